@@ -1,0 +1,101 @@
+//! Boards, windows and layouts: where in the recurrence one stands.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The board that the passes fill: `height` cells a column (the border has that many), `length` columns.
+///
+/// Passes are numbered 0 to `height * length - 1`; pass `p` adds cell `p % height` of column `p / height`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Board {
+    /// Cells in a column (m).
+    pub height: u32,
+    /// Columns (n).
+    pub length: u32,
+}
+
+impl Board {
+    /// Number of passes, m*n.
+    pub const fn passes(self) -> u32 {
+        self.height * self.length
+    }
+    /// Column of a pass.
+    pub const fn column(self, pass: u32) -> u32 {
+        pass / self.height
+    }
+    /// Cell of a pass within its column, counted from the top.
+    pub const fn cell(self, pass: u32) -> u32 {
+        pass % self.height
+    }
+    /// Whether `pass` is the last of its column.
+    pub const fn ends_column(self, pass: u32) -> bool {
+        pass % self.height == self.height - 1
+    }
+}
+
+impl fmt::Display for Board {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}x{}", self.height, self.length)
+    }
+}
+
+/// The cells `first .. first + len` of a column, which the passes of one stage add.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Window {
+    /// First cell, counted from the top of the column.
+    pub first: u32,
+    /// Number of cells, at least 1.
+    pub len: u32,
+}
+
+impl Window {
+    /// One past the last cell.
+    pub const fn end(self) -> u32 {
+        self.first + self.len
+    }
+    /// Cuts a column of `height` cells into windows of at most `len` cells, as even as possible, the longer ones first.
+    pub fn cut(height: u32, len: u32) -> Vec<Self> {
+        let count = height.div_ceil(len.max(1));
+        let (base, extra) = (height / count, height % count);
+        let mut first = 0;
+        (0..count)
+            .map(|i| {
+                let window = Self { first, len: base + u32::from(i < extra) };
+                first += window.len;
+                window
+            })
+            .collect()
+    }
+}
+
+/// How states are written as keys: their order, and which member of a symmetry class stands for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Layout {
+    /// The problem's own order and normalisation, in which vectors are compared and fingerprinted.
+    Canonical,
+    /// The order of a stage over this window: the part that no pass of the stage changes stands first, symmetries are
+    /// normalised by it.
+    Stage(Window),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_cover_the_column_once() {
+        for height in 1..=21 {
+            for len in 1..=height + 1 {
+                let windows = Window::cut(height, len);
+                let mut next = 0;
+                for w in &windows {
+                    assert_eq!(w.first, next);
+                    assert!((1..=len).contains(&w.len));
+                    next = w.end();
+                }
+                assert_eq!(next, height);
+            }
+        }
+    }
+}

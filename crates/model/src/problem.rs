@@ -1,0 +1,139 @@
+//! The trait that the engine works with: batches of states in, batches of successors out.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Key, Layout, ProblemInfo, Window};
+
+/// Successors of a batch of states, in the order of the states.
+///
+/// ```text
+///   keys     k00 k01 k02 | k10 k11 | k20 k21 k22 ...
+///   degrees      3       |    2    |     3
+///   shifts   empty (all 0), or one per successor: the coefficient index moves up by it
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Successors<K> {
+    /// Successors' working keys, all of the first state's, then all of the second's ...
+    pub keys: Vec<K>,
+    /// Number of successors of each state; one entry per state of the batch.
+    pub degrees: Vec<u8>,
+    /// Empty, or for each successor by how much the coefficient index grows (multiplication by x^shift; coefficients
+    /// that leave the range are dropped).
+    pub shifts: Vec<u8>,
+}
+
+impl<K> Successors<K> {
+    /// Empties all columns, keeping their memory.
+    pub fn clear(&mut self) {
+        self.keys.clear();
+        self.degrees.clear();
+        self.shifts.clear();
+    }
+}
+
+/// A border-state recurrence over keys of one width.
+///
+/// Three forms of a state occur, all of type `K`:
+/// - the *working form*, in which the passes of one stage run (bits arranged for fast expansion, symmetries normalised
+///   by the stage's conserved part);
+/// - the *layout form*, in which runs hold it: [`Layout::Stage`] of the stage that will read it, so that families stand
+///   together, or [`Layout::Canonical`];
+/// - the *canonical form* (the layout form of [`Layout::Canonical`]), in which vectors are compared.
+///
+/// All functions are pure and total on keys that the problem itself produced; on any other key they may return
+/// anything but must not panic or loop (runs are checked, but a flipped bit in memory must end in a failed check).
+pub trait Problem<K: Key>: ProblemInfo {
+    /// The vector before pass 0, in the canonical form: distinct keys with their counts (coefficient 0).
+    fn start(&self) -> Vec<(K, u64)>;
+    /// Working form of the stage over `window` to the layout form `layout`, in place.
+    fn leave(&self, window: Window, layout: Layout, keys: &mut [K]);
+    /// Layout form `layout` to the working form of the stage over `window`, in place. `layout` is
+    /// `Layout::Stage(window)` or `Layout::Canonical`.
+    fn enter(&self, layout: Layout, window: Window, keys: &mut [K]);
+    /// Appends the successors of `keys` (working form of `window`) through `pass` to the cleared `out`. Successors are
+    /// normalised: equal states have equal keys.
+    fn expand(&self, pass: u32, window: Window, keys: &[K], out: &mut Successors<K>);
+    /// Small weights of functional number `functional` (an index into [`ProblemInfo::functionals`]) on `keys`, which
+    /// are in the working form of `window` after its pass. `weights` has the length of `keys` and is overwritten.
+    fn weigh(&self, functional: usize, window: Window, keys: &[K], weights: &mut [u32]);
+}
+
+/// A problem of either key width.
+#[derive(Clone)]
+pub enum AnyProblem {
+    /// Keys of 64 bits.
+    Narrow(Arc<dyn Problem<u64>>),
+    /// Keys of 128 bits.
+    Wide(Arc<dyn Problem<u128>>),
+}
+
+impl AnyProblem {
+    /// The part that does not depend on the key's width.
+    pub fn info(&self) -> &dyn ProblemInfo {
+        match self {
+            Self::Narrow(p) => p.as_ref(),
+            Self::Wide(p) => p.as_ref(),
+        }
+    }
+    /// Width of the keys in bytes: 8 or 16.
+    pub fn key_bytes(&self) -> u32 {
+        match self {
+            Self::Narrow(_) => 8,
+            Self::Wide(_) => 16,
+        }
+    }
+}
+
+/// A user's words for a problem: its name, its size, and options.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct ProblemRequest {
+    /// `"go"`.
+    pub name: String,
+    /// `"9x9"`.
+    pub size: String,
+    /// Problem's own options, name and value.
+    pub options: Vec<(String, String)>,
+}
+
+/// Why a request names no problem; the text says what is accepted.
+#[derive(Debug, thiserror::Error, Clone, PartialEq, Eq)]
+pub enum ProblemError {
+    /// No problem of that name.
+    #[error("there is no problem called {got:?}; known problems: {known}")]
+    UnknownProblem {
+        /// What came.
+        got: String,
+        /// What would have been accepted.
+        known: String,
+    },
+    /// The size cannot be read, or is out of range.
+    #[error("{problem}: cannot count size {got:?}: {why}")]
+    BadSize {
+        /// The problem asked.
+        problem: String,
+        /// What came.
+        got: String,
+        /// What is expected, with an example.
+        why: String,
+    },
+    /// An option is not known to the problem, or its value is out of range.
+    #[error("{problem}: option {option}={got:?}: {why}")]
+    BadOption {
+        /// The problem asked.
+        problem: String,
+        /// Option's name.
+        option: String,
+        /// What came.
+        got: String,
+        /// What is expected.
+        why: String,
+    },
+}
+
+/// Opens problems by name. `cli` implements it; everything else is handed one.
+pub trait Registry: Send + Sync {
+    /// The problem that `request` names.
+    fn open(&self, request: &ProblemRequest) -> Result<AnyProblem, ProblemError>;
+}

@@ -1,0 +1,105 @@
+//! Sums and products modulo a prime below 2^64, and sums that are reduced only once.
+
+/// `a + b` modulo `modulus`; both below it.
+#[inline]
+pub fn add_mod(a: u64, b: u64, modulus: u64) -> u64 {
+    let (sum, carry) = a.overflowing_add(b);
+    let (less, borrow) = sum.overflowing_sub(modulus);
+    // The true sum is below 2 * modulus: subtract unless it was below modulus already.
+    if carry || !borrow { less } else { sum }
+}
+
+/// `a - b` modulo `modulus`; both below it.
+#[inline]
+pub fn sub_mod(a: u64, b: u64, modulus: u64) -> u64 {
+    let (less, borrow) = a.overflowing_sub(b);
+    if borrow { less.wrapping_add(modulus) } else { less }
+}
+
+/// `a * b` modulo `modulus`.
+#[inline]
+pub fn mul_mod(a: u64, b: u64, modulus: u64) -> u64 {
+    reduce_wide(u128::from(a) * u128::from(b), modulus)
+}
+
+/// `wide` modulo `modulus`.
+#[inline]
+pub fn reduce_wide(wide: u128, modulus: u64) -> u64 {
+    (wide % u128::from(modulus)) as u64
+}
+
+/// Adds `source` to `target` lane by lane; lane `i` is modulo `moduli[i % moduli.len()]` (rows hold one group of moduli
+/// per coefficient).
+#[inline]
+pub fn add_row(target: &mut [u64], source: &[u64], moduli: &[u64]) {
+    for (targets, sources) in target.chunks_mut(moduli.len()).zip(source.chunks(moduli.len())) {
+        for ((t, &s), &p) in targets.iter_mut().zip(sources).zip(moduli) {
+            *t = add_mod(*t, s, p);
+        }
+    }
+}
+
+/// A sum of many 64-bit terms, or of products of a 64-bit and a 48-bit term, reduced rarely: the high part is folded
+/// away before the 128 bits can overflow.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Accumulator {
+    sum: u128,
+}
+
+impl Accumulator {
+    /// Terms below this can be added 2^16 times between two calls of [`Accumulator::fold`].
+    pub const TERM_BITS: u32 = 112;
+
+    /// Adds a term below 2^112.
+    #[inline]
+    pub fn add(&mut self, term: u128) {
+        self.sum = self.sum.wrapping_add(term);
+    }
+    /// Reduces the sum below `modulus`; call it at least once in 65,535 additions of wide terms.
+    #[inline]
+    pub fn fold(&mut self, modulus: u64) {
+        self.sum %= u128::from(modulus);
+    }
+    /// The sum modulo `modulus`.
+    pub fn value(&self, modulus: u64) -> u64 {
+        reduce_wide(self.sum, modulus)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn sums_and_products_agree_with_wide_arithmetic(a: u64, b: u64, top in 0_u64..1000, small: bool) {
+            let p = if small { (1 << 60) - 93 - top } else { u64::MAX - top };
+            let (a, b) = (a % p, b % p);
+            let wide = |x: u128| (x % u128::from(p)) as u64;
+            prop_assert_eq!(add_mod(a, b, p), wide(u128::from(a) + u128::from(b)));
+            prop_assert_eq!(add_mod(sub_mod(a, b, p), b, p), a);
+            prop_assert_eq!(mul_mod(a, b, p), wide(u128::from(a) * u128::from(b)));
+            let mut row = [a, b, b, a];
+            add_row(&mut row, &[b, b, a, a], &[p, p - 2]);
+            prop_assert_eq!(row[0], add_mod(a, b, p));
+            prop_assert_eq!(row[2], add_mod(b, a, p));
+        }
+    }
+
+    #[test]
+    fn accumulator_does_not_overflow_when_folded() {
+        let p = u64::MAX - 58;
+        let term = (1_u128 << Accumulator::TERM_BITS) - 1;
+        let mut sum = Accumulator::default();
+        let mut expected = 0;
+        for i in 0..200_000_u32 {
+            if i % 65_535 == 0 {
+                sum.fold(p);
+            }
+            sum.add(term);
+            expected = add_mod(expected, reduce_wide(term, p), p);
+        }
+        assert_eq!(sum.value(p), expected);
+    }
+}
