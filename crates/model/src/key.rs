@@ -33,7 +33,7 @@ pub trait Key:
     fn mix(self, salt: u64) -> u64;
 }
 
-/// The finaliser of SplitMix64 (Steele, Lea, Flood 2014): a bijection of `u64` in which every input bit reaches every
+/// The finaliser of `SplitMix64` (Steele, Lea, Flood 2014): a bijection of `u64` in which every input bit reaches every
 /// output bit.
 const fn finalise(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

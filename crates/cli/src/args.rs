@@ -1,0 +1,245 @@
+//! The command line: what can be typed, and what `--help` says about it.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::units::parse_bytes;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  done
+  1  an error that is none of these; the message says what to do
+  2  the command line cannot be understood, or no such size can be counted
+  3  a check of the numbers failed: the number is withheld, the evidence is on stderr
+  4  interrupted, paused, or stopped for want of disk: the same command resumes
+  5  the job was cancelled";
+
+/// Counts combinatorial objects exactly, on one machine or on a cluster, when the work does not fit in memory.
+#[derive(Debug, Parser)]
+#[command(name = "keima", version, after_help = EXIT_CODES, max_term_width = 110)]
+pub(crate) struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Count on this machine, with nothing else started
+    #[command(after_help = format!("\
+Examples:
+  keima count go 9x9                       103919148791293834318983090438798793469
+  keima count go 11x11 --series            L(11,1) to L(11,11)
+  keima count go 12x12 --memory 192MiB     out of core; start it again after a kill and it goes on
+  keima count go 7x7 --json | jq -r .count
+
+{EXIT_CODES}"))]
+    Count(CountArgs),
+    /// Start a coordinator, which keeps the jobs of a cluster
+    #[command(after_help = "\
+Example:
+  keima coordinator --listen 0.0.0.0:7700 --data /var/lib/keima
+
+It prints the lines that start a worker and that submit a job. It can be killed at any moment: started again on the
+same data folder it goes on with the same jobs.")]
+    Coordinator(CoordinatorArgs),
+    /// Start a worker, which does the tasks of a coordinator
+    #[command(after_help = "\
+Example:
+  keima worker --coordinator http://head:7700 --listen 0.0.0.0:7702 --advertise http://node7:7702 \\
+               --scratch /nvme/keima --memory 48GiB --disk 800GiB
+
+Workers may come and go at any time. A worker that comes back with its scratch folder brings its runs back.")]
+    Worker(WorkerArgs),
+    /// Submit a job to a coordinator
+    #[command(after_help = "\
+Examples:
+  keima submit go 13x13                    prints the job's name, such as j1
+  keima submit go 12x12 --wait             and waits for the number")]
+    Submit(SubmitArgs),
+    /// List the jobs of a coordinator
+    Jobs(ClientArgs),
+    /// Show where a job stands
+    Status(JobArgs),
+    /// Follow a job until it ends
+    #[command(after_help = "Example:\n  keima watch j1\n\nInterrupting the watch leaves the job alone.")]
+    Watch(JobArgs),
+    /// Stop granting tasks of a job; what is running is finished and kept
+    Pause(JobArgs),
+    /// Go on with a paused job
+    Resume(JobArgs),
+    /// End a job and delete its runs
+    Cancel(JobArgs),
+    /// Print a finished job's number
+    #[command(after_help = "Examples:\n  keima result j1\n  keima result j1 --series\n  keima result j1 --json")]
+    Result(ResultArgs),
+}
+
+/// What to count.
+#[derive(Debug, Args, Clone)]
+pub(crate) struct ProblemArgs {
+    /// Problem: go (legal Go positions)
+    pub(crate) problem: String,
+    /// Size, such as 9x9; the smaller side becomes the border
+    pub(crate) size: String,
+}
+
+#[derive(Debug, Args, Clone)]
+pub(crate) struct PlanArgs {
+    /// Residues to carry through all passes at once; chosen by the planner if not given
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub(crate) residues_per_sweep: Option<u32>,
+    /// Longest window of a stage, in cells; chosen by the planner if not given
+    #[arg(long, value_name = "CELLS", value_parser = clap::value_parser!(u32).range(1..=32))]
+    pub(crate) window: Option<u32>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CountArgs {
+    #[command(flatten)]
+    pub(crate) problem: ProblemArgs,
+    /// Memory that the whole process stays under
+    #[arg(long, value_name = "SIZE", default_value = "2GiB", value_parser = parse_bytes)]
+    pub(crate) memory: u64,
+    /// Threads that count; all cores if not given
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) threads: Option<u32>,
+    /// Folder for the vectors; below the data folder if not given
+    #[arg(long, value_name = "DIR")]
+    pub(crate) scratch: Option<PathBuf>,
+    /// Cap on the bytes in the scratch folder
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub(crate) disk: Option<u64>,
+    /// Folder for the state of the run [default: $XDG_STATE_HOME/keima/<job>]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    /// Forget what an interrupted run of the same job left, and start anew
+    #[arg(long)]
+    pub(crate) fresh: bool,
+    #[command(flatten)]
+    pub(crate) plan: PlanArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    /// How often to make the state durable, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, hide_short_help = true)]
+    pub(crate) checkpoint_seconds: u64,
+}
+
+#[derive(Debug, Args, Clone)]
+pub(crate) struct OutputArgs {
+    /// Print one JSON object; big integers are strings
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print the numbers of all shorter boards of this height too
+    #[arg(long)]
+    pub(crate) series: bool,
+    /// No progress on stderr
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CoordinatorArgs {
+    /// Address to listen on
+    #[arg(long, env = "KEIMA_LISTEN", value_name = "ADDR", default_value = "127.0.0.1:7700")]
+    pub(crate) listen: SocketAddr,
+    /// Folder for the jobs' state
+    #[arg(long, env = "KEIMA_DATA", value_name = "DIR")]
+    pub(crate) data: PathBuf,
+    /// A worker that is silent for this long loses its tasks
+    #[arg(long, value_name = "SECONDS", default_value_t = 30.0)]
+    pub(crate) lease_seconds: f64,
+    /// Inputs on a silent worker are awaited this long before they are read elsewhere or made again
+    #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
+    pub(crate) grace_seconds: f64,
+    /// How often boundaries are made durable
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    pub(crate) checkpoint_seconds: u64,
+    /// Keep no second copies of column ends on other workers
+    #[arg(long)]
+    pub(crate) no_second_copies: bool,
+    /// Print the address as JSON when ready
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WorkerArgs {
+    /// URL of the coordinator
+    #[arg(long, env = "KEIMA_COORDINATOR", value_name = "URL", default_value = "http://127.0.0.1:7700")]
+    pub(crate) coordinator: String,
+    /// Address to serve runs to other workers on; port 0 picks one
+    #[arg(long, env = "KEIMA_WORKER_LISTEN", value_name = "ADDR", default_value = "127.0.0.1:0")]
+    pub(crate) listen: SocketAddr,
+    /// URL under which other workers reach this one [default: http://LISTEN]
+    #[arg(long, env = "KEIMA_ADVERTISE", value_name = "URL")]
+    pub(crate) advertise: Option<String>,
+    /// Folder for runs, on a fast disk
+    #[arg(long, env = "KEIMA_SCRATCH", value_name = "DIR")]
+    pub(crate) scratch: PathBuf,
+    /// Memory that the whole process stays under
+    #[arg(long, env = "KEIMA_MEMORY", value_name = "SIZE", default_value = "2GiB", value_parser = parse_bytes)]
+    pub(crate) memory: u64,
+    /// Cap on the bytes in the scratch folder
+    #[arg(long, env = "KEIMA_DISK", value_name = "SIZE", default_value = "50GiB", value_parser = parse_bytes)]
+    pub(crate) disk: u64,
+    /// Tasks that run at a time; all cores if not given
+    #[arg(long, env = "KEIMA_THREADS", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) threads: Option<u32>,
+    /// Print the worker's name and address as JSON when ready
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args, Clone)]
+pub(crate) struct ClientArgs {
+    /// URL of the coordinator
+    #[arg(long, env = "KEIMA_COORDINATOR", value_name = "URL", default_value = "http://127.0.0.1:7700")]
+    pub(crate) coordinator: String,
+    /// Print JSON; big integers are strings
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SubmitArgs {
+    #[command(flatten)]
+    pub(crate) problem: ProblemArgs,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+    #[command(flatten)]
+    pub(crate) plan: PlanArgs,
+    /// Jobs of higher priority go first
+    #[arg(long, value_name = "N", default_value_t = 0, allow_hyphen_values = true)]
+    pub(crate) priority: i32,
+    /// Memory of one task; what every worker can give if not given
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub(crate) task_memory: Option<u64>,
+    /// Cap on the bytes that this job may hold on all workers together
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub(crate) disk: Option<u64>,
+    /// Wait for the job and print its number
+    #[arg(long)]
+    pub(crate) wait: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct JobArgs {
+    /// Job, such as j1
+    pub(crate) job: String,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ResultArgs {
+    /// Job, such as j1
+    pub(crate) job: String,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+    /// Print the numbers of all shorter boards of this height too
+    #[arg(long)]
+    pub(crate) series: bool,
+}

@@ -1,0 +1,193 @@
+//! The verbs that talk to a coordinator.
+
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use keima_cluster::{Backoff, JobClient, LinkError};
+use keima_coordinator::{JobId, JobSpec, JobStatus};
+use keima_model::{ProblemRequest, Registry};
+use keima_problems::Problems;
+use serde_json::json;
+
+use crate::args::{ClientArgs, JobArgs, ProblemArgs, ResultArgs, SubmitArgs};
+use crate::exit::{self, Failed};
+use crate::progress::Progress;
+use crate::show::{self, Extra};
+
+/// Memory of a task when no worker is there yet to say what it can give.
+const TASK_MEMORY_BYTES: u64 = 256 << 20;
+/// How long `watch` waits for a coordinator that went away.
+const WATCH_PATIENCE: Duration = Duration::from_secs(600);
+
+/// Prints a line of results. A reader that has gone away (`| head`) is no error.
+pub(crate) fn print(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = writeln!(out, "{text}").and_then(|()| out.flush());
+}
+
+pub(crate) fn request(args: &ProblemArgs) -> ProblemRequest {
+    ProblemRequest { name: args.problem.clone(), size: args.size.clone(), options: Vec::new() }
+}
+
+fn job_id(text: &str) -> Result<JobId, Failed> {
+    let digits = text.strip_prefix('j').unwrap_or(text);
+    digits.parse().map(JobId).map_err(|_| {
+        Failed::usage(format!("{text:?} is no job; jobs have names such as j1, and `keima jobs` lists them"))
+    })
+}
+
+fn connect(args: &ClientArgs) -> Result<JobClient, Failed> {
+    Ok(JobClient::new(&args.coordinator)?)
+}
+
+pub(crate) async fn submit(args: SubmitArgs) -> Result<(), Failed> {
+    let request = request(&args.problem);
+    // What this program does not know, the coordinator need not be asked; a typing error is told at once.
+    Problems.open(&request)?;
+    let client = connect(&args.client)?;
+    let workers = client.workers().await?;
+    let here = || workers.iter().filter(|w| w.here);
+    let spec = JobSpec {
+        problem: request,
+        priority: args.priority,
+        task_memory_bytes: args
+            .task_memory
+            .or_else(|| here().map(|w| w.task_memory_bytes).min())
+            .unwrap_or(TASK_MEMORY_BYTES),
+        disk_bytes: args.disk.or_else(|| {
+            let all: u64 = here().map(|w| w.disk_bytes).fold(0, u64::saturating_add);
+            (all > 0).then_some(all)
+        }),
+        residues_per_sweep: args.plan.residues_per_sweep,
+        window: args.plan.window,
+        slots: here().map(|w| w.slots).sum::<u32>().max(2),
+    };
+    let job = client.submit(&spec).await?;
+    if workers.iter().all(|w| !w.here) {
+        eprintln!("no worker is there yet; the job waits for one: keima worker --coordinator URL --scratch DIR");
+    }
+    if args.wait {
+        return follow(&client, job, args.client.json, false).await;
+    }
+    if args.client.json {
+        print(&json!({ "job": job.to_string() }).to_string());
+    } else {
+        print(&job.to_string());
+    }
+    Ok(())
+}
+
+pub(crate) async fn jobs(args: ClientArgs) -> Result<(), Failed> {
+    let jobs = connect(&args)?.jobs().await?;
+    if args.json {
+        print(&json!({ "jobs": jobs.iter().map(show::status_json).collect::<Vec<_>>() }).to_string());
+    } else if jobs.is_empty() {
+        eprintln!("no jobs; `keima submit go 9x9` submits one");
+    } else {
+        print(&show::jobs_text(&jobs));
+    }
+    Ok(())
+}
+
+pub(crate) async fn status(args: JobArgs) -> Result<(), Failed> {
+    let id = job_id(&args.job)?;
+    let status = connect(&args.client)?.status(id).await?;
+    if args.client.json {
+        print(&show::status_json(&status).to_string());
+    } else {
+        print(&show::status_text(&status));
+    }
+    Ok(())
+}
+
+pub(crate) async fn watch(args: JobArgs) -> Result<(), Failed> {
+    let id = job_id(&args.job)?;
+    follow(&connect(&args.client)?, id, args.client.json, false).await
+}
+
+/// Follows a job until it is over and prints its number. A coordinator that goes away is waited for.
+async fn follow(client: &JobClient, id: JobId, json: bool, series: bool) -> Result<(), Failed> {
+    let mut progress = Progress::new(false);
+    let mut backoff = Backoff::new(Duration::from_secs(2));
+    let mut away: Option<Instant> = None;
+    let status = loop {
+        match until_over(client, id, &mut progress, &mut away).await {
+            Ok(Some(status)) => break status,
+            Ok(None) => {}
+            Err(error) if error.may_pass() => {
+                let since = *away.get_or_insert_with(Instant::now);
+                if since.elapsed() > WATCH_PATIENCE {
+                    progress.finish();
+                    return Err(error.into());
+                }
+            }
+            Err(error) => {
+                progress.finish();
+                return Err(error.into());
+            }
+        }
+        tokio::time::sleep(backoff.step()).await;
+    };
+    progress.finish();
+    finished(&status, json, series, &Extra::default())
+}
+
+async fn until_over(
+    client: &JobClient,
+    id: JobId,
+    progress: &mut Progress,
+    away: &mut Option<Instant>,
+) -> Result<Option<JobStatus>, LinkError> {
+    let mut watch = client.watch(id, Duration::from_millis(500)).await?;
+    while let Some(status) = watch.next().await? {
+        *away = None;
+        progress.show(&status);
+        if status.state.is_over() {
+            return Ok(Some(status));
+        }
+    }
+    Ok(None)
+}
+
+/// Prints what a job that is over came to; the error is the exit code of one that has no number.
+pub(crate) fn finished(status: &JobStatus, json: bool, series: bool, extra: &Extra) -> Result<(), Failed> {
+    match &status.outcome {
+        Some(outcome) if json => print(&show::result_json(status, outcome, series, extra).to_string()),
+        Some(outcome) if outcome.ok => {
+            eprint!("{}", show::evidence(status, outcome));
+            print(&show::result_text(outcome, series));
+        }
+        _ => {}
+    }
+    exit::of(status)
+}
+
+#[derive(Clone, Copy)]
+pub(crate) enum Change {
+    Pause,
+    Resume,
+    Cancel,
+}
+
+pub(crate) async fn change(args: JobArgs, change: Change) -> Result<(), Failed> {
+    let id = job_id(&args.job)?;
+    let client = connect(&args.client)?;
+    match change {
+        Change::Pause => client.pause(id).await?,
+        Change::Resume => client.resume(id).await?,
+        Change::Cancel => client.cancel(id).await?,
+    }
+    let status = client.status(id).await?;
+    if args.client.json {
+        print(&show::status_json(&status).to_string());
+    } else {
+        print(&format!("{id} {}", status.state));
+    }
+    Ok(())
+}
+
+pub(crate) async fn result(args: ResultArgs) -> Result<(), Failed> {
+    let id = job_id(&args.job)?;
+    let status = connect(&args.client)?.status(id).await?;
+    finished(&status, args.client.json, args.series, &Extra::default())
+}

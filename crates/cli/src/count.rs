@@ -1,0 +1,198 @@
+//! `keima count`: a coordinator and a worker in this process, on the same code path as a cluster.
+//!
+//! The state of the run is kept in a folder named after the job, so that the same command typed again after a kill
+//! goes on from the last durable boundary.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use keima_cluster::{LocalCluster, LocalConfig, task_memory_bytes};
+use keima_coordinator::{JobId, JobSpec, JobStatus, State};
+use keima_model::Registry;
+use keima_problems::Problems;
+
+use crate::args::CountArgs;
+use crate::client::{finished, request};
+use crate::exit::{self, Failed};
+use crate::progress::Progress;
+use crate::service::{asked_to_stop, cores};
+use crate::show::Extra;
+use crate::units::show_bytes;
+
+/// Cap on the scratch folder where none is given.
+const DISK_BYTES: u64 = 50 << 30;
+/// How often the job is looked at: often enough for small boards to end at once.
+const LOOK: Duration = Duration::from_millis(20);
+
+fn default_data(name: &str) -> Result<PathBuf, Failed> {
+    let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|p| p.is_absolute());
+    let state = state.or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state")));
+    let Some(state) = state else {
+        return Err(Failed::usage("neither XDG_STATE_HOME nor HOME is set; say where to keep the run's state with --data DIR"));
+    };
+    Ok(state.join("keima").join(name))
+}
+
+fn remove(folder: &Path) -> Result<(), Failed> {
+    match std::fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(Failed::other(format!("cannot delete {}: {error}", folder.display())))
+        }
+        _ => Ok(()),
+    }
+}
+
+pub(crate) async fn count(args: CountArgs) -> Result<(), Failed> {
+    let request = request(&args.problem);
+    let problem = Problems.open(&request)?;
+    let name = format!("{}-{}", problem.info().name(), problem.info().size());
+    let own_folder = args.data.is_none();
+    let data = args.data.clone().map_or_else(|| default_data(&name), Ok)?;
+    let scratch = args.scratch.clone().unwrap_or_else(|| data.join("scratch"));
+    if args.fresh {
+        remove(&data.join("state"))?;
+        remove(&scratch)?;
+    }
+    let slots = args.threads.unwrap_or_else(cores);
+    let disk_bytes = args.disk.unwrap_or(DISK_BYTES);
+    let config = LocalConfig {
+        data: data.join("state"),
+        scratch: scratch.clone(),
+        memory_bytes: args.memory,
+        disk_bytes,
+        slots,
+        durable_interval_millis: args.checkpoint_seconds.saturating_mul(1000),
+    };
+    let cluster = LocalCluster::start(Arc::new(Problems), config)?;
+    let task_memory = task_memory_bytes(args.memory, slots);
+    let ended = run(&args, &cluster, &name, task_memory, disk_bytes).await;
+    let peak = cluster.disk_peak_bytes();
+    cluster.stop().await?;
+    let status = ended?;
+    if own_folder && status.state == State::Done {
+        // A finished run has nothing to resume; the folder was ours to make.
+        remove(&data)?;
+        if args.scratch.is_some() {
+            remove_if_empty(&scratch);
+        }
+    }
+    let mut extra = Extra::default();
+    extra.0.insert("scratch_peak_bytes", peak.into());
+    if let Some(bytes) = peak_memory_bytes() {
+        extra.0.insert("peak_memory_bytes", bytes.into());
+    }
+    finished(&status, args.output.json, args.output.series, &extra)
+}
+
+/// A scratch folder that the user named is left as it was found, but for what others put there.
+fn remove_if_empty(scratch: &Path) {
+    for leftover in ["worker.id", "worker.lock"] {
+        let _ = std::fs::remove_file(scratch.join(leftover));
+    }
+    let _ = std::fs::remove_dir(scratch);
+}
+
+/// Most memory that this process has had resident, where the system tells.
+fn peak_memory_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kib| kib * 1024)
+}
+
+async fn run(
+    args: &CountArgs,
+    cluster: &LocalCluster,
+    name: &str,
+    task_memory_bytes: u64,
+    disk_bytes: u64,
+) -> Result<JobStatus, Failed> {
+    let coordinator = cluster.coordinator();
+    let id = take_up(args, cluster, task_memory_bytes, disk_bytes).await?;
+    let mut progress = Progress::new(args.output.quiet);
+    let stop = asked_to_stop();
+    tokio::pin!(stop);
+    let mut look = tokio::time::interval(LOOK);
+    loop {
+        tokio::select! {
+            _ = look.tick() => {}
+            () = &mut stop => {
+                progress.finish();
+                return Err(Failed::new(exit::INTERRUPTED, format!(
+                    "interrupted; type the same command again to go on with {name} from the last durable boundary"
+                )));
+            }
+        }
+        let status = coordinator.status(id).await?;
+        if status.state.is_over() {
+            progress.finish();
+            return Ok(status);
+        }
+        if status.state == State::Paused {
+            progress.finish();
+            exit::of(&status)?;
+        }
+        if let Some(worker) = status.workers.iter().find(|w| !w.note.is_empty() && w.running == 0) {
+            progress.finish();
+            return Err(Failed::new(exit::INTERRUPTED, format!("{name} cannot go on here: {}", worker.note)));
+        }
+        progress.show(&status);
+    }
+}
+
+/// The job of this run: one that was interrupted, or a new one.
+async fn take_up(
+    args: &CountArgs,
+    cluster: &LocalCluster,
+    task_memory_bytes: u64,
+    disk_bytes: u64,
+) -> Result<JobId, Failed> {
+    let coordinator = cluster.coordinator();
+    let say = |text: String| {
+        if !args.output.quiet {
+            eprintln!("{text}");
+        }
+    };
+    let jobs = coordinator.jobs().await?;
+    let same = |s: &&JobStatus| s.problem == args.problem.problem && s.size == args.problem.size;
+    if let Some(old) = jobs.iter().rev().find(same) {
+        match old.state {
+            State::Done => {
+                say(format!("{} {} was counted here before; --fresh counts it anew", old.problem, old.size));
+                return Ok(old.id);
+            }
+            State::Queued | State::Running | State::Paused => {
+                let wants = old.plan.as_ref().map_or(0, |p| p.task_memory_bytes);
+                if wants > task_memory_bytes {
+                    return Err(Failed::usage(format!(
+                        "the interrupted run was begun with tasks of {}, but --memory and --threads leave {} for each; \
+                         give it as much as before, or start anew with --fresh",
+                        show_bytes(wants),
+                        show_bytes(task_memory_bytes)
+                    )));
+                }
+                if old.state == State::Paused {
+                    coordinator.resume(old.id).await?;
+                }
+                say(format!(
+                    "going on with {} {} after {}",
+                    old.problem,
+                    old.size,
+                    crate::units::show_seconds(old.seconds)
+                ));
+                return Ok(old.id);
+            }
+            State::CheckFailed | State::Failed | State::Cancelled => {}
+        }
+    }
+    let spec = JobSpec {
+        problem: request(&args.problem),
+        priority: 0,
+        task_memory_bytes,
+        disk_bytes: Some(disk_bytes),
+        residues_per_sweep: args.plan.residues_per_sweep,
+        window: args.plan.window,
+        slots: args.threads.unwrap_or_else(cores),
+    };
+    Ok(coordinator.submit(spec).await?)
+}

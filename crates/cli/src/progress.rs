@@ -1,0 +1,94 @@
+//! Progress on stderr: a bar on a terminal, a plain line every interval elsewhere.
+
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use keima_coordinator::{JobStatus, State};
+
+use crate::show::position;
+use crate::units::show_seconds;
+
+/// How often a line is printed where there is no terminal.
+const LINE_INTERVAL: Duration = Duration::from_secs(10);
+
+pub(crate) struct Progress {
+    bar: Option<ProgressBar>,
+    quiet: bool,
+    last: Option<Instant>,
+    notes: usize,
+    values: usize,
+}
+
+impl Progress {
+    pub(crate) fn new(quiet: bool) -> Self {
+        let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
+            let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr());
+            if let Ok(style) = ProgressStyle::with_template("{bar:30} {percent:>3}%  {wide_msg}") {
+                bar.set_style(style);
+            }
+            bar
+        });
+        Self { bar, quiet, last: None, notes: 0, values: 0 }
+    }
+
+    fn say(&self, text: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| eprintln!("{text}")),
+            None if !self.quiet => eprintln!("{text}"),
+            None => {}
+        }
+    }
+
+    pub(crate) fn show(&mut self, status: &JobStatus) {
+        let seen = std::mem::replace(&mut self.notes, status.notes.len());
+        for note in status.notes.iter().skip(seen) {
+            self.say(&format!("note: {note}"));
+        }
+        // Values that are complete on the way; a short job does not chat.
+        let seen = std::mem::replace(&mut self.values, status.series.len());
+        if status.seconds > 10.0 {
+            for value in status.series.iter().skip(seen) {
+                self.say(&format!("{} = {}", value.name, value.count));
+            }
+        }
+        let (done, all) = share(status);
+        let mut text = match status.state {
+            State::Running => position(status),
+            other if status.reason.is_empty() => other.to_string(),
+            other => format!("{other}: {}", status.reason),
+        };
+        text += &format!(", {}", show_seconds(status.seconds));
+        if let (Some(eta), State::Running) = (status.eta_seconds, status.state) {
+            text += &format!(", ETA {}", show_seconds(eta));
+        }
+        if let Some(bar) = &self.bar {
+            bar.set_length((all * 1000.0) as u64);
+            bar.set_position((done * 1000.0) as u64);
+            bar.set_message(text);
+        } else if self.last.is_none_or(|last| last.elapsed() >= LINE_INTERVAL) {
+            self.say(&format!("{:>3.0} %  {text}", 100.0 * done / all.max(1e-9)));
+            self.last = Some(Instant::now());
+        }
+    }
+
+    pub(crate) fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// Work done and in all, in state-passes by the forecast where there is one, else in passes.
+fn share(status: &JobStatus) -> (f64, f64) {
+    let Some(plan) = &status.plan else { return (0.0, 1.0) };
+    let passes = status.passes as usize;
+    let weight = |pass: usize| plan.states.get(pass).map_or(1.0, |&s| s as f64);
+    let sweep: f64 = (0..passes).map(weight).sum();
+    let before: f64 = (0..(status.pass as usize).min(passes)).map(weight).sum();
+    let part = status.states_done as f64 / status.states_stage.max(1) as f64;
+    let stage = plan.windows.iter().map(|w| w.len).max().unwrap_or(1) as usize;
+    let now: f64 = (status.pass as usize..passes.min(status.pass as usize + stage)).map(weight).sum::<f64>() * part;
+    let all = sweep * plan.sweeps.len() as f64;
+    ((sweep * f64::from(status.sweep) + (before + now).min(sweep)).min(all), all)
+}

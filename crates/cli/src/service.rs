@@ -1,0 +1,165 @@
+//! `keima coordinator` and `keima worker`: the two services of a cluster.
+
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs, UdpSocket};
+use std::sync::Arc;
+use std::time::Duration;
+
+use keima_cluster::{
+    CoordinatorHandle, GrpcLink, Worker, WorkerConfig, serve_coordinator, serve_worker_runs, task_memory_bytes,
+};
+use keima_coordinator::Config;
+use keima_problems::Problems;
+use serde_json::json;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+use crate::args::{CoordinatorArgs, WorkerArgs};
+use crate::exit::Failed;
+use crate::units::show_bytes;
+
+/// Resolves when the process is asked to stop (interrupt or terminate).
+pub(crate) async fn asked_to_stop() {
+    use tokio::signal::unix::{SignalKind, signal};
+    // Without a handler the signal ends the process, which is what was asked for.
+    let Ok(mut terminate) = signal(SignalKind::terminate()) else { return std::future::pending().await };
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        _ = terminate.recv() => {}
+    }
+}
+
+async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Failed> {
+    let failed = |error: std::io::Error| {
+        let advice = match error.kind() {
+            std::io::ErrorKind::AddrInUse => {
+                "another program listens there; choose another port with --listen, or port 0 for any that is free"
+            }
+            std::io::ErrorKind::AddrNotAvailable => {
+                "this machine does not have that address; use one of its own, or 0.0.0.0 for all of them"
+            }
+            std::io::ErrorKind::PermissionDenied => "ports below 1024 need privileges; choose a higher one",
+            _ => "choose another address with --listen",
+        };
+        Failed::other(format!("cannot listen on {address}: {error}; {advice}"))
+    };
+    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let bound = listener.local_addr().map_err(failed)?;
+    Ok((listener, bound))
+}
+
+/// The address under which others reach a service that listens on `bound`: where that is every address of the machine,
+/// the one that leads to `peer`.
+fn reachable(bound: SocketAddr, peer: Option<&str>) -> SocketAddr {
+    if !bound.ip().is_unspecified() {
+        return bound;
+    }
+    let towards = |peer: &str| -> Option<IpAddr> {
+        let host = peer.split_once("://").map_or(peer, |(_, rest)| rest).trim_end_matches('/');
+        let peer = host.to_socket_addrs().ok()?.find(|a| a.is_ipv4() == bound.is_ipv4())?;
+        let any: SocketAddr = if peer.is_ipv4() { ([0, 0, 0, 0], 0).into() } else { ([0_u16; 8], 0).into() };
+        // Connecting a datagram socket sends nothing; it only chooses the interface.
+        let socket = UdpSocket::bind(any).ok()?;
+        socket.connect(peer).ok()?;
+        Some(socket.local_addr().ok()?.ip())
+    };
+    match peer.and_then(towards) {
+        Some(ip) => SocketAddr::new(ip, bound.port()),
+        None => bound,
+    }
+}
+
+pub(crate) async fn coordinator(args: CoordinatorArgs) -> Result<(), Failed> {
+    for (name, value) in [("--lease-seconds", args.lease_seconds), ("--grace-seconds", args.grace_seconds)] {
+        if !(value.is_finite() && (0.1..=1e6).contains(&value)) {
+            return Err(Failed::usage(format!("{name} {value}: expected seconds between 0.1 and 1000000")));
+        }
+    }
+    let lease_millis = (args.lease_seconds * 1000.0) as u64;
+    let config = Config {
+        lease_millis,
+        heartbeat_millis: (lease_millis / 6).clamp(50, 2000),
+        grace_millis: (args.grace_seconds * 1000.0) as u64,
+        durable_interval_millis: args.checkpoint_seconds.saturating_mul(1000),
+        second_copies: !args.no_second_copies,
+        ..Config::default()
+    };
+    let (listener, bound) = listen(args.listen).await?;
+    let handle = CoordinatorHandle::open(&args.data, config, Arc::new(Problems))
+        .map_err(|error| Failed::other(error.to_string()))?;
+    let url = format!("http://{}", reachable(bound, None));
+    if args.json {
+        println!("{}", json!({ "coordinator": url, "data": args.data }));
+    } else {
+        println!("coordinator ready at {url}");
+        println!("start workers with   keima worker --coordinator {url} --scratch DIR");
+        println!("submit a job with    keima submit go 9x9 --coordinator {url}");
+    }
+    let failure = handle.clone();
+    let closing = handle.clone();
+    let (stop, mut stopped) = watch::channel(false);
+    let shutdown = async move {
+        let _ = stopped.wait_for(|&stop| stop).await;
+    };
+    let server = serve_coordinator(listener, handle, shutdown);
+    tokio::pin!(server);
+    tokio::select! {
+        ended = &mut server => return ended.map_err(|error| Failed::other(error.to_string())),
+        () = asked_to_stop() => {}
+        why = failure.failure() => {
+            return Err(Failed::other(format!(
+                "the jobs' state cannot be stored any more: {why}; mend the disk below {} and start the coordinator again, \
+                 it goes on with the same jobs", args.data.display()
+            )));
+        }
+    }
+    tracing::info!("stopping; jobs go on when the coordinator is started again on the same data folder");
+    closing.close();
+    stop.send_replace(true);
+    let _ = tokio::time::timeout(Duration::from_secs(5), server).await;
+    Ok(())
+}
+
+pub(crate) fn cores() -> u32 {
+    std::thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(1024))
+}
+
+pub(crate) async fn worker(args: WorkerArgs) -> Result<(), Failed> {
+    let slots = args.threads.unwrap_or_else(cores);
+    let link = GrpcLink::new(&args.coordinator)?;
+    let (listener, bound) = listen(args.listen).await?;
+    let advertise = match args.advertise {
+        Some(url) if url.contains("://") => url,
+        Some(address) => format!("http://{address}"),
+        None => format!("http://{}", reachable(bound, Some(&args.coordinator))),
+    };
+    let config = WorkerConfig {
+        scratch: args.scratch.clone(),
+        memory_bytes: args.memory,
+        disk_bytes: args.disk,
+        slots,
+        advertise: advertise.clone(),
+    };
+    let worker = Worker::open(config, Arc::new(Problems)).map_err(|error| Failed::other(error.to_string()))?;
+    let (name, store) = (worker.id().clone(), Arc::clone(worker.store()));
+    if args.json {
+        println!("{}", json!({ "worker": name.0, "address": advertise, "threads": slots }));
+    } else {
+        println!("worker ready at {advertise}");
+    }
+    tracing::info!(
+        "{name}: {slots} tasks at a time with {} each, up to {} in {}, for the coordinator at {}",
+        show_bytes(task_memory_bytes(args.memory, slots)),
+        show_bytes(args.disk),
+        args.scratch.display(),
+        args.coordinator
+    );
+    let (stop, stopped) = watch::channel(false);
+    let mut serving = stopped.clone();
+    let server = tokio::spawn(serve_worker_runs(listener, store, async move {
+        let _ = serving.wait_for(|&stop| stop).await;
+    }));
+    let ended = worker.run(link, asked_to_stop()).await;
+    stop.send_replace(true);
+    let _ = tokio::time::timeout(Duration::from_secs(5), server).await;
+    ended.map_err(|error| Failed::other(error.to_string()))
+}

@@ -1,0 +1,247 @@
+//! Results and statuses as text and as JSON. Big integers are strings in JSON; so are residues.
+
+use std::collections::BTreeMap;
+
+use keima_coordinator::{Check, JobStatus, Outcome, SeriesEntry, State};
+use serde_json::{Value, json};
+
+use crate::units::{show_bytes, show_count, show_seconds};
+
+fn checks_json(checks: &[Check]) -> Value {
+    checks.iter().map(|c| json!({ "name": c.name, "ok": c.ok, "detail": c.detail })).collect()
+}
+
+fn series_json(series: &[SeriesEntry]) -> Value {
+    series
+        .iter()
+        .map(|e| json!({ "index": e.index, "name": e.name, "count": e.count, "ok": e.ok }))
+        .collect()
+}
+
+fn residues_json(outcome: &Outcome) -> Value {
+    outcome
+        .residues
+        .iter()
+        .map(|(modulus, residue)| json!({ "modulus": modulus.to_string(), "residue": residue.to_string() }))
+        .collect()
+}
+
+/// What the process itself knows beyond the job's status.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Extra(pub(crate) BTreeMap<&'static str, Value>);
+
+/// The one object of `--json` for a job that has an outcome, good or bad.
+pub(crate) fn result_json(status: &JobStatus, outcome: &Outcome, series: bool, extra: &Extra) -> Value {
+    let mut object = json!({
+        "problem": status.problem,
+        "size": status.size,
+        "count": if outcome.ok { Value::from(outcome.count.clone()) } else { Value::Null },
+        "residues": residues_json(outcome),
+        "checks": checks_json(&outcome.checks),
+        "seconds": status.seconds,
+        "peak_states": status.peak_states,
+        "job": status.id.to_string(),
+        "state": status.state.to_string(),
+        "resumed_from": status.resumed_from,
+        "notes": status.notes,
+        "statistics": statistics_json(status),
+    });
+    if let Value::Object(map) = &mut object {
+        if series {
+            map.insert("series".into(), series_json(&outcome.series));
+        }
+        for (name, value) in &extra.0 {
+            map.insert((*name).into(), value.clone());
+        }
+    }
+    object
+}
+
+fn statistics_json(status: &JobStatus) -> Value {
+    let seconds = |nanos: u64| nanos as f64 / 1e9;
+    json!({
+        "disk_peak_bytes": status.disk_peak_bytes,
+        "disk_forecast_bytes": status.plan.as_ref().map(|p| p.disk_bytes),
+        "bytes_read": status.bytes_read,
+        "bytes_written": status.bytes_written,
+        "bytes_spilled": status.bytes_spilled,
+        "read_seconds": seconds(status.times.read_nanos),
+        "map_seconds": seconds(status.times.map_nanos),
+        "write_seconds": seconds(status.times.write_nanos),
+        "executor": status.plan.as_ref().map(|p| p.executor.clone()),
+        "windows": status.plan.as_ref().map(|p| p.windows.iter().map(|w| w.len).collect::<Vec<_>>()),
+        "sweeps": status.plan.as_ref().map(|p| p.sweeps.len()),
+    })
+}
+
+/// A finished job's number (and series) for stdout.
+pub(crate) fn result_text(outcome: &Outcome, series: bool) -> String {
+    if !series {
+        return outcome.count.clone();
+    }
+    let width = outcome.series.iter().map(|e| e.name.len()).max().unwrap_or(0);
+    let lines: Vec<String> =
+        outcome.series.iter().map(|e| format!("{:<width$}  {}", e.name, e.count)).collect();
+    lines.join("\n")
+}
+
+/// Checks and figures for stderr.
+pub(crate) fn evidence(status: &JobStatus, outcome: &Outcome) -> String {
+    let mut text = String::new();
+    for check in &outcome.checks {
+        text += &format!("  {} {}: {}\n", if check.ok { "ok  " } else { "FAIL" }, check.name, check.detail);
+    }
+    text += &format!(
+        "  {} of counting, at most {} states, {} read, {} written, {} on disk at most\n",
+        show_seconds(status.seconds),
+        show_count(status.peak_states),
+        show_bytes(status.bytes_read),
+        show_bytes(status.bytes_written),
+        show_bytes(status.disk_peak_bytes),
+    );
+    text
+}
+
+pub(crate) fn status_json(status: &JobStatus) -> Value {
+    let finite = |x: Option<f64>| x.filter(|x| x.is_finite());
+    json!({
+        "job": status.id.to_string(),
+        "problem": status.problem,
+        "size": status.size,
+        "state": status.state.to_string(),
+        "reason": status.reason,
+        "priority": status.priority,
+        "sweep": status.sweep,
+        "sweeps": status.plan.as_ref().map(|p| p.sweeps.len()),
+        "stage": status.stage,
+        "stages": status.plan.as_ref().map(keima_coordinator::Plan::stages),
+        "pass": status.pass,
+        "passes": status.passes,
+        "column": status.column,
+        "columns": status.plan.as_ref().map(|p| p.board.length),
+        "states": status.states,
+        "states_done": status.states_done,
+        "states_stage": status.states_stage,
+        "states_per_second": status.states_per_second,
+        "peak_states": status.peak_states,
+        "tasks": status.tasks,
+        "tasks_done": status.tasks_done,
+        "tasks_running": status.tasks_running,
+        "disk_bytes": status.disk_bytes,
+        "seconds": status.seconds,
+        "eta_seconds": finite(status.eta_seconds),
+        "resumed_from": status.resumed_from,
+        "series": series_json(&status.series),
+        "moduli": status.plan.as_ref().map(|p| p.moduli.iter().map(u64::to_string).collect::<Vec<_>>()),
+        "notes": status.notes,
+        "workers": status.workers.iter().map(|w| json!({
+            "worker": w.worker.0, "running": w.running, "note": w.note,
+        })).collect::<Vec<_>>(),
+        "statistics": statistics_json(status),
+    })
+}
+
+pub(crate) fn status_text(status: &JobStatus) -> String {
+    let mut lines = vec![format!("{}  {} {}  {}", status.id, status.problem, status.size, status.state)];
+    let mut line = |name: &str, value: String| {
+        if !value.is_empty() {
+            lines.push(format!("  {name:<10} {value}"));
+        }
+    };
+    line("reason", status.reason.clone());
+    if let Some(plan) = &status.plan {
+        let windows: Vec<String> = plan.windows.iter().map(|w| w.len.to_string()).collect();
+        line(
+            "plan",
+            format!(
+                "{} executor, {} residues in {} sweep{}, windows of {} cells, tasks of {}",
+                plan.executor,
+                plan.moduli.len(),
+                plan.sweeps.len(),
+                if plan.sweeps.len() == 1 { "" } else { "s" },
+                windows.join("+"),
+                show_bytes(plan.task_memory_bytes),
+            ),
+        );
+        line("forecast", format!("{} states, {} on disk", show_count(plan.peak_states), show_bytes(plan.disk_bytes)));
+    }
+    if !status.state.is_over() {
+        line("at", position(status));
+        line("tasks", format!("{} of {} done, {} running", status.tasks_done, status.tasks, status.tasks_running));
+    }
+    line("time", match status.eta_seconds {
+        Some(eta) if status.state == State::Running => {
+            format!("{} so far, about {} left", show_seconds(status.seconds), show_seconds(eta))
+        }
+        _ => show_seconds(status.seconds),
+    });
+    line("disk", format!("{} now, {} at most", show_bytes(status.disk_bytes), show_bytes(status.disk_peak_bytes)));
+    line("resumed", status.resumed_from.clone().unwrap_or_default());
+    for entry in status.series.iter().rev().take(1) {
+        line("last value", format!("{} = {}", entry.name, entry.count));
+    }
+    for worker in &status.workers {
+        line("worker", format!("{}: {} running {}", worker.worker, worker.running, worker.note));
+    }
+    for note in &status.notes {
+        line("note", note.clone());
+    }
+    if let Some(outcome) = &status.outcome {
+        if outcome.ok {
+            line("count", outcome.count.clone());
+        }
+        for check in &outcome.checks {
+            line(if check.ok { "check ok" } else { "CHECK BAD" }, format!("{}: {}", check.name, check.detail));
+        }
+    }
+    lines.join("\n")
+}
+
+/// Where a job stands, on one line.
+pub(crate) fn position(status: &JobStatus) -> String {
+    let plan = status.plan.as_ref();
+    let columns = plan.map_or(0, |p| p.board.length);
+    let sweeps = plan.map_or(1, |p| p.sweeps.len());
+    let mut text =
+        format!("pass {} of {}, column {} of {columns}", status.pass, status.passes, status.column + 1);
+    if sweeps > 1 {
+        text += &format!(", sweep {} of {sweeps}", (status.sweep as usize + 1).min(sweeps));
+    }
+    text += &format!(", {} states", show_count(status.states));
+    if status.states_per_second > 0.0 {
+        text += &format!(", {} states/s", show_count(status.states_per_second as u64));
+    }
+    let residues = plan.map_or(0, |p| p.sweep_moduli(status.sweep).len());
+    if residues > 0 {
+        text += &format!(", {residues} residues");
+    }
+    text += &format!(", {} on disk", show_bytes(status.disk_bytes));
+    text
+}
+
+/// The list of jobs as an aligned table.
+pub(crate) fn jobs_text(jobs: &[JobStatus]) -> String {
+    let rows: Vec<[String; 6]> = std::iter::once(["job", "problem", "size", "state", "time", "progress"].map(String::from))
+        .chain(jobs.iter().map(|s| {
+            [
+                s.id.to_string(),
+                s.problem.clone(),
+                s.size.clone(),
+                s.state.to_string(),
+                show_seconds(s.seconds),
+                if s.state.is_over() { String::new() } else { position(s) },
+            ]
+        }))
+        .collect();
+    let width = |i: usize| rows.iter().map(|r| r[i].len()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..6).map(width).collect();
+    let lines: Vec<String> = rows
+        .iter()
+        .map(|row| {
+            let cells: Vec<String> =
+                row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:<width$}")).collect();
+            cells.join("  ").trim_end().to_owned()
+        })
+        .collect();
+    lines.join("\n")
+}

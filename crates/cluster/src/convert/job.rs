@@ -1,0 +1,190 @@
+//! Jobs as users submit and see them.
+
+use keima_coordinator::{JobId, JobSpec, JobStatus, JobWorker, Outcome, Plan, State, WorkerStatus};
+use keima_model::ProblemRequest;
+use keima_runs::TaskTimes;
+use keima_wire::v1;
+
+use super::order::worker_id;
+use super::{ConvertError, NAME_BYTES, Wire, bounded, cut, list_from, list_to, required};
+
+impl Wire for JobSpec {
+    type Message = v1::JobSpec;
+    fn to_wire(&self) -> v1::JobSpec {
+        v1::JobSpec {
+            problem: Some(self.problem.to_wire()),
+            priority: self.priority,
+            task_memory_bytes: self.task_memory_bytes,
+            disk_bytes: self.disk_bytes,
+            residues_per_sweep: self.residues_per_sweep,
+            window: self.window,
+            slots: self.slots,
+        }
+    }
+    fn from_wire(message: v1::JobSpec) -> Result<Self, ConvertError> {
+        Ok(Self {
+            problem: ProblemRequest::from_wire(required("JobSpec.problem", message.problem)?)?,
+            priority: message.priority,
+            task_memory_bytes: message.task_memory_bytes,
+            disk_bytes: message.disk_bytes,
+            residues_per_sweep: message.residues_per_sweep,
+            window: message.window,
+            slots: message.slots,
+        })
+    }
+}
+
+impl Wire for State {
+    type Message = i32;
+    fn to_wire(&self) -> i32 {
+        let state = match self {
+            Self::Queued => v1::JobState::Queued,
+            Self::Running => v1::JobState::Running,
+            Self::Paused => v1::JobState::Paused,
+            Self::Done => v1::JobState::Done,
+            Self::CheckFailed => v1::JobState::CheckFailed,
+            Self::Failed => v1::JobState::Failed,
+            Self::Cancelled => v1::JobState::Cancelled,
+        };
+        state.into()
+    }
+    fn from_wire(message: i32) -> Result<Self, ConvertError> {
+        let unknown = || ConvertError::new("JobStatus.state", "a state of a job", message);
+        Ok(match v1::JobState::try_from(message).map_err(|_| unknown())? {
+            v1::JobState::Unspecified => return Err(unknown()),
+            v1::JobState::Queued => Self::Queued,
+            v1::JobState::Running => Self::Running,
+            v1::JobState::Paused => Self::Paused,
+            v1::JobState::Done => Self::Done,
+            v1::JobState::CheckFailed => Self::CheckFailed,
+            v1::JobState::Failed => Self::Failed,
+            v1::JobState::Cancelled => Self::Cancelled,
+        })
+    }
+}
+
+impl Wire for JobWorker {
+    type Message = v1::JobWorker;
+    fn to_wire(&self) -> v1::JobWorker {
+        v1::JobWorker { worker: self.worker.0.clone(), running: self.running, note: cut(self.note.clone()) }
+    }
+    fn from_wire(message: v1::JobWorker) -> Result<Self, ConvertError> {
+        let worker = worker_id("JobWorker.worker", message.worker)?;
+        Ok(Self { worker, running: message.running, note: cut(message.note) })
+    }
+}
+
+impl Wire for JobStatus {
+    type Message = v1::JobStatus;
+    fn to_wire(&self) -> v1::JobStatus {
+        v1::JobStatus {
+            job: self.id.0,
+            problem: self.problem.clone(),
+            size: self.size.clone(),
+            state: self.state.to_wire(),
+            reason: cut(self.reason.clone()),
+            priority: self.priority,
+            plan: self.plan.as_ref().map(Wire::to_wire),
+            sweep: self.sweep,
+            stage: self.stage,
+            pass: self.pass,
+            passes: self.passes,
+            column: self.column,
+            states: self.states,
+            states_done: self.states_done,
+            states_stage: self.states_stage,
+            states_per_second: self.states_per_second,
+            peak_states: self.peak_states,
+            tasks: self.tasks,
+            tasks_done: self.tasks_done,
+            tasks_running: self.tasks_running,
+            disk_bytes: self.disk_bytes,
+            disk_peak_bytes: self.disk_peak_bytes,
+            seconds: self.seconds,
+            eta_seconds: self.eta_seconds,
+            series: list_to(&self.series),
+            resumed_from: self.resumed_from.clone(),
+            outcome: self.outcome.as_ref().map(Wire::to_wire),
+            notes: self.notes.iter().cloned().map(cut).collect(),
+            bytes_read: self.bytes_read,
+            bytes_written: self.bytes_written,
+            bytes_spilled: self.bytes_spilled,
+            times: Some(self.times.to_wire()),
+            workers: list_to(&self.workers),
+        }
+    }
+    fn from_wire(message: v1::JobStatus) -> Result<Self, ConvertError> {
+        Ok(Self {
+            id: JobId(message.job),
+            problem: bounded("JobStatus.problem", message.problem, NAME_BYTES)?,
+            size: bounded("JobStatus.size", message.size, NAME_BYTES)?,
+            state: State::from_wire(message.state)?,
+            reason: cut(message.reason),
+            priority: message.priority,
+            plan: message.plan.map(Plan::from_wire).transpose()?,
+            sweep: message.sweep,
+            stage: message.stage,
+            pass: message.pass,
+            passes: message.passes,
+            column: message.column,
+            states: message.states,
+            states_done: message.states_done,
+            states_stage: message.states_stage,
+            states_per_second: message.states_per_second,
+            peak_states: message.peak_states,
+            tasks: message.tasks,
+            tasks_done: message.tasks_done,
+            tasks_running: message.tasks_running,
+            disk_bytes: message.disk_bytes,
+            disk_peak_bytes: message.disk_peak_bytes,
+            seconds: message.seconds,
+            eta_seconds: message.eta_seconds,
+            series: list_from(message.series)?,
+            resumed_from: message.resumed_from.map(cut),
+            outcome: message.outcome.map(Outcome::from_wire).transpose()?,
+            notes: message.notes.into_iter().map(cut).collect(),
+            bytes_read: message.bytes_read,
+            bytes_written: message.bytes_written,
+            bytes_spilled: message.bytes_spilled,
+            times: TaskTimes::from_wire(required("JobStatus.times", message.times)?)?,
+            workers: list_from(message.workers)?,
+        })
+    }
+}
+
+impl Wire for WorkerStatus {
+    type Message = v1::WorkerStatus;
+    fn to_wire(&self) -> v1::WorkerStatus {
+        let aside = |(job, reason): &(JobId, String)| v1::SetAside { job: job.0, reason: cut(reason.clone()) };
+        v1::WorkerStatus {
+            worker: self.id.0.clone(),
+            address: self.address.clone(),
+            folder: self.folder.clone(),
+            here: self.here,
+            silent_millis: self.silent_millis,
+            slots: self.slots,
+            running: self.running,
+            task_memory_bytes: self.task_memory_bytes,
+            disk_bytes: self.disk_bytes,
+            disk_used_bytes: self.disk_used_bytes,
+            runs: self.runs,
+            set_aside: self.set_aside.iter().map(aside).collect(),
+        }
+    }
+    fn from_wire(message: v1::WorkerStatus) -> Result<Self, ConvertError> {
+        Ok(Self {
+            id: worker_id("WorkerStatus.worker", message.worker)?,
+            address: bounded("WorkerStatus.address", message.address, 1024)?,
+            folder: bounded("WorkerStatus.folder", message.folder, 4096)?,
+            here: message.here,
+            silent_millis: message.silent_millis,
+            slots: message.slots,
+            running: message.running,
+            task_memory_bytes: message.task_memory_bytes,
+            disk_bytes: message.disk_bytes,
+            disk_used_bytes: message.disk_used_bytes,
+            runs: message.runs,
+            set_aside: message.set_aside.into_iter().map(|a| (JobId(a.job), cut(a.reason))).collect(),
+        })
+    }
+}

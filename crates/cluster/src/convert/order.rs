@@ -1,0 +1,192 @@
+//! Grants and the work in them.
+
+use keima_coordinator::{AttemptId, Grant, Holder, InputRun, JobId, StageOrder, WorkerId, Work};
+use keima_model::{Layout, ProblemRequest, Window};
+use keima_runs::RunManifest;
+use keima_wire::v1;
+
+use super::{
+    ConvertError, MAX_MODULI, MAX_SIDE, NAME_BYTES, TEXT_BYTES, Wire, at_most, bounded, list_from, list_to, required,
+};
+
+impl Wire for ProblemRequest {
+    type Message = v1::Problem;
+    fn to_wire(&self) -> v1::Problem {
+        let option = |(name, value): &(String, String)| v1::ProblemOption { name: name.clone(), value: value.clone() };
+        v1::Problem {
+            name: self.name.clone(),
+            size: self.size.clone(),
+            options: self.options.iter().map(option).collect(),
+        }
+    }
+    fn from_wire(message: v1::Problem) -> Result<Self, ConvertError> {
+        let option = |o: v1::ProblemOption| {
+            let name = bounded("ProblemOption.name", o.name, NAME_BYTES)?;
+            Ok((name, bounded("ProblemOption.value", o.value, TEXT_BYTES)?))
+        };
+        Ok(Self {
+            name: bounded("Problem.name", message.name, NAME_BYTES)?,
+            size: bounded("Problem.size", message.size, NAME_BYTES)?,
+            options: at_most("Problem.options", message.options, 256)?
+                .into_iter()
+                .map(option)
+                .collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+impl Wire for Window {
+    type Message = v1::Window;
+    fn to_wire(&self) -> v1::Window {
+        v1::Window { first: self.first, len: self.len }
+    }
+    fn from_wire(message: v1::Window) -> Result<Self, ConvertError> {
+        let v1::Window { first, len } = message;
+        if len == 0 || first > MAX_SIDE || len > MAX_SIDE {
+            let expected = format!("a window of 1 to {MAX_SIDE} cells");
+            return Err(ConvertError::new("Window", expected, format_args!("first {first}, len {len}")));
+        }
+        Ok(Self { first, len })
+    }
+}
+
+impl Wire for Layout {
+    type Message = v1::Layout;
+    fn to_wire(&self) -> v1::Layout {
+        match self {
+            Self::Canonical => v1::Layout { stage: None },
+            Self::Stage(window) => v1::Layout { stage: Some(window.to_wire()) },
+        }
+    }
+    fn from_wire(message: v1::Layout) -> Result<Self, ConvertError> {
+        message.stage.map_or(Ok(Self::Canonical), |window| Window::from_wire(window).map(Self::Stage))
+    }
+}
+
+impl Wire for AttemptId {
+    type Message = v1::AttemptId;
+    fn to_wire(&self) -> v1::AttemptId {
+        v1::AttemptId {
+            job: self.job.0,
+            sweep: self.sweep,
+            generation: self.generation,
+            task: self.task,
+            attempt: self.attempt,
+        }
+    }
+    fn from_wire(message: v1::AttemptId) -> Result<Self, ConvertError> {
+        let v1::AttemptId { job, sweep, generation, task, attempt } = message;
+        Ok(Self { job: JobId(job), sweep, generation, task, attempt })
+    }
+}
+
+/// A worker's name; it must be one, since it stands in records and logs.
+pub(crate) fn worker_id(field: &'static str, text: String) -> Result<WorkerId, ConvertError> {
+    let fine = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
+    if !text.is_empty() && text.len() <= NAME_BYTES && text.bytes().all(fine) {
+        Ok(WorkerId(text))
+    } else {
+        Err(ConvertError::new(field, "a worker id of letters, digits and -_.", format_args!("{text:?}")))
+    }
+}
+
+impl Wire for Holder {
+    type Message = v1::Holder;
+    fn to_wire(&self) -> v1::Holder {
+        v1::Holder { worker: self.worker.0.clone(), address: self.address.clone(), folder: self.folder.clone() }
+    }
+    fn from_wire(message: v1::Holder) -> Result<Self, ConvertError> {
+        Ok(Self {
+            worker: worker_id("Holder.worker", message.worker)?,
+            address: bounded("Holder.address", message.address, 1024)?,
+            folder: bounded("Holder.folder", message.folder, 4096)?,
+        })
+    }
+}
+
+impl Wire for InputRun {
+    type Message = v1::InputRun;
+    fn to_wire(&self) -> v1::InputRun {
+        v1::InputRun { manifest: Some(self.manifest.to_wire()), holders: list_to(&self.holders) }
+    }
+    fn from_wire(message: v1::InputRun) -> Result<Self, ConvertError> {
+        let manifest = RunManifest::from_wire(required("InputRun.manifest", message.manifest)?)?;
+        if message.holders.is_empty() {
+            return Err(ConvertError::new("InputRun.holders", "at least one", "none"));
+        }
+        Ok(Self { manifest, holders: list_from(at_most("InputRun.holders", message.holders, 1024)?)? })
+    }
+}
+
+impl Wire for StageOrder {
+    type Message = v1::StageOrder;
+    fn to_wire(&self) -> v1::StageOrder {
+        v1::StageOrder {
+            problem: Some(self.problem.to_wire()),
+            job_tag: self.job_tag,
+            salt: self.salt,
+            moduli: self.moduli.clone(),
+            first_pass: self.first_pass,
+            window: Some(self.window.to_wire()),
+            layout_in: Some(self.layout_in.to_wire()),
+            layout_out: Some(self.layout_out.to_wire()),
+            from_start: self.from_start,
+            low: Some(self.low.to_wire()),
+            high: self.high.as_ref().map(Wire::to_wire),
+            inputs: list_to(&self.inputs),
+            task_memory_bytes: self.task_memory_bytes,
+            durable: self.durable,
+        }
+    }
+    fn from_wire(message: v1::StageOrder) -> Result<Self, ConvertError> {
+        let moduli = at_most("StageOrder.moduli", message.moduli, MAX_MODULI)?;
+        if let Some(small) = moduli.iter().find(|&&m| m < 1 << 59) {
+            return Err(ConvertError::new("StageOrder.moduli", "primes between 2^59 and 2^64", small));
+        }
+        if moduli.is_empty() {
+            return Err(ConvertError::new("StageOrder.moduli", "at least one modulus", "none"));
+        }
+        Ok(Self {
+            problem: ProblemRequest::from_wire(required("StageOrder.problem", message.problem)?)?,
+            job_tag: message.job_tag,
+            salt: message.salt,
+            moduli,
+            first_pass: message.first_pass,
+            window: Window::from_wire(required("StageOrder.window", message.window)?)?,
+            layout_in: Layout::from_wire(required("StageOrder.layout_in", message.layout_in)?)?,
+            layout_out: Layout::from_wire(required("StageOrder.layout_out", message.layout_out)?)?,
+            from_start: message.from_start,
+            low: u128::from_wire(required("StageOrder.low", message.low)?)?,
+            high: message.high.map(u128::from_wire).transpose()?,
+            inputs: list_from(message.inputs)?,
+            task_memory_bytes: message.task_memory_bytes,
+            durable: message.durable,
+        })
+    }
+}
+
+impl Wire for Grant {
+    type Message = v1::Grant;
+    fn to_wire(&self) -> v1::Grant {
+        v1::Grant {
+            attempt: Some(self.attempt.to_wire()),
+            nonce: self.nonce,
+            lease_millis: self.lease_millis,
+            work: Some(match &self.work {
+                Work::Stage(order) => v1::grant::Work::Stage(order.to_wire()),
+                Work::Copy(input) => v1::grant::Work::Copy(input.to_wire()),
+            }),
+        }
+    }
+    fn from_wire(message: v1::Grant) -> Result<Self, ConvertError> {
+        Ok(Self {
+            attempt: AttemptId::from_wire(required("Grant.attempt", message.attempt)?)?,
+            nonce: message.nonce,
+            lease_millis: message.lease_millis,
+            work: match required("Grant.work", message.work)? {
+                v1::grant::Work::Stage(order) => Work::Stage(Box::new(StageOrder::from_wire(order)?)),
+                v1::grant::Work::Copy(input) => Work::Copy(Box::new(InputRun::from_wire(input)?)),
+            },
+        })
+    }
+}

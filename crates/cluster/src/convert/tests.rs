@@ -1,0 +1,1 @@
+//! Every word survives the wire, and nonsense does not get in.

@@ -1,0 +1,231 @@
+//! The coordinator's state machine with everything that it does without: a store, a clock, and callers that wait.
+//!
+//! ```text
+//!   call -> lock -> event at `now` -> take_changes -> journal (in order) -> unlock -> wait until stored -> answer
+//! ```
+//!
+//! An answer waits not only for the changes of its own event but for all that were decided before it, since it may tell
+//! of them (a run may be deleted because a boundary is complete: first that must be on disk). Used directly inside one
+//! process (`keima count`) and by the gRPC server. Cost: an event is microseconds under the lock; waiting for the disk
+//! is shared by all callers (see `journal`).
+
+use std::future::Future;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use keima_coordinator::{
+    AttemptId, Config, Coordinator, Grant, Hello, Housekeeping, JobId, JobSpec, JobStatus, Millis, Report,
+    RestoreError, Running, Verdict, Welcome, WorkerId, WorkerStatus,
+};
+use keima_model::Registry;
+use keima_runs::RunId;
+use tokio::sync::{Notify, watch};
+
+use crate::journal::{Journal, Ticket};
+use crate::link::{CoordinatorLink, LinkError, random_bits};
+use crate::store::{Store, StoreError};
+
+/// How often leases and grace times are looked at.
+const TICK: Duration = Duration::from_millis(250);
+/// How long a pull without work is kept waiting.
+pub const PULL_WAIT: Duration = Duration::from_secs(10);
+/// A waiting pull looks again this often even if nothing was signalled.
+const PULL_AGAIN: Duration = Duration::from_millis(500);
+
+/// Why a coordinator cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// Its records cannot be had.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Its records mean nothing.
+    #[error(transparent)]
+    Restore(#[from] RestoreError),
+}
+
+struct Machine {
+    coordinator: Coordinator,
+    last: Ticket,
+    /// The newest time that was passed in: the clock never goes back for the machine.
+    now: Millis,
+}
+
+struct Inner {
+    machine: Mutex<Machine>,
+    journal: Journal,
+    /// Signalled when there may be work for a waiting pull.
+    news: Notify,
+    closing: watch::Sender<bool>,
+}
+
+/// A running coordinator. Clones are the same one; the last to go stops it.
+#[derive(Clone)]
+pub struct CoordinatorHandle {
+    inner: Arc<Inner>,
+}
+
+impl CoordinatorHandle {
+    /// Starts a coordinator on the records in `data`, which is made where it is missing. To be called within a tokio
+    /// runtime.
+    pub fn open(data: &Path, config: Config, registry: Arc<dyn Registry>) -> Result<Self, StartError> {
+        let store = Store::open(data)?;
+        let records = store.load()?;
+        let now = wall_clock();
+        let coordinator = if records.is_empty() {
+            Coordinator::new(config, registry, random_bits())
+        } else {
+            tracing::info!(records = records.len(), "going on from the stored records");
+            Coordinator::restore(config, registry, random_bits(), now, records)?
+        };
+        let inner = Arc::new(Inner {
+            machine: Mutex::new(Machine { coordinator, last: 0, now }),
+            journal: Journal::start(store),
+            news: Notify::new(),
+            closing: watch::channel(false).0,
+        });
+        let weak = Arc::downgrade(&inner);
+        tokio::spawn(async move {
+            let mut ticks = tokio::time::interval(TICK);
+            ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+            loop {
+                ticks.tick().await;
+                let Some(inner) = weak.upgrade() else { return };
+                // Nobody waits for a tick: what it changes is stored before the next answer.
+                if inner.decide(|machine, now| machine.tick(now)).is_err() {
+                    return;
+                }
+            }
+        });
+        Ok(Self { inner })
+    }
+
+    /// Ends long polls and watches soon; calls are still answered.
+    pub fn close(&self) {
+        self.inner.closing.send_replace(true);
+        self.inner.news.notify_waiters();
+    }
+
+    /// Returns once [`CoordinatorHandle::close`] was called.
+    pub async fn closed(&self) {
+        let mut closing = self.inner.closing.subscribe();
+        // The sender lives as long as this handle.
+        let _ = closing.wait_for(|&closing| closing).await;
+    }
+
+    /// Returns when the records cannot be stored any more, with the reason: the process must end then. Never otherwise.
+    pub async fn failure(&self) -> String {
+        self.inner.journal.failure().await
+    }
+
+    /// Takes in a job.
+    pub async fn submit(&self, spec: JobSpec) -> Result<JobId, LinkError> {
+        Ok(self.event(|machine, now| machine.submit(now, spec)).await??)
+    }
+    /// Stops granting tasks of a job.
+    pub async fn pause(&self, job: JobId) -> Result<(), LinkError> {
+        Ok(self.event(|machine, now| machine.pause(now, job)).await??)
+    }
+    /// Goes on with a paused job.
+    pub async fn resume(&self, job: JobId) -> Result<(), LinkError> {
+        Ok(self.event(|machine, now| machine.resume(now, job)).await??)
+    }
+    /// Ends a job and lets its runs be deleted.
+    pub async fn cancel(&self, job: JobId) -> Result<(), LinkError> {
+        Ok(self.event(|machine, now| machine.cancel(now, job)).await??)
+    }
+    /// All jobs.
+    pub async fn jobs(&self) -> Result<Vec<JobStatus>, LinkError> {
+        self.event(|machine, _| machine.jobs()).await
+    }
+    /// One job.
+    pub async fn status(&self, job: JobId) -> Result<JobStatus, LinkError> {
+        Ok(self.event(|machine, now| machine.status(now, job)).await??)
+    }
+    /// All workers that are known.
+    pub async fn workers(&self) -> Result<Vec<WorkerStatus>, LinkError> {
+        self.event(|machine, now| machine.workers(now)).await
+    }
+
+    async fn event<T>(&self, event: impl FnOnce(&mut Coordinator, Millis) -> T) -> Result<T, LinkError> {
+        let (answer, ticket) = self.inner.decide(event)?;
+        self.inner.journal.stored(ticket).await.map_err(LinkError::Broken)?;
+        Ok(answer)
+    }
+}
+
+impl Inner {
+    /// One event under the lock, its changes queued; the ticket says when the answer may go out.
+    fn decide<T>(&self, event: impl FnOnce(&mut Coordinator, Millis) -> T) -> Result<(T, Ticket), LinkError> {
+        let broken = |_| LinkError::Broken("an earlier call failed inside it; start the coordinator again".to_owned());
+        let mut machine = self.machine.lock().map_err(broken)?;
+        let Machine { coordinator, last, now } = &mut *machine;
+        *now = (*now).max(wall_clock());
+        let work = coordinator.work_serial();
+        let answer = event(coordinator, *now);
+        if coordinator.work_serial() != work {
+            self.news.notify_waiters();
+        }
+        self.journal.post(coordinator.take_changes(), last);
+        Ok((answer, *last))
+    }
+}
+
+impl CoordinatorLink for CoordinatorHandle {
+    async fn hello(&self, hello: Hello) -> Result<Welcome, LinkError> {
+        self.event(|machine, now| machine.hello(now, hello)).await
+    }
+
+    async fn heartbeat(
+        &self,
+        worker: &WorkerId,
+        epoch: u64,
+        running: Vec<Running>,
+        held: Vec<RunId>,
+        disk_used_bytes: u64,
+    ) -> Result<Housekeeping, LinkError> {
+        let beat = |machine: &mut Coordinator, now| machine.heartbeat(now, worker, epoch, &running, &held, disk_used_bytes);
+        Ok(self.event(beat).await??)
+    }
+
+    async fn pull(&self, worker: &WorkerId, epoch: u64) -> Result<Option<Grant>, LinkError> {
+        let deadline = tokio::time::Instant::now() + PULL_WAIT;
+        loop {
+            // Listening begins before looking: what happens in between is not missed.
+            let news = self.inner.news.notified();
+            let mut news = std::pin::pin!(news);
+            news.as_mut().enable();
+            let (grant, ticket) = self.inner.decide(|machine, now| machine.pull(now, worker, epoch))?;
+            if let Some(grant) = grant? {
+                self.inner.journal.stored(ticket).await.map_err(LinkError::Broken)?;
+                return Ok(Some(grant));
+            }
+            let left = deadline.saturating_duration_since(tokio::time::Instant::now());
+            if left.is_zero() || *self.inner.closing.borrow() {
+                return Ok(None);
+            }
+            let _ = tokio::time::timeout(left.min(PULL_AGAIN), news).await;
+        }
+    }
+
+    async fn report(
+        &self,
+        worker: &WorkerId,
+        epoch: u64,
+        attempt: AttemptId,
+        nonce: u64,
+        report: Report,
+    ) -> Result<(Verdict, Housekeeping), LinkError> {
+        Ok(self.event(|machine, now| machine.report(now, worker, epoch, attempt, nonce, report)).await??)
+    }
+
+    fn goodbye(&self, worker: &WorkerId) -> impl Future<Output = Result<(), LinkError>> + Send {
+        let worker = worker.clone();
+        async move { self.event(|machine, now| machine.goodbye(now, &worker)).await }
+    }
+}
+
+fn wall_clock() -> Millis {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as Millis)
+}
+

@@ -1,0 +1,129 @@
+//! Named points at which tests make a process die, stumble or wait: the only way to be sure that a fault hit what it
+//! was meant to hit.
+//!
+//! Set in the environment, read once; without the variable a point costs one load and a branch:
+//!
+//! ```text
+//!   KEIMA_FAILPOINT="worker.before_report=abort@3;coordinator.after_commit=sleep:200"
+//!                    point                action       ^ only the third time that the point is reached
+//!   actions:  abort        die at once as by kill -9: no destructors, no goodbye
+//!             exit:CODE    leave with this exit code, without destructors of other threads
+//!             panic        panic in the thread that is there
+//!             sleep:MS     wait
+//!   points:   worker.after_pull            a task was granted, nothing was done
+//!             worker.mid_task              a task opens one of its inputs
+//!             worker.before_report         a task's runs are complete, nobody was told
+//!             worker.after_report          the coordinator has answered, the worker has not noted it
+//!             worker.before_copy           a second copy was ordered
+//!             run_server.mid_stream        before each chunk of a run that is sent to another worker
+//!             coordinator.before_commit    changes are decided, nothing is on disk, no answer is out
+//!             coordinator.after_commit     changes are on disk, no answer is out
+//! ```
+//!
+//! Each hit is told on standard error (`failpoint worker.before_report hit`), so that a test can assert that it was.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Name of the environment variable.
+pub const VARIABLE: &str = "KEIMA_FAILPOINT";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Action {
+    Abort,
+    Exit(i32),
+    Panic,
+    Sleep(u64),
+}
+
+#[derive(Debug)]
+struct Point {
+    name: String,
+    action: Action,
+    /// Only at this time, from 1; `None` for every time.
+    only: Option<u64>,
+    reached: AtomicU64,
+}
+
+fn parse(text: &str) -> Result<Vec<Point>, String> {
+    text.split(';').filter(|part| !part.trim().is_empty()).map(parse_point).collect()
+}
+
+fn parse_point(part: &str) -> Result<Point, String> {
+    let wrong = |why: &str| format!("{VARIABLE}: {part:?}: {why}; expected for instance worker.before_report=abort@3");
+    let (name, rest) = part.trim().split_once('=').ok_or_else(|| wrong("no '='"))?;
+    let (action, only) = match rest.split_once('@') {
+        None => (rest, None),
+        Some((action, n)) => (action, Some(n.parse::<u64>().map_err(|_| wrong("no number after '@'"))?)),
+    };
+    let action = match action.split_once(':').map_or((action, None), |(a, v)| (a, Some(v))) {
+        ("abort", None) => Action::Abort,
+        ("panic", None) => Action::Panic,
+        ("exit", Some(code)) => Action::Exit(code.parse().map_err(|_| wrong("the exit code is no number"))?),
+        ("sleep", Some(millis)) => Action::Sleep(millis.parse().map_err(|_| wrong("the time is no number"))?),
+        _ => return Err(wrong("no such action")),
+    };
+    Ok(Point { name: name.to_owned(), action, only, reached: AtomicU64::new(0) })
+}
+
+fn points() -> &'static [Point] {
+    static POINTS: OnceLock<Vec<Point>> = OnceLock::new();
+    POINTS.get_or_init(|| {
+        let text = std::env::var(VARIABLE).unwrap_or_default();
+        parse(&text).unwrap_or_else(|why| {
+            // A test with a misspelt point would pass without its fault.
+            eprintln!("{why}");
+            std::process::exit(2)
+        })
+    })
+}
+
+/// What is to be done at `name` this time.
+fn due(points: &[Point], name: &str) -> Option<Action> {
+    let point = points.iter().find(|p| p.name == name)?;
+    let times = point.reached.fetch_add(1, Ordering::Relaxed) + 1;
+    point.only.is_none_or(|only| only == times).then_some(point.action)
+}
+
+/// Does what the environment asks for at this point: almost always nothing. A sleep blocks the calling thread.
+pub fn hit(name: &str) {
+    let points = points();
+    if points.is_empty() {
+        return;
+    }
+    let Some(action) = due(points, name) else { return };
+    eprintln!("failpoint {name} hit");
+    match action {
+        Action::Abort => std::process::abort(),
+        Action::Exit(code) => std::process::exit(code),
+        Action::Panic => panic!("failpoint {name}"),
+        Action::Sleep(millis) => std::thread::sleep(Duration::from_millis(millis)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn points_are_read() {
+        let points = parse("a=abort; b.c=exit:3@2 ;d=sleep:50;e=panic").unwrap();
+        assert_eq!(due(&points, "a"), Some(Action::Abort));
+        assert_eq!(due(&points, "b.c"), None);
+        assert_eq!(due(&points, "b.c"), Some(Action::Exit(3)));
+        assert_eq!(due(&points, "b.c"), None);
+        assert_eq!(due(&points, "d"), Some(Action::Sleep(50)));
+        assert_eq!(due(&points, "e"), Some(Action::Panic));
+        assert_eq!(due(&points, "f"), None);
+        assert!(parse("").unwrap().is_empty());
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for text in ["a", "a=", "a=explode", "a=exit", "a=exit:x", "a=abort@x", "a=sleep"] {
+            let error = parse(text).unwrap_err();
+            assert!(error.contains("expected"), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! Where a task's inputs come from: the own scratch folder, a folder that is visible here, or another worker's service.
+//!
+//! The places are tried in this order, best holder first, until one opens. Which one it was is remembered, because a
+//! feed may fail later: the coordinator must learn whose copy was bad, not only that one was.
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use keima_coordinator::{Failure, Holder, InputRun, WorkerId};
+use keima_engine::FeedOpener;
+use keima_runs::{BlockFeed, LocalRun, RunError, RunHeader, RunId, RunManifest, run_path};
+use keima_wire::v1;
+use tokio::runtime::Handle;
+
+use crate::failpoint;
+use crate::remote_feed::{Peers, RemoteFeed, is_damage, next_chunk, remote_error};
+use crate::run_store::{RunStore, SharedFolders};
+
+/// The copy of a run that was used or tried last.
+#[derive(Clone)]
+struct Used {
+    holder: WorkerId,
+    damaged: bool,
+}
+
+/// Opens the inputs of one task.
+pub(crate) struct TaskFeeds {
+    store: Arc<RunStore>,
+    shared: Arc<SharedFolders>,
+    runtime: Handle,
+    peers: Peers,
+    holders: HashMap<RunId, Vec<Holder>>,
+    used: Mutex<HashMap<RunId, Used>>,
+}
+
+impl TaskFeeds {
+    /// For a task that reads `inputs`. To be called within the runtime.
+    pub(crate) fn new(store: Arc<RunStore>, shared: Arc<SharedFolders>, inputs: &[InputRun]) -> Self {
+        let holders = inputs.iter().map(|input| (input.manifest.id.clone(), input.holders.clone())).collect();
+        let runtime = Handle::current();
+        Self { store, shared, runtime, peers: Peers::default(), holders, used: Mutex::default() }
+    }
+
+    fn note(&self, run: &RunId, holder: &WorkerId, damaged: bool) {
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        used.insert(run.clone(), Used { holder: holder.clone(), damaged });
+    }
+
+    /// What to report when `run` could not be read.
+    pub(crate) fn failure(&self, run: &RunId, error: &RunError) -> Failure {
+        let used = self.used.lock().unwrap_or_else(PoisonError::into_inner).get(run).cloned();
+        let first = || self.holders.get(run).and_then(|holders| holders.first()).map(|holder| holder.worker.clone());
+        let damaged = error.is_damage() || used.as_ref().is_some_and(|used| used.damaged);
+        let holder = used.map(|used| used.holder).or_else(first).unwrap_or_else(|| self.store.worker().clone());
+        Failure::Input { run: run.clone(), holder, damaged, text: error.to_string() }
+    }
+
+    /// Opens the copy of `holder`, or says why it cannot be had and whether it is damaged.
+    fn open_at(
+        &self,
+        holder: &Holder,
+        run: &RunManifest,
+        header: &RunHeader,
+        low: u128,
+        high: Option<u128>,
+    ) -> Result<Box<dyn BlockFeed>, (RunError, bool)> {
+        let local = |error: RunError| {
+            let damaged = error.is_damage();
+            (error, damaged)
+        };
+        if holder.worker == *self.store.worker() {
+            let here = self.store.open_run(&run.id).unwrap_or_else(|| Err(not_here(&run.id, holder)));
+            let file = here.and_then(|file| same(file, run, header)).map_err(local)?;
+            return Ok(Box::new(file.feed(low, high)));
+        }
+        if self.shared.belongs(&holder.folder, &holder.worker) {
+            let open = || LocalRun::open(&run_path(Path::new(&holder.folder), &run.id)?, run, header);
+            match open() {
+                Ok(file) => return Ok(Box::new(Arc::new(file).feed(low, high))),
+                // It may have been deleted there, or the mount may be gone while its owner still serves it.
+                Err(error) if !error.is_damage() && !holder.address.is_empty() => {
+                    tracing::warn!(run = %run.id, folder = holder.folder, %error, "not readable there; asking its worker");
+                }
+                Err(error) => return Err(local(error)),
+            }
+        }
+        let asked = self.peers.request(holder, run, v1::ReadMode::Blocks, low, high);
+        match self.runtime.block_on(asked) {
+            Ok(stream) => Ok(Box::new(RemoteFeed::new(self.runtime.clone(), holder.clone(), stream))),
+            Err(status) => Err((remote_error(holder, &status), is_damage(&status))),
+        }
+    }
+
+    /// Holders of `run`, those nearest first.
+    fn nearest(&self, run: &RunId) -> Vec<Holder> {
+        let mut holders = self.holders.get(run).cloned().unwrap_or_default();
+        holders.sort_by_key(|holder| {
+            if holder.worker == *self.store.worker() {
+                0
+            } else if self.shared.belongs(&holder.folder, &holder.worker) {
+                1
+            } else {
+                2
+            }
+        });
+        holders
+    }
+
+    /// Fetches a second copy of `input`'s run into the own folder.
+    pub(crate) async fn copy(&self, input: &InputRun) -> Result<(), Failure> {
+        let run = &input.manifest;
+        if self.store.holds(run) {
+            return Ok(());
+        }
+        self.store.disk().charge(run.bytes).map_err(|e| Failure::Disk { text: e.to_string() })?;
+        let mut failure = Failure::Other { text: format!("run {} has no holder but this worker", run.id) };
+        for holder in self.nearest(&run.id).iter().filter(|holder| holder.worker != *self.store.worker()) {
+            match self.copy_from(holder, run).await {
+                Ok(()) => return Ok(()),
+                Err((error, _)) if error.is_disk_full() => {
+                    failure = Failure::Disk { text: error.to_string() };
+                    break;
+                }
+                Err((error, damaged)) => {
+                    tracing::warn!(run = %run.id, holder = %holder.worker, %error, "no copy from there");
+                    let (holder, text) = (holder.worker.clone(), error.to_string());
+                    failure = Failure::Input { run: run.id.clone(), holder, damaged, text };
+                }
+            }
+        }
+        self.store.disk().refund(run.bytes);
+        Err(failure)
+    }
+
+    async fn copy_from(&self, holder: &Holder, run: &RunManifest) -> Result<(), (RunError, bool)> {
+        let fine = |error| (error, false);
+        let path = self.store.incoming_path().map_err(fine)?;
+        let received = if self.shared.belongs(&holder.folder, &holder.worker) {
+            copy_file(holder, run, &path).await
+        } else {
+            self.download(holder, run, &path).await
+        };
+        let adopted = match received {
+            Ok(()) => {
+                let (store, from, expected) = (Arc::clone(&self.store), path.clone(), run.clone());
+                let adopted = tokio::task::spawn_blocking(move || store.adopt(&from, &expected)).await;
+                adopted.unwrap_or_else(|e| Err(RunError::Remote { text: format!("taking the copy in failed: {e}") }))
+            }
+            Err((error, damaged)) => {
+                let _ = std::fs::remove_file(&path);
+                return Err((error, damaged));
+            }
+        };
+        adopted.map_err(|error| {
+            let _ = std::fs::remove_file(&path);
+            let damaged = error.is_damage();
+            (error, damaged)
+        })
+    }
+
+    async fn download(&self, holder: &Holder, run: &RunManifest, path: &Path) -> Result<(), (RunError, bool)> {
+        let remote = |status: tonic::Status| (remote_error(holder, &status), is_damage(&status));
+        let io = |source| (RunError::Io { path: path.to_owned(), action: "write", source }, false);
+        let mut stream = self.peers.request(holder, run, v1::ReadMode::File, 0, None).await.map_err(remote)?;
+        let mut file = std::fs::File::create_new(path).map_err(io)?;
+        let mut left = run.bytes;
+        loop {
+            let chunk = next_chunk(&mut stream).await.map_err(remote)?;
+            left = left.checked_sub(chunk.data.len() as u64).ok_or_else(|| {
+                let text = format!("worker {} sent more than the {} bytes of run {}", holder.worker, run.bytes, run.id);
+                (RunError::Remote { text }, false)
+            })?;
+            let end = chunk.end;
+            let written = tokio::task::spawn_blocking(move || file.write_all(&chunk.data).map(|()| file)).await;
+            file = written.unwrap_or_else(|e| Err(std::io::Error::other(e))).map_err(io)?;
+            if end {
+                return Ok(());
+            }
+        }
+    }
+}
+
+async fn copy_file(holder: &Holder, run: &RunManifest, to: &Path) -> Result<(), (RunError, bool)> {
+    let from = run_path(Path::new(&holder.folder), &run.id).map_err(|e| (e, false))?;
+    let (source, target) = (from.clone(), to.to_owned());
+    let copied = tokio::task::spawn_blocking(move || std::fs::copy(source, target)).await;
+    let copied = copied.unwrap_or_else(|e| Err(std::io::Error::other(e)));
+    copied.map(drop).map_err(|source| (RunError::Io { path: from, action: "copy", source }, false))
+}
+
+fn not_here(run: &RunId, holder: &Holder) -> RunError {
+    RunError::Remote { text: format!("run {run} is not held by worker {} (any more)", holder.worker) }
+}
+
+/// A held file, if it is what the task expects.
+fn same(file: Arc<LocalRun>, run: &RunManifest, header: &RunHeader) -> Result<Arc<LocalRun>, RunError> {
+    let other = |what: &'static str, expected: String, got: String| -> Result<Arc<LocalRun>, RunError> {
+        Err(RunError::OtherRun { place: format!("run {} in the own scratch folder", run.id), what, expected, got })
+    };
+    if file.manifest() != run {
+        return other("manifest", format!("{run:?}"), format!("{:?}", file.manifest()));
+    }
+    if file.header() != header {
+        return other("header", format!("{header:?}"), format!("{:?}", file.header()));
+    }
+    Ok(file)
+}
+
+impl FeedOpener for TaskFeeds {
+    fn open(
+        &self,
+        run: &RunManifest,
+        header: &RunHeader,
+        low: u128,
+        high: Option<u128>,
+    ) -> Result<Box<dyn BlockFeed>, RunError> {
+        failpoint::hit("worker.mid_task");
+        let mut worst: Option<(RunError, bool)> = None;
+        for holder in self.nearest(&run.id) {
+            match self.open_at(&holder, run, header, low, high) {
+                Ok(feed) => {
+                    self.note(&run.id, &holder.worker, false);
+                    return Ok(feed);
+                }
+                Err((error, damaged)) => {
+                    tracing::warn!(run = %run.id, holder = %holder.worker, %error, damaged, "input not readable there");
+                    // A damaged copy is the news that matters; otherwise the nearest holder is to blame.
+                    if worst.as_ref().is_none_or(|(_, was)| damaged && !was) {
+                        self.note(&run.id, &holder.worker, damaged);
+                        worst = Some((error, damaged));
+                    }
+                }
+            }
+        }
+        let none = || (RunError::Remote { text: format!("run {} has no holders", run.id) }, false);
+        Err(worst.unwrap_or_else(none).0)
+    }
+}

@@ -1,0 +1,42 @@
+//! Everything between keima's state machine and the world: the store of its records, the gRPC services, the worker and
+//! its scratch folder, and the cluster of one process that `keima count` runs.
+//!
+//! ```text
+//!   users ── JobClient ──> JobService ─┐                                      ┌─ engine, on threads of its own
+//!                                      ├─> CoordinatorHandle ─> Journal ─> Store
+//!   Worker ── GrpcLink ─> CoordinatorService ┘  (state machine)               └─ RunStore (scratch folder)
+//!      │  └── or directly ─────────────────────────^                                 ^
+//!      └── TaskFeeds ── RunService of another worker ────────────────────────────────┘
+//! ```
+//!
+//! Architecture invariants: generated types do not leave this crate; the state machine behind it meets only checked
+//! values; no answer leaves before what it tells is stored.
+
+#![forbid(unsafe_code)]
+
+mod convert;
+mod driver;
+pub mod failpoint;
+mod feeds;
+mod grpc;
+mod journal;
+mod link;
+mod local;
+mod remote_feed;
+mod run_server;
+mod run_store;
+mod store;
+mod worker;
+
+pub use convert::ConvertError;
+pub use driver::{CoordinatorHandle, PULL_WAIT, StartError};
+pub use grpc::{GrpcLink, JobClient, JobWatch, ServeError, serve_coordinator, serve_worker_runs};
+pub use link::{Backoff, CoordinatorLink, LinkError, random_bits};
+pub use local::{LocalCluster, LocalConfig, LocalError};
+pub use run_store::{RunStore, ScratchError};
+pub use store::{STORE_FORMAT, Store, StoreError};
+pub use worker::{PROCESS_OVERHEAD_BYTES, Worker, WorkerConfig, WorkerError, task_memory_bytes};
+
+/// Version of the protocol between coordinator, workers and users; peers of different versions refuse each other. Grows
+/// with every change that an older peer would misunderstand.
+pub const PROTOCOL_VERSION: u32 = 1;

@@ -1,0 +1,93 @@
+//! A coordinator and a worker in this process, without sockets: what `keima count` runs. It is the same code path as a
+//! cluster's; only the link between the two is a function call.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use keima_coordinator::Config;
+use keima_model::Registry;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::driver::{CoordinatorHandle, StartError};
+use crate::worker::{Worker, WorkerConfig, WorkerError};
+
+/// What the process may use.
+#[derive(Clone, Debug)]
+pub struct LocalConfig {
+    /// Folder of the coordinator's records.
+    pub data: PathBuf,
+    /// Scratch folder.
+    pub scratch: PathBuf,
+    /// Memory of the whole process.
+    pub memory_bytes: u64,
+    /// Cap on the scratch folder.
+    pub disk_bytes: u64,
+    /// Tasks at a time.
+    pub slots: u32,
+    /// How often boundaries are made durable.
+    pub durable_interval_millis: u64,
+}
+
+/// Why the process cannot count.
+#[derive(Debug, thiserror::Error)]
+pub enum LocalError {
+    /// The coordinator's half.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// The worker's half.
+    #[error(transparent)]
+    Worker(#[from] WorkerError),
+}
+
+/// A cluster of one process.
+pub struct LocalCluster {
+    coordinator: CoordinatorHandle,
+    store: Arc<crate::run_store::RunStore>,
+    stop: watch::Sender<bool>,
+    worker: JoinHandle<Result<(), WorkerError>>,
+}
+
+impl LocalCluster {
+    /// Starts both halves; jobs in `data` go on at once. To be called within a tokio runtime of more than one thread.
+    pub fn start(registry: Arc<dyn Registry>, config: LocalConfig) -> Result<Self, LocalError> {
+        // Nobody else can lose anything here, and a short run should not write what nobody will read.
+        let times = Config { persist_grants: false, second_copies: false, speculate: false, durable_interval_millis: config.durable_interval_millis, ..Config::default() };
+        let coordinator = CoordinatorHandle::open(&config.data, times, Arc::clone(&registry))?;
+        let worker = Worker::open(
+            WorkerConfig {
+                scratch: config.scratch,
+                memory_bytes: config.memory_bytes,
+                disk_bytes: config.disk_bytes,
+                slots: config.slots,
+                advertise: String::new(),
+            },
+            registry,
+        )?;
+        let store = Arc::clone(worker.store());
+        let (stop, mut stopped) = watch::channel(false);
+        let link = coordinator.clone();
+        let worker = tokio::spawn(worker.run(link, async move {
+            let _ = stopped.wait_for(|&stop| stop).await;
+        }));
+        Ok(Self { coordinator, store, stop, worker })
+    }
+
+    /// The coordinator's half: submit, status, pause ...
+    pub fn coordinator(&self) -> &CoordinatorHandle {
+        &self.coordinator
+    }
+
+    /// Most bytes that the scratch folder has held.
+    pub fn disk_peak_bytes(&self) -> u64 {
+        self.store.disk().peak()
+    }
+
+    /// Stops tasks, and returns when everything is on disk. Durable boundaries stay for the next start.
+    pub async fn stop(self) -> Result<(), LocalError> {
+        self.stop.send_replace(true);
+        let ended = self.worker.await;
+        self.coordinator.close();
+        ended.unwrap_or(Ok(())).map_err(LocalError::Worker)
+    }
+}

@@ -1,0 +1,342 @@
+//! A worker's scratch folder: what is in it, who may write there, and what it may hold.
+//!
+//! ```text
+//!   SCRATCH/worker.lock                        held (flock) while a worker lives
+//!   SCRATCH/worker.id                          the worker's name, made once, kept for life
+//!   SCRATCH/j3/s0/g12/t5/a0/r1.run             run r1 of an attempt; *.tmp while it is being written
+//!   SCRATCH/incoming/0.tmp                     a second copy on its way in
+//! ```
+//!
+//! Only the owner of the folder removes anything from it, on the coordinator's word (`release`, `abandon`) or because
+//! nothing can refer to it (temporary files of an earlier life, files that are no runs). A run is *held* from the
+//! moment when its task is complete. Cost: one entry in memory per held run, and at the start one read of every run's
+//! header, index and footer.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use keima_coordinator::{AttemptId, WorkerId};
+use keima_runs::{DiskBudget, LocalRun, RunError, RunHeader, RunId, RunManifest, adopt_file, read_manifest, run_path};
+
+use crate::link::random_bits;
+
+/// Name of the file with the worker's name; proves that a folder seen here is the one that the worker means.
+pub(crate) const ID_FILE: &str = "worker.id";
+/// Where second copies come in.
+const INCOMING: &str = "incoming";
+
+/// Why a scratch folder cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ScratchError {
+    /// Another worker has it.
+    #[error("the scratch folder {0} is in use by another worker; stop that one, or give this one its own (--scratch DIR)")]
+    InUse(PathBuf),
+    /// The system refused.
+    #[error("cannot {action} {path}: {source}; check that the scratch folder exists and is writable")]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What came.
+        #[source]
+        source: io::Error,
+    },
+    /// The name in the folder is none.
+    #[error("{path} should hold a worker's name (16 hex digits), it holds {got:?}; remove it, and the worker takes a new name")]
+    BadName {
+        /// The file.
+        path: PathBuf,
+        /// What it holds, shortened.
+        got: String,
+    },
+}
+
+struct Held {
+    header: RunHeader,
+    manifest: RunManifest,
+    /// Bytes of the disk budget that this run takes.
+    charged: u64,
+    /// The open file, as long as anybody reads it.
+    open: Weak<LocalRun>,
+}
+
+/// A scratch folder and the runs in it.
+pub struct RunStore {
+    root: PathBuf,
+    worker: WorkerId,
+    disk: Arc<DiskBudget>,
+    held: Mutex<BTreeMap<RunId, Held>>,
+    incoming: AtomicU64,
+    _lock: File,
+}
+
+impl RunStore {
+    /// Opens `root` (made where it is missing), takes it for this process, removes what an earlier life left half done,
+    /// and lists the runs that are there.
+    pub fn open(root: &Path, disk_bytes: u64) -> Result<Self, ScratchError> {
+        let io = |action, path: &Path| {
+            let path = path.to_owned();
+            move |source| ScratchError::Io { action, path, source }
+        };
+        std::fs::create_dir_all(root).map_err(io("make", root))?;
+        let root = root.canonicalize().map_err(io("resolve", root))?;
+        let lock_path = root.join("worker.lock");
+        let options = OpenOptions::new().create(true).truncate(false).write(true).clone();
+        let lock = options.open(&lock_path).map_err(io("open", &lock_path))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(ScratchError::InUse(root)),
+            Err(TryLockError::Error(source)) => {
+                return Err(ScratchError::Io { action: "lock", path: lock_path, source });
+            }
+        }
+        let worker = read_or_make_name(&root)?;
+        let store = Self {
+            root,
+            worker,
+            disk: Arc::new(DiskBudget::new(disk_bytes)),
+            held: Mutex::default(),
+            incoming: AtomicU64::new(0),
+            _lock: lock,
+        };
+        let incoming = store.root.join(INCOMING);
+        match std::fs::remove_dir_all(&incoming) {
+            Ok(()) => {}
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+            Err(source) => return Err(ScratchError::Io { action: "clear", path: incoming, source }),
+        }
+        store.take_stock(&store.root, true)?;
+        Ok(store)
+    }
+
+    /// Walks `folder`: lists runs, removes what is none. Folders are entered in the top level only where they are a
+    /// job's, so that nothing foreign is touched in a folder that was named by mistake.
+    fn take_stock(&self, folder: &Path, top: bool) -> Result<(), ScratchError> {
+        let io = |source| ScratchError::Io { action: "list", path: folder.to_owned(), source };
+        for entry in std::fs::read_dir(folder).map_err(io)? {
+            let entry = entry.map_err(io)?;
+            let (path, name) = (entry.path(), entry.file_name());
+            let name = name.to_string_lossy();
+            if entry.file_type().map_err(io)?.is_dir() {
+                let job = name.strip_prefix('j').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
+                if job || !top {
+                    self.take_stock(&path, false)?;
+                    // Succeeds on empty folders only, which is what is wanted.
+                    let _ = std::fs::remove_dir(&path);
+                }
+            } else if !top {
+                self.take_file(&path);
+            }
+        }
+        Ok(())
+    }
+
+    fn take_file(&self, path: &Path) {
+        let id = path.strip_prefix(&self.root).ok().and_then(Path::to_str).and_then(|p| p.strip_suffix(".run"));
+        let taken = match id {
+            None => Err("a temporary file of an earlier life".to_owned()),
+            Some(id) => self.hold(&RunId(id.to_owned()), None).map_err(|e| e.to_string()),
+        };
+        if let Err(why) = taken {
+            tracing::warn!(path = %path.display(), why, "removed from the scratch folder");
+            if let Err(error) = std::fs::remove_file(path) {
+                tracing::warn!(path = %path.display(), %error, "cannot be removed");
+            }
+        }
+    }
+
+    /// The worker's name.
+    pub fn worker(&self) -> &WorkerId {
+        &self.worker
+    }
+    /// The folder, as an absolute path.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+    /// What the folder may hold.
+    pub fn disk(&self) -> &Arc<DiskBudget> {
+        &self.disk
+    }
+
+    fn runs(&self) -> MutexGuard<'_, BTreeMap<RunId, Held>> {
+        // Every change of the map is one insert or remove: a panic elsewhere leaves it whole.
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes a complete run. `charged` is what its writer has charged, if anybody has.
+    fn hold(&self, id: &RunId, charged: Option<u64>) -> Result<(), RunError> {
+        let (header, manifest) = read_manifest(&run_path(&self.root, id)?, id)?;
+        let charged = match charged {
+            Some(bytes) => bytes,
+            // Over the cap nothing new can be written, but what is there stays usable.
+            None => self.disk.charge(manifest.bytes).map_or(0, |()| manifest.bytes),
+        };
+        self.runs().insert(id.clone(), Held { header, manifest, charged, open: Weak::new() });
+        Ok(())
+    }
+
+    /// Notes the runs of a finished task, whose bytes its writer has charged.
+    pub(crate) fn hold_written(&self, runs: &[RunManifest]) -> Result<(), RunError> {
+        runs.iter().try_for_each(|run| self.hold(&run.id, Some(run.bytes)))
+    }
+
+    /// Names of all runs held.
+    pub fn held(&self) -> Vec<RunId> {
+        self.runs().keys().cloned().collect()
+    }
+
+    /// Whether `run` is here with these contents.
+    pub(crate) fn holds(&self, run: &RunManifest) -> bool {
+        self.runs().get(&run.id).is_some_and(|held| held.manifest.checksum == run.checksum)
+    }
+
+    /// Whether any run of an attempt is held.
+    pub(crate) fn holds_of(&self, attempt: &AttemptId) -> bool {
+        let prefix = format!("{attempt}/");
+        self.runs().keys().any(|id| id.0.starts_with(&prefix))
+    }
+
+    /// Opens a held run; `None` where there is none of that name. Readers of one run share one open file.
+    pub(crate) fn open_run(&self, id: &RunId) -> Option<Result<Arc<LocalRun>, RunError>> {
+        let (header, manifest) = match self.runs().get(id) {
+            None => return None,
+            Some(held) => match held.open.upgrade() {
+                Some(run) => return Some(Ok(run)),
+                None => (held.header.clone(), held.manifest.clone()),
+            },
+        };
+        let open = || {
+            let run = Arc::new(LocalRun::open(&run_path(&self.root, id)?, &manifest, &header)?);
+            if let Some(held) = self.runs().get_mut(id) {
+                held.open = Arc::downgrade(&run);
+            }
+            Ok(run)
+        };
+        Some(open())
+    }
+
+    /// Path and manifest of a held run.
+    pub(crate) fn file(&self, id: &RunId) -> Option<(PathBuf, RunManifest)> {
+        let manifest = self.runs().get(id)?.manifest.clone();
+        run_path(&self.root, id).ok().map(|path| (path, manifest))
+    }
+
+    /// Deletes a run. Readers that have it open keep reading.
+    pub(crate) fn release(&self, id: &RunId) {
+        let Some(held) = self.runs().remove(id) else { return };
+        self.disk.refund(held.charged);
+        if let Ok(path) = run_path(&self.root, id) {
+            self.remove_file(&path);
+        }
+    }
+
+    fn remove_file(&self, path: &Path) {
+        match std::fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                tracing::warn!(path = %path.display(), %error, "cannot be removed");
+            }
+            _ => {}
+        }
+        // Empty folders go with their last file; `remove_dir` leaves the others alone.
+        let parents = path.ancestors().skip(1).take_while(|p| *p != self.root && p.starts_with(&self.root));
+        for parent in parents {
+            if std::fs::remove_dir(parent).is_err() {
+                break;
+            }
+        }
+    }
+
+    /// Deletes everything that an attempt has written. Nobody may be writing there any more.
+    pub(crate) fn remove_attempt(&self, attempt: &AttemptId) {
+        let prefix = format!("{attempt}/");
+        let held: Vec<RunId> = self.runs().keys().filter(|id| id.0.starts_with(&prefix)).cloned().collect();
+        held.iter().for_each(|id| self.release(id));
+        self.remove_folder(&self.root.join(attempt.to_string()));
+    }
+
+    fn remove_folder(&self, folder: &Path) {
+        let Ok(entries) = std::fs::read_dir(folder) else { return };
+        for entry in entries.flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                self.remove_folder(&path);
+                continue;
+            }
+            // A published file is charged until somebody removes it; the writer of a temporary one has refunded it.
+            let published = path.extension().is_some_and(|e| e == "run");
+            let bytes = entry.metadata().map_or(0, |m| m.len());
+            self.remove_file(&path);
+            if published {
+                self.disk.refund(bytes);
+            }
+        }
+        let _ = std::fs::remove_dir(folder);
+    }
+
+    /// A fresh path for a second copy on its way in; the folder is made.
+    pub(crate) fn incoming_path(&self) -> Result<PathBuf, RunError> {
+        let folder = self.root.join(INCOMING);
+        let made = std::fs::create_dir_all(&folder);
+        made.map_err(|source| RunError::Io { path: folder.clone(), action: "make", source })?;
+        Ok(folder.join(format!("{}.tmp", self.incoming.fetch_add(1, Ordering::Relaxed))))
+    }
+
+    /// Verifies a received file and takes it in as `expected`; the caller has charged its bytes.
+    pub(crate) fn adopt(&self, received: &Path, expected: &RunManifest) -> Result<(), RunError> {
+        adopt_file(&self.root, &expected.id, received, expected, true)?;
+        self.hold(&expected.id, Some(expected.bytes))
+    }
+}
+
+/// A folder of another worker that is visible here under the same path.
+#[derive(Default)]
+pub(crate) struct SharedFolders {
+    /// Whether the folder belongs to that worker, by folder.
+    known: Mutex<HashMap<String, bool>>,
+}
+
+impl SharedFolders {
+    /// Whether `folder` on this machine is the scratch folder of `worker`.
+    pub(crate) fn belongs(&self, folder: &str, worker: &WorkerId) -> bool {
+        if folder.is_empty() {
+            return false;
+        }
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        *known.entry(folder.to_owned()).or_insert_with(|| {
+            std::fs::read_to_string(Path::new(folder).join(ID_FILE)).is_ok_and(|name| name.trim() == worker.0)
+        })
+    }
+}
+
+fn read_or_make_name(root: &Path) -> Result<WorkerId, ScratchError> {
+    let path = root.join(ID_FILE);
+    let io = |action| {
+        let path = path.clone();
+        move |source| ScratchError::Io { action, path, source }
+    };
+    match std::fs::read_to_string(&path) {
+        Ok(text) => {
+            let name = text.trim();
+            if name.len() == 16 && name.bytes().all(|b| b.is_ascii_hexdigit()) {
+                Ok(WorkerId(name.to_owned()))
+            } else {
+                Err(ScratchError::BadName { path, got: name.chars().take(40).collect() })
+            }
+        }
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {
+            let name = format!("{:016x}", random_bits());
+            // Written aside and renamed: a kill in between must not leave half a name.
+            let aside = root.join("worker.id.tmp");
+            std::fs::write(&aside, format!("{name}\n")).map_err(io("write"))?;
+            File::open(&aside).and_then(|f| f.sync_all()).map_err(io("sync"))?;
+            std::fs::rename(&aside, &path).map_err(io("rename"))?;
+            Ok(WorkerId(name))
+        }
+        Err(source) => Err(ScratchError::Io { action: "read", path, source }),
+    }
+}

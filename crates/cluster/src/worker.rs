@@ -1,0 +1,360 @@
+//! The worker: pulls tasks, runs them, reports, keeps its leases alive, and tidies its scratch folder on the
+//! coordinator's word.
+//!
+//! ```text
+//!   hello ─> per slot:   pull ─> run on a thread of its own ─> report until taken ─> pull ...
+//!        └─> heartbeat every few seconds: attempts at work, runs held
+//!   every answer may bring housekeeping (stop this, delete that), or "who are you": then hello again
+//! ```
+//!
+//! What must not go wrong: an attempt stands in the table of running ones from its grant until the coordinator's verdict
+//! on its report, and nothing below its folder is deleted in that time. So neither a heartbeat that crossed a report on
+//! its way, nor a coordinator that was restarted in between, can cost a run that stands in a manifest. A coordinator
+//! that is away is waited for, for ever, with growing waits; tasks go on meanwhile.
+
+mod attempt;
+mod table;
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use keima_coordinator::{CallError, Failure, Hello, Holder, Housekeeping, WorkerId};
+use keima_model::{AnyProblem, ProblemRequest, Registry};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use self::table::Table;
+use crate::link::{Backoff, CoordinatorLink, LinkError};
+use crate::run_store::{RunStore, ScratchError, SharedFolders};
+
+/// Memory that a worker process needs besides its tasks: program, runtime, connections, buffers of streams to other
+/// workers. Measured generously.
+pub const PROCESS_OVERHEAD_BYTES: u64 = 32 << 20;
+
+/// Longest wait between two attempts to reach the coordinator.
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
+/// How long a stopping worker waits for its threads to notice.
+const STOP_WAIT: Duration = Duration::from_secs(20);
+/// Problems kept open; jobs in one cluster rarely have more.
+const OPEN_PROBLEMS: usize = 64;
+
+/// Memory of one task where a whole process may use `memory_bytes` and runs `slots` tasks at a time:
+/// `(memory_bytes - PROCESS_OVERHEAD_BYTES) / slots`, 0 where nothing is left.
+pub const fn task_memory_bytes(memory_bytes: u64, slots: u32) -> u64 {
+    let slots = if slots == 0 { 1 } else { slots };
+    memory_bytes.saturating_sub(PROCESS_OVERHEAD_BYTES) / slots as u64
+}
+
+/// What a worker may use.
+#[derive(Clone, Debug)]
+pub struct WorkerConfig {
+    /// Its scratch folder; made where it is missing.
+    pub scratch: PathBuf,
+    /// Memory of the whole process.
+    pub memory_bytes: u64,
+    /// Cap on the scratch folder.
+    pub disk_bytes: u64,
+    /// Tasks at a time.
+    pub slots: u32,
+    /// URL under which other workers reach its run service; empty where it serves none.
+    pub advertise: String,
+}
+
+/// Why a worker cannot start or go on.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkerError {
+    /// The scratch folder cannot be used.
+    #[error(transparent)]
+    Scratch(#[from] ScratchError),
+    /// The coordinator refuses this worker for good.
+    #[error(transparent)]
+    Link(#[from] LinkError),
+    /// The memory does not suffice.
+    #[error(
+        "{memory_bytes} bytes of memory are too little: {PROCESS_OVERHEAD_BYTES} for the process, and for each of {slots} \
+         tasks at least {least_bytes}; give it more (--memory) or fewer threads (--threads)"
+    )]
+    Memory {
+        /// What was given.
+        memory_bytes: u64,
+        /// Tasks at a time.
+        slots: u32,
+        /// What the engine asks for per task.
+        least_bytes: u64,
+    },
+}
+
+/// A worker with its scratch folder open, not yet connected.
+pub struct Worker {
+    config: WorkerConfig,
+    registry: Arc<dyn Registry>,
+    store: Arc<RunStore>,
+}
+
+impl Worker {
+    /// Takes the scratch folder for this process and lists what is in it.
+    pub fn open(config: WorkerConfig, registry: Arc<dyn Registry>) -> Result<Self, WorkerError> {
+        let least_bytes = keima_engine::MIN_TASK_MEMORY_BYTES;
+        let (memory_bytes, slots) = (config.memory_bytes, config.slots.max(1));
+        if task_memory_bytes(memory_bytes, slots) < least_bytes {
+            return Err(WorkerError::Memory { memory_bytes, slots, least_bytes });
+        }
+        let store = Arc::new(RunStore::open(&config.scratch, config.disk_bytes)?);
+        Ok(Self { config, registry, store })
+    }
+
+    /// Its runs, for `serve_worker_runs`.
+    pub fn store(&self) -> &Arc<RunStore> {
+        &self.store
+    }
+    /// Its name.
+    pub fn id(&self) -> &WorkerId {
+        self.store.worker()
+    }
+
+    /// Works for the coordinator behind `link` until `shutdown`, then stops its tasks and says goodbye. Ends early only
+    /// where the coordinator refuses this worker for good.
+    pub async fn run<L: CoordinatorLink>(
+        self,
+        link: L,
+        shutdown: impl Future<Output = ()> + Send,
+    ) -> Result<(), WorkerError> {
+        let slots = self.config.slots.max(1);
+        let shared = Arc::new(Shared {
+            link,
+            store: self.store,
+            registry: self.registry,
+            config: self.config,
+            folders: Arc::default(),
+            problems: Mutex::default(),
+            table: Table::default(),
+            epoch: AtomicU64::new(0),
+            heartbeat_millis: AtomicU64::new(1000),
+            introduction: tokio::sync::Mutex::new(()),
+            in_order: tokio::sync::RwLock::new(()),
+            stopping: watch::channel(false).0,
+        });
+        let mut tasks = JoinSet::new();
+        for _ in 0..slots {
+            let shared = Arc::clone(&shared);
+            tasks.spawn(async move { shared.pull_tasks().await });
+        }
+        let beating = Arc::clone(&shared);
+        tasks.spawn(async move { beating.send_heartbeats().await });
+
+        let ended = tokio::select! {
+            () = shutdown => Ok(()),
+            ended = tasks.join_next() => match ended {
+                Some(Ok(Err(fatal))) => Err(WorkerError::Link(fatal)),
+                Some(Err(panic)) => Err(WorkerError::Link(LinkError::Broken(format!("a part of the worker failed: {panic}")))),
+                Some(Ok(Ok(()))) | None => Ok(()),
+            },
+        };
+        shared.stopping.send_replace(true);
+        shared.table.stop_all();
+        let _ = tokio::time::timeout(STOP_WAIT, async { while tasks.join_next().await.is_some() {} }).await;
+        if ended.is_ok() {
+            if let Err(error) = shared.link.goodbye(shared.store.worker()).await {
+                tracing::debug!(%error, "no goodbye; the coordinator will notice");
+            }
+        }
+        ended
+    }
+}
+
+/// What the parts of a running worker share.
+struct Shared<L> {
+    link: L,
+    store: Arc<RunStore>,
+    registry: Arc<dyn Registry>,
+    config: WorkerConfig,
+    folders: Arc<SharedFolders>,
+    problems: Mutex<HashMap<ProblemRequest, AnyProblem>>,
+    table: Table,
+    /// As the coordinator gave it; 0 before the first hello.
+    epoch: AtomicU64,
+    heartbeat_millis: AtomicU64,
+    /// Held while saying hello: one of many that were asked "who are you" answers for all.
+    introduction: tokio::sync::Mutex<()>,
+    /// Reports share it, a heartbeat or hello has it alone: what those say must not be older than a report that overtook
+    /// them.
+    in_order: tokio::sync::RwLock<()>,
+    stopping: watch::Sender<bool>,
+}
+
+impl<L: CoordinatorLink> Shared<L> {
+    fn is_stopping(&self) -> bool {
+        *self.stopping.borrow()
+    }
+
+    async fn stopped(&self) {
+        // The sender lives as long as `self`.
+        let _ = self.stopping.subscribe().wait_for(|&stopping| stopping).await;
+    }
+
+    /// Waits, or returns early when the worker stops.
+    async fn pause(&self, time: Duration) {
+        tokio::select! {
+            () = self.stopped() => {}
+            () = tokio::time::sleep(time) => {}
+        }
+    }
+
+    /// The current epoch, after an introduction if `known` is still the newest: 0 for none yet. `Err` is final.
+    async fn introduce(&self, known: u64) -> Result<(), LinkError> {
+        let _one_at_a_time = self.introduction.lock().await;
+        let mut backoff = Backoff::new(LONGEST_WAIT);
+        while self.epoch.load(Ordering::Acquire) == known && !self.is_stopping() {
+            let answer = {
+                let _in_order = self.in_order.write().await;
+                let (running, held) = self.table.snapshot(&self.store);
+                let hello = Hello {
+                    holder: Holder {
+                        worker: self.store.worker().clone(),
+                        address: self.config.advertise.clone(),
+                        folder: self.store.root().to_string_lossy().into_owned(),
+                    },
+                    slots: self.config.slots.max(1),
+                    task_memory_bytes: task_memory_bytes(self.config.memory_bytes, self.config.slots),
+                    disk_bytes: self.config.disk_bytes,
+                    held,
+                    running,
+                };
+                self.link.hello(hello).await
+            };
+            match answer {
+                Ok(welcome) => {
+                    tracing::info!(worker = %self.store.worker(), epoch = welcome.epoch, "the coordinator knows this worker");
+                    self.heartbeat_millis.store(welcome.heartbeat_millis.clamp(50, 600_000), Ordering::Relaxed);
+                    self.tidy(welcome.housekeeping);
+                    self.epoch.store(welcome.epoch, Ordering::Release);
+                }
+                Err(error) if error.may_pass() => {
+                    let wait = backoff.step();
+                    tracing::warn!(%error, retry_millis = wait.as_millis() as u64, "cannot say hello");
+                    self.pause(wait).await;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes tasks, one after the other.
+    async fn pull_tasks(self: &Arc<Self>) -> Result<(), LinkError> {
+        let mut backoff = Backoff::new(LONGEST_WAIT);
+        self.introduce(0).await?;
+        while !self.is_stopping() {
+            let epoch = self.epoch.load(Ordering::Acquire);
+            let pulled = tokio::select! {
+                () = self.stopped() => return Ok(()),
+                pulled = self.link.pull(self.store.worker(), epoch) => pulled,
+            };
+            match pulled {
+                Ok(None) => backoff.reset(),
+                Ok(Some(grant)) => {
+                    backoff.reset();
+                    self.perform(grant).await?;
+                }
+                Err(error) => self.overcome(error, epoch, &mut backoff).await?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps the leases alive.
+    async fn send_heartbeats(self: &Arc<Self>) -> Result<(), LinkError> {
+        let mut backoff = Backoff::new(LONGEST_WAIT);
+        self.introduce(0).await?;
+        loop {
+            self.pause(Duration::from_millis(self.heartbeat_millis.load(Ordering::Relaxed))).await;
+            if self.is_stopping() {
+                return Ok(());
+            }
+            let epoch = self.epoch.load(Ordering::Acquire);
+            let answer = {
+                let _in_order = self.in_order.write().await;
+                let (running, held) = self.table.snapshot(&self.store);
+                let used = self.store.disk().used();
+                self.link.heartbeat(self.store.worker(), epoch, running, held, used).await
+            };
+            match answer {
+                Ok(housekeeping) => {
+                    backoff.reset();
+                    self.tidy(housekeeping);
+                }
+                Err(error) => self.overcome(error, epoch, &mut backoff).await?,
+            }
+        }
+    }
+
+    /// Does what an error of a call asks for, so that the call can be tried again; hands on what is final.
+    async fn overcome(&self, error: LinkError, epoch: u64, backoff: &mut Backoff) -> Result<(), LinkError> {
+        if error.is_who_are_you() {
+            return self.introduce(epoch).await;
+        }
+        // A single call may be refused for what is in it; the worker goes on. Only another version is hopeless.
+        if matches!(error, LinkError::Version(_)) {
+            return Err(error);
+        }
+        let wait = backoff.step();
+        tracing::warn!(%error, retry_millis = wait.as_millis() as u64, "a call to the coordinator failed");
+        self.pause(wait).await;
+        Ok(())
+    }
+
+    /// Stops and deletes what the coordinator does not want any more.
+    fn tidy(&self, housekeeping: Housekeeping) {
+        for attempt in housekeeping.abandon {
+            // One that is in the table tidies up after itself, once its thread is out of the folder.
+            if !self.table.abandon(attempt) && !self.store.holds_of(&attempt) {
+                self.store.remove_attempt(&attempt);
+            }
+        }
+        for run in housekeeping.release {
+            if !self.table.protects(&run) {
+                self.store.release(&run);
+            }
+        }
+    }
+
+    /// The problem that a task is about.
+    fn problem(&self, request: &ProblemRequest) -> Result<AnyProblem, Failure> {
+        let mut problems = self.problems.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(problem) = problems.get(request) {
+            return Ok(problem.clone());
+        }
+        let problem = self.registry.open(request).map_err(|e| Failure::Refused { text: e.to_string() })?;
+        if problems.len() >= OPEN_PROBLEMS {
+            problems.clear();
+        }
+        problems.insert(request.clone(), problem.clone());
+        Ok(problem)
+    }
+}
+
+/// Whether an error is the coordinator's word that a call was wrong, as opposed to one that did not arrive.
+fn is_refusal(error: &LinkError) -> bool {
+    matches!(error, LinkError::Refused(_) | LinkError::Message(_) | LinkError::Call(CallError::Invalid(_)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tasks_share_what_the_process_leaves() {
+        let check = |memory: u64, slots, expected: u64| {
+            assert_eq!(task_memory_bytes(memory << 20, slots), expected << 20, "{memory} MiB, {slots} slots");
+        };
+        check(192, 2, 80);
+        check(192, 1, 160);
+        check(192, 0, 160);
+        check(32, 2, 0);
+        check(1, 2, 0);
+    }
+}

@@ -1,0 +1,186 @@
+//! One attempt at one task, from its grant to the coordinator's verdict.
+//!
+//! The engine runs on a thread that may block, so that heartbeats go on whatever it does; a panic there fails the
+//! attempt, not the worker. A finished attempt's runs are held before anybody is told of them, and the report is
+//! repeated until it is answered: over lost connections, and over restarts of the coordinator (which knows its grants).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use keima_coordinator::{Failure, Grant, InputRun, Report, StageOrder, Verdict, Work};
+use keima_engine::{Task, TaskError, TaskOrder};
+use keima_runs::TaskManifest;
+
+use super::table::Active;
+use super::{LONGEST_WAIT, Shared, is_refusal};
+use crate::failpoint;
+use crate::feeds::TaskFeeds;
+use crate::link::{Backoff, CoordinatorLink, LinkError};
+
+impl<L: CoordinatorLink> Shared<L> {
+    /// Does what was granted and reports it. `Err` is final for the worker.
+    pub(super) async fn perform(self: &Arc<Self>, grant: Grant) -> Result<(), LinkError> {
+        let attempt = grant.attempt;
+        let active = Active {
+            nonce: grant.nonce,
+            stop: Arc::new(AtomicBool::new(self.is_stopping())),
+            states_done: Arc::new(AtomicU64::new(0)),
+            copy: match &grant.work {
+                Work::Copy(input) => Some(input.manifest.id.clone()),
+                Work::Stage(_) => None,
+            },
+        };
+        self.table.insert(attempt, active.clone());
+        failpoint::hit("worker.after_pull");
+        let stop = Arc::clone(&active.stop);
+        let result = match grant.work {
+            Work::Stage(order) => {
+                // A grant is new: whatever lies in its folder is from a life that nobody remembers.
+                self.store.remove_attempt(&attempt);
+                self.run_stage(&attempt.to_string(), *order, active).await
+            }
+            Work::Copy(input) => self.fetch_copy(&input).await,
+        };
+        // An abandoned attempt that did not get to its end has nothing to tell; one that did leaves the verdict to the
+        // coordinator, whose word to abandon may have crossed with an earlier report.
+        let abandoned = stop.load(Ordering::Relaxed) && !self.is_stopping();
+        let keep = match result {
+            Err(_) if abandoned => false,
+            Err(failure) => {
+                tracing::warn!(%attempt, ?failure, "the task failed");
+                // Whatever the coordinator says, there is nothing to keep.
+                self.report(&grant.attempt, grant.nonce, Report::Failed(failure)).await?;
+                false
+            }
+            Ok(manifest) => {
+                failpoint::hit("worker.before_report");
+                self.report(&grant.attempt, grant.nonce, Report::Done(Box::new(manifest))).await?
+            }
+        };
+        if !keep {
+            self.store.remove_attempt(&attempt);
+        }
+        self.table.remove(attempt);
+        Ok(())
+    }
+
+    /// Reports until there is a verdict; whether what the attempt has written is to be kept.
+    async fn report(
+        self: &Arc<Self>,
+        attempt: &keima_coordinator::AttemptId,
+        nonce: u64,
+        report: Report,
+    ) -> Result<bool, LinkError> {
+        let mut backoff = Backoff::new(LONGEST_WAIT);
+        // A worker that stops tries once more; the runs stay on disk and are announced when it starts again.
+        let mut last_try = self.is_stopping();
+        loop {
+            let epoch = self.epoch.load(Ordering::Acquire);
+            let answer = {
+                let _in_order = self.in_order.read().await;
+                self.link.report(self.store.worker(), epoch, *attempt, nonce, report.clone()).await
+            };
+            failpoint::hit("worker.after_report");
+            match answer {
+                Ok((verdict, housekeeping)) => {
+                    self.tidy(housekeeping);
+                    return Ok(match verdict {
+                        Verdict::Accepted => true,
+                        Verdict::Refused { reason } => {
+                            tracing::info!(%attempt, reason, "the report was refused");
+                            false
+                        }
+                    });
+                }
+                Err(error) if is_refusal(&error) => {
+                    tracing::error!(%attempt, %error, "the report was not understood");
+                    return Ok(false);
+                }
+                Err(_) if last_try => return Ok(true),
+                Err(error) => self.overcome(error, epoch, &mut backoff).await?,
+            }
+            last_try = self.is_stopping();
+        }
+    }
+
+    /// Runs the engine on a thread of its own.
+    async fn run_stage(
+        self: &Arc<Self>,
+        attempt: &str,
+        order: StageOrder,
+        active: Active,
+    ) -> Result<TaskManifest, Failure> {
+        let problem = self.problem(&order.problem)?;
+        let feeds = TaskFeeds::new(Arc::clone(&self.store), Arc::clone(&self.folders), &order.inputs);
+        let order = task_order(attempt, order);
+        let store = Arc::clone(&self.store);
+        let ran = tokio::task::spawn_blocking(move || {
+            let task = Task {
+                order: &order,
+                feeds: &feeds,
+                scratch: store.root(),
+                disk: store.disk(),
+                stop: &active.stop,
+                states_done: &active.states_done,
+            };
+            let manifest = keima_engine::run_task(&problem, &task).map_err(|error| failure(&feeds, &error))?;
+            store.hold_written(&manifest.runs).map_err(|e| Failure::Other {
+                text: format!("a run that was just written cannot be read: {e}"),
+            })?;
+            Ok(manifest)
+        });
+        match ran.await {
+            Ok(result) => result,
+            Err(panic) => Err(Failure::Other { text: format!("the task's thread failed: {panic}") }),
+        }
+    }
+
+    async fn fetch_copy(&self, input: &InputRun) -> Result<TaskManifest, Failure> {
+        failpoint::hit("worker.before_copy");
+        let inputs = std::slice::from_ref(input);
+        let feeds = TaskFeeds::new(Arc::clone(&self.store), Arc::clone(&self.folders), inputs);
+        // Chunks have deadlines, a run has many; a copy that takes this long is given up and granted anew.
+        let copied = tokio::select! {
+            copied = feeds.copy(input) => copied,
+            () = self.stopped() => Err(Failure::Stopped),
+            () = tokio::time::sleep(Duration::from_secs(3600)) => {
+                Err(Failure::Other { text: "the copy took more than an hour".to_owned() })
+            }
+        };
+        copied.map(|()| TaskManifest { runs: vec![input.manifest.clone()], ..TaskManifest::default() })
+    }
+}
+
+fn task_order(attempt: &str, order: StageOrder) -> TaskOrder {
+    TaskOrder {
+        attempt: attempt.to_owned(),
+        job_tag: order.job_tag,
+        salt: order.salt,
+        moduli: order.moduli,
+        first_pass: order.first_pass,
+        window: order.window,
+        layout_in: order.layout_in,
+        layout_out: order.layout_out,
+        from_start: order.from_start,
+        low: order.low,
+        high: order.high,
+        inputs: order.inputs.into_iter().map(|input| input.manifest).collect(),
+        memory_bytes: order.task_memory_bytes,
+        durable: order.durable,
+    }
+}
+
+/// What the coordinator is told of an error of the engine.
+fn failure(feeds: &TaskFeeds, error: &TaskError) -> Failure {
+    let text = error.to_string();
+    match error {
+        // Reading spilled runs fails as an input too; those are nobody's but this worker's.
+        TaskError::Input { run, source } => feeds.failure(run, source),
+        TaskError::Output(source) if source.is_disk_full() => Failure::Disk { text },
+        TaskError::Output(_) => Failure::Other { text },
+        TaskError::Check { .. } => Failure::Check { text },
+        TaskError::Refused(_) => Failure::Refused { text },
+        TaskError::Stopped => Failure::Stopped,
+    }
+}

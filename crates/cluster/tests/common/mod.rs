@@ -1,0 +1,129 @@
+//! A cluster over loopback inside the test's process.
+
+#![allow(dead_code, missing_docs)]
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use keima_cluster::{CoordinatorHandle, GrpcLink, JobClient, Worker, WorkerConfig, serve_coordinator, serve_worker_runs};
+use keima_coordinator::{Config, JobId, JobSpec, JobStatus};
+use keima_model::{ProblemRequest, Registry};
+use keima_problems::Problems;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+pub fn registry() -> Arc<dyn Registry> {
+    Arc::new(Problems)
+}
+
+/// Short times, so that a test sees a lease run out.
+pub fn quick() -> Config {
+    Config { lease_millis: 1500, heartbeat_millis: 200, grace_millis: 1000, durable_interval_millis: 300, ..Config::default() }
+}
+
+pub fn go(size: &str) -> JobSpec {
+    JobSpec {
+        problem: ProblemRequest { name: "go".to_owned(), size: size.to_owned(), options: Vec::new() },
+        priority: 0,
+        task_memory_bytes: 16 << 20,
+        disk_bytes: None,
+        residues_per_sweep: None,
+        window: None,
+        slots: 2,
+    }
+}
+
+/// A service that runs until it is stopped.
+pub struct Service {
+    pub address: String,
+    pub socket: SocketAddr,
+    stop: watch::Sender<bool>,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+async fn until(mut stop: watch::Receiver<bool>) {
+    let _ = stop.wait_for(|&stop| stop).await;
+}
+
+impl Service {
+    /// Stops in order.
+    pub async fn stop(self) {
+        self.stop.send_replace(true);
+        for task in self.tasks {
+            task.await.unwrap();
+        }
+    }
+    /// Stops at once, without a word to anybody.
+    pub async fn kill(self) {
+        for task in &self.tasks {
+            task.abort();
+        }
+        for task in self.tasks {
+            let _ = task.await;
+        }
+    }
+}
+
+pub async fn coordinator(data: &Path, at: &str, config: Config) -> Service {
+    let handle = CoordinatorHandle::open(data, config, registry()).unwrap();
+    let listener = TcpListener::bind(at).await.unwrap();
+    let socket = listener.local_addr().unwrap();
+    let (stop, stopped) = watch::channel(false);
+    let task = tokio::spawn(async move { serve_coordinator(listener, handle, until(stopped)).await.unwrap() });
+    Service { address: format!("http://{socket}"), socket, stop, tasks: vec![task] }
+}
+
+pub async fn worker(scratch: &Path, coordinator: &str) -> Service {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let socket = listener.local_addr().unwrap();
+    let address = format!("http://{socket}");
+    let config = WorkerConfig {
+        scratch: scratch.to_owned(),
+        memory_bytes: 128 << 20,
+        disk_bytes: 1 << 30,
+        slots: 1,
+        advertise: address.clone(),
+    };
+    let worker = Worker::open(config, registry()).unwrap();
+    let store = Arc::clone(worker.store());
+    let (stop, stopped) = watch::channel(false);
+    let serving = until(stopped.clone());
+    let runs = tokio::spawn(async move { serve_worker_runs(listener, store, serving).await.unwrap() });
+    let link = GrpcLink::new(coordinator).unwrap();
+    let working = tokio::spawn(async move { worker.run(link, until(stopped)).await.unwrap() });
+    Service { address, socket, stop, tasks: vec![runs, working] }
+}
+
+/// Follows a job to its end.
+pub async fn ended(client: &JobClient, job: JobId) -> JobStatus {
+    let deadline = Instant::now() + Duration::from_secs(50);
+    loop {
+        match client.status(job).await {
+            Ok(status) if status.state.is_over() => return status,
+            Ok(status) => assert!(Instant::now() < deadline, "the job hangs: {status:?}"),
+            Err(error) => assert!(Instant::now() < deadline, "no status: {error}"),
+        }
+        tokio::time::sleep(Duration::from_millis(30)).await;
+    }
+}
+
+pub fn count(status: &JobStatus) -> String {
+    let outcome = status.outcome.as_ref().unwrap_or_else(|| panic!("no outcome: {status:?}"));
+    assert!(outcome.ok, "{outcome:?}");
+    outcome.count.clone()
+}
+
+/// Number of run files below a folder.
+pub fn run_files(folder: &Path) -> usize {
+    let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
+    entries
+        .flatten()
+        .map(|entry| {
+            let path = entry.path();
+            if path.is_dir() { run_files(&path) } else { usize::from(path.extension().is_some_and(|e| e == "run")) }
+        })
+        .sum()
+}

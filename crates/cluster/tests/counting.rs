@@ -1,0 +1,156 @@
+//! Whole counts: in one process, over gRPC with several workers, and through deaths.
+
+mod common;
+
+use std::time::Duration;
+
+use common::{coordinator, count, ended, go, quick, registry, run_files, worker};
+use keima_cluster::{JobClient, LocalCluster, LocalConfig};
+use keima_coordinator::State;
+
+/// Numbers of legal positions (J. Tromp, <https://tromp.github.io/go/legal.html>).
+const L44: &str = "24318165";
+const L55: &str = "414295148741";
+const L66: &str = "62567386502084877";
+const L88: &str = "990966953618170260281935463385";
+
+async fn local(size: &str, expected: &str) {
+    let dir = tempfile::tempdir().unwrap();
+    let config = LocalConfig {
+        data: dir.path().join("data"),
+        scratch: dir.path().join("scratch"),
+        memory_bytes: 128 << 20,
+        disk_bytes: 1 << 30,
+        slots: 2,
+        durable_interval_millis: 60_000,
+    };
+    let cluster = LocalCluster::start(registry(), config).unwrap();
+    let job = cluster.coordinator().submit(go(size)).await.unwrap();
+    let status = loop {
+        let status = cluster.coordinator().status(job).await.unwrap();
+        if status.state.is_over() {
+            break status;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    };
+    assert_eq!(status.state, State::Done, "{status:?}");
+    assert_eq!(count(&status), expected, "{size}");
+    cluster.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_process_counts() {
+    local("4x4", L44).await;
+    local("5x5", L55).await;
+    local("6x6", L66).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_workers_count_over_grpc() {
+    let dir = tempfile::tempdir().unwrap();
+    let hub = coordinator(&dir.path().join("data"), "127.0.0.1:0", quick()).await;
+    let scratch = [dir.path().join("a"), dir.path().join("b")];
+    let workers = [worker(&scratch[0], &hub.address).await, worker(&scratch[1], &hub.address).await];
+    let client = JobClient::new(&hub.address).unwrap();
+    let first = client.submit(&go("5x5")).await.unwrap();
+    let second = client.submit(&go("8x8")).await.unwrap();
+    let mut watch = client.watch(second, Duration::from_millis(100)).await.unwrap();
+    let mut last = None;
+    while let Some(status) = watch.next().await.unwrap() {
+        last = Some(status);
+    }
+    assert_eq!(count(&last.unwrap()), L88);
+    assert_eq!(count(&ended(&client, first).await), L55);
+    assert_eq!(client.jobs().await.unwrap().len(), 2);
+    assert_eq!(client.workers().await.unwrap().len(), 2);
+    // Nobody needs the runs of finished jobs.
+    for _ in 0..200 {
+        if scratch.iter().all(|folder| run_files(folder) == 0) {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(scratch.iter().map(|folder| run_files(folder)).sum::<usize>(), 0);
+    for worker in workers {
+        worker.stop().await;
+    }
+    hub.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn jobs_are_steered_and_errors_say_what_to_do() {
+    let dir = tempfile::tempdir().unwrap();
+    let hub = coordinator(&dir.path().join("data"), "127.0.0.1:0", quick()).await;
+    let client = JobClient::new(&hub.address).unwrap();
+    let job = client.submit(&go("4x4")).await.unwrap();
+    client.pause(job).await.unwrap();
+    assert_eq!(client.status(job).await.unwrap().state, State::Paused);
+    client.resume(job).await.unwrap();
+    client.cancel(job).await.unwrap();
+    assert_eq!(client.status(job).await.unwrap().state, State::Cancelled);
+    let error = client.resume(job).await.unwrap_err().to_string();
+    assert!(error.contains("cancelled"), "{error}");
+    let error = client.status(keima_coordinator::JobId(77)).await.unwrap_err().to_string();
+    assert!(error.contains("j77") && error.contains("keima jobs"), "{error}");
+    let error = client.submit(&go("0x5")).await.unwrap_err().to_string();
+    assert!(error.contains("0x5"), "{error}");
+    hub.stop().await;
+    let error = client.jobs().await.unwrap_err().to_string();
+    assert!(error.contains("keima coordinator") && error.contains("KEIMA_COORDINATOR"), "{error}");
+}
+
+/// The coordinator dies in a running stage and comes back on the same port; the workers never stop.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_coordinator_dies_and_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let mut hub = coordinator(&data, "127.0.0.1:0", quick()).await;
+    let at = hub.socket.to_string();
+    let workers = [worker(&dir.path().join("a"), &hub.address).await, worker(&dir.path().join("b"), &hub.address).await];
+    let client = JobClient::new(&hub.address).unwrap();
+    let job = client.submit(&go("8x8")).await.unwrap();
+    let mut deaths = 0;
+    for stage in [2, 6] {
+        loop {
+            let status = client.status(job).await.unwrap();
+            assert!(!status.state.is_over(), "too late for a death: {status:?}");
+            if status.stage >= stage {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        hub.kill().await;
+        deaths += 1;
+        hub = coordinator(&data, &at, quick()).await;
+    }
+    let status = ended(&client, job).await;
+    assert_eq!((count(&status).as_str(), deaths), (L88, 2));
+    for worker in workers {
+        worker.stop().await;
+    }
+    hub.stop().await;
+}
+
+/// A worker vanishes in a running stage with its runs, and never comes back.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_vanishes() {
+    let dir = tempfile::tempdir().unwrap();
+    let hub = coordinator(&dir.path().join("data"), "127.0.0.1:0", quick()).await;
+    let staying = worker(&dir.path().join("a"), &hub.address).await;
+    let leaving = worker(&dir.path().join("b"), &hub.address).await;
+    let client = JobClient::new(&hub.address).unwrap();
+    let job = client.submit(&go("8x8")).await.unwrap();
+    loop {
+        let status = client.status(job).await.unwrap();
+        assert!(!status.state.is_over(), "too late for a death: {status:?}");
+        if status.stage >= 5 && run_files(&dir.path().join("b")) > 0 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    leaving.kill().await;
+    std::fs::remove_dir_all(dir.path().join("b")).unwrap();
+    assert_eq!(count(&ended(&client, job).await), L88);
+    staying.stop().await;
+    hub.stop().await;
+}

@@ -1,0 +1,283 @@
+//! The words that pass between the coordinator, its workers and its clients, free of any transport.
+//!
+//! `cluster` translates them from and to the generated gRPC types. Times are milliseconds of a clock that the caller
+//! owns and passes in (`now`), so that the whole crate runs under a simulated clock.
+
+use std::fmt;
+
+use keima_model::{Layout, ProblemRequest, Window};
+use keima_runs::{RunId, RunManifest, TaskManifest};
+use serde::{Deserialize, Serialize};
+
+/// Milliseconds since the Unix epoch, by the caller's clock.
+pub type Millis = u64;
+
+/// Number of a job, from 1; shown as `j1`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct JobId(pub u64);
+
+impl fmt::Display for JobId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "j{}", self.0)
+    }
+}
+
+/// Name that a worker keeps in its scratch folder for life.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct WorkerId(pub String);
+
+impl fmt::Display for WorkerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// One grant of one task. Its `Display` form, `j3/s0/g12/t5/a0`, is the attempt's folder below `scratch`.
+///
+/// `generation` counts how often the stage was started (it grows when a job falls back to an older boundary), so that
+/// no two attempts in a job's life share a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct AttemptId {
+    /// The job.
+    pub job: JobId,
+    /// Sweep, from 0.
+    pub sweep: u32,
+    /// How often stages of this job were started so far; unique per started stage.
+    pub generation: u32,
+    /// Task within the stage.
+    pub task: u32,
+    /// Grant of the task, from 0.
+    pub attempt: u32,
+}
+
+impl fmt::Display for AttemptId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/s{}/g{}/t{}/a{}", self.job, self.sweep, self.generation, self.task, self.attempt)
+    }
+}
+
+/// Where a run can be read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    /// The worker that has it in its scratch folder.
+    pub worker: WorkerId,
+    /// Base URL of its run service, `http://10.0.0.7:7702`; empty inside one process.
+    pub address: String,
+    /// Its scratch folder, for workers that see it on a shared file system.
+    pub folder: String,
+}
+
+/// A run to read, and where.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InputRun {
+    /// What the run must be.
+    pub manifest: RunManifest,
+    /// Where it is, best first; not empty.
+    pub holders: Vec<Holder>,
+}
+
+/// The work of one stage on one shard.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StageOrder {
+    /// The problem.
+    pub problem: ProblemRequest,
+    /// Goes into run headers: see `keima_runs::RunHeader::job_tag`.
+    pub job_tag: u64,
+    /// Salt of the fingerprint's hash, one per job.
+    pub salt: u64,
+    /// Moduli of this sweep.
+    pub moduli: Vec<u64>,
+    /// First pass of the stage.
+    pub first_pass: u32,
+    /// Window of the stage; it has `window.len` passes.
+    pub window: Window,
+    /// Layout in which the inputs are (not used for the start vector).
+    pub layout_in: Layout,
+    /// Layout in which to write the output.
+    pub layout_out: Layout,
+    /// Whether the input is the problem's start vector rather than runs.
+    pub from_start: bool,
+    /// Smallest key of the shard.
+    pub low: u128,
+    /// Exclusive upper end of the shard; `None` for no end.
+    pub high: Option<u128>,
+    /// Runs that may hold keys of the shard.
+    pub inputs: Vec<InputRun>,
+    /// Memory that the task may use.
+    pub task_memory_bytes: u64,
+    /// Whether runs must be on stable storage (fsync) before the task is reported.
+    pub durable: bool,
+}
+
+/// What a worker is asked to do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Work {
+    /// A task of a stage.
+    Stage(Box<StageOrder>),
+    /// Make a second copy of a run, under the same run id, fsynced; reported with an empty task manifest but for the
+    /// one run.
+    Copy(Box<InputRun>),
+}
+
+/// A worker's time-limited right to do a task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grant {
+    /// Which attempt at which task.
+    pub attempt: AttemptId,
+    /// Told back with every report; a report with another nonce is refused.
+    pub nonce: u64,
+    /// The lease runs out this long after the grant or the last heartbeat that names the attempt.
+    pub lease_millis: Millis,
+    /// The work.
+    pub work: Work,
+}
+
+/// An attempt that a worker is at, with its right to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Running {
+    /// The attempt.
+    pub attempt: AttemptId,
+    /// Its nonce.
+    pub nonce: u64,
+    /// States read so far, for progress.
+    pub states_done: u64,
+}
+
+/// A worker introduces itself: at its start, and whenever the coordinator does not know it (any more).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hello {
+    /// Where it is and who it is.
+    pub holder: Holder,
+    /// Tasks that it does at a time.
+    pub slots: u32,
+    /// Memory that one task may use.
+    pub task_memory_bytes: u64,
+    /// Cap on the scratch folder.
+    pub disk_bytes: u64,
+    /// Complete runs in its scratch folder.
+    pub held: Vec<RunId>,
+    /// Attempts that it is at.
+    pub running: Vec<Running>,
+}
+
+/// Answer to [`Hello`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Welcome {
+    /// To be told with each later call; a call with an older epoch is answered with [`CallError::WhoAreYou`].
+    pub epoch: u64,
+    /// What to stop and what to delete.
+    pub housekeeping: Housekeeping,
+    /// How often to send heartbeats.
+    pub heartbeat_millis: Millis,
+}
+
+/// What a worker is to stop and to delete; rides on every answer to a worker.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Housekeeping {
+    /// Attempts whose results nobody wants: stop, and delete the attempt's folder.
+    pub abandon: Vec<AttemptId>,
+    /// Runs to delete. Repeated until a heartbeat or [`Hello`] no longer counts them as held.
+    pub release: Vec<RunId>,
+}
+
+/// Why an attempt failed. The class decides what the coordinator does; the text is for people.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Failure {
+    /// An input could not be had from a holder: gone, unreachable, or damaged. Not the fault of the worker that says so.
+    Input {
+        /// The run.
+        run: RunId,
+        /// Where it was looked for.
+        holder: WorkerId,
+        /// Whether it was read but its checks failed: this copy is never to be used again.
+        damaged: bool,
+        /// What happened.
+        text: String,
+    },
+    /// The scratch folder is full, or at its cap.
+    Disk {
+        /// What happened.
+        text: String,
+    },
+    /// A check of the numbers failed (mass balance, order of keys ...).
+    Check {
+        /// What was expected and what came.
+        text: String,
+    },
+    /// The worker cannot do this task at all (too little memory, unknown problem, another version).
+    Refused {
+        /// Why.
+        text: String,
+    },
+    /// The worker is stopping, or was told to abandon the attempt; nobody's fault.
+    Stopped,
+    /// Anything else.
+    Other {
+        /// What happened.
+        text: String,
+    },
+}
+
+/// How the coordinator takes a report.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Verdict {
+    /// The attempt's runs stand in the manifest, or its failure is noted.
+    Accepted,
+    /// The attempt is not (any more) the coordinator's: its runs are to be deleted.
+    Refused {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// What a worker reports of an attempt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Report {
+    /// It is done.
+    Done(Box<TaskManifest>),
+    /// It failed.
+    Failed(Failure),
+}
+
+/// Why a call was not taken.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+pub enum CallError {
+    /// The worker must introduce itself (again).
+    #[error("worker {0} is not known under this epoch; it must say hello again")]
+    WhoAreYou(WorkerId),
+    /// No such job.
+    #[error("there is no job {0}; `keima jobs` lists them")]
+    NoSuchJob(JobId),
+    /// The job's state does not allow it.
+    #[error("job {job} is {state}: {why}")]
+    WrongState {
+        /// The job.
+        job: JobId,
+        /// Its state.
+        state: String,
+        /// What would be possible.
+        why: String,
+    },
+    /// The job cannot be planned within its limits, or its words name no problem.
+    #[error("{0}")]
+    Invalid(String),
+}
+
+/// What a user asks for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobSpec {
+    /// The problem.
+    pub problem: ProblemRequest,
+    /// Higher goes first.
+    pub priority: i32,
+    /// Memory of one task; fixed for the job's life between column ends.
+    pub task_memory_bytes: u64,
+    /// Cap on the sum of all scratch folders for this job; `None` for no cap of its own.
+    pub disk_bytes: Option<u64>,
+    /// Residues carried at once; `None` lets the planner choose.
+    pub residues_per_sweep: Option<u32>,
+    /// Longest window; `None` lets the planner choose.
+    pub window: Option<u32>,
+    /// Tasks that will run at a time, for the planner (threads of all workers).
+    pub slots: u32,
+}

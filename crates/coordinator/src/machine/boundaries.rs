@@ -1,0 +1,277 @@
+//! Boundaries: what is kept, what can be read, what is lost, and how a job falls back.
+//!
+//! ```text
+//!   boundary   b3 (copied)   b5 (durable)   b6     stage 7
+//!   kept       until a       until a        it is  -----> b7
+//!              later one is  later one is   the
+//!              copied        durable        input
+//! ```
+//!
+//! The list of a job's boundaries holds those of the present sweep, the oldest first; the last one is the input of the
+//! stage under way. A run can be read when a worker that is here holds a sound copy; it is lost when nobody who holds a
+//! sound copy is here or still awaited. Falling back drops everything after the newest boundary without a lost
+//! run, and starts anew from there.
+
+use std::collections::BTreeSet;
+
+use keima_runs::{RunId, RunManifest, Tally, TaskManifest};
+use serde::{Deserialize, Serialize};
+
+use super::common::Common;
+use super::jobs::Job;
+use super::persist;
+use super::shards::meets;
+use crate::api::{AttemptId, Holder, InputRun, Millis, WorkerId};
+
+/// A copy that could not be had this often, over the grace time, counts as bad.
+const MOST_STRIKES: u32 = 3;
+
+/// A finished task as it stands in a boundary.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Committed {
+    pub(super) attempt: AttemptId,
+    pub(super) nonce: u64,
+    pub(super) writer: WorkerId,
+    pub(super) manifest: TaskManifest,
+}
+
+/// What is known of a boundary as a whole.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Head {
+    pub(super) sweep: u32,
+    /// Number of the stage that wrote it.
+    pub(super) stage: u32,
+    /// Generation of that stage.
+    pub(super) generation: u32,
+    /// The vector after this many passes.
+    pub(super) pass: u32,
+    /// Whether its runs are on stable storage.
+    pub(super) durable: bool,
+    /// Whether every run once had two holders.
+    pub(super) copied: bool,
+    /// Sums, fingerprint and states of what was written.
+    pub(super) totals: Tally,
+    /// Whether `totals.states` counts distinct keys; otherwise it is an upper bound.
+    pub(super) exact: bool,
+    pub(super) tasks: u32,
+}
+
+/// The vector between two stages.
+pub(super) struct Boundary {
+    pub(super) head: Head,
+    pub(super) tasks: Vec<Committed>,
+    /// Second copies that were made, and by whom.
+    pub(super) copies: BTreeSet<(RunId, WorkerId)>,
+    /// Whether it stands in the store.
+    pub(super) stored: bool,
+}
+
+impl Boundary {
+    pub(super) fn runs(&self) -> impl Iterator<Item = &RunManifest> {
+        self.tasks.iter().flat_map(|task| &task.manifest.runs)
+    }
+}
+
+/// Trouble in getting at a copy that its holder still lists.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Strike {
+    pub(super) first: Millis,
+    pub(super) last: Millis,
+    pub(super) count: u32,
+}
+
+/// Runs of the input that cannot be read now, as of the state of holdings with this number.
+#[derive(Default)]
+pub(super) struct Missing {
+    as_of: Option<u64>,
+    pub(super) runs: Vec<RunManifest>,
+}
+
+impl Missing {
+    pub(super) fn forget(&mut self) {
+        self.as_of = None;
+    }
+}
+
+impl Job {
+    /// Whether a copy is never to be used again.
+    pub(super) fn is_bad(&self, run: &RunId, worker: &WorkerId) -> bool {
+        !self.bad.is_empty() && self.bad.contains(&(run.clone(), worker.clone()))
+    }
+
+    /// Whether there was trouble with a copy.
+    pub(super) fn is_suspect(&self, run: &RunId, worker: &WorkerId) -> bool {
+        self.is_bad(run, worker)
+            || (!self.strikes.is_empty() && self.strikes.contains_key(&(run.clone(), worker.clone())))
+    }
+
+    /// Whether a copy is left alone for a while.
+    fn is_suspended(&self, run: &RunId, worker: &WorkerId, common: &Common) -> bool {
+        !self.strikes.is_empty()
+            && self.strikes.get(&(run.clone(), worker.clone())).is_some_and(|strike| {
+                common.now < strike.last.saturating_add(common.config.heartbeat_millis.saturating_mul(2))
+            })
+    }
+
+    /// Whether somebody who is here has a sound copy that may be tried now.
+    pub(super) fn is_readable(&self, run: &RunId, common: &Common) -> bool {
+        let sound = |id| !self.is_bad(run, id) && !self.is_suspended(run, id, common);
+        common.workers.iter().any(|(id, w)| w.here && w.held.contains_key(run) && sound(id))
+    }
+
+    /// Why a run is lost; `None` while there is hope, or nobody to do anything about it.
+    fn lost(&self, run: &RunId, common: &Common) -> Option<String> {
+        common.here_since?;
+        let mut why = "no worker holds a sound copy".to_string();
+        for (id, worker) in common.holders_of(run) {
+            if self.is_bad(run, id) {
+                continue;
+            }
+            if worker.here || common.awaited_until(worker).is_none_or(|until| until > common.now) {
+                return None;
+            }
+            let seconds = common.now.saturating_sub(worker.away_since) / 1000;
+            why = format!("worker {id}, which holds it, has been away for {seconds} s");
+        }
+        Some(why)
+    }
+
+    /// The input runs of a key range with their holders, the reader itself first, then those that can be read now.
+    pub(super) fn inputs(&self, low: u128, high: Option<u128>, reader: &WorkerId, common: &Common) -> Vec<InputRun> {
+        let runs = self.boundaries.last().into_iter().flat_map(Boundary::runs);
+        runs.filter(|run| meets(run.first_key, run.last_key, low, high))
+            .map(|run| InputRun { manifest: run.clone(), holders: self.copies_of(&run.id, reader, common) })
+            .collect()
+    }
+
+    /// Holders of sound copies, best first.
+    pub(super) fn copies_of(&self, run: &RunId, reader: &WorkerId, common: &Common) -> Vec<Holder> {
+        let mut holders: Vec<_> =
+            common.holders_of(run).into_iter().filter(|(id, _)| !self.is_bad(run, id)).collect();
+        holders.sort_by_key(|(id, w)| (!w.here, self.is_suspended(run, id, common), *id != reader));
+        holders.into_iter().map(|(_, w)| w.holder.clone()).collect()
+    }
+
+    /// Brings the list of unreadable input runs up to date.
+    pub(super) fn refresh_missing(&mut self, common: &Common) {
+        if self.missing.as_of == Some(common.holdings_serial) && self.strikes.is_empty() {
+            return;
+        }
+        let input = self.boundaries.last();
+        let missing: Vec<RunManifest> =
+            input.into_iter().flat_map(Boundary::runs).filter(|r| !self.is_readable(&r.id, common)).cloned().collect();
+        self.missing = Missing { as_of: Some(common.holdings_serial), runs: missing };
+    }
+
+    /// Falls back if an input run is lost.
+    pub(super) fn fall_back_if_lost(&mut self, common: &mut Common) {
+        self.refresh_missing(common);
+        let lost = self.missing.runs.iter().find_map(|run| Some((run.id.clone(), self.lost(&run.id, common)?)));
+        if let Some((run, why)) = lost {
+            self.fall_back(common, &run, &why);
+        }
+    }
+
+    fn fall_back(&mut self, common: &mut Common, run: &RunId, why: &str) {
+        let whole = |b: &Boundary| b.runs().all(|r| self.lost(&r.id, common).is_none());
+        let kept = self.boundaries.iter().rposition(whole).map_or(0, |newest| newest + 1);
+        let from = self.boundaries.last().map_or(0, |b| b.head.pass);
+        self.drop_stage(common);
+        for boundary in self.boundaries.split_off(kept) {
+            self.drop_boundary(common, &boundary);
+        }
+        self.forget_vain_copies(common);
+        let to = self.boundaries.last().map_or_else(
+            || format!("the start of sweep {}", self.record.sweep + 1),
+            |b| format!("the boundary after {} passes", b.head.pass),
+        );
+        self.note(format!("fell back from the boundary after {from} passes to {to}, because run {run} is lost: {why}"));
+        self.missing.forget();
+        common.store_job(self, true);
+        common.work_changed();
+    }
+
+    /// Lets go of the stage under way: its leases, its finished tasks, its records.
+    pub(super) fn drop_stage(&mut self, common: &mut Common) {
+        let Some(stage) = self.stage.take() else { return };
+        self.end_leases(common, |attempt| attempt.generation == stage.generation);
+        if common.config.persist_grants {
+            common.journal.delete(persist::stage_key(self.id));
+        }
+        for (number, task) in (0..).zip(&stage.tasks) {
+            let Some(done) = &task.done else { continue };
+            if common.config.persist_grants {
+                common.journal.delete(persist::task_key(self.id, self.record.sweep, stage.generation, number));
+            }
+            done.manifest.runs.iter().for_each(|run| self.forget_run(&run.id));
+        }
+    }
+
+    /// Lets go of a boundary: its runs are not needed any more.
+    pub(super) fn drop_boundary(&mut self, common: &mut Common, boundary: &Boundary) {
+        boundary.runs().for_each(|run| self.forget_run(&run.id));
+        if boundary.stored {
+            let head = &boundary.head;
+            common.journal.delete(persist::boundary_key(self.id, head.sweep, head.generation));
+            for task in &boundary.tasks {
+                common.journal.delete(persist::task_key(self.id, head.sweep, head.generation, task.attempt.task));
+            }
+            for (run, worker) in &boundary.copies {
+                common.journal.delete(persist::copy_key(self.id, run, worker));
+            }
+        }
+    }
+
+    fn forget_run(&mut self, run: &RunId) {
+        self.runs.remove(run);
+        self.bad.retain(|(bad, _)| bad != run);
+        self.strikes.retain(|(struck, _), _| struck != run);
+    }
+
+    /// Lets every boundary go that is neither the newest, nor the newest durable one, nor the newest with two copies of
+    /// everything, nor being copied.
+    pub(super) fn let_boundaries_go(&mut self, common: &mut Common) {
+        let newest = |which: &dyn Fn(&Head) -> bool| {
+            self.boundaries.iter().rev().find(|b| which(&b.head)).map(|b| b.head.generation)
+        };
+        let kept = [
+            newest(&|_| true),
+            newest(&|head| head.durable),
+            newest(&|head| head.copied),
+            self.copying.as_ref().map(|round| round.boundary),
+        ];
+        let (keep, go) = std::mem::take(&mut self.boundaries)
+            .into_iter()
+            .partition(|b| kept.contains(&Some(b.head.generation)));
+        self.boundaries = keep;
+        let go: Vec<Boundary> = go;
+        go.iter().for_each(|boundary| self.drop_boundary(common, boundary));
+    }
+
+    /// An input could not be had from a copy.
+    pub(super) fn blame_copy(&mut self, common: &mut Common, run: &RunId, holder: &WorkerId, damaged: bool, text: &str) {
+        if !self.needs(run) || !common.workers.contains_key(holder) {
+            return;
+        }
+        let copy = (run.clone(), holder.clone());
+        let bad = damaged || {
+            let (now, grace) = (common.now, common.config.grace_millis);
+            let strike = self.strikes.entry(copy.clone()).or_insert(Strike { first: now, last: now, count: 0 });
+            if now.saturating_sub(strike.last) > grace.saturating_add(common.config.lease_millis) {
+                *strike = Strike { first: now, last: now, count: 0 };
+            }
+            strike.last = now;
+            strike.count += 1;
+            strike.count >= MOST_STRIKES && now.saturating_sub(strike.first) >= grace
+        };
+        if bad {
+            self.note(format!("the copy of run {run} on worker {holder} is not used any more: {text}"));
+            self.strikes.remove(&copy);
+            self.bad.insert(copy);
+        }
+        if damaged {
+            self.count_damage(common, holder);
+        }
+        self.missing.forget();
+    }
+}

@@ -1,0 +1,154 @@
+//! Second copies: at column ends every run of the boundary gets another holder, beside the stages that follow.
+//!
+//! One boundary at a time is copied; while that takes longer than a column, the column ends in between are passed over,
+//! so that there is always one that gets done. Copies go under the run's own name, so whoever holds a sound file of
+//! that name counts, however it came there.
+
+use std::collections::BTreeMap;
+
+use keima_runs::{RunManifest, TaskManifest};
+
+use super::boundaries::Boundary;
+use super::common::Common;
+use super::jobs::Job;
+use crate::api::{AttemptId, Grant, InputRun, Verdict, Work, WorkerId};
+
+/// The copying of one boundary.
+pub(super) struct CopyRound {
+    /// Generation of the boundary.
+    pub(super) boundary: u32,
+    /// Generation of the copies' attempts.
+    pub(super) generation: u32,
+    pub(super) tasks: Vec<CopyTask>,
+}
+
+/// The copying of one run.
+pub(super) struct CopyTask {
+    run: RunManifest,
+    done: bool,
+    attempts: u32,
+    failed: BTreeMap<WorkerId, u32>,
+}
+
+impl Job {
+    /// Starts to copy the newest boundary, if that is wanted and no other is being copied.
+    pub(super) fn start_copies(&mut self, common: &mut Common) {
+        if !common.config.second_copies || common.workers_here() < 2 {
+            self.copying = None;
+            return;
+        }
+        if self.copying.is_some() || self.boundaries.is_empty() {
+            return;
+        }
+        let generation = self.new_generation(common);
+        let Some(newest) = self.boundaries.last() else { return };
+        let tasks = newest
+            .runs()
+            .map(|run| CopyTask { run: run.clone(), done: false, attempts: 0, failed: BTreeMap::new() })
+            .collect();
+        self.copying = Some(CopyRound { boundary: newest.head.generation, generation, tasks });
+        common.work_changed();
+        self.settle_copies(common);
+    }
+
+    /// Forgets a round whose boundary is gone.
+    pub(super) fn forget_vain_copies(&mut self, common: &mut Common) {
+        let Some(round) = &self.copying else { return };
+        let (boundary, generation) = (round.boundary, round.generation);
+        if self.boundaries.iter().all(|b| b.head.generation != boundary) {
+            self.copying = None;
+            self.end_leases(common, |attempt| attempt.generation == generation);
+        }
+    }
+
+    /// A copy for a worker to make.
+    pub(super) fn grant_copy(&mut self, common: &mut Common, worker: &WorkerId) -> Option<Grant> {
+        if !self.is_live() || self.aside.contains_key(worker) {
+            return None;
+        }
+        let first = common.first_number();
+        let round = self.copying.as_ref()?;
+        let id = |task| AttemptId { job: self.id, sweep: self.record.sweep, generation: round.generation, task, attempt: 0 };
+        let (task, copy) = (0..).zip(&round.tasks).find(|(task, copy)| {
+            !copy.done
+                && copy.failed.get(worker).is_none_or(|&failures| failures < 2)
+                && common.attempts(id(*task)).next().is_none()
+                && common.workers.get(worker).is_some_and(|w| !w.held.contains_key(&copy.run.id))
+                && !self.is_bad(&copy.run.id, worker)
+                && self.is_readable(&copy.run.id, common)
+        })?;
+        let work = InputRun { manifest: copy.run.clone(), holders: self.copies_of(&copy.run.id, worker, common) };
+        let attempt = AttemptId { attempt: copy.attempts.max(first), ..id(task) };
+        let task = self.copying.as_mut()?.tasks.get_mut(task as usize)?;
+        task.attempts = attempt.attempt.saturating_add(1);
+        Some(common.grant(attempt, worker, Work::Copy(Box::new(work))))
+    }
+
+    /// A copy is made.
+    pub(super) fn commit_copy(&mut self, common: &mut Common, attempt: AttemptId, manifest: &TaskManifest) -> Verdict {
+        let Some(lease) = common.end_lease(attempt, false) else {
+            return Verdict::Refused { reason: format!("{attempt}: the lease has ended") };
+        };
+        let round = self.copying.as_ref().filter(|round| round.generation == attempt.generation);
+        let Some((boundary, copy)) =
+            round.and_then(|round| Some((round.boundary, round.tasks.get(attempt.task as usize)?)))
+        else {
+            return Verdict::Refused { reason: format!("{attempt}: the boundary is not copied any more") };
+        };
+        if manifest.runs.len() != 1 || manifest.runs.first() != Some(&copy.run) {
+            let reason = format!("{attempt}: expected a copy of {}, got {} other runs", copy.run.id, manifest.runs.len());
+            self.fail_copy(attempt, &lease.worker);
+            return Verdict::Refused { reason };
+        }
+        let run = copy.run.clone();
+        common.hold(&lease.worker, &run);
+        common.holdings_changed();
+        let id = self.id;
+        if let Some(boundary) = self.boundaries.iter_mut().find(|b| b.head.generation == boundary) {
+            if boundary.stored {
+                common.journal.put(super::persist::copy_key(id, &run.id, &lease.worker), &(&run.id, &lease.worker));
+            }
+            boundary.copies.insert((run.id, lease.worker));
+        }
+        self.settle_copies(common);
+        Verdict::Accepted
+    }
+
+    /// A copy could not be made on a worker.
+    pub(super) fn fail_copy(&mut self, attempt: AttemptId, worker: &WorkerId) {
+        let round = self.copying.as_mut().filter(|round| round.generation == attempt.generation);
+        if let Some(task) = round.and_then(|round| round.tasks.get_mut(attempt.task as usize)) {
+            *task.failed.entry(worker.clone()).or_default() += 1;
+        }
+    }
+
+    /// A worker's holdings have changed.
+    pub(super) fn note_copies(&mut self, worker: &WorkerId, common: &mut Common) {
+        let Some(held) = common.workers.get(worker).map(|w| &w.held) else { return };
+        if self.copying.as_ref().is_some_and(|r| r.tasks.iter().any(|t| !t.done && held.contains_key(&t.run.id))) {
+            self.settle_copies(common);
+        }
+    }
+
+    /// Marks what has two holders; when everything has, the boundary counts as copied and older ones may go.
+    fn settle_copies(&mut self, common: &mut Common) {
+        let Some(mut round) = self.copying.take() else { return };
+        for task in round.tasks.iter_mut().filter(|t| !t.done) {
+            let sound = |id: &WorkerId| !self.is_bad(&task.run.id, id);
+            task.done = common.holders_of(&task.run.id).iter().filter(|(id, w)| w.here && sound(id)).count() >= 2;
+        }
+        if round.tasks.iter().any(|t| !t.done) {
+            self.copying = Some(round);
+            return;
+        }
+        self.end_leases(common, |attempt| attempt.generation == round.generation);
+        if let Some(at) = self.boundaries.iter().position(|b| b.head.generation == round.boundary) {
+            self.boundaries[at].head.copied = true;
+            let boundary: &Boundary = &self.boundaries[at];
+            if boundary.stored {
+                common.store_head(self.id, &boundary.head, true);
+            }
+            self.let_boundaries_go(common);
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Failures: whose fault they are, who is set aside, and when a job must wait for a person.
+//!
+//! ```text
+//!   Input    the copy's: another one is used, or it is awaited, or the boundary is lost    (boundaries.rs)
+//!   Disk     the worker's folder: a short wait, since deleting may lag behind; then a long one
+//!   Check    nobody knows: once more; the second time the job ends with the evidence
+//!   Refused  the worker cannot do this job
+//!   Stopped  nobody's
+//!   Other    the task's on this worker: twice, and the worker is set aside
+//! ```
+
+use keima_runs::RunId;
+
+use super::common::Common;
+use super::jobs::Job;
+use super::status::State;
+use crate::api::{AttemptId, Failure, Millis, WorkerId};
+
+/// A worker with so many damaged copies has a bad disk.
+const MOST_DAMAGE: u32 = 3;
+/// A task that fails so often on one worker goes elsewhere.
+const MOST_FAILURES: u32 = 2;
+/// So many failed checks of one task end the job.
+const MOST_CHECKS: usize = 2;
+
+/// Why, and until when, a worker gets no tasks of a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Aside {
+    pub(super) reason: String,
+    /// `None` until a person resumes the job.
+    pub(super) until: Option<Millis>,
+    /// Whether the job should wait for it rather than pause, if nobody else can go on.
+    pub(super) short: bool,
+}
+
+impl Job {
+    /// An attempt has failed.
+    pub(super) fn fail(&mut self, common: &mut Common, attempt: AttemptId, failure: Failure) {
+        let Some(lease) = common.end_lease(attempt, false) else { return };
+        let worker = &lease.worker;
+        self.back_to_pending(attempt, common);
+        match failure {
+            Failure::Stopped => {}
+            Failure::Input { run, holder, damaged, text } => self.blame_copy(common, &run, &holder, damaged, &text),
+            Failure::Disk { text } => self.fail_by_disk(common, worker, &text),
+            Failure::Refused { text } => self.set_aside(worker, format!("refuses the job: {text}"), None, false),
+            Failure::Check { text } if !lease.copy => self.fail_check(common, attempt, worker, &text),
+            Failure::Check { text } | Failure::Other { text } if lease.copy => {
+                self.note(format!("{attempt} on worker {worker}: {text}"));
+                self.fail_copy(attempt, worker);
+            }
+            Failure::Check { text } | Failure::Other { text } => self.fail_task(attempt, worker, &text),
+        }
+    }
+
+    /// A task failed on a worker for no known reason.
+    pub(super) fn fail_task(&mut self, attempt: AttemptId, worker: &WorkerId, text: &str) {
+        let Some(task) = self.task_mut(attempt) else { return };
+        let failures = task.failed.entry(worker.clone()).or_default();
+        *failures += 1;
+        if *failures >= MOST_FAILURES {
+            let times = *failures;
+            self.set_aside(worker, format!("task {attempt} failed {times} times there, last: {text}"), None, false);
+        } else {
+            self.note(format!("{attempt} failed on worker {worker}: {text}"));
+        }
+    }
+
+    /// A law of the numbers failed in a task.
+    pub(super) fn fail_check(&mut self, common: &mut Common, attempt: AttemptId, worker: &WorkerId, text: &str) {
+        let text = format!("{attempt} on worker {worker}: {text}");
+        let Some(task) = self.task_mut(attempt) else { return };
+        task.checks.push(text.clone());
+        if task.checks.len() >= MOST_CHECKS {
+            let evidence = task.checks.join("; ");
+            self.end_by_check(common, "task", evidence);
+        } else {
+            self.note(format!("a check failed, the task is done once more: {text}"));
+        }
+    }
+
+    fn fail_by_disk(&mut self, common: &mut Common, worker: &WorkerId, text: &str) {
+        let failures = self.disk_failures.entry(worker.clone()).or_default();
+        *failures += 1;
+        // The first time, what was to be deleted may be about to go.
+        let short = *failures == 1;
+        let wait = if short { common.config.heartbeat_millis.saturating_mul(2) } else { common.config.disk_wait_millis };
+        let folder = common.workers.get(worker).map_or(String::new(), |w| w.holder.folder.clone());
+        let reason = format!("its disk is full: scratch folder {folder:?}: {text}");
+        self.set_aside(worker, reason, Some(common.now.saturating_add(wait)), short);
+    }
+
+    /// A copy on a worker is damaged.
+    pub(super) fn count_damage(&mut self, _common: &Common, worker: &WorkerId) {
+        let damage = self.damage.entry(worker.clone()).or_default();
+        *damage += 1;
+        if *damage >= MOST_DAMAGE {
+            let reason = format!("{damage} runs that it held were damaged; check its disk and memory");
+            self.set_aside(worker, reason, None, false);
+        }
+    }
+
+    fn set_aside(&mut self, worker: &WorkerId, reason: String, until: Option<Millis>, short: bool) {
+        if !short {
+            self.note(format!("worker {worker} is set aside: {reason}"));
+        }
+        self.aside.insert(worker.clone(), Aside { reason, until, short });
+    }
+
+    /// Gives everybody another try.
+    pub(super) fn forgive(&mut self) {
+        self.aside.clear();
+        self.disk_failures.clear();
+        self.damage.clear();
+        for task in self.stage.iter_mut().flat_map(|stage| &mut stage.tasks) {
+            task.failed.clear();
+        }
+    }
+
+    /// Whether a worker has what a task of this job needs.
+    pub(super) fn fits(&self, common: &Common, worker: &WorkerId) -> bool {
+        common.workers.get(worker).is_some_and(|w| w.task_memory_bytes >= self.record.plan.task_memory_bytes)
+    }
+
+    /// Whether a worker may be given tasks of this job.
+    pub(super) fn may_use(&self, common: &Common, worker: &WorkerId) -> bool {
+        !self.aside.contains_key(worker) && self.fits(common, worker)
+    }
+
+    /// What time and reports have brought about: inputs that are lost, workers that may try again, nobody who can go on.
+    pub(super) fn look_after(&mut self, common: &mut Common) {
+        let now = common.now;
+        let before = self.aside.len();
+        self.aside.retain(|_, aside| aside.until.is_none_or(|until| until > now));
+        if self.aside.len() != before {
+            common.work_changed();
+        }
+        if self.record.state == State::Running {
+            self.fall_back_if_lost(common);
+            self.pause_if_stuck(common);
+        }
+        let used = self.disk_bytes(common);
+        self.record.disk_peak_bytes = self.record.disk_peak_bytes.max(used);
+    }
+
+    /// Pauses the job if nobody is at it and everybody who is here and large enough is set aside for long.
+    fn pause_if_stuck(&mut self, common: &mut Common) {
+        if common.attempts_of_job(self.id).any(|(_, lease)| !lease.copy) {
+            return;
+        }
+        let here = common.workers.iter().filter(|(id, w)| w.here && self.fits(common, id)).map(|(id, _)| id);
+        let reasons: Option<Vec<String>> = here
+            .map(|id| self.aside.get(id).filter(|a| !a.short).map(|a| format!("worker {id}: {}", a.reason)))
+            .collect();
+        let Some(reasons) = reasons.filter(|reasons| !reasons.is_empty()) else { return };
+        let disk = self.aside.values().any(|a| a.until.is_some());
+        let help = if disk { "free space there or give the worker a larger cap (--disk)" } else { "put it right" };
+        let reason =
+            format!("no worker can go on ({}); {help}, then `keima resume {}`", reasons.join("; "), self.id);
+        self.pause(common, reason);
+    }
+
+    /// Bytes of this job's runs on all workers, those included that are not yet known to be deleted.
+    pub(super) fn disk_bytes(&self, common: &Common) -> u64 {
+        let own = |run: &RunId| {
+            run.0.strip_prefix('j').and_then(|rest| rest.split('/').next()?.parse().ok()) == Some(self.id.0)
+        };
+        let held = common.workers.values().flat_map(|w| &w.held);
+        held.filter(|(run, _)| own(run)).fold(0, |sum, (_, &bytes)| sum.saturating_add(bytes))
+    }
+}

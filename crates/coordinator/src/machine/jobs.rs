@@ -1,0 +1,374 @@
+//! A job from submission to its end: states, and what may be asked of it in each.
+//!
+//! ```text
+//!            submit            first grant           last sweep, all checks hold
+//!   (user) ---------> Queued --------------> Running ----------------------------> Done
+//!                        |  pause  ^  resume   |  \-- a check fails ------------> CheckFailed
+//!                        +------> Paused <-----+  \-- cancel (from any of these) -> Cancelled
+//! ```
+//!
+//! A pause takes effect at once: nothing more is granted, tasks under way are finished and committed. A job pauses by
+//! itself, with the reason, when no worker can go on with it.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+
+use keima_model::{AnyProblem, ProblemInfo};
+use keima_runs::{RunId, TaskTimes};
+use serde::{Deserialize, Serialize};
+
+use super::boundaries::{Boundary, Missing, Strike};
+use super::common::{Common, split_mix};
+use super::copies::CopyRound;
+use super::failures::Aside;
+use super::stage::StageRun;
+use super::status::{Rate, State};
+use super::Coordinator;
+use crate::api::{AttemptId, CallError, JobId, JobSpec, Millis, WorkerId};
+use crate::outcome::{Check, FunctionalValues, Outcome, SeriesEntry, recombine};
+use crate::plan::{Plan, PlanLimits, plan};
+
+/// Most notes that a job keeps; the oldest go first.
+const MOST_NOTES: usize = 64;
+
+/// Sums over all tasks of a job, repeated ones included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Totals {
+    pub(super) bytes_read: u64,
+    pub(super) bytes_written: u64,
+    pub(super) bytes_spilled: u64,
+    pub(super) times: TaskTimes,
+    pub(super) tasks: u64,
+    pub(super) stages: u64,
+}
+
+/// What is stored of a job itself; boundaries, tasks, grants and functionals have records of their own.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Record {
+    pub(super) spec: JobSpec,
+    pub(super) identity: String,
+    pub(super) size: String,
+    pub(super) plan: Plan,
+    pub(super) tag: u64,
+    pub(super) salt: u64,
+    pub(super) state: State,
+    pub(super) reason: String,
+    pub(super) sweep: u32,
+    /// Generation of the newest stage or round of copies.
+    pub(super) generation: u32,
+    pub(super) active_millis: Millis,
+    pub(super) totals: Totals,
+    /// States before each pass, as far as they are known exactly.
+    pub(super) pass_states: Vec<Option<u64>>,
+    pub(super) notes: VecDeque<String>,
+    pub(super) disk_peak_bytes: u64,
+    pub(super) outcome: Option<Outcome>,
+}
+
+/// A job and everything that is under way for it.
+pub(super) struct Job {
+    pub(super) id: JobId,
+    pub(super) record: Record,
+    /// `None` where this program cannot open the problem (any more).
+    pub(super) problem: Option<AnyProblem>,
+    pub(super) stage: Option<StageRun>,
+    /// Kept boundaries of the present sweep, the oldest first.
+    pub(super) boundaries: Vec<Boundary>,
+    /// Runs of all manifests that stand, with their lengths.
+    pub(super) runs: HashMap<RunId, u64>,
+    /// Residues by sweep and functional, one per lane.
+    pub(super) values: BTreeMap<(u32, u32), Vec<u64>>,
+    /// Values of functionals that could be told already.
+    pub(super) early: BTreeMap<u32, SeriesEntry>,
+    pub(super) copying: Option<CopyRound>,
+    pub(super) aside: BTreeMap<WorkerId, Aside>,
+    /// Full disks in a row by worker, since it last finished a task.
+    pub(super) disk_failures: BTreeMap<WorkerId, u32>,
+    /// Damaged copies in all by worker.
+    pub(super) damage: BTreeMap<WorkerId, u32>,
+    /// Copies that are never to be used again.
+    pub(super) bad: BTreeSet<(RunId, WorkerId)>,
+    /// Copies that could not be had lately.
+    pub(super) strikes: BTreeMap<(RunId, WorkerId), Strike>,
+    pub(super) missing: Missing,
+    pub(super) last_durable_at: Millis,
+    pub(super) rate: Rate,
+    pub(super) resumed_from: Option<String>,
+}
+
+impl Job {
+    pub(super) fn new(id: JobId, record: Record, problem: Option<AnyProblem>, now: Millis) -> Self {
+        Self {
+            id,
+            record,
+            problem,
+            stage: None,
+            boundaries: Vec::new(),
+            runs: HashMap::new(),
+            values: BTreeMap::new(),
+            early: BTreeMap::new(),
+            copying: None,
+            aside: BTreeMap::new(),
+            disk_failures: BTreeMap::new(),
+            damage: BTreeMap::new(),
+            bad: BTreeSet::new(),
+            strikes: BTreeMap::new(),
+            missing: Missing::default(),
+            last_durable_at: now,
+            rate: Rate::default(),
+            resumed_from: None,
+        }
+    }
+
+    /// The problem, while this program knows it.
+    pub(super) fn info(problem: Option<&AnyProblem>) -> Option<&dyn ProblemInfo> {
+        problem.map(AnyProblem::info)
+    }
+
+    /// Whether the job wants work.
+    pub(super) fn is_live(&self) -> bool {
+        matches!(self.record.state, State::Queued | State::Running) && self.problem.is_some()
+    }
+
+    /// Whether the job is over.
+    pub(super) fn is_over(&self) -> bool {
+        !matches!(self.record.state, State::Queued | State::Running | State::Paused)
+    }
+
+    /// Whether a run stands in a kept manifest.
+    pub(super) fn needs(&self, run: &RunId) -> bool {
+        self.runs.contains_key(run)
+    }
+
+    /// A run of this job with its length.
+    pub(super) fn size_of(&self, run: &RunId) -> Option<(RunId, u64)> {
+        self.runs.get(run).map(|&bytes| (run.clone(), bytes))
+    }
+
+    /// Moduli of the present sweep.
+    pub(super) fn moduli(&self) -> &[u64] {
+        self.record.plan.sweep_moduli(self.record.sweep)
+    }
+
+    /// A number for a stage or a round of copies that no other has had.
+    pub(super) fn new_generation(&mut self, common: &Common) -> u32 {
+        self.record.generation = self.record.generation.saturating_add(1).max(common.first_number());
+        self.record.generation
+    }
+
+    /// Keeps a line for people.
+    pub(super) fn note(&mut self, text: String) {
+        if self.record.notes.back() != Some(&text) {
+            self.record.notes.push_back(text);
+        }
+        while self.record.notes.len() > MOST_NOTES {
+            self.record.notes.pop_front();
+        }
+    }
+
+    /// Stops granting; what is under way may finish.
+    pub(super) fn pause(&mut self, common: &mut Common, reason: String) {
+        self.record.state = State::Paused;
+        self.record.reason = reason;
+        common.store_job(self, true);
+    }
+
+    /// The end: leases are called back, runs and records of what was under way go.
+    pub(super) fn end(&mut self, common: &mut Common, state: State, reason: String) {
+        self.record.state = state;
+        self.record.reason = reason;
+        self.end_leases(common, |_| true);
+        self.drop_stage(common);
+        for boundary in std::mem::take(&mut self.boundaries) {
+            self.drop_boundary(common, &boundary);
+        }
+        self.copying = None;
+        self.runs.clear();
+        self.aside.clear();
+        self.disk_failures.clear();
+        self.damage.clear();
+        self.bad.clear();
+        self.strikes.clear();
+        common.store_job(self, true);
+    }
+
+    /// Ends the job because a check failed, and keeps the evidence.
+    pub(super) fn end_by_check(&mut self, common: &mut Common, check: &str, evidence: String) {
+        if self.record.outcome.is_none() {
+            let info = Self::info(self.problem.as_ref());
+            self.record.outcome = info.map(|info| Outcome {
+                problem: info.name().into(),
+                size: info.size(),
+                count: String::new(),
+                counts: Vec::new(),
+                residues: Vec::new(),
+                series: Vec::new(),
+                checks: vec![Check::new(check, false, evidence.clone())],
+                ok: false,
+            });
+        }
+        self.end(common, State::CheckFailed, format!("{check}: {evidence}"));
+    }
+
+    /// Calls back the leases that `which` picks.
+    pub(super) fn end_leases(&mut self, common: &mut Common, which: impl Fn(AttemptId) -> bool) {
+        let attempts: Vec<AttemptId> =
+            common.attempts_of_job(self.id).map(|(attempt, _)| *attempt).filter(|a| which(*a)).collect();
+        for attempt in attempts {
+            common.end_lease(attempt, true);
+        }
+    }
+
+    /// All residues so far, in the shape that recombination wants; functionals that lack some are left out.
+    fn functional_values(&self) -> FunctionalValues {
+        let plan = &self.record.plan;
+        let functionals: BTreeSet<u32> = self.values.keys().map(|&(_, functional)| functional).collect();
+        let mut values = FunctionalValues::new();
+        for functional in functionals {
+            let mut rows = vec![Vec::new(); plan.coefficients as usize];
+            for sweep in 0..plan.sweeps.len() as u32 {
+                let width = plan.sweep_moduli(sweep).len().max(1);
+                let lanes = self.values.get(&(sweep, functional)).map_or(&[][..], Vec::as_slice);
+                for (row, part) in rows.iter_mut().zip(lanes.chunks(width)) {
+                    row.extend_from_slice(part);
+                }
+            }
+            if rows.iter().all(|row| row.len() == plan.moduli.len()) {
+                values.insert(functional, rows);
+            }
+        }
+        values
+    }
+
+    /// After the last sweep: the count and its checks.
+    pub(super) fn finish(&mut self, common: &mut Common) {
+        let values = self.functional_values();
+        let Some(info) = Self::info(self.problem.as_ref()) else { return };
+        let mut outcome = recombine(info, &self.record.plan, &values);
+        let totals = &self.record.totals;
+        outcome.add_check(Check::new(
+            "mass_balance",
+            true,
+            format!(
+                "every task and modulus ({} tasks), and every stage against the one before ({} stages)",
+                totals.tasks, totals.stages
+            ),
+        ));
+        let failed: Vec<String> =
+            outcome.checks.iter().filter(|c| !c.ok).map(|c| format!("{}: {}", c.name, c.detail)).collect();
+        let ok = outcome.ok;
+        self.record.outcome = Some(outcome);
+        if ok {
+            self.end(common, State::Done, String::new());
+        } else {
+            self.end(common, State::CheckFailed, failed.join("; "));
+        }
+    }
+}
+
+impl Coordinator {
+    /// Plans a job and puts it in the queue.
+    pub fn submit(&mut self, now: Millis, spec: JobSpec) -> Result<JobId, CallError> {
+        self.advance(now);
+        let problem = self.registry.open(&spec.problem).map_err(|error| CallError::Invalid(error.to_string()))?;
+        let limits = PlanLimits {
+            task_memory_bytes: spec.task_memory_bytes,
+            disk_bytes: spec.disk_bytes,
+            residues_per_sweep: spec.residues_per_sweep,
+            window: spec.window,
+            slots: spec.slots,
+        };
+        let (info, key_bytes) = (problem.info(), problem.key_bytes());
+        let plan = plan(info, key_bytes, &limits).map_err(|error| CallError::Invalid(error.to_string()))?;
+        if plan.sweeps.is_empty() || plan.stages() == 0 {
+            return Err(CallError::Invalid(format!("{} {}: nothing to count", info.name(), info.size())));
+        }
+        let id = JobId(self.next_job);
+        self.next_job += 1;
+        let identity = info.identity();
+        let tag = self.tag(id, &identity);
+        let record = Record {
+            identity,
+            size: info.size(),
+            pass_states: vec![None; info.board().passes() as usize + 1],
+            spec,
+            plan,
+            tag,
+            salt: split_mix(&mut tag.clone()),
+            state: State::Queued,
+            reason: String::new(),
+            sweep: 0,
+            generation: 0,
+            active_millis: 0,
+            totals: Totals::default(),
+            notes: VecDeque::new(),
+            disk_peak_bytes: 0,
+            outcome: None,
+        };
+        let job = Job::new(id, record, Some(problem), self.common.now);
+        self.common.store_meta(self.next_job);
+        self.common.store_job(&job, true);
+        self.jobs.insert(id, job);
+        self.common.work_changed();
+        Ok(id)
+    }
+
+    /// A number that tells this job's runs from all others'.
+    fn tag(&mut self, id: JobId, identity: &str) -> u64 {
+        let mut tag = self.common.random() ^ id.0;
+        for byte in identity.bytes() {
+            tag = split_mix(&mut tag) ^ u64::from(byte);
+        }
+        split_mix(&mut tag)
+    }
+
+    /// Stops granting a job's tasks; what is under way is finished and kept.
+    pub fn pause(&mut self, now: Millis, id: JobId) -> Result<(), CallError> {
+        self.advance(now);
+        let job = self.jobs.get_mut(&id).ok_or(CallError::NoSuchJob(id))?;
+        if job.is_over() {
+            return Err(wrong_state(job, "only a queued or running job can be paused"));
+        }
+        if job.record.state != State::Paused {
+            job.pause(&mut self.common, "paused by the user".into());
+        }
+        Ok(())
+    }
+
+    /// Goes on with a paused job; workers that were set aside are given another try.
+    pub fn resume(&mut self, now: Millis, id: JobId) -> Result<(), CallError> {
+        self.advance(now);
+        let job = self.jobs.get_mut(&id).ok_or(CallError::NoSuchJob(id))?;
+        if job.is_over() {
+            return Err(wrong_state(job, "only a paused job can be resumed; submit it again"));
+        }
+        if job.record.state != State::Paused {
+            return Ok(());
+        }
+        if job.problem.is_none() {
+            let problem =
+                super::restore::reopen(&*self.registry, &job.record).map_err(CallError::Invalid)?;
+            job.problem = Some(problem);
+        }
+        job.forgive();
+        job.record.state = if job.record.generation == 0 { State::Queued } else { State::Running };
+        job.record.reason.clear();
+        self.common.store_job(job, true);
+        self.common.work_changed();
+        Ok(())
+    }
+
+    /// Ends a job for good; its runs are deleted.
+    pub fn cancel(&mut self, now: Millis, id: JobId) -> Result<(), CallError> {
+        self.advance(now);
+        let job = self.jobs.get_mut(&id).ok_or(CallError::NoSuchJob(id))?;
+        if job.is_over() {
+            return Err(wrong_state(job, "it is over already"));
+        }
+        job.end(&mut self.common, State::Cancelled, "cancelled by the user".into());
+        Ok(())
+    }
+}
+
+fn wrong_state(job: &Job, why: &str) -> CallError {
+    CallError::WrongState { job: job.id, state: job.record.state.to_string(), why: why.into() }
+}

@@ -1,0 +1,147 @@
+//! Grants and reports: who may do what, until when, and what becomes of it.
+//!
+//! ```text
+//!   pending --pull--> leased --report Done--> committed
+//!      ^                |  \--report Failed--\
+//!      +---- deadline --+---------------------+
+//! ```
+//!
+//! All leases stand in one table by attempt. A report is taken only from the attempt's own worker with the attempt's
+//! own nonce while the lease lives; told twice, it is answered twice the same way.
+
+use super::Coordinator;
+use super::common::Common;
+use crate::api::{AttemptId, CallError, Grant, Housekeeping, JobId, Millis, Report, Verdict, Work, WorkerId};
+
+/// A living grant.
+#[derive(Clone, Debug)]
+pub(super) struct Lease {
+    pub(super) nonce: u64,
+    pub(super) worker: WorkerId,
+    pub(super) granted: Millis,
+    pub(super) deadline: Millis,
+    pub(super) states_done: u64,
+    /// Whether it is a second copy rather than a task of a stage.
+    pub(super) copy: bool,
+}
+
+impl Common {
+    /// Makes out a grant.
+    pub(super) fn grant(&mut self, attempt: AttemptId, worker: &WorkerId, work: Work) -> Grant {
+        let nonce = self.random();
+        let lease_millis = self.config.lease_millis;
+        let lease = Lease {
+            nonce,
+            worker: worker.clone(),
+            granted: self.now,
+            deadline: self.now.saturating_add(lease_millis),
+            states_done: 0,
+            copy: matches!(work, Work::Copy(_)),
+        };
+        self.store_grant(attempt, &lease);
+        self.leases.insert(attempt, lease);
+        Grant { attempt, nonce, lease_millis, work }
+    }
+}
+
+impl Coordinator {
+    /// A worker asks for work. `None` means that there is none for it now; [`Coordinator::work_serial`] says when to ask
+    /// again.
+    pub fn pull(&mut self, now: Millis, id: &WorkerId, epoch: u64) -> Result<Option<Grant>, CallError> {
+        self.advance(now);
+        self.introduced(id, epoch)?;
+        let slots = self.common.workers.get(id).map_or(0, |w| w.slots) as usize;
+        if self.common.attempts_on(id).count() >= slots {
+            return Ok(None);
+        }
+        let order = self.by_priority();
+        // A copy is bound by network and disk, and keeps a boundary from going: it may take one slot of several at any
+        // time, but the only slot only when there is nothing else.
+        let may_copy = !self.common.attempts_on(id).any(|(_, lease)| lease.copy);
+        if may_copy && slots > 1 && let Some(grant) = self.first_of(&order, |job, common| job.grant_copy(common, id)) {
+            return Ok(Some(grant));
+        }
+        if let Some(grant) = self.first_of(&order, |job, common| job.grant_task(common, id)) {
+            return Ok(Some(grant));
+        }
+        if let Some(grant) = self.first_of(&order, |job, common| job.grant_again(common, id)) {
+            return Ok(Some(grant));
+        }
+        if may_copy {
+            return Ok(self.first_of(&order, |job, common| job.grant_copy(common, id)));
+        }
+        Ok(None)
+    }
+
+    /// Jobs that want work, the first in line first.
+    fn by_priority(&self) -> Vec<JobId> {
+        let mut order: Vec<_> =
+            self.jobs.values().filter(|job| job.is_live()).map(|j| (-i64::from(j.record.spec.priority), j.id)).collect();
+        order.sort_unstable();
+        order.into_iter().map(|(_, id)| id).collect()
+    }
+
+    fn first_of(
+        &mut self,
+        order: &[JobId],
+        mut grant: impl FnMut(&mut super::jobs::Job, &mut Common) -> Option<Grant>,
+    ) -> Option<Grant> {
+        order.iter().find_map(|id| grant(self.jobs.get_mut(id)?, &mut self.common))
+    }
+
+    /// A worker tells how an attempt ended.
+    pub fn report(
+        &mut self,
+        now: Millis,
+        id: &WorkerId,
+        epoch: u64,
+        attempt: AttemptId,
+        nonce: u64,
+        report: Report,
+    ) -> Result<(Verdict, Housekeeping), CallError> {
+        self.advance(now);
+        self.introduced(id, epoch)?;
+        let verdict = self.take_report(id, attempt, nonce, report);
+        if let Some(job) = self.jobs.get_mut(&attempt.job) {
+            job.look_after(&mut self.common);
+        }
+        Ok((verdict, self.housekeeping(id)))
+    }
+
+    fn take_report(&mut self, id: &WorkerId, attempt: AttemptId, nonce: u64, report: Report) -> Verdict {
+        let refused = |reason: &str| Verdict::Refused { reason: format!("{attempt}: {reason}") };
+        let Some(job) = self.jobs.get_mut(&attempt.job) else { return refused("there is no such job") };
+        let common = &mut self.common;
+        let lease = common.leases.get(&attempt).filter(|l| l.worker == *id && l.nonce == nonce);
+        let Some(copy) = lease.map(|l| l.copy) else {
+            let told_again = matches!(report, Report::Done(_)) && job.has_committed(attempt, nonce, id);
+            return if told_again { Verdict::Accepted } else { refused("the lease has ended, or was never given") };
+        };
+        match (report, copy) {
+            (Report::Done(manifest), false) => job.commit(common, attempt, *manifest),
+            (Report::Done(manifest), true) => job.commit_copy(common, attempt, &manifest),
+            (Report::Failed(failure), _) => {
+                job.fail(common, attempt, failure);
+                Verdict::Accepted
+            }
+        }
+    }
+
+    /// Takes an attempt away from its worker: the task is pending again.
+    pub(super) fn drop_attempt(&mut self, attempt: AttemptId, abandon: bool) {
+        self.common.end_lease(attempt, abandon);
+        if let Some(job) = self.jobs.get_mut(&attempt.job) {
+            job.back_to_pending(attempt, &self.common);
+        }
+    }
+
+    /// Leases whose deadline has passed end.
+    pub(super) fn expire_leases(&mut self) {
+        let now = self.common.now;
+        let expired: Vec<AttemptId> =
+            self.common.leases.iter().filter(|(_, lease)| lease.deadline <= now).map(|(id, _)| *id).collect();
+        for attempt in expired {
+            self.drop_attempt(attempt, true);
+        }
+    }
+}

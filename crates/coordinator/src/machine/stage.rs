@@ -1,0 +1,535 @@
+//! A stage under way: cutting it, granting its tasks, committing them, closing it.
+//!
+//! ```text
+//!   newest boundary --cut--> tasks --grant, commit one by one--> all done --checks--> next boundary
+//!                                                                   |
+//!                                      what was read = what the stage before wrote (sums, fingerprint, states)
+//!                                      states per pass and functionals = those of other sweeps and earlier tries
+//! ```
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use keima_residue::add_row;
+use keima_runs::{Split, Tally, TaskManifest};
+
+use super::boundaries::{Boundary, Committed, Head};
+use super::common::Common;
+use super::jobs::Job;
+use super::laws::{Asked, Fault, differs};
+use super::persist;
+use super::shards::{Cut, Grain, Shard, cut, meets};
+use super::status::State;
+use crate::api::{AttemptId, Grant, Millis, StageOrder, Verdict, Work, WorkerId};
+use crate::outcome::early;
+
+/// Split points that are kept of a whole boundary, roughly.
+const MOST_SPLITS: usize = 1 << 18;
+
+/// The stage that a job is at.
+pub(super) struct StageRun {
+    pub(super) number: u32,
+    pub(super) generation: u32,
+    pub(super) durable: bool,
+    /// Whether no family was cut: then outputs of different tasks are disjoint.
+    pub(super) closed: bool,
+    pub(super) tasks: Vec<Task>,
+    /// Tasks that nobody is at, the largest first.
+    pub(super) pending: BTreeSet<(Reverse<u64>, u32)>,
+    /// Tasks that are not done.
+    pub(super) left: usize,
+    /// How long finished tasks took, ascending.
+    pub(super) durations: Vec<Millis>,
+}
+
+/// The work of the stage on one shard.
+pub(super) struct Task {
+    pub(super) shard: Shard,
+    /// Number of the next attempt.
+    pub(super) attempts: u32,
+    pub(super) failed: BTreeMap<WorkerId, u32>,
+    /// Evidence of failed checks.
+    pub(super) checks: Vec<String>,
+    pub(super) done: Option<Committed>,
+}
+
+impl StageRun {
+    /// A stage none of whose tasks is granted or done.
+    pub(super) fn new(number: u32, generation: u32, durable: bool, closed: bool, shards: Vec<Shard>) -> Self {
+        let pending = (0..).zip(&shards).map(|(task, shard)| (Reverse(shard.records), task)).collect();
+        let task = |shard| Task { shard, attempts: 0, failed: BTreeMap::new(), checks: Vec::new(), done: None };
+        let tasks: Vec<Task> = shards.into_iter().map(task).collect();
+        Self { number, generation, durable, closed, pending, left: tasks.len(), tasks, durations: Vec::new() }
+    }
+}
+
+impl Job {
+    /// The task of a living attempt.
+    pub(super) fn task_mut(&mut self, attempt: AttemptId) -> Option<&mut Task> {
+        let stage = self.stage.as_mut().filter(|stage| stage.generation == attempt.generation)?;
+        stage.tasks.get_mut(attempt.task as usize)
+    }
+
+    /// A task that lost an attempt is pending, unless it is done or has another one.
+    pub(super) fn back_to_pending(&mut self, attempt: AttemptId, common: &Common) {
+        let Some(stage) = self.stage.as_mut().filter(|stage| stage.generation == attempt.generation) else { return };
+        let Some(task) = stage.tasks.get(attempt.task as usize) else { return };
+        if task.done.is_none() && common.attempts(attempt).next().is_none() {
+            stage.pending.insert((Reverse(task.shard.records), attempt.task));
+        }
+    }
+
+    /// The number of the stage that comes next in this sweep.
+    pub(super) fn next_stage(&self) -> u32 {
+        self.boundaries.last().map_or(0, |boundary| boundary.head.stage + 1)
+    }
+
+    /// Cuts the next stage if none is under way. A stage without input (no states are left) is done at once.
+    fn ensure_stage(&mut self, common: &mut Common) {
+        while self.is_live() && self.stage.is_none() {
+            self.start_stage(common);
+            if self.stage.as_ref().is_some_and(|stage| stage.left == 0) {
+                self.complete_stage(common);
+            }
+        }
+    }
+
+    fn start_stage(&mut self, common: &mut Common) {
+        let number = self.next_stage();
+        let generation = self.new_generation(common);
+        let cut = self.cut_stage(number, common);
+        let plan = &self.record.plan;
+        let stage = plan.stage(number);
+        let ends_column = stage.window.end() >= plan.board.height;
+        let due = common.now.saturating_sub(self.last_durable_at) >= common.config.durable_interval_millis;
+        let to_be_copied = ends_column && common.config.second_copies && common.workers_here() > 1;
+        let durable = due || to_be_copied || number + 1 >= plan.stages();
+        let shards = self.without_empty(number, cut.shards);
+        let run = StageRun::new(number, generation, durable, cut.closed, shards);
+        if common.config.persist_grants {
+            common.store_stage(self.id, self.record.sweep, &run);
+        }
+        self.stage = Some(run);
+        self.missing.forget();
+    }
+
+    fn cut_stage(&self, number: u32, common: &Common) -> Cut {
+        let plan = &self.record.plan;
+        let Some(input) = self.boundaries.last() else {
+            return Cut { shards: vec![Shard { low: 0, high: None, records: 1 }], closed: true };
+        };
+        let stage = plan.stage(number);
+        let here = common.workers.iter().filter(|(id, w)| w.here && self.may_use(common, id));
+        let slots = here.map(|(_, w)| u64::from(w.slots)).sum::<u64>().max(plan.slots.into());
+        let states = |pass: u32| plan.states.get(pass as usize).copied().unwrap_or(0);
+        // A window of one cell gains nothing from whole families.
+        let family_bits = Self::info(self.problem.as_ref()).filter(|_| stage.window.len > 1).and_then(|info| {
+            let bits = info.family_bits(stage.layout_in);
+            (bits < info.key_bits()).then_some(bits)
+        });
+        let grain = Grain {
+            task_records: plan.task_records,
+            min_task_records: plan.min_task_records,
+            slots,
+            growth: (states(stage.end_pass()), states(stage.first_pass)),
+            family_bits,
+        };
+        cut(input.tasks.iter().flat_map(|task| task.manifest.splits.iter().copied()).collect(), &grain)
+    }
+
+    /// Shards that some run may have keys in.
+    fn without_empty(&self, number: u32, mut shards: Vec<Shard>) -> Vec<Shard> {
+        if let Some(input) = self.boundaries.last().filter(|_| number > 0) {
+            shards.retain(|s| input.runs().any(|run| meets(run.first_key, run.last_key, s.low, s.high)));
+        }
+        shards
+    }
+
+    /// A pending task for a worker.
+    pub(super) fn grant_task(&mut self, common: &mut Common, worker: &WorkerId) -> Option<Grant> {
+        if !self.is_live() || !self.may_use(common, worker) {
+            return None;
+        }
+        self.ensure_stage(common);
+        self.refresh_missing(common);
+        let stage = self.stage.as_ref().filter(|_| self.is_live())?;
+        let pending = stage.pending.iter().map(|&(_, task)| task);
+        let task = pending.into_iter().find(|&task| self.can_do(task, worker))?;
+        self.grant(common, task, worker)
+    }
+
+    fn can_do(&self, number: u32, worker: &WorkerId) -> bool {
+        let Some(task) = self.stage.as_ref().and_then(|stage| stage.tasks.get(number as usize)) else { return false };
+        let Shard { low, high, .. } = task.shard;
+        task.failed.get(worker).is_none_or(|&failures| failures < 2)
+            && !self.missing.runs.iter().any(|run| meets(run.first_key, run.last_key, low, high))
+    }
+
+    /// A slow task that another worker is at, once more.
+    pub(super) fn grant_again(&mut self, common: &mut Common, worker: &WorkerId) -> Option<Grant> {
+        if !common.config.speculate || !self.is_live() || !self.may_use(common, worker) {
+            return None;
+        }
+        let stage = self.stage.as_ref().filter(|stage| stage.pending.is_empty())?;
+        let median = stage.durations.get(stage.durations.len() / 2)?;
+        let slow = median.saturating_mul(common.config.speculate_factor).max(common.config.speculate_min_millis);
+        let task = |task| AttemptId {
+            job: self.id,
+            sweep: self.record.sweep,
+            generation: stage.generation,
+            task,
+            attempt: 0,
+        };
+        let slow_tasks = (0..).zip(&stage.tasks).filter(|(_, t)| t.done.is_none()).filter_map(|(number, _)| {
+            let mut attempts = common.attempts(task(number));
+            let (_, lease) = attempts.next()?;
+            let elapsed = common.now.saturating_sub(lease.granted);
+            let alone = attempts.next().is_none() && lease.worker != *worker;
+            (alone && elapsed > slow && self.can_do(number, worker)).then_some((elapsed, number))
+        });
+        let (_, number) = slow_tasks.max()?;
+        self.grant(common, number, worker)
+    }
+
+    fn grant(&mut self, common: &mut Common, number: u32, worker: &WorkerId) -> Option<Grant> {
+        let stage = self.stage.as_ref()?;
+        let task = stage.tasks.get(number as usize)?;
+        let Shard { low, high, .. } = task.shard;
+        let place = self.record.plan.stage(stage.number);
+        let from_start = self.boundaries.is_empty();
+        let order = StageOrder {
+            problem: self.record.spec.problem.clone(),
+            job_tag: self.record.tag,
+            salt: self.record.salt,
+            moduli: self.moduli().to_vec(),
+            first_pass: place.first_pass,
+            window: place.window,
+            layout_in: place.layout_in,
+            layout_out: place.layout_out,
+            from_start,
+            low,
+            high,
+            inputs: self.inputs(low, high, worker, common),
+            task_memory_bytes: self.record.plan.task_memory_bytes,
+            durable: stage.durable,
+        };
+        let attempt = AttemptId {
+            job: self.id,
+            sweep: self.record.sweep,
+            generation: stage.generation,
+            task: number,
+            attempt: task.attempts.max(common.first_number()),
+        };
+        let stage = self.stage.as_mut()?;
+        let task = stage.tasks.get_mut(number as usize)?;
+        task.attempts = attempt.attempt.saturating_add(1);
+        stage.pending.remove(&(Reverse(task.shard.records), number));
+        if self.record.state == State::Queued {
+            self.record.state = State::Running;
+            common.store_job(self, false);
+        }
+        Some(common.grant(attempt, worker, Work::Stage(Box::new(order))))
+    }
+
+    /// What a living attempt was asked, to hold its manifest against.
+    fn asked(&self, attempt: AttemptId) -> Option<Asked<'_>> {
+        let stage = self.stage.as_ref().filter(|stage| stage.generation == attempt.generation)?;
+        let place = self.record.plan.stage(stage.number);
+        Some(Asked {
+            attempt,
+            moduli: self.moduli(),
+            coefficients: self.record.plan.coefficients,
+            first_pass: place.first_pass,
+            passes: place.window.len,
+            functionals: self.functionals_of(stage.number),
+        })
+    }
+
+    /// Functionals that fall on the passes of a stage.
+    fn functionals_of(&self, stage: u32) -> Vec<u32> {
+        let place = self.record.plan.stage(stage);
+        let all = Self::info(self.problem.as_ref()).map(keima_model::ProblemInfo::functionals).unwrap_or_default();
+        let here = place.first_pass..place.end_pass();
+        (0..).zip(&all).filter(|(_, f)| here.contains(&f.after_pass)).map(|(number, _)| number).collect()
+    }
+
+    /// A living attempt says that it is done.
+    pub(super) fn commit(&mut self, common: &mut Common, attempt: AttemptId, manifest: TaskManifest) -> Verdict {
+        let fault = match (self.asked(attempt), Self::info(self.problem.as_ref())) {
+            (Some(asked), Some(info)) => asked.check(info, &manifest),
+            _ => Err(Fault::Form("its stage is over".into())),
+        };
+        let Some(lease) = common.end_lease(attempt, false) else {
+            return Verdict::Refused { reason: format!("{attempt}: the lease has ended") };
+        };
+        if let Err(fault) = fault {
+            self.back_to_pending(attempt, common);
+            let text = match fault {
+                Fault::Form(text) => {
+                    self.fail_task(attempt, &lease.worker, &format!("malformed manifest: {text}"));
+                    text
+                }
+                Fault::Law(text) => {
+                    self.fail_check(common, attempt, &lease.worker, &text);
+                    text
+                }
+            };
+            return Verdict::Refused { reason: format!("{attempt}: {text}") };
+        }
+        self.count_in(common, &manifest, &lease.worker);
+        let others: Vec<AttemptId> = common.attempts(attempt).map(|(other, _)| *other).collect();
+        for other in others {
+            common.end_lease(other, true);
+        }
+        let elapsed = common.now.saturating_sub(lease.granted);
+        let done = Committed { attempt, nonce: lease.nonce, writer: lease.worker, manifest };
+        self.set_done(common, done, elapsed);
+        if self.stage.as_ref().is_some_and(|stage| stage.left == 0) {
+            self.complete_stage(common);
+        }
+        Verdict::Accepted
+    }
+
+    fn count_in(&mut self, common: &mut Common, manifest: &TaskManifest, worker: &WorkerId) {
+        for run in &manifest.runs {
+            common.hold(worker, run);
+            self.runs.insert(run.id.clone(), run.bytes);
+        }
+        let totals = &mut self.record.totals;
+        totals.bytes_read = totals.bytes_read.saturating_add(manifest.bytes_read);
+        totals.bytes_written = totals.bytes_written.saturating_add(manifest.bytes_written);
+        totals.bytes_spilled = totals.bytes_spilled.saturating_add(manifest.bytes_spilled);
+        let (sum, times) = (&mut totals.times, &manifest.times);
+        sum.read_nanos = sum.read_nanos.saturating_add(times.read_nanos);
+        sum.map_nanos = sum.map_nanos.saturating_add(times.map_nanos);
+        sum.write_nanos = sum.write_nanos.saturating_add(times.write_nanos);
+        totals.tasks = totals.tasks.saturating_add(1);
+        self.rate.add(manifest.passes.iter().fold(0, |sum, pass| sum.saturating_add(pass.states)));
+        self.disk_failures.remove(worker);
+    }
+
+    fn set_done(&mut self, common: &mut Common, mut done: Committed, elapsed: Millis) {
+        let Some(stage) = self.stage.as_mut() else { return };
+        let tasks = stage.tasks.len();
+        let number = done.attempt.task;
+        let Some(task) = stage.tasks.get_mut(number as usize).filter(|task| task.done.is_none()) else { return };
+        trim(&mut done.manifest, tasks);
+        if common.config.persist_grants {
+            common.store_task(self.id, self.record.sweep, stage.generation, &done);
+        }
+        stage.pending.remove(&(Reverse(task.shard.records), number));
+        task.done = Some(done);
+        stage.left -= 1;
+        let place = stage.durations.partition_point(|&d| d < elapsed);
+        stage.durations.insert(place, elapsed);
+    }
+
+    /// Whether exactly this attempt stands in a manifest, or this copy is held.
+    pub(super) fn has_committed(&self, attempt: AttemptId, nonce: u64, worker: &WorkerId) -> bool {
+        let stands = |done: &Committed| done.attempt == attempt && done.nonce == nonce && done.writer == *worker;
+        let here = self.stage.iter().flat_map(|stage| &stage.tasks).filter_map(|task| task.done.as_ref());
+        here.chain(self.boundaries.iter().flat_map(|b| &b.tasks)).any(stands)
+    }
+
+    /// All tasks are done: the checks of the whole stage, then the next boundary.
+    pub(super) fn complete_stage(&mut self, common: &mut Common) {
+        let sums = match self.check_stage() {
+            Ok(Some(sums)) => sums,
+            Ok(None) => return,
+            Err((check, evidence)) => return self.end_by_check(common, check, evidence),
+        };
+        if let Err((check, evidence)) = self.take_functionals(common, sums.functionals) {
+            return self.end_by_check(common, check, evidence);
+        }
+        let Some(stage) = self.stage.take() else { return };
+        self.record.totals.stages += 1;
+        let plan = &self.record.plan;
+        let place = plan.stage(stage.number);
+        if let Some(before) = self.boundaries.last_mut() {
+            before.head.totals.states = sums.input.states;
+            before.head.exact = true;
+        }
+        let head = Head {
+            sweep: self.record.sweep,
+            stage: stage.number,
+            generation: stage.generation,
+            pass: place.end_pass(),
+            durable: stage.durable,
+            copied: false,
+            totals: sums.output,
+            exact: stage.closed,
+            tasks: stage.tasks.len() as u32,
+        };
+        let (ends_column, ends_sweep) =
+            (place.window.end() >= plan.board.height, stage.number + 1 >= plan.stages());
+        let tasks: Vec<Committed> = stage.tasks.into_iter().filter_map(|task| task.done).collect();
+        let tasks_stored = common.config.persist_grants;
+        let stored = tasks_stored || (stage.durable && !ends_sweep);
+        if tasks_stored {
+            common.journal.delete(persist::stage_key(self.id));
+        } else if stored {
+            tasks.iter().for_each(|task| common.store_task(self.id, head.sweep, head.generation, task));
+        }
+        if stage.durable {
+            self.last_durable_at = common.now;
+        }
+        if stored {
+            common.store_head(self.id, &head, true);
+        }
+        self.boundaries.push(Boundary { head, tasks, copies: BTreeSet::new(), stored });
+        self.missing.forget();
+        let used = self.disk_bytes(common);
+        self.record.disk_peak_bytes = self.record.disk_peak_bytes.max(used);
+        if ends_sweep {
+            self.complete_sweep(common);
+            return;
+        }
+        if ends_column {
+            self.start_copies(common);
+        }
+        self.let_boundaries_go(common);
+        if stored {
+            common.store_job(self, true);
+        }
+        common.work_changed();
+    }
+
+    fn complete_sweep(&mut self, common: &mut Common) {
+        for boundary in std::mem::take(&mut self.boundaries) {
+            self.drop_boundary(common, &boundary);
+        }
+        self.forget_vain_copies(common);
+        self.record.sweep += 1;
+        if self.record.sweep as usize >= self.record.plan.sweeps.len() {
+            self.finish(common);
+        } else {
+            common.store_job(self, true);
+            common.work_changed();
+        }
+    }
+
+    /// Sums over the stage's tasks, held against the stage before and against other sweeps.
+    fn check_stage(&mut self) -> Result<Option<Sums>, Evidence> {
+        let Some(stage) = &self.stage else { return Ok(None) };
+        let (moduli, place) = (self.moduli(), self.record.plan.stage(stage.number));
+        let lanes = moduli.len() * self.record.plan.coefficients as usize;
+        let zero = Tally { states: 0, sums: vec![0; lanes], fingerprint: vec![0; lanes] };
+        let mut sums = Sums {
+            input: zero.clone(),
+            output: zero,
+            functionals: self.functionals_of(stage.number).into_iter().map(|f| (f, vec![0; lanes])).collect(),
+        };
+        let mut states = vec![0_u64; place.window.len as usize];
+        for manifest in stage.tasks.iter().filter_map(|task| task.done.as_ref()).map(|done| &done.manifest) {
+            for (sum, tally) in [(&mut sums.input, &manifest.input), (&mut sums.output, &manifest.output)] {
+                sum.states = sum.states.saturating_add(tally.states);
+                add_row(&mut sum.sums, &tally.sums, moduli);
+                add_row(&mut sum.fingerprint, &tally.fingerprint, moduli);
+            }
+            for (sum, pass) in states.iter_mut().zip(&manifest.passes) {
+                *sum = sum.saturating_add(pass.states);
+            }
+            for functional in &manifest.functionals {
+                if let Some(sum) = sums.functionals.get_mut(&functional.functional) {
+                    add_row(sum, &functional.lanes, moduli);
+                }
+            }
+        }
+        let place_text = format!("sweep {}, stage {}, before pass {}", self.record.sweep, stage.number, place.first_pass);
+        if let Some(before) = self.boundaries.last() {
+            let totals = &before.head.totals;
+            let sums_differ = differs(&totals.sums, &sums.input.sums, moduli).map(|text| ("sums", text));
+            let keys_differ = || differs(&totals.fingerprint, &sums.input.fingerprint, moduli).map(|t| ("fingerprint", t));
+            if let Some((what, text)) = sums_differ.or_else(keys_differ) {
+                let text = format!("{what} of what was read against what the stage before wrote ({place_text}): {text}");
+                return Err(("boundary", text));
+            }
+            if before.head.exact && totals.states != sums.input.states {
+                let (expected, got) = (totals.states, sums.input.states);
+                return Err(("boundary", format!("states ({place_text}): expected {expected}, got {got}")));
+            }
+        }
+        // Where a family was cut, equal states of different tasks are counted twice after the first pass.
+        let known = if stage.closed { states.len() } else { 1 };
+        let end = stage.closed.then_some((place.end_pass(), sums.output.states));
+        let counts: Vec<_> = (place.first_pass..).zip(states).take(known).chain(end).collect();
+        for (pass, got) in counts {
+            let Some(entry) = self.record.pass_states.get_mut(pass as usize) else { continue };
+            if let Some(expected) = entry.filter(|&expected| expected != got) {
+                let text = format!("states before pass {pass}: expected {expected} as in an earlier sweep or try, got {got}");
+                return Err(("state_counts", text));
+            }
+            *entry = Some(got);
+        }
+        Ok(Some(sums))
+    }
+
+    /// Keeps the functionals of a stage and tells those that can be told.
+    fn take_functionals(
+        &mut self,
+        common: &mut Common,
+        functionals: BTreeMap<u32, Vec<u64>>,
+    ) -> Result<(), Evidence> {
+        let sweep = self.record.sweep;
+        for (functional, lanes) in functionals {
+            if let Some(before) = self.values.get(&(sweep, functional)).filter(|before| **before != lanes) {
+                let text = differs(before, &lanes, self.moduli()).unwrap_or_default();
+                return Err(("repeated_functional", format!("functional {functional}, sweep {sweep}: {text}")));
+            }
+            common.journal.put(persist::value_key(self.id, sweep, functional), &lanes);
+            self.values.insert((sweep, functional), lanes);
+            self.tell_early(functional);
+            if let Some(entry) = self.early.get(&functional).filter(|entry| !entry.ok) {
+                let failed = entry.checks.iter().filter(|c| !c.ok).map(|c| format!("{}: {}", c.name, c.detail));
+                let text = format!("{}: {}", entry.name, failed.collect::<Vec<_>>().join("; "));
+                return Err(("functional", text));
+            }
+        }
+        Ok(())
+    }
+
+    /// The value of a functional from the sweeps so far, if they suffice.
+    pub(super) fn tell_early(&mut self, functional: u32) {
+        let plan = &self.record.plan;
+        let mut known = Vec::new();
+        for sweep in 0..plan.sweeps.len() as u32 {
+            if let Some(lanes) = self.values.get(&(sweep, functional)) {
+                known.extend(plan.sweep_moduli(sweep).iter().copied().zip(lanes.iter().copied()));
+            }
+        }
+        let info = Self::info(self.problem.as_ref()).filter(|_| plan.coefficients == 1);
+        if let Some(entry) = info.and_then(|info| early(info, plan, functional, &known)) {
+            self.early.insert(functional, entry);
+        }
+    }
+}
+
+/// Name of a failed check, and what was expected and got where.
+type Evidence = (&'static str, String);
+
+/// Sums over the tasks of a stage.
+struct Sums {
+    input: Tally,
+    output: Tally,
+    functionals: BTreeMap<u32, Vec<u64>>,
+}
+
+/// Lets go of what a checked manifest is not needed for any more, and of splits beyond what cutting can use.
+fn trim(manifest: &mut TaskManifest, tasks: usize) {
+    for pass in &mut manifest.passes {
+        pass.by_degree.clear();
+        pass.new_sums.clear();
+    }
+    if manifest.splits.is_empty() {
+        let ends = manifest.runs.iter().map(|run| Split { key: run.last_key.saturating_add(1), records: run.records });
+        manifest.splits = ends.collect();
+    }
+    let step = manifest.splits.len().div_ceil((MOST_SPLITS / tasks.max(1)).max(8)).max(1);
+    if step > 1 {
+        let merge = |piece: &[Split]| {
+            let records = piece.iter().fold(0_u64, |sum, split| sum.saturating_add(split.records));
+            piece.last().map(|last| Split { key: last.key, records })
+        };
+        manifest.splits = manifest.splits.chunks(step).filter_map(merge).collect();
+    }
+}

@@ -1,0 +1,6 @@
+//! The machine driven by scripted and random schedules, with a toy problem and workers that really compute.
+
+mod cases;
+mod random;
+mod sim;
+mod toy;

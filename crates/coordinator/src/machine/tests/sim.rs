@@ -1,0 +1,507 @@
+//! A cluster in a box: one coordinator, its store, and workers with disks, all under one seeded clock.
+//!
+//! Workers compute what they are asked, in plain maps. What a worker is told to delete is held against everything that
+//! any life of the coordinator, present or restored from its durable records, may still need.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use keima_model::{AnyProblem, Key, Problem, Registry, Successors};
+use keima_residue::{add_mod, mul_mod};
+use keima_runs::{FunctionalSum, PassTally, RunId, RunManifest, Split, Tally, TaskManifest};
+
+use super::toy::{Toys, request};
+use crate::machine::boundaries::Committed;
+use crate::machine::common::split_mix;
+use crate::machine::{Config, Coordinator, JobStatus};
+use crate::{
+    CallError, Failure, Grant, Hello, Holder, Housekeeping, JobId, JobSpec, Report, Running, StageOrder, Verdict, Work,
+    WorkerId,
+};
+
+type Records = BTreeMap<u64, Vec<u64>>;
+pub(super) type Store = BTreeMap<String, Vec<u8>>;
+
+/// A run on a worker's disk.
+#[derive(Clone)]
+pub(super) struct File {
+    pub(super) manifest: RunManifest,
+    records: Records,
+    /// Whether it outlives a power failure.
+    durable: bool,
+    pub(super) damaged: bool,
+}
+
+#[derive(Default)]
+pub(super) struct FakeWorker {
+    pub(super) disk: BTreeMap<RunId, File>,
+    pub(super) running: Vec<Grant>,
+    pub(super) epoch: Option<u64>,
+    /// Not heard of, and not hearing.
+    pub(super) silent: bool,
+    /// What it reported last, to be told again at a bad time.
+    pub(super) said: Option<(Grant, Report)>,
+}
+
+pub(super) struct Sim {
+    pub(super) random: u64,
+    pub(super) now: u64,
+    pub(super) config: Config,
+    pub(super) coordinator: Coordinator,
+    /// What the store holds, and what of it outlives a power failure.
+    pub(super) store: Store,
+    pub(super) durable: Store,
+    pub(super) workers: BTreeMap<WorkerId, FakeWorker>,
+    /// Cuts and commits seen, to make sure that schedules do what they are for.
+    pub(super) events: BTreeMap<&'static str, u64>,
+    /// Memory of one task on every worker.
+    pub(super) task_memory_bytes: u64,
+}
+
+pub(super) fn worker(number: usize) -> WorkerId {
+    WorkerId(format!("w{number}"))
+}
+
+pub(super) fn spec(size: &str, residues_per_sweep: u32) -> JobSpec {
+    JobSpec {
+        problem: request(size),
+        priority: 0,
+        task_memory_bytes: 64 << 20,
+        disk_bytes: None,
+        residues_per_sweep: Some(residues_per_sweep),
+        window: Some(2),
+        slots: 2,
+    }
+}
+
+pub(super) fn config() -> Config {
+    Config {
+        lease_millis: 1_000,
+        heartbeat_millis: 300,
+        grace_millis: 3_000,
+        durable_interval_millis: 2_000,
+        speculate_min_millis: 500,
+        disk_wait_millis: 1_000,
+        ..Config::default()
+    }
+}
+
+impl Sim {
+    pub(super) fn new(seed: u64, workers: usize, config: Config) -> Self {
+        let coordinator = Coordinator::new(config.clone(), Arc::new(Toys), seed);
+        Self {
+            random: seed,
+            now: 1_000_000,
+            config,
+            coordinator,
+            store: Store::new(),
+            durable: Store::new(),
+            workers: (0..workers).map(|number| (worker(number), FakeWorker::default())).collect(),
+            events: BTreeMap::new(),
+            task_memory_bytes: 1 << 30,
+        }
+    }
+
+    pub(super) fn below(&mut self, end: u64) -> u64 {
+        split_mix(&mut self.random) % end
+    }
+
+    pub(super) fn count(&mut self, event: &'static str) {
+        *self.events.entry(event).or_default() += 1;
+    }
+
+    /// What the caller of the machine does before an answer leaves.
+    pub(super) fn save(&mut self) {
+        let changes = self.coordinator.take_changes();
+        self.store.extend(changes.puts);
+        for key in changes.deletes {
+            self.store.remove(&key);
+        }
+        if changes.must_be_durable {
+            self.durable = self.store.clone();
+        }
+    }
+
+    /// A job whose tasks are cut as fine as can be.
+    pub(super) fn submit(&mut self, spec: JobSpec) -> JobId {
+        let id = self.coordinator.submit(self.now, spec).expect("a good job");
+        let job = self.coordinator.jobs.get_mut(&id).expect("it was just submitted");
+        (job.record.plan.task_records, job.record.plan.min_task_records) = (5, 1);
+        self.coordinator.common.store_job(job, true);
+        self.save();
+        id
+    }
+
+    pub(super) fn status(&mut self, id: JobId) -> JobStatus {
+        self.coordinator.status(self.now, id).expect("the job is known")
+    }
+
+    pub(super) fn tick(&mut self, millis: u64) {
+        self.now += millis;
+        self.coordinator.tick(self.now);
+        self.save();
+    }
+
+    /// The coordinator is killed and started again, from all records or from those that outlive a power failure.
+    pub(super) fn restart(&mut self, power: bool) {
+        if power {
+            self.store = self.durable.clone();
+        }
+        let seed = self.below(u64::MAX);
+        let records = self.store.clone().into_iter().collect();
+        self.coordinator = Coordinator::restore(self.config.clone(), Arc::new(Toys), seed, self.now, records)
+            .expect("the store is sound");
+        self.save();
+    }
+
+    pub(super) fn hello(&mut self, id: &WorkerId) {
+        let me = &self.workers[id];
+        let hello = Hello {
+            holder: Holder { worker: id.clone(), address: String::new(), folder: format!("/scratch/{id}") },
+            slots: 2,
+            task_memory_bytes: self.task_memory_bytes,
+            disk_bytes: 1 << 40,
+            held: me.disk.keys().cloned().collect(),
+            running: running(me),
+        };
+        let welcome = self.coordinator.hello(self.now, hello);
+        self.save();
+        self.workers.get_mut(id).expect("known").epoch = Some(welcome.epoch);
+        self.obey(id, &welcome.housekeeping);
+    }
+
+    fn epoch(&mut self, id: &WorkerId) -> Option<u64> {
+        if self.workers[id].silent {
+            return None;
+        }
+        if self.workers[id].epoch.is_none() {
+            self.hello(id);
+        }
+        self.workers[id].epoch
+    }
+
+    /// Whether the coordinator took the call.
+    fn taken<T>(&mut self, id: &WorkerId, answer: Result<T, CallError>) -> Option<T> {
+        self.save();
+        match answer {
+            Ok(answer) => Some(answer),
+            Err(CallError::WhoAreYou(_)) => {
+                self.workers.get_mut(id).expect("known").epoch = None;
+                None
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    pub(super) fn heartbeat(&mut self, id: &WorkerId) {
+        let Some(epoch) = self.epoch(id) else { return };
+        let (now, me) = (self.now, &self.workers[id]);
+        let held: Vec<RunId> = me.disk.keys().cloned().collect();
+        let answer = self.coordinator.heartbeat(now, id, epoch, &running(me), &held, 0);
+        if let Some(housekeeping) = self.taken(id, answer) {
+            self.obey(id, &housekeeping);
+        }
+    }
+
+    /// `true` when there was work.
+    pub(super) fn pull(&mut self, id: &WorkerId) -> bool {
+        if self.workers[id].running.len() >= 2 {
+            return false;
+        }
+        let Some(epoch) = self.epoch(id) else { return false };
+        let answer = self.coordinator.pull(self.now, id, epoch);
+        let Some(Some(grant)) = self.taken(id, answer) else { return false };
+        assert!(self.coordinator.common.attempts_on(id).count() <= 2, "more grants than slots");
+        assert!(self.workers[id].running.iter().all(|g| g.attempt != grant.attempt), "an attempt's name came twice");
+        self.workers.get_mut(id).expect("known").running.push(grant);
+        true
+    }
+
+    pub(super) fn report(&mut self, id: &WorkerId, grant: &Grant, report: Report) -> Option<Verdict> {
+        let epoch = self.epoch(id)?;
+        let me = self.workers.get_mut(id).expect("known");
+        me.said = Some((grant.clone(), report.clone()));
+        let answer = self.coordinator.report(self.now, id, epoch, grant.attempt, grant.nonce, report);
+        let (verdict, housekeeping) = self.taken(id, answer)?;
+        let me = self.workers.get_mut(id).expect("known");
+        me.running.retain(|g| g.attempt != grant.attempt);
+        if verdict != Verdict::Accepted {
+            self.delete_attempt(id, grant);
+        }
+        self.obey(id, &housekeeping);
+        Some(verdict)
+    }
+
+    fn delete_attempt(&mut self, id: &WorkerId, grant: &Grant) {
+        let prefix = format!("{}/", grant.attempt);
+        let gone: Vec<RunId> =
+            self.workers[id].disk.keys().filter(|run| run.0.starts_with(&prefix)).cloned().collect();
+        for run in gone {
+            self.delete(id, &run);
+        }
+    }
+
+    /// Deletes a run, if no life of the coordinator can need it.
+    fn delete(&mut self, id: &WorkerId, run: &RunId) {
+        let bad = self.coordinator.jobs.values().any(|job| job.is_bad(run, id));
+        if !bad {
+            let kept = self.coordinator.jobs.values().flat_map(|job| &job.boundaries).flat_map(|b| b.runs());
+            assert!(kept.into_iter().all(|kept| kept.id != *run), "{run} on {id} is in a kept boundary");
+            assert!(!runs_of_boundaries(&self.durable).contains(run), "{run} on {id} is in a durable boundary");
+        }
+        self.workers.get_mut(id).expect("known").disk.remove(run);
+    }
+
+    fn obey(&mut self, id: &WorkerId, housekeeping: &Housekeeping) {
+        for run in &housekeeping.release {
+            if self.workers[id].disk.contains_key(run) {
+                self.count("release");
+                self.delete(id, run);
+            }
+        }
+        for attempt in &housekeeping.abandon {
+            let me = self.workers.get_mut(id).expect("known");
+            if let Some(at) = me.running.iter().position(|g| g.attempt == *attempt) {
+                let grant = me.running.remove(at);
+                self.count("abandon");
+                self.delete_attempt(id, &grant);
+            }
+        }
+    }
+
+    /// The worker does its task; nothing is reported yet.
+    pub(super) fn execute(&mut self, id: &WorkerId, grant: &Grant) -> Report {
+        match &grant.work {
+            Work::Copy(input) => match self.fetch(&input.manifest.id, &input.holders) {
+                Ok(mut file) => {
+                    self.count("copy");
+                    file.durable = true;
+                    let runs = vec![file.manifest.clone()];
+                    self.workers.get_mut(id).expect("known").disk.insert(input.manifest.id.clone(), file);
+                    Report::Done(Box::new(TaskManifest { runs, ..TaskManifest::default() }))
+                }
+                Err(failure) => Report::Failed(failure),
+            },
+            Work::Stage(order) => {
+                let mut inputs = Vec::new();
+                for input in &order.inputs {
+                    match self.fetch(&input.manifest.id, &input.holders) {
+                        Ok(file) => inputs.push(file.records),
+                        Err(failure) => return Report::Failed(failure),
+                    }
+                }
+                let (manifest, files) = compute(&grant.attempt.to_string(), order, inputs);
+                let me = self.workers.get_mut(id).expect("known");
+                me.disk.extend(files.into_iter().map(|file| (file.manifest.id.clone(), file)));
+                Report::Done(Box::new(manifest))
+            }
+        }
+    }
+
+    fn fetch(&mut self, run: &RunId, holders: &[Holder]) -> Result<File, Failure> {
+        let mut failure = Failure::Other { text: format!("{run} has no holder") };
+        for holder in holders {
+            let of = &self.workers[&holder.worker];
+            let file = of.disk.get(run).filter(|_| !of.silent);
+            if let Some(file) = file.filter(|file| !file.damaged) {
+                return Ok(file.clone());
+            }
+            let damaged = file.is_some();
+            failure =
+                Failure::Input { run: run.clone(), holder: holder.worker.clone(), damaged, text: "cannot read".into() };
+            if damaged {
+                self.count("damaged input");
+                break;
+            }
+        }
+        Err(failure)
+    }
+
+    /// Does the worker's task number `at` and reports it.
+    pub(super) fn work(&mut self, id: &WorkerId, at: usize) {
+        let Some(grant) = self.workers[id].running.get(at).cloned() else { return };
+        let report = self.execute(id, &grant);
+        self.report(id, &grant, report);
+    }
+
+    /// The worker's process dies; its disk stays, or loses what was not durable, or all.
+    pub(super) fn kill(&mut self, id: &WorkerId, keep: impl Fn(&File) -> bool) {
+        let me = self.workers.get_mut(id).expect("known");
+        me.disk.retain(|_, file| keep(file));
+        (me.running, me.epoch, me.silent) = (Vec::new(), None, false);
+    }
+
+    /// Everybody works without trouble until the job is over.
+    pub(super) fn run_to_end(&mut self, id: JobId) -> JobStatus {
+        for _ in 0..4_000 {
+            let status = self.status(id);
+            if status.state.is_over() {
+                return status;
+            }
+            if status.state == crate::State::Paused {
+                self.coordinator.resume(self.now, id).expect("a paused job");
+                self.save();
+            }
+            let ids: Vec<WorkerId> = self.workers.keys().cloned().collect();
+            for worker in ids {
+                self.workers.get_mut(&worker).expect("known").silent = false;
+                self.heartbeat(&worker);
+                self.pull(&worker);
+                self.work(&worker, 0);
+            }
+            self.tick(50);
+            self.check();
+        }
+        panic!("the job does not end: {:#?}", self.status(id));
+    }
+
+    /// What must hold after every step.
+    pub(super) fn check(&self) {
+        for job in self.coordinator.jobs.values() {
+            let tasks = job.stage.iter().flat_map(|stage| &stage.tasks).filter_map(|task| task.done.as_ref());
+            let all = || job.boundaries.iter().flat_map(|b| &b.tasks).chain(tasks.clone());
+            let mut names = BTreeSet::new();
+            for done in all() {
+                let prefix = format!("{}/", done.attempt);
+                assert!(done.manifest.runs.iter().all(|run| run.id.0.starts_with(&prefix)), "runs of two attempts");
+                let task = crate::AttemptId { attempt: 0, ..done.attempt };
+                assert!(names.insert(task), "a task stands twice");
+            }
+            let standing: BTreeSet<&RunId> = all().flat_map(|d| &d.manifest.runs).map(|run| &run.id).collect();
+            assert_eq!(standing, job.runs.keys().collect(), "runs of manifests and index differ");
+            if let Some(stage) = &job.stage {
+                let mut end = Some(0);
+                for task in &stage.tasks {
+                    assert!(end.is_some_and(|end| task.shard.low >= end), "shards overlap");
+                    end = task.shard.high;
+                }
+                for (number, task) in (0..).zip(&stage.tasks) {
+                    let of = crate::AttemptId {
+                        job: job.id,
+                        sweep: job.record.sweep,
+                        generation: stage.generation,
+                        task: number,
+                        attempt: 0,
+                    };
+                    let leased = self.coordinator.common.attempts(of).count();
+                    let pending = stage.pending.contains(&(std::cmp::Reverse(task.shard.records), number));
+                    let states = usize::from(task.done.is_some()) + usize::from(pending) + usize::from(leased > 0);
+                    assert_eq!(states, 1, "task {number}: done {}, pending {pending}, leased {leased}", task.done.is_some());
+                }
+                for run in job.boundaries.last().into_iter().flat_map(|b| b.runs()) {
+                    for key in [run.first_key, run.last_key] {
+                        let shards = stage.tasks.iter().map(|t| t.shard);
+                        let holding = shards.filter(|s| s.low <= key && s.high.is_none_or(|h| key < h)).count();
+                        assert_eq!(holding, 1, "key {key} is in {holding} shards");
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn running(me: &FakeWorker) -> Vec<Running> {
+    me.running.iter().map(|g| Running { attempt: g.attempt, nonce: g.nonce, states_done: 1 }).collect()
+}
+
+/// Runs of all boundaries that a store holds.
+fn runs_of_boundaries(store: &Store) -> BTreeSet<RunId> {
+    let heads: Vec<String> = store.keys().filter_map(|key| Some(key.strip_prefix("boundary/")?.to_string())).collect();
+    let tasks = store.iter().filter(|(key, _)| {
+        key.strip_prefix("task/").is_some_and(|rest| heads.iter().any(|head| rest.starts_with(&format!("{head}/"))))
+    });
+    tasks
+        .flat_map(|(_, value)| postcard::from_bytes::<Committed>(value).expect("a task").manifest.runs)
+        .map(|run| run.id)
+        .collect()
+}
+
+fn tally(records: &Records, canonical: impl Fn(u64) -> u64, salt: u64, moduli: &[u64]) -> Tally {
+    let mut tally =
+        Tally { states: records.len() as u64, sums: vec![0; moduli.len()], fingerprint: vec![0; moduli.len()] };
+    for (&key, row) in records {
+        let hash = canonical(key).mix(salt);
+        for (lane, &p) in moduli.iter().enumerate() {
+            tally.sums[lane] = add_mod(tally.sums[lane], row[lane], p);
+            tally.fingerprint[lane] = add_mod(tally.fingerprint[lane], mul_mod(hash % p, row[lane], p), p);
+        }
+    }
+    tally
+}
+
+/// Does a task in plain maps.
+fn compute(attempt: &str, order: &StageOrder, inputs: Vec<Records>) -> (TaskManifest, Vec<File>) {
+    let AnyProblem::Narrow(problem) = Toys.open(&order.problem).expect("a toy") else { panic!("narrow keys") };
+    let problem: &dyn Problem<u64> = &*problem;
+    let moduli = &order.moduli;
+    let add = |to: &mut Records, key: u64, row: &[u64]| {
+        let sum = to.entry(key).or_insert_with(|| vec![0; moduli.len()]);
+        for ((s, r), &p) in sum.iter_mut().zip(row).zip(moduli) {
+            *s = add_mod(*s, *r, p);
+        }
+    };
+    let mut read = Records::new();
+    for (key, row) in inputs.into_iter().flatten() {
+        if u128::from(key) >= order.low && order.high.is_none_or(|high| u128::from(key) < high) {
+            add(&mut read, key, &row);
+        }
+    }
+    let mut vector = Records::new();
+    for (key, row) in &read {
+        let mut key = [*key];
+        problem.enter(order.layout_in, order.window, &mut key);
+        add(&mut vector, key[0], row);
+    }
+    if order.from_start {
+        assert!(order.inputs.is_empty() && order.low == 0 && order.high.is_none());
+        problem.start().into_iter().for_each(|(key, count)| add(&mut vector, key, &vec![count; moduli.len()]));
+    }
+    let mut manifest =
+        TaskManifest { input: tally(&vector, |key| key, order.salt, moduli), ..TaskManifest::default() };
+    let functionals = problem.functionals();
+    for pass in order.first_pass..order.first_pass + order.window.len {
+        let mut next = Records::new();
+        let mut told = PassTally { states: vector.len() as u64, by_degree: vec![vec![0; moduli.len()]; 4], ..Default::default() };
+        for (&key, row) in &vector {
+            let mut successors = Successors::default();
+            problem.expand(pass, order.window, &[key], &mut successors);
+            let sums = &mut told.by_degree[successors.keys.len()];
+            (0..moduli.len()).for_each(|lane| sums[lane] = add_mod(sums[lane], row[lane], moduli[lane]));
+            successors.keys.iter().for_each(|&to| add(&mut next, to, row));
+        }
+        vector = next;
+        told.new_sums = tally(&vector, |key| key, 0, moduli).sums;
+        for (functional, _) in (0..).zip(&functionals).filter(|(_, f)| f.after_pass == pass) {
+            manifest.functionals.push(FunctionalSum { functional, lanes: told.new_sums.clone() });
+        }
+        manifest.passes.push(told);
+    }
+    manifest.output = tally(&vector, |key| key, order.salt, moduli);
+    let mut written: Vec<(u64, Vec<u64>)> = vector
+        .into_iter()
+        .map(|(key, row)| {
+            let mut key = [key];
+            problem.leave(order.window, order.layout_out, &mut key);
+            (key[0], row)
+        })
+        .collect();
+    written.sort_unstable();
+    let mut files = Vec::new();
+    for (number, part) in written.chunks(7).enumerate() {
+        let records: Records = part.iter().cloned().collect();
+        let run = RunManifest {
+            id: RunId(format!("{attempt}/r{number}")),
+            bytes: 100 * part.len() as u64,
+            records: part.len() as u64,
+            first_key: part[0].0.into(),
+            last_key: part[part.len() - 1].0.into(),
+            sums: tally(&records, |key| key, 0, moduli).sums,
+            checksum: 0,
+        };
+        manifest.runs.push(run.clone());
+        files.push(File { manifest: run, records, durable: order.durable, damaged: false });
+    }
+    manifest.splits =
+        written.chunks(2).map(|part| Split { key: u128::from(part[part.len() - 1].0) + 1, records: part.len() as u64 }).collect();
+    (manifest, files)
+}

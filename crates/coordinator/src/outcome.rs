@@ -1,0 +1,239 @@
+//! Recombination: from residues to counts, and every check that a count must pass before anybody sees it.
+//!
+//! A functional's residues modulo all moduli but the spare give one integer below their product (Chinese remainder
+//! theorem). It must leave the spare's residue, lie within the proved bound, equal the published value where there is
+//! one and agree with the problem's estimate. A count that fails any check is withheld: the texts of the checks and
+//! the residues are what remains. All functions are pure and total. Cost: milliseconds.
+
+use std::collections::BTreeMap;
+
+use keima_model::ProblemInfo;
+use keima_residue::{Integer, add_mod};
+use serde::{Deserialize, Serialize};
+
+use self::entry::{pair_up, recover, written_apart};
+use crate::plan::{Plan, bound_product};
+
+mod entry;
+mod formula;
+mod pairs;
+#[cfg(test)]
+mod tests;
+
+/// Residues of functionals, by their index in the problem's list: `[coefficient][index of the modulus in the plan]`.
+pub type FunctionalValues = BTreeMap<u32, Vec<Vec<u64>>>;
+
+/// One check and what it found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Check {
+    /// `"spare_prime"`, `"known_value"`, `"formula"`, `"bound"`, `"column_values"`, `"mass_balance"` ...
+    pub name: String,
+    /// Whether it holds.
+    pub ok: bool,
+    /// What was compared; for a failed check expected and got.
+    pub detail: String,
+}
+
+impl Check {
+    /// A check of this name that holds or not.
+    pub fn new(name: &str, ok: bool, detail: impl Into<String>) -> Self {
+        Self { name: name.into(), ok, detail: detail.into() }
+    }
+}
+
+/// The value of one functional (Go: L(m,k) at the end of column k).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeriesEntry {
+    /// Place in the series.
+    pub index: u32,
+    /// The functional's name.
+    pub name: String,
+    /// The value in decimal, summed over the coefficients; empty where a check failed.
+    pub count: String,
+    /// The value by coefficient; empty where there is only one, or a check failed.
+    pub counts: Vec<String>,
+    /// What was checked.
+    pub checks: Vec<Check>,
+    /// Whether all checks hold.
+    pub ok: bool,
+}
+
+/// The result of a job.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// The problem's name.
+    pub problem: String,
+    /// The problem's size, as the user gave it.
+    pub size: String,
+    /// The answer in decimal, summed over the coefficients; empty where any check failed.
+    pub count: String,
+    /// The answer by coefficient; empty where there is only one, or a check failed.
+    pub counts: Vec<String>,
+    /// Modulus and residue of the answer, summed over the coefficients; the spare is the last.
+    #[serde(with = "pairs")]
+    pub residues: Vec<(u64, u64)>,
+    /// All functionals with residues, the answer's among them.
+    pub series: Vec<SeriesEntry>,
+    /// Checks of the answer and of the whole run.
+    pub checks: Vec<Check>,
+    /// Whether all checks hold.
+    pub ok: bool,
+}
+
+impl Outcome {
+    /// Adds a check of the run; a failed one withholds every count.
+    pub fn add_check(&mut self, check: Check) {
+        self.checks.push(check);
+        self.settle();
+    }
+
+    fn settle(&mut self) {
+        self.ok = self.checks.iter().all(|check| check.ok);
+        if !self.ok {
+            self.count.clear();
+            self.counts.clear();
+            for entry in &mut self.series {
+                entry.count.clear();
+                entry.counts.clear();
+            }
+        }
+    }
+}
+
+/// Recombines and checks everything that a job's sweeps have read off.
+///
+/// Functionals without residues are left out of the series. If the answer is among them, or if residues do not fit the
+/// plan, a check named `residues` fails.
+pub fn recombine(info: &dyn ProblemInfo, plan: &Plan, values: &FunctionalValues) -> Outcome {
+    let functionals = info.functionals();
+    let mut checks = Vec::new();
+    let mut missing = Vec::new();
+    let mut series = Vec::new();
+    let mut answers = Vec::new();
+    for (number, functional) in (0_u32..).zip(&functionals) {
+        if let Some(rows) = values.get(&number) {
+            let recovered = recover(info, functional, &pair_up(plan, rows));
+            if functional.answer {
+                answers.push((recovered.counts, rows));
+                checks.extend(recovered.entry.checks.iter().cloned().map(|check| (functional.name.as_str(), check)));
+            }
+            series.push(recovered.entry);
+        } else {
+            missing.push(functional.name.as_str());
+            if functional.answer {
+                let text = "expected its residues, but the sweeps have read none";
+                checks.push((functional.name.as_str(), Check::new("residues", false, text)));
+            }
+        }
+    }
+    if !functionals.iter().any(|functional| functional.answer) {
+        let text = format!("expected functionals that make up the answer, but {} names none", info.name());
+        checks.push(("answer", Check::new("residues", false, text)));
+    }
+    if let Some(number) = values.keys().find(|&&number| number as usize >= functionals.len()) {
+        let text =
+            format!("expected functionals 0 to {}, got residues of {number}", functionals.len().saturating_sub(1));
+        checks.push(("answer", Check::new("residues", false, text)));
+    }
+    let mut checks = merged(checks);
+    checks.push(column_values(&series, &missing));
+
+    let counts = sum_by_coefficient(answers.iter().map(|(counts, _)| counts.as_slice()));
+    let mut outcome = Outcome {
+        problem: info.name().into(),
+        size: info.size(),
+        count: counts.iter().sum::<Integer>().to_string(),
+        counts: written_apart(&counts),
+        residues: total_residues(plan, answers.iter().flat_map(|(_, rows)| rows.iter())),
+        series,
+        checks,
+        ok: true,
+    };
+    outcome.settle();
+    outcome
+}
+
+/// A functional's value before the job is done: as soon as the product of all known moduli but one exceeds the bound
+/// on this functional alone, the left-out one serving as the spare.
+///
+/// `known` holds modulus and residue of every sweep so far. `None` where they do not suffice yet, where there is no such
+/// functional, or where values have several coefficients (these wait for the end).
+pub fn early(info: &dyn ProblemInfo, plan: &Plan, functional: u32, known: &[(u64, u64)]) -> Option<SeriesEntry> {
+    let functional = info.functionals().into_iter().nth(functional as usize)?;
+    if plan.coefficients != 1 {
+        return None;
+    }
+    // The largest prime as the spare lets no single wrong residue pass (see the choice of moduli).
+    let mut known = known.to_vec();
+    known.sort_unstable();
+    let (_, others) = known.split_last()?;
+    let product: Integer = others.iter().map(|&(modulus, _)| modulus).product();
+    let enough = product > bound_product(&info.bound_after(functional.after_pass));
+    enough.then(|| recover(info, &functional, &Ok(vec![known])).entry)
+}
+
+/// One check per name, in the order of first occurrence. With several parts, texts say which part they are of.
+fn merged(parts: Vec<(&str, Check)>) -> Vec<Check> {
+    let several = parts.iter().any(|(label, _)| Some(label) != parts.first().map(|(label, _)| label));
+    let mut checks: Vec<Check> = Vec::new();
+    for (label, mut part) in parts {
+        if several {
+            part.detail = format!("{label}: {}", part.detail);
+        }
+        if let Some(check) = checks.iter_mut().find(|check| check.name == part.name) {
+            check.ok &= part.ok;
+            check.detail = format!("{}; {}", check.detail, part.detail);
+        } else {
+            checks.push(part);
+        }
+    }
+    checks
+}
+
+/// The summary of all checks of the whole series.
+fn column_values(series: &[SeriesEntry], missing: &[&str]) -> Check {
+    let failed: Vec<_> = series.iter().filter(|entry| !entry.ok).collect();
+    let passed = |name| series.iter().flat_map(|e| &e.checks).filter(|c| c.ok && c.name == name).count();
+    let mut parts = vec![format!(
+        "{} of {} values pass their checks: {} the spare prime, {} a published value, {} the formula",
+        series.len() - failed.len(),
+        series.len(),
+        passed("spare_prime"),
+        passed("known_value"),
+        passed("formula"),
+    )];
+    for entry in &failed {
+        for check in entry.checks.iter().filter(|check| !check.ok) {
+            parts.push(format!("{} fails {}: {}", entry.name, check.name, check.detail));
+        }
+    }
+    if !missing.is_empty() {
+        parts.push(format!("not read: {}", missing.join(", ")));
+    }
+    Check::new("column_values", failed.is_empty(), parts.join("; "))
+}
+
+fn sum_by_coefficient<'a>(parts: impl Iterator<Item = &'a [Integer]>) -> Vec<Integer> {
+    let mut sums = Vec::new();
+    for part in parts {
+        if sums.len() < part.len() {
+            sums.resize(part.len(), Integer::new());
+        }
+        for (sum, count) in sums.iter_mut().zip(part) {
+            *sum += count;
+        }
+    }
+    sums
+}
+
+/// The answer's residues: sums over its parts and their coefficients. Values of a wrong shape, which fail a check, are
+/// left out as far as they do not fit.
+fn total_residues<'a>(plan: &Plan, rows: impl Iterator<Item = &'a Vec<u64>>) -> Vec<(u64, u64)> {
+    let mut totals: Vec<_> = plan.moduli.iter().map(|&modulus| (modulus, 0)).collect();
+    for row in rows {
+        for ((modulus, total), &residue) in totals.iter_mut().zip(row) {
+            *total = add_mod(*total, residue.checked_rem(*modulus).unwrap_or(0), *modulus);
+        }
+    }
+    totals
+}

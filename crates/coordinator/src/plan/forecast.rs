@@ -1,0 +1,62 @@
+//! The forecast of disk, from the numbers of states before each pass.
+//!
+//! While a stage runs, scratch folders hold
+//!
+//! ```text
+//!   the vector at its start  +  what is written of the vector at its end  +  the retained durable boundary, if any
+//! ```
+//!
+//! and the peak is the maximum over stages. A boundary becomes durable about every [`DURABLE_INTERVAL_SECONDS`], and the
+//! newest durable one stays until the next is complete: counted as the largest vector so far. It is left out where the
+//! whole job is expected to take less than the interval. Not in the forecast: second copies of boundaries on other
+//! workers, spills of running tasks, and equal states that the parts of a cut family write.
+
+use super::Plan;
+
+/// Time between durable boundaries.
+const DURABLE_INTERVAL_SECONDS: f64 = 60.0;
+/// Stream executor: a state through a pass with one lane, on one slot.
+const STATE_PASS_SECONDS: f64 = 100e-9;
+/// Each further lane.
+const LANE_SECONDS: f64 = 6e-9;
+
+/// Forecasts for one sweep of a plan.
+pub(super) struct Usage<'a> {
+    plan: &'a Plan,
+    state_pass_seconds: f64,
+}
+
+impl<'a> Usage<'a> {
+    /// For the plan's sweep with the most lanes, `lanes`.
+    pub(super) fn of(plan: &'a Plan, lanes: u32) -> Self {
+        let lanes = f64::from(lanes.saturating_sub(1));
+        let state_pass_seconds = LANE_SECONDS.mul_add(lanes, STATE_PASS_SECONDS) / f64::from(plan.slots);
+        Self { plan, state_pass_seconds }
+    }
+
+    /// Most bytes in all scratch folders at a time; 0 where the numbers of states are unknown.
+    pub(super) fn peak_disk_bytes(&self) -> u64 {
+        if self.plan.states.is_empty() {
+            return 0;
+        }
+        let keeps_boundaries = self.job_seconds() >= DURABLE_INTERVAL_SECONDS;
+        let (mut largest, mut peak) = (0.0_f64, 0.0_f64);
+        for stage in (0..self.plan.stages()).map(|number| self.plan.stage(number)) {
+            let (start, end) = (self.states(stage.first_pass), self.states(stage.end_pass()));
+            largest = largest.max(start);
+            let retained = if keeps_boundaries { largest } else { 0.0 };
+            peak = peak.max(start + end + retained);
+        }
+        // Saturates, as float casts do.
+        (peak * self.plan.record_bytes).ceil() as u64
+    }
+
+    fn job_seconds(&self) -> f64 {
+        let state_passes: f64 = (0..self.plan.board.passes()).map(|pass| self.states(pass)).sum();
+        state_passes * self.state_pass_seconds * self.plan.sweeps.len() as f64
+    }
+
+    fn states(&self, boundary: u32) -> f64 {
+        self.plan.states.get(boundary as usize).copied().unwrap_or(0) as f64
+    }
+}

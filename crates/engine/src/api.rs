@@ -1,0 +1,104 @@
+//! What a task is given and what can go wrong with it.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+use keima_model::{Layout, Window};
+use keima_runs::{BlockFeed, DiskBudget, RunError, RunHeader, RunId, RunManifest};
+
+/// Opens the part of a run with keys in `low .. high` wherever it is: a local file, a shared folder, another worker.
+pub trait FeedOpener: Sync {
+    /// Raw blocks of `run` that may hold keys in the range, in order.
+    fn open(
+        &self,
+        run: &RunManifest,
+        header: &RunHeader,
+        low: u128,
+        high: Option<u128>,
+    ) -> Result<Box<dyn BlockFeed>, RunError>;
+}
+
+/// The work of one stage on one shard.
+#[derive(Clone, Debug)]
+pub struct TaskOrder {
+    /// Prefix of the ids of the runs to be written, the attempt's folder: `"j3/s0/g12/t5/a0"`.
+    pub attempt: String,
+    /// See `RunHeader::job_tag`.
+    pub job_tag: u64,
+    /// Salt of the fingerprint's hash, one per job.
+    pub salt: u64,
+    /// Moduli of this sweep.
+    pub moduli: Vec<u64>,
+    /// First pass; the stage has `window.len` passes.
+    pub first_pass: u32,
+    /// Window of the stage.
+    pub window: Window,
+    /// Layout of the input runs.
+    pub layout_in: Layout,
+    /// Layout in which to write.
+    pub layout_out: Layout,
+    /// Input is the problem's start vector.
+    pub from_start: bool,
+    /// Smallest key of the shard.
+    pub low: u128,
+    /// Exclusive upper end.
+    pub high: Option<u128>,
+    /// Runs that may hold keys of the shard.
+    pub inputs: Vec<RunManifest>,
+    /// Memory that the task may use.
+    pub memory_bytes: u64,
+    /// Whether runs must be fsynced.
+    pub durable: bool,
+}
+
+/// An order with everything around it that the task needs.
+pub struct Task<'a> {
+    /// The work.
+    pub order: &'a TaskOrder,
+    /// Where inputs come from.
+    pub feeds: &'a dyn FeedOpener,
+    /// The scratch folder: run `id` is written to `scratch/id.run`.
+    pub scratch: &'a Path,
+    /// What the scratch folder may hold.
+    pub disk: &'a Arc<DiskBudget>,
+    /// Set by others to stop the task soon.
+    pub stop: &'a AtomicBool,
+    /// Counts states read, for progress.
+    pub states_done: &'a AtomicU64,
+}
+
+/// Why a task could not be done.
+#[derive(Debug, thiserror::Error)]
+pub enum TaskError {
+    /// An input could not be read, or its checks failed.
+    #[error("input run {run}: {source}")]
+    Input {
+        /// The run.
+        run: RunId,
+        /// What happened.
+        #[source]
+        source: RunError,
+    },
+    /// Writing an output or a spill failed; see [`RunError::is_disk_full`].
+    #[error("output: {0}")]
+    Output(#[source] RunError),
+    /// A law of the numbers does not hold.
+    #[error("check {check} failed at pass {pass}, modulus {modulus}: {detail}")]
+    Check {
+        /// Which law.
+        check: &'static str,
+        /// After which pass.
+        pass: u32,
+        /// Modulo which prime.
+        modulus: u64,
+        /// Expected and got.
+        detail: String,
+    },
+    /// The order cannot be carried out as it stands.
+    #[error("{0}")]
+    Refused(String),
+    /// `stop` was set.
+    #[error("the task was told to stop")]
+    Stopped,
+}

@@ -1,0 +1,24 @@
+//! One machine: a task merges, expands, combines and spills under a memory budget.
+//!
+//! This is the *stream* executor, which works for every problem and any size. It knows problems only through
+//! `keima_model`'s traits and vectors only as runs. Tasks are independent of each other; whoever calls [`run_task`]
+//! decides how many run at a time.
+//!
+//! Architecture invariant: the result of a task does not depend on its memory, its block sizes or whether it spilled.
+
+#![forbid(unsafe_code)]
+
+mod api;
+mod budget;
+mod input;
+mod output;
+mod spill;
+mod stream;
+mod table;
+mod tally;
+
+pub use api::{FeedOpener, Task, TaskError, TaskOrder};
+pub use stream::run_task;
+
+/// The least `TaskOrder::memory_bytes` that [`run_task`] accepts.
+pub const MIN_TASK_MEMORY_BYTES: u64 = budget::MIN_TASK_BYTES;

@@ -1,0 +1,135 @@
+//! Where a stage's results gather: a buffer that is sorted and written as a run when it is full, or at the end.
+//!
+//! Families of one stage have no state in common after it, so usually no two buffered records are equal; where a
+//! family was cut (windows of one cell), equal keys are added up here, and once more where the task's runs are merged
+//! into one. Cost: a sort of (key, place) pairs, then one gathered copy of each row.
+
+use keima_residue::add_row;
+use keima_runs::{Batch, Merger, RunHeader, RunManifest, Split};
+
+use crate::TaskError;
+use crate::spill::{EngineKey, Spiller};
+
+/// Runs that a task may leave unmerged when they have no keys in common: readers of the next stage open them all.
+const MAX_OUTPUT_RUNS: usize = 4;
+/// Places to cut in a task's manifest.
+const MAX_SPLITS: usize = 1024;
+
+pub(crate) struct Output<K> {
+    header: RunHeader,
+    capacity: usize,
+    /// Keys in the next stage's layout, and places of their rows.
+    order: Vec<(K, u32)>,
+    rows: Vec<u64>,
+    /// Whether equal keys may come twice.
+    may_repeat: bool,
+    runs: Vec<(RunManifest, Vec<Split>)>,
+}
+
+/// What a task has written.
+pub(crate) struct Written {
+    pub(crate) runs: Vec<RunManifest>,
+    pub(crate) splits: Vec<Split>,
+    /// Distinct keys.
+    pub(crate) states: u64,
+}
+
+impl<K: EngineKey> Output<K> {
+    pub(crate) fn new(header: RunHeader, capacity: usize, may_repeat: bool) -> Self {
+        let lanes = header.lanes();
+        Self {
+            header,
+            capacity,
+            order: Vec::with_capacity(capacity),
+            rows: Vec::with_capacity(capacity * lanes),
+            may_repeat,
+            runs: Vec::new(),
+        }
+    }
+
+    pub(crate) fn push(&mut self, keys: &[K], rows: &[u64], spiller: &mut Spiller<'_>) -> Result<(), TaskError> {
+        if self.order.len() + keys.len() > self.capacity {
+            self.flush(spiller)?;
+        }
+        let base = self.order.len() as u32;
+        self.order.extend(keys.iter().zip(base..).map(|(&key, place)| (key, place)));
+        self.rows.extend_from_slice(rows);
+        Ok(())
+    }
+
+    fn flush(&mut self, spiller: &mut Spiller<'_>) -> Result<(), TaskError> {
+        if self.order.is_empty() {
+            return Ok(());
+        }
+        self.order.sort_unstable();
+        let lanes = self.header.lanes();
+        let mut writer = spiller.output_run::<K>(&self.header)?;
+        let row_of = |place: u32| &self.rows[place as usize * lanes..(place as usize + 1) * lanes];
+        if self.may_repeat {
+            let mut sum = Vec::new();
+            for equal in self.order.chunk_by(|a, b| a.0 == b.0) {
+                sum.clear();
+                sum.extend_from_slice(row_of(equal[0].1));
+                for &(_, place) in &equal[1..] {
+                    add_row(&mut sum, row_of(place), &self.header.moduli);
+                }
+                writer.push(equal[0].0, &sum).map_err(TaskError::Output)?;
+            }
+        } else {
+            for &(key, place) in &self.order {
+                writer.push(key, row_of(place)).map_err(TaskError::Output)?;
+            }
+        }
+        let written = writer.finish().map_err(TaskError::Output)?;
+        self.order.clear();
+        self.rows.clear();
+        if let Some(run) = written {
+            spiller.bytes_written += run.0.bytes;
+            self.runs.push(run);
+        }
+        Ok(())
+    }
+
+    /// Writes what is left, and merges the task's runs where readers would meet too many or equal keys.
+    pub(crate) fn finish(mut self, spiller: &mut Spiller<'_>) -> Result<Written, TaskError> {
+        self.flush(spiller)?;
+        self.order = Vec::new();
+        self.rows = Vec::new();
+        let many = self.runs.len() > MAX_OUTPUT_RUNS || (self.may_repeat && self.runs.len() > 1);
+        if many {
+            self.merge_runs(spiller)?;
+        }
+        let states = self.runs.iter().map(|(manifest, _)| manifest.records).sum();
+        let splits = join_splits(self.runs.iter().flat_map(|(_, splits)| splits.iter().copied()).collect());
+        Ok(Written { runs: self.runs.into_iter().map(|(manifest, _)| manifest).collect(), splits, states })
+    }
+
+    fn merge_runs(&mut self, spiller: &mut Spiller<'_>) -> Result<(), TaskError> {
+        let parts: Vec<_> =
+            self.runs.drain(..).map(|(manifest, _)| spiller.temporary(manifest, self.header.clone())).collect();
+        spiller.bytes_spilled += parts.iter().map(|p| p.bytes()).sum::<u64>();
+        let parts = spiller.reduce_fan_in::<K>(parts, &self.header)?;
+        let mut merger: Merger<K> = spiller.merge(&parts, &self.header)?;
+        let mut writer = spiller.output_run::<K>(&self.header)?;
+        let mut batch = Batch::new();
+        while merger.next_batch(&mut batch, crate::budget::BATCH).map_err(crate::spill::input_error)? {
+            spiller.check_stop()?;
+            writer.push_batch(&batch).map_err(TaskError::Output)?;
+        }
+        if let Some(run) = writer.finish().map_err(TaskError::Output)? {
+            spiller.bytes_written += run.0.bytes;
+            self.runs.push(run);
+        }
+        Ok(())
+    }
+}
+
+/// Splits of several runs as one ascending list of at most [`MAX_SPLITS`].
+fn join_splits(mut splits: Vec<Split>) -> Vec<Split> {
+    splits.sort_unstable_by_key(|s| s.key);
+    let piece = splits.len().div_ceil(MAX_SPLITS).max(1);
+    splits
+        .chunks(piece)
+        .filter_map(|c| Some(Split { key: c.last()?.key, records: c.iter().map(|s| s.records).sum() }))
+        .collect()
+}

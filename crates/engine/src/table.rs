@@ -1,0 +1,281 @@
+//! The combiner: adds up the values of equal keys in memory.
+//!
+//! ```text
+//!   slots  [ 0 | 3 | 0 | 1 | ... ]   open addressing, 0 = free, else 1 + place in the columns below
+//!   keys   [ k1 | k2 | k3 | ... ]    in order of first arrival
+//!   rows   [ v1 | v2 | v3 | ... ]    `lanes` words each
+//! ```
+//!
+//! Keys arrive in an order in which equal successors are near each other, so the dense columns stay in the nearest
+//! cache while only the small slot array is hit at random. Finding places and adding values are two loops: each is
+//! free of the other's cache misses and mispredictions. Cost per successor: one multiplication and, at a load of at
+//! most one half, about 1.5 probes.
+//!
+//! Values whose lanes are all zero are kept: the number of states must not depend on the moduli.
+
+use keima_model::Key;
+use keima_residue::add_mod;
+
+/// Distinct keys with their values, in order of first arrival.
+pub(crate) struct Table<K> {
+    slots: Vec<u32>,
+    /// Right shift that takes a hash to a place in `slots`.
+    shift: u32,
+    lanes: usize,
+    keys: Vec<K>,
+    rows: Vec<u64>,
+    /// Place of each successor of the batch at hand.
+    places: Vec<u32>,
+}
+
+/// Fibonacci hashing (Knuth, TAOCP 3, section 6.4): the high bits of a product with an odd constant.
+#[inline]
+fn spread<K: Key>(key: K) -> u64 {
+    let wide = key.widen();
+    let folded = (wide as u64) ^ ((wide >> 64) as u64).wrapping_mul(0xd6e8_feb8_6659_fd93);
+    (folded ^ (folded >> 31)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+const MIN_SLOTS: usize = 1 << 10;
+
+impl<K: Key> Table<K> {
+    /// Bytes that a record takes at most, slots included.
+    pub(crate) fn record_bytes(lanes: usize) -> usize {
+        size_of::<K>() + 8 * lanes + 4 * size_of::<u32>()
+    }
+
+    /// An empty table with room reserved (but not touched) for `records`.
+    pub(crate) fn with_room(lanes: usize, records: usize) -> Self {
+        Self {
+            slots: vec![0; MIN_SLOTS],
+            shift: 64 - MIN_SLOTS.trailing_zeros(),
+            lanes,
+            keys: Vec::with_capacity(records),
+            rows: Vec::with_capacity(records * lanes),
+            places: Vec::new(),
+        }
+    }
+
+    /// Forgets all records and expects about `records` new ones.
+    pub(crate) fn reset(&mut self, records: usize) {
+        self.keys.clear();
+        self.rows.clear();
+        let wanted = (records * 2).next_power_of_two().max(MIN_SLOTS);
+        self.slots.clear();
+        self.slots.resize(wanted, 0);
+        self.shift = 64 - wanted.trailing_zeros();
+    }
+
+    /// Number of distinct keys.
+    pub(crate) fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// The columns: keys, and `lanes` words per key.
+    pub(crate) fn columns(&self) -> (&[K], &[u64]) {
+        (&self.keys, &self.rows)
+    }
+
+    /// Appends records whose keys are known to be new, without entering them into the slots: for input that is already
+    /// merged. Do not mix with [`Table::combine`].
+    pub(crate) fn append(&mut self, keys: &[K], rows: &[u64]) {
+        self.keys.extend_from_slice(keys);
+        self.rows.extend_from_slice(rows);
+    }
+
+    /// Doubles the slots until `records` fit at a load of one half.
+    fn make_room(&mut self, records: usize) {
+        let wanted = (records * 2).next_power_of_two().max(MIN_SLOTS);
+        if wanted <= self.slots.len() {
+            return;
+        }
+        self.slots.clear();
+        self.slots.resize(wanted, 0);
+        self.shift = 64 - wanted.trailing_zeros();
+        let mask = wanted - 1;
+        for (i, &key) in self.keys.iter().enumerate() {
+            let mut at = (spread(key) >> self.shift) as usize;
+            while self.slots[at] != 0 {
+                at = (at + 1) & mask;
+            }
+            self.slots[at] = i as u32 + 1;
+        }
+    }
+
+    /// Finds or makes the place of each key.
+    fn find(&mut self, keys: &[K]) {
+        self.places.clear();
+        let mask = self.slots.len() - 1;
+        for &key in keys {
+            let mut at = (spread(key) >> self.shift) as usize;
+            let place = loop {
+                let slot = self.slots[at];
+                if slot == 0 {
+                    self.keys.push(key);
+                    // More than u32::MAX records never fit: the caller's limit is far below.
+                    let place = self.keys.len() as u32;
+                    self.slots[at] = place;
+                    break place - 1;
+                }
+                if self.keys[slot as usize - 1] == key {
+                    break slot - 1;
+                }
+                at = (at + 1) & mask;
+            };
+            self.places.push(place);
+        }
+        self.rows.resize(self.keys.len() * self.lanes, 0);
+    }
+
+    /// Adds to each successor the row of its source: source `i` has `degrees[i]` successors, in order.
+    pub(crate) fn combine(&mut self, successors: &[K], degrees: &[u8], sources: &[u64], moduli: &[u64]) {
+        self.grow_for(successors.len());
+        self.find(successors);
+        // Below 2^63 a sum of two residues fits a word, which saves the carry.
+        let small = moduli.iter().all(|&p| p < 1 << 63);
+        macro_rules! dispatch {
+            ($($lanes:literal)*) => {
+                match (self.lanes == moduli.len()).then_some(self.lanes) {
+                    $(Some($lanes) if small => add_fixed::<$lanes, true>(&mut self.rows, &self.places, degrees, sources, moduli),
+                    Some($lanes) => add_fixed::<$lanes, false>(&mut self.rows, &self.places, degrees, sources, moduli),)*
+                    _ => add_any(&mut self.rows, &self.places, degrees, &[], sources, moduli, self.lanes),
+                }
+            };
+        }
+        dispatch!(1 2 3 4 5 6 7 8);
+    }
+
+    /// Like [`Table::combine`] where the coefficient index moves up by `shifts[j]` on the way to successor `j`.
+    pub(crate) fn combine_shifted(
+        &mut self,
+        successors: &[K],
+        degrees: &[u8],
+        shifts: &[u8],
+        sources: &[u64],
+        moduli: &[u64],
+    ) {
+        self.grow_for(successors.len());
+        self.find(successors);
+        add_any(&mut self.rows, &self.places, degrees, shifts, sources, moduli, self.lanes);
+    }
+
+    /// Makes room for a batch: usually most of it meets keys that are there, so the slots grow only when the batch
+    /// could not be placed at all at a load of three quarters.
+    fn grow_for(&mut self, batch: usize) {
+        let worst = self.keys.len() + batch;
+        if worst * 4 > self.slots.len() * 3 {
+            self.make_room(worst);
+        }
+    }
+}
+
+/// Sum of two residues; `SMALL` moduli are below 2^63.
+#[inline]
+fn add<const SMALL: bool>(a: u64, b: u64, p: u64) -> u64 {
+    if SMALL {
+        let sum = a + b;
+        sum.min(sum.wrapping_sub(p))
+    } else {
+        add_mod(a, b, p)
+    }
+}
+
+fn add_fixed<const L: usize, const SMALL: bool>(
+    rows: &mut [u64],
+    places: &[u32],
+    degrees: &[u8],
+    sources: &[u64],
+    moduli: &[u64],
+) {
+    let (rows, _) = rows.as_chunks_mut::<L>();
+    let (sources, _) = sources.as_chunks::<L>();
+    let Some(p) = moduli.first_chunk::<L>() else { return };
+    let mut places = places.iter();
+    for (source, &degree) in sources.iter().zip(degrees) {
+        for &place in places.by_ref().take(degree.into()) {
+            let target = &mut rows[place as usize];
+            for lane in 0..L {
+                target[lane] = add::<SMALL>(target[lane], source[lane], p[lane]);
+            }
+        }
+    }
+}
+
+/// Any number of lanes, with or without shifts.
+fn add_any(
+    rows: &mut [u64],
+    places: &[u32],
+    degrees: &[u8],
+    shifts: &[u8],
+    sources: &[u64],
+    moduli: &[u64],
+    lanes: usize,
+) {
+    let mut j = 0;
+    for (source, &degree) in sources.chunks_exact(lanes).zip(degrees) {
+        for &place in &places[j..j + usize::from(degree)] {
+            let up = shifts.get(j).map_or(0, |&s| usize::from(s) * moduli.len()).min(lanes);
+            let start = place as usize * lanes;
+            keima_residue::add_row(&mut rows[start + up..start + lanes], &source[..lanes - up], moduli);
+            j += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    /// The combiner in a plain map.
+    fn plain(batches: &[Vec<(u64, u8, u64)>], lanes: usize, moduli: &[u64]) -> BTreeMap<u64, Vec<u64>> {
+        let mut map: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+        for &(key, shift, value) in batches.iter().flatten() {
+            let row = map.entry(key).or_insert_with(|| vec![0; lanes]);
+            for lane in 0..lanes {
+                let up = usize::from(shift) * moduli.len();
+                if lane >= up {
+                    let p = moduli[lane % moduli.len()];
+                    row[lane] = add_mod(row[lane], value % p, p);
+                }
+            }
+        }
+        map
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_a_plain_map(
+            batches in prop::collection::vec(prop::collection::vec((0_u64..5000, 0_u8..4, any::<u64>()), 0..600), 0..6),
+            count in 1_usize..10, coefficients in 1_usize..4, small: bool, shifted: bool, expected in 0_usize..3000,
+        ) {
+            let top = if small { 1 << 60 } else { 1 << 64 };
+            let moduli: Vec<u64> = keima_residue::primes_below(top).take(count).collect();
+            let lanes = count * coefficients;
+            let mut batches = batches;
+            if !shifted {
+                batches.iter_mut().flatten().for_each(|r| r.1 = 0);
+            }
+            let mut table = Table::<u64>::with_room(lanes, 10);
+            table.reset(expected);
+            for batch in &batches {
+                let keys: Vec<u64> = batch.iter().map(|r| r.0).collect();
+                let shifts: Vec<u8> = batch.iter().map(|r| r.1).collect();
+                let sources: Vec<u64> =
+                    batch.iter().flat_map(|r| (0..lanes).map(|l| r.2 % moduli[l % count])).collect();
+                let degrees = vec![1; batch.len()];
+                if shifted {
+                    table.combine_shifted(&keys, &degrees, &shifts, &sources, &moduli);
+                } else {
+                    table.combine(&keys, &degrees, &sources, &moduli);
+                }
+            }
+            let (keys, rows) = table.columns();
+            let got: BTreeMap<u64, Vec<u64>> =
+                keys.iter().zip(rows.chunks(lanes)).map(|(&k, r)| (k, r.to_vec())).collect();
+            prop_assert_eq!(keys.len(), got.len());
+            prop_assert_eq!(got, plain(&batches, lanes, &moduli));
+        }
+    }
+}

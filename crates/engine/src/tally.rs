@@ -1,0 +1,205 @@
+//! What a task adds up on the way, so that a wrong number shows: sums, mass balance, fingerprint, functionals.
+//!
+//! Mass balance (for every pass and lane): the sum of what a pass makes is the sum over what it takes, each state
+//! counted once per successor. The sums on both sides are taken from different data at different times: the old ones
+//! when a state is expanded, the new ones when the next step reads the combined states.
+//!
+//! Fingerprint: sum of h(canonical key) x value, with a keyed 48-bit hash h. Two vectors that differ in one key or one
+//! value have different fingerprints but for a chance of about 2^-48; sums alone never see a state in a wrong place.
+//!
+//! Cost: one addition per lane and state in a pass; one multiplication per lane and state at the stage's two ends.
+
+use keima_model::Key;
+use keima_residue::Accumulator;
+use keima_runs::PassTally;
+
+/// Bits of the fingerprint's hash, so that 2^16 products fit an [`Accumulator`].
+const HASH_BITS: u32 = 48;
+
+/// One accumulator per lane.
+#[derive(Clone, Debug)]
+pub(crate) struct LaneSums(Vec<Accumulator>);
+
+impl LaneSums {
+    pub(crate) fn new(lanes: usize) -> Self {
+        Self(vec![Accumulator::default(); lanes])
+    }
+    /// Adds `weight` times the row; weights are below 2^48.
+    #[inline]
+    pub(crate) fn add(&mut self, weight: u64, row: &[u64]) {
+        for (sum, &value) in self.0.iter_mut().zip(row) {
+            sum.add(u128::from(weight) * u128::from(value));
+        }
+    }
+    /// Must be called at least once in 65,535 additions.
+    pub(crate) fn fold(&mut self, moduli: &[u64]) {
+        for (sum, &p) in self.0.iter_mut().zip(moduli.iter().cycle()) {
+            sum.fold(p);
+        }
+    }
+    pub(crate) fn values(&self, moduli: &[u64]) -> Vec<u64> {
+        self.0.iter().zip(moduli.iter().cycle()).map(|(sum, &p)| sum.value(p)).collect()
+    }
+}
+
+/// States, sums and fingerprint of what passes by, at one end of a stage.
+pub(crate) struct EndTally {
+    salt: u64,
+    pub(crate) states: u64,
+    pub(crate) sums: LaneSums,
+    fingerprint: LaneSums,
+}
+
+impl EndTally {
+    pub(crate) fn new(salt: u64, lanes: usize) -> Self {
+        Self { salt, states: 0, sums: LaneSums::new(lanes), fingerprint: LaneSums::new(lanes) }
+    }
+
+    /// Adds a batch of at most 65,535 states by their canonical keys.
+    pub(crate) fn add<K: Key>(&mut self, canonical: &[K], rows: &[u64], moduli: &[u64]) {
+        if canonical.is_empty() {
+            return;
+        }
+        debug_assert!(canonical.len() < 1 << 16);
+        self.states += canonical.len() as u64;
+        for (&key, row) in canonical.iter().zip(rows.chunks_exact(rows.len() / canonical.len())) {
+            self.sums.add(1, row);
+            self.fingerprint.add(key.mix(self.salt) >> (64 - HASH_BITS), row);
+        }
+        self.sums.fold(moduli);
+        self.fingerprint.fold(moduli);
+    }
+
+    pub(crate) fn finish(&self, moduli: &[u64]) -> keima_runs::Tally {
+        keima_runs::Tally {
+            states: self.states,
+            sums: self.sums.values(moduli),
+            fingerprint: self.fingerprint.values(moduli),
+        }
+    }
+}
+
+/// What goes into one pass.
+pub(crate) struct PassSums {
+    lanes: usize,
+    pub(crate) states: u64,
+    pub(crate) successors: u64,
+    /// Sum of the values of the states with `d` successors.
+    by_degree: Vec<LaneSums>,
+    /// Sum of n x value, where n successors have their coefficients moved up by `s`.
+    by_shift: Vec<LaneSums>,
+}
+
+impl PassSums {
+    pub(crate) fn new(lanes: usize) -> Self {
+        Self { lanes, states: 0, successors: 0, by_degree: Vec::new(), by_shift: Vec::new() }
+    }
+
+    /// Adds a batch of at most 65,535 states.
+    pub(crate) fn add(&mut self, degrees: &[u8], shifts: &[u8], rows: &[u64], moduli: &[u64]) {
+        self.states += degrees.len() as u64;
+        let lanes = self.lanes;
+        let most = usize::from(degrees.iter().copied().max().unwrap_or(0));
+        while self.by_degree.len() <= most {
+            self.by_degree.push(LaneSums::new(lanes));
+        }
+        for (&degree, row) in degrees.iter().zip(rows.chunks_exact(lanes)) {
+            self.by_degree[usize::from(degree)].add(1, row);
+        }
+        self.by_degree.iter_mut().for_each(|s| s.fold(moduli));
+        if shifts.is_empty() {
+            self.successors += degrees.iter().map(|&d| u64::from(d)).sum::<u64>();
+            return;
+        }
+        self.successors += shifts.len() as u64;
+        let most = usize::from(shifts.iter().copied().max().unwrap_or(0));
+        while self.by_shift.len() <= most {
+            self.by_shift.push(LaneSums::new(lanes));
+        }
+        let mut shifts = shifts.iter();
+        for (&degree, row) in degrees.iter().zip(rows.chunks_exact(lanes)) {
+            for &shift in shifts.by_ref().take(degree.into()) {
+                self.by_shift[usize::from(shift)].add(1, row);
+            }
+            // A state has few successors, but 255 of them times a whole batch would not fit.
+            if degree > 4 {
+                self.by_shift.iter_mut().for_each(|s| s.fold(moduli));
+            }
+        }
+        self.by_shift.iter_mut().for_each(|s| s.fold(moduli));
+    }
+
+    /// Sum of what went in, per lane.
+    pub(crate) fn old(&self, moduli: &[u64]) -> Vec<u64> {
+        let mut total = vec![0; self.lanes];
+        for sums in &self.by_degree {
+            keima_residue::add_row(&mut total, &sums.values(moduli), moduli);
+        }
+        total
+    }
+
+    /// Sum that must come out, per lane, by mass balance.
+    pub(crate) fn expected(&self, moduli: &[u64]) -> Vec<u64> {
+        let mut total = vec![0; self.lanes];
+        if self.by_shift.is_empty() {
+            for (degree, sums) in self.by_degree.iter().enumerate() {
+                for _ in 0..degree {
+                    keima_residue::add_row(&mut total, &sums.values(moduli), moduli);
+                }
+            }
+        } else {
+            for (shift, sums) in self.by_shift.iter().enumerate() {
+                let up = (shift * moduli.len()).min(self.lanes);
+                keima_residue::add_row(&mut total[up..], &sums.values(moduli), moduli);
+            }
+        }
+        total
+    }
+
+    pub(crate) fn finish(&self, new_sums: Vec<u64>, moduli: &[u64]) -> PassTally {
+        PassTally {
+            states: self.states,
+            successors: self.successors,
+            by_degree: self.by_degree.iter().map(|s| s.values(moduli)).collect(),
+            new_sums,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MODULI: [u64; 2] = [1_000_000_007, 998_244_353];
+
+    #[test]
+    fn fingerprint_sees_what_sums_do_not() {
+        let tally = |keys: &[u64], rows: &[u64]| {
+            let mut t = EndTally::new(7, 2);
+            t.add(keys, rows, &MODULI);
+            t.finish(&MODULI)
+        };
+        let right = tally(&[1, 2, 3], &[5, 6, 7, 8, 9, 10]);
+        let swapped = tally(&[1, 3, 2], &[5, 6, 7, 8, 9, 10]);
+        let moved = tally(&[1, 2, 4], &[5, 6, 7, 8, 9, 10]);
+        let reordered = tally(&[3, 1, 2], &[9, 10, 5, 6, 7, 8]);
+        assert_eq!(right, reordered);
+        for wrong in [swapped, moved] {
+            assert_eq!((right.states, &right.sums), (wrong.states, &wrong.sums));
+            assert_ne!(right.fingerprint, wrong.fingerprint);
+        }
+    }
+
+    #[test]
+    fn mass_balance_with_and_without_shifts() {
+        let mut plain = PassSums::new(2);
+        plain.add(&[2, 3, 0], &[], &[1, 10, 2, 20, 3, 30], &MODULI);
+        assert_eq!(plain.old(&MODULI), [6, 60]);
+        assert_eq!(plain.expected(&MODULI), [2 + 6, 20 + 60]);
+        // Two coefficients, one modulus: (1, 10) and (2, 20); shifts 0, 1 | 1, 1, 2.
+        let mut shifted = PassSums::new(2);
+        shifted.add(&[2, 3], &[0, 1, 1, 1, 2], &[1, 10, 2, 20], &MODULI[..1]);
+        assert_eq!(shifted.expected(&MODULI[..1]), [1, 10 + 1 + 2 + 2]);
+        assert_eq!(shifted.successors, 5);
+    }
+}

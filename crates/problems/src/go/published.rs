@@ -1,0 +1,150 @@
+//! What is known about L(m,n) beforehand: published values and the asymptotic formula.
+//!
+//! L(m,n) is close to A B^(m+n) L^(mn). How close was measured, with the constants as printed, on every published value
+//! and on exact counts of long boards. The relative error is nearly d(m) + d(n) + n e(m) for m <= n:
+//!
+//! ```text
+//!    m      d(m)      e(m)        measured: count / formula - 1
+//!    1   -1.5e-01   -3.6e-02     1x1   -5.8e-01   1x2   -2.6e-01    useless at any length
+//!    2   -2.1e-02   -1.9e-03     2x2   -1.7e-02   2x3   -1.3e-02
+//!    3    1.6e-03    1.2e-04     3x3    5.2e-03   3x4    2.7e-03
+//!    4    5.8e-04    1.1e-05     4x4    1.2e-03   4x5    6.7e-04
+//!    5    3.5e-05    5.8e-09     5x5    7.0e-05   5x6    3.1e-05
+//!    6   -3.5e-06   -2.3e-08     6x6   -7.3e-06   6x7   -4.3e-06
+//!    7   -6.4e-07   -9.5e-11     7x7   -1.3e-06   7x8   -6.5e-07
+//!    8   -1.2e-08    4.6e-11     8x8   -2.3e-08   8x9   -6.1e-09
+//!    9    5.4e-09   -3.2e-13     9x9    1.1e-08   9x10   5.9e-09
+//!   10    4.7e-10   -1.2e-13    10x10   9.3e-10  10x11   4.4e-10
+//!   11   -2.3e-11    1.7e-15    11x11  -4.6e-11  11x12  -2.9e-11
+//!   12   -5.9e-12               12x12  -1.2e-11  12x13  -6.0e-12
+//!   13   -1.1e-13               13x13  -2.2e-13  13x14  -5.9e-14
+//!   14    5.2e-14               14x14   1.1e-13  14x15   5.7e-14
+//!   15    4.1e-15               15x15   8.1e-15  15x16   3.8e-15
+//!   16   -3.0e-16               16x16  -6.0e-16  16x17  -3.4e-16
+//!   17 to 19                    19x19   5.0e-17  19x20   5.1e-17     the constants' digits
+//! ```
+//!
+//! For m <= 9 they follow from the paper's table 2; e(8) to e(11) were read off exact series of 18 to
+//! 24 columns, in which the error grows by e(m) a column; d(12) to d(16) are half the error of the square board. From m=12
+//! on e(m) is too small to measure, and e(11) serves as its bound, as d(16) does for d(m) from m=17 on.
+//!
+//! The accepted error is four times the sum of the absolute values of the three parts, plus a floor for the digits of
+//! the constants. Where that is more than [`USELESS`], there is no formula.
+
+use keima_model::{Decimal, Formula};
+
+/// L(m,n) for m <= n <= m+1, as published.
+const VALUES: &str = include_str!("../../../../tests/golden/go_legal_positions.csv");
+
+const A: &str = "0.8506399258457145";
+const B: &str = "0.96553505933837387";
+const L: &str = "2.975734192043357249381";
+
+/// |d(m)| of the table above, m from 1; the last one for all larger m too.
+const SIDE_ERROR: [f64; 16] = [
+    1.55e-1, 2.14e-2, 1.62e-3, 5.83e-4, 3.51e-5, 3.54e-6, 6.41e-7, 1.20e-8, 5.39e-9, 4.66e-10, 2.29e-11, 5.9e-12,
+    1.2e-13, 5.3e-14, 4.1e-15, 4e-16,
+];
+/// |e(m)| of the table above, m from 1; the last one for all larger m too.
+const COLUMN_ERROR: [f64; 11] =
+    [3.62e-2, 1.89e-3, 1.21e-4, 1.13e-5, 5.8e-9, 2.27e-8, 9.6e-11, 4.6e-11, 3.2e-13, 1.3e-13, 1.7e-15];
+/// Error that the printed digits of the constants allow: of A and of the evaluation, per side of B, and per point of L.
+const DIGITS: [f64; 3] = [1e-15, 1e-17, 1e-21];
+/// Margin on the measured errors.
+const MARGIN: f64 = 4.0;
+/// Tolerance above which the formula is not worth a check.
+pub const USELESS: f64 = 0.5;
+
+/// The published number of legal positions on `height` x `length`, in decimal.
+pub fn known(height: u32, length: u32) -> Option<&'static str> {
+    let sides = (height.min(length), height.max(length));
+    VALUES.lines().find_map(|line| {
+        let mut fields = line.split(',');
+        let row = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
+        (row == sides).then(|| fields.next()).flatten()
+    })
+}
+
+/// The asymptotic formula for `height` x `length`, where it says something.
+pub fn formula(height: u32, length: u32) -> Option<Formula> {
+    let tolerance = tolerance(height, length);
+    let factor = |base: &str, exponent| (Decimal(base.to_owned()), exponent);
+    (tolerance <= USELESS).then(|| Formula {
+        text: "A B^(m+n) L^(mn)".to_owned(),
+        factors: vec![factor(A, 1), factor(B, height + length), factor(L, height * length)],
+        tolerance,
+    })
+}
+
+/// Largest accepted |count / formula - 1|.
+fn tolerance(height: u32, length: u32) -> f64 {
+    let (short, long) = (height.min(length), height.max(length));
+    let look_up = |table: &[f64], side: u32| table[(side as usize).clamp(1, table.len()) - 1];
+    let measured =
+        look_up(&SIDE_ERROR, short) + look_up(&SIDE_ERROR, long) + f64::from(long) * look_up(&COLUMN_ERROR, short);
+    let [constant, side, point] = DIGITS;
+    MARGIN * measured + constant + side * f64::from(short + long) + point * f64::from(short) * f64::from(long)
+}
+
+#[cfg(test)]
+mod tests {
+    use rug::{Integer, Rational, ops::Pow};
+
+    use super::*;
+    use crate::go::border;
+
+    fn decimal(digits: &str) -> Rational {
+        let (whole, fraction) = digits.split_once('.').unwrap();
+        let scale = Integer::from(10).pow(fraction.len() as u32);
+        Rational::from((format!("{whole}{fraction}").parse::<Integer>().unwrap(), scale))
+    }
+
+    /// |count / formula - 1| as a share of the tolerance; none where there is no formula.
+    fn error_share(height: u32, length: u32, count: &Integer) -> Option<f64> {
+        let formula = formula(height, length)?;
+        let ratio = formula.factors.iter().fold(Rational::from(count), |ratio, (base, exponent)| {
+            let base = decimal(&base.0);
+            ratio / Rational::from((base.numer().clone().pow(*exponent), base.denom().clone().pow(*exponent)))
+        });
+        Some((ratio - 1_u32).abs().to_f64() / formula.tolerance)
+    }
+
+    #[track_caller]
+    fn check(height: u32, length: u32, count: &Integer) {
+        let share = error_share(height, length, count);
+        assert!(share.is_none_or(|share| share < 0.5), "{height}x{length}: {share:?} of the tolerance");
+    }
+
+    #[test]
+    fn published_values_lie_well_within_the_tolerance() {
+        let mut rows = 0;
+        for (m, n) in (1..=19).flat_map(|m| [(m, m), (m, m + 1)]) {
+            let count = known(m, n).unwrap().parse().unwrap();
+            assert_eq!(known(n, m), known(m, n));
+            check(m, n, &count);
+            rows += usize::from(formula(m, n).is_some());
+        }
+        assert_eq!(rows, 36, "all but 1x1 and 1x2 have a formula");
+        assert_eq!(known(3, 5), None);
+    }
+
+    #[test]
+    fn long_thin_boards_lie_well_within_the_tolerance() {
+        for (height, length) in [(1, 60), (2, 80), (3, 200), (4, 60), (5, 30), (6, 12)] {
+            for (length, count) in (1..).zip(border::series::<Integer>(height, length)) {
+                check(height as u32, length, &count);
+            }
+        }
+    }
+
+    #[test]
+    fn a_wrong_count_does_not_pass() {
+        let right: Integer = known(13, 13).unwrap().parse().unwrap();
+        let wrong = right.clone() + (right >> 38);
+        assert!(error_share(13, 13, &wrong).unwrap() > 1.0);
+        assert!(formula(13, 13).unwrap().tolerance < 1.5e-12);
+        assert_eq!(formula(1, 7), None);
+        assert_eq!(formula(2, 300), None);
+        assert!(formula(7, 300).is_some());
+    }
+}

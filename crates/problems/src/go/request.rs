@@ -1,0 +1,127 @@
+//! Reads a user's request for a Go count.
+
+use std::sync::Arc;
+
+use keima_model::{AnyProblem, Board, ProblemError, ProblemRequest};
+
+use super::Go;
+
+/// Most points of the smaller side. The widest keys, of 5m-1 bits, would allow 25; nobody has the disks for 21.
+pub const MAX_HEIGHT: u32 = 21;
+/// Most points of the larger side.
+pub const MAX_LENGTH: u32 = 10_000;
+/// Largest height whose keys of 5m-1 bits fit a u64.
+const MAX_NARROW_HEIGHT: u32 = 13;
+
+/// The problem that `request` describes: size `"MxN"` in either order, no options.
+pub fn open(request: &ProblemRequest) -> Result<AnyProblem, ProblemError> {
+    if let Some((option, got)) = request.options.first() {
+        return Err(ProblemError::BadOption {
+            problem: "go".to_owned(),
+            option: option.clone(),
+            got: got.clone(),
+            why: "go has no options; leave it out".to_owned(),
+        });
+    }
+    let board = board(&request.size).map_err(|why| ProblemError::BadSize {
+        problem: "go".to_owned(),
+        got: request.size.clone(),
+        why,
+    })?;
+    let size = request.size.clone();
+    Ok(if board.height <= MAX_NARROW_HEIGHT {
+        AnyProblem::Narrow(Arc::new(Go::<u64>::new(size, board)))
+    } else {
+        AnyProblem::Wide(Arc::new(Go::<u128>::new(size, board)))
+    })
+}
+
+/// The board in the orientation in which it is filled: the smaller side is the height. `Err` says what is expected.
+fn board(size: &str) -> Result<Board, String> {
+    let (first, second) = size
+        .split_once(['x', 'X'])
+        .ok_or_else(|| format!("a size is two numbers with an x between them, such as 9x9 or 5x9{}", hint(size)))?;
+    let (first, second) = (side(first)?, side(second)?);
+    let (height, length) = (first.min(second), first.max(second));
+    if height > MAX_HEIGHT {
+        return Err(format!("the smaller side may be at most {MAX_HEIGHT}, it is {height}"));
+    }
+    if length > MAX_LENGTH {
+        return Err(format!("the larger side may be at most {MAX_LENGTH}, it is {length}"));
+    }
+    Ok(Board { height, length })
+}
+
+/// One side, at least 1. Numbers too long for a u32 are as good as its maximum: too large.
+fn side(text: &str) -> Result<u32, String> {
+    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(format!("{text:?} is not a whole number; sizes look like 9x9 or 5x9"));
+    }
+    match text.parse().unwrap_or(u32::MAX) {
+        0 => Err("both sides must be at least 1".to_owned()),
+        side => Ok(side),
+    }
+}
+
+/// Who says `9` wants `9x9`.
+fn hint(size: &str) -> String {
+    side(size).map(|side| format!("; for a square board say {side}x{side}")).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(size: &str) -> ProblemRequest {
+        ProblemRequest { name: "go".to_owned(), size: size.to_owned(), options: Vec::new() }
+    }
+
+    #[test]
+    fn the_smaller_side_becomes_the_border() {
+        for (size, height, length, key_bytes) in [
+            ("9x9", 9, 9, 8),
+            ("5x9", 5, 9, 8),
+            ("9x5", 5, 9, 8),
+            ("1X1", 1, 1, 8),
+            ("10000x1", 1, 10_000, 8),
+            ("13x14", 13, 14, 8),
+            ("14x14", 14, 14, 16),
+            ("21x21", 21, 21, 16),
+        ] {
+            let problem = open(&request(size)).unwrap();
+            assert_eq!(problem.info().board(), Board { height, length }, "{size}");
+            assert_eq!(problem.key_bytes(), key_bytes, "{size}");
+            assert_eq!(problem.info().size(), size);
+            assert!(problem.info().key_bits() <= 8 * key_bytes);
+        }
+    }
+
+    #[test]
+    fn bad_sizes_say_what_is_wrong() {
+        for (size, expected) in [
+            ("0x5", "at least 1"),
+            ("5x0", "at least 1"),
+            ("22x22", "at most 21, it is 22"),
+            ("5x10001", "at most 10000, it is 10001"),
+            ("99999999999x5", "at most 10000"),
+            ("9", "say 9x9"),
+            ("nine", "such as 9x9"),
+            ("", "such as 9x9"),
+            ("-3x5", "\"-3\" is not a whole number"),
+            ("+3x5", "\"+3\" is not a whole number"),
+            ("3x5x7", "\"5x7\" is not a whole number"),
+            ("x", "\"\" is not a whole number"),
+        ] {
+            let error = open(&request(size)).map(|_| ()).unwrap_err();
+            assert!(matches!(&error, ProblemError::BadSize { got, .. } if got == size), "{error:?}");
+            assert!(error.to_string().contains(expected), "{size}: {error}");
+        }
+    }
+
+    #[test]
+    fn options_are_refused() {
+        let options = vec![("suicide".to_owned(), "yes".to_owned())];
+        let error = open(&ProblemRequest { options, ..request("9x9") }).map(|_| ()).unwrap_err();
+        assert_eq!(error.to_string(), "go: option suicide=\"yes\": go has no options; leave it out");
+    }
+}

@@ -1,0 +1,57 @@
+//! The counting problems. A problem is one folder and one line in `PROBLEMS`.
+//!
+//! Each problem climbs a ladder: an obvious brute force, a border-state recurrence in a plain map, and the same
+//! recurrence as a [`keima_model::Problem`] for the engine; tests check each rung against the one below.
+//! Nothing here knows files, threads or networks.
+
+#![forbid(unsafe_code)]
+
+pub mod go;
+
+use keima_model::{AnyProblem, ProblemError, ProblemRequest, Registry};
+
+/// Opens one problem.
+type Open = fn(&ProblemRequest) -> Result<AnyProblem, ProblemError>;
+
+/// All problems: the name by which users call it, and how it is opened.
+const PROBLEMS: &[(&str, Open)] = &[("go", go::open)];
+
+/// The problems of this crate by name.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Problems;
+
+impl Problems {
+    /// Names that [`Registry::open`] knows.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        PROBLEMS.iter().map(|(name, _)| *name)
+    }
+}
+
+impl Registry for Problems {
+    fn open(&self, request: &ProblemRequest) -> Result<AnyProblem, ProblemError> {
+        match PROBLEMS.iter().find(|(name, _)| *name == request.name) {
+            Some((_, open)) => open(request),
+            None => Err(ProblemError::UnknownProblem {
+                got: request.name.clone(),
+                known: Self::names().collect::<Vec<_>>().join(", "),
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(name: &str) -> ProblemRequest {
+        ProblemRequest { name: name.to_owned(), size: "5x9".to_owned(), options: Vec::new() }
+    }
+
+    #[test]
+    fn problems_are_found_by_name() {
+        let problem = Problems.open(&request("go")).unwrap();
+        assert_eq!((problem.info().name(), problem.info().size()), ("go", "5x9".to_owned()));
+        let error = Problems.open(&request("chess")).map(|_| ()).unwrap_err();
+        assert_eq!(error.to_string(), "there is no problem called \"chess\"; known problems: go");
+    }
+}

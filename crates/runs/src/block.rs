@@ -1,0 +1,231 @@
+//! A block: some thousand records that are checked and decoded together.
+//!
+//! ```text
+//!    0  4   magic "KBLK"
+//!    4  4   flags: 1 first block of its run, 2 last, 4 key section is zstd, 8 sparse lanes (kept for later: refused)
+//!    8  4   records n, at least 1
+//!   12  4   length of the key section as it stands here
+//!   16  4   length of the key section before zstd
+//!   20  4   length of the lane section: n x lanes x 8
+//!   24  8   0
+//!   32  16  first key
+//!   48  16  first key of the next block; 0 in the last
+//!   64      key section: n - 1 gaps as LEB128, perhaps a zstd frame
+//!           lane section: a column of n u64 for each lane
+//!       4   CRC-32C of the run's header (without its own CRC), then of all bytes of the block before
+//! ```
+//!
+//! Blocks say where the next one begins, so that they tile the whole key space, and whoever reads a range from any
+//! source sees for himself that nothing was left out.
+
+use crate::header::{Fields, Shape};
+use crate::{Batch, RunError, Word, lanes, varint};
+
+const MAGIC: [u8; 4] = *b"KBLK";
+const FIRST: u32 = 1;
+const LAST: u32 = 2;
+const KEYS_ZSTD: u32 = 4;
+const KNOWN: u32 = FIRST | LAST | KEYS_ZSTD;
+
+/// Length of the fixed part of a block.
+pub(crate) const FIXED_BYTES: usize = 64;
+/// Shortest block: one record with one lane.
+pub(crate) const MIN_BYTES: usize = FIXED_BYTES + 8 + 4;
+/// Longest block that a reader accepts.
+pub(crate) const MAX_BYTES: usize = 8 << 20;
+/// Most records of a block.
+pub(crate) const MAX_RECORDS: usize = 1 << 18;
+/// Largest target for a decoded block; with the longest varints it stays below [`MAX_BYTES`].
+pub(crate) const MAX_TARGET_BYTES: usize = 4 << 20;
+
+/// Sorted keys give in at the lowest levels already.
+const ZSTD_LEVEL: i32 = 3;
+
+/// Compresses key sections, or not.
+pub(crate) struct Encoder {
+    zstd: Option<zstd::bulk::Compressor<'static>>,
+    packed: Vec<u8>,
+}
+
+impl Encoder {
+    pub(crate) fn new(compress_keys: bool) -> std::io::Result<Self> {
+        let zstd = compress_keys.then(|| zstd::bulk::Compressor::new(ZSTD_LEVEL)).transpose()?;
+        Ok(Self { zstd, packed: Vec::new() })
+    }
+
+    /// Replaces `raw` by the encoded `block` (not empty, keys ascending; `first` of its run,
+    /// `next` the first key after it), adds each lane to `sums`, and
+    /// gives the block's checksum.
+    pub(crate) fn encode<K: Word>(
+        &mut self,
+        shape: &Shape,
+        block: &Batch<K>,
+        first: bool,
+        next: Option<K>,
+        raw: &mut Vec<u8>,
+        sums: &mut [u128],
+    ) -> Result<u32, lanes::Unreduced> {
+        let Batch { keys, rows } = block;
+        raw.clear();
+        raw.resize(FIXED_BYTES, 0);
+        varint::encode(keys, raw);
+        let plain_bytes = raw.len() - FIXED_BYTES;
+        let mut flags = if first { FIRST } else { 0 } | if next.is_none() { LAST } else { 0 };
+        if self.pack(raw.get(FIXED_BYTES..).unwrap_or_default()) {
+            raw.truncate(FIXED_BYTES);
+            raw.extend_from_slice(&self.packed);
+            flags |= KEYS_ZSTD;
+        }
+        let lanes_at = raw.len();
+        raw.resize(lanes_at + rows.len() * 8, 0);
+        lanes::to_columns(rows, &shape.moduli, &mut raw[lanes_at..], sums)?;
+
+        let mut fixed = Vec::with_capacity(FIXED_BYTES);
+        fixed.extend(MAGIC);
+        for field in [flags, keys.len() as u32, (lanes_at - FIXED_BYTES) as u32, plain_bytes as u32] {
+            fixed.extend(field.to_le_bytes());
+        }
+        fixed.extend((rows.len() as u32 * 8).to_le_bytes());
+        fixed.extend([0; 8]);
+        fixed.extend(keys.first().map_or(0, |k| k.widen()).to_le_bytes());
+        fixed.extend(next.map_or(0, Word::widen).to_le_bytes());
+        raw[..FIXED_BYTES].copy_from_slice(&fixed);
+
+        let crc = crc32c::crc32c_append(shape.seed, raw);
+        raw.extend(crc.to_le_bytes());
+        Ok(crc)
+    }
+
+    /// Whether zstd saves an eighth of `plain`; then `packed` holds the frame.
+    fn pack(&mut self, plain: &[u8]) -> bool {
+        let Some(zstd) = &mut self.zstd else { return false };
+        self.packed.clear();
+        // No more room than is useful: a frame that does not fit does not pay.
+        self.packed.reserve_exact(plain.len());
+        zstd.compress_to_buffer(plain, &mut self.packed).is_ok() && self.packed.len() < plain.len() - plain.len() / 8
+    }
+}
+
+/// What a block says of itself; not yet checked against its checksum where it comes from [`Fixed::read`] alone.
+struct Fixed {
+    flags: u32,
+    records: usize,
+    key_bytes: usize,
+    plain_bytes: usize,
+    lane_bytes: usize,
+    first: u128,
+    next: u128,
+}
+
+impl Fixed {
+    fn read(raw: &[u8]) -> Option<Self> {
+        let mut fields = Fields(raw);
+        let magic = fields.array::<4>()?;
+        let mut number = || fields.u32();
+        let (flags, records, key_bytes, plain_bytes, lane_bytes) =
+            (number()?, number()? as usize, number()? as usize, number()? as usize, number()? as usize);
+        let zeros = fields.u64()?;
+        let (first, next) = (fields.u128()?, fields.u128()?);
+        (magic == MAGIC && zeros == 0).then_some(Self {
+            flags,
+            records,
+            key_bytes,
+            plain_bytes,
+            lane_bytes,
+            first,
+            next,
+        })
+    }
+}
+
+/// The part of the key space that a block answers for: all keys from `from` (0 in the first block of a run) to below
+/// `to` (`None`: to the end).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cover {
+    pub(crate) from: u128,
+    pub(crate) to: Option<u128>,
+    pub(crate) crc: u32,
+}
+
+/// Decodes blocks, keeping its memory from one to the next.
+#[derive(Default)]
+pub(crate) struct Decoder {
+    zstd: Option<zstd::bulk::Decompressor<'static>>,
+    plain: Vec<u8>,
+}
+
+impl Decoder {
+    /// Replaces `out` by the records of the block `raw`. Allocates in proportion to `raw.len()`, except for zstd,
+    /// where it is bounded by [`MAX_RECORDS`] times the longest varint. `place` and `at` go into errors.
+    pub(crate) fn decode<K: Word>(
+        &mut self,
+        raw: &[u8],
+        shape: &Shape,
+        out: &mut Batch<K>,
+        place: &str,
+        at: u64,
+    ) -> Result<Cover, RunError> {
+        let malformed = |what| RunError::Malformed { place: place.into(), what, at };
+        if !(MIN_BYTES..=MAX_BYTES).contains(&raw.len()) {
+            return Err(malformed("a block's length is out of bounds"));
+        }
+        let Some((body, stored)) = raw.split_last_chunk::<4>() else { return Err(malformed("a block is too short")) };
+        let (expected, got) = (u32::from_le_bytes(*stored), crc32c::crc32c_append(shape.seed, body));
+        if expected != got {
+            return Err(RunError::Checksum { place: place.into(), what: "block", at, expected, got });
+        }
+        let fixed = Fixed::read(body).ok_or_else(|| malformed("a block does not begin as blocks do"))?;
+        if fixed.flags & !KNOWN != 0 {
+            return Err(malformed("a block has flags that this version does not know; use the version that wrote it"));
+        }
+        if fixed.records == 0 || fixed.records > MAX_RECORDS {
+            return Err(malformed("a block's number of records is out of bounds"));
+        }
+        // At most 2^18 * 2^12 * 8: no overflow.
+        if fixed.lane_bytes != fixed.records * shape.lanes() * 8 {
+            return Err(malformed("a block's lane section is not as long as its records need"));
+        }
+        let packed = fixed.flags & KEYS_ZSTD != 0;
+        if fixed.plain_bytes > (fixed.records - 1) * varint::longest(K::BYTES)
+            || (!packed && fixed.plain_bytes != fixed.key_bytes)
+        {
+            return Err(malformed("a block's key section is longer than its records can need"));
+        }
+        let sections = body.get(FIXED_BYTES..).unwrap_or_default();
+        if fixed.key_bytes.checked_add(fixed.lane_bytes) != Some(sections.len()) {
+            return Err(malformed("a block's sections do not add up to its length"));
+        }
+        let (keys, columns) = sections.split_at(fixed.key_bytes);
+        let first = K::from_wide(fixed.first).ok_or_else(|| malformed("a block's first key exceeds its width"))?;
+        let keys = if packed { self.unpack(keys, fixed.plain_bytes).map_err(malformed)? } else { keys };
+        varint::decode(keys, first, fixed.records, &mut out.keys).map_err(malformed)?;
+        out.rows.resize(fixed.records * shape.lanes(), 0);
+        lanes::to_rows(columns, &shape.moduli, &mut out.rows)
+            .map_err(|_| malformed("a value is not below its modulus"))?;
+
+        let last = fixed.flags & LAST != 0;
+        let beyond = out.keys.last().is_some_and(|k| k.widen() < fixed.next);
+        if last && fixed.next != 0 || !last && !beyond {
+            return Err(malformed("a block ends where the next one cannot begin"));
+        }
+        Ok(Cover {
+            from: if fixed.flags & FIRST == 0 { fixed.first } else { 0 },
+            to: (!last).then_some(fixed.next),
+            crc: expected,
+        })
+    }
+
+    fn unpack(&mut self, frame: &[u8], plain_bytes: usize) -> Result<&[u8], &'static str> {
+        let bad = "a block's key section is no sound zstd frame";
+        let zstd = match &mut self.zstd {
+            Some(zstd) => zstd,
+            none => none.insert(zstd::bulk::Decompressor::new().map_err(|_| "zstd has no memory for a block")?),
+        };
+        self.plain.clear();
+        self.plain.reserve_exact(plain_bytes);
+        match zstd.decompress_to_buffer(frame, &mut self.plain) {
+            Ok(bytes) if bytes == plain_bytes => Ok(&self.plain),
+            _ => Err(bad),
+        }
+    }
+}

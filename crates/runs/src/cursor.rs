@@ -1,0 +1,143 @@
+//! Decodes the blocks of one run in key order, whatever feed they come from, and trusts nothing.
+//!
+//! Each block's checksum binds it to its run; the blocks must tile the range without gaps, so that a feed that skips,
+//! repeats, reorders or ends early is found out. Footer sums need the whole run: `verify_run` checks them.
+
+use std::fmt;
+
+use crate::block::Decoder;
+use crate::header::Shape;
+use crate::{Batch, BlockFeed, RunError, RunHeader, RunId, Word};
+
+enum State {
+    /// Waiting for the block that answers for this key.
+    Next(u128),
+    Done,
+    Failed,
+}
+
+/// The records of a run with keys in `low .. high`, in batches.
+pub struct RunCursor<K: Word> {
+    feed: Box<dyn BlockFeed>,
+    id: RunId,
+    /// What the header says, if it is fit for keys of this width; if not, the error waits for the first read.
+    shape: Option<Shape>,
+    fault: Option<RunError>,
+    low: u128,
+    high: Option<u128>,
+    state: State,
+    decoder: Decoder,
+    raw: Vec<u8>,
+    blocks: u64,
+    bytes_read: u64,
+    keys: std::marker::PhantomData<K>,
+}
+
+impl<K: Word> fmt::Debug for RunCursor<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunCursor").field("id", &self.id).field("blocks", &self.blocks).finish_non_exhaustive()
+    }
+}
+
+impl<K: Word> RunCursor<K> {
+    /// A cursor over the run `id` with that header, of which `feed` delivers the blocks for `low .. high` (or more).
+    pub fn new(feed: Box<dyn BlockFeed>, header: &RunHeader, id: &RunId, low: u128, high: Option<u128>) -> Self {
+        let (shape, fault) = match Shape::of::<K>(header, id, &id.0) {
+            Ok(shape) => (Some(shape), None),
+            Err(fault) => (None, Some(fault)),
+        };
+        let empty = high.is_some_and(|high| high <= low);
+        Self {
+            feed,
+            shape,
+            fault,
+            id: id.clone(),
+            low,
+            high,
+            state: if empty { State::Done } else { State::Next(low) },
+            decoder: Decoder::default(),
+            raw: Vec::new(),
+            blocks: 0,
+            bytes_read: 0,
+            keys: std::marker::PhantomData,
+        }
+    }
+
+    /// The run's name.
+    pub fn id(&self) -> &RunId {
+        &self.id
+    }
+
+    /// Bytes of blocks read so far.
+    pub fn bytes_read(&self) -> u64 {
+        self.bytes_read
+    }
+
+    /// Replaces `out` by the records of the next block that has some in the range; `false`, and an empty `out`, at the
+    /// end. After an error every call fails.
+    pub fn next_batch(&mut self, out: &mut Batch<K>) -> Result<bool, RunError> {
+        let result = self.advance(out);
+        if !matches!(result, Ok(true)) {
+            out.clear();
+        }
+        if result.is_err() {
+            self.state = State::Failed;
+        }
+        result
+    }
+
+    fn advance(&mut self, out: &mut Batch<K>) -> Result<bool, RunError> {
+        loop {
+            let next = match self.state {
+                State::Next(next) => next,
+                State::Done => return Ok(false),
+                State::Failed => return Err(RunError::Failed { place: self.id.0.clone() }),
+            };
+            let Some(shape) = &self.shape else {
+                let failed = || RunError::Failed { place: self.id.0.clone() };
+                return Err(self.fault.take().unwrap_or_else(failed));
+            };
+            if !self.feed.next_block(&mut self.raw)? {
+                return Err(RunError::Incomplete { place: self.id.0.clone(), next: Box::new(next) });
+            }
+            let at = self.blocks;
+            let cover = self.decoder.decode(&self.raw, shape, out, &self.id.0, at)?;
+            self.blocks += 1;
+            self.bytes_read += self.raw.len() as u64;
+            // The first block of a range may begin before it; any other begins exactly where the one before ended.
+            let follows = if at == 0 { cover.from <= next } else { cover.from == next };
+            if !follows {
+                return Err(RunError::Incomplete { place: self.id.0.clone(), next: Box::new(next) });
+            }
+            let ends = match (cover.to, self.high) {
+                (None, _) => true,
+                (Some(to), Some(high)) => to >= high,
+                (Some(_), None) => false,
+            };
+            self.state = match cover.to {
+                Some(to) if !ends => State::Next(to),
+                _ => State::Done,
+            };
+            let lanes = shape.lanes();
+            self.trim(out, lanes);
+            if !out.is_empty() {
+                return Ok(true);
+            }
+        }
+    }
+
+    fn trim(&self, out: &mut Batch<K>, lanes: usize) {
+        if let Some(high) = self.high
+            && out.keys.last().is_some_and(|k| k.widen() >= high)
+        {
+            let keep = out.keys.partition_point(|k| k.widen() < high);
+            out.keys.truncate(keep);
+            out.rows.truncate(keep * lanes);
+        }
+        if out.keys.first().is_some_and(|k| k.widen() < self.low) {
+            let cut = out.keys.partition_point(|k| k.widen() < self.low);
+            out.keys.drain(..cut);
+            out.rows.drain(..cut * lanes);
+        }
+    }
+}

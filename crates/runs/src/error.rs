@@ -1,0 +1,233 @@
+//! What can go wrong with a run, typed by what the caller does next: free disk, drop the copy, or read again.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::RunId;
+
+/// Why a run could not be written or read. `place` is a file's path, or a run's id where blocks come through a feed.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The operating system refused.
+    #[error("cannot {action} {}: {source}; check the folder, its permissions and the disk", path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What was attempted.
+        action: &'static str,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// The scratch folder would grow over its cap.
+    #[error(
+        "the scratch folder is at its cap: {used} of {cap} bytes are used and {wanted} more are wanted; raise the disk \
+         cap or free space"
+    )]
+    DiskCap {
+        /// Cap in bytes.
+        cap: u64,
+        /// Bytes in use.
+        used: u64,
+        /// Bytes asked for.
+        wanted: u64,
+    },
+    /// A writer was given keys that do not ascend strictly; nothing of the refused call was taken.
+    #[error("keys must ascend strictly: {:#x} came after {:#x}; this is a fault of the program that writes", **got, **previous)]
+    OutOfOrder {
+        /// Key before (boxed: an error is small, so that results are).
+        previous: Box<u128>,
+        /// Key that came.
+        got: Box<u128>,
+    },
+    /// A writer was given rows of another shape.
+    #[error("{expected} lanes were expected for these keys, {got} came; this is a fault of the program that writes")]
+    RowLength {
+        /// Keys x lanes.
+        expected: usize,
+        /// Numbers that came.
+        got: usize,
+    },
+    /// A writer was given a value that is not below its modulus.
+    #[error("lane {lane} holds {value}, not below its modulus {modulus}; this is a fault of the program that writes")]
+    NotReduced {
+        /// Lane.
+        lane: usize,
+        /// What came.
+        value: u64,
+        /// Its modulus.
+        modulus: u64,
+    },
+    /// A header that no run can have.
+    #[error("no run can have a header with {what} {got}: {expected} is expected")]
+    BadHeader {
+        /// Field.
+        what: &'static str,
+        /// What is accepted.
+        expected: String,
+        /// What came.
+        got: String,
+    },
+    /// A run is written once, and its file is there already.
+    #[error("{} exists already, and a run is never written twice; remove the leftover or use another attempt", path.display())]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
+    /// An id that is no relative path of `[a-z0-9]` components.
+    #[error(
+        "{got:?} is no run id: components of a-z and 0-9 joined by single slashes are expected, {max} bytes at most"
+    )]
+    BadId {
+        /// What came (its beginning).
+        got: String,
+        /// Longest accepted id in bytes.
+        max: usize,
+    },
+    /// Not a run file.
+    #[error(
+        "{place} is no run file: it begins with {got:02x?}, not with \"KEIMARUN\"; remove it and let the run be made again"
+    )]
+    BadMagic {
+        /// Where.
+        place: String,
+        /// First bytes.
+        got: [u8; 8],
+    },
+    /// A run file of another format version.
+    #[error(
+        "{place} has format version {got}, this program reads version {expected}; use the version of keima that wrote it"
+    )]
+    OtherVersion {
+        /// Where.
+        place: String,
+        /// What this program reads.
+        expected: u32,
+        /// What the file says.
+        got: u32,
+    },
+    /// A sound run, but not the one that was asked for: another job, boundary, key order, width, moduli or contents.
+    #[error(
+        "{place} is another run than expected: its {what} is {got}, not {expected}; remove it, or give the right folder"
+    )]
+    OtherRun {
+        /// Where.
+        place: String,
+        /// Field that differs.
+        what: &'static str,
+        /// What the caller expects.
+        expected: String,
+        /// What the file says.
+        got: String,
+    },
+    /// The file ends too early.
+    #[error(
+        "{place} is cut short: {what} needs {expected} bytes, the file has {got}; remove it and let the run be made again"
+    )]
+    Truncated {
+        /// Where.
+        place: String,
+        /// What is missing.
+        what: &'static str,
+        /// Least length of the file in bytes.
+        expected: u64,
+        /// Length of the file in bytes.
+        got: u64,
+    },
+    /// The bytes are not those that were written.
+    #[error(
+        "{place}: the checksum of {what} {at} is {got:08x}, not {expected:08x}: the bytes have changed since they were \
+         written; remove this copy and let the run be made again"
+    )]
+    Checksum {
+        /// Where.
+        place: String,
+        /// Header, block or index and footer.
+        what: &'static str,
+        /// Number of the block within the read (0 for a part that there is one of).
+        at: u64,
+        /// Checksum that was stored.
+        expected: u32,
+        /// Checksum of the bytes.
+        got: u32,
+    },
+    /// Fields that contradict each other or are out of bounds.
+    #[error("{place}: {what} (block or byte {at}); remove this copy and let the run be made again")]
+    Malformed {
+        /// Where.
+        place: String,
+        /// What is wrong.
+        what: &'static str,
+        /// Number of the block within the read, or the byte offset for other parts.
+        at: u64,
+    },
+    /// A feed left out blocks of the range that was asked for.
+    #[error("{place}: the blocks from key {:#x} on did not arrive; read the run again, or from another holder", **next)]
+    Incomplete {
+        /// Where.
+        place: String,
+        /// First key of which nothing is known.
+        next: Box<u128>,
+    },
+    /// The reader or writer was used after it had failed.
+    #[error("{place}: an earlier call failed already; open the run again")]
+    Failed {
+        /// Where.
+        place: String,
+    },
+    /// A feed over the network failed.
+    #[error("{text}")]
+    Remote {
+        /// What happened, where, and what to do.
+        text: String,
+    },
+}
+
+impl RunError {
+    /// Whether the disk, the quota or the cap on the scratch folder is exhausted.
+    pub fn is_disk_full(&self) -> bool {
+        match self {
+            Self::DiskCap { .. } => true,
+            Self::Io { source, .. } => {
+                matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether bytes were read and are wrong: this copy must not be used again.
+    pub fn is_damage(&self) -> bool {
+        matches!(
+            self,
+            Self::BadMagic { .. }
+                | Self::OtherVersion { .. }
+                | Self::OtherRun { .. }
+                | Self::Truncated { .. }
+                | Self::Checksum { .. }
+                | Self::Malformed { .. }
+        )
+    }
+
+    pub(crate) fn out_of_order(previous: u128, got: u128) -> Self {
+        Self::OutOfOrder { previous: Box::new(previous), got: Box::new(got) }
+    }
+
+    pub(crate) fn io(path: impl Into<PathBuf>, action: &'static str) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::Io { path, action, source }
+    }
+}
+
+/// A merge stopped because one of its runs could not be read.
+#[derive(Debug, thiserror::Error)]
+#[error("run {run}: {source}")]
+pub struct MergeError {
+    /// The run.
+    pub run: RunId,
+    /// What happened.
+    #[source]
+    pub source: RunError,
+}
+
+// Results carry errors by value through hot paths.
+const _: () = assert!(size_of::<MergeError>() < 128);

@@ -1,0 +1,40 @@
+//! Runs: immutable files of strictly ascending keys with their values. FORMAT.md draws the bytes.
+//!
+//! ```text
+//!   RunWriter --file--> LocalRun --BlockFeed--> RunCursor --\
+//!                                (or any other)  RunCursor ----> Merger --> batches of distinct ascending keys
+//! ```
+//!
+//! This crate sees integers and lanes, never boards.
+
+#![forbid(unsafe_code)]
+
+mod block;
+mod cursor;
+mod disk;
+mod error;
+mod footer;
+mod header;
+mod lanes;
+mod local;
+mod manifest;
+mod merge;
+mod publish;
+mod varint;
+mod verify;
+mod word;
+mod writer;
+
+pub use cursor::RunCursor;
+pub use disk::DiskBudget;
+pub use error::{MergeError, RunError};
+pub use header::FORMAT_VERSION;
+pub use local::{BlockFeed, LocalFeed, LocalRun};
+pub use manifest::{
+    FunctionalSum, KeyOrder, PassTally, RunHeader, RunId, RunManifest, Split, Tally, TaskManifest, TaskTimes,
+};
+pub use merge::Merger;
+pub use publish::run_path;
+pub use verify::{adopt_file, read_manifest, verify_run};
+pub use word::{Batch, Word};
+pub use writer::{RunOptions, RunWriter};

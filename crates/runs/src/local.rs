@@ -1,0 +1,306 @@
+//! A published run in a file of this machine (or of a shared folder): opened with all checks that need no block, read
+//! block by block with positioned reads.
+//!
+//! The index is checked as a stream and then left on disk: an open run takes a few hundred bytes of memory however
+//! large it is, and a range is found by bisection, 16 bytes a step.
+
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::footer::{ENTRY_BYTES, Entry, TRAILER_BYTES, footer_bytes};
+use crate::{RunError, RunHeader, RunId, RunManifest, block, footer, header};
+
+/// Raw encoded blocks in key order, each complete with its block header. Blocks may come from anywhere: whoever decodes
+/// them (`RunCursor`) checks them, and sees where some are missing.
+pub trait BlockFeed: Send {
+    /// Replaces `raw` by the next block; `false` at the end.
+    fn next_block(&mut self, raw: &mut Vec<u8>) -> Result<bool, RunError>;
+}
+
+/// A published file whose header, index and footer are sound and are those that were expected. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct LocalRun(Arc<Opened>);
+
+#[derive(Debug)]
+struct Opened {
+    source: Source,
+    header: RunHeader,
+    manifest: RunManifest,
+    seed: u32,
+    index_at: u64,
+    blocks: u64,
+}
+
+/// A file with its name for messages and its length.
+#[derive(Debug)]
+struct Source {
+    file: File,
+    place: String,
+    bytes: u64,
+}
+
+impl Source {
+    fn open(path: &Path) -> Result<Self, RunError> {
+        let file = File::open(path).map_err(RunError::io(path, "open"))?;
+        let meta = file.metadata().map_err(RunError::io(path, "read the length of"))?;
+        if !meta.is_file() {
+            let source = io::Error::new(ErrorKind::InvalidInput, "it is not a regular file");
+            return Err(RunError::io(path, "read a run from")(source));
+        }
+        Ok(Self { file, place: path.display().to_string(), bytes: meta.len() })
+    }
+
+    /// Fills `buffer` from `offset` on, within the length found at opening.
+    fn read(&self, what: &'static str, offset: u64, buffer: &mut [u8]) -> Result<(), RunError> {
+        let expected = offset.saturating_add(buffer.len() as u64);
+        let truncated = |got| RunError::Truncated { place: self.place.clone(), what, expected, got };
+        if expected > self.bytes {
+            return Err(truncated(self.bytes));
+        }
+        self.file.read_exact_at(buffer, offset).map_err(|source| {
+            if source.kind() == ErrorKind::UnexpectedEof {
+                truncated(self.file.metadata().map_or(0, |m| m.len()))
+            } else {
+                RunError::io(self.place.as_str(), "read")(source)
+            }
+        })
+    }
+
+    fn malformed(&self, what: &'static str, at: u64) -> RunError {
+        RunError::Malformed { place: self.place.clone(), what, at }
+    }
+}
+
+impl Opened {
+    fn open(path: &Path, id: &RunId, expected: Option<(&RunManifest, &RunHeader)>) -> Result<Self, RunError> {
+        let source = Source::open(path)?;
+        let mut start = [0; 16];
+        source.read("the header", 0, &mut start)?;
+        let mut bytes = vec![0; header::length(&start, &source.place)?];
+        source.read("the header", 0, &mut bytes)?;
+        let (header, got_id, seed) = header::decode(&bytes, &source.place)?;
+        if let Some((_, expected)) = expected {
+            header::compare(expected, &header, &source.place)?;
+        }
+        if got_id != *id {
+            return Err(header::other(&source.place, "run id", id, got_id));
+        }
+
+        let lanes = header.lanes();
+        let mut tail = vec![0; footer_bytes(lanes)];
+        let needed = (bytes.len() + block::MIN_BYTES + ENTRY_BYTES + tail.len()) as u64;
+        if source.bytes < needed {
+            let (place, got) = (source.place.clone(), source.bytes);
+            return Err(RunError::Truncated { place, what: "the smallest run", expected: needed, got });
+        }
+        let footer_at = source.bytes - tail.len() as u64;
+        source.read("the footer", footer_at, &mut tail)?;
+        let footer = footer::decode(&tail, lanes, id).ok_or_else(|| source.malformed("its footer", footer_at))?;
+        if footer.magic != footer::END_MAGIC || footer.manifest.bytes != source.bytes {
+            // Either the end is missing, or its last bytes are not those that were written: both read like this.
+            let expected = expected.map_or(footer.manifest.bytes, |(manifest, _)| manifest.bytes);
+            let (place, got) = (source.place.clone(), source.bytes);
+            return Err(RunError::Truncated { place, what: "the file up to its trailer", expected, got });
+        }
+        let opened =
+            Self { source, header, seed, index_at: footer.index_at, blocks: footer.blocks, manifest: footer.manifest };
+        let crc_bytes = tail.len() - (TRAILER_BYTES - 24);
+        opened.check_index(bytes.len() as u64, footer_at, tail.get(..crc_bytes).unwrap_or_default())?;
+        if let Some((expected, _)) = expected {
+            compare(expected, &opened.manifest, &opened.source.place)?;
+        }
+        Ok(opened)
+    }
+
+    /// Streams the index: its checksum (which covers `tail`, the footer, too) first of all, then whether the blocks
+    /// fill the file from the header to the index in key order, with as many records as the footer says.
+    fn check_index(&self, header_bytes: u64, footer_at: u64, tail: &[u8]) -> Result<(), RunError> {
+        let malformed = |what| self.source.malformed(what, self.index_at);
+        let index_bytes = self.blocks.checked_mul(ENTRY_BYTES as u64);
+        let index_end = index_bytes.and_then(|bytes| self.index_at.checked_add(bytes));
+        if self.blocks == 0 || index_end != Some(footer_at) {
+            return Err(malformed("its index does not end where its footer begins"));
+        }
+        let mut crc = self.seed;
+        let mut fault = None;
+        let (mut offset, mut records) = (header_bytes, 0_u64);
+        let mut previous: Option<u128> = None;
+        let mut window = Window::default();
+        for number in 0..self.blocks {
+            let entry = window.entry(self, number)?;
+            if number == window.first {
+                crc = crc32c::crc32c_append(crc, &window.bytes);
+            }
+            let ascends = previous.map_or(entry.first == self.manifest.first_key, |p| p < entry.first);
+            let bounded = (block::MIN_BYTES..=block::MAX_BYTES).contains(&(entry.bytes as usize))
+                && (1..=block::MAX_RECORDS).contains(&(entry.records as usize));
+            if entry.offset != offset || !ascends || !bounded {
+                fault = fault.or(Some("its index does not describe blocks that follow each other"));
+            }
+            previous = Some(entry.first);
+            offset = offset.saturating_add(entry.bytes.into());
+            records = records.saturating_add(entry.records.into());
+        }
+        let (expected, got) = (self.manifest.checksum, crc32c::crc32c_append(crc, tail));
+        if expected != got {
+            let (place, what) = (self.source.place.clone(), "index and footer");
+            return Err(RunError::Checksum { place, what, at: 0, expected, got });
+        }
+        if let Some(what) = fault {
+            return Err(malformed(what));
+        }
+        if offset != self.index_at || records != self.manifest.records || previous > Some(self.manifest.last_key) {
+            return Err(malformed("its index and its footer contradict each other"));
+        }
+        Ok(())
+    }
+
+    fn first_key(&self, number: u64) -> Result<u128, RunError> {
+        let mut key = [0; 16];
+        self.source.read("the index", self.index_at + number * ENTRY_BYTES as u64, &mut key)?;
+        Ok(u128::from_le_bytes(key))
+    }
+
+    /// The block whose part of the key space holds `key`: the last that begins at or below it, or the first.
+    fn find(&self, key: u128) -> Result<u64, RunError> {
+        let (mut low, mut high) = (0, self.blocks);
+        while high - low > 1 {
+            let middle = low.midpoint(high);
+            if self.first_key(middle)? <= key { low = middle } else { high = middle }
+        }
+        Ok(low)
+    }
+}
+
+/// A piece of the index in memory.
+#[derive(Debug, Default)]
+struct Window {
+    first: u64,
+    bytes: Vec<u8>,
+}
+
+impl Window {
+    /// Entries that are read at a time: a page or so.
+    const ENTRIES: u64 = 128;
+
+    /// Entry `number` of the index, below its number of blocks.
+    fn entry(&mut self, run: &Opened, number: u64) -> Result<Entry, RunError> {
+        let held = (self.bytes.len() / ENTRY_BYTES) as u64;
+        if !(self.first..self.first + held).contains(&number) {
+            let count = Self::ENTRIES.min(run.blocks - number);
+            self.bytes.resize(count as usize * ENTRY_BYTES, 0);
+            self.first = number;
+            let offset = run.index_at + number * ENTRY_BYTES as u64;
+            if let Err(error) = run.source.read("the index", offset, &mut self.bytes) {
+                self.bytes.clear();
+                return Err(error);
+            }
+        }
+        let entry = self.bytes.as_chunks().0.get((number - self.first) as usize).and_then(Entry::read);
+        entry.ok_or_else(|| run.source.malformed("its index ends early", run.index_at))
+    }
+}
+
+fn compare(expected: &RunManifest, got: &RunManifest, place: &str) -> Result<(), RunError> {
+    let hex = |key: u128| format!("{key:#x}");
+    if got.bytes != expected.bytes {
+        return Err(header::other(place, "length in bytes", expected.bytes, got.bytes));
+    }
+    if got.records != expected.records {
+        return Err(header::other(place, "number of records", expected.records, got.records));
+    }
+    if got.first_key != expected.first_key {
+        return Err(header::other(place, "first key", hex(expected.first_key), hex(got.first_key)));
+    }
+    if got.last_key != expected.last_key {
+        return Err(header::other(place, "last key", hex(expected.last_key), hex(got.last_key)));
+    }
+    if got.sums != expected.sums {
+        let list = |sums: &[u64]| format!("{sums:?}");
+        return Err(header::other(place, "list of sums", list(&expected.sums), list(&got.sums)));
+    }
+    if got.checksum != expected.checksum {
+        let hex = |checksum: u32| format!("{checksum:08x}");
+        return Err(header::other(place, "checksum", hex(expected.checksum), hex(got.checksum)));
+    }
+    Ok(())
+}
+
+impl LocalRun {
+    /// Opens a run and verifies its header, index and footer, by themselves and against what is expected. Blocks are
+    /// verified when they are read.
+    pub fn open(path: &Path, expected: &RunManifest, header: &RunHeader) -> Result<Self, RunError> {
+        Ok(Self(Arc::new(Opened::open(path, &expected.id, Some((expected, header)))?)))
+    }
+
+    /// Opens a run of which only the name is known.
+    pub(crate) fn open_unknown(path: &Path, id: &RunId) -> Result<Self, RunError> {
+        Ok(Self(Arc::new(Opened::open(path, id, None)?)))
+    }
+
+    /// What is known of the run.
+    pub fn manifest(&self) -> &RunManifest {
+        &self.0.manifest
+    }
+
+    /// What its records have in common.
+    pub fn header(&self) -> &RunHeader {
+        &self.0.header
+    }
+
+    /// The blocks that may hold keys in `low .. high` (`None`: no end). For a range that is not empty these are one
+    /// at least, since blocks answer for the gaps between them too.
+    pub fn feed(&self, low: u128, high: Option<u128>) -> LocalFeed {
+        LocalFeed { run: Arc::clone(&self.0), low, high, next: None, window: Window::default() }
+    }
+
+    /// The index's entry for block `number`, if there is one.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = Result<Entry, RunError>> {
+        let run = Arc::clone(&self.0);
+        let mut window = Window::default();
+        (0..run.blocks).map(move |number| window.entry(&run, number))
+    }
+}
+
+/// Reads blocks of a [`LocalRun`].
+#[derive(Debug)]
+pub struct LocalFeed {
+    run: Arc<Opened>,
+    low: u128,
+    high: Option<u128>,
+    /// Number of the next block, once it was looked for.
+    next: Option<u64>,
+    window: Window,
+}
+
+impl BlockFeed for LocalFeed {
+    fn next_block(&mut self, raw: &mut Vec<u8>) -> Result<bool, RunError> {
+        let run = &self.run;
+        if self.high.is_some_and(|high| high <= self.low) {
+            return Ok(false);
+        }
+        let (number, found) = match self.next {
+            Some(number) => (number, false),
+            None => (run.find(self.low)?, true),
+        };
+        if number >= run.blocks {
+            return Ok(false);
+        }
+        let entry = self.window.entry(run, number)?;
+        // The block that was found answers for the lower end of the range even if its first key lies beyond.
+        if !found && self.high.is_some_and(|high| high <= entry.first) {
+            return Ok(false);
+        }
+        // The index was sound when the run was opened; if it is not now, allocate nothing on its word.
+        if !(block::MIN_BYTES..=block::MAX_BYTES).contains(&(entry.bytes as usize)) {
+            return Err(run.source.malformed("its index has changed since it was opened", run.index_at));
+        }
+        raw.resize(entry.bytes as usize, 0);
+        run.source.read("a block", entry.offset, raw)?;
+        self.next = Some(number + 1);
+        Ok(true)
+    }
+}

@@ -1,0 +1,157 @@
+//! What is known of runs without opening them: the words that pass between tasks and their coordinator.
+//!
+//! A run's manifest repeats the footer of its file; a task's manifest adds what the task read, wrote and checked.
+//! A boundary is the set of the manifests of its stage's tasks.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Name of a run, unique in a job's life: the attempt that wrote it and a number, `"j3/s0/g12/t5/a0/r1"`. It is also
+/// the path of the run below its holder's scratch folder (plus `.run`), so it holds only `[a-z0-9/]`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct RunId(pub String);
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// How the keys of a run are arranged; what it means is the problem's business.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum KeyOrder {
+    /// The problem's canonical form.
+    Canonical,
+    /// The form of the stage over the window `first .. first + len`.
+    Window {
+        /// First cell of the window.
+        first: u32,
+        /// Cells in the window.
+        len: u32,
+    },
+}
+
+/// What every record of a run has in common; the header of its file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunHeader {
+    /// Hash of the job's name, problem and board: runs of different jobs have different tags.
+    pub job_tag: u64,
+    /// The vector after this many passes.
+    pub boundary: u32,
+    /// Arrangement of the keys.
+    pub key_order: KeyOrder,
+    /// 8 or 16.
+    pub key_bytes: u8,
+    /// Moduli of this sweep.
+    pub moduli: Vec<u64>,
+    /// Coefficients of a value. Lane `c * moduli.len() + k` holds coefficient `c` modulo `moduli[k]`.
+    pub coefficients: u32,
+}
+
+impl RunHeader {
+    /// Lanes of a value: moduli x coefficients.
+    pub fn lanes(&self) -> usize {
+        self.moduli.len() * self.coefficients as usize
+    }
+}
+
+/// A place where a key range may be cut: `records` records of the run have keys below `key` and not below the split
+/// before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Split {
+    /// Exclusive upper end of the piece.
+    pub key: u128,
+    /// Records in the piece.
+    pub records: u64,
+}
+
+/// What is known of one run; the footer of its file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunManifest {
+    /// The run's name.
+    pub id: RunId,
+    /// Length of the file.
+    pub bytes: u64,
+    /// Number of records, at least 1 (empty runs are not written).
+    pub records: u64,
+    /// Smallest key.
+    pub first_key: u128,
+    /// Largest key.
+    pub last_key: u128,
+    /// Sum of each lane modulo its modulus.
+    pub sums: Vec<u64>,
+    /// CRC-32C over header, block index and the rest of the footer: one number that identifies the run's contents,
+    /// since the index holds the checksum of every block.
+    pub checksum: u32,
+}
+
+/// Totals over a set of states that must be the same wherever the set is seen.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tally {
+    /// States after merging (distinct keys within the task's key range).
+    pub states: u64,
+    /// Sum of each lane modulo its modulus.
+    pub sums: Vec<u64>,
+    /// Sum of h(canonical key) x lane modulo the lane's modulus: the keyed fingerprint.
+    pub fingerprint: Vec<u64>,
+}
+
+/// What one task saw of one pass.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PassTally {
+    /// States that went into the pass.
+    pub states: u64,
+    /// Successors that came out, before equal ones were combined.
+    pub successors: u64,
+    /// `by_degree[d][lane]`: sum of the old values of states with `d` successors.
+    pub by_degree: Vec<Vec<u64>>,
+    /// Sum of each lane after the pass.
+    pub new_sums: Vec<u64>,
+}
+
+/// Where the time of a task went, in nanoseconds of its thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskTimes {
+    /// Reading, decoding and merging inputs, waiting for them included.
+    pub read_nanos: u64,
+    /// Expanding and combining.
+    pub map_nanos: u64,
+    /// Sorting, encoding and writing outputs and spills.
+    pub write_nanos: u64,
+}
+
+/// Sum of a functional over a task's output, one entry per lane.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FunctionalSum {
+    /// Index into the problem's list of functionals.
+    pub functional: u32,
+    /// Value per lane, modulo the lane's modulus.
+    pub lanes: Vec<u64>,
+}
+
+/// Everything that a finished task tells.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskManifest {
+    /// Runs written; none where the output is empty.
+    pub runs: Vec<RunManifest>,
+    /// At most 1,024 places to cut, over all runs of the task, ascending; the last lies above the last key, or is
+    /// `u128::MAX`.
+    pub splits: Vec<Split>,
+    /// What the task read.
+    pub input: Tally,
+    /// What the task wrote. `states` counts distinct keys of this task's output.
+    pub output: Tally,
+    /// One entry per pass of the stage.
+    pub passes: Vec<PassTally>,
+    /// Functionals that fall on the stage's passes.
+    pub functionals: Vec<FunctionalSum>,
+    /// Bytes read from runs.
+    pub bytes_read: u64,
+    /// Bytes written, spills included.
+    pub bytes_written: u64,
+    /// Of these, bytes of spilled and intermediate runs.
+    pub bytes_spilled: u64,
+    /// Where the time went.
+    pub times: TaskTimes,
+}

@@ -1,0 +1,123 @@
+//! Where runs lie, and how a file appears there all at once: temporary file, fsync, rename, fsync of the folders.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::{DiskBudget, RunError, RunId, header};
+
+/// The path of a run below its holder's scratch folder: `root/id.run`. Refuses ids that are not components of
+/// `[a-z0-9]` joined by single slashes ([`RunError::BadId`]), so that no id can leave `root`.
+pub fn run_path(root: &Path, id: &RunId) -> Result<PathBuf, RunError> {
+    header::check_id(id)?;
+    Ok(root.join(format!("{id}.run")))
+}
+
+/// Creates the folders above `path`.
+pub(crate) fn create_folders(path: &Path) -> Result<(), RunError> {
+    let Some(parent) = path.parent() else { return Ok(()) };
+    fs::create_dir_all(parent).map_err(RunError::io(parent, "create the folder"))
+}
+
+/// Puts all folders from that of `path` up to `root` on stable storage: any of them may be new, and not by this
+/// thread alone.
+pub(crate) fn sync_folders(root: &Path, path: &Path) -> Result<(), RunError> {
+    for folder in path.ancestors().skip(1) {
+        let synced = File::open(folder).and_then(|f| f.sync_all());
+        synced.map_err(RunError::io(folder, "flush the folder"))?;
+        if folder == root {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// A file that is being written. Unless it was published, dropping it removes it and refunds its bytes.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    file: File,
+    root: PathBuf,
+    /// Where the file is now.
+    path: PathBuf,
+    target: PathBuf,
+    disk: Arc<DiskBudget>,
+    charged: u64,
+    failed: bool,
+    published: bool,
+}
+
+impl Pending {
+    /// Creates `root/id.run.tmp` and its folders.
+    pub(crate) fn create(root: &Path, id: &RunId, disk: &Arc<DiskBudget>) -> Result<Self, RunError> {
+        let target = run_path(root, id)?;
+        let path = root.join(format!("{id}.run.tmp"));
+        create_folders(&path)?;
+        if target.exists() {
+            return Err(RunError::Exists { path: target });
+        }
+        let file = OpenOptions::new().write(true).create_new(true).open(&path).map_err(|source| {
+            if source.kind() == ErrorKind::AlreadyExists {
+                RunError::Exists { path: path.clone() }
+            } else {
+                RunError::io(&path, "create")(source)
+            }
+        })?;
+        let disk = Arc::clone(disk);
+        Ok(Self { file, root: root.into(), path, target, disk, charged: 0, failed: false, published: false })
+    }
+
+    /// Where the file is now, for messages.
+    pub(crate) fn place(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    /// Marks the file as not to be published.
+    pub(crate) fn fail(&mut self) {
+        self.failed = true;
+    }
+
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), RunError> {
+        if self.failed {
+            return Err(RunError::Failed { place: self.place() });
+        }
+        // Until it has succeeded it has failed: the file must not be published with a hole.
+        self.failed = true;
+        self.disk.charge(bytes.len() as u64)?;
+        self.charged += bytes.len() as u64;
+        self.file.write_all(bytes).map_err(RunError::io(&self.path, "write"))?;
+        self.failed = false;
+        Ok(())
+    }
+
+    pub(crate) fn publish(mut self, durable: bool) -> Result<(), RunError> {
+        if self.failed {
+            return Err(RunError::Failed { place: self.place() });
+        }
+        if durable {
+            self.file.sync_all().map_err(RunError::io(&self.path, "flush"))?;
+        }
+        fs::rename(&self.path, &self.target).map_err(RunError::io(&self.target, "rename the finished file to"))?;
+        self.path.clone_from(&self.target);
+        if durable {
+            sync_folders(&self.root, &self.target)?;
+        }
+        self.published = true;
+        Ok(())
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        if self.published {
+            return;
+        }
+        match fs::remove_file(&self.path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                // Still on disk, so still charged.
+                tracing::warn!(path = %self.path.display(), %error, "cannot remove an unfinished run; remove it by hand");
+            }
+            _ => self.disk.refund(self.charged),
+        }
+    }
+}

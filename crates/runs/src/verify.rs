@@ -1,0 +1,113 @@
+//! Checks of whole files: when a run's copy has been received, when a worker comes back with its folder, and when
+//! somebody wants to know.
+
+use std::fs::{self, File};
+use std::path::Path;
+
+use keima_residue::add_mod;
+
+use crate::block::Decoder;
+use crate::header::{Shape, lane_moduli, other};
+use crate::publish::{create_folders, sync_folders};
+use crate::{Batch, BlockFeed, LocalRun, RunError, RunHeader, RunId, RunManifest, Word, run_path};
+
+/// Reads and verifies header, index and footer of a file that should be the run `id`.
+pub fn read_manifest(path: &Path, id: &RunId) -> Result<(RunHeader, RunManifest), RunError> {
+    let run = LocalRun::open_unknown(path, id)?;
+    Ok((run.header().clone(), run.manifest().clone()))
+}
+
+/// Verifies a whole file: what [`LocalRun::open`] does, and then every block's checksum and place in the index, the
+/// order of the keys, and the footer's keys and sums.
+pub fn verify_run(path: &Path, expected: &RunManifest, header: &RunHeader) -> Result<(), RunError> {
+    verify_opened(&LocalRun::open(path, expected, header)?, path)
+}
+
+fn verify_opened(run: &LocalRun, path: &Path) -> Result<(), RunError> {
+    match run.header().key_bytes {
+        8 => verify_blocks::<u64>(run, path),
+        _ => verify_blocks::<u128>(run, path),
+    }
+}
+
+fn verify_blocks<K: Word>(run: &LocalRun, path: &Path) -> Result<(), RunError> {
+    let place = path.display().to_string();
+    let malformed = |what, at| RunError::Malformed { place: place.clone(), what, at };
+    let manifest = run.manifest();
+    let shape = Shape::of::<K>(run.header(), &manifest.id, &place)?;
+    let moduli = lane_moduli(run.header());
+    let mut sums = vec![0; moduli.len()];
+    let mut decoder = Decoder::default();
+    let mut batch = Batch::<K>::new();
+    let mut raw = Vec::new();
+    let mut feed = run.feed(0, None);
+    let mut next = Some(0);
+    let mut last = 0;
+    for (at, entry) in (0..).zip(run.entries()) {
+        let entry = entry?;
+        if !feed.next_block(&mut raw)? {
+            return Err(malformed("a block of the index is missing", at));
+        }
+        let cover = decoder.decode(&raw, &shape, &mut batch, &place, at)?;
+        let described = cover.crc == entry.crc
+            && batch.len() == entry.records as usize
+            && batch.keys.first().is_some_and(|k| k.widen() == entry.first);
+        if !described {
+            return Err(malformed("a block is not the one that the index describes", at));
+        }
+        // Order within a block was checked by decoding, and each block ends below the key that it names as the next.
+        if next != Some(cover.from) {
+            return Err(malformed("a block does not begin where the one before says", at));
+        }
+        next = cover.to;
+        last = batch.keys.last().map_or(last, |k| k.widen());
+        for row in batch.rows.chunks_exact(moduli.len()) {
+            for ((sum, &value), &modulus) in sums.iter_mut().zip(row).zip(&moduli) {
+                *sum = add_mod(*sum, value, modulus);
+            }
+        }
+    }
+    if next.is_some() {
+        return Err(malformed("its last block names a next one", manifest.bytes));
+    }
+    if last != manifest.last_key {
+        return Err(malformed("its footer names another last key than its last block", manifest.bytes));
+    }
+    if sums != manifest.sums {
+        return Err(malformed("its footer's sums are not those of its blocks", manifest.bytes));
+    }
+    Ok(())
+}
+
+/// Takes in a second copy of a run: verifies the completely received file `tmp_path` ([`verify_run`], against
+/// `expected`), puts it on stable storage if `durable`, and renames it to its place below `root`. A copy that is there
+/// already is replaced by the same contents.
+///
+/// `tmp_path` lies on the same file system as `root`. Where an error is returned it is still there, for the caller to
+/// remove; its bytes are charged to, and refunded from, the caller's disk budget.
+pub fn adopt_file(
+    root: &Path,
+    id: &RunId,
+    tmp_path: &Path,
+    expected: &RunManifest,
+    durable: bool,
+) -> Result<(RunHeader, RunManifest), RunError> {
+    let target = run_path(root, id)?;
+    let place = tmp_path.display().to_string();
+    if *id != expected.id {
+        return Err(other(&place, "run id", &expected.id, id));
+    }
+    let (header, _) = read_manifest(tmp_path, id)?;
+    let run = LocalRun::open(tmp_path, expected, &header)?;
+    verify_opened(&run, tmp_path)?;
+    create_folders(&target)?;
+    if durable {
+        let synced = File::open(tmp_path).and_then(|f| f.sync_all());
+        synced.map_err(RunError::io(tmp_path, "flush"))?;
+    }
+    fs::rename(tmp_path, &target).map_err(RunError::io(&target, "rename the received file to"))?;
+    if durable {
+        sync_folders(root, &target)?;
+    }
+    Ok((header, run.manifest().clone()))
+}

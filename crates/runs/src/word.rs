@@ -1,0 +1,87 @@
+//! Keys as integers of 64 or 128 bits, and batches of records.
+
+use std::fmt::{Debug, LowerHex};
+
+/// A key of fixed width: `u64` or `u128`.
+pub trait Word: Copy + Ord + Debug + LowerHex + Default + Send + Sync + 'static {
+    /// Width in bytes: 8 or 16.
+    const BYTES: u8;
+    /// The key of that value; `None` where it does not fit.
+    fn from_wide(wide: u128) -> Option<Self>;
+    /// Zero-extends.
+    fn widen(self) -> u128;
+    /// The key `gap` above this one, modulo 2^width; the caller sees from the result whether it wrapped around.
+    #[must_use]
+    fn step(self, gap: u64) -> Self;
+    /// How far this key lies above `lower`, if that fits 64 bits.
+    fn gap(self, lower: Self) -> Option<u64>;
+}
+
+impl Word for u64 {
+    const BYTES: u8 = 8;
+    #[inline]
+    fn from_wide(wide: u128) -> Option<Self> {
+        wide.try_into().ok()
+    }
+    #[inline]
+    fn widen(self) -> u128 {
+        self.into()
+    }
+    #[inline]
+    fn step(self, gap: u64) -> Self {
+        self.wrapping_add(gap)
+    }
+    #[inline]
+    fn gap(self, lower: Self) -> Option<u64> {
+        Some(self.wrapping_sub(lower))
+    }
+}
+
+impl Word for u128 {
+    const BYTES: u8 = 16;
+    #[inline]
+    fn from_wide(wide: u128) -> Option<Self> {
+        Some(wide)
+    }
+    #[inline]
+    fn widen(self) -> u128 {
+        self
+    }
+    #[inline]
+    fn step(self, gap: u64) -> Self {
+        self.wrapping_add(gap.into())
+    }
+    #[inline]
+    fn gap(self, lower: Self) -> Option<u64> {
+        self.wrapping_sub(lower).try_into().ok()
+    }
+}
+
+/// Records in key order, row-major: `rows[i * lanes .. (i + 1) * lanes]` is the value of `keys[i]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Batch<K> {
+    /// Keys, strictly ascending.
+    pub keys: Vec<K>,
+    /// Values; `keys.len() * lanes` numbers.
+    pub rows: Vec<u64>,
+}
+
+impl<K> Batch<K> {
+    /// An empty batch.
+    pub const fn new() -> Self {
+        Self { keys: Vec::new(), rows: Vec::new() }
+    }
+    /// Forgets all records, keeping the memory.
+    pub fn clear(&mut self) {
+        self.keys.clear();
+        self.rows.clear();
+    }
+    /// Number of records.
+    pub fn len(&self) -> usize {
+        self.keys.len()
+    }
+    /// Whether there are no records.
+    pub fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+}

@@ -1,0 +1,274 @@
+//! No damaged, foreign or made-up file is read as if it were sound.
+
+use std::fs;
+
+use super::common::*;
+use keima_runs::{
+    KeyOrder, RunError, RunHeader, RunManifest, RunOptions, adopt_file, read_manifest, run_path, verify_run,
+};
+use proptest::prelude::*;
+use tempfile::{TempDir, tempdir};
+
+struct Sample {
+    root: TempDir,
+    header: RunHeader,
+    manifest: RunManifest,
+    bytes: Vec<u8>,
+}
+
+/// A small run of several blocks.
+fn sample(compress_keys: bool) -> Sample {
+    let root = tempdir().unwrap();
+    let header = header::<u64>(2, 1);
+    let options = RunOptions { block_bytes: 24 * if compress_keys { 60 } else { 3 }, compress_keys, durable: false };
+    let records =
+        records::<u64>(&header, if compress_keys { 70 } else { 8 }, 1000, if compress_keys { 1 } else { 300 }, 7);
+    let (manifest, splits) = write(root.path(), "j1/a0/r0", &header, options, &records);
+    assert!(splits.len() >= 2);
+    let bytes = fs::read(run_path(root.path(), &manifest.id).unwrap()).unwrap();
+    let flags_at = u32::from_le_bytes(bytes[12..16].try_into().unwrap()) as usize + 4;
+    assert_eq!(bytes[flags_at], if compress_keys { 1 | 4 } else { 1 });
+    Sample { root, header, manifest, bytes }
+}
+
+impl Sample {
+    /// What reading says of `bytes`: a whole verification, an open with a full read, and a look without expectation.
+    fn judge(&self, bytes: &[u8]) -> (Result<(), RunError>, Result<Records<u64>, RunError>, bool) {
+        let path = run_path(self.root.path(), &self.manifest.id).unwrap();
+        fs::write(&path, bytes).unwrap();
+        let verified = verify_run(&path, &self.manifest, &self.header);
+        let read = read::<u64>(self.root.path(), &self.manifest, &self.header);
+        let known = read_manifest(&path, &self.manifest.id).is_ok();
+        (verified, read, known)
+    }
+}
+
+#[test]
+fn every_flipped_bit_is_found() {
+    for compress_keys in [false, true] {
+        let sample = sample(compress_keys);
+        assert!(sample.judge(&sample.bytes).0.is_ok());
+        for bit in 0..sample.bytes.len() * 8 {
+            let mut bytes = sample.bytes.clone();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            let (verified, read, _) = sample.judge(&bytes);
+            let error = verified.expect_err("verification passes over a flipped bit");
+            assert!(error.is_damage(), "bit {bit}: {error}");
+            let error = read.expect_err("reading passes over a flipped bit");
+            assert!(error.is_damage(), "bit {bit}: {error}");
+        }
+    }
+}
+
+#[test]
+fn every_truncation_and_any_extension_is_found() {
+    let sample = sample(false);
+    for length in 0..sample.bytes.len() {
+        let (verified, read, known) = sample.judge(&sample.bytes[..length]);
+        assert!(verified.unwrap_err().is_damage() && read.unwrap_err().is_damage() && !known, "{length}");
+    }
+    for more in [1, 4, 36, 200] {
+        let mut bytes = sample.bytes.clone();
+        bytes.extend(vec![0; more]);
+        let (verified, read, known) = sample.judge(&bytes);
+        assert!(verified.unwrap_err().is_damage() && read.unwrap_err().is_damage() && !known, "{more}");
+    }
+    // Two runs one after the other are not a run either.
+    let twice = [&sample.bytes[..], &sample.bytes[..]].concat();
+    assert!(sample.judge(&twice).0.unwrap_err().is_damage());
+    // Cut short while it is being read.
+    sample.judge(&sample.bytes).0.unwrap();
+    let run = open(sample.root.path(), &sample.manifest, &sample.header).unwrap();
+    fs::write(run_path(sample.root.path(), &sample.manifest.id).unwrap(), &sample.bytes[..200]).unwrap();
+    let error = drain(cursor::<u64>(&run, 0, None), 2).unwrap_err();
+    assert!(matches!(error, RunError::Truncated { got: 200, .. }), "{error}");
+}
+
+#[test]
+fn another_run_is_refused_by_name() {
+    let sample = sample(false);
+    let (root, manifest, header) = (sample.root.path(), &sample.manifest, &sample.header);
+    let check = |expected: &str, manifest: &RunManifest, header: &RunHeader| {
+        let error = open(root, manifest, header).unwrap_err();
+        assert!(matches!(error, RunError::OtherRun { what, .. } if what == expected), "{expected}: {error}");
+        assert!(error.is_damage() && !error.is_disk_full());
+        assert!(error.to_string().contains(expected));
+    };
+    let base = || header.clone();
+    check("job", manifest, &RunHeader { job_tag: 1, ..base() });
+    check("boundary", manifest, &RunHeader { boundary: 18, ..base() });
+    check("key order", manifest, &RunHeader { key_order: KeyOrder::Canonical, ..base() });
+    check("key order", manifest, &RunHeader { key_order: KeyOrder::Window { first: 3, len: 5 }, ..base() });
+    check("key bytes", manifest, &RunHeader { key_bytes: 16, ..base() });
+    check("list of moduli", manifest, &RunHeader { moduli: header.moduli[..1].to_vec(), ..base() });
+    check("number of coefficients", manifest, &RunHeader { coefficients: 2, ..base() });
+    let base = || manifest.clone();
+    check("length in bytes", &RunManifest { bytes: 5, ..base() }, header);
+    check("number of records", &RunManifest { records: 9, ..base() }, header);
+    check("first key", &RunManifest { first_key: 9, ..base() }, header);
+    check("last key", &RunManifest { last_key: 9, ..base() }, header);
+    check("list of sums", &RunManifest { sums: vec![1, 2], ..base() }, header);
+    check("checksum", &RunManifest { checksum: !manifest.checksum, ..base() }, header);
+
+    // A sound file under another name.
+    fs::copy(run_path(root, &manifest.id).unwrap(), root.join("j1/a0/r9.run")).unwrap();
+    let error = read_manifest(&root.join("j1/a0/r9.run"), &id("j1/a0/r9")).unwrap_err();
+    assert!(matches!(error, RunError::OtherRun { what: "run id", .. }), "{error}");
+}
+
+#[test]
+fn what_is_no_run_file_says_so() {
+    let sample = sample(false);
+    let path = run_path(sample.root.path(), &sample.manifest.id).unwrap();
+    let mut bytes = sample.bytes.clone();
+    bytes[..5].copy_from_slice(b"hello");
+    let (verified, read, _) = sample.judge(&bytes);
+    assert!(matches!(verified.unwrap_err(), RunError::BadMagic { .. }));
+    assert!(matches!(read.unwrap_err(), RunError::BadMagic { .. }));
+    let mut bytes = sample.bytes.clone();
+    bytes[8] = 2;
+    let error = sample.judge(&bytes).0.unwrap_err();
+    assert!(matches!(error, RunError::OtherVersion { expected: 1, got: 2, .. }), "{error}");
+    let error = sample.judge(&[]).0.unwrap_err();
+    assert!(matches!(error, RunError::Truncated { .. }), "{error}");
+
+    fs::remove_file(&path).unwrap();
+    let error = verify_run(&path, &sample.manifest, &sample.header).unwrap_err();
+    assert!(matches!(error, RunError::Io { action: "open", .. }) && !error.is_damage(), "{error}");
+    fs::create_dir(&path).unwrap();
+    let error = verify_run(&path, &sample.manifest, &sample.header).unwrap_err();
+    assert!(matches!(error, RunError::Io { .. }) && !error.is_damage(), "{error}");
+}
+
+#[test]
+fn blocks_of_another_run_do_not_pass() {
+    // Two runs with the same records, one of another boundary, one of another name: their blocks differ in nothing but
+    // their checksums.
+    let sample = sample(false);
+    let records = read::<u64>(sample.root.path(), &sample.manifest, &sample.header).unwrap();
+    let other = RunHeader { boundary: 18, ..sample.header.clone() };
+    let options = RunOptions { block_bytes: 72, ..RunOptions::default() };
+    for (name, other) in [("j1/b0/r0", &other), ("j1/b0/r1", &sample.header)] {
+        let (foreign, _) = write(sample.root.path(), name, other, options, &records);
+        assert_eq!(foreign.bytes, sample.manifest.bytes);
+        let run = open(sample.root.path(), &foreign, other).unwrap();
+        let feed = Box::new(run.feed(0, None));
+        let cursor = keima_runs::RunCursor::<u64>::new(feed, &sample.header, &sample.manifest.id, 0, None);
+        let error = drain(cursor, 2).unwrap_err();
+        assert!(matches!(error, RunError::Checksum { what: "block", at: 0, .. }), "{error}");
+    }
+}
+
+/// Recomputes all checksums that can still be placed, so that what is behind them is reached.
+fn repair(bytes: &mut [u8]) {
+    let u32_at = |bytes: &[u8], at: usize| bytes.get(at..at + 4).map(|b| u32::from_le_bytes(b.try_into().unwrap()));
+    let Some(header_bytes) = u32_at(bytes, 12).map(|n| n as usize) else { return };
+    if header_bytes < 20 || header_bytes > bytes.len() || bytes.len() < 100 {
+        return;
+    }
+    let seed = crc32c::crc32c(&bytes[..header_bytes - 4]);
+    bytes[header_bytes - 4..header_bytes].copy_from_slice(&seed.to_le_bytes());
+    let end = bytes.len();
+    let index = u64::from_le_bytes(bytes[end - 36..end - 28].try_into().unwrap()) as usize;
+    let blocks = u64::from_le_bytes(bytes[end - 28..end - 20].try_into().unwrap()) as usize;
+    if index > end || blocks > (end - index) / 36 {
+        return;
+    }
+    for entry in (0..blocks).map(|i| index + 36 * i) {
+        let offset = u64::from_le_bytes(bytes[entry + 16..entry + 24].try_into().unwrap()) as usize;
+        let length = u32_at(bytes, entry + 24).unwrap() as usize;
+        if length > 4 && offset.checked_add(length).is_some_and(|stop| stop <= index) {
+            let crc = crc32c::crc32c_append(seed, &bytes[offset..offset + length - 4]).to_le_bytes();
+            bytes[offset + length - 4..offset + length].copy_from_slice(&crc);
+            bytes[entry + 32..entry + 36].copy_from_slice(&crc);
+        }
+    }
+    let crc = crc32c::crc32c_append(seed, &bytes[index..end - 12]);
+    bytes[end - 12..end - 8].copy_from_slice(&crc.to_le_bytes());
+}
+
+#[test]
+fn every_flipped_bit_is_found_behind_the_checksums_too() {
+    // With all checksums made right again only the meaning of the fields is left; still nothing panics, whatever is
+    // read from an unknown file adds up, and what differs from the expected manifest is refused.
+    let sample = sample(false);
+    let mut whole = 0;
+    for bit in 0..sample.bytes.len() * 8 {
+        let mut bytes = sample.bytes.clone();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        repair(&mut bytes);
+        let (verified, read, _) = sample.judge(&bytes);
+        if bytes == sample.bytes {
+            // The flipped bit was one of a checksum.
+            assert!(verified.is_ok());
+            whole += 1;
+            continue;
+        }
+        assert!(verified.unwrap_err().is_damage());
+        assert!(read.unwrap_err().is_damage());
+        let path = run_path(sample.root.path(), &sample.manifest.id).unwrap();
+        if let Ok((header, manifest)) = read_manifest(&path, &sample.manifest.id) {
+            let _ = verify_run(&path, &manifest, &header);
+        }
+    }
+    // Header, index and footer; three blocks, each with its checksum here and in the index.
+    assert_eq!(whole, 32 * (2 + 2 * 3));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+    #[test]
+    fn random_damage_never_panics(
+        edits in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+        cut in proptest::option::of(any::<prop::sample::Index>()),
+        mended: bool,
+        packed: bool,
+    ) {
+        let sample = sample(packed);
+        let mut bytes = sample.bytes.clone();
+        for (at, byte) in edits {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        if let Some(cut) = cut {
+            let cut = cut.index(bytes.len());
+            bytes.drain(cut..(cut + 5).min(sample.bytes.len()));
+        }
+        if mended {
+            repair(&mut bytes);
+        }
+        let (verified, read, _) = sample.judge(&bytes);
+        prop_assert_eq!(verified.is_ok(), bytes == sample.bytes);
+        prop_assert_eq!(read.is_ok(), bytes == sample.bytes);
+        let path = run_path(sample.root.path(), &sample.manifest.id).unwrap();
+        if let Ok((header, manifest)) = read_manifest(&path, &sample.manifest.id) {
+            // Sound as far as that goes, and with no expectation against it: now the blocks are decoded too.
+            let verified = verify_run(&path, &manifest, &header);
+            if let Ok(records) = super::common::read::<u64>(sample.root.path(), &manifest, &header) {
+                prop_assert!(records.windows(2).all(|pair| pair[0].0 < pair[1].0));
+            } else {
+                prop_assert!(verified.is_err());
+            }
+        }
+        let incoming = sample.root.path().join("incoming");
+        fs::rename(&path, &incoming).unwrap();
+        let adopted = adopt_file(sample.root.path(), &sample.manifest.id, &incoming, &sample.manifest, false);
+        prop_assert_eq!(adopted.is_ok(), bytes == sample.bytes);
+    }
+
+    #[test]
+    fn random_bytes_are_no_run(mut bytes: Vec<u8>, dressed: bool, mended: bool) {
+        let sample = sample(false);
+        if dressed {
+            let mut dress = sample.bytes[..16].to_vec();
+            dress.extend(&bytes);
+            dress.extend(b"KEIMAEND");
+            bytes = dress;
+        }
+        if mended {
+            repair(&mut bytes);
+        }
+        let (verified, read, known) = sample.judge(&bytes);
+        prop_assert!(verified.is_err() && read.is_err() && !known);
+    }
+}

@@ -1,0 +1,9 @@
+//! Tests of run files through the crate's public door; one program, so that it is linked once.
+
+mod common;
+mod damage;
+mod format;
+mod merging;
+mod round_trip;
+mod speed;
+mod writing;

@@ -1,0 +1,188 @@
+//! What was written comes back: all of it, and any range of it.
+
+use super::common::*;
+use keima_runs::{RunOptions, RunWriter, Word, adopt_file, read_manifest, run_path, verify_run};
+use proptest::prelude::*;
+use tempfile::tempdir;
+
+/// Writes `records`, and checks manifest, splits, file, full read, and reads of `ranges`.
+fn check<K: Word>(
+    moduli: usize,
+    coefficients: u32,
+    options: RunOptions,
+    records: &Records<K>,
+    ranges: &[(u128, Option<u128>)],
+) {
+    let root = tempdir().unwrap();
+    let header = header::<K>(moduli, coefficients);
+    let lanes = header.lanes();
+    let (manifest, splits) = write(root.path(), "j1/s0/g2/t3/a0/r1", &header, options, records);
+
+    assert_eq!(manifest.records, records.len() as u64);
+    assert_eq!(manifest.first_key, records[0].0.widen());
+    let last = records[records.len() - 1].0.widen();
+    assert_eq!(manifest.last_key, last);
+    for lane in 0..lanes {
+        let sum: u128 = records.iter().map(|(_, row)| u128::from(row[lane])).sum();
+        assert_eq!(u128::from(manifest.sums[lane]), sum % u128::from(header.moduli[lane % moduli]));
+    }
+    let path = run_path(root.path(), &manifest.id).unwrap();
+    assert_eq!(files(root.path()), [(path.display().to_string(), manifest.bytes)]);
+
+    // Splits: the pieces are what they say, and lie at most one block apart from equal weights.
+    assert!(!splits.is_empty() && splits.len() <= 1024);
+    assert!(splits[splits.len() - 1].key > last || splits[splits.len() - 1].key == u128::MAX);
+    let mut low = 0;
+    for (i, split) in splits.iter().enumerate() {
+        let ends = i + 1 == splits.len();
+        let inside = records.iter().filter(|(k, _)| k.widen() >= low && (ends || k.widen() < split.key)).count();
+        assert_eq!(inside as u64, split.records);
+        assert!(split.key > low && split.records > 0);
+        low = split.key;
+    }
+
+    assert_eq!(read_manifest(&path, &manifest.id).unwrap(), (header.clone(), manifest.clone()));
+    verify_run(&path, &manifest, &header).unwrap();
+    assert_eq!(&read::<K>(root.path(), &manifest, &header).unwrap(), records);
+
+    let run = open(root.path(), &manifest, &header).unwrap();
+    for &(low, high) in ranges {
+        let inside = |k: u128| k >= low && high.is_none_or(|high| k < high);
+        let expected: Records<K> = records.iter().filter(|(k, _)| inside(k.widen())).cloned().collect();
+        assert_eq!(drain(cursor::<K>(&run, low, high), lanes).unwrap(), expected, "{low:#x} {high:x?}");
+    }
+}
+
+fn ranges<K: Word>(records: &Records<K>, seed: u64) -> Vec<(u128, Option<u128>)> {
+    let mut numbers = Numbers(seed);
+    let max = K::from_wide(u128::MAX).map_or(u128::from(u64::MAX), Word::widen);
+    let mut edge = || {
+        let key = records[numbers.below(records.len() as u64) as usize].0.widen();
+        match numbers.below(6) {
+            0 => 0,
+            1 => max,
+            2 => key.saturating_sub(1),
+            3 => key.saturating_add(1),
+            _ => key,
+        }
+    };
+    let mut ranges: Vec<_> = (0..20).map(|i| (edge(), (i % 4 != 0).then(&mut edge))).collect();
+    ranges.extend([(0, None), (0, Some(0)), (5, Some(3)), (u128::MAX, None), (0, Some(u128::MAX))]);
+    ranges
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+    #[test]
+    fn any_shape_comes_back(
+        count in prop_oneof![1_usize..6, 6_usize..400],
+        moduli in 1_usize..=5,
+        coefficients in 1_u32..=2,
+        block_bytes in prop_oneof![0_usize..300, 300_usize..5000, Just(64 << 10)],
+        compress_keys: bool,
+        durable: bool,
+        gap_bits in 0_u32..50,
+        seed: u64,
+    ) {
+        let options = RunOptions { durable, block_bytes, compress_keys };
+        let wide = header::<u128>(moduli, coefficients);
+        let start = u128::from(seed) << (seed % 60);
+        let narrow = records::<u64>(&wide, count, u128::from(seed >> 8), 1 << gap_bits, seed);
+        check(moduli, coefficients, options, &narrow, &ranges(&narrow, seed));
+        let wide = records::<u128>(&wide, count, start, 1 << gap_bits, seed);
+        check(moduli, coefficients, options, &wide, &ranges(&wide, seed));
+    }
+}
+
+#[test]
+fn keys_at_both_ends_of_their_width() {
+    let options = RunOptions { block_bytes: 1, ..RunOptions::default() };
+    for options in [options, RunOptions::default()] {
+        let keys = [0, 1, u64::MAX / 2, u64::MAX - 1, u64::MAX];
+        let narrow: Records<u64> = keys.iter().map(|&k| (k, vec![k >> 5])).collect();
+        check(1, 1, options, &narrow, &ranges(&narrow, 1));
+        let keys = [0, 1, u128::from(u64::MAX), 1 << 64, u128::MAX - 1, u128::MAX];
+        let wide: Records<u128> = keys.iter().map(|&k| (k, vec![(k >> 70) as u64])).collect();
+        check(1, 1, options, &wide, &ranges(&wide, 2));
+        // The last piece of a wide run cannot lie above its last key.
+        check(1, 1, options, &wide[5..].to_vec(), &[(0, Some(u128::MAX)), (u128::MAX, None)]);
+    }
+}
+
+#[test]
+fn many_blocks_make_at_most_1024_even_pieces() {
+    let header = header::<u64>(1, 1);
+    for count in [1023, 1024, 1025, 5000] {
+        let root = tempdir().unwrap();
+        let records = records::<u64>(&header, count, 9, 3, 4);
+        let options = RunOptions { block_bytes: 1, ..RunOptions::default() };
+        let (manifest, splits) = write(root.path(), "a", &header, options, &records);
+        assert_eq!(splits.len(), count.min(1024));
+        assert_eq!(splits.iter().map(|s| s.records).sum::<u64>(), count as u64);
+        let most = splits.iter().map(|s| s.records).max().unwrap();
+        assert!(most <= (count as u64).div_ceil(1024) + 1, "{count}: {most}");
+        verify_run(&run_path(root.path(), &manifest.id).unwrap(), &manifest, &header).unwrap();
+    }
+}
+
+#[test]
+fn batches_and_single_records_make_the_same_file() {
+    let header = header::<u64>(2, 2);
+    let records = records::<u64>(&header, 1000, 0, 200, 3);
+    let options = RunOptions { block_bytes: 700, ..RunOptions::default() };
+    let root = tempdir().unwrap();
+    let one = write(root.path(), "a", &header, options, &records);
+    let bytes = std::fs::read(root.path().join("a.run")).unwrap();
+    for size in [1, 2, 17, 18, 19, 100, 1000] {
+        let other = tempdir().unwrap();
+        let mut writer = RunWriter::create(other.path(), &id("a"), &header, options, &unlimited()).unwrap();
+        for some in records.chunks(size) {
+            writer.push_batch(&to_batch(some)).unwrap();
+            writer.push_batch(&to_batch(&[])).unwrap();
+        }
+        assert_eq!(writer.finish().unwrap().unwrap(), one);
+        assert_eq!(std::fs::read(other.path().join("a.run")).unwrap(), bytes);
+    }
+}
+
+#[test]
+fn compression_pays_on_dense_keys_and_is_left_out_elsewhere() {
+    let header = header::<u64>(1, 1);
+    let root = tempdir().unwrap();
+    let packed = RunOptions { compress_keys: true, ..RunOptions::default() };
+    let dense = records::<u64>(&header, 20_000, 0, 1, 3);
+    let (with, _) = write(root.path(), "a", &header, packed, &dense);
+    let (without, _) = write(root.path(), "b", &header, RunOptions::default(), &dense);
+    assert!(with.bytes < without.bytes - 19_000, "{} {}", with.bytes, without.bytes);
+    assert_eq!(read::<u64>(root.path(), &with, &header).unwrap(), dense);
+    let sparse = records::<u64>(&header, 20_000, 0, 1 << 48, 3);
+    let (with, _) = write(root.path(), "c", &header, packed, &sparse);
+    let (without, _) = write(root.path(), "d", &header, RunOptions::default(), &sparse);
+    assert_eq!(with.bytes, without.bytes);
+}
+
+#[test]
+fn a_second_copy_is_taken_in_whole_or_not_at_all() {
+    let header = header::<u128>(2, 1);
+    let (from, to) = (tempdir().unwrap(), tempdir().unwrap());
+    let (manifest, _) =
+        write(from.path(), "j1/a/r0", &header, RunOptions::default(), &records::<u128>(&header, 500, 1 << 70, 9, 5));
+    let source = run_path(from.path(), &manifest.id).unwrap();
+    let received = to.path().join("incoming");
+    for durable in [false, true] {
+        std::fs::copy(&source, &received).unwrap();
+        let adopted = adopt_file(to.path(), &manifest.id, &received, &manifest, durable).unwrap();
+        assert_eq!(adopted, (header.clone(), manifest.clone()));
+        assert!(!received.exists());
+        assert_eq!(read::<u128>(to.path(), &manifest, &header).unwrap().len(), 500);
+    }
+    let mut bytes = std::fs::read(&source).unwrap();
+    bytes[300] ^= 1;
+    std::fs::write(&received, &bytes).unwrap();
+    std::fs::remove_file(run_path(to.path(), &manifest.id).unwrap()).unwrap();
+    let error = adopt_file(to.path(), &manifest.id, &received, &manifest, true).unwrap_err();
+    assert!(error.is_damage(), "{error}");
+    assert!(received.exists() && files(to.path()).len() == 1);
+    let error = adopt_file(to.path(), &id("j1/a/r1"), &received, &manifest, true).unwrap_err();
+    assert!(matches!(error, keima_runs::RunError::OtherRun { what: "run id", .. }), "{error}");
+}

@@ -1,0 +1,11 @@
+//! The generated gRPC types of `proto/keima/v1`, nothing else. Only `cluster` uses them; it translates them from and to
+//! the words of `coordinator` and checks them on the way.
+
+/// Package `keima.v1`.
+#[allow(missing_docs, unreachable_pub, clippy::all, clippy::pedantic)]
+pub mod v1 {
+    tonic::include_proto!("keima.v1");
+
+    /// The encoded file descriptor set, for the reflection service.
+    pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/keima.v1.bin"));
+}
