@@ -92,7 +92,7 @@ impl CoordinatorHandle {
                 ticks.tick().await;
                 let Some(inner) = weak.upgrade() else { return };
                 // Nobody waits for a tick: what it changes is stored before the next answer.
-                if inner.decide(|machine, now| machine.tick(now)).is_err() {
+                if inner.decide(Coordinator::tick).is_err() {
                     return;
                 }
             }
@@ -144,7 +144,7 @@ impl CoordinatorHandle {
     }
     /// All workers that are known.
     pub async fn workers(&self) -> Result<Vec<WorkerStatus>, LinkError> {
-        self.event(|machine, now| machine.workers(now)).await
+        self.event(Coordinator::workers).await
     }
 
     async fn event<T>(&self, event: impl FnOnce(&mut Coordinator, Millis) -> T) -> Result<T, LinkError> {
@@ -184,7 +184,8 @@ impl CoordinatorLink for CoordinatorHandle {
         held: Vec<RunId>,
         disk_used_bytes: u64,
     ) -> Result<Housekeeping, LinkError> {
-        let beat = |machine: &mut Coordinator, now| machine.heartbeat(now, worker, epoch, &running, &held, disk_used_bytes);
+        let beat =
+            |machine: &mut Coordinator, now| machine.heartbeat(now, worker, epoch, &running, &held, disk_used_bytes);
         Ok(self.event(beat).await??)
     }
 
@@ -228,4 +229,3 @@ impl CoordinatorLink for CoordinatorHandle {
 fn wall_clock() -> Millis {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as Millis)
 }
-

@@ -85,7 +85,9 @@ fn from_status(address: &str, about: About<'_>, status: &Status) -> LinkError {
     let text = status.message().to_owned();
     let kind = status.metadata().get(KIND).and_then(|kind| kind.to_str().ok());
     match (kind, about) {
-        (Some("version"), _) => LinkError::Version(format!("the coordinator at {address} refuses this program: {text}")),
+        (Some("version"), _) => {
+            LinkError::Version(format!("the coordinator at {address} refuses this program: {text}"))
+        }
         (Some("who-are-you"), About::Worker(worker)) => LinkError::Call(CallError::WhoAreYou(worker.clone())),
         (Some("no-such-job"), About::Job(job)) => LinkError::Call(CallError::NoSuchJob(job)),
         (Some("invalid"), _) => LinkError::Call(CallError::Invalid(text)),

@@ -26,6 +26,8 @@ mod remote_feed;
 mod run_server;
 mod run_store;
 mod store;
+#[cfg(test)]
+mod transfer_tests;
 mod worker;
 
 pub use convert::ConvertError;

@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::driver::{CoordinatorHandle, StartError};
+use crate::link::LinkError;
 use crate::worker::{Worker, WorkerConfig, WorkerError};
 
 /// What the process may use.
@@ -52,7 +53,13 @@ impl LocalCluster {
     /// Starts both halves; jobs in `data` go on at once. To be called within a tokio runtime of more than one thread.
     pub fn start(registry: Arc<dyn Registry>, config: LocalConfig) -> Result<Self, LocalError> {
         // Nobody else can lose anything here, and a short run should not write what nobody will read.
-        let times = Config { persist_grants: false, second_copies: false, speculate: false, durable_interval_millis: config.durable_interval_millis, ..Config::default() };
+        let times = Config {
+            persist_grants: false,
+            second_copies: false,
+            speculate: false,
+            durable_interval_millis: config.durable_interval_millis,
+            ..Config::default()
+        };
         let coordinator = CoordinatorHandle::open(&config.data, times, Arc::clone(&registry))?;
         let worker = Worker::open(
             WorkerConfig {
@@ -78,6 +85,11 @@ impl LocalCluster {
         &self.coordinator
     }
 
+    /// Whether the worker's half still works; where it does not, [`LocalCluster::stop`] tells why.
+    pub fn is_working(&self) -> bool {
+        !self.worker.is_finished()
+    }
+
     /// Most bytes that the scratch folder has held.
     pub fn disk_peak_bytes(&self) -> u64 {
         self.store.disk().peak()
@@ -88,6 +100,9 @@ impl LocalCluster {
         self.stop.send_replace(true);
         let ended = self.worker.await;
         self.coordinator.close();
-        ended.unwrap_or(Ok(())).map_err(LocalError::Worker)
+        let ended = ended.unwrap_or_else(|panic| {
+            Err(WorkerError::Link(LinkError::Broken(format!("the worker's half failed: {panic}"))))
+        });
+        ended.map_err(LocalError::Worker)
     }
 }

@@ -133,7 +133,8 @@ impl RemoteFeed {
     }
 
     fn malformed(&self, what: &str) -> RunError {
-        let text = format!("worker {} at {} sent {what}; it may be of another build", self.holder.worker, self.holder.address);
+        let text =
+            format!("worker {} at {} sent {what}; it may be of another build", self.holder.worker, self.holder.address);
         RunError::Remote { text }
     }
 }

@@ -50,6 +50,7 @@ impl RunServer {
 }
 
 /// What of a run is asked for.
+#[derive(Clone, Copy)]
 enum Mode {
     File,
     Blocks { low: u128, high: Option<u128> },

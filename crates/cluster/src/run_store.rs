@@ -33,7 +33,9 @@ const INCOMING: &str = "incoming";
 #[derive(Debug, thiserror::Error)]
 pub enum ScratchError {
     /// Another worker has it.
-    #[error("the scratch folder {0} is in use by another worker; stop that one, or give this one its own (--scratch DIR)")]
+    #[error(
+        "the scratch folder {0} is in use by another worker; stop that one, or give this one its own (--scratch DIR)"
+    )]
     InUse(PathBuf),
     /// The system refused.
     #[error("cannot {action} {path}: {source}; check that the scratch folder exists and is writable")]
@@ -47,7 +49,9 @@ pub enum ScratchError {
         source: io::Error,
     },
     /// The name in the folder is none.
-    #[error("{path} should hold a worker's name (16 hex digits), it holds {got:?}; remove it, and the worker takes a new name")]
+    #[error(
+        "{path} should hold a worker's name (16 hex digits), it holds {got:?}; remove it, and the worker takes a new name"
+    )]
     BadName {
         /// The file.
         path: PathBuf,
@@ -123,7 +127,8 @@ impl RunStore {
             let (path, name) = (entry.path(), entry.file_name());
             let name = name.to_string_lossy();
             if entry.file_type().map_err(io)?.is_dir() {
-                let job = name.strip_prefix('j').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
+                let job =
+                    name.strip_prefix('j').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
                 if job || !top {
                     self.take_stock(&path, false)?;
                     // Succeeds on empty folders only, which is what is wanted.
@@ -255,7 +260,9 @@ impl RunStore {
     pub(crate) fn remove_attempt(&self, attempt: &AttemptId) {
         let prefix = format!("{attempt}/");
         let held: Vec<RunId> = self.runs().keys().filter(|id| id.0.starts_with(&prefix)).cloned().collect();
-        held.iter().for_each(|id| self.release(id));
+        for id in &held {
+            self.release(id);
+        }
         self.remove_folder(&self.root.join(attempt.to_string()));
     }
 

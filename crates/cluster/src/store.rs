@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A commit is atomic and, once [`Store::apply`] returns, survives a kill or a power cut (redb's
-//! `Durability::Immediate`; its weaker level is lost with the process and is not used). Cost: one fsync a commit, 3 to
+//! `Durability::Immediate`; its weaker level is lost with the process and is not used). Cost: one fsync a commit, 2 to
 //! 5 ms on a plain disk, which is why `journal` puts several events into one commit.
 
 use std::fs::{File, OpenOptions, TryLockError};

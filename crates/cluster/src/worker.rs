@@ -32,7 +32,7 @@ use crate::link::{Backoff, CoordinatorLink, LinkError};
 use crate::run_store::{RunStore, ScratchError, SharedFolders};
 
 /// Memory that a worker process needs besides its tasks: program, runtime, connections, buffers of streams to other
-/// workers. Measured generously.
+/// workers. An allowance, to be held against measurements of the whole process.
 pub const PROCESS_OVERHEAD_BYTES: u64 = 32 << 20;
 
 /// Longest wait between two attempts to reach the coordinator.
@@ -132,6 +132,7 @@ impl Worker {
             folders: Arc::default(),
             problems: Mutex::default(),
             table: Table::default(),
+            buffers: Arc::default(),
             epoch: AtomicU64::new(0),
             heartbeat_millis: AtomicU64::new(1000),
             introduction: tokio::sync::Mutex::new(()),
@@ -157,10 +158,10 @@ impl Worker {
         shared.stopping.send_replace(true);
         shared.table.stop_all();
         let _ = tokio::time::timeout(STOP_WAIT, async { while tasks.join_next().await.is_some() {} }).await;
-        if ended.is_ok() {
-            if let Err(error) = shared.link.goodbye(shared.store.worker()).await {
-                tracing::debug!(%error, "no goodbye; the coordinator will notice");
-            }
+        if ended.is_ok()
+            && let Err(error) = shared.link.goodbye(shared.store.worker()).await
+        {
+            tracing::debug!(%error, "no goodbye; the coordinator will notice");
         }
         ended
     }
@@ -175,6 +176,8 @@ struct Shared<L> {
     folders: Arc<SharedFolders>,
     problems: Mutex<HashMap<ProblemRequest, AnyProblem>>,
     table: Table,
+    /// Large buffers of the engine, kept from task to task.
+    buffers: Arc<keima_engine::Buffers>,
     /// As the coordinator gave it; 0 before the first hello.
     epoch: AtomicU64,
     heartbeat_millis: AtomicU64,

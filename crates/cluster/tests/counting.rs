@@ -5,7 +5,7 @@ mod common;
 use std::time::Duration;
 
 use common::{coordinator, count, ended, go, quick, registry, run_files, worker};
-use keima_cluster::{JobClient, LocalCluster, LocalConfig};
+use keima_cluster::{JobClient, LocalCluster, LocalConfig, PROTOCOL_VERSION};
 use keima_coordinator::State;
 
 /// Numbers of legal positions (J. Tromp, <https://tromp.github.io/go/legal.html>).
@@ -99,6 +99,28 @@ async fn jobs_are_steered_and_errors_say_what_to_do() {
     assert!(error.contains("keima coordinator") && error.contains("KEIMA_COORDINATOR"), "{error}");
 }
 
+/// A worker or user of another protocol version learns which versions met and what to do.
+#[tokio::test(flavor = "multi_thread")]
+async fn another_version_is_refused() {
+    use keima_wire::v1;
+    let dir = tempfile::tempdir().unwrap();
+    let hub = coordinator(&dir.path().join("data"), "127.0.0.1:0", quick()).await;
+    let check = |status: tonic::Status| {
+        assert_eq!(status.code(), tonic::Code::FailedPrecondition, "{status}");
+        let text = status.message();
+        let names_both = text.contains(&format!("version {PROTOCOL_VERSION}")) && text.contains("version 99");
+        assert!(names_both && text.contains("install"), "{text}");
+    };
+    let address = hub.address.clone();
+    let mut workers = v1::coordinator_service_client::CoordinatorServiceClient::connect(address.clone()).await.unwrap();
+    let hello = v1::SayHelloRequest { protocol_version: 99, ..Default::default() };
+    check(workers.say_hello(hello).await.unwrap_err());
+    let mut users = v1::job_service_client::JobServiceClient::connect(address).await.unwrap();
+    let submit = v1::SubmitJobRequest { protocol_version: 99, ..Default::default() };
+    check(users.submit_job(submit).await.unwrap_err());
+    hub.stop().await;
+}
+
 /// The coordinator dies in a running stage and comes back on the same port; the workers never stop.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_coordinator_dies_and_goes_on() {
@@ -106,7 +128,8 @@ async fn a_coordinator_dies_and_goes_on() {
     let data = dir.path().join("data");
     let mut hub = coordinator(&data, "127.0.0.1:0", quick()).await;
     let at = hub.socket.to_string();
-    let workers = [worker(&dir.path().join("a"), &hub.address).await, worker(&dir.path().join("b"), &hub.address).await];
+    let workers =
+        [worker(&dir.path().join("a"), &hub.address).await, worker(&dir.path().join("b"), &hub.address).await];
     let client = JobClient::new(&hub.address).unwrap();
     let job = client.submit(&go("8x8")).await.unwrap();
     let mut deaths = 0;

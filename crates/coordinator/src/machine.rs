@@ -25,7 +25,7 @@
 //! worker can do any more is paused with the reason, never lost.
 //!
 //! **Trust.** A manifest is held against the laws (machine/laws.rs) before it is committed; a complete stage against
-//! what the stage before wrote (machine/stage.rs); state counts and functionals against other sweeps and earlier
+//! what the stage before wrote (machine/closing.rs); state counts and functionals against other sweeps and earlier
 //! tries. A result that fails any check is withheld.
 //!
 //! **What is kept.** The newest boundary; the newest durable one; the newest one of which every run has two holders. All
@@ -44,6 +44,7 @@
 //! The clock never runs here: every call is told the time, and time never runs backwards for the machine.
 
 mod boundaries;
+mod closing;
 mod common;
 mod config;
 mod copies;

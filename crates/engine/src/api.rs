@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use keima_model::{Layout, Window};
 use keima_runs::{BlockFeed, DiskBudget, RunError, RunHeader, RunId, RunManifest};
 
+use crate::Buffers;
+
 /// Opens the part of a run with keys in `low .. high` wherever it is: a local file, a shared folder, another worker.
 pub trait FeedOpener: Sync {
     /// Raw blocks of `run` that may hold keys in the range, in order.
@@ -66,6 +68,8 @@ pub struct Task<'a> {
     pub stop: &'a AtomicBool,
     /// Counts states read, for progress.
     pub states_done: &'a AtomicU64,
+    /// Large buffers, kept from task to task.
+    pub buffers: &'a Buffers,
 }
 
 /// Why a task could not be done.

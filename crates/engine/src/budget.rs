@@ -1,7 +1,7 @@
 //! How a task divides the memory that it was given.
 //!
 //! ```text
-//!   task memory  | 45 % two tables (taken, made) | 35 % output buffer | 15 % readers | 5 % the rest |
+//!   task memory  | 45 % two tables (taken, made) | 35 % output buffer | 12 % readers | 8 % the rest |
 //! ```
 //!
 //! The shares are upper limits of what is touched: reserved room costs nothing until it is used. The planner cuts
@@ -37,7 +37,9 @@ impl Budget {
     pub(crate) fn new<K: Key>(memory_bytes: u64, lanes: usize) -> Self {
         let bytes = memory_bytes.max(MIN_TASK_BYTES) as usize;
         let table_record = Table::<K>::record_bytes(lanes);
-        let table_records = (bytes / 100 * 45 / 2 / table_record).clamp(4 * BATCH, u32::MAX as usize / 4);
+        // Two tables, and the order in which one of them is spilled.
+        let per_record = 2 * table_record + size_of::<(K, u32)>();
+        let table_records = (bytes / 100 * 45 / per_record).clamp(4 * BATCH, u32::MAX as usize / 4);
         let output_record = 8 * lanes + size_of::<(K, u32)>();
         // A reader holds one raw and one decoded block, and what is on the way from another worker.
         let block_bytes = (bytes / 2048).clamp(8 << 10, 64 << 10);
@@ -45,7 +47,7 @@ impl Budget {
             table_records,
             group_records: (CACHE_BYTES / table_record).clamp(BATCH, table_records / 4),
             output_records: (bytes / 100 * 35 / output_record).clamp(4 * BATCH, u32::MAX as usize),
-            fan_in: (bytes / 100 * 15 / (4 * block_bytes)).clamp(4, 256),
+            fan_in: (bytes / 100 * 12 / (4 * block_bytes)).clamp(4, 256),
             block_bytes,
         }
     }

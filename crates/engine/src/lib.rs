@@ -10,6 +10,7 @@
 
 mod api;
 mod budget;
+mod buffers;
 mod input;
 mod output;
 mod spill;
@@ -18,6 +19,7 @@ mod table;
 mod tally;
 
 pub use api::{FeedOpener, Task, TaskError, TaskOrder};
+pub use buffers::Buffers;
 pub use stream::run_task;
 
 /// The least `TaskOrder::memory_bytes` that [`run_task`] accepts.

@@ -8,6 +8,7 @@ use keima_residue::add_row;
 use keima_runs::{Batch, Merger, RunHeader, RunManifest, Split};
 
 use crate::TaskError;
+use crate::buffers::Set;
 use crate::spill::{EngineKey, Spiller};
 
 /// Runs that a task may leave unmerged when they have no keys in common: readers of the next stage open them all.
@@ -15,12 +16,9 @@ const MAX_OUTPUT_RUNS: usize = 4;
 /// Places to cut in a task's manifest.
 const MAX_SPLITS: usize = 1024;
 
-pub(crate) struct Output<K> {
+pub(crate) struct Output {
     header: RunHeader,
     capacity: usize,
-    /// Keys in the next stage's layout, and places of their rows.
-    order: Vec<(K, u32)>,
-    rows: Vec<u64>,
     /// Whether equal keys may come twice.
     may_repeat: bool,
     runs: Vec<(RunManifest, Vec<Split>)>,
@@ -34,40 +32,40 @@ pub(crate) struct Written {
     pub(crate) states: u64,
 }
 
-impl<K: EngineKey> Output<K> {
+impl Output {
     pub(crate) fn new(header: RunHeader, capacity: usize, may_repeat: bool) -> Self {
-        let lanes = header.lanes();
-        Self {
-            header,
-            capacity,
-            order: Vec::with_capacity(capacity),
-            rows: Vec::with_capacity(capacity * lanes),
-            may_repeat,
-            runs: Vec::new(),
-        }
+        Self { header, capacity, may_repeat, runs: Vec::new() }
     }
 
-    pub(crate) fn push(&mut self, keys: &[K], rows: &[u64], spiller: &mut Spiller<'_>) -> Result<(), TaskError> {
-        if self.order.len() + keys.len() > self.capacity {
-            self.flush(spiller)?;
+    /// Takes up records, keys in the next stage's layout. The buffers are the same at every call.
+    pub(crate) fn push<K: EngineKey>(
+        &mut self,
+        keys: &[K],
+        rows: &[u64],
+        buffers: &mut Set<K>,
+        spiller: &mut Spiller<'_>,
+    ) -> Result<(), TaskError> {
+        if buffers.order.len() + keys.len() > self.capacity {
+            self.flush(buffers, spiller)?;
         }
-        let base = self.order.len() as u32;
-        self.order.extend(keys.iter().zip(base..).map(|(&key, place)| (key, place)));
-        self.rows.extend_from_slice(rows);
+        let base = buffers.order.len() as u32;
+        buffers.order.extend(keys.iter().zip(base..).map(|(&key, place)| (key, place)));
+        buffers.rows.extend_from_slice(rows);
         Ok(())
     }
 
-    fn flush(&mut self, spiller: &mut Spiller<'_>) -> Result<(), TaskError> {
-        if self.order.is_empty() {
+    fn flush<K: EngineKey>(&mut self, buffers: &mut Set<K>, spiller: &mut Spiller<'_>) -> Result<(), TaskError> {
+        let Set { order, rows, .. } = buffers;
+        if order.is_empty() {
             return Ok(());
         }
-        self.order.sort_unstable();
+        order.sort_unstable();
         let lanes = self.header.lanes();
         let mut writer = spiller.output_run::<K>(&self.header)?;
-        let row_of = |place: u32| &self.rows[place as usize * lanes..(place as usize + 1) * lanes];
+        let row_of = |place: u32| &rows[place as usize * lanes..(place as usize + 1) * lanes];
         if self.may_repeat {
             let mut sum = Vec::new();
-            for equal in self.order.chunk_by(|a, b| a.0 == b.0) {
+            for equal in order.chunk_by(|a, b| a.0 == b.0) {
                 sum.clear();
                 sum.extend_from_slice(row_of(equal[0].1));
                 for &(_, place) in &equal[1..] {
@@ -76,13 +74,13 @@ impl<K: EngineKey> Output<K> {
                 writer.push(equal[0].0, &sum).map_err(TaskError::Output)?;
             }
         } else {
-            for &(key, place) in &self.order {
+            for &(key, place) in order.iter() {
                 writer.push(key, row_of(place)).map_err(TaskError::Output)?;
             }
         }
         let written = writer.finish().map_err(TaskError::Output)?;
-        self.order.clear();
-        self.rows.clear();
+        order.clear();
+        rows.clear();
         if let Some(run) = written {
             spiller.bytes_written += run.0.bytes;
             self.runs.push(run);
@@ -91,20 +89,22 @@ impl<K: EngineKey> Output<K> {
     }
 
     /// Writes what is left, and merges the task's runs where readers would meet too many or equal keys.
-    pub(crate) fn finish(mut self, spiller: &mut Spiller<'_>) -> Result<Written, TaskError> {
-        self.flush(spiller)?;
-        self.order = Vec::new();
-        self.rows = Vec::new();
+    pub(crate) fn finish<K: EngineKey>(
+        mut self,
+        buffers: &mut Set<K>,
+        spiller: &mut Spiller<'_>,
+    ) -> Result<Written, TaskError> {
+        self.flush(buffers, spiller)?;
         let many = self.runs.len() > MAX_OUTPUT_RUNS || (self.may_repeat && self.runs.len() > 1);
         if many {
-            self.merge_runs(spiller)?;
+            self.merge_runs::<K>(spiller)?;
         }
         let states = self.runs.iter().map(|(manifest, _)| manifest.records).sum();
         let splits = join_splits(self.runs.iter().flat_map(|(_, splits)| splits.iter().copied()).collect());
         Ok(Written { runs: self.runs.into_iter().map(|(manifest, _)| manifest).collect(), splits, states })
     }
 
-    fn merge_runs(&mut self, spiller: &mut Spiller<'_>) -> Result<(), TaskError> {
+    fn merge_runs<K: EngineKey>(&mut self, spiller: &mut Spiller<'_>) -> Result<(), TaskError> {
         let parts: Vec<_> =
             self.runs.drain(..).map(|(manifest, _)| spiller.temporary(manifest, self.header.clone())).collect();
         spiller.bytes_spilled += parts.iter().map(|p| p.bytes()).sum::<u64>();

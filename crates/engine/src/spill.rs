@@ -114,19 +114,21 @@ impl<'a> Spiller<'a> {
         Ok(())
     }
 
-    /// Writes a table, sorted by its (working) keys, as a temporary run.
+    /// Writes a table, sorted by its (working) keys, as a temporary run; `order` is a buffer.
     pub(crate) fn spill<K: EngineKey>(
         &mut self,
         table: &Table<K>,
+        order: &mut Vec<(K, u32)>,
         header: &RunHeader,
         into: &mut Vec<TemporaryRun>,
     ) -> Result<(), TaskError> {
         let (keys, rows) = table.columns();
         let lanes = header.lanes();
-        let mut order: Vec<(K, u32)> = keys.iter().copied().zip(0..).collect();
+        order.clear();
+        order.extend(keys.iter().copied().zip(0..));
         order.sort_unstable();
         let mut writer = self.temporary_run::<K>(header)?;
-        for (key, place) in order {
+        for &(key, place) in order.iter() {
             let start = place as usize * lanes;
             writer.push(key, &rows[start..start + lanes]).map_err(TaskError::Output)?;
         }

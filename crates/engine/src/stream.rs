@@ -24,6 +24,7 @@ use keima_model::{AnyProblem, Layout, Problem, Successors, Window};
 use keima_runs::{Batch, FunctionalSum, KeyOrder, Merger, RunHeader, TaskManifest, TaskTimes};
 
 use crate::budget::{BATCH, Budget, MIN_TASK_BYTES};
+use crate::buffers::Set;
 use crate::input::Input;
 use crate::output::Output;
 use crate::spill::{EngineKey, Spiller, TemporaryRun, input_error};
@@ -88,16 +89,15 @@ struct Stage<'a, K: EngineKey> {
     budget: Budget,
     lanes: usize,
     spiller: Spiller<'a>,
-    /// States of the group before the step at hand, and after it.
-    front: Table<K>,
-    back: Table<K>,
+    /// `front` holds the states of the group before the step at hand, `back` those after it.
+    set: Set<K>,
     successors: Successors<K>,
     passes: Vec<PassSums>,
     /// Indices of the functionals after each pass of the stage, with their sums.
     functionals: Vec<Vec<(usize, LaneSums)>>,
     weights: Vec<u32>,
     output: EndTally,
-    out: Option<Output<K>>,
+    out: Option<Output>,
     keys: Vec<K>,
     times: TaskTimes,
 }
@@ -117,8 +117,7 @@ impl<'a, K: EngineKey> Stage<'a, K> {
             budget,
             lanes,
             spiller: Spiller::new(task, budget),
-            front: Table::with_room(lanes, budget.table_records),
-            back: Table::with_room(lanes, budget.table_records),
+            set: task.buffers.take(budget, lanes),
             successors: Successors::default(),
             passes: (0..order.window.len).map(|_| PassSums::new(lanes)).collect(),
             functionals: (0..order.window.len).map(|i| after(order.first_pass + i)).collect(),
@@ -161,10 +160,10 @@ impl<'a, K: EngineKey> Stage<'a, K> {
         while let Some(first) = input.peek()? {
             let mut family = family_of(first, family_bits);
             let started = Instant::now();
-            self.front.reset(0);
+            self.set.front.reset(0);
             loop {
                 let Some(next) = input.peek()? else { break };
-                let room = self.budget.group_records.saturating_sub(self.front.len());
+                let room = self.budget.group_records.saturating_sub(self.set.front.len());
                 let ahead = input.ahead();
                 // Up to the size of a group anything goes; beyond it, only what belongs to its last family.
                 let count = if room > 0 {
@@ -172,7 +171,7 @@ impl<'a, K: EngineKey> Stage<'a, K> {
                     family = family_of(ahead[count - 1], family_bits);
                     count
                 } else if whole_families && family_of(next, family_bits) == family {
-                    let left = self.budget.table_records - self.front.len();
+                    let left = self.budget.table_records - self.set.front.len();
                     ahead.iter().take_while(|&&k| family_of(k, family_bits) == family).count().min(left)
                 } else {
                     0
@@ -181,7 +180,7 @@ impl<'a, K: EngineKey> Stage<'a, K> {
                     break;
                 }
                 let rows = input.take(self.problem, self.task, count, &mut self.keys);
-                self.front.append(&self.keys, rows);
+                self.set.front.append(&self.keys, rows);
                 self.task.states_done.fetch_add(count as u64, Ordering::Relaxed);
             }
             self.times.read_nanos += nanos(started);
@@ -205,8 +204,8 @@ impl<'a, K: EngineKey> Stage<'a, K> {
                 key_order(Layout::Stage(self.task.order.window)),
             );
             let mut spills = Vec::new();
-            let front = mem::replace(&mut self.front, Table::with_room(self.lanes, 0));
-            self.back.reset(front.len() + front.len() / 4);
+            let front = mem::replace(&mut self.set.front, Table::none());
+            self.set.back.reset(front.len() + front.len() / 4);
             match held {
                 Held::Memory => {
                     let (keys, rows) = front.columns();
@@ -226,11 +225,11 @@ impl<'a, K: EngineKey> Stage<'a, K> {
                 self.rest_of_family(input, family, family_bits, &spill_header, &mut spills)?;
             }
             if spills.is_empty() {
-                self.front = mem::replace(&mut self.back, front);
+                self.set.front = mem::replace(&mut self.set.back, front);
                 held = Held::Memory;
             } else {
                 self.spill_back(&spill_header, &mut spills)?;
-                self.front = front;
+                self.set.front = front;
                 let runs = self.spiller.reduce_fan_in::<K>(spills, &spill_header)?;
                 held = Held::Runs(self.spiller.merge(&runs, &spill_header)?, runs);
             }
@@ -293,10 +292,10 @@ impl<'a, K: EngineKey> Stage<'a, K> {
             )));
         }
         self.passes[step].add(&made.degrees, &made.shifts, rows, &order.moduli);
-        if self.back.len() + total > self.budget.table_records && self.back.len() > 0 {
+        if self.set.back.len() + total > self.budget.table_records && self.set.back.len() > 0 {
             self.times.map_nanos += nanos(started);
             self.spill_back(spill_header, spills)?;
-            self.back.reset(self.budget.table_records);
+            self.set.back.reset(self.budget.table_records);
             return self.combine(rows);
         }
         self.combine(rows)?;
@@ -308,16 +307,17 @@ impl<'a, K: EngineKey> Stage<'a, K> {
         let Successors { keys, degrees, shifts } = &self.successors;
         let moduli = &self.task.order.moduli;
         if shifts.is_empty() {
-            self.back.combine(keys, degrees, rows, moduli);
+            self.set.back.combine(keys, degrees, rows, moduli);
         } else {
-            self.back.combine_shifted(keys, degrees, shifts, rows, moduli);
+            self.set.back.combine_shifted(keys, degrees, shifts, rows, moduli);
         }
         Ok(())
     }
 
     fn spill_back(&mut self, header: &RunHeader, spills: &mut Vec<TemporaryRun>) -> Result<(), TaskError> {
         let started = Instant::now();
-        self.spiller.spill(&self.back, header, spills)?;
+        let Set { back, spill_order, .. } = &mut self.set;
+        self.spiller.spill(back, spill_order, header, spills)?;
         self.times.write_nanos += nanos(started);
         Ok(())
     }
@@ -341,12 +341,12 @@ impl<'a, K: EngineKey> Stage<'a, K> {
     fn emit(&mut self, held: Held<K>) -> Result<(), TaskError> {
         match held {
             Held::Memory => {
-                let front = mem::replace(&mut self.front, Table::with_room(self.lanes, 0));
+                let front = mem::replace(&mut self.set.front, Table::none());
                 let (keys, rows) = front.columns();
                 for (keys, rows) in keys.chunks(BATCH).zip(rows.chunks(BATCH * self.lanes)) {
                     self.emit_batch(keys, rows)?;
                 }
-                self.front = front;
+                self.set.front = front;
             }
             Held::Runs(mut merger, _runs) => {
                 let mut batch = Batch::new();
@@ -374,26 +374,24 @@ impl<'a, K: EngineKey> Stage<'a, K> {
             self.problem.leave(order.window, order.layout_out, &mut self.keys);
         }
         if let Some(out) = &mut self.out {
-            out.push(&self.keys, rows, &mut self.spiller)?;
+            out.push(&self.keys, rows, &mut self.set, &mut self.spiller)?;
         }
         self.times.write_nanos += nanos(started);
         Ok(())
     }
 
     fn finish(mut self, input: &Input<K>) -> Result<TaskManifest, TaskError> {
-        // The tables are not needed any more while the output is sorted.
-        self.front = Table::with_room(self.lanes, 0);
-        self.back = Table::with_room(self.lanes, 0);
         let started = Instant::now();
         let moduli = &self.task.order.moduli;
         let mut written = crate::output::Written { runs: Vec::new(), splits: Vec::new(), states: 0 };
         if let Some(out) = self.out.take() {
-            written = out.finish(&mut self.spiller)?;
+            written = out.finish(&mut self.set, &mut self.spiller)?;
         }
         self.times.write_nanos += nanos(started);
         let mut output = self.output.finish(moduli);
         output.states = written.states;
         let passes = self.laws(&input.tally.finish(moduli).sums, &output.sums, &written.runs)?;
+        self.task.buffers.give_back(self.set);
         Ok(TaskManifest {
             runs: written.runs,
             splits: written.splits,

@@ -56,6 +56,11 @@ impl<K: Key> Table<K> {
         }
     }
 
+    /// A table without memory, to stand in the place of one that is being read.
+    pub(crate) fn none() -> Self {
+        Self { slots: Vec::new(), shift: 64, lanes: 0, keys: Vec::new(), rows: Vec::new(), places: Vec::new() }
+    }
+
     /// Forgets all records and expects about `records` new ones.
     pub(crate) fn reset(&mut self, records: usize) {
         self.keys.clear();

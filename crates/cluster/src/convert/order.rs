@@ -1,6 +1,6 @@
 //! Grants and the work in them.
 
-use keima_coordinator::{AttemptId, Grant, Holder, InputRun, JobId, StageOrder, WorkerId, Work};
+use keima_coordinator::{AttemptId, Grant, Holder, InputRun, JobId, StageOrder, Work, WorkerId};
 use keima_model::{Layout, ProblemRequest, Window};
 use keima_runs::RunManifest;
 use keima_wire::v1;

@@ -4,7 +4,9 @@ use keima_coordinator::{Check, Outcome, Plan, SeriesEntry};
 use keima_model::{Board, Window};
 use keima_wire::v1;
 
-use super::{ConvertError, MAX_MODULI, MAX_SIDE, NAME_BYTES, Wire, at_most, bounded, cut, list_from, list_to, required};
+use super::{
+    ConvertError, MAX_MODULI, MAX_SIDE, NAME_BYTES, Wire, at_most, bounded, cut, list_from, list_to, required,
+};
 
 impl Wire for Check {
     type Message = v1::Check;
@@ -92,7 +94,10 @@ impl Wire for Board {
     fn from_wire(message: v1::Board) -> Result<Self, ConvertError> {
         let v1::Board { height, length } = message;
         // Every place that asks for a pass's column divides by the height.
-        if !(1..=MAX_SIDE).contains(&height) || !(1..=MAX_SIDE).contains(&length) || height.checked_mul(length).is_none() {
+        if !(1..=MAX_SIDE).contains(&height)
+            || !(1..=MAX_SIDE).contains(&length)
+            || height.checked_mul(length).is_none()
+        {
             let expected = format!("sides from 1 to {MAX_SIDE}");
             return Err(ConvertError::new("Board", expected, format_args!("{height}x{length}")));
         }

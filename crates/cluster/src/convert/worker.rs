@@ -149,8 +149,7 @@ impl Wire for (Verdict, Housekeeping) {
     fn from_wire(message: v1::ReportTaskResponse) -> Result<Self, ConvertError> {
         let reason = cut(message.reason);
         let verdict = if message.accepted { Verdict::Accepted } else { Verdict::Refused { reason } };
-        let housekeeping =
-            message.housekeeping.map_or_else(|| Ok(Housekeeping::default()), Housekeeping::from_wire)?;
+        let housekeeping = message.housekeeping.map_or_else(|| Ok(Housekeeping::default()), Housekeeping::from_wire)?;
         Ok((verdict, housekeeping))
     }
 }

@@ -25,12 +25,14 @@ use crate::link::{CoordinatorLink, LinkError};
 /// How long a call may take that is answered at once.
 const DEADLINE: Duration = Duration::from_secs(15);
 /// How long the coordinator may take over a report or a submission, beyond a slow disk.
-const LONG_DEADLINE: Duration = Duration::from_secs(60);
+const LONG_DEADLINE: Duration = Duration::from_mins(1);
 
 fn endpoint(address: &str) -> Result<Endpoint, LinkError> {
     let with_scheme = if address.contains("://") { address.to_owned() } else { format!("http://{address}") };
     let endpoint = Endpoint::from_shared(with_scheme).map_err(|e| {
-        LinkError::Refused(format!("{address:?} is no address of a coordinator ({e}); expected for instance http://10.0.0.7:7701"))
+        LinkError::Refused(format!(
+            "{address:?} is no address of a coordinator ({e}); expected for instance http://10.0.0.7:7701"
+        ))
     })?;
     Ok(endpoint
         .connect_timeout(Duration::from_secs(5))
@@ -249,9 +251,7 @@ impl JobWatch {
     pub async fn next(&mut self) -> Result<Option<JobStatus>, LinkError> {
         match self.stream.message().await {
             Ok(None) => Ok(None),
-            Ok(Some(message)) => {
-                Ok(Some(JobStatus::from_wire(required("WatchJobResponse.status", message.status)?)?))
-            }
+            Ok(Some(message)) => Ok(Some(JobStatus::from_wire(required("WatchJobResponse.status", message.status)?)?)),
             Err(status) => Err(advise(from_status(&self.address, About::Job(self.job), &status))),
         }
     }

@@ -144,7 +144,10 @@ impl CoordinatorService for Coordination {
         Ok(Response::new(welcome.to_wire()))
     }
 
-    async fn heartbeat(&self, request: Request<v1::HeartbeatRequest>) -> Result<Response<v1::HeartbeatResponse>, Status> {
+    async fn heartbeat(
+        &self,
+        request: Request<v1::HeartbeatRequest>,
+    ) -> Result<Response<v1::HeartbeatResponse>, Status> {
         let request = request.into_inner();
         let worker = fine(worker_id("HeartbeatRequest.worker", request.worker))?;
         let running: Vec<Running> = fine(list_from(request.running))?;
@@ -192,7 +195,10 @@ struct Jobs {
 impl JobService for Jobs {
     type WatchJobStream = ReceiverStream<Result<v1::WatchJobResponse, Status>>;
 
-    async fn submit_job(&self, request: Request<v1::SubmitJobRequest>) -> Result<Response<v1::SubmitJobResponse>, Status> {
+    async fn submit_job(
+        &self,
+        request: Request<v1::SubmitJobRequest>,
+    ) -> Result<Response<v1::SubmitJobResponse>, Status> {
         let request = request.into_inner();
         check_version(request.protocol_version)?;
         let spec = fine(required("SubmitJobRequest.spec", request.spec).and_then(JobSpec::from_wire))?;
@@ -231,14 +237,20 @@ impl JobService for Jobs {
         Ok(Response::new(v1::PauseJobResponse {}))
     }
 
-    async fn resume_job(&self, request: Request<v1::ResumeJobRequest>) -> Result<Response<v1::ResumeJobResponse>, Status> {
+    async fn resume_job(
+        &self,
+        request: Request<v1::ResumeJobRequest>,
+    ) -> Result<Response<v1::ResumeJobResponse>, Status> {
         let request = request.into_inner();
         check_version(request.protocol_version)?;
         answer(self.handle.resume(JobId(request.job)).await)?;
         Ok(Response::new(v1::ResumeJobResponse {}))
     }
 
-    async fn cancel_job(&self, request: Request<v1::CancelJobRequest>) -> Result<Response<v1::CancelJobResponse>, Status> {
+    async fn cancel_job(
+        &self,
+        request: Request<v1::CancelJobRequest>,
+    ) -> Result<Response<v1::CancelJobResponse>, Status> {
         let request = request.into_inner();
         check_version(request.protocol_version)?;
         answer(self.handle.cancel(JobId(request.job)).await)?;

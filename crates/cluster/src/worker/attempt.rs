@@ -115,6 +115,7 @@ impl<L: CoordinatorLink> Shared<L> {
         let feeds = TaskFeeds::new(Arc::clone(&self.store), Arc::clone(&self.folders), &order.inputs);
         let order = task_order(attempt, order);
         let store = Arc::clone(&self.store);
+        let buffers = Arc::clone(&self.buffers);
         let ran = tokio::task::spawn_blocking(move || {
             let task = Task {
                 order: &order,
@@ -123,11 +124,12 @@ impl<L: CoordinatorLink> Shared<L> {
                 disk: store.disk(),
                 stop: &active.stop,
                 states_done: &active.states_done,
+                buffers: &buffers,
             };
             let manifest = keima_engine::run_task(&problem, &task).map_err(|error| failure(&feeds, &error))?;
-            store.hold_written(&manifest.runs).map_err(|e| Failure::Other {
-                text: format!("a run that was just written cannot be read: {e}"),
-            })?;
+            store
+                .hold_written(&manifest.runs)
+                .map_err(|e| Failure::Other { text: format!("a run that was just written cannot be read: {e}") })?;
             Ok(manifest)
         });
         match ran.await {
@@ -144,7 +146,7 @@ impl<L: CoordinatorLink> Shared<L> {
         let copied = tokio::select! {
             copied = feeds.copy(input) => copied,
             () = self.stopped() => Err(Failure::Stopped),
-            () = tokio::time::sleep(Duration::from_secs(3600)) => {
+            () = tokio::time::sleep(Duration::from_hours(1)) => {
                 Err(Failure::Other { text: "the copy took more than an hour".to_owned() })
             }
         };

@@ -56,7 +56,8 @@ impl Table {
     /// Whether a run must not be deleted, because the verdict on the attempt that made it is not in yet.
     pub(super) fn protects(&self, run: &RunId) -> bool {
         self.lock().iter().any(|(attempt, active)| {
-            active.copy.as_ref() == Some(run) || run.0.strip_prefix(&attempt.to_string()).is_some_and(|r| r.starts_with('/'))
+            active.copy.as_ref() == Some(run)
+                || run.0.strip_prefix(&attempt.to_string()).is_some_and(|r| r.starts_with('/'))
         })
     }
 

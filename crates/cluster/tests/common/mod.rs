@@ -1,17 +1,20 @@
 //! A cluster over loopback inside the test's process.
 
-#![allow(dead_code, missing_docs)]
+#![allow(dead_code, missing_docs, unreachable_pub)]
 
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use keima_cluster::{CoordinatorHandle, GrpcLink, JobClient, Worker, WorkerConfig, serve_coordinator, serve_worker_runs};
+use keima_cluster::{
+    CoordinatorHandle, GrpcLink, JobClient, Worker, WorkerConfig, serve_coordinator, serve_worker_runs,
+};
 use keima_coordinator::{Config, JobId, JobSpec, JobStatus};
 use keima_model::{ProblemRequest, Registry};
 use keima_problems::Problems;
 use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -21,7 +24,13 @@ pub fn registry() -> Arc<dyn Registry> {
 
 /// Short times, so that a test sees a lease run out.
 pub fn quick() -> Config {
-    Config { lease_millis: 1500, heartbeat_millis: 200, grace_millis: 1000, durable_interval_millis: 300, ..Config::default() }
+    Config {
+        lease_millis: 1500,
+        heartbeat_millis: 200,
+        grace_millis: 1000,
+        durable_interval_millis: 300,
+        ..Config::default()
+    }
 }
 
 pub fn go(size: &str) -> JobSpec {
@@ -36,12 +45,13 @@ pub fn go(size: &str) -> JobSpec {
     }
 }
 
-/// A service that runs until it is stopped.
+/// A service with a runtime of its own, as a process would have: when that goes, everything of it goes.
 pub struct Service {
     pub address: String,
     pub socket: SocketAddr,
     stop: watch::Sender<bool>,
     tasks: Vec<JoinHandle<()>>,
+    runtime: Runtime,
 }
 
 async fn until(mut stop: watch::Receiver<bool>) {
@@ -55,29 +65,38 @@ impl Service {
         for task in self.tasks {
             task.await.unwrap();
         }
+        self.runtime.shutdown_background();
     }
     /// Stops at once, without a word to anybody.
     pub async fn kill(self) {
-        for task in &self.tasks {
-            task.abort();
-        }
-        for task in self.tasks {
-            let _ = task.await;
-        }
+        let runtime = self.runtime;
+        tokio::task::spawn_blocking(move || runtime.shutdown_timeout(Duration::from_secs(10))).await.unwrap();
     }
 }
 
+fn runtime() -> Runtime {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
+}
+
 pub async fn coordinator(data: &Path, at: &str, config: Config) -> Service {
-    let handle = CoordinatorHandle::open(data, config, registry()).unwrap();
-    let listener = TcpListener::bind(at).await.unwrap();
-    let socket = listener.local_addr().unwrap();
+    let runtime = runtime();
     let (stop, stopped) = watch::channel(false);
-    let task = tokio::spawn(async move { serve_coordinator(listener, handle, until(stopped)).await.unwrap() });
-    Service { address: format!("http://{socket}"), socket, stop, tasks: vec![task] }
+    let (tell, told) = tokio::sync::oneshot::channel();
+    let (data, at) = (data.to_owned(), at.to_owned());
+    let task = runtime.spawn(async move {
+        let handle = CoordinatorHandle::open(&data, config, registry()).unwrap();
+        let listener = TcpListener::bind(at).await.unwrap();
+        tell.send(listener.local_addr().unwrap()).unwrap();
+        serve_coordinator(listener, handle, until(stopped)).await.unwrap();
+    });
+    let socket = told.await.unwrap();
+    Service { address: format!("http://{socket}"), socket, stop, tasks: vec![task], runtime }
 }
 
 pub async fn worker(scratch: &Path, coordinator: &str) -> Service {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let runtime = runtime();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
     let socket = listener.local_addr().unwrap();
     let address = format!("http://{socket}");
     let config = WorkerConfig {
@@ -91,10 +110,14 @@ pub async fn worker(scratch: &Path, coordinator: &str) -> Service {
     let store = Arc::clone(worker.store());
     let (stop, stopped) = watch::channel(false);
     let serving = until(stopped.clone());
-    let runs = tokio::spawn(async move { serve_worker_runs(listener, store, serving).await.unwrap() });
-    let link = GrpcLink::new(coordinator).unwrap();
-    let working = tokio::spawn(async move { worker.run(link, until(stopped)).await.unwrap() });
-    Service { address, socket, stop, tasks: vec![runs, working] }
+    let runs = runtime.spawn(async move {
+        serve_worker_runs(TcpListener::from_std(listener).unwrap(), store, serving).await.unwrap();
+    });
+    let coordinator = coordinator.to_owned();
+    let working = runtime.spawn(async move {
+        worker.run(GrpcLink::new(&coordinator).unwrap(), until(stopped)).await.unwrap();
+    });
+    Service { address, socket, stop, tasks: vec![runs, working], runtime }
 }
 
 /// Follows a job to its end.

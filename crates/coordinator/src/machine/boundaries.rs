@@ -146,8 +146,7 @@ impl Job {
 
     /// Holders of sound copies, best first.
     pub(super) fn copies_of(&self, run: &RunId, reader: &WorkerId, common: &Common) -> Vec<Holder> {
-        let mut holders: Vec<_> =
-            common.holders_of(run).into_iter().filter(|(id, _)| !self.is_bad(run, id)).collect();
+        let mut holders: Vec<_> = common.holders_of(run).into_iter().filter(|(id, _)| !self.is_bad(run, id)).collect();
         holders.sort_by_key(|(id, w)| (!w.here, self.is_suspended(run, id, common), *id != reader));
         holders.into_iter().map(|(_, w)| w.holder.clone()).collect()
     }
@@ -240,16 +239,24 @@ impl Job {
             newest(&|head| head.copied),
             self.copying.as_ref().map(|round| round.boundary),
         ];
-        let (keep, go) = std::mem::take(&mut self.boundaries)
-            .into_iter()
-            .partition(|b| kept.contains(&Some(b.head.generation)));
+        let (keep, go) =
+            std::mem::take(&mut self.boundaries).into_iter().partition(|b| kept.contains(&Some(b.head.generation)));
         self.boundaries = keep;
         let go: Vec<Boundary> = go;
-        go.iter().for_each(|boundary| self.drop_boundary(common, boundary));
+        for boundary in &go {
+            self.drop_boundary(common, boundary);
+        }
     }
 
     /// An input could not be had from a copy.
-    pub(super) fn blame_copy(&mut self, common: &mut Common, run: &RunId, holder: &WorkerId, damaged: bool, text: &str) {
+    pub(super) fn blame_copy(
+        &mut self,
+        common: &mut Common,
+        run: &RunId,
+        holder: &WorkerId,
+        damaged: bool,
+        text: &str,
+    ) {
         if !self.needs(run) || !common.workers.contains_key(holder) {
             return;
         }
@@ -270,7 +277,7 @@ impl Job {
             self.bad.insert(copy);
         }
         if damaged {
-            self.count_damage(common, holder);
+            self.count_damage(holder);
         }
         self.missing.forget();
     }

@@ -68,7 +68,8 @@ impl Job {
         }
         let first = common.first_number();
         let round = self.copying.as_ref()?;
-        let id = |task| AttemptId { job: self.id, sweep: self.record.sweep, generation: round.generation, task, attempt: 0 };
+        let id =
+            |task| AttemptId { job: self.id, sweep: self.record.sweep, generation: round.generation, task, attempt: 0 };
         let (task, copy) = (0..).zip(&round.tasks).find(|(task, copy)| {
             !copy.done
                 && copy.failed.get(worker).is_none_or(|&failures| failures < 2)
@@ -96,7 +97,8 @@ impl Job {
             return Verdict::Refused { reason: format!("{attempt}: the boundary is not copied any more") };
         };
         if manifest.runs.len() != 1 || manifest.runs.first() != Some(&copy.run) {
-            let reason = format!("{attempt}: expected a copy of {}, got {} other runs", copy.run.id, manifest.runs.len());
+            let reason =
+                format!("{attempt}: expected a copy of {}, got {} other runs", copy.run.id, manifest.runs.len());
             self.fail_copy(attempt, &lease.worker);
             return Verdict::Refused { reason };
         }

@@ -73,7 +73,7 @@ impl Job {
         task.checks.push(text.clone());
         if task.checks.len() >= MOST_CHECKS {
             let evidence = task.checks.join("; ");
-            self.end_by_check(common, "task", evidence);
+            self.end_by_check(common, "task", &evidence);
         } else {
             self.note(format!("a check failed, the task is done once more: {text}"));
         }
@@ -84,14 +84,15 @@ impl Job {
         *failures += 1;
         // The first time, what was to be deleted may be about to go.
         let short = *failures == 1;
-        let wait = if short { common.config.heartbeat_millis.saturating_mul(2) } else { common.config.disk_wait_millis };
+        let wait =
+            if short { common.config.heartbeat_millis.saturating_mul(2) } else { common.config.disk_wait_millis };
         let folder = common.workers.get(worker).map_or(String::new(), |w| w.holder.folder.clone());
         let reason = format!("its disk is full: scratch folder {folder:?}: {text}");
         self.set_aside(worker, reason, Some(common.now.saturating_add(wait)), short);
     }
 
     /// A copy on a worker is damaged.
-    pub(super) fn count_damage(&mut self, _common: &Common, worker: &WorkerId) {
+    pub(super) fn count_damage(&mut self, worker: &WorkerId) {
         let damage = self.damage.entry(worker.clone()).or_default();
         *damage += 1;
         if *damage >= MOST_DAMAGE {
@@ -148,15 +149,18 @@ impl Job {
         if common.attempts_of_job(self.id).any(|(_, lease)| !lease.copy) {
             return;
         }
-        let here = common.workers.iter().filter(|(id, w)| w.here && self.fits(common, id)).map(|(id, _)| id);
-        let reasons: Option<Vec<String>> = here
+        // Workers that went away a short while ago may come back and go on.
+        let awaited = common.workers.iter().filter(|(id, w)| {
+            w.here || (!self.aside.contains_key(id) && common.awaited_until(w).is_some_and(|until| until > common.now))
+        });
+        let candidates = awaited.filter(|(id, w)| w.epoch == 0 || self.fits(common, id)).map(|(id, _)| id);
+        let reasons: Option<Vec<String>> = candidates
             .map(|id| self.aside.get(id).filter(|a| !a.short).map(|a| format!("worker {id}: {}", a.reason)))
             .collect();
         let Some(reasons) = reasons.filter(|reasons| !reasons.is_empty()) else { return };
         let disk = self.aside.values().any(|a| a.until.is_some());
         let help = if disk { "free space there or give the worker a larger cap (--disk)" } else { "put it right" };
-        let reason =
-            format!("no worker can go on ({}); {help}, then `keima resume {}`", reasons.join("; "), self.id);
+        let reason = format!("no worker can go on ({}); {help}, then `keima resume {}`", reasons.join("; "), self.id);
         self.pause(common, reason);
     }
 

@@ -16,13 +16,13 @@ use keima_model::{AnyProblem, ProblemInfo};
 use keima_runs::{RunId, TaskTimes};
 use serde::{Deserialize, Serialize};
 
+use super::Coordinator;
 use super::boundaries::{Boundary, Missing, Strike};
 use super::common::{Common, split_mix};
 use super::copies::CopyRound;
 use super::failures::Aside;
 use super::stage::StageRun;
 use super::status::{Rate, State};
-use super::Coordinator;
 use crate::api::{AttemptId, CallError, JobId, JobSpec, Millis, WorkerId};
 use crate::outcome::{Check, FunctionalValues, Outcome, SeriesEntry, recombine};
 use crate::plan::{Plan, PlanLimits, plan};
@@ -192,7 +192,7 @@ impl Job {
     }
 
     /// Ends the job because a check failed, and keeps the evidence.
-    pub(super) fn end_by_check(&mut self, common: &mut Common, check: &str, evidence: String) {
+    pub(super) fn end_by_check(&mut self, common: &mut Common, check: &str, evidence: &str) {
         if self.record.outcome.is_none() {
             let info = Self::info(self.problem.as_ref());
             self.record.outcome = info.map(|info| Outcome {
@@ -202,7 +202,7 @@ impl Job {
                 counts: Vec::new(),
                 residues: Vec::new(),
                 series: Vec::new(),
-                checks: vec![Check::new(check, false, evidence.clone())],
+                checks: vec![Check::new(check, false, evidence)],
                 ok: false,
             });
         }
@@ -345,8 +345,7 @@ impl Coordinator {
             return Ok(());
         }
         if job.problem.is_none() {
-            let problem =
-                super::restore::reopen(&*self.registry, &job.record).map_err(CallError::Invalid)?;
+            let problem = super::restore::reopen(&*self.registry, &job.record).map_err(CallError::Invalid)?;
             job.problem = Some(problem);
         }
         job.forgive();

@@ -91,14 +91,13 @@ impl Asked<'_> {
                 format!("expected distinct runs {}/..., got {}", self.attempt, run.id)
             })?;
             form(run.records > 0 && run.first_key <= run.last_key, || {
-                format!(
-                    "run {}: {} records with keys {:x} to {:x}",
-                    run.id, run.records, run.first_key, run.last_key
-                )
+                format!("run {}: {} records with keys {:x} to {:x}", run.id, run.records, run.first_key, run.last_key)
             })?;
             self.lanes_ok("sums of a run", &run.sums)?;
         }
-        form(m.splits.len() <= MOST_SPLITS, || format!("expected at most {MOST_SPLITS} splits, got {}", m.splits.len()))?;
+        form(m.splits.len() <= MOST_SPLITS, || {
+            format!("expected at most {MOST_SPLITS} splits, got {}", m.splits.len())
+        })?;
         form(m.splits.is_sorted_by(|a, b| a.key < b.key), || "splits are not ascending".into())?;
         for (what, tally) in [("input", &m.input), ("output", &m.output)] {
             self.lanes_ok(what, &tally.sums)?;
@@ -147,8 +146,7 @@ impl Asked<'_> {
     fn check_degrees(&self, info: &dyn ProblemInfo, pass: u32, tally: &PassTally) -> Result<(), Fault> {
         for (lane, &modulus) in self.moduli.iter().enumerate() {
             let by_degree: Vec<u64> = tally.by_degree.iter().map(|sums| sums[lane]).collect();
-            let expected =
-                (0..).zip(&by_degree).fold(0, |sum, (d, &s)| add_mod(sum, mul_mod(d, s, modulus), modulus));
+            let expected = (0..).zip(&by_degree).fold(0, |sum, (d, &s)| add_mod(sum, mul_mod(d, s, modulus), modulus));
             let new = tally.new_sums[lane];
             if expected != new {
                 return Err(Fault::Law(format!(

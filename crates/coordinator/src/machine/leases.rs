@@ -58,7 +58,10 @@ impl Coordinator {
         // A copy is bound by network and disk, and keeps a boundary from going: it may take one slot of several at any
         // time, but the only slot only when there is nothing else.
         let may_copy = !self.common.attempts_on(id).any(|(_, lease)| lease.copy);
-        if may_copy && slots > 1 && let Some(grant) = self.first_of(&order, |job, common| job.grant_copy(common, id)) {
+        if may_copy
+            && slots > 1
+            && let Some(grant) = self.first_of(&order, |job, common| job.grant_copy(common, id))
+        {
             return Ok(Some(grant));
         }
         if let Some(grant) = self.first_of(&order, |job, common| job.grant_task(common, id)) {
@@ -75,8 +78,12 @@ impl Coordinator {
 
     /// Jobs that want work, the first in line first.
     fn by_priority(&self) -> Vec<JobId> {
-        let mut order: Vec<_> =
-            self.jobs.values().filter(|job| job.is_live()).map(|j| (-i64::from(j.record.spec.priority), j.id)).collect();
+        let mut order: Vec<_> = self
+            .jobs
+            .values()
+            .filter(|job| job.is_live())
+            .map(|j| (-i64::from(j.record.spec.priority), j.id))
+            .collect();
         order.sort_unstable();
         order.into_iter().map(|(_, id)| id).collect()
     }

@@ -26,7 +26,9 @@ use crate::api::{JobId, Millis, WorkerId};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RestoreError {
     /// The store was written by another version of the program.
-    #[error("the coordinator's store has layout {got}, this program reads layout {expected}; run the program that wrote it, or start with an empty data folder")]
+    #[error(
+        "the coordinator's store has layout {got}, this program reads layout {expected}; run the program that wrote it, or start with an empty data folder"
+    )]
     Version {
         /// What this program reads.
         expected: u32,
@@ -34,7 +36,9 @@ pub enum RestoreError {
         got: u32,
     },
     /// A record cannot be read.
-    #[error("record {key} of the coordinator's store is not as expected: {why}; restore the data folder from a copy, or start with an empty one")]
+    #[error(
+        "record {key} of the coordinator's store is not as expected: {why}; restore the data folder from a copy, or start with an empty one"
+    )]
     Damaged {
         /// The record.
         key: String,
@@ -43,12 +47,12 @@ pub enum RestoreError {
     },
 }
 
-fn damaged(key: &str, why: impl ToString) -> RestoreError {
+fn damaged(key: &str, why: &dyn ToString) -> RestoreError {
     RestoreError::Damaged { key: key.into(), why: why.to_string() }
 }
 
 fn decode<T: DeserializeOwned>(key: &str, value: &[u8]) -> Result<T, RestoreError> {
-    postcard::from_bytes(value).map_err(|error| damaged(key, error))
+    postcard::from_bytes(value).map_err(|error| damaged(key, &error))
 }
 
 /// Opens a stored job's problem, and makes sure that it is still the same.
@@ -89,15 +93,15 @@ impl Records {
             let rest: Vec<&str> = words.collect();
             let number = |at: usize| {
                 let word: &str = rest.get(at).copied().unwrap_or_default();
-                word.parse::<u64>().map_err(|error| damaged(&key, error))
+                word.parse::<u64>().map_err(|error| damaged(&key, &error))
             };
-            let short = |at| number(at).and_then(|n| u32::try_from(n).map_err(|error| damaged(&key, error)));
+            let short = |at| number(at).and_then(|n| u32::try_from(n).map_err(|error| damaged(&key, &error)));
             match kind {
                 "meta" => match rest.as_slice() {
                     ["version"] => all.version = Some(decode(&key, &value)?),
                     ["boot"] => all.boot = decode(&key, &value)?,
                     ["next"] => all.next = decode(&key, &value)?,
-                    _ => return Err(damaged(&key, "unknown record")),
+                    _ => return Err(damaged(&key, &"unknown record")),
                 },
                 "job" => drop(all.jobs.insert(number(0)?, decode(&key, &value)?)),
                 "value" => {
@@ -118,7 +122,7 @@ impl Records {
                     let grant: GrantRecord = decode(&key, &value)?;
                     all.grants.entry(grant.attempt.job.0).or_default().push((key.clone(), grant));
                 }
-                _ => return Err(damaged(&key, "unknown kind of record")),
+                _ => return Err(damaged(&key, &"unknown kind of record")),
             }
         }
         Ok(all)
@@ -139,7 +143,7 @@ impl Coordinator {
         }
         // The version first: records of another layout may not even have readable keys.
         let version = records.iter().find(|(key, _)| key == "meta/version");
-        let version = version.ok_or_else(|| damaged("meta/version", "it is missing"))?;
+        let version = version.ok_or_else(|| damaged("meta/version", &"it is missing"))?;
         let got: u32 = decode("meta/version", &version.1)?;
         if got != VERSION {
             return Err(RestoreError::Version { expected: VERSION, got });
@@ -188,7 +192,9 @@ fn restore_job(
         Err(_) => {}
     }
     let functionals: Vec<u32> = job.values.keys().map(|&(_, functional)| functional).collect();
-    functionals.into_iter().for_each(|functional| job.tell_early(functional));
+    for functional in functionals {
+        job.tell_early(functional);
+    }
     if job.is_over() {
         return Ok(job);
     }
@@ -198,7 +204,12 @@ fn restore_job(
         job.resumed_from = Some(match (job.boundaries.last(), &job.stage) {
             (_, Some(stage)) => {
                 let done = stage.tasks.len() - stage.left;
-                format!("stage {} of sweep {}, {done} tasks of {} done", stage.number, job.record.sweep, stage.tasks.len())
+                format!(
+                    "stage {} of sweep {}, {done} tasks of {} done",
+                    stage.number,
+                    job.record.sweep,
+                    stage.tasks.len()
+                )
             }
             (Some(b), None) => format!("the boundary after {} passes of sweep {}", b.head.pass, job.record.sweep),
             (None, None) => format!("the start of sweep {}", job.record.sweep),
@@ -222,7 +233,7 @@ fn restore_boundaries(common: &mut Common, job: &mut Job, records: &mut Records)
         }
         let tasks = records.tasks.remove(&(job.id.0, head.sweep, head.generation)).unwrap_or_default();
         if tasks.len() != head.tasks as usize {
-            return Err(damaged(&key, format!("expected {} tasks, got {}", head.tasks, tasks.len())));
+            return Err(damaged(&key, &format!("expected {} tasks, got {}", head.tasks, tasks.len())));
         }
         let mut tasks: Vec<Committed> = tasks.into_iter().map(|(_, task)| task).collect();
         tasks.sort_by_key(|task| task.attempt.task);
@@ -247,18 +258,18 @@ fn restore_boundaries(common: &mut Common, job: &mut Job, records: &mut Records)
 
 fn restore_stage(common: &mut Common, job: &mut Job, records: &mut Records) -> Result<(), RestoreError> {
     let Some((key, record)) = records.stages.remove(&job.id.0) else { return Ok(()) };
-    if record.sweep != job.record.sweep || record.number != job.next_stage() || job.problem.is_none() && record.shards.is_empty()
+    if record.sweep != job.record.sweep
+        || record.number != job.next_stage()
+        || job.problem.is_none() && record.shards.is_empty()
     {
         common.journal.delete(key);
         return Ok(());
     }
     let shards = record.shards.into_iter().map(|(low, high, records)| Shard { low, high, records }).collect();
     let mut stage = StageRun::new(record.number, record.generation, record.durable, record.closed, shards);
-    for (key, done) in
-        records.tasks.remove(&(job.id.0, record.sweep, record.generation)).unwrap_or_default()
-    {
+    for (key, done) in records.tasks.remove(&(job.id.0, record.sweep, record.generation)).unwrap_or_default() {
         let Some(task) = stage.tasks.get_mut(done.attempt.task as usize) else {
-            return Err(damaged(&key, "the stage has no such task"));
+            return Err(damaged(&key, &"the stage has no such task"));
         };
         done.manifest.runs.iter().for_each(|run| expect(common, job, &done.writer, run));
         stage.pending.remove(&(std::cmp::Reverse(task.shard.records), done.attempt.task));
@@ -280,9 +291,8 @@ fn restore_grants(common: &mut Common, job: JobId, stage: &mut StageRun, records
     let deadline = common.now.saturating_add(common.config.lease_millis);
     for (key, grant) in records.grants.remove(&job.0).unwrap_or_default() {
         let task = stage.tasks.get(grant.attempt.task as usize);
-        let living = !grant.copy
-            && grant.attempt.generation == stage.generation
-            && task.is_some_and(|task| task.done.is_none());
+        let living =
+            !grant.copy && grant.attempt.generation == stage.generation && task.is_some_and(|task| task.done.is_none());
         if !living || !common.config.persist_grants || key != persist::grant_key(grant.attempt) {
             common.journal.delete(key);
             continue;

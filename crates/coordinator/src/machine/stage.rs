@@ -1,27 +1,22 @@
-//! A stage under way: cutting it, granting its tasks, committing them, closing it.
+//! A stage under way: cutting it, granting its tasks, committing them one by one.
 //!
 //! ```text
-//!   newest boundary --cut--> tasks --grant, commit one by one--> all done --checks--> next boundary
-//!                                                                   |
-//!                                      what was read = what the stage before wrote (sums, fingerprint, states)
-//!                                      states per pass and functionals = those of other sweeps and earlier tries
+//!   newest boundary --cut--> tasks: pending --grant--> leased --commit--> done
+//!                                                                all done --closing.rs--> next boundary
 //! ```
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use keima_residue::add_row;
-use keima_runs::{Split, Tally, TaskManifest};
+use keima_runs::{Split, TaskManifest};
 
-use super::boundaries::{Boundary, Committed, Head};
+use super::boundaries::Committed;
 use super::common::Common;
 use super::jobs::Job;
-use super::laws::{Asked, Fault, differs};
-use super::persist;
+use super::laws::{Asked, Fault};
 use super::shards::{Cut, Grain, Shard, cut, meets};
 use super::status::State;
 use crate::api::{AttemptId, Grant, Millis, StageOrder, Verdict, Work, WorkerId};
-use crate::outcome::early;
 
 /// Split points that are kept of a whole boundary, roughly.
 const MOST_SPLITS: usize = 1 << 18;
@@ -173,13 +168,8 @@ impl Job {
         let stage = self.stage.as_ref().filter(|stage| stage.pending.is_empty())?;
         let median = stage.durations.get(stage.durations.len() / 2)?;
         let slow = median.saturating_mul(common.config.speculate_factor).max(common.config.speculate_min_millis);
-        let task = |task| AttemptId {
-            job: self.id,
-            sweep: self.record.sweep,
-            generation: stage.generation,
-            task,
-            attempt: 0,
-        };
+        let task =
+            |task| AttemptId { job: self.id, sweep: self.record.sweep, generation: stage.generation, task, attempt: 0 };
         let slow_tasks = (0..).zip(&stage.tasks).filter(|(_, t)| t.done.is_none()).filter_map(|(number, _)| {
             let mut attempts = common.attempts(task(number));
             let (_, lease) = attempts.next()?;
@@ -246,7 +236,7 @@ impl Job {
     }
 
     /// Functionals that fall on the passes of a stage.
-    fn functionals_of(&self, stage: u32) -> Vec<u32> {
+    pub(super) fn functionals_of(&self, stage: u32) -> Vec<u32> {
         let place = self.record.plan.stage(stage);
         let all = Self::info(self.problem.as_ref()).map(keima_model::ProblemInfo::functionals).unwrap_or_default();
         let here = place.first_pass..place.end_pass();
@@ -330,188 +320,6 @@ impl Job {
         let here = self.stage.iter().flat_map(|stage| &stage.tasks).filter_map(|task| task.done.as_ref());
         here.chain(self.boundaries.iter().flat_map(|b| &b.tasks)).any(stands)
     }
-
-    /// All tasks are done: the checks of the whole stage, then the next boundary.
-    pub(super) fn complete_stage(&mut self, common: &mut Common) {
-        let sums = match self.check_stage() {
-            Ok(Some(sums)) => sums,
-            Ok(None) => return,
-            Err((check, evidence)) => return self.end_by_check(common, check, evidence),
-        };
-        if let Err((check, evidence)) = self.take_functionals(common, sums.functionals) {
-            return self.end_by_check(common, check, evidence);
-        }
-        let Some(stage) = self.stage.take() else { return };
-        self.record.totals.stages += 1;
-        let plan = &self.record.plan;
-        let place = plan.stage(stage.number);
-        if let Some(before) = self.boundaries.last_mut() {
-            before.head.totals.states = sums.input.states;
-            before.head.exact = true;
-        }
-        let head = Head {
-            sweep: self.record.sweep,
-            stage: stage.number,
-            generation: stage.generation,
-            pass: place.end_pass(),
-            durable: stage.durable,
-            copied: false,
-            totals: sums.output,
-            exact: stage.closed,
-            tasks: stage.tasks.len() as u32,
-        };
-        let (ends_column, ends_sweep) =
-            (place.window.end() >= plan.board.height, stage.number + 1 >= plan.stages());
-        let tasks: Vec<Committed> = stage.tasks.into_iter().filter_map(|task| task.done).collect();
-        let tasks_stored = common.config.persist_grants;
-        let stored = tasks_stored || (stage.durable && !ends_sweep);
-        if tasks_stored {
-            common.journal.delete(persist::stage_key(self.id));
-        } else if stored {
-            tasks.iter().for_each(|task| common.store_task(self.id, head.sweep, head.generation, task));
-        }
-        if stage.durable {
-            self.last_durable_at = common.now;
-        }
-        if stored {
-            common.store_head(self.id, &head, true);
-        }
-        self.boundaries.push(Boundary { head, tasks, copies: BTreeSet::new(), stored });
-        self.missing.forget();
-        let used = self.disk_bytes(common);
-        self.record.disk_peak_bytes = self.record.disk_peak_bytes.max(used);
-        if ends_sweep {
-            self.complete_sweep(common);
-            return;
-        }
-        if ends_column {
-            self.start_copies(common);
-        }
-        self.let_boundaries_go(common);
-        if stored {
-            common.store_job(self, true);
-        }
-        common.work_changed();
-    }
-
-    fn complete_sweep(&mut self, common: &mut Common) {
-        for boundary in std::mem::take(&mut self.boundaries) {
-            self.drop_boundary(common, &boundary);
-        }
-        self.forget_vain_copies(common);
-        self.record.sweep += 1;
-        if self.record.sweep as usize >= self.record.plan.sweeps.len() {
-            self.finish(common);
-        } else {
-            common.store_job(self, true);
-            common.work_changed();
-        }
-    }
-
-    /// Sums over the stage's tasks, held against the stage before and against other sweeps.
-    fn check_stage(&mut self) -> Result<Option<Sums>, Evidence> {
-        let Some(stage) = &self.stage else { return Ok(None) };
-        let (moduli, place) = (self.moduli(), self.record.plan.stage(stage.number));
-        let lanes = moduli.len() * self.record.plan.coefficients as usize;
-        let zero = Tally { states: 0, sums: vec![0; lanes], fingerprint: vec![0; lanes] };
-        let mut sums = Sums {
-            input: zero.clone(),
-            output: zero,
-            functionals: self.functionals_of(stage.number).into_iter().map(|f| (f, vec![0; lanes])).collect(),
-        };
-        let mut states = vec![0_u64; place.window.len as usize];
-        for manifest in stage.tasks.iter().filter_map(|task| task.done.as_ref()).map(|done| &done.manifest) {
-            for (sum, tally) in [(&mut sums.input, &manifest.input), (&mut sums.output, &manifest.output)] {
-                sum.states = sum.states.saturating_add(tally.states);
-                add_row(&mut sum.sums, &tally.sums, moduli);
-                add_row(&mut sum.fingerprint, &tally.fingerprint, moduli);
-            }
-            for (sum, pass) in states.iter_mut().zip(&manifest.passes) {
-                *sum = sum.saturating_add(pass.states);
-            }
-            for functional in &manifest.functionals {
-                if let Some(sum) = sums.functionals.get_mut(&functional.functional) {
-                    add_row(sum, &functional.lanes, moduli);
-                }
-            }
-        }
-        let place_text = format!("sweep {}, stage {}, before pass {}", self.record.sweep, stage.number, place.first_pass);
-        if let Some(before) = self.boundaries.last() {
-            let totals = &before.head.totals;
-            let sums_differ = differs(&totals.sums, &sums.input.sums, moduli).map(|text| ("sums", text));
-            let keys_differ = || differs(&totals.fingerprint, &sums.input.fingerprint, moduli).map(|t| ("fingerprint", t));
-            if let Some((what, text)) = sums_differ.or_else(keys_differ) {
-                let text = format!("{what} of what was read against what the stage before wrote ({place_text}): {text}");
-                return Err(("boundary", text));
-            }
-            if before.head.exact && totals.states != sums.input.states {
-                let (expected, got) = (totals.states, sums.input.states);
-                return Err(("boundary", format!("states ({place_text}): expected {expected}, got {got}")));
-            }
-        }
-        // Where a family was cut, equal states of different tasks are counted twice after the first pass.
-        let known = if stage.closed { states.len() } else { 1 };
-        let end = stage.closed.then_some((place.end_pass(), sums.output.states));
-        let counts: Vec<_> = (place.first_pass..).zip(states).take(known).chain(end).collect();
-        for (pass, got) in counts {
-            let Some(entry) = self.record.pass_states.get_mut(pass as usize) else { continue };
-            if let Some(expected) = entry.filter(|&expected| expected != got) {
-                let text = format!("states before pass {pass}: expected {expected} as in an earlier sweep or try, got {got}");
-                return Err(("state_counts", text));
-            }
-            *entry = Some(got);
-        }
-        Ok(Some(sums))
-    }
-
-    /// Keeps the functionals of a stage and tells those that can be told.
-    fn take_functionals(
-        &mut self,
-        common: &mut Common,
-        functionals: BTreeMap<u32, Vec<u64>>,
-    ) -> Result<(), Evidence> {
-        let sweep = self.record.sweep;
-        for (functional, lanes) in functionals {
-            if let Some(before) = self.values.get(&(sweep, functional)).filter(|before| **before != lanes) {
-                let text = differs(before, &lanes, self.moduli()).unwrap_or_default();
-                return Err(("repeated_functional", format!("functional {functional}, sweep {sweep}: {text}")));
-            }
-            common.journal.put(persist::value_key(self.id, sweep, functional), &lanes);
-            self.values.insert((sweep, functional), lanes);
-            self.tell_early(functional);
-            if let Some(entry) = self.early.get(&functional).filter(|entry| !entry.ok) {
-                let failed = entry.checks.iter().filter(|c| !c.ok).map(|c| format!("{}: {}", c.name, c.detail));
-                let text = format!("{}: {}", entry.name, failed.collect::<Vec<_>>().join("; "));
-                return Err(("functional", text));
-            }
-        }
-        Ok(())
-    }
-
-    /// The value of a functional from the sweeps so far, if they suffice.
-    pub(super) fn tell_early(&mut self, functional: u32) {
-        let plan = &self.record.plan;
-        let mut known = Vec::new();
-        for sweep in 0..plan.sweeps.len() as u32 {
-            if let Some(lanes) = self.values.get(&(sweep, functional)) {
-                known.extend(plan.sweep_moduli(sweep).iter().copied().zip(lanes.iter().copied()));
-            }
-        }
-        let info = Self::info(self.problem.as_ref()).filter(|_| plan.coefficients == 1);
-        if let Some(entry) = info.and_then(|info| early(info, plan, functional, &known)) {
-            self.early.insert(functional, entry);
-        }
-    }
-}
-
-/// Name of a failed check, and what was expected and got where.
-type Evidence = (&'static str, String);
-
-/// Sums over the tasks of a stage.
-struct Sums {
-    input: Tally,
-    output: Tally,
-    functionals: BTreeMap<u32, Vec<u64>>,
 }
 
 /// Lets go of what a checked manifest is not needed for any more, and of splits beyond what cutting can use.

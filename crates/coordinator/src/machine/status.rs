@@ -240,7 +240,9 @@ impl Job {
         }
         let (has, wants) = (common.workers.get(worker)?.task_memory_bytes, self.record.plan.task_memory_bytes);
         (has < wants && common.workers.get(worker)?.here).then(|| {
-            format!("too little memory for a task: the job wants {wants} bytes, the worker has {has}; restart it with more")
+            format!(
+                "too little memory for a task: the job wants {wants} bytes, the worker has {has}; restart it with more"
+            )
         })
     }
 
@@ -317,8 +319,11 @@ impl Job {
             return None;
         }
         let states = |pass: u32| {
-            let seen = record.pass_states.get(pass as usize).copied().flatten();
-            seen.or_else(|| plan.states.get(pass as usize).copied()).map(|states| states as f64)
+            let seen = |pass: u32| record.pass_states.get(pass as usize).copied().flatten();
+            let forecast = || plan.states.get(pass as usize).copied();
+            // Passes inside a stage may not be known even after a sweep; the pass before them is near enough.
+            let near = || (0..pass).rev().filter(|_| record.sweep > 0).find_map(seen);
+            seen(pass).or_else(forecast).or_else(near).map(|states| states as f64)
         };
         let sum = |passes: std::ops::Range<u32>| passes.map(states).sum::<Option<f64>>();
         let place = plan.stage(self.next_stage());

@@ -1,6 +1,9 @@
 //! The machine driven by scripted and random schedules, with a toy problem and workers that really compute.
 
 mod cases;
+mod garbage;
+mod labour;
+mod losses;
 mod random;
 mod sim;
 mod toy;

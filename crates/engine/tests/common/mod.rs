@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-use keima_engine::{FeedOpener, Task, TaskError, TaskOrder, run_task};
+use keima_engine::{Buffers, FeedOpener, Task, TaskError, TaskOrder, run_task};
 use keima_model::{AnyProblem, Layout, Window};
 use keima_runs::{
     BlockFeed, DiskBudget, LocalRun, RunError, RunHeader, RunManifest, Tally, TaskManifest, run_path,
@@ -66,6 +66,7 @@ pub(crate) fn task(
             disk,
             stop: &AtomicBool::new(false),
             states_done: &AtomicU64::new(0),
+            buffers: &Buffers::default(),
         },
     )
 }

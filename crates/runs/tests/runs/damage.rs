@@ -20,9 +20,9 @@ struct Sample {
 fn sample(compress_keys: bool) -> Sample {
     let root = tempdir().unwrap();
     let header = header::<u64>(2, 1);
-    let options = RunOptions { block_bytes: 24 * if compress_keys { 60 } else { 3 }, compress_keys, durable: false };
+    let options = RunOptions { block_bytes: 24 * if compress_keys { 40 } else { 3 }, compress_keys, durable: false };
     let records =
-        records::<u64>(&header, if compress_keys { 70 } else { 8 }, 1000, if compress_keys { 1 } else { 300 }, 7);
+        records::<u64>(&header, if compress_keys { 45 } else { 8 }, 1000, if compress_keys { 1 } else { 300 }, 7);
     let (manifest, splits) = write(root.path(), "j1/a0/r0", &header, options, &records);
     assert!(splits.len() >= 2);
     let bytes = fs::read(run_path(root.path(), &manifest.id).unwrap()).unwrap();

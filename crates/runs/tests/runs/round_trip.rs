@@ -80,7 +80,8 @@ proptest! {
         coefficients in 1_u32..=2,
         block_bytes in prop_oneof![0_usize..300, 300_usize..5000, Just(64 << 10)],
         compress_keys: bool,
-        durable: bool,
+        // An fsync takes longer than all the rest.
+        durable in proptest::bool::weighted(0.1),
         gap_bits in 0_u32..50,
         seed: u64,
     ) {

@@ -46,7 +46,9 @@ impl Colourings {
         let c = self.0.cell(pass);
         let above = if c == 0 { 3 } else { cell(key, c - 1) };
         let old = cell(key, c);
-        (0..3).filter(move |&colour| colour != above && colour != old).map(move |x| key & !(3 << (2 * c)) | x << (2 * c))
+        (0..3)
+            .filter(move |&colour| colour != above && colour != old)
+            .map(move |x| key & !(3 << (2 * c)) | x << (2 * c))
     }
 }
 

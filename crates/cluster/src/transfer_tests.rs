@@ -1,0 +1,234 @@
+//! Runs on their way between two workers over loopback: read in part, copied whole, damaged, gone, of another version.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use keima_coordinator::{Failure, Holder, InputRun, WorkerId};
+use keima_engine::FeedOpener;
+use keima_runs::{Batch, KeyOrder, RunCursor, RunError, RunHeader, RunId, RunManifest, RunOptions, RunWriter};
+use keima_wire::v1;
+use keima_wire::v1::run_service_client::RunServiceClient;
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+
+use crate::PROTOCOL_VERSION;
+use crate::feeds::TaskFeeds;
+use crate::grpc::serve_worker_runs;
+use crate::run_store::RunStore;
+
+const RECORDS: u64 = 60_000;
+
+fn header() -> RunHeader {
+    RunHeader {
+        job_tag: 7,
+        boundary: 3,
+        key_order: KeyOrder::Window { first: 3, len: 3 },
+        key_bytes: 8,
+        moduli: vec![0xffff_ffff_ffff_ffc5, 0xffff_ffff_ffff_ff4d],
+        coefficients: 1,
+    }
+}
+
+fn key(i: u64) -> u64 {
+    i * 977 + 5
+}
+
+/// Writes a run of several MiB into a scratch folder.
+fn write_run(store: &RunStore) -> RunManifest {
+    let id = RunId("j1/s0/g1/t0/a0/r0".to_owned());
+    let mut writer =
+        RunWriter::<u64>::create(store.root(), &id, &header(), RunOptions::default(), store.disk()).unwrap();
+    for i in 0..RECORDS {
+        writer.push(key(i), &[i, i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 3]).unwrap();
+    }
+    let (manifest, _) = writer.finish().unwrap().unwrap();
+    store.hold_written(std::slice::from_ref(&manifest)).unwrap();
+    manifest
+}
+
+/// A worker that serves one run, and another that reads.
+struct Pair {
+    from: Arc<RunStore>,
+    to: Arc<RunStore>,
+    run: RunManifest,
+    address: String,
+    dir: TempDir,
+}
+
+async fn pair() -> Pair {
+    let dir = tempfile::tempdir().unwrap();
+    let from = Arc::new(RunStore::open(&dir.path().join("from"), 1 << 30).unwrap());
+    let to = Arc::new(RunStore::open(&dir.path().join("to"), 1 << 30).unwrap());
+    let run = write_run(&from);
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(serve_worker_runs(listener, Arc::clone(&from), std::future::pending()));
+    Pair { from, to, run, address, dir }
+}
+
+impl Pair {
+    /// The input as the coordinator would name it; `folder` is only told where it is to be used.
+    fn input(&self, run: &RunManifest, folder: Option<&Path>) -> InputRun {
+        let holder = Holder {
+            worker: self.from.worker().clone(),
+            address: self.address.clone(),
+            folder: folder.map_or_else(String::new, |f| f.to_string_lossy().into_owned()),
+        };
+        InputRun { manifest: run.clone(), holders: vec![holder] }
+    }
+
+    /// Reads keys of a range on a blocking thread, as a task would; the failure is what would be reported.
+    async fn read(&self, input: InputRun, low: u64, high: Option<u64>) -> Result<Vec<u64>, Failure> {
+        let feeds = TaskFeeds::new(Arc::clone(&self.to), Arc::default(), std::slice::from_ref(&input));
+        let read = move || {
+            let (run, high) = (&input.manifest, high.map(u128::from));
+            let keys = || -> Result<Vec<u64>, RunError> {
+                let feed = feeds.open(run, &header(), low.into(), high)?;
+                let mut cursor = RunCursor::<u64>::new(feed, &header(), &run.id, low.into(), high);
+                let (mut keys, mut batch) = (Vec::new(), Batch::new());
+                while cursor.next_batch(&mut batch)? {
+                    keys.extend_from_slice(&batch.keys);
+                }
+                Ok(keys)
+            };
+            keys().map_err(|error| feeds.failure(&run.id, &error))
+        };
+        tokio::task::spawn_blocking(read).await.unwrap()
+    }
+
+    async fn copy(&self, input: &InputRun) -> Result<(), Failure> {
+        let feeds = TaskFeeds::new(Arc::clone(&self.to), Arc::default(), std::slice::from_ref(input));
+        feeds.copy(input).await
+    }
+
+    fn flip_a_bit(&self) {
+        let (path, _) = self.from.file(&self.run.id).unwrap();
+        let mut bytes = std::fs::read(&path).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 4;
+        std::fs::write(&path, bytes).unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn any_key_range_is_read() {
+    let pair = pair().await;
+    assert!(pair.run.bytes > 1 << 20, "the run must need several chunks, it has {} bytes", pair.run.bytes);
+    let folders = [None, Some(pair.from.root())];
+    let ranges = [
+        (0, None),
+        (0, Some(key(RECORDS))),
+        (key(100), Some(key(101))),
+        (key(777) + 1, Some(key(50_000) + 1)),
+        (key(RECORDS - 1), None),
+        (key(RECORDS), None),
+    ];
+    for folder in folders {
+        for (low, high) in ranges {
+            let got = pair.read(pair.input(&pair.run, folder), low, high).await.unwrap();
+            let wanted = |k: &u64| *k >= low && high.is_none_or(|high| *k < high);
+            let expected: Vec<u64> = (0..RECORDS).map(key).filter(wanted).collect();
+            assert!(got == expected, "{folder:?} {low}..{high:?}: {} keys, not {}", got.len(), expected.len());
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_is_the_same_file() {
+    for shared in [false, true] {
+        let pair = pair().await;
+        let input = pair.input(&pair.run, shared.then(|| pair.from.root()));
+        pair.copy(&input).await.unwrap();
+        pair.copy(&input).await.unwrap();
+        assert_eq!(pair.to.held(), std::slice::from_ref(&pair.run.id));
+        assert_eq!(pair.to.disk().used(), pair.run.bytes);
+        let bytes = |store: &RunStore| std::fs::read(store.file(&pair.run.id).unwrap().0).unwrap();
+        assert!(bytes(&pair.from) == bytes(&pair.to));
+        pair.to.release(&pair.run.id);
+        assert_eq!((pair.to.held().len(), pair.to.disk().used()), (0, 0));
+        assert!(!pair.dir.path().join("to/j1").exists());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flipped_bit_is_blamed_on_its_holder() {
+    let pair = pair().await;
+    pair.flip_a_bit();
+    let input = pair.input(&pair.run, None);
+    let check = |failure: Failure| match failure {
+        Failure::Input { run, holder, damaged, text } => {
+            assert_eq!((run, holder), (pair.run.id.clone(), pair.from.worker().clone()));
+            assert!(damaged, "{text}");
+        }
+        other => panic!("{other:?}"),
+    };
+    check(pair.read(input.clone(), 0, None).await.unwrap_err());
+    check(pair.copy(&input).await.unwrap_err());
+    assert_eq!((pair.to.held().len(), pair.to.disk().used()), (0, 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_holder_without_the_run_is_no_damage() {
+    let pair = pair().await;
+    pair.from.release(&pair.run.id);
+    let gone = pair.read(pair.input(&pair.run, None), 0, None).await.unwrap_err();
+    assert!(matches!(&gone, Failure::Input { damaged: false, .. }), "{gone:?}");
+    // Nobody listens at the discard port.
+    let mut input = pair.input(&pair.run, None);
+    input.holders[0].address = "http://127.0.0.1:9".to_owned();
+    let away = pair.read(input, 0, None).await.unwrap_err();
+    assert!(matches!(&away, Failure::Input { damaged: false, .. }), "{away:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_holder_is_tried() {
+    let pair = pair().await;
+    let mut input = pair.input(&pair.run, None);
+    let dead =
+        Holder { worker: WorkerId("dead".to_owned()), address: "http://127.0.0.1:9".to_owned(), folder: String::new() };
+    input.holders.insert(0, dead);
+    assert_eq!(pair.read(input, 0, None).await.unwrap().len() as u64, RECORDS);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn other_contents_and_other_versions_are_refused() {
+    let pair = pair().await;
+    let mut other = pair.run.clone();
+    other.checksum ^= 1;
+    let failure = pair.read(pair.input(&other, None), 0, None).await.unwrap_err();
+    assert!(matches!(&failure, Failure::Input { damaged: true, .. }), "{failure:?}");
+
+    let mut client = RunServiceClient::connect(pair.address.clone()).await.unwrap();
+    let request = v1::ReadRunRequest { protocol_version: 99, run: pair.run.id.0.clone(), ..Default::default() };
+    let status = client.read_run(request.clone()).await.unwrap_err();
+    assert_eq!(status.code(), tonic::Code::FailedPrecondition);
+    assert!(status.message().contains("99") && status.message().contains("install"), "{status}");
+    for run in ["", "/etc/passwd", "../x", "j1//r0", "J1/r0"] {
+        let request = v1::ReadRunRequest {
+            protocol_version: PROTOCOL_VERSION,
+            run: run.to_owned(),
+            mode: v1::ReadMode::File.into(),
+            ..request.clone()
+        };
+        assert_eq!(client.read_run(request).await.unwrap_err().code(), tonic::Code::InvalidArgument, "{run:?}");
+    }
+}
+
+#[test]
+fn a_scratch_folder_is_taken_up_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = RunStore::open(dir.path(), 1 << 30).unwrap();
+    let (run, name) = (write_run(&store), store.worker().clone());
+    assert!(RunStore::open(dir.path(), 1 << 30).err().unwrap().to_string().contains("--scratch"));
+    drop(store);
+    std::fs::write(dir.path().join("j1/s0/g1/t0/a0/r1.run.tmp"), b"half").unwrap();
+    std::fs::create_dir_all(dir.path().join("j2/s0")).unwrap();
+    std::fs::write(dir.path().join("j2/s0/r5.run"), b"no run").unwrap();
+    std::fs::write(dir.path().join("notes.txt"), b"not ours").unwrap();
+    let store = RunStore::open(dir.path(), 1 << 30).unwrap();
+    assert_eq!((store.worker(), store.held()), (&name, vec![run.id.clone()]));
+    assert_eq!(store.disk().used(), run.bytes);
+    assert!(!dir.path().join("j2").exists());
+    assert!(!dir.path().join("j1/s0/g1/t0/a0/r1.run.tmp").exists());
+    assert!(dir.path().join("notes.txt").exists());
+}

@@ -1,0 +1,249 @@
+//! Scripted schedules: lost workers, second copies, grace times, restarts, wrong numbers.
+
+use super::sim::{Sim, config, spec, worker};
+use crate::machine::{Config, Coordinator, RestoreError, State};
+use crate::{JobId, Report, Verdict};
+
+/// Both workers work, heartbeats and ticks included, until `when` holds.
+fn work_until(sim: &mut Sim, id: JobId, workers: usize, when: impl Fn(&Sim) -> bool) {
+    for _ in 0..2_000 {
+        if when(sim) {
+            return;
+        }
+        for number in 0..workers {
+            sim.heartbeat(&worker(number));
+            sim.pull(&worker(number));
+            sim.work(&worker(number), 0);
+        }
+        sim.tick(20);
+        sim.check();
+    }
+    panic!("it never happens: {:#?}", sim.status(id));
+}
+
+fn copied(sim: &Sim, id: JobId) -> bool {
+    sim.coordinator.jobs[&id].boundaries.iter().any(|b| b.head.copied)
+}
+
+#[test]
+fn a_lost_disk_costs_a_column_where_there_are_second_copies() {
+    let mut sim = Sim::new(21, 2, Config { durable_interval_millis: 1 << 40, ..config() });
+    let id = sim.submit(spec("4x4", 9));
+    (0..2).for_each(|number| sim.hello(&worker(number)));
+    work_until(&mut sim, id, 2, |sim| copied(sim, id));
+    // Go on into the next column, so that the newest boundary has no copy.
+    work_until(&mut sim, id, 2, |sim| {
+        let job = &sim.coordinator.jobs[&id];
+        let newest = job.boundaries.last().expect("a boundary");
+        let on_first = newest.tasks.iter().any(|t| t.writer == worker(0) && !t.manifest.runs.is_empty());
+        !newest.head.copied && job.boundaries.iter().any(|b| b.head.copied) && on_first
+    });
+    sim.kill(&worker(0), |_| false);
+    let status = sim.run_to_end(id);
+    assert_eq!(status.state, State::Done);
+    let fell = status.notes.iter().find(|note| note.starts_with("fell back")).expect("a note");
+    assert!(fell.contains("to the boundary after"), "{fell}");
+}
+
+#[test]
+fn a_damaged_copy_is_replaced_by_the_other_one() {
+    let mut sim = Sim::new(22, 2, config());
+    let id = sim.submit(spec("4x4", 9));
+    (0..2).for_each(|number| sim.hello(&worker(number)));
+    work_until(&mut sim, id, 2, |sim| {
+        copied(sim, id) && sim.coordinator.jobs[&id].boundaries.last().is_some_and(|b| b.head.copied)
+    });
+    let input: Vec<_> =
+        sim.coordinator.jobs[&id].boundaries.last().expect("one").runs().map(|r| r.id.clone()).collect();
+    for file in sim.workers.get_mut(&worker(0)).expect("known").disk.values_mut() {
+        file.damaged = input.contains(&file.manifest.id);
+    }
+    let status = sim.run_to_end(id);
+    assert_eq!(status.state, State::Done);
+    assert!(sim.events.contains_key("damaged input"), "no damage was met");
+    assert!(!status.notes.iter().any(|note| note.starts_with("fell back")), "{:?}", status.notes);
+}
+
+#[test]
+fn a_silent_workers_runs_are_awaited_for_the_grace_time() {
+    for (away, falls) in [(2_000, false), (5_000, true)] {
+        let mut sim = Sim::new(23, 2, Config { second_copies: false, ..config() });
+        let id = sim.submit(spec("4x3", 9));
+        (0..2).for_each(|number| sim.hello(&worker(number)));
+        work_until(&mut sim, id, 2, |sim| {
+            let job = &sim.coordinator.jobs[&id];
+            job.stage.is_none() && job.boundaries.last().is_some_and(|b| b.tasks.iter().any(|t| t.writer == worker(0)))
+        });
+        let me = worker(0);
+        (sim.workers.get_mut(&me).expect("known").silent, sim.workers.get_mut(&me).expect("known").running) =
+            (true, Vec::new());
+        for _ in 0..away / 100 {
+            sim.heartbeat(&worker(1));
+            sim.tick(100);
+        }
+        let status = sim.status(id);
+        let fell = status.notes.iter().any(|n| n.starts_with("fell back") && n.contains("w0") && n.contains("run j1/"));
+        assert_eq!(fell, falls, "{:?}", status.notes);
+        assert_eq!(sim.run_to_end(id).state, State::Done);
+    }
+}
+
+#[test]
+fn nobody_there_means_nothing_is_lost() {
+    let mut sim = Sim::new(24, 2, config());
+    let id = sim.submit(spec("4x3", 9));
+    work_until(&mut sim, id, 2, |sim| sim.coordinator.jobs[&id].boundaries.last().is_some_and(|b| b.head.pass >= 4));
+    let pass = sim.status(id).pass;
+    (0..2).for_each(|number| sim.kill(&worker(number), |_| true));
+    sim.restart(false);
+    for _ in 0..50 {
+        sim.tick(10_000);
+    }
+    // The second worker takes its time, but less than the grace time after the first.
+    sim.hello(&worker(0));
+    (0..10).for_each(|_| sim.tick(200));
+    sim.hello(&worker(1));
+    let status = sim.status(id);
+    assert_eq!((status.pass, status.notes), (pass, Vec::new()));
+    assert!(status.resumed_from.is_some());
+    assert_eq!(sim.run_to_end(id).state, State::Done);
+}
+
+#[test]
+fn running_tasks_are_taken_on_again_after_a_restart() {
+    let mut sim = Sim::new(25, 1, config());
+    let id = sim.submit(spec("3x3", 9));
+    assert!(sim.pull(&worker(0)));
+    let grant = sim.workers[&worker(0)].running[0].clone();
+    sim.restart(false);
+    sim.hello(&worker(0));
+    assert_eq!(sim.workers[&worker(0)].running.len(), 1, "it is not abandoned");
+    let report = sim.execute(&worker(0), &grant);
+    assert_eq!(sim.report(&worker(0), &grant, report), Some(Verdict::Accepted));
+    assert_eq!(sim.run_to_end(id).state, State::Done);
+}
+
+#[test]
+fn one_process_goes_on_from_its_durable_boundary() {
+    let config = Config { persist_grants: false, second_copies: false, durable_interval_millis: 0, ..config() };
+    let mut sim = Sim::new(26, 1, config);
+    let id = sim.submit(spec("4x3", 9));
+    work_until(&mut sim, id, 1, |sim| sim.coordinator.jobs[&id].boundaries.last().is_some_and(|b| b.head.pass == 8));
+    sim.kill(&worker(0), |_| true);
+    sim.restart(true);
+    sim.hello(&worker(0));
+    assert_eq!(sim.status(id).pass, 8);
+    assert_eq!(sim.run_to_end(id).state, State::Done);
+}
+
+#[test]
+fn a_wrong_value_in_a_run_is_found_by_the_next_stage() {
+    let mut sim = Sim::new(27, 1, config());
+    let id = sim.submit(spec("4x3", 9));
+    work_until(&mut sim, id, 1, |sim| {
+        let job = &sim.coordinator.jobs[&id];
+        job.stage.is_none() && job.boundaries.last().is_some_and(|b| b.head.pass >= 6)
+    });
+    let input: Vec<_> =
+        sim.coordinator.jobs[&id].boundaries.last().expect("one").runs().map(|r| r.id.clone()).collect();
+    let disk = &mut sim.workers.get_mut(&worker(0)).expect("known").disk;
+    assert!(disk.values_mut().any(|run| input.contains(&run.manifest.id) && run.swap_values()), "nothing was swapped");
+    let status = sim.run_to_end(id);
+    assert_eq!(status.state, State::CheckFailed);
+    // The sums are right: two states have each other's value. Only the fingerprint tells.
+    assert!(status.reason.contains("fingerprint") && status.reason.contains("expected"), "{}", status.reason);
+    assert!(status.outcome.is_some_and(|outcome| outcome.count.is_empty() && !outcome.ok));
+}
+
+#[test]
+fn another_number_in_a_second_sweep_is_found() {
+    let mut sim = Sim::new(28, 1, config());
+    let id = sim.submit(spec("3x3", 1));
+    work_until(&mut sim, id, 1, |sim| sim.coordinator.jobs[&id].record.sweep == 1);
+    let job = sim.coordinator.jobs.get_mut(&id).expect("known");
+    job.record.pass_states[3] = job.record.pass_states[3].map(|states| states + 1);
+    let status = sim.run_to_end(id);
+    assert_eq!(status.state, State::CheckFailed);
+    assert!(status.reason.contains("states before pass 3"), "{}", status.reason);
+}
+
+#[test]
+fn a_wrong_residue_withholds_the_count() {
+    let mut sim = Sim::new(29, 1, config());
+    let id = sim.submit(spec("3x3", 1));
+    work_until(&mut sim, id, 1, |sim| sim.coordinator.jobs[&id].record.sweep == 1);
+    let job = sim.coordinator.jobs.get_mut(&id).expect("known");
+    for lanes in job.values.values_mut() {
+        lanes[0] ^= 1;
+    }
+    let status = sim.run_to_end(id);
+    assert_eq!(status.state, State::CheckFailed);
+    assert!(status.outcome.is_none_or(|outcome| outcome.count.is_empty()));
+    assert!(status.reason.contains("spare"), "{}", status.reason);
+}
+
+#[test]
+fn stores_that_cannot_be_read_are_refused() {
+    let mut sim = Sim::new(30, 1, config());
+    sim.submit(spec("3x3", 1));
+    let restore = |store: &super::sim::Store| {
+        let records = store.clone().into_iter().collect();
+        Coordinator::restore(config(), std::sync::Arc::new(super::toy::Toys), 1, 1, records).err()
+    };
+    assert_eq!(restore(&sim.store), None);
+    let damage = |key: &str, value: &[u8]| {
+        let mut store = sim.store.clone();
+        store.insert(key.into(), value.into());
+        restore(&store)
+    };
+    assert_eq!(damage("meta/version", &[99]), Some(RestoreError::Version { expected: 1, got: 99 }));
+    for key in ["job/1", "job/x", "boundary/1/0/1", "task/1/0", "value/1/0/99999999999", "nonsense", "grant/1"] {
+        let error = damage(key, &[0xff]).unwrap_or_else(|| panic!("{key} was taken"));
+        let RestoreError::Damaged { key: named, .. } = error else { panic!("{error}") };
+        assert_eq!(named, key);
+    }
+    let mut store = sim.store.clone();
+    store.remove("meta/version");
+    assert!(restore(&store).is_some());
+}
+
+#[test]
+fn a_coordinator_that_does_not_know_the_problem_pauses_the_job() {
+    let mut sim = Sim::new(31, 1, config());
+    let id = sim.submit(spec("3x3", 9));
+    let job = sim.coordinator.jobs.get_mut(&id).expect("known");
+    job.record.identity = "something else".into();
+    sim.coordinator.common.store_job(job, true);
+    sim.save();
+    sim.restart(false);
+    let status = sim.status(id);
+    assert_eq!(status.state, State::Paused);
+    assert!(status.reason.contains("something else"), "{}", status.reason);
+    assert!(sim.coordinator.resume(sim.now, id).is_err());
+    assert!(!sim.pull(&worker(0)));
+    assert_eq!(sim.coordinator.cancel(sim.now, id), Ok(()));
+}
+
+#[test]
+fn a_job_whose_vector_is_empty_counts_zero() {
+    // Three colours always fit a grid; the worker of the first task claims that no state has a successor.
+    let mut sim = Sim::new(32, 1, config());
+    let id = sim.submit(spec("3x2", 9));
+    assert!(sim.pull(&worker(0)));
+    let grant = sim.workers[&worker(0)].running[0].clone();
+    let Report::Done(mut manifest) = sim.execute(&worker(0), &grant) else { panic!("it works") };
+    let zero = vec![0; manifest.input.sums.len()];
+    (manifest.runs, manifest.splits) = (Vec::new(), Vec::new());
+    let sums = manifest.input.sums.clone();
+    for (number, pass) in manifest.passes.iter_mut().enumerate() {
+        pass.by_degree = vec![if number == 0 { sums.clone() } else { zero.clone() }];
+        pass.states = u64::from(number == 0);
+        pass.new_sums = zero.clone();
+    }
+    (manifest.output.states, manifest.output.sums, manifest.output.fingerprint) = (0, zero.clone(), zero.clone());
+    manifest.functionals.iter_mut().for_each(|f| f.lanes = zero.clone());
+    assert_eq!(sim.report(&worker(0), &grant, Report::Done(manifest)), Some(Verdict::Accepted));
+    let status = sim.run_to_end(id);
+    assert_eq!(status.state, State::Done, "{}", status.reason);
+    assert_eq!(status.outcome.expect("done").count, "0");
+}
