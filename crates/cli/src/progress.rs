@@ -12,6 +12,9 @@ use crate::units::show_seconds;
 /// How often a line is printed where there is no terminal.
 const LINE_INTERVAL: Duration = Duration::from_secs(10);
 
+/// Jobs that are over sooner print no line.
+const FIRST_LINE_SECONDS: f64 = 0.5;
+
 pub(crate) struct Progress {
     bar: Option<ProgressBar>,
     quiet: bool,
@@ -66,7 +69,7 @@ impl Progress {
             bar.set_length((all * 1000.0) as u64);
             bar.set_position((done * 1000.0) as u64);
             bar.set_message(text);
-        } else if self.last.is_none_or(|last| last.elapsed() >= LINE_INTERVAL) {
+        } else if self.last.map_or(status.seconds > FIRST_LINE_SECONDS, |last| last.elapsed() >= LINE_INTERVAL) {
             self.say(&format!("{:>3.0} %  {text}", 100.0 * done / all.max(1e-9)));
             self.last = Some(Instant::now());
         }

@@ -41,6 +41,47 @@ pub struct Forecast {
     pub states: Vec<u128>,
 }
 
+/// A table of results: numbers that users want beside the count, each a small linear combination of what was read off.
+///
+/// Quoridor's fences by number, Go's series and "all but" variants are such tables.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// Name of the table, `"by_fences"`; lower case, unique among a problem's reports.
+    pub name: String,
+    /// What the index of a row is, `"fences"`; a key in JSON.
+    pub index: String,
+    /// The rows, in the order in which they are shown.
+    pub rows: Vec<ReportRow>,
+}
+
+/// One number of a [`Report`]: the sum over its terms of weight x coefficient of functional. Never negative.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReportRow {
+    /// Index of the row, `"20"` or `"not both on their goals"`.
+    pub index: String,
+    /// (index into [`ProblemInfo::functionals`], coefficient, weight).
+    pub terms: Vec<(u32, u32, i64)>,
+    /// A published value, in decimal, that the number must equal.
+    pub known: Option<String>,
+}
+
+/// What a problem is, for `keima problems NAME`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct About {
+    /// One line: `"legal Go positions"`.
+    pub summary: &'static str,
+    /// What is counted, exactly.
+    pub definition: &'static str,
+    /// The size's form and range: `"MxN, smaller side 1 to 21"`.
+    pub size: &'static str,
+    /// Options: name (as after `--`), what stands for its value (empty for a switch), meaning.
+    pub options: &'static [(&'static str, &'static str, &'static str)],
+    /// What is known, and by whom.
+    pub known: &'static str,
+    /// Command lines.
+    pub examples: &'static [&'static str],
+}
+
 /// What a plan and a check must know of a problem; everything that does not depend on the key's width.
 pub trait ProblemInfo: Send + Sync {
     /// Name by which users call it: `"go"`.
@@ -65,6 +106,10 @@ pub trait ProblemInfo: Send + Sync {
     fn bound_after(&self, pass: u32) -> Vec<(u32, u32)>;
     /// Linear forms to read off, in order of `after_pass`.
     fn functionals(&self) -> Vec<Functional>;
+    /// Tables of results beside the count; none for problems with one number.
+    fn reports(&self) -> Vec<Report> {
+        Vec::new()
+    }
     /// Number of low key bits in `layout` that are *not* conserved by the stage: `key >> bits` names the family.
     /// [`ProblemInfo::key_bits`] (or more) means that nothing is conserved, and all states are one family.
     fn family_bits(&self, layout: Layout) -> u32;

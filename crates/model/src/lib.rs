@@ -15,6 +15,6 @@ mod key;
 mod problem;
 
 pub use board::{Board, Layout, Window};
-pub use info::{Decimal, Forecast, Formula, Functional, ProblemInfo};
+pub use info::{About, Decimal, Forecast, Formula, Functional, ProblemInfo, Report, ReportRow};
 pub use key::Key;
 pub use problem::{AnyProblem, Problem, ProblemError, ProblemRequest, Registry, Successors};

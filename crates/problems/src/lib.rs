@@ -8,13 +8,13 @@
 
 pub mod go;
 
-use keima_model::{AnyProblem, ProblemError, ProblemRequest, Registry};
+use keima_model::{About, AnyProblem, ProblemError, ProblemRequest, Registry};
 
 /// Opens one problem.
 type Open = fn(&ProblemRequest) -> Result<AnyProblem, ProblemError>;
 
-/// All problems: the name by which users call it, and how it is opened.
-const PROBLEMS: &[(&str, Open)] = &[("go", go::open)];
+/// All problems: the name by which users call it, how it is opened, and what it is.
+const PROBLEMS: &[(&str, Open, &About)] = &[("go", go::open, &go::ABOUT)];
 
 /// The problems of this crate by name.
 #[derive(Clone, Copy, Debug, Default)]
@@ -23,14 +23,19 @@ pub struct Problems;
 impl Problems {
     /// Names that [`Registry::open`] knows.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        PROBLEMS.iter().map(|(name, _)| *name)
+        PROBLEMS.iter().map(|(name, ..)| *name)
+    }
+
+    /// What the problem of this name is.
+    pub fn about(name: &str) -> Option<&'static About> {
+        PROBLEMS.iter().find(|(known, ..)| *known == name).map(|(_, _, about)| *about)
     }
 }
 
 impl Registry for Problems {
     fn open(&self, request: &ProblemRequest) -> Result<AnyProblem, ProblemError> {
-        match PROBLEMS.iter().find(|(name, _)| *name == request.name) {
-            Some((_, open)) => open(request),
+        match PROBLEMS.iter().find(|(name, ..)| *name == request.name) {
+            Some((_, open, _)) => open(request),
             None => Err(ProblemError::UnknownProblem {
                 got: request.name.clone(),
                 known: Self::names().collect::<Vec<_>>().join(", "),

@@ -245,14 +245,21 @@ impl Job {
         let Some(info) = Self::info(self.problem.as_ref()) else { return };
         let mut outcome = recombine(info, &self.record.plan, &values);
         let totals = &self.record.totals;
-        outcome.add_check(Check::new(
-            "mass_balance",
-            true,
-            format!(
-                "every task and modulus ({} tasks), and every stage against the one before ({} stages)",
-                totals.tasks, totals.stages
-            ),
-        ));
+        // A job that broke one of these laws ended when it did: it does not come here.
+        let (tasks, stages) = (totals.tasks, totals.stages);
+        let sweeps = self.record.plan.sweeps.len();
+        let kept = [
+            ("mass_balance", format!("every pass of {tasks} tasks, modulo every prime")),
+            ("problem_law", format!("{}'s own law, every pass of {tasks} tasks, modulo every prime", outcome.problem)),
+            ("fingerprint", format!("what {stages} stages read has the sums and keyed fingerprints of what was written")),
+        ];
+        for (name, detail) in kept {
+            outcome.add_check(Check::new(name, true, detail));
+        }
+        if sweeps > 1 {
+            let detail = format!("the number of states before every pass is the same in {sweeps} sweeps");
+            outcome.add_check(Check::new("state_counts", true, detail));
+        }
         let failed: Vec<String> =
             outcome.checks.iter().filter(|c| !c.ok).map(|c| format!("{}: {}", c.name, c.detail)).collect();
         let ok = outcome.ok;

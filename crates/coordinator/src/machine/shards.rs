@@ -18,7 +18,7 @@ use keima_runs::Split;
 const MOST_TASKS: u64 = 1 << 16;
 /// Tasks per slot that are aimed at: the last ones to finish then waste a small part of a stage.
 const TASKS_PER_SLOT: u64 = 4;
-/// A family with this many times the records of a task is cut inside.
+/// A family with this many times the records that a task's memory was planned for is cut inside.
 const LARGE_FAMILY: u64 = 2;
 
 /// A piece of the key space.
@@ -55,16 +55,17 @@ pub(super) struct Cut {
     pub(super) closed: bool,
 }
 
-/// How many records a shard should have.
-fn target(total: u64, grain: &Grain) -> u64 {
+/// How many records a shard should have, and how many it may have before it is worth cutting a family for it.
+fn target(total: u64, grain: &Grain) -> (u64, u64) {
     let (after, before) = grain.growth;
     let (after, before) = if after == 0 || before == 0 { (1, 1) } else { (after, before) };
     let written = u128::from(total) * u128::from(after) / u128::from(before);
     let by_memory = written.div_ceil(u128::from(grain.task_records.max(1)));
     let by_slots = u128::from(TASKS_PER_SLOT * grain.slots.clamp(1, MOST_TASKS))
         .min(u128::from(total / grain.min_task_records.max(1)));
-    let tasks = by_memory.max(by_slots).clamp(1, MOST_TASKS.into());
-    u128::from(total).div_ceil(tasks).max(1) as u64
+    let share = |tasks: u128| u128::from(total).div_ceil(tasks.clamp(1, MOST_TASKS.into())).max(1) as u64;
+    // Only memory is a reason to cut a family: its parts write equal states, which costs more than an idle slot.
+    (share(by_memory.max(by_slots)), share(by_memory).saturating_mul(LARGE_FAMILY))
 }
 
 /// Cuts the key space by the splits of all tasks that wrote the vector.
@@ -78,7 +79,7 @@ pub(super) fn cut(mut splits: Vec<Split>, grain: &Grain) -> Cut {
         })
         .collect();
     let total = below.last().copied().unwrap_or(0);
-    let target = target(total, grain);
+    let (target, most) = target(total, grain);
     let mut cut = Cut { shards: Vec::new(), closed: grain.family_bits.is_some() };
     let (mut low, mut before) = (0_u128, 0_u64);
     for (split, &records) in splits.iter().zip(&below) {
@@ -91,7 +92,7 @@ pub(super) fn cut(mut splits: Vec<Split>, grain: &Grain) -> Cut {
             Some(bits) => split.key.checked_shr(bits).map_or(0, |family| family << bits),
             None => split.key,
         };
-        let large = gathered >= target.saturating_mul(LARGE_FAMILY);
+        let large = gathered >= most;
         let at = if family <= low && large { split.key } else { family };
         if at <= low || cut.shards.len() as u64 + 1 >= MOST_TASKS {
             continue;

@@ -23,7 +23,7 @@ use std::sync::OnceLock;
 use keima_model::{Board, Forecast, Functional, Layout, Problem, ProblemInfo, Successors, Window};
 
 use layout::Codec;
-pub use request::{MAX_HEIGHT, MAX_LENGTH, open};
+pub use request::{ABOUT, MAX_HEIGHT, MAX_LENGTH, open};
 use state::Word;
 
 /// Largest height whose working form of 4m bits fits a u64.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use keima_model::{AnyProblem, Board, ProblemError, ProblemRequest};
+use keima_model::{About, AnyProblem, Board, ProblemError, ProblemRequest};
 
 use super::Go;
 
@@ -12,6 +12,19 @@ pub const MAX_HEIGHT: u32 = 21;
 pub const MAX_LENGTH: u32 = 10_000;
 /// Largest height whose keys of 5m-1 bits fit a u64.
 const MAX_NARROW_HEIGHT: u32 = 13;
+
+/// What `keima problems go` says.
+pub const ABOUT: About = About {
+    summary: "legal Go positions",
+    definition: "Colourings of the points of an m x n board with empty, black and white in which every string (connected \
+                 stones of one colour) has an adjacent empty point: L(m,n). Positions, not games; who is to move and what \
+                 was played before do not matter.",
+    size: "MxN in either order; the smaller side 1 to 21, the larger up to 10000",
+    options: &[],
+    known: "L(n,n) for n up to 19 and L(n,n+1): J. Tromp and G. Farneb\u{e4}ck, Combinatorics of Go (2016). L(m,k) for \
+            all k up to n comes from the same run (--series).",
+    examples: &["keima count go 9x9", "keima count go 9x13 --series", "keima submit go 13x13"],
+};
 
 /// The problem that `request` describes: size `"MxN"` in either order, no options.
 pub fn open(request: &ProblemRequest) -> Result<AnyProblem, ProblemError> {

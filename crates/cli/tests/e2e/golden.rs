@@ -1,0 +1,158 @@
+//! Published numbers and brute force, counted by the program; the shape of its answers.
+
+use std::collections::BTreeMap;
+
+use keima_problems::go::brute;
+
+use crate::process::{command, keima, run};
+
+/// L(m,n) with m <= n (Tromp and Farnebäck, *Combinatorics of Go*, tables 3 and 5).
+pub(crate) fn published() -> BTreeMap<(u32, u32), String> {
+    let text = include_str!("../../../../tests/golden/go_legal_positions.csv");
+    let rows = text.lines().filter(|line| !line.starts_with('#')).skip(1);
+    rows.map(|row| {
+        let [m, n, count] = row.split(',').collect::<Vec<_>>().try_into().unwrap();
+        ((m.parse().unwrap(), n.parse().unwrap()), count.to_owned())
+    })
+    .collect()
+}
+
+/// A published number by its size.
+pub(crate) fn legal(size: &str) -> String {
+    let (m, n) = size.split_once('x').unwrap();
+    published()[&(m.parse().unwrap(), n.parse().unwrap())].clone()
+}
+
+/// Counts in a folder of its own.
+fn count(size: &str, more: &[&str]) -> String {
+    let dir = tempfile::tempdir().unwrap();
+    let args = ["count", "go", size, "--quiet", "--data", dir.path().to_str().unwrap()];
+    keima(&[&args, more].concat()).ok().to_owned()
+}
+
+fn check_published(points: std::ops::RangeInclusive<u32>, turned: bool) {
+    let mut counted = 0;
+    for ((m, n), expected) in published().into_iter().filter(|((m, n), _)| points.contains(&(m * n))) {
+        assert_eq!(count(&format!("{m}x{n}"), &[]), expected, "{m}x{n}");
+        if turned && m != n {
+            assert_eq!(count(&format!("{n}x{m}"), &[]), expected, "{n}x{m}");
+        }
+        counted += 1;
+    }
+    assert!(counted > 0);
+}
+
+#[test]
+fn published_numbers_up_to_7x8() {
+    check_published(1..=56, true);
+}
+
+#[test]
+fn published_numbers_up_to_9x9() {
+    check_published(57..=81, false);
+}
+
+/// Half a minute in the release profile: `cargo test --release -p keima-cli -- --ignored`.
+#[test]
+#[ignore = "long; run in the release profile"]
+fn published_numbers_up_to_10x11() {
+    check_published(1..=110, false);
+}
+
+#[test]
+fn rectangles_against_brute_force() {
+    let mut counted = 0;
+    for (m, n) in (1..=12).flat_map(|m| (m..=12).map(move |n| (m, n))).filter(|(m, n)| m * n <= 12) {
+        let expected = brute::count(m, n).unwrap().to_string();
+        assert_eq!(count(&format!("{m}x{n}"), &[]), expected, "{m}x{n}");
+        counted += 1;
+    }
+    assert_eq!(counted, 19);
+}
+
+/// A run of height m knows the shorter boards of that height too.
+#[test]
+fn series() {
+    let text = count("7x8", &["--series"]);
+    let names: Vec<&str> = text.lines().map(|line| line.split_whitespace().next().unwrap()).collect();
+    let expected: Vec<String> = (1..=8).map(|n| format!("L(7,{n})")).collect();
+    assert_eq!(names, expected);
+    let of = |name: &str| {
+        let line = text.lines().find(|line| line.starts_with(name)).unwrap();
+        line.split_whitespace().nth(1).unwrap().to_owned()
+    };
+    for (name, size) in [("L(7,6)", "6x7"), ("L(7,7)", "7x7"), ("L(7,8)", "7x8")] {
+        assert_eq!(of(name), legal(size), "{name}");
+    }
+    assert_eq!(of("L(7,1)"), brute::count(7, 1).unwrap().to_string());
+    assert_eq!(of("L(7,2)"), brute::count(7, 2).unwrap().to_string());
+}
+
+/// What must not change the number: threads, memory, residues per sweep, window.
+#[test]
+fn settings_do_not_change_the_number() {
+    for more in [
+        &["--threads", "1"][..],
+        &["--threads", "3", "--memory", "192MiB"],
+        &["--residues-per-sweep", "1"],
+        &["--window", "1"],
+        &["--window", "2", "--residues-per-sweep", "2", "--threads", "4"],
+        &["--checkpoint-seconds", "0"],
+    ] {
+        assert_eq!(count("7x7", more), legal("7x7"), "{more:?}");
+    }
+}
+
+#[test]
+fn json_has_its_shape() {
+    let text = count("5x7", &["--json", "--series"]);
+    assert_eq!(text.lines().count(), 1, "one object: {text}");
+    let object: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((&object["problem"], &object["size"]), (&"go".into(), &"5x7".into()));
+    let expected = "16987057566904285";
+    let count: u128 = object["count"].as_str().unwrap().parse().unwrap();
+    let residues = object["residues"].as_array().unwrap();
+    assert!(residues.len() >= 2, "one residue and a spare at least: {residues:?}");
+    for pair in residues {
+        let number = |name: &str| pair[name].as_str().unwrap().parse::<u128>().unwrap();
+        assert!((1 << 59..1 << 64).contains(&number("modulus")));
+        assert_eq!(count % number("modulus"), number("residue"), "{pair}");
+    }
+    let checks = object["checks"].as_array().unwrap();
+    assert!(!checks.is_empty());
+    for check in checks {
+        assert!(check["name"].is_string() && check["ok"] == true && check["detail"].is_string(), "{check}");
+    }
+    assert!(object["seconds"].is_number());
+    assert!(object["peak_states"].as_u64() > Some(100));
+    let series = object["series"].as_array().unwrap();
+    assert_eq!(series.len(), 7);
+    assert_eq!(series[4]["count"], legal("5x5"));
+    let _ = expected;
+}
+
+/// Without --data the state goes into the XDG state folder under the job's name, and goes when there is nothing to
+/// resume any more.
+#[test]
+fn state_is_kept_where_it_belongs() {
+    let home = tempfile::tempdir().unwrap();
+    let mut counting = command(&["count", "go", "5x5"]);
+    counting.env("XDG_STATE_HOME", home.path());
+    assert_eq!(run(counting).ok(), legal("5x5"));
+    let keima = home.path().join("keima");
+    assert!(keima.is_dir());
+    assert_eq!(std::fs::read_dir(keima).unwrap().count(), 0);
+}
+
+/// A finished run with a data folder of the user's is told again, or counted anew with --fresh.
+#[test]
+fn a_finished_run_is_told_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let args = ["count", "go", "6x6", "--data", dir.path().to_str().unwrap()];
+    for (more, says) in [(None, false), (None, true), (Some("--fresh"), false)] {
+        let args: Vec<&str> = args.into_iter().chain(more).collect();
+        let ran = keima(&args);
+        assert_eq!(ran.ok(), legal("6x6"));
+        assert_eq!(ran.stderr.contains("was counted here before"), says, "{ran:#?}");
+    }
+}
