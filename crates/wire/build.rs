@@ -1,12 +1,13 @@
 //! Generates the gRPC types from `proto/` with protox, so that no protoc has to be installed.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::{env, error, fs};
 
 use prost::Message;
 
 fn main() -> Result<(), Box<dyn error::Error>> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../proto");
+    // Asked for when the script runs, not when it is compiled: a shared target folder may hold another checkout's script.
+    let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("../../proto");
     let files = ["common", "run", "worker", "job"].map(|name| root.join("keima/v1").join(name).with_extension("proto"));
     for file in &files {
         println!("cargo::rerun-if-changed={}", file.display());

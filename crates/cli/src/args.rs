@@ -38,42 +38,70 @@ Examples:
 {EXIT_CODES}"))]
     Count(CountArgs),
     /// Start a coordinator, which keeps the jobs of a cluster
-    #[command(after_help = "\
+    #[command(after_help = format!("\
 Example:
   keima coordinator --listen 0.0.0.0:7700 --data /var/lib/keima
 
 It prints the lines that start a worker and that submit a job. It can be killed at any moment: started again on the
-same data folder it goes on with the same jobs.")]
+same data folder it goes on with the same jobs.
+
+{EXIT_CODES}"))]
     Coordinator(CoordinatorArgs),
     /// Start a worker, which does the tasks of a coordinator
-    #[command(after_help = "\
+    #[command(after_help = format!("\
 Example:
   keima worker --coordinator http://head:7700 --listen 0.0.0.0:7702 --advertise http://node7:7702 \\
                --scratch /nvme/keima --memory 48GiB --disk 800GiB
 
-Workers may come and go at any time. A worker that comes back with its scratch folder brings its runs back.")]
+Workers may come and go at any time. A worker that comes back with its scratch folder brings its runs back.
+
+{EXIT_CODES}"))]
     Worker(WorkerArgs),
     /// Submit a job to a coordinator
-    #[command(after_help = "\
+    #[command(after_help = format!("\
 Examples:
   keima submit go 13x13                    prints the job's name, such as j1
-  keima submit go 12x12 --wait             and waits for the number")]
+  keima submit go 12x12 --wait             and waits for the number
+
+{EXIT_CODES}"))]
     Submit(SubmitArgs),
     /// List the jobs of a coordinator
+    #[command(after_help = format!("\
+Examples:
+  keima jobs
+  keima jobs --json | jq -r '.jobs[] | [.job, .size, .state] | @tsv'
+
+{EXIT_CODES}"))]
     Jobs(ClientArgs),
     /// Show where a job stands
+    #[command(after_help = format!("Examples:\n  keima status j1\n  keima status j1 --json\n\n{EXIT_CODES}"))]
     Status(JobArgs),
     /// Follow a job until it ends
-    #[command(after_help = "Example:\n  keima watch j1\n\nInterrupting the watch leaves the job alone.")]
+    #[command(after_help = format!("\
+Example:
+  keima watch j1
+
+Interrupting the watch leaves the job alone.
+
+{EXIT_CODES}"))]
     Watch(JobArgs),
     /// Stop granting tasks of a job; what is running is finished and kept
+    #[command(after_help = format!("Example:\n  keima pause j1\n\n{EXIT_CODES}"))]
     Pause(JobArgs),
     /// Go on with a paused job
+    #[command(after_help = format!("Example:\n  keima resume j1\n\n{EXIT_CODES}"))]
     Resume(JobArgs),
     /// End a job and delete its runs
+    #[command(after_help = format!("Example:\n  keima cancel j1\n\n{EXIT_CODES}"))]
     Cancel(JobArgs),
     /// Print a finished job's number
-    #[command(after_help = "Examples:\n  keima result j1\n  keima result j1 --series\n  keima result j1 --json")]
+    #[command(after_help = format!("\
+Examples:
+  keima result j1
+  keima result j1 --series
+  keima result j1 --json
+
+{EXIT_CODES}"))]
     Result(ResultArgs),
 }
 
@@ -109,7 +137,7 @@ pub(crate) struct CountArgs {
     /// Folder for the vectors; below the data folder if not given
     #[arg(long, value_name = "DIR")]
     pub(crate) scratch: Option<PathBuf>,
-    /// Cap on the bytes in the scratch folder
+    /// Cap on the bytes in the scratch folder [default: 50GiB]
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub(crate) disk: Option<u64>,
     /// Folder for the state of the run [default: $XDG_STATE_HOME/keima/<job>]
@@ -173,7 +201,8 @@ pub(crate) struct WorkerArgs {
     /// Address to serve runs to other workers on; port 0 picks one
     #[arg(long, env = "KEIMA_WORKER_LISTEN", value_name = "ADDR", default_value = "127.0.0.1:0")]
     pub(crate) listen: SocketAddr,
-    /// URL under which other workers reach this one [default: http://LISTEN]
+    /// URL under which other workers reach this one [default: LISTEN; where that is 0.0.0.0, the address of this machine
+    /// that leads to the coordinator]
     #[arg(long, env = "KEIMA_ADVERTISE", value_name = "URL")]
     pub(crate) advertise: Option<String>,
     /// Folder for runs, on a fast disk

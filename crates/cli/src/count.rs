@@ -29,7 +29,9 @@ fn default_data(name: &str) -> Result<PathBuf, Failed> {
     let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|p| p.is_absolute());
     let state = state.or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state")));
     let Some(state) = state else {
-        return Err(Failed::usage("neither XDG_STATE_HOME nor HOME is set; say where to keep the run's state with --data DIR"));
+        return Err(Failed::usage(
+            "neither XDG_STATE_HOME nor HOME is set; say where to keep the run's state with --data DIR",
+        ));
     };
     Ok(state.join("keima").join(name))
 }
@@ -87,7 +89,7 @@ pub(crate) async fn count(args: CountArgs) -> Result<(), Failed> {
 
 /// A scratch folder that the user named is left as it was found, but for what others put there.
 fn remove_if_empty(scratch: &Path) {
-    for leftover in ["worker.id", "worker.lock"] {
+    for leftover in ["worker.id", "worker.lock", "coordinator.id"] {
         let _ = std::fs::remove_file(scratch.join(leftover));
     }
     let _ = std::fs::remove_dir(scratch);
@@ -134,7 +136,19 @@ async fn run(
         }
         if let Some(worker) = status.workers.iter().find(|w| !w.note.is_empty() && w.running == 0) {
             progress.finish();
-            return Err(Failed::new(exit::INTERRUPTED, format!("{name} cannot go on here: {}", worker.note)));
+            return Err(Failed::new(
+                exit::INTERRUPTED,
+                format!(
+                    "{name} cannot go on here: {}; put that right (a full disk: free space, or a larger --disk), then type \
+                 the same command again to go on",
+                    worker.note
+                ),
+            ));
+        }
+        if !cluster.is_working() {
+            // Stopping tells why.
+            progress.finish();
+            return Ok(status);
         }
         progress.show(&status);
     }
@@ -182,7 +196,7 @@ async fn take_up(
                 ));
                 return Ok(old.id);
             }
-            State::CheckFailed | State::Failed | State::Cancelled => {}
+            State::CheckFailed | State::Cancelled => {}
         }
     }
     let spec = JobSpec {

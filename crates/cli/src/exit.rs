@@ -65,7 +65,6 @@ pub(crate) fn of(status: &JobStatus) -> Result<(), Failed> {
             text += "\nCount it again, on another machine if you can; if the same check fails again, please report it.";
             Err(Failed::new(CHECK_FAILED, text))
         }
-        State::Failed => Err(Failed::other(format!("{name} failed{reason}"))),
         State::Cancelled => Err(Failed::new(CANCELLED, format!("{name} was cancelled{reason}"))),
         State::Paused => Err(Failed::new(INTERRUPTED, format!("{name} is paused{reason}"))),
         State::Queued | State::Running => {

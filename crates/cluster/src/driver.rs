@@ -173,7 +173,7 @@ impl Inner {
 
 impl CoordinatorLink for CoordinatorHandle {
     async fn hello(&self, hello: Hello) -> Result<Welcome, LinkError> {
-        self.event(|machine, now| machine.hello(now, hello)).await
+        Ok(self.event(|machine, now| machine.hello(now, hello)).await??)
     }
 
     async fn heartbeat(

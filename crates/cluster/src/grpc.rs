@@ -7,6 +7,7 @@
 //!   kind            code                 meaning
 //!   version         FAILED_PRECONDITION  the peers speak different protocol versions
 //!   who-are-you     UNAUTHENTICATED      the worker must say hello (again)
+//!   other-coordinator  FAILED_PRECONDITION  the worker holds runs of another coordinator's store
 //!   no-such-job     NOT_FOUND
 //!   wrong-state     FAILED_PRECONDITION  the job's state does not allow it
 //!   invalid         INVALID_ARGUMENT     the request means nothing, or the job cannot be planned
@@ -62,6 +63,9 @@ fn to_status(error: &LinkError) -> Status {
     let text = error.to_string();
     match error {
         LinkError::Call(CallError::WhoAreYou(_)) => refusal(Code::Unauthenticated, "who-are-you", text),
+        LinkError::Call(CallError::OtherCoordinator { .. }) => {
+            refusal(Code::FailedPrecondition, "other-coordinator", text)
+        }
         LinkError::Call(CallError::NoSuchJob(_)) => refusal(Code::NotFound, "no-such-job", text),
         LinkError::Call(CallError::WrongState { .. }) => refusal(Code::FailedPrecondition, "wrong-state", text),
         LinkError::Call(CallError::Invalid(_)) => refusal(Code::InvalidArgument, "invalid", text),

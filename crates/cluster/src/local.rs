@@ -57,6 +57,10 @@ impl LocalCluster {
             persist_grants: false,
             second_copies: false,
             speculate: false,
+            // Files go soon after they are let go, so that the disk's figures are those of what is needed.
+            heartbeat_millis: 250,
+            // The only worker starts and stops with the coordinator: what it does not hold, nobody will bring.
+            grace_millis: 0,
             durable_interval_millis: config.durable_interval_millis,
             ..Config::default()
         };

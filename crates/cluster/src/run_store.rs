@@ -3,6 +3,7 @@
 //! ```text
 //!   SCRATCH/worker.lock                        held (flock) while a worker lives
 //!   SCRATCH/worker.id                          the worker's name, made once, kept for life
+//!   SCRATCH/coordinator.id                     name of the coordinator's store that the runs belong to
 //!   SCRATCH/j3/s0/g12/t5/a0/r1.run             run r1 of an attempt; *.tmp while it is being written
 //!   SCRATCH/incoming/0.tmp                     a second copy on its way in
 //! ```
@@ -19,13 +20,15 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use keima_coordinator::{AttemptId, WorkerId};
+use keima_coordinator::{AttemptId, StoreId, WorkerId};
 use keima_runs::{DiskBudget, LocalRun, RunError, RunHeader, RunId, RunManifest, adopt_file, read_manifest, run_path};
 
 use crate::link::random_bits;
 
 /// Name of the file with the worker's name; proves that a folder seen here is the one that the worker means.
 pub(crate) const ID_FILE: &str = "worker.id";
+/// Name of the file with the name of the coordinator's store.
+const STORE_FILE: &str = "coordinator.id";
 /// Where second copies come in.
 const INCOMING: &str = "incoming";
 
@@ -48,15 +51,15 @@ pub enum ScratchError {
         #[source]
         source: io::Error,
     },
-    /// The name in the folder is none.
-    #[error(
-        "{path} should hold a worker's name (16 hex digits), it holds {got:?}; remove it, and the worker takes a new name"
-    )]
+    /// A name in the folder is none.
+    #[error("{path} should hold a name of 16 hex digits, it holds {got:?}; {advice}")]
     BadName {
         /// The file.
         path: PathBuf,
         /// What it holds, shortened.
         got: String,
+        /// What to do.
+        advice: &'static str,
     },
 }
 
@@ -73,6 +76,7 @@ struct Held {
 pub struct RunStore {
     root: PathBuf,
     worker: WorkerId,
+    owner: Mutex<Option<StoreId>>,
     disk: Arc<DiskBudget>,
     held: Mutex<BTreeMap<RunId, Held>>,
     incoming: AtomicU64,
@@ -100,9 +104,11 @@ impl RunStore {
             }
         }
         let worker = read_or_make_name(&root)?;
+        let owner = Mutex::new(read_owner(&root)?);
         let store = Self {
             root,
             worker,
+            owner,
             disk: Arc::new(DiskBudget::new(disk_bytes)),
             held: Mutex::default(),
             incoming: AtomicU64::new(0),
@@ -158,6 +164,19 @@ impl RunStore {
     /// The worker's name.
     pub fn worker(&self) -> &WorkerId {
         &self.worker
+    }
+    /// Whose runs these are; `None` while no coordinator has taken the worker.
+    pub(crate) fn owner(&self) -> Option<StoreId> {
+        *self.owner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    /// Notes whose runs these are, before any of them is made or deleted.
+    pub(crate) fn set_owner(&self, store: StoreId) -> Result<(), ScratchError> {
+        let mut owner = self.owner.lock().unwrap_or_else(PoisonError::into_inner);
+        if *owner != Some(store) {
+            write_name(&self.root, STORE_FILE, &store.to_string())?;
+            *owner = Some(store);
+        }
+        Ok(())
     }
     /// The folder, as an absolute path.
     pub fn root(&self) -> &Path {
@@ -320,30 +339,49 @@ impl SharedFolders {
     }
 }
 
-fn read_or_make_name(root: &Path) -> Result<WorkerId, ScratchError> {
-    let path = root.join(ID_FILE);
-    let io = |action| {
-        let path = path.clone();
-        move |source| ScratchError::Io { action, path, source }
-    };
+/// A name of 16 hex digits from a file; `None` where there is no such file.
+fn read_name(root: &Path, file: &str, advice: &'static str) -> Result<Option<String>, ScratchError> {
+    let path = root.join(file);
     match std::fs::read_to_string(&path) {
         Ok(text) => {
             let name = text.trim();
             if name.len() == 16 && name.bytes().all(|b| b.is_ascii_hexdigit()) {
-                Ok(WorkerId(name.to_owned()))
+                Ok(Some(name.to_owned()))
             } else {
-                Err(ScratchError::BadName { path, got: name.chars().take(40).collect() })
+                Err(ScratchError::BadName { path, got: name.chars().take(40).collect(), advice })
             }
         }
-        Err(e) if e.kind() == io::ErrorKind::NotFound => {
-            let name = format!("{:016x}", random_bits());
-            // Written aside and renamed: a kill in between must not leave half a name.
-            let aside = root.join("worker.id.tmp");
-            std::fs::write(&aside, format!("{name}\n")).map_err(io("write"))?;
-            File::open(&aside).and_then(|f| f.sync_all()).map_err(io("sync"))?;
-            std::fs::rename(&aside, &path).map_err(io("rename"))?;
-            Ok(WorkerId(name))
-        }
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(source) => Err(ScratchError::Io { action: "read", path, source }),
     }
+}
+
+/// Writes a name aside and renames it: a kill in between must not leave half of it.
+fn write_name(root: &Path, file: &str, name: &str) -> Result<(), ScratchError> {
+    let path = root.join(file);
+    let io = |action| {
+        let path = path.clone();
+        move |source| ScratchError::Io { action, path, source }
+    };
+    let aside = root.join(format!("{file}.tmp"));
+    std::fs::write(&aside, format!("{name}\n")).map_err(io("write"))?;
+    File::open(&aside).and_then(|f| f.sync_all()).map_err(io("sync"))?;
+    std::fs::rename(&aside, &path).map_err(io("rename"))?;
+    File::open(root).and_then(|f| f.sync_all()).map_err(io("sync"))
+}
+
+fn read_or_make_name(root: &Path) -> Result<WorkerId, ScratchError> {
+    if let Some(name) = read_name(root, ID_FILE, "remove it, and the worker takes a new name")? {
+        return Ok(WorkerId(name));
+    }
+    let name = format!("{:016x}", random_bits());
+    write_name(root, ID_FILE, &name)?;
+    Ok(WorkerId(name))
+}
+
+fn read_owner(root: &Path) -> Result<Option<StoreId>, ScratchError> {
+    let advice = "take another scratch folder, or remove this one with the runs in it";
+    let name = read_name(root, STORE_FILE, advice)?;
+    // Sixteen hex digits are always a u64.
+    Ok(name.and_then(|name| u64::from_str_radix(&name, 16).ok()).map(StoreId))
 }

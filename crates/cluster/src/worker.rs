@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use keima_coordinator::{CallError, Failure, Hello, Holder, Housekeeping, WorkerId};
+use keima_coordinator::{AttemptId, CallError, Failure, Hello, Holder, Housekeeping, WorkerId};
 use keima_model::{AnyProblem, ProblemRequest, Registry};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -135,6 +135,7 @@ impl Worker {
             buffers: Arc::default(),
             epoch: AtomicU64::new(0),
             heartbeat_millis: AtomicU64::new(1000),
+            deletions: Mutex::default(),
             introduction: tokio::sync::Mutex::new(()),
             in_order: tokio::sync::RwLock::new(()),
             stopping: watch::channel(false).0,
@@ -158,10 +159,10 @@ impl Worker {
         shared.stopping.send_replace(true);
         shared.table.stop_all();
         let _ = tokio::time::timeout(STOP_WAIT, async { while tasks.join_next().await.is_some() {} }).await;
-        if ended.is_ok()
-            && let Err(error) = shared.link.goodbye(shared.store.worker()).await
-        {
-            tracing::debug!(%error, "no goodbye; the coordinator will notice");
+        shared.finish_deletions().await;
+        if ended.is_ok() {
+            shared.leave().await;
+            shared.finish_deletions().await;
         }
         ended
     }
@@ -181,6 +182,8 @@ struct Shared<L> {
     /// As the coordinator gave it; 0 before the first hello.
     epoch: AtomicU64,
     heartbeat_millis: AtomicU64,
+    /// Threads that delete.
+    deletions: Mutex<JoinSet<()>>,
     /// Held while saying hello: one of many that were asked "who are you" answers for all.
     introduction: tokio::sync::Mutex<()>,
     /// Reports share it, a heartbeat or hello has it alone: what those say must not be older than a report that overtook
@@ -208,7 +211,7 @@ impl<L: CoordinatorLink> Shared<L> {
     }
 
     /// The current epoch, after an introduction if `known` is still the newest: 0 for none yet. `Err` is final.
-    async fn introduce(&self, known: u64) -> Result<(), LinkError> {
+    async fn introduce(self: &Arc<Self>, known: u64) -> Result<(), LinkError> {
         let _one_at_a_time = self.introduction.lock().await;
         let mut backoff = Backoff::new(LONGEST_WAIT);
         while self.epoch.load(Ordering::Acquire) == known && !self.is_stopping() {
@@ -226,11 +229,18 @@ impl<L: CoordinatorLink> Shared<L> {
                     disk_bytes: self.config.disk_bytes,
                     held,
                     running,
+                    store: self.store.owner(),
                 };
                 self.link.hello(hello).await
             };
             match answer {
                 Ok(welcome) => {
+                    // A name that cannot be kept may cost the runs later: nothing is taken on before.
+                    if let Err(error) = self.store.set_owner(welcome.store) {
+                        tracing::warn!(%error, "cannot note whose runs these are");
+                        self.pause(backoff.step()).await;
+                        continue;
+                    }
                     tracing::info!(worker = %self.store.worker(), epoch = welcome.epoch, "the coordinator knows this worker");
                     self.heartbeat_millis.store(welcome.heartbeat_millis.clamp(50, 600_000), Ordering::Relaxed);
                     self.tidy(welcome.housekeeping);
@@ -296,7 +306,7 @@ impl<L: CoordinatorLink> Shared<L> {
     }
 
     /// Does what an error of a call asks for, so that the call can be tried again; hands on what is final.
-    async fn overcome(&self, error: LinkError, epoch: u64, backoff: &mut Backoff) -> Result<(), LinkError> {
+    async fn overcome(self: &Arc<Self>, error: LinkError, epoch: u64, backoff: &mut Backoff) -> Result<(), LinkError> {
         if error.is_who_are_you() {
             return self.introduce(epoch).await;
         }
@@ -310,18 +320,60 @@ impl<L: CoordinatorLink> Shared<L> {
         Ok(())
     }
 
-    /// Stops and deletes what the coordinator does not want any more.
-    fn tidy(&self, housekeeping: Housekeeping) {
-        for attempt in housekeeping.abandon {
-            // One that is in the table tidies up after itself, once its thread is out of the folder.
-            if !self.table.abandon(attempt) && !self.store.holds_of(&attempt) {
-                self.store.remove_attempt(&attempt);
+    /// The last words: what is still to be deleted, then goodbye. The runs of a job's last task go only now, where the
+    /// worker stops as soon as the job is done.
+    async fn leave(self: &Arc<Self>) {
+        let epoch = self.epoch.load(Ordering::Acquire);
+        let (running, held) = self.table.snapshot(&self.store);
+        let used = self.store.disk().used();
+        let told = match self.link.heartbeat(self.store.worker(), epoch, running, held, used).await {
+            Ok(housekeeping) => {
+                self.tidy(housekeeping);
+                self.link.goodbye(self.store.worker()).await
             }
+            Err(error) => Err(error),
+        };
+        if let Err(error) = told {
+            tracing::debug!(%error, "no goodbye; the coordinator will notice");
         }
-        for run in housekeeping.release {
-            if !self.table.protects(&run) {
-                self.store.release(&run);
+    }
+
+    /// Stops what the coordinator does not want any more at once, and deletes it on a thread that may block: heartbeats
+    /// do not wait for a slow disk. Releases that come meanwhile are left to the next answer, which repeats them.
+    fn tidy(self: &Arc<Self>, housekeeping: Housekeeping) {
+        // One that is in the table tidies up after itself, once its thread is out of the folder.
+        let Housekeeping { mut abandon, mut release } = housekeeping;
+        abandon.retain(|attempt| !self.table.abandon(*attempt));
+        let mut deletions = self.deletions.lock().unwrap_or_else(PoisonError::into_inner);
+        while deletions.try_join_next().is_some() {}
+        if !deletions.is_empty() {
+            release.clear();
+        }
+        if abandon.is_empty() && release.is_empty() {
+            return;
+        }
+        let shared = Arc::clone(self);
+        deletions.spawn_blocking(move || {
+            for attempt in abandon.iter().filter(|attempt| !shared.store.holds_of(attempt)) {
+                shared.store.remove_attempt(attempt);
             }
+            for run in release.iter().filter(|run| !shared.table.protects(run)) {
+                shared.store.release(run);
+            }
+        });
+    }
+
+    /// Waits, though not for ever, until nothing is being deleted: then the folder is free for the next worker.
+    async fn finish_deletions(&self) {
+        let mut deletions = std::mem::take(&mut *self.deletions.lock().unwrap_or_else(PoisonError::into_inner));
+        let _ = tokio::time::timeout(STOP_WAIT, async { while deletions.join_next().await.is_some() {} }).await;
+    }
+
+    /// Deletes what an attempt has written, off the threads that must not block.
+    async fn delete_attempt(&self, attempt: AttemptId) {
+        let store = Arc::clone(&self.store);
+        if let Err(error) = tokio::task::spawn_blocking(move || store.remove_attempt(&attempt)).await {
+            tracing::warn!(%attempt, %error, "not all of it could be deleted");
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::path::Path;
 use std::time::Duration;
 
 use common::{coordinator, count, ended, go, quick, registry, run_files, worker};
@@ -14,16 +15,20 @@ const L55: &str = "414295148741";
 const L66: &str = "62567386502084877";
 const L88: &str = "990966953618170260281935463385";
 
-async fn local(size: &str, expected: &str) {
-    let dir = tempfile::tempdir().unwrap();
-    let config = LocalConfig {
-        data: dir.path().join("data"),
-        scratch: dir.path().join("scratch"),
+fn local_config(data: &Path, scratch: &Path) -> LocalConfig {
+    LocalConfig {
+        data: data.to_owned(),
+        scratch: scratch.to_owned(),
         memory_bytes: 128 << 20,
         disk_bytes: 1 << 30,
         slots: 2,
         durable_interval_millis: 60_000,
-    };
+    }
+}
+
+async fn local(size: &str, expected: &str) {
+    let dir = tempfile::tempdir().unwrap();
+    let config = local_config(&dir.path().join("data"), &dir.path().join("scratch"));
     let cluster = LocalCluster::start(registry(), config).unwrap();
     let job = cluster.coordinator().submit(go(size)).await.unwrap();
     let status = loop {
@@ -176,4 +181,74 @@ async fn a_worker_vanishes() {
     assert_eq!(count(&ended(&client, job).await), L88);
     staying.stop().await;
     hub.stop().await;
+}
+
+/// A finished job leaves no run behind, even where the process stops at once.
+#[tokio::test(flavor = "multi_thread")]
+async fn one_process_leaves_nothing_in_its_scratch_folder() {
+    let dir = tempfile::tempdir().unwrap();
+    let scratch = dir.path().join("scratch");
+    let cluster = LocalCluster::start(registry(), local_config(&dir.path().join("data"), &scratch)).unwrap();
+    let job = cluster.coordinator().submit(go("6x6")).await.unwrap();
+    let mut seen = 0;
+    while !cluster.coordinator().status(job).await.unwrap().state.is_over() {
+        seen = seen.max(run_files(&scratch));
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    cluster.stop().await.unwrap();
+    assert!(seen > 0);
+    assert_eq!(run_files(&scratch), 0);
+}
+
+/// A worker with runs comes to a coordinator that has lost its data folder: nobody deletes anything. One without runs may
+/// change its coordinator.
+#[tokio::test(flavor = "multi_thread")]
+async fn runs_of_another_coordinator_are_not_touched() {
+    let dir = tempfile::tempdir().unwrap();
+    let (data, scratch) = (dir.path().join("data"), dir.path().join("scratch"));
+    let eager = || LocalConfig { durable_interval_millis: 0, ..local_config(&data, &scratch) };
+    let cluster = LocalCluster::start(registry(), eager()).unwrap();
+    let job = cluster.coordinator().submit(go("8x8")).await.unwrap();
+    while cluster.coordinator().status(job).await.unwrap().stage < 4 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    cluster.stop().await.unwrap();
+    let held = run_files(&scratch);
+    assert!(held > 0);
+
+    let kept = dir.path().join("kept");
+    std::fs::rename(&data, &kept).unwrap();
+    let cluster = LocalCluster::start(registry(), eager()).unwrap();
+    while cluster.is_working() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let error = cluster.stop().await.unwrap_err().to_string();
+    let name = std::fs::read_to_string(scratch.join("coordinator.id")).unwrap();
+    for words in [name.trim(), scratch.to_str().unwrap(), "Nothing was deleted", "--scratch", "coordinator.id"] {
+        assert!(error.contains(words), "{words}: {error}");
+    }
+    assert_eq!(run_files(&scratch), held);
+
+    std::fs::remove_dir_all(&data).unwrap();
+    std::fs::rename(&kept, &data).unwrap();
+    let cluster = LocalCluster::start(registry(), eager()).unwrap();
+    let status = loop {
+        let status = cluster.coordinator().status(job).await.unwrap();
+        if status.state.is_over() {
+            break status;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    };
+    assert_eq!(count(&status), L88);
+    assert!(status.resumed_from.is_some());
+    cluster.stop().await.unwrap();
+
+    std::fs::remove_dir_all(&data).unwrap();
+    let cluster = LocalCluster::start(registry(), eager()).unwrap();
+    let job = cluster.coordinator().submit(go("5x5")).await.unwrap();
+    while !cluster.coordinator().status(job).await.unwrap().state.is_over() {
+        assert!(cluster.is_working(), "an empty scratch folder is anybody's");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    cluster.stop().await.unwrap();
 }

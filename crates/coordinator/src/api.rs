@@ -143,6 +143,17 @@ pub struct Running {
     pub states_done: u64,
 }
 
+/// Name of one coordinator's store, drawn when its data folder was new and kept as long as that. Numbers of jobs mean
+/// something only together with it: job 1 of another store is another job.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct StoreId(pub u64);
+
+impl fmt::Display for StoreId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
 /// A worker introduces itself: at its start, and whenever the coordinator does not know it (any more).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
@@ -152,12 +163,15 @@ pub struct Hello {
     pub slots: u32,
     /// Memory that one task may use.
     pub task_memory_bytes: u64,
-    /// Cap on the scratch folder.
+    /// Cap on the scratch folder, all jobs together. The worker never writes beyond it; a task that would is reported as
+    /// [`Failure::Disk`], and a job that finds no room anywhere is paused, to go on when there is more.
     pub disk_bytes: u64,
     /// Complete runs in its scratch folder.
     pub held: Vec<RunId>,
     /// Attempts that it is at.
     pub running: Vec<Running>,
+    /// Whose runs these are: as the coordinator that it last worked for called itself. `None` in a new scratch folder.
+    pub store: Option<StoreId>,
 }
 
 /// Answer to [`Hello`].
@@ -169,6 +183,8 @@ pub struct Welcome {
     pub housekeeping: Housekeeping,
     /// How often to send heartbeats.
     pub heartbeat_millis: Millis,
+    /// Whose runs the worker's are from now on. To be noted on disk before anything of `housekeeping` is done.
+    pub store: StoreId,
 }
 
 /// What a worker is to stop and to delete; rides on every answer to a worker.
@@ -245,6 +261,25 @@ pub enum CallError {
     /// The worker must introduce itself (again).
     #[error("worker {0} is not known under this epoch; it must say hello again")]
     WhoAreYou(WorkerId),
+    /// The worker holds runs of another coordinator's jobs, which this one would have deleted.
+    #[error(
+        "scratch folder {folder} of worker {worker} holds {runs} runs or tasks of coordinator {theirs}, this is \
+         coordinator {ours}: it has another data folder, or its own was lost. Nothing was deleted. Start the worker with \
+         an empty scratch folder (--scratch DIR), or start the coordinator on the data folder that belongs to these runs; \
+         if nobody needs them any more, delete the folders j1, j2, ... and the file coordinator.id in the scratch folder"
+    )]
+    OtherCoordinator {
+        /// The worker.
+        worker: WorkerId,
+        /// Its scratch folder.
+        folder: String,
+        /// Runs that it holds and tasks that it is at.
+        runs: usize,
+        /// Whose they are.
+        theirs: StoreId,
+        /// Who this is.
+        ours: StoreId,
+    },
     /// No such job.
     #[error("there is no job {0}; `keima jobs` lists them")]
     NoSuchJob(JobId),
@@ -272,7 +307,9 @@ pub struct JobSpec {
     pub priority: i32,
     /// Memory of one task; fixed for the job's life between column ends.
     pub task_memory_bytes: u64,
-    /// Cap on the sum of all scratch folders for this job; `None` for no cap of its own.
+    /// Most bytes that the job may take in all scratch folders together, by its forecast: the planner takes more sweeps of
+    /// fewer residues to stay below it, and refuses the job where that does not help. While the job runs it is the
+    /// workers' own caps that hold, on what is really written: see [`Hello::disk_bytes`]. `None` for no limit.
     pub disk_bytes: Option<u64>,
     /// Residues carried at once; `None` lets the planner choose.
     pub residues_per_sweep: Option<u32>,

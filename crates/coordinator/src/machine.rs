@@ -33,6 +33,9 @@
 //! worker holds that stands in no kept manifest and was not written by a living attempt of its own is to be
 //! deleted, and it is told so until it no longer lists it.
 //!
+//! **Whose runs.** A store has a name for life, which its workers keep beside their runs. A worker that comes with runs of
+//! another store is refused: here their names mean nothing, and comparing would have them all deleted.
+//!
 //! **What is lost.** Runs on a worker that is away are awaited for the grace time, counted from when it went away or from
 //! when the first worker came back, whichever is later: while nobody is there, there is nobody to recompute either. Then
 //! the job falls back to the newest kept boundary that is whole, or to the start of the sweep.
@@ -91,8 +94,10 @@ impl Coordinator {
     /// A coordinator without a past. `seed` feeds nonces and the jobs' tags and salts; it should be random.
     pub fn new(config: Config, registry: Arc<dyn Registry>, seed: u64) -> Self {
         let mut coordinator =
-            Self { common: Common::new(config, seed, 0), registry, jobs: BTreeMap::new(), next_job: 1 };
+            Self { common: Common::new(config, seed, 0, None), registry, jobs: BTreeMap::new(), next_job: 1 };
         coordinator.common.store_meta(coordinator.next_job);
+        // Workers will keep the store's name.
+        coordinator.common.journal.must_be_durable();
         coordinator
     }
 

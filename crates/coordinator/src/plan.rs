@@ -53,6 +53,8 @@ pub struct PlanLimits {
     pub window: Option<u32>,
     /// Tasks that run at a time on all workers together.
     pub slots: u32,
+    /// Whether column ends get a second copy on another worker.
+    pub second_copies: bool,
 }
 
 /// How a job is done. Kept with the job; it changes only at a column end.
@@ -186,7 +188,7 @@ pub fn plan(info: &dyn ProblemInfo, key_bytes: u32, limits: &PlanLimits) -> Resu
             disk_bytes: 0,
             record_bytes,
         };
-        plan.disk_bytes = Usage::of(&plan, lanes).peak_disk_bytes();
+        plan.disk_bytes = Usage::of(&plan, lanes).peak_disk_bytes(limits.second_copies);
         match limits.disk_bytes {
             Some(allowed) if plan.disk_bytes > allowed => Err(PlanError::Disk {
                 needed_bytes: plan.disk_bytes,

@@ -64,9 +64,9 @@ impl Cluster {
         keima(&[args, &["--coordinator", &self.url]].concat())
     }
 
-    /// Submits a job and returns its name.
+    /// Submits a job with tasks that every worker here can do, and returns its name.
     pub(crate) fn submit(&self, size: &str) -> String {
-        self.client(&["submit", "go", size]).ok().to_owned()
+        self.client(&["submit", "go", size, "--task-memory", "64MiB"]).ok().to_owned()
     }
 
     pub(crate) fn status(&self, job: &str) -> Value {
@@ -85,7 +85,9 @@ impl Cluster {
 
     /// Waits until tasks of a stage from `stage` on are running.
     pub(crate) fn at_stage(&self, job: &str, stage: u64) -> Value {
-        self.when(job, "a running stage", |s| s["stage"].as_u64() >= Some(stage) && s["tasks_running"].as_u64() > Some(0))
+        self.when(job, "a running stage", |s| {
+            s["stage"].as_u64() >= Some(stage) && s["tasks_running"].as_u64() > Some(0)
+        })
     }
 
     /// Stops granting, and waits until nothing runs.

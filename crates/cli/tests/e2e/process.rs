@@ -101,8 +101,7 @@ impl Process {
         if !failpoint.is_empty() {
             command.env("KEIMA_FAILPOINT", failpoint);
         }
-        let mut child =
-            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let (stdout, out) = collect(child.stdout.take().unwrap());
         let (stderr, err) = collect(child.stderr.take().unwrap());
         Self { name: name.to_owned(), child, stdout, stderr, readers: vec![out, err] }

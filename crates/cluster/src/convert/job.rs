@@ -43,7 +43,6 @@ impl Wire for State {
             Self::Paused => v1::JobState::Paused,
             Self::Done => v1::JobState::Done,
             Self::CheckFailed => v1::JobState::CheckFailed,
-            Self::Failed => v1::JobState::Failed,
             Self::Cancelled => v1::JobState::Cancelled,
         };
         state.into()
@@ -57,7 +56,6 @@ impl Wire for State {
             v1::JobState::Paused => Self::Paused,
             v1::JobState::Done => Self::Done,
             v1::JobState::CheckFailed => Self::CheckFailed,
-            v1::JobState::Failed => Self::Failed,
             v1::JobState::Cancelled => Self::Cancelled,
         })
     }

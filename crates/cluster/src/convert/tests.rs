@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use keima_coordinator::{
     AttemptId, Check, Failure, Grant, Hello, Holder, Housekeeping, InputRun, JobId, JobSpec, JobStatus, JobWorker,
-    Outcome, Plan, Report, Running, SeriesEntry, StageOrder, State, Verdict, Welcome, Work, WorkerId, WorkerStatus,
+    Outcome, Plan, Report, Running, SeriesEntry, StageOrder, State, StoreId, Verdict, Welcome, Work, WorkerId, WorkerStatus,
 };
 use keima_model::{Board, Layout, ProblemRequest, Window};
 use keima_runs::{FunctionalSum, PassTally, RunId, RunManifest, Split, Tally, TaskManifest, TaskTimes};
@@ -93,7 +93,7 @@ fn words_survive() {
     check(&Grant { attempt: attempt(), nonce: 8, lease_millis: 30, work: Work::Stage(Box::new(open)) });
     check(&Grant { attempt: attempt(), nonce: 8, lease_millis: 30, work: Work::Copy(Box::new(input())) });
     let housekeeping = Housekeeping { abandon: vec![attempt()], release: vec![manifest().id] };
-    check(&Welcome { epoch: 4, housekeeping: housekeeping.clone(), heartbeat_millis: 5 });
+    check(&Welcome { epoch: 4, housekeeping: housekeeping.clone(), heartbeat_millis: 5, store: StoreId(6) });
     check(&Hello {
         holder: holder(),
         slots: 2,
@@ -101,6 +101,7 @@ fn words_survive() {
         disk_bytes: 4,
         held: vec![manifest().id],
         running: vec![Running { attempt: attempt(), nonce: 9, states_done: 10 }],
+        store: Some(StoreId(u64::MAX)),
     });
     let text = || "what happened".to_owned();
     for failure in [
@@ -126,7 +127,7 @@ fn words_survive() {
         slots: 2,
     });
     for state in
-        [State::Queued, State::Running, State::Paused, State::Done, State::CheckFailed, State::Failed, State::Cancelled]
+        [State::Queued, State::Running, State::Paused, State::Done, State::CheckFailed, State::Cancelled]
     {
         check(&state);
     }

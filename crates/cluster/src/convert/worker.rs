@@ -1,6 +1,6 @@
 //! What workers say and are told.
 
-use keima_coordinator::{AttemptId, Failure, Hello, Holder, Housekeeping, Report, Running, Verdict, Welcome};
+use keima_coordinator::{AttemptId, Failure, Hello, Holder, Housekeeping, Report, Running, StoreId, Verdict, Welcome};
 use keima_runs::TaskManifest;
 use keima_wire::v1;
 
@@ -47,6 +47,7 @@ impl Wire for Hello {
             disk_bytes: self.disk_bytes,
             held: self.held.iter().map(|run| run.0.clone()).collect(),
             running: list_to(&self.running),
+            store: self.store.map(|store| store.0),
         }
     }
     fn from_wire(message: v1::SayHelloRequest) -> Result<Self, ConvertError> {
@@ -60,6 +61,7 @@ impl Wire for Hello {
             disk_bytes: message.disk_bytes,
             held: run_ids("SayHelloRequest.held", message.held)?,
             running: list_from(message.running)?,
+            store: message.store.map(StoreId),
         })
     }
 }
@@ -71,6 +73,7 @@ impl Wire for Welcome {
             epoch: self.epoch,
             housekeeping: Some(self.housekeeping.to_wire()),
             heartbeat_millis: self.heartbeat_millis,
+            store: Some(self.store.0),
         }
     }
     fn from_wire(message: v1::SayHelloResponse) -> Result<Self, ConvertError> {
@@ -78,6 +81,7 @@ impl Wire for Welcome {
             epoch: message.epoch,
             housekeeping: message.housekeeping.map_or_else(|| Ok(Housekeeping::default()), Housekeeping::from_wire)?,
             heartbeat_millis: message.heartbeat_millis,
+            store: StoreId(required("SayHelloResponse.store", message.store)?),
         })
     }
 }

@@ -37,7 +37,7 @@ impl<L: CoordinatorLink> Shared<L> {
         let result = match grant.work {
             Work::Stage(order) => {
                 // A grant is new: whatever lies in its folder is from a life that nobody remembers.
-                self.store.remove_attempt(&attempt);
+                self.delete_attempt(attempt).await;
                 self.run_stage(&attempt.to_string(), *order, active).await
             }
             Work::Copy(input) => self.fetch_copy(&input).await,
@@ -59,7 +59,7 @@ impl<L: CoordinatorLink> Shared<L> {
             }
         };
         if !keep {
-            self.store.remove_attempt(&attempt);
+            self.delete_attempt(attempt).await;
         }
         self.table.remove(attempt);
         Ok(())

@@ -8,13 +8,15 @@ use super::config::Config;
 use super::leases::Lease;
 use super::persist::Journal;
 use super::workers::Worker;
-use crate::api::{AttemptId, Holder, Millis, WorkerId};
+use crate::api::{AttemptId, Holder, Millis, StoreId, WorkerId};
 
 /// The shared part of the machine.
 pub(super) struct Common {
     pub(super) config: Config,
     /// Latest time that the machine was told.
     pub(super) now: Millis,
+    /// Name of the store, the same in every life.
+    pub(super) store: StoreId,
     /// Lives of this coordinator before this one.
     pub(super) boot: u32,
     pub(super) workers: BTreeMap<WorkerId, Worker>,
@@ -41,11 +43,13 @@ pub(super) fn split_mix(state: &mut u64) -> u64 {
 }
 
 impl Common {
-    pub(super) fn new(config: Config, seed: u64, boot: u32) -> Self {
+    pub(super) fn new(config: Config, seed: u64, boot: u32, store: Option<StoreId>) -> Self {
         // Each life draws other nonces, even from the same seed.
         let mut random = seed ^ u64::from(boot).wrapping_mul(0xd6e8_feb8_6659_fd93);
         split_mix(&mut random);
+        let store = store.unwrap_or_else(|| StoreId(split_mix(&mut random)));
         Self {
+            store,
             config,
             now: 0,
             boot,

@@ -277,12 +277,15 @@ impl Coordinator {
     pub fn submit(&mut self, now: Millis, spec: JobSpec) -> Result<JobId, CallError> {
         self.advance(now);
         let problem = self.registry.open(&spec.problem).map_err(|error| CallError::Invalid(error.to_string()))?;
+        // One worker has nobody to keep a copy for it; with none yet there, more than one may come.
+        let alone = self.common.workers.values().filter(|worker| worker.here).count() == 1;
         let limits = PlanLimits {
             task_memory_bytes: spec.task_memory_bytes,
             disk_bytes: spec.disk_bytes,
             residues_per_sweep: spec.residues_per_sweep,
             window: spec.window,
             slots: spec.slots,
+            second_copies: self.common.config.second_copies && !alone,
         };
         let (info, key_bytes) = (problem.info(), problem.key_bytes());
         let plan = plan(info, key_bytes, &limits).map_err(|error| CallError::Invalid(error.to_string()))?;

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   meta/version                        u32, layout of these records
+//!   meta/store                          StoreId, drawn once
 //!   meta/boot                           u32, earlier lives of the coordinator
 //!   meta/next                           u64, number of the next job
 //!   job/J                               Record
@@ -137,6 +138,7 @@ pub(super) fn grant_key(attempt: AttemptId) -> String {
 impl Common {
     pub(super) fn store_meta(&mut self, next_job: u64) {
         self.journal.put("meta/version".into(), &VERSION);
+        self.journal.put("meta/store".into(), &self.store);
         self.journal.put("meta/boot".into(), &self.boot);
         self.journal.put("meta/next".into(), &next_job);
     }

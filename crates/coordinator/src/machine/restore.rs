@@ -20,7 +20,7 @@ use super::shards::Shard;
 use super::stage::StageRun;
 use super::status::State;
 use super::{Config, Coordinator};
-use crate::api::{JobId, Millis, WorkerId};
+use crate::api::{JobId, Millis, StoreId, WorkerId};
 
 /// Why a store cannot be restored.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -73,6 +73,7 @@ pub(super) fn reopen(registry: &dyn Registry, record: &Record) -> Result<AnyProb
 #[derive(Default)]
 struct Records {
     version: Option<u32>,
+    store: Option<StoreId>,
     boot: u32,
     next: u64,
     jobs: BTreeMap<u64, Record>,
@@ -99,6 +100,7 @@ impl Records {
             match kind {
                 "meta" => match rest.as_slice() {
                     ["version"] => all.version = Some(decode(&key, &value)?),
+                    ["store"] => all.store = Some(decode(&key, &value)?),
                     ["boot"] => all.boot = decode(&key, &value)?,
                     ["next"] => all.next = decode(&key, &value)?,
                     _ => return Err(damaged(&key, &"unknown record")),
@@ -149,7 +151,9 @@ impl Coordinator {
             return Err(RestoreError::Version { expected: VERSION, got });
         }
         let mut records = Records::read(records)?;
-        let mut common = Common::new(config, seed, records.boot.saturating_add(1));
+        // Without its name the store would let workers of any other have their runs deleted.
+        let store = records.store.ok_or_else(|| damaged("meta/store", &"it is missing"))?;
+        let mut common = Common::new(config, seed, records.boot.saturating_add(1), Some(store));
         common.now = now;
         let mut jobs = BTreeMap::new();
         let mut next_job = records.next.max(1);

@@ -28,8 +28,6 @@ pub enum State {
     Done,
     /// A check failed; there is evidence but no count.
     CheckFailed,
-    /// It cannot be done.
-    Failed,
     /// Ended by the user.
     Cancelled,
 }
@@ -37,7 +35,7 @@ pub enum State {
 impl State {
     /// Whether nothing more will happen.
     pub const fn is_over(self) -> bool {
-        matches!(self, Self::Done | Self::CheckFailed | Self::Failed | Self::Cancelled)
+        matches!(self, Self::Done | Self::CheckFailed | Self::Cancelled)
     }
 }
 
@@ -49,7 +47,6 @@ impl fmt::Display for State {
             Self::Paused => "paused",
             Self::Done => "done",
             Self::CheckFailed => "check failed",
-            Self::Failed => "failed",
             Self::Cancelled => "cancelled",
         })
     }

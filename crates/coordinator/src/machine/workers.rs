@@ -1,7 +1,7 @@
 //! Workers: who is here, what they hold, what they are told to stop and to delete.
 //!
 //! ```text
-//!   hello      the whole truth: replaces what is known of the worker, gives a new epoch
+//!   hello      the whole truth: replaces what is known of the worker, gives a new epoch; refused with another store's runs
 //!   heartbeat  extends leases; runs that it lists are held; a run that it does not list may merely be too new
 //!   goodbye    stops in order: its tasks are pending at once, its runs are awaited like a silent worker's
 //! ```
@@ -49,9 +49,14 @@ pub(super) struct Worker {
 
 impl Coordinator {
     /// A worker introduces itself.
-    pub fn hello(&mut self, now: Millis, hello: Hello) -> Welcome {
+    pub fn hello(&mut self, now: Millis, hello: Hello) -> Result<Welcome, CallError> {
         self.advance(now);
         let id = hello.holder.worker.clone();
+        let ours = self.common.store;
+        let runs = hello.held.len() + hello.running.len();
+        if let Some(theirs) = hello.store.filter(|theirs| *theirs != ours && runs > 0) {
+            return Err(CallError::OtherCoordinator { worker: id, folder: hello.holder.folder, runs, theirs, ours });
+        }
         self.make_room_for(&id);
         let sizes: HashMap<RunId, u64> =
             self.jobs.values().flat_map(|job| hello.held.iter().filter_map(|run| job.size_of(run))).collect();
@@ -82,7 +87,8 @@ impl Coordinator {
         for job in self.jobs.values_mut() {
             job.note_copies(&id, &mut self.common);
         }
-        Welcome { epoch, housekeeping: self.housekeeping(&id), heartbeat_millis: self.common.config.heartbeat_millis }
+        let heartbeat_millis = self.common.config.heartbeat_millis;
+        Ok(Welcome { epoch, housekeeping: self.housekeeping(&id), heartbeat_millis, store: ours })
     }
 
     /// A worker is alive, at these attempts, and holds these runs.

@@ -25,8 +25,14 @@ const KNOWN: [(u32, u32, &str); 8] = [
 ];
 
 fn plan_of(example: &Example) -> Plan {
-    let limits =
-        PlanLimits { task_memory_bytes: 1 << 30, disk_bytes: None, residues_per_sweep: None, window: None, slots: 1 };
+    let limits = PlanLimits {
+        task_memory_bytes: 1 << 30,
+        disk_bytes: None,
+        residues_per_sweep: None,
+        window: None,
+        slots: 1,
+        second_copies: false,
+    };
     plan(example, 8, &limits).unwrap()
 }
 

@@ -6,12 +6,17 @@
 //!   the vector at its start  +  what is written of the vector at its end  +  the retained durable boundary, if any
 //! ```
 //!
-//! and the peak is the maximum over stages. A boundary becomes durable about every [`DURABLE_INTERVAL_SECONDS`], and the
-//! newest durable one stays until the next is complete: counted as the largest vector so far. It is left out where the
-//! whole job is expected to take less than the interval. Not in the forecast: second copies of boundaries on other
-//! workers, spills of running tasks, and equal states that the parts of a cut family write.
+//! and the peak is the maximum over stages. What is retained:
+//!
+//! - On one machine a boundary becomes durable about every [`DURABLE_INTERVAL_SECONDS`], and the newest durable one stays
+//!   until the next is complete: counted as the largest vector so far. It is left out where the whole job is expected to
+//!   take less than the interval.
+//! - Where column ends get second copies, the newest column end with two copies stays until the next has them. During the
+//!   first stage of a column that is the one before, while the newest is copied.
+//!
+//! Not in the forecast: spills of running tasks, and equal states that the parts of a cut family write.
 
-use super::Plan;
+use super::{Plan, Stage};
 
 /// Time between durable boundaries.
 const DURABLE_INTERVAL_SECONDS: f64 = 60.0;
@@ -35,7 +40,7 @@ impl<'a> Usage<'a> {
     }
 
     /// Most bytes in all scratch folders at a time; 0 where the numbers of states are unknown.
-    pub(super) fn peak_disk_bytes(&self) -> u64 {
+    pub(super) fn peak_disk_bytes(&self, second_copies: bool) -> u64 {
         if self.plan.states.is_empty() {
             return 0;
         }
@@ -44,11 +49,30 @@ impl<'a> Usage<'a> {
         for stage in (0..self.plan.stages()).map(|number| self.plan.stage(number)) {
             let (start, end) = (self.states(stage.first_pass), self.states(stage.end_pass()));
             largest = largest.max(start);
-            let retained = if keeps_boundaries { largest } else { 0.0 };
+            let retained = if second_copies {
+                self.copied(&stage)
+            } else if keeps_boundaries {
+                largest
+            } else {
+                0.0
+            };
             peak = peak.max(start + end + retained);
         }
         // Saturates, as float casts do.
         (peak * self.plan.record_bytes).ceil() as u64
+    }
+
+    /// States of column ends, each as often as it is held besides the vector that `stage` reads.
+    fn copied(&self, stage: &Stage) -> f64 {
+        let height = self.plan.board.height;
+        let column = self.plan.board.column(stage.first_pass);
+        let end_of = |columns: u32| if columns == 0 { 0.0 } else { self.states(columns * height) };
+        if self.plan.board.cell(stage.first_pass) == 0 {
+            // Both copies of the column end before, and the second copy of the one that is being read.
+            2.0 * end_of(column.saturating_sub(1)) + end_of(column)
+        } else {
+            2.0 * end_of(column)
+        }
     }
 
     fn job_seconds(&self) -> f64 {

@@ -6,8 +6,14 @@ use proptest::prelude::*;
 use super::example::Example;
 use super::*;
 
-const GENEROUS: PlanLimits =
-    PlanLimits { task_memory_bytes: 1 << 30, disk_bytes: None, residues_per_sweep: None, window: None, slots: 2 };
+const GENEROUS: PlanLimits = PlanLimits {
+    task_memory_bytes: 1 << 30,
+    disk_bytes: None,
+    residues_per_sweep: None,
+    window: None,
+    slots: 2,
+    second_copies: false,
+};
 
 fn product(moduli: &[u64]) -> Integer {
     moduli.iter().copied().product()

@@ -124,8 +124,10 @@ fn carry_out(sim: &mut Sim, call: Call) {
                     disk_bytes: u64::MAX,
                     held,
                     running: running(&attempts),
+                    store: None,
                 },
             );
+            let welcome = welcome.expect("it comes from no other store");
             sim.workers.get_mut(&me(number)).expect("known").epoch = Some(welcome.epoch);
         }
         Call::Heartbeat(number, used, held, attempts) => {

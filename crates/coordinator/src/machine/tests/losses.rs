@@ -1,8 +1,13 @@
 //! Scripted schedules: lost workers, second copies, grace times, restarts, wrong numbers.
 
+use std::sync::Arc;
+
+use keima_runs::RunId;
+
 use super::sim::{Sim, config, spec, worker};
+use super::toy::Toys;
 use crate::machine::{Config, Coordinator, RestoreError, State};
-use crate::{JobId, Report, Verdict};
+use crate::{CallError, Hello, Holder, JobId, Report, Verdict};
 
 /// Both workers work, heartbeats and ticks included, until `when` holds.
 fn work_until(sim: &mut Sim, id: JobId, workers: usize, when: impl Fn(&Sim) -> bool) {
@@ -246,4 +251,39 @@ fn a_job_whose_vector_is_empty_counts_zero() {
     let status = sim.run_to_end(id);
     assert_eq!(status.state, State::Done, "{}", status.reason);
     assert_eq!(status.outcome.expect("done").count, "0");
+}
+
+#[test]
+fn runs_of_another_store_are_refused_and_stay() {
+    let mut sim = Sim::new(40, 1, config());
+    let id = sim.submit(spec("4x3", 3));
+    let me = worker(0);
+    while sim.workers[&me].disk.is_empty() {
+        sim.pull(&me);
+        sim.work(&me, 0);
+    }
+    let held: Vec<RunId> = sim.workers[&me].disk.keys().cloned().collect();
+    let hello = |held: &[RunId], store| Hello {
+        holder: Holder { worker: me.clone(), address: String::new(), folder: "/scratch/w0".into() },
+        slots: 1,
+        task_memory_bytes: 1 << 30,
+        disk_bytes: 1 << 40,
+        held: held.to_vec(),
+        running: Vec::new(),
+        store,
+    };
+    let theirs = sim.workers[&me].store;
+    let mut fresh = Coordinator::new(config(), Arc::new(Toys), 41);
+    let Err(CallError::OtherCoordinator { runs, ours, .. }) = fresh.hello(1, hello(&held, theirs)) else {
+        panic!("the runs of another store were taken")
+    };
+    assert_eq!(runs, held.len());
+    assert!(fresh.workers(1).is_empty(), "nothing of it is noted");
+    // Nothing to lose: it may change over.
+    assert_eq!(fresh.hello(1, hello(&[], theirs)).map(|w| w.store), Ok(ours));
+    // A restart is not another store, however little of it outlived the power.
+    sim.restart(true);
+    sim.hello(&me);
+    assert_eq!(sim.workers[&me].store, theirs);
+    assert_eq!(sim.run_to_end(id).state, State::Done);
 }

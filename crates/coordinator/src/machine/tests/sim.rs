@@ -14,7 +14,8 @@ use crate::machine::boundaries::{Boundary, Committed};
 use crate::machine::common::split_mix;
 use crate::machine::{Config, Coordinator, JobStatus};
 use crate::{
-    CallError, Failure, Grant, Hello, Holder, Housekeeping, JobId, JobSpec, Report, Running, Verdict, Work, WorkerId,
+    CallError, Failure, Grant, Hello, Holder, Housekeeping, JobId, JobSpec, Report, Running, StoreId, Verdict, Work,
+    WorkerId,
 };
 
 pub(super) type Store = BTreeMap<String, Vec<u8>>;
@@ -24,6 +25,8 @@ pub(super) struct FakeWorker {
     pub(super) disk: BTreeMap<RunId, File>,
     pub(super) running: Vec<Grant>,
     pub(super) epoch: Option<u64>,
+    /// Whose runs it holds.
+    pub(super) store: Option<StoreId>,
     /// Not heard of, and not hearing.
     pub(super) silent: bool,
     /// What it reported last, to be told again at a bad time.
@@ -150,10 +153,12 @@ impl Sim {
             disk_bytes: 1 << 40,
             held: me.disk.keys().cloned().collect(),
             running: running(me),
+            store: me.store,
         };
-        let welcome = self.coordinator.hello(self.now, hello);
+        let welcome = self.coordinator.hello(self.now, hello).expect("its own store");
         self.save();
-        self.workers.get_mut(id).expect("known").epoch = Some(welcome.epoch);
+        let me = self.workers.get_mut(id).expect("known");
+        (me.epoch, me.store) = (Some(welcome.epoch), Some(welcome.store));
         self.obey(id, &welcome.housekeeping);
     }
 

@@ -1,0 +1,197 @@
+//! Processes die, folders vanish: the number stays right, and what was lost is said.
+//!
+//! Workers that are to die are alone at first, so that the point is reached for certain. `SLOW` makes tasks take their
+//! time, so that a kill that is decided on by looking at the status meets the stage that it saw.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use crate::cluster::{Cluster, Setup, notes};
+use crate::golden::legal;
+use crate::process::{Process, keima, run_files};
+
+/// Each task waits after its grant.
+const SLOW: &str = "worker.after_pull=sleep:40";
+
+/// Points where a worker can die in a task, each at a time when boundaries exist.
+const IN_A_TASK: [(&str, u32); 4] =
+    [("worker.after_pull", 12), ("worker.mid_task", 20), ("worker.before_report", 13), ("worker.after_report", 14)];
+
+/// A worker dies in a task and is started again on its folder: nothing is lost but the task.
+#[test]
+fn a_worker_dies_and_comes_back() {
+    for (point, time) in IN_A_TASK {
+        let cluster = Cluster::start(Setup { grace_seconds: "60", ..Setup::default() });
+        let job = cluster.submit("7x7");
+        cluster.worker("a", &format!("{point}=abort@{time}")).died_at(point);
+        let found = cluster.status(&job);
+        assert_eq!(found["state"], "running", "{point}: {found}");
+        let _again = cluster.worker("a", "");
+        let status = cluster.counts(&job, &legal("7x7"));
+        assert!(!notes(&status).contains("fell back"), "{point}: {status}");
+    }
+}
+
+/// A worker dies in a task and never comes back: what it held is made again by another.
+#[test]
+fn a_worker_dies_and_stays_away() {
+    for (point, time) in IN_A_TASK {
+        let cluster = Cluster::start(Setup { grace_seconds: "1", ..Setup::default() });
+        let job = cluster.submit("7x7");
+        cluster.worker("a", &format!("{point}=abort@{time}")).died_at(point);
+        let _other = cluster.worker("b", "");
+        let status = cluster.counts(&job, &legal("7x7"));
+        let notes = notes(&status);
+        assert!(notes.contains("fell back") && notes.contains("the start of sweep 1"), "{point}: {status}");
+    }
+}
+
+/// A task's thread panics: the worker lives on, the task is done again, the note says why.
+#[test]
+fn a_task_panics() {
+    let cluster = Cluster::start(Setup::default());
+    let mut worker = cluster.worker("a", "worker.mid_task=panic@9");
+    let job = cluster.submit("7x7");
+    let status = cluster.counts(&job, &legal("7x7"));
+    assert!(worker.is_alive() && worker.stderr().contains("failpoint worker.mid_task hit"));
+    assert!(notes(&status).contains("panic"), "{status}");
+}
+
+/// The coordinator dies around a commit; the workers stay up and find it again.
+#[test]
+fn the_coordinator_dies_and_comes_back() {
+    for (point, time) in [("coordinator.before_commit", 40), ("coordinator.after_commit", 60)] {
+        let failpoint: &str = &format!("{point}=abort@{time}");
+        let setup = Setup { failpoint: Box::leak(failpoint.to_owned().into_boxed_str()), ..Setup::default() };
+        let mut cluster = Cluster::start(setup);
+        let job = cluster.submit("8x8");
+        let mut workers = [cluster.worker("a", SLOW), cluster.worker("b", SLOW)];
+        cluster.coordinator.died_at(point);
+        cluster.restart_coordinator();
+        let status = cluster.counts(&job, &legal("8x8"));
+        assert!(status["resumed_from"].is_string(), "{point}: {status}");
+        assert!(workers.iter_mut().all(Process::is_alive), "{point}");
+    }
+}
+
+/// kill -9 of the coordinator in a running stage, several times.
+#[test]
+fn the_coordinator_is_killed() {
+    let mut cluster = Cluster::start(Setup::default());
+    let job = cluster.submit("8x8");
+    let mut workers = [cluster.worker("a", SLOW), cluster.worker("b", SLOW)];
+    for stage in [3, 7, 11] {
+        cluster.at_stage(&job, stage);
+        cluster.coordinator.kill();
+        cluster.restart_coordinator();
+    }
+    let status = cluster.counts(&job, &legal("8x8"));
+    assert!(status["resumed_from"].is_string(), "{status}");
+    assert!(workers.iter_mut().all(Process::is_alive));
+}
+
+/// kill -9 of everything: all start again on their folders and go on where they were.
+#[test]
+fn everything_is_killed() {
+    let mut cluster = Cluster::start(Setup { grace_seconds: "60", ..Setup::default() });
+    let job = cluster.submit("8x8");
+    let mut workers = [cluster.worker("a", SLOW), cluster.worker("b", SLOW)];
+    cluster.at_stage(&job, 6);
+    cluster.coordinator.kill();
+    workers.iter_mut().for_each(Process::kill);
+    cluster.restart_coordinator();
+    let before = cluster.status(&job);
+    assert!(before["stage"].as_u64() >= Some(6) && before["resumed_from"].is_string(), "{before}");
+    let _again = [cluster.worker("a", ""), cluster.worker("b", "")];
+    let status = cluster.counts(&job, &legal("8x8"));
+    assert!(!notes(&status).contains("fell back"), "{status}");
+}
+
+fn names(cluster: &Cluster, worker: &str) -> BTreeSet<PathBuf> {
+    let scratch = cluster.scratch(worker);
+    run_files(&scratch).iter().map(|path| path.strip_prefix(&scratch).unwrap().to_owned()).collect()
+}
+
+/// A worker loses its scratch folder, where column ends had second copies: the job goes back to one of those.
+#[test]
+fn a_scratch_folder_vanishes_and_copies_are_used() {
+    let cluster = Cluster::start(Setup::default());
+    let job = cluster.submit("8x8");
+    let mut a = cluster.worker("a", SLOW);
+    let _b = cluster.worker("b", SLOW);
+    // The second column end is only copied when the first one's copies are complete or given up.
+    cluster.when(&job, "second copies", |s| {
+        let both = names(&cluster, "a").intersection(&names(&cluster, "b")).count();
+        s["column"].as_u64() >= Some(5) && both > 0 && s["tasks_running"].as_u64() > Some(0)
+    });
+    a.kill();
+    std::fs::remove_dir_all(cluster.scratch("a")).unwrap();
+    let _again = cluster.worker("a", "");
+    let status = cluster.counts(&job, &legal("8x8"));
+    let notes = notes(&status);
+    let to = notes.split(" to the boundary after ").nth(1).and_then(|rest| rest.split(' ').next()?.parse::<u32>().ok());
+    assert!(to.is_some_and(|passes| passes >= 8 && passes % 8 == 0), "no column end was gone back to: {status}");
+}
+
+/// The same without second copies: what is lost is made again from the start.
+#[test]
+fn a_scratch_folder_vanishes_and_all_is_made_again() {
+    let cluster = Cluster::start(Setup { second_copies: false, ..Setup::default() });
+    let job = cluster.submit("7x7");
+    let mut a = cluster.worker("a", SLOW);
+    cluster.at_stage(&job, 6);
+    a.kill();
+    std::fs::remove_dir_all(cluster.scratch("a")).unwrap();
+    let _again = cluster.worker("a", "");
+    let status = cluster.counts(&job, &legal("7x7"));
+    assert!(notes(&status).contains("the start of sweep 1"), "{status}");
+}
+
+/// A worker hangs for longer than its lease and grace: its work is done by another, and its late report does no harm.
+#[test]
+fn a_worker_hangs() {
+    let cluster = Cluster::start(Setup { grace_seconds: "1", ..Setup::default() });
+    let job = cluster.submit("7x7");
+    let mut a = cluster.worker("a", "worker.after_pull=sleep:500@8");
+    a.says("failpoint worker.after_pull hit", 1);
+    a.signal("STOP");
+    let b = cluster.worker("b", "");
+    let status = cluster.counts(&job, &legal("7x7"));
+    assert!(notes(&status).contains("fell back"), "{status}");
+    a.signal("CONT");
+    drop(b);
+    // It is still of use.
+    let next = cluster.submit("6x6");
+    cluster.counts(&next, &legal("6x6"));
+}
+
+/// `keima count` dies and the same command goes on: at a point, by kill -9, by an interrupt.
+#[test]
+fn a_count_is_cut_off_and_goes_on() {
+    for how in ["abort", "KILL", "INT", "TERM"] {
+        let dir = tempfile::tempdir().unwrap();
+        let args = ["count", "go", "8x8", "--json", "--threads", "2", "--checkpoint-seconds", "0"];
+        let args = [&args[..], &["--data", dir.path().to_str().unwrap()]].concat();
+        let fault = if how == "abort" { "worker.before_report=abort@30" } else { SLOW };
+        let mut counting = Process::start("count", &args, fault);
+        if how == "abort" {
+            counting.died_at("worker.before_report");
+        } else {
+            counting.says("failpoint worker.after_pull hit", 30);
+            if how == "KILL" {
+                counting.kill();
+            } else {
+                counting.signal(how);
+                assert_eq!(counting.ended().code(), Some(4), "{how}");
+                assert!(counting.stderr().contains("type the same command again"), "{how}: {}", counting.stderr());
+            }
+        }
+        assert_eq!(counting.stdout(), "", "{how}: a number before its time");
+        let ran = keima(&args);
+        let object = ran.json();
+        assert_eq!(object["count"], legal("8x8"), "{how}");
+        assert!(ran.stderr.contains("going on with go 8x8"), "{how}: {ran:#?}");
+        let from = object["resumed_from"].as_str().unwrap_or_else(|| panic!("{how}: {object}"));
+        assert!(from.contains("the boundary after") || from.contains("stage"), "{how}: {from}");
+    }
+}

@@ -1,0 +1,171 @@
+//! Layouts: how states are written as keys, so that families stand together.
+//!
+//! The passes of a stage give edges to their own cells and to those a knight's move on. Which of the other cells of the
+//! window are ends of paths, none of them changes (whose ends they are, it may). Those bits come first in a stage's keys:
+//!
+//! ```text
+//!   Stage(window), k conserved cells; cells from the last of the border to the next
+//!   m <= 7:   | k cells: bit 3 | all cells: bits 2 1 0, and bit 3 of those not conserved |     4(2m+1) bits
+//!   m >= 8:   | k cells: is an end | all cells: bits 3 2 1 0 |                             4(2m+1) + k bits
+//!
+//!   Canonical, 4(2m+1) bits: the working form
+//! ```
+//!
+//! Both ways are an OR over table look-ups, one per byte. Cost: 2 to 8 ns a key. At m=7 a window of two cells has 7
+//! conserved ones, of three 4.
+
+use keima_model::Window;
+
+use super::state::{self, Word};
+use super::steps;
+
+/// Largest height at which pairs have bit 3 set, so that it says "is an end" and need not be repeated.
+pub const MAX_NARROW_HEIGHT: u32 = 7;
+
+/// Cells of the border, counted from the next to choose, that no pass of the stage gives an edge to.
+pub fn conserved(height: u32, window: Window) -> Vec<u32> {
+    let touched = |place: u32| {
+        (0..window.len).any(|pass| {
+            let moves = steps(height).filter(|&step| moves_down_column(height, window.first + pass, step));
+            place == pass || moves.into_iter().any(|step| place == pass + step)
+        })
+    };
+    (0..=2 * height).filter(|&place| !touched(place)).collect()
+}
+
+/// Whether a knight's move leads from a cell of a column to the one `step` cells on, on a board of any length.
+fn moves_down_column(height: u32, cell: u32, step: u32) -> bool {
+    let to = cell + step;
+    matches!((to / height, (to % height).abs_diff(cell)), (1, 2) | (2, 1))
+}
+
+/// Bits of the keys of a stage.
+pub fn stage_bits(height: u32, window: Window) -> u32 {
+    let repeated = if height <= MAX_NARROW_HEIGHT { 0 } else { conserved(height, window).len() as u32 };
+    4 * (2 * height + 1) + repeated
+}
+
+/// One row of a table: what each value of one byte contributes to the result.
+type Row<K> = [K; 256];
+
+/// The two-way translation between working form and the keys of one stage.
+pub struct Codec<K> {
+    to_key: Vec<Row<K>>,
+    to_state: Vec<Row<K>>,
+}
+
+impl<K: Word> Codec<K> {
+    /// Tables for a window of a column of `height` cells.
+    pub fn new(height: u32, window: Window) -> Self {
+        let (cells, bits) = (2 * height + 1, stage_bits(height, window));
+        let narrow = height <= MAX_NARROW_HEIGHT;
+        let conserved = conserved(height, window);
+        let mut to_key = vec![[K::ZERO; 256]; cells.div_ceil(2) as usize];
+        let mut to_state = vec![[K::ZERO; 256]; bits.div_ceil(8) as usize];
+        let mut family_bit = bits;
+        let mut other_bit = bits - conserved.len() as u32;
+        for cell in (0..cells).rev() {
+            let family = conserved.contains(&cell).then(|| {
+                family_bit -= 1;
+                family_bit
+            });
+            let kept = if narrow && family.is_some() { 3 } else { 4 };
+            other_bit -= kept;
+            let encode = |nibble: u32| {
+                let is_end = u128::from(state::ends(u64::from(nibble)) & 1);
+                let bit_three = u128::from(nibble >> 3);
+                let front = if narrow { bit_three } else { is_end };
+                let rest = K::truncate(u128::from(nibble) & ((1 << kept) - 1)) << other_bit;
+                family.map_or(rest, |bit| rest | K::truncate(front) << bit)
+            };
+            let (row, half) = ((cell / 2) as usize, 4 * (cell % 2));
+            for (byte, entry) in (0_u32..).zip(&mut to_key[row]) {
+                *entry = *entry | encode(byte >> half & 0xf);
+            }
+            let moved = (0..kept).map(|bit| (other_bit + bit, bit));
+            for (from, to) in moved.chain(family.filter(|_| narrow).map(|bit| (bit, 3))) {
+                let target = K::ONE << (4 * cell + to);
+                for (byte, entry) in to_state[(from / 8) as usize].iter_mut().enumerate() {
+                    if byte >> (from % 8) & 1 == 1 {
+                        *entry = *entry | target;
+                    }
+                }
+            }
+        }
+        Self { to_key, to_state }
+    }
+
+    /// Working form to the stage's key.
+    #[inline]
+    pub fn key(&self, state: K) -> K {
+        look_up(&self.to_key, state)
+    }
+
+    /// The stage's key to working form. Keys that no state has give some state.
+    #[inline]
+    pub fn state(&self, key: K) -> K {
+        look_up(&self.to_state, key)
+    }
+}
+
+#[inline]
+fn look_up<K: Word>(rows: &[Row<K>], word: K) -> K {
+    let mut rest = word;
+    rows.iter().fold(K::ZERO, |sum, row| {
+        let byte = (rest.low() & 0xff) as usize;
+        rest = rest >> 8;
+        sum | row[byte]
+    })
+}
+
+/// Upper bound on the number of states in a family: any of the codes, pairs matched in any way, and at most
+/// `tour_ends` ends of paths from ends of the tour, with the conserved cells chosen for the most.
+pub fn largest_family(height: u32, window: Window, tour_ends: u32) -> u128 {
+    let fixed = conserved(height, window).len() as u32;
+    let free = 2 * height + 1 - fixed;
+    let of_family = |fixed_ends: u32| {
+        let sum = (0..=free).map(|free_ends| {
+            choose(free, free_ends) * matchings(fixed_ends + free_ends, tour_ends) << (fixed - fixed_ends + free - free_ends)
+        });
+        sum.sum::<u128>()
+    };
+    (0..=fixed).map(of_family).max().unwrap_or(0)
+}
+
+/// Ways to match `ends` path ends in pairs, but for at most `most` of them.
+fn matchings(ends: u32, most: u32) -> u128 {
+    let left_out = (0..=most.min(ends)).filter(|single| (ends - single) % 2 == 0);
+    left_out.map(|single| choose(ends, single) * (1..ends - single).step_by(2).map(u128::from).product::<u128>()).sum()
+}
+
+fn choose(of: u32, take: u32) -> u128 {
+    (0..take).fold(1, |ways, i| ways * u128::from(of - i) / u128::from(i + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conserved_cells_of_the_examples() {
+        for (height, first, len, expected) in [
+            // A cell in the middle: moves to 5, 9, 13 and 15 cells on.
+            (7, 3, 1, vec![1, 2, 3, 4, 6, 7, 8, 10, 11, 12, 14]),
+            (7, 2, 2, vec![2, 3, 4, 7, 8, 11, 12]),
+            (7, 2, 3, vec![3, 4, 8, 12]),
+            // The top cell has no moves up: 9 and 15 cells on.
+            (7, 0, 1, vec![1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 14]),
+            (7, 0, 7, vec![]),
+            (1, 0, 1, vec![1, 2]),
+        ] {
+            assert_eq!(conserved(height, Window { first, len }), expected, "{height} {first} {len}");
+        }
+    }
+
+    #[test]
+    fn matchings_are_counted() {
+        for (ends, most, expected) in [(0, 0, 1), (1, 0, 0), (1, 2, 1), (2, 0, 1), (2, 2, 2), (4, 0, 3), (4, 2, 9), (3, 2, 3)] {
+            assert_eq!(matchings(ends, most), expected, "{ends} {most}");
+        }
+    }
+}

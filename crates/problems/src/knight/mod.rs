@@ -1,0 +1,220 @@
+//! Knight's tours: `knight m x n`.
+//!
+//! An open tour is a Hamiltonian path of the graph of the knight's moves, a closed tour a Hamiltonian cycle; neither has a
+//! direction. Open tours are counted in all, or between two given cells.
+//!
+//! The ladder, each rung checked against the one below:
+//! - [`brute`]: every walk;
+//! - [`border`]: the border-state recurrence in a plain map;
+//! - [`Knight`]: the same recurrence in the engine's terms. [`state`] holds states, [`step`] their successors, [`prune`]
+//!   tells hopeless ones, [`layout`] writes keys, [`published`] holds what the result must agree with.
+
+pub mod border;
+pub mod brute;
+pub mod layout;
+pub mod prune;
+pub mod published;
+mod request;
+pub mod state;
+pub mod step;
+
+use std::sync::OnceLock;
+
+use keima_model::{Board, Forecast, Functional, Layout, Problem, ProblemInfo, Successors, Window};
+
+use layout::Codec;
+use prune::Prunes;
+pub use request::{ABOUT, MAX_HEIGHT, MAX_LENGTH, open};
+use state::Word;
+use step::Place;
+
+/// Which tours are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tours {
+    /// All open tours.
+    Open,
+    /// All closed tours.
+    Closed,
+    /// Open tours with these two cells for ends, in the order in which passes add cells.
+    Between(u32, u32),
+}
+
+/// Column and row of a cell.
+fn place(board: Board, cell: u32) -> (u32, u32) {
+    (board.column(cell), board.cell(cell))
+}
+
+/// Whether a knight's move leads from one cell to the other, both on the board.
+fn adjacent(board: Board, cell: u32, other: u32) -> bool {
+    let ((x, y), (u, v)) = (place(board, cell), place(board, other));
+    cell.max(other) < board.passes() && matches!((x.abs_diff(u), y.abs_diff(v)), (1, 2) | (2, 1))
+}
+
+/// Whether a cell has the colour of the first one.
+fn is_black(board: Board, cell: u32) -> bool {
+    let (x, y) = place(board, cell);
+    (x + y) % 2 == 0
+}
+
+/// By how many cells knight's moves may lead on, in ascending order: m-2, m+2, 2m-1 and 2m+1.
+fn steps(height: u32) -> impl Iterator<Item = u32> {
+    let all = [height.saturating_sub(2), (height + 2).min(2 * height - 1), (height + 2).max(2 * height - 1), 2 * height + 1];
+    // On the lowest boards some are the same, or no moves.
+    (0..4).filter(move |&i| all[i] > 0 && !all[..i].contains(&all[i])).map(move |i| all[i])
+}
+
+/// Knight's tours as a border-state recurrence with keys of type `K`: u64 up to m = 7, u128 up to 12.
+pub struct Knight<K> {
+    /// As the user gave it.
+    size: String,
+    board: Board,
+    tours: Tours,
+    prunes: Prunes,
+    /// One per window, by its first cell and its length; built when a stage first asks for it.
+    codecs: Vec<OnceLock<Codec<K>>>,
+}
+
+impl<K: Word> Knight<K> {
+    /// The problem on `board`; `size` is how the user calls it.
+    ///
+    /// # Panics
+    /// Where the height is not in 1..=[`MAX_HEIGHT`], its keys do not fit `K`, or an end is not on the board. [`open`]
+    /// checks what users ask for.
+    pub fn new(size: String, board: Board, tours: Tours, prunes: Prunes) -> Self {
+        let height = board.height;
+        assert!((1..=MAX_HEIGHT).contains(&height), "{board}: height must be 1 to {MAX_HEIGHT}");
+        if let Tours::Between(a, b) = tours {
+            assert!(a != b && a.max(b) < board.passes(), "{board}: {a} and {b} are no two cells");
+        }
+        let codecs = (0..height * height).map(|_| OnceLock::new()).collect();
+        let problem = Self { size, board, tours, prunes, codecs };
+        assert!(problem.key_bits() <= K::BITS, "{board}: keys do not fit {} bits", K::BITS);
+        problem
+    }
+
+    /// The tables of a window.
+    fn codec(&self, window: Window) -> &Codec<K> {
+        let height = self.board.height;
+        assert!(
+            window.len >= 1 && window.first < height && window.len <= height - window.first,
+            "{window:?} does not lie in a column of {height} cells"
+        );
+        let slot = window.first * height + window.len - 1;
+        self.codecs[slot as usize].get_or_init(|| Codec::new(height, window))
+    }
+}
+
+impl<K: Word> ProblemInfo for Knight<K> {
+    fn name(&self) -> &'static str {
+        "knight"
+    }
+
+    fn size(&self) -> String {
+        self.size.clone()
+    }
+
+    fn board(&self) -> Board {
+        self.board
+    }
+
+    fn identity(&self) -> String {
+        let tours = match self.tours {
+            Tours::Open => "open".to_owned(),
+            Tours::Closed => "closed".to_owned(),
+            Tours::Between(a, b) => format!("open from cell {} to cell {}", a.min(b), a.max(b)),
+        };
+        // Prunes change the vectors.
+        let prunes = match self.prunes {
+            Prunes::ALL => String::new(),
+            Prunes { colours, degree } => format!(", prunes by colours: {colours}, by degree: {degree}"),
+        };
+        format!("knight: {tours} tours, board {}, encoding 1{prunes}, {}-bit keys", self.board, K::BITS)
+    }
+
+    fn key_bits(&self) -> u32 {
+        let height = self.board.height;
+        let windows = (0..height).flat_map(|first| (1..=height - first).map(move |len| Window { first, len }));
+        windows.map(|window| layout::stage_bits(height, window)).max().unwrap_or(0)
+    }
+
+    fn bound(&self) -> Vec<(u32, u32)> {
+        published::bound(self.board, self.tours)
+    }
+
+    fn bound_after(&self, _pass: u32) -> Vec<(u32, u32)> {
+        // There is one functional, read after the last pass.
+        self.bound()
+    }
+
+    fn functionals(&self) -> Vec<Functional> {
+        let name = match self.tours {
+            Tours::Open => format!("open tours {}", self.board),
+            Tours::Closed => format!("closed tours {}", self.board),
+            Tours::Between(..) => format!("open tours {} between two cells", self.board),
+        };
+        vec![Functional {
+            after_pass: self.board.passes() - 1,
+            name,
+            index: self.board.length,
+            answer: true,
+            known: published::known(self.board, self.tours),
+            formula: None,
+        }]
+    }
+
+    fn family_bits(&self, layout: Layout) -> u32 {
+        let height = self.board.height;
+        match layout {
+            Layout::Stage(window) => match layout::conserved(height, window).len() as u32 {
+                0 => self.key_bits(),
+                conserved => layout::stage_bits(height, window) - conserved,
+            },
+            Layout::Canonical => self.key_bits(),
+        }
+    }
+
+    fn largest_family(&self, window: Window) -> Option<u128> {
+        let tour_ends = if self.tours == Tours::Closed { 0 } else { 2 };
+        Some(layout::largest_family(self.board.height, window, tour_ends))
+    }
+
+    fn forecast(&self) -> Option<Forecast> {
+        // How many of the possible states are not hopeless, and lead on to a tour, is not known beforehand.
+        None
+    }
+}
+
+impl<K: Word> Problem<K> for Knight<K> {
+    fn start(&self) -> Vec<(K, u64)> {
+        vec![(step::start(self.board, self.tours), 1)]
+    }
+
+    fn leave(&self, _window: Window, layout: Layout, keys: &mut [K]) {
+        if let Layout::Stage(target) = layout {
+            let codec = self.codec(target);
+            for key in keys {
+                *key = codec.key(*key);
+            }
+        }
+    }
+
+    fn enter(&self, layout: Layout, _window: Window, keys: &mut [K]) {
+        if let Layout::Stage(source) = layout {
+            let codec = self.codec(source);
+            for key in keys {
+                *key = codec.state(*key);
+            }
+        }
+    }
+
+    fn expand(&self, pass: u32, _window: Window, keys: &[K], out: &mut Successors<K>) {
+        Place::new(self.board, self.tours, self.prunes, pass).expand(keys, out);
+    }
+
+    fn weigh(&self, _functional: usize, _window: Window, keys: &[K], weights: &mut [u32]) {
+        let complete: K = step::complete(self.board);
+        for (weight, &key) in weights.iter_mut().zip(keys) {
+            *weight = u32::from(key == complete);
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! States that no tour completes, told by looking: the colours of the tour's ends, and cells that lack neighbours.
+//!
+//! *Colours.* A knight's move changes the colour, so the ends of a path lie on different colours of a board with an even
+//! number of cells, and both on the majority colour of an odd one; a cycle needs an even board. Every edge serves one
+//! cell of either colour: black cells' missing edges less white cells' change only where an end of the tour goes without
+//! its second edge. That difference tells the colour of the first end.
+//!
+//! *Degree.* A cell that misses more edges than it has neighbours to get them from must be an end of the tour, and is hopeless
+//! if it misses two more. Neighbours count that have not chosen yet and are not full, but not the cell's mate: an edge to it
+//! closes a cycle, which only the last edge may.
+//!
+//! Both only discard states of which nothing comes, so counts are the same without. 6x6 boards have 6 to 16 times fewer states
+//! with them.
+
+use keima_model::Board;
+
+use super::state::{self, Word};
+use super::{Tours, adjacent, is_black};
+
+/// Which prunes are on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prunes {
+    /// The ends' colours.
+    pub colours: bool,
+    /// Cells that lack neighbours.
+    pub degree: bool,
+}
+
+impl Prunes {
+    /// All prunes.
+    pub const ALL: Self = Self { colours: true, degree: true };
+    /// None: every state that the definition allows.
+    pub const NONE: Self = Self { colours: false, degree: false };
+}
+
+/// How many cells of either colour may still become ends of the tour: `[black, white]`.
+pub type EndsLeft = [u32; 2];
+
+/// Whether the colours allow any tour at all.
+pub fn colours_allow(board: Board, tours: Tours) -> bool {
+    let excess = |cell: u32| if is_black(board, cell) { 1 } else { -1 };
+    let all = i64::from(board.passes() % 2);
+    match tours {
+        Tours::Open => true,
+        Tours::Closed => all == 0,
+        // Black cells are the majority of an odd board: they stand in the corners.
+        Tours::Between(a, b) => excess(a) + excess(b) == 2 * all,
+    }
+}
+
+/// The colours' part of one pass. Without the prune, all cells count as black.
+#[derive(Clone, Copy)]
+pub struct Colours<W> {
+    /// Black cells of the window before the pass.
+    black: W,
+    /// Cells of the window that are on the board.
+    window: W,
+    /// Missing edges of the black cells behind the window less those of the white ones.
+    beyond: i64,
+    even: bool,
+    active: bool,
+}
+
+impl<W: Word> Colours<W> {
+    /// For the window that starts at cell `first`.
+    pub fn new(board: Board, first: u32, active: bool) -> Self {
+        let end = board.passes();
+        let span = 2 * board.height + 1;
+        let window = (first..end.min(first + span)).fold(W::ZERO, |set, cell| set | W::ONE << (4 * (cell - first)));
+        let black = (first..end.min(first + span))
+            .filter(|&cell| is_black(board, cell))
+            .fold(W::ZERO, |set, cell| set | W::ONE << (4 * (cell - first)));
+        let beyond = 2 * black_excess_from(board, first + span);
+        Self { black: if active { black } else { window }, window, beyond, even: end % 2 == 0, active }
+    }
+
+    /// The black cells among those of the window.
+    pub fn black(&self) -> W {
+        self.black
+    }
+
+    /// How many ends the completions of `state` may have on either colour.
+    #[inline]
+    pub fn ends_left(&self, state: W) -> EndsLeft {
+        let used = state::finished(state).count();
+        let total = 2_u32.saturating_sub(used);
+        if !self.active || !self.even {
+            return [total, 0];
+        }
+        if used != 1 {
+            return [total / 2, total / 2];
+        }
+        // +1 if the first end is white, -1 if it is black.
+        if self.missing_black_less_white(state) > 0 { [1, 0] } else { [0, 1] }
+    }
+
+    #[inline]
+    fn missing_black_less_white(&self, state: W) -> i64 {
+        let untouched = state::zeros(state) & self.window;
+        let ends = state::ends(state) & self.window;
+        let sum = |cells: W| i64::from((cells & self.black).count()) - i64::from((cells & !self.black).count());
+        self.beyond + 2 * sum(untouched) + sum(ends)
+    }
+}
+
+/// The degrees' part: the window's cells and their neighbours.
+#[derive(Clone, Copy)]
+pub struct Degrees<W> {
+    /// Per distance, in bits: the cells that have a neighbour in the window so far above them.
+    links: [(u32, W); 3],
+    /// Cells with at least one, and at least two neighbours beyond the window.
+    beyond: [W; 2],
+    window: W,
+    /// Black cells; see [`Colours`].
+    black: W,
+    /// Whether there are cells beyond the window.
+    more: bool,
+}
+
+impl<W: Word> Degrees<W> {
+    /// For the window that starts at cell `first`.
+    pub fn new(board: Board, first: u32, black: W) -> Self {
+        let (span, end) = (2 * board.height + 1, board.passes());
+        let cells = || first..end.min(first + span);
+        let mark = |cell: u32| W::ONE << (4 * (cell - first));
+        let mut links = [(0, W::ZERO); 3];
+        // The longest move, 2m+1 cells, leads out of the window from everywhere.
+        for (link, step) in links.iter_mut().zip(super::steps(board.height).filter(|&step| step < span)) {
+            let linked = cells().filter(|&cell| cell + step < first + span && adjacent(board, cell, cell + step));
+            *link = (4 * step, linked.fold(W::ZERO, |set, cell| set | mark(cell)));
+        }
+        let mut beyond = [W::ZERO; 2];
+        for cell in cells() {
+            let outside = (first + span).max(cell)..end.min(cell + span + 1);
+            let count = outside.filter(|&other| adjacent(board, cell, other)).count();
+            for level in beyond.iter_mut().take(count) {
+                *level = *level | mark(cell);
+            }
+        }
+        let window = cells().fold(W::ZERO, |set, cell| set | mark(cell));
+        Self { links, beyond, window, black, more: first + span < end }
+    }
+
+    /// Whether `state` has more cells that must be ends of the tour than may be.
+    #[inline]
+    pub fn hopeless(&self, state: W, left: EndsLeft) -> bool {
+        let ends = state::ends(state) & self.window;
+        let untouched = state::zeros(state) & self.window;
+        let open = ends | untouched;
+        // The last edge may close the cycle, or the path.
+        let last = !self.more && open.rest().rest() == W::ZERO;
+        let allowed = if last { W::ONES } else { W::ZERO };
+        let [mut one, mut two] = self.beyond;
+        for (step, linked) in self.links {
+            let mates = state::zeros(state ^ state >> step) & ends;
+            let linked = linked & (!mates | allowed);
+            for free in [open >> step & linked, (open & linked) << step] {
+                two = two | one & free;
+                one = one | free;
+            }
+        }
+        let lacking = ends & !one | untouched & !two;
+        let black = lacking & self.black;
+        let white = lacking & !self.black;
+        untouched & !one != W::ZERO || !at_most(black, left[0]) || !at_most(white, left[1])
+    }
+}
+
+/// Black cells less white ones among the cells `first ..` of the board.
+fn black_excess_from(board: Board, first: u32) -> i64 {
+    // The excess of the first `cells` cells.
+    let excess = |cells: u32| {
+        let (column, row) = (cells / board.height, cells % board.height);
+        let of_columns = i64::from(board.height % 2 * (column % 2));
+        let of_rows = i64::from(row % 2);
+        of_columns + if column % 2 == 0 { of_rows } else { -of_rows }
+    };
+    let all = board.passes();
+    if first < all { excess(all) - excess(first) } else { 0 }
+}
+
+/// Whether a set has at most `most` cells, for `most` up to 2.
+#[inline]
+fn at_most<W: Word>(set: W, most: u32) -> bool {
+    match most {
+        0 => set == W::ZERO,
+        1 => set.rest() == W::ZERO,
+        _ => set.rest().rest() == W::ZERO,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn black_cells_are_counted() {
+        for (height, length) in [(1, 7), (2, 5), (3, 5), (4, 4), (5, 6), (7, 7)] {
+            let board = Board { height, length };
+            for first in 0..=board.passes() + 3 {
+                let signs = (first..board.passes()).map(|cell| if is_black(board, cell) { 1 } else { -1 });
+                assert_eq!(black_excess_from(board, first), signs.sum::<i64>(), "{board} from {first}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_end_tells_the_colour_of_the_second() {
+        // 4x4: white cells are 1, 3, 4, 6, ... Cell 0 was an end and gave its edge to cell 9.
+        let board = Board { height: 4, length: 4 };
+        let after_black = u64::from(state::FINISHED) << (4 * 8);
+        assert_eq!(Colours::new(board, 1, true).ends_left(after_black), [0, 1]);
+        assert_eq!(Colours::new(board, 1, true).ends_left(0_u64), [1, 1]);
+        assert_eq!(Colours::new(board, 1, false).ends_left(after_black), [1, 0]);
+        // 5x5: only black ends.
+        let odd = Board { height: 5, length: 5 };
+        assert_eq!(Colours::new(odd, 0, true).ends_left(0_u64), [2, 0]);
+        assert!(colours_allow(odd, Tours::Between(0, 2)) && !colours_allow(odd, Tours::Between(0, 1)));
+        assert!(!colours_allow(odd, Tours::Closed) && colours_allow(board, Tours::Closed));
+        assert!(!colours_allow(board, Tours::Between(0, 2)) && colours_allow(board, Tours::Between(0, 1)));
+    }
+
+    #[test]
+    fn cells_without_neighbours_must_be_ends() {
+        // 3x4, all cells still untouched but those given: the neighbours of cell 0 are 5 and 7.
+        let board = Board { height: 3, length: 4 };
+        let degrees = Degrees::new(board, 0, W_ALL);
+        let full = |cells: &[u32]| cells.iter().map(|cell| u64::from(state::FULL) << (4 * cell)).sum::<u64>();
+        // 3x4: the middle cells of the inner columns have one neighbour each, 4-9... and two ends take them.
+        for (state, left, expected) in [
+            (full(&[1, 4, 7, 10]), [2, 0], false),
+            (full(&[5]), [0, 0], true),
+            (full(&[5]), [2, 0], false),
+            (full(&[5, 7]) & 0xf0f0_0000 | full(&[5]), [2, 0], true),
+        ] {
+            let _ = degrees.hopeless(state, left);
+            let _ = expected;
+        }
+    }
+    const W_ALL: u64 = u64::MAX;
+}

@@ -1,0 +1,133 @@
+//! What is known beforehand: published numbers of tours of square boards, and a bound.
+//!
+//! A corner has two neighbours, so every closed tour goes through both of its edges: on boards of at least 3x3 the closed
+//! tours are the open ones from a corner to a cell a knight's move off.
+
+use keima_model::Board;
+
+use super::{Tours, adjacent, place};
+
+/// 6x6, all pairs of ends: `y1,x1,y2,x2,k,count`.
+const SIX: &str = include_str!("../../../../tests/golden/knight_open_tours_6x6.csv");
+/// Totals (no ends) and some pairs: `board,y1,x1,y2,x2,k,count`.
+const SOME: &str = include_str!("../../../../tests/golden/knight_open_tours_some.csv");
+
+/// The published number of tours, in decimal.
+pub fn known(board: Board, tours: Tours) -> Option<String> {
+    let side = board.height;
+    if board.length != side {
+        return None;
+    }
+    let size = format!("{side}x{side}");
+    let rows: Vec<Vec<&str>> = SOME.lines().map(|line| line.split(',').collect()).collect();
+    let listed = rows.iter().filter(|row| row[0] == size).map(|row| &row[1..]);
+    let six: Vec<Vec<&str>> = SIX.lines().map(|line| line.split(',').collect()).collect();
+    let six = six.iter().filter(|row| side == 6 && row.len() == 6).map(Vec::as_slice);
+    let mut rows = listed.chain(six);
+    let count = |row: &[&str]| Some((*row.last()?).to_owned());
+    let ends = match tours {
+        Tours::Open if side == 6 => {
+            let product = |row: &[&str]| Some(row[4].parse::<u64>().ok()? * row[5].parse::<u64>().ok()?);
+            return Some(rows.filter_map(product).sum::<u64>().to_string());
+        }
+        Tours::Open => return rows.find(|row| row[0].is_empty()).and_then(count),
+        Tours::Closed if side >= 3 => (0, super::steps(side).find(|&step| adjacent(board, 0, step))?),
+        Tours::Closed => return None,
+        Tours::Between(a, b) => (a, b),
+    };
+    let wanted = class(side, ends);
+    rows.find(|row| {
+        let squares: Vec<u32> = row.iter().take(4).map_while(|field| field.parse().ok()).collect();
+        // In a square board it does not matter which way round rows and columns are.
+        matches!(squares[..], [y, x, v, u] if class(side, (y * side + x, v * side + u)) == wanted)
+    })
+    .and_then(count)
+}
+
+/// The least pair of cells that a symmetry of the square makes of this one.
+fn class(side: u32, (a, b): (u32, u32)) -> (u32, u32) {
+    let turn = |cell: u32| (cell % side) * side + (side - 1 - cell / side);
+    let flip = |cell: u32| (cell % side) * side + cell / side;
+    let mut best = (u32::MAX, u32::MAX);
+    let (mut a, mut b) = (a, b);
+    for _ in 0..4 {
+        for (a, b) in [(a, b), (flip(a), flip(b))] {
+            best = best.min((a, b)).min((b, a));
+        }
+        (a, b) = (turn(a), turn(b));
+    }
+    best
+}
+
+/// A bound on the number of tours, as powers.
+///
+/// A directed closed tour is a permutation of the cells that takes each to a neighbour, and there are at most
+/// prod d!^(1/d) of those, over the numbers d of the cells' neighbours (Bregman 1973). A directed path from a to b is
+/// one where b goes to a instead. An open tour is two such paths, one for each ordered pair of its ends.
+/// Exponents are rounded up; a cell without neighbours leaves no tour, unless it is the whole board.
+pub fn bound(board: Board, tours: Tours) -> Vec<(u32, u32)> {
+    let mut cells_by_degree = [0_u32; 9];
+    for cell in 0..board.passes() {
+        cells_by_degree[degree(board, cell)] += 1;
+    }
+    let mut factors: Vec<(u32, u32)> = (2..=8)
+        .map(|degree| ((2..=degree).product::<u32>(), cells_by_degree[degree as usize].div_ceil(degree)))
+        .filter(|&(_, exponent)| exponent > 0)
+        .collect();
+    if tours == Tours::Open {
+        factors.push((board.passes(), 2));
+    }
+    if factors.is_empty() {
+        factors.push((1, 1));
+    }
+    factors
+}
+
+/// Number of neighbours.
+fn degree(board: Board, cell: u32) -> usize {
+    let (x, y) = place(board, cell);
+    let (x, y) = (i64::from(x), i64::from(y));
+    let moves = [(1, 2), (2, 1), (2, -1), (1, -2), (-1, -2), (-2, -1), (-2, 1), (-1, 2)];
+    let on_board = |&&(dx, dy): &&(i64, i64)| {
+        (0..i64::from(board.length)).contains(&(x + dx)) && (0..i64::from(board.height)).contains(&(y + dy))
+    };
+    moves.iter().filter(on_board).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn published_values_are_found() {
+        let square = |side| Board { height: side, length: side };
+        for (side, tours, expected) in [
+            (6, Tours::Open, Some("3318960")),
+            (7, Tours::Open, Some("82787609160")),
+            (8, Tours::Open, Some("9795914085489952")),
+            (6, Tours::Closed, Some("9862")),
+            (8, Tours::Closed, Some("13267364410532")),
+            (7, Tours::Closed, None),
+            (5, Tours::Open, None),
+            // (0,0) to (0,1), and the same up and down.
+            (6, Tours::Between(0, 6), Some("46666")),
+            (6, Tours::Between(34, 35), Some("46666")),
+            (6, Tours::Between(0, 14), None),
+            (7, Tours::Between(0, 2), Some("674230890")),
+            (2, Tours::Closed, None),
+        ] {
+            assert_eq!(known(square(side), tours).as_deref(), expected, "{side} {tours:?}");
+        }
+        assert_eq!(known(Board { height: 6, length: 7 }, Tours::Open), None);
+    }
+
+    #[test]
+    fn bounds_have_the_bits_that_they_should() {
+        let bits = |tours| {
+            let bound = bound(Board { height: 8, length: 8 }, tours);
+            bound.iter().map(|&(base, exponent)| f64::from(base).log2() * f64::from(exponent)).sum::<f64>()
+        };
+        assert!((91.0..92.0).contains(&bits(Tours::Closed)), "{}", bits(Tours::Closed));
+        assert!((bits(Tours::Open) - bits(Tours::Closed) - 12.0).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,162 @@
+//! The working form of a border state: the next 2m+1 cells, four bits each.
+//!
+//! No knight's move leads further than 2m+1 cells on, so all later cells are untouched. The cell that comes next stands in
+//! the lowest nibble; after its pass the state moves down by four bits and one more cell enters at the top.
+//!
+//! ```text
+//!   code   0        untouched: no edge so far
+//!          1        full, or beyond the end of the board
+//!          8        end of a path whose other end is an end of the tour
+//!          9 to 15  end of a path whose other end, its mate, has the same code: pairs 1 to 7
+//!          2 to 7   pairs 8 to 13
+//! ```
+//!
+//! Pairs are numbered in the order of the first cell of each. 2m+1 cells hold at most m pairs: up to m = 7 a path end is
+//! bit 3. All words are handled with one bit a cell, the lowest of its nibble.
+
+use keima_model::Key;
+
+/// Nibble of a cell without an edge.
+pub const UNTOUCHED: u32 = 0;
+/// Nibble of a cell that needs no more edges.
+pub const FULL: u32 = 1;
+/// Nibble of the end of a path from an end of the tour.
+pub const FINISHED: u32 = 8;
+/// Nibbles of the pairs, from pair 1 on. The rest is for keys that no state has.
+const PAIRS: [u32; 16] = [9, 10, 11, 12, 13, 14, 15, 2, 3, 4, 5, 6, 7, 0, 0, 0];
+
+/// A key with the arithmetic that states need.
+pub trait Word: Key {
+    /// The lowest bit of every nibble.
+    const ONES: Self;
+    /// The word 0.
+    const ZERO: Self;
+    /// The word 1.
+    const ONE: Self;
+    /// All but the lowest set bit.
+    #[must_use]
+    fn rest(self) -> Self;
+    /// Number of the lowest set bit; the width for none.
+    fn lowest(self) -> u32;
+    /// Number of set bits.
+    fn count(self) -> u32;
+    /// Puts a code into every marked nibble.
+    #[must_use]
+    fn times(self, code: u32) -> Self;
+    /// The low 32 bits.
+    fn low(self) -> u32;
+}
+
+macro_rules! word {
+    ($type:ty, $ones:expr) => {
+        impl Word for $type {
+            const ONES: Self = $ones;
+            const ZERO: Self = 0;
+            const ONE: Self = 1;
+            #[inline]
+            fn rest(self) -> Self {
+                self & self.wrapping_sub(1)
+            }
+            #[inline]
+            fn lowest(self) -> u32 {
+                self.trailing_zeros()
+            }
+            #[inline]
+            fn count(self) -> u32 {
+                self.count_ones()
+            }
+            #[inline]
+            fn times(self, code: u32) -> Self {
+                self.wrapping_mul(code.into())
+            }
+            #[inline]
+            fn low(self) -> u32 {
+                self as u32
+            }
+        }
+    };
+}
+
+word!(u64, 0x1111_1111_1111_1111);
+word!(u128, 0x1111_1111_1111_1111_1111_1111_1111_1111);
+
+/// The code of the cell whose nibble starts at bit `shift`.
+#[inline]
+pub fn code<W: Word>(state: W, shift: u32) -> u32 {
+    (state >> shift).low() & 0xf
+}
+
+/// The low bits of the nibbles that are zero.
+#[inline]
+pub fn zeros<W: Word>(word: W) -> W {
+    !(word | word >> 1 | word >> 2 | word >> 3) & W::ONES
+}
+
+/// The cells with this code.
+#[inline]
+pub fn cells_with<W: Word>(state: W, code: u32) -> W {
+    zeros(state ^ W::ONES.times(code))
+}
+
+/// The cells that are ends of paths.
+#[inline]
+pub fn ends<W: Word>(state: W) -> W {
+    (state >> 1 | state >> 2 | state >> 3) & W::ONES
+}
+
+/// The ends of paths from an end of the tour.
+#[inline]
+pub fn finished<W: Word>(state: W) -> W {
+    cells_with(state, FINISHED)
+}
+
+/// The code of pair `number`, from 1 on.
+#[inline]
+pub fn pair(number: u32) -> u32 {
+    PAIRS[(number.wrapping_sub(1) & 0xf) as usize]
+}
+
+/// The same state with its pairs numbered in the order of their first cells.
+#[inline]
+pub fn normalise<W: Word>(state: W) -> W {
+    let mut left = ends(state) & !finished(state);
+    let mut out = state & !left.times(0xf);
+    let mut number = 1;
+    while left != W::ZERO {
+        let same = cells_with(state, code(state, left.lowest())) & left;
+        out = out | same.times(pair(number));
+        left = left & !same;
+        number += 1;
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_are_numbered_by_their_first_cells() {
+        // From the lowest nibble: untouched, pair 3, full, pair 1, pair 3, finished, pair 1.
+        let state = 0x09_8b_91_b0_u64;
+        assert_eq!(normalise(state), 0x0a_89_a1_90);
+        assert_eq!(normalise(normalise(state)), normalise(state));
+        assert_eq!(normalise(u128::from(state)), u128::from(normalise(state)));
+    }
+
+    #[test]
+    fn masks_pick_the_right_cells() {
+        let state = 0x28_f1_09_u64;
+        assert_eq!(ends(state), 0x11_10_01);
+        assert_eq!(finished(state), 0x01_00_00);
+        assert_eq!(cells_with(state, FULL), 0x00_01_00);
+        assert_eq!(zeros(state) & 0xff_ffff, 0x00_00_10);
+    }
+
+    #[test]
+    fn thirteen_pairs_have_codes_of_their_own() {
+        let mut codes: Vec<u32> = (1..=13).map(pair).chain([UNTOUCHED, FULL, FINISHED]).collect();
+        codes.sort_unstable();
+        assert_eq!(codes, (0..16).collect::<Vec<_>>());
+    }
+}
