@@ -14,6 +14,7 @@ mod service;
 mod show;
 mod units;
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -30,7 +31,7 @@ fn main() -> ExitCode {
             _ => "warn",
         })
     });
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false).init();
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(std::io::stderr().is_terminal()).with_target(false).init();
     let threads = match &cli.verb {
         Verb::Coordinator(_) => 2,
         Verb::Worker(_) | Verb::Count(_) => 2,

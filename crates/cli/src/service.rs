@@ -49,7 +49,7 @@ async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Failed
 
 /// The address under which others reach a service that listens on `bound`: where that is every address of the machine,
 /// the one that leads to `peer`.
-fn reachable(bound: SocketAddr, peer: Option<&str>) -> SocketAddr {
+fn reachable(bound: SocketAddr, peer: &str) -> SocketAddr {
     if !bound.ip().is_unspecified() {
         return bound;
     }
@@ -62,10 +62,17 @@ fn reachable(bound: SocketAddr, peer: Option<&str>) -> SocketAddr {
         socket.connect(peer).ok()?;
         Some(socket.local_addr().ok()?.ip())
     };
-    match peer.and_then(towards) {
+    match towards(peer) {
         Some(ip) => SocketAddr::new(ip, bound.port()),
         None => bound,
     }
+}
+
+/// Name of this machine, for a line that people copy to others.
+fn host_name() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let name = name.trim();
+    if name.is_empty() { "localhost".to_owned() } else { name.to_owned() }
 }
 
 pub(crate) async fn coordinator(args: CoordinatorArgs) -> Result<(), Failed> {
@@ -86,7 +93,11 @@ pub(crate) async fn coordinator(args: CoordinatorArgs) -> Result<(), Failed> {
     let (listener, bound) = listen(args.listen).await?;
     let handle = CoordinatorHandle::open(&args.data, config, Arc::new(Problems))
         .map_err(|error| Failed::other(error.to_string()))?;
-    let url = format!("http://{}", reachable(bound, None));
+    let url = if bound.ip().is_unspecified() {
+        format!("http://{}:{}", host_name(), bound.port())
+    } else {
+        format!("http://{bound}")
+    };
     if args.json {
         println!("{}", json!({ "coordinator": url, "data": args.data }));
     } else {
@@ -130,7 +141,7 @@ pub(crate) async fn worker(args: WorkerArgs) -> Result<(), Failed> {
     let advertise = match args.advertise {
         Some(url) if url.contains("://") => url,
         Some(address) => format!("http://{address}"),
-        None => format!("http://{}", reachable(bound, Some(&args.coordinator))),
+        None => format!("http://{}", reachable(bound, &args.coordinator)),
     };
     let config = WorkerConfig {
         scratch: args.scratch.clone(),

@@ -18,6 +18,7 @@ mod convert;
 mod driver;
 pub mod failpoint;
 mod feeds;
+mod folder_lock;
 mod grpc;
 mod journal;
 mod link;

@@ -23,6 +23,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use keima_coordinator::{AttemptId, StoreId, WorkerId};
 use keima_runs::{DiskBudget, LocalRun, RunError, RunHeader, RunId, RunManifest, adopt_file, read_manifest, run_path};
 
+use crate::folder_lock::lock_soon;
 use crate::link::random_bits;
 
 /// Name of the file with the worker's name; proves that a folder seen here is the one that the worker means.
@@ -96,7 +97,7 @@ impl RunStore {
         let lock_path = root.join("worker.lock");
         let options = OpenOptions::new().create(true).truncate(false).write(true).clone();
         let lock = options.open(&lock_path).map_err(io("open", &lock_path))?;
-        match lock.try_lock() {
+        match lock_soon(&lock) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(ScratchError::InUse(root)),
             Err(TryLockError::Error(source)) => {

@@ -16,6 +16,8 @@ use std::path::{Path, PathBuf};
 
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 
+use crate::folder_lock::lock_soon;
+
 /// Version of the layout of the store; a store of another version is refused.
 pub const STORE_FORMAT: u64 = 1;
 
@@ -94,7 +96,7 @@ impl Store {
             .write(true)
             .open(&lock_path)
             .map_err(io("open", &lock_path))?;
-        match lock.try_lock() {
+        match lock_soon(&lock) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(StoreError::InUse(folder.to_owned())),
             Err(TryLockError::Error(source)) => {

@@ -117,7 +117,7 @@ pub trait ProblemInfo: Send + Sync {
     fn largest_family(&self, window: Window) -> Option<u128>;
     /// Numbers of states per pass, where they can be told beforehand.
     fn forecast(&self) -> Option<Forecast>;
-    /// The problem's own conservation law for one pass and one modulus (DESIGN.md, invariant 6), given the sum of the
+    /// The problem's own conservation law for one pass and one modulus (mass balance), given the sum of the
     /// old values by number of successors (`by_degree[d]`, modulo `modulus`) and the sum of the new ones. `Err` says
     /// what was expected and what came. Only called for problems with one coefficient.
     fn law(&self, pass: u32, by_degree: &[u64], new: u64, modulus: u64) -> Result<(), String> {

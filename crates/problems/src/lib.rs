@@ -22,6 +22,8 @@ type Open = fn(&ProblemRequest) -> Result<AnyProblem, ProblemError>;
 const PROBLEMS: &[(&str, Open, &About)] = &[
     ("go", go::open, &go::ABOUT),
     ("hard-squares", hard_squares::open, &hard_squares::ABOUT),
+    ("knight", knight::open, &knight::ABOUT),
+    ("quoridor", quoridor::open, &quoridor::ABOUT),
     ("quoridor-fences", quoridor_fences::open, &quoridor_fences::ABOUT),
     ("square-free", square_free::open, &square_free::ABOUT),
 ];

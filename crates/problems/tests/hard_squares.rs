@@ -2,9 +2,9 @@
 
 mod common;
 
-use keima_model::{Board, Problem, ProblemRequest, Registry};
+use keima_model::{Board, Problem, ProblemInfo, ProblemRequest, Registry, Window};
+use keima_problems::Problems;
 use keima_problems::hard_squares::{HardSquares, border, brute};
-use keima_problems::{Problems, hard_squares};
 
 fn problem(height: u32, length: u32) -> HardSquares {
     HardSquares { size: format!("{height}x{length}"), board: Board { height, length } }
@@ -27,7 +27,7 @@ fn counts_are_those_of_every_set() {
 fn vectors_are_those_of_the_plain_recurrence() {
     for (height, length) in [(1, 6), (3, 4), (6, 4), (10, 3)] {
         let mut vector = border::start(height as usize);
-        common::run(&problem(height, length), &keima_model::Window::cut(height, height), |pass, _, states| {
+        common::run(&problem(height, length), &Window::cut(height, height), |pass, _, states| {
             let key = |border: &Vec<bool>| border.iter().rev().fold(0_u64, |key, &taken| key << 1 | u64::from(taken));
             let expected: common::Vector<u64> = vector.iter().map(|(b, &count)| (key(b), vec![count])).collect();
             assert!(*states == expected, "{height}x{length} before pass {pass}");
@@ -53,7 +53,7 @@ fn counts_are_the_published_ones() {
     ] {
         assert_eq!(common::count(&problem(height, length)), known, "{height}x{length}");
     }
-    let answer = hard_squares::open(&request("15x15", &[])).unwrap().info().functionals().pop().unwrap();
+    let answer = problem(15, 15).functionals().pop().unwrap();
     assert!(answer.answer && answer.known.is_some_and(|known| known.len() == 41));
 }
 

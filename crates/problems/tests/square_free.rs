@@ -10,7 +10,10 @@ use keima_problems::square_free::{SquareFree, border, brute};
 
 /// Numbers by number of x.
 fn counts(side: u32) -> Vec<u128> {
-    common::values(&SquareFree::<u64>::new(side)).iter().map(|value| value[0]).collect()
+    let values = common::values(&SquareFree::<u64>::new(side));
+    let by_x: Vec<u128> = values[1..].iter().map(|value| value[0]).collect();
+    assert_eq!(values[0][0], by_x.iter().sum::<u128>(), "{side}: total");
+    by_x
 }
 
 #[test]
@@ -55,13 +58,19 @@ fn vectors_are_those_of_the_plain_filter() {
 fn published_numbers_of_balanced_boards() {
     for (side, balanced) in [(1, 1), (2, 6), (3, 92), (4, 2094), (5, 2704), (6, 24)] {
         let problem = SquareFree::<u64>::new(side);
+        let values = common::values(&problem);
         let counts = counts(side);
         let balance = &problem.reports()[0];
-        let sum = |row: usize| -> u128 { balance.rows[row].terms.iter().map(|&(x, _, _)| counts[x as usize]).sum() };
+        let sum = |row: usize| -> u128 {
+            balance.rows[row].terms.iter().map(|&(number, _, _)| values[number as usize][0]).sum()
+        };
         assert_eq!(sum(0), balanced, "{side}");
         assert_eq!(balance.rows[0].known, Some(balanced.to_string()), "{side}");
         assert_eq!(sum(0) + sum(1), counts.iter().sum::<u128>(), "{side}");
         assert!(counts.iter().eq(counts.iter().rev()), "{side}: colours may be exchanged");
+        for (row, (x, &count)) in problem.reports()[1].rows.iter().zip(counts.iter().enumerate()) {
+            assert_eq!((&row.index, values[row.terms[0].0 as usize][0]), (&x.to_string(), count));
+        }
         assert_eq!(problem.reports()[1].rows.len(), counts.len());
     }
 }
@@ -129,6 +138,6 @@ fn found_by_name() {
     let request = ProblemRequest { name: "square-free".to_owned(), size: "6".to_owned(), options: Vec::new() };
     let problem = Problems.open(&request).unwrap();
     let functionals = problem.info().functionals();
-    assert_eq!(functionals.len(), 37);
-    assert!(functionals.iter().all(|functional| functional.answer));
+    assert_eq!(functionals.len(), 38);
+    assert!(functionals.iter().enumerate().all(|(number, functional)| functional.answer == (number == 0)));
 }

@@ -15,19 +15,19 @@ const SLOW: &str = "worker.after_pull=sleep:40";
 
 /// Points where a worker can die in a task, each at a time when boundaries exist.
 const IN_A_TASK: [(&str, u32); 4] =
-    [("worker.after_pull", 12), ("worker.mid_task", 20), ("worker.before_report", 13), ("worker.after_report", 14)];
+    [("worker.after_pull", 9), ("worker.mid_task", 20), ("worker.before_report", 10), ("worker.after_report", 11)];
 
 /// A worker dies in a task and is started again on its folder: nothing is lost but the task.
 #[test]
 fn a_worker_dies_and_comes_back() {
     for (point, time) in IN_A_TASK {
         let cluster = Cluster::start(Setup { grace_seconds: "60", ..Setup::default() });
-        let job = cluster.submit("7x7");
+        let job = cluster.submit("8x8");
         cluster.worker("a", &format!("{point}=abort@{time}")).died_at(point);
         let found = cluster.status(&job);
         assert_eq!(found["state"], "running", "{point}: {found}");
         let _again = cluster.worker("a", "");
-        let status = cluster.counts(&job, &legal("7x7"));
+        let status = cluster.counts(&job, &legal("8x8"));
         assert!(!notes(&status).contains("fell back"), "{point}: {status}");
     }
 }
@@ -37,10 +37,10 @@ fn a_worker_dies_and_comes_back() {
 fn a_worker_dies_and_stays_away() {
     for (point, time) in IN_A_TASK {
         let cluster = Cluster::start(Setup { grace_seconds: "1", ..Setup::default() });
-        let job = cluster.submit("7x7");
+        let job = cluster.submit("8x8");
         cluster.worker("a", &format!("{point}=abort@{time}")).died_at(point);
         let _other = cluster.worker("b", "");
-        let status = cluster.counts(&job, &legal("7x7"));
+        let status = cluster.counts(&job, &legal("8x8"));
         let notes = notes(&status);
         assert!(notes.contains("fell back") && notes.contains("the start of sweep 1"), "{point}: {status}");
     }

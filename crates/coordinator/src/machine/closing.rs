@@ -138,7 +138,7 @@ impl Job {
             }
         }
         let place_text =
-            format!("sweep {}, stage {}, before pass {}", self.record.sweep, stage.number, place.first_pass);
+            format!("sweep {}, stage {}, before pass {}", self.record.sweep + 1, stage.number, place.first_pass);
         if let Some(before) = self.boundaries.last() {
             let totals = &before.head.totals;
             let sums_differ = differs(&totals.sums, &sums.input.sums, moduli).map(|text| ("sums", text));

@@ -9,7 +9,6 @@
 //!   Other    the task's on this worker: twice, and the worker is set aside
 //! ```
 
-use keima_runs::RunId;
 
 use super::common::Common;
 use super::jobs::Job;
@@ -164,12 +163,10 @@ impl Job {
         self.pause(common, reason);
     }
 
-    /// Bytes of this job's runs on all workers, those included that are not yet known to be deleted.
+    /// Bytes of this job's runs on all workers, second copies included. Runs that are to be deleted do not count: the word
+    /// is out with the answer to their holder's next call.
     pub(super) fn disk_bytes(&self, common: &Common) -> u64 {
-        let own = |run: &RunId| {
-            run.0.strip_prefix('j').and_then(|rest| rest.split('/').next()?.parse().ok()) == Some(self.id.0)
-        };
         let held = common.workers.values().flat_map(|w| &w.held);
-        held.filter(|(run, _)| own(run)).fold(0, |sum, (_, &bytes)| sum.saturating_add(bytes))
+        held.filter(|(run, _)| self.needs(run)).fold(0, |sum, (_, &bytes)| sum.saturating_add(bytes))
     }
 }

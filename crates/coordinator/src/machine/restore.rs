@@ -211,12 +211,12 @@ fn restore_job(
                 format!(
                     "stage {} of sweep {}, {done} tasks of {} done",
                     stage.number,
-                    job.record.sweep,
+                    job.record.sweep + 1,
                     stage.tasks.len()
                 )
             }
-            (Some(b), None) => format!("the boundary after {} passes of sweep {}", b.head.pass, job.record.sweep),
-            (None, None) => format!("the start of sweep {}", job.record.sweep),
+            (Some(b), None) => format!("the boundary after {} passes of sweep {}", b.head.pass, job.record.sweep + 1),
+            (None, None) => format!("the start of sweep {}", job.record.sweep + 1),
         });
     }
     Ok(job)

@@ -14,6 +14,8 @@ use crate::plan::Plan;
 
 /// The rate looks back over so many milliseconds, half as far for half the weight.
 const HALF_LIFE_MILLIS: f64 = 60_000.0;
+/// A rate over less time than this tells nothing of the time that is left.
+const SETTLED_MILLIS: f64 = 3_000.0;
 
 /// State of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -71,6 +73,10 @@ impl Rate {
     fn per_second(&self) -> Option<f64> {
         (self.states > 0.0 && self.millis > 0.0).then(|| self.states / self.millis * 1000.0)
     }
+    /// Whether it has seen enough to tell the future by.
+    fn is_settled(&self) -> bool {
+        self.millis >= SETTLED_MILLIS
+    }
 }
 
 /// A worker as one job sees it.
@@ -127,7 +133,7 @@ pub struct JobStatus {
     pub tasks_done: u32,
     /// Of these, ones that some worker is at.
     pub tasks_running: u32,
-    /// Bytes of the job's runs on all workers, those included that are not yet deleted.
+    /// Bytes of the job's runs on all workers; spills and unfinished outputs of running tasks do not count.
     pub disk_bytes: u64,
     /// Most of that so far.
     pub disk_peak_bytes: u64,
@@ -285,7 +291,9 @@ impl Job {
             disk_bytes,
             disk_peak_bytes: record.disk_peak_bytes.max(disk_bytes),
             seconds: record.active_millis as f64 / 1000.0,
-            eta_seconds: per_second.and_then(|rate| Some(self.state_passes_left(states_done, states_stage)? / rate)),
+            eta_seconds: self
+                .foreseeable_rate()
+                .and_then(|rate| Some(self.state_passes_left(states_done, states_stage)? / rate)),
             series: self.early.values().filter(|entry| entry.ok).cloned().collect(),
             resumed_from: self.resumed_from.clone(),
             outcome: record.outcome.clone(),
@@ -296,6 +304,19 @@ impl Job {
             times: record.totals.times,
             workers: self.job_workers(common),
         }
+    }
+
+    /// The rate to tell the time left by: lately, or after a restart that of the job's whole life.
+    fn foreseeable_rate(&self) -> Option<f64> {
+        if self.rate.is_settled() {
+            return self.rate.per_second();
+        }
+        let record = &self.record;
+        let millis = record.active_millis as f64;
+        let sum = |states: &[Option<u64>]| states.iter().flatten().map(|&n| n as f64).sum::<f64>();
+        let done = (record.plan.stage(self.next_stage()).first_pass as usize).min(record.pass_states.len());
+        let passed = f64::from(record.sweep) * sum(&record.pass_states) + sum(&record.pass_states[..done]);
+        (millis >= SETTLED_MILLIS && passed > 0.0).then(|| passed / millis * 1000.0)
     }
 
     fn job_workers(&self, common: &Common) -> Vec<JobWorker> {

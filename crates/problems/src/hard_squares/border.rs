@@ -5,6 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use keima_model::Board;
+
 /// For each of the `m` rows, whether the cell last filled in it is taken.
 pub type Border = Vec<bool>;
 
@@ -41,6 +43,19 @@ pub fn series(height: usize, length: usize) -> Vec<u128> {
         vector.values().sum()
     };
     (0..length).map(|_| column()).collect()
+}
+
+/// The number of border states before `pass`: the rows filled in this column and those of the column before are two
+/// independent paths, and any two sets on them occur together.
+pub fn states(board: Board, pass: u32) -> u128 {
+    let new = board.cell(pass);
+    let old = if pass < board.height { 0 } else { board.height - new };
+    paths(new) * paths(old)
+}
+
+/// Independent sets of a path of `cells` cells: 1, 2, 3, 5, 8, ...
+fn paths(cells: u32) -> u128 {
+    (0..cells).fold((1, 1), |(count, before), _| (count + before, count)).0
 }
 
 #[cfg(test)]

@@ -125,7 +125,8 @@ pub fn largest_family(height: u32, window: Window, tour_ends: u32) -> u128 {
     let free = 2 * height + 1 - fixed;
     let of_family = |fixed_ends: u32| {
         let sum = (0..=free).map(|free_ends| {
-            choose(free, free_ends) * matchings(fixed_ends + free_ends, tour_ends) << (fixed - fixed_ends + free - free_ends)
+            choose(free, free_ends) * matchings(fixed_ends + free_ends, tour_ends)
+                << (fixed - fixed_ends + free - free_ends)
         });
         sum.sum::<u128>()
     };
@@ -164,7 +165,9 @@ mod tests {
 
     #[test]
     fn matchings_are_counted() {
-        for (ends, most, expected) in [(0, 0, 1), (1, 0, 0), (1, 2, 1), (2, 0, 1), (2, 2, 2), (4, 0, 3), (4, 2, 9), (3, 2, 3)] {
+        for (ends, most, expected) in
+            [(0, 0, 1), (1, 0, 0), (1, 2, 1), (2, 0, 1), (2, 2, 2), (4, 0, 3), (4, 2, 9), (3, 2, 3)]
+        {
             assert_eq!(matchings(ends, most), expected, "{ends} {most}");
         }
     }

@@ -58,7 +58,8 @@ fn is_black(board: Board, cell: u32) -> bool {
 
 /// By how many cells knight's moves may lead on, in ascending order: m-2, m+2, 2m-1 and 2m+1.
 fn steps(height: u32) -> impl Iterator<Item = u32> {
-    let all = [height.saturating_sub(2), (height + 2).min(2 * height - 1), (height + 2).max(2 * height - 1), 2 * height + 1];
+    let all =
+        [height.saturating_sub(2), (height + 2).min(2 * height - 1), (height + 2).max(2 * height - 1), 2 * height + 1];
     // On the lowest boards some are the same, or no moves.
     (0..4).filter(move |&i| all[i] > 0 && !all[..i].contains(&all[i])).map(move |i| all[i])
 }

@@ -222,20 +222,30 @@ mod tests {
 
     #[test]
     fn cells_without_neighbours_must_be_ends() {
-        // 3x4, all cells still untouched but those given: the neighbours of cell 0 are 5 and 7.
         let board = Board { height: 3, length: 4 };
-        let degrees = Degrees::new(board, 0, W_ALL);
-        let full = |cells: &[u32]| cells.iter().map(|cell| u64::from(state::FULL) << (4 * cell)).sum::<u64>();
-        // 3x4: the middle cells of the inner columns have one neighbour each, 4-9... and two ends take them.
-        for (state, left, expected) in [
-            (full(&[1, 4, 7, 10]), [2, 0], false),
-            (full(&[5]), [0, 0], true),
-            (full(&[5]), [2, 0], false),
-            (full(&[5, 7]) & 0xf0f0_0000 | full(&[5]), [2, 0], true),
+        // The window from cell `first` on: all cells full but those given.
+        let state = |first: u32, cells: &[(u32, u32)]| {
+            cells.iter().fold(0x111_1111_u64, |state, &(cell, code)| {
+                let at = 4 * (cell - first);
+                state & !(0xf << at) | u64::from(code) << at
+            })
+        };
+        let (mate, end, untouched) = (state::pair(1), state::FINISHED, state::UNTOUCHED);
+        for (first, cells, left, expected) in [
+            // Cell 7's neighbours, 0 and 2, are done.
+            (3, vec![(7, end)], [0, 0], true),
+            (3, vec![(7, end)], [1, 0], false),
+            (3, vec![(7, end)], [0, 1], true),
+            (3, vec![(7, untouched)], [2, 0], true),
+            // Cell 10 has but 5; 5 and 6 have each other, but are mates, and one of them has 10.
+            (5, vec![(5, mate), (6, mate), (10, untouched)], [1, 0], true),
+            (5, vec![(5, mate), (6, mate), (10, untouched)], [2, 0], false),
+            (5, vec![(5, mate), (6, mate + 1), (10, untouched)], [1, 0], false),
+            (5, vec![(5, mate), (6, mate)], [0, 0], false),
+            (5, vec![], [0, 0], false),
         ] {
-            let _ = degrees.hopeless(state, left);
-            let _ = expected;
+            let degrees = Degrees::new(board, first, u64::MAX);
+            assert_eq!(degrees.hopeless(state(first, &cells), left), expected, "{cells:?} {left:?}");
         }
     }
-    const W_ALL: u64 = u64::MAX;
 }

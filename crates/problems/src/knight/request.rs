@@ -80,7 +80,12 @@ enum Wanted {
 const CHOICE: &str = "say which tours to count: --open, --closed, or --from SQ --to SQ";
 
 fn bad_option(option: &str, got: &str, why: impl Into<String>) -> ProblemError {
-    ProblemError::BadOption { problem: "knight".to_owned(), option: option.to_owned(), got: got.to_owned(), why: why.into() }
+    ProblemError::BadOption {
+        problem: "knight".to_owned(),
+        option: option.to_owned(),
+        got: got.to_owned(),
+        why: why.into(),
+    }
 }
 
 fn wanted(options: &[(String, String)], rows: u32, columns: u32) -> Result<Wanted, ProblemError> {
@@ -120,7 +125,11 @@ fn wanted(options: &[(String, String)], rows: u32, columns: u32) -> Result<Wante
 
 /// A square of the board: a letter and a number, `c2`, or row and column from 0, `1,2`. `Err` says what is expected.
 fn square(text: &str, rows: u32, columns: u32) -> Result<Square, String> {
-    let expected = || format!("a square is a letter and a number, such as c2, or row,column from 0, such as 1,2 for c2; this board has {rows} rows and {columns} columns");
+    let expected = || {
+        format!(
+            "a square is a letter and a number, such as c2, or row,column from 0, such as 1,2 for c2; this board has {rows} rows and {columns} columns"
+        )
+    };
     let (row, column) = match text.split_once(',') {
         Some((row, column)) => (number(row.trim()), number(column.trim())),
         None => {
@@ -179,11 +188,23 @@ mod tests {
             ("6x6", vec![("open", "")], "knight: open tours, board 6x6, encoding 1, 64-bit keys"),
             ("8x6", vec![("closed", "")], "knight: closed tours, board 6x8, encoding 1, 64-bit keys"),
             ("8X8", vec![("closed", "")], "knight: closed tours, board 8x8, encoding 1, 128-bit keys"),
-            ("5x6", vec![("from", "a1"), ("to", "b3")], "knight: open from cell 0 to cell 7 tours, board 5x6, encoding 1, 64-bit keys"),
-            ("5x6", vec![("to", "2,1"), ("from", "0,0")], "knight: open from cell 0 to cell 7 tours, board 5x6, encoding 1, 64-bit keys"),
+            (
+                "5x6",
+                vec![("from", "a1"), ("to", "b3")],
+                "knight: open from cell 0 to cell 7 tours, board 5x6, encoding 1, 64-bit keys",
+            ),
+            (
+                "5x6",
+                vec![("to", "2,1"), ("from", "0,0")],
+                "knight: open from cell 0 to cell 7 tours, board 5x6, encoding 1, 64-bit keys",
+            ),
             // The other way round: rows are columns of the board that is filled.
             ("6x5", vec![("from", "F1"), ("to", "1,0")], ""),
-            ("6x5", vec![("from", "e1"), ("to", "1,0")], "knight: open from cell 4 to cell 5 tours, board 5x6, encoding 1, 64-bit keys"),
+            (
+                "6x5",
+                vec![("from", "e1"), ("to", "1,0")],
+                "knight: open from cell 4 to cell 5 tours, board 5x6, encoding 1, 64-bit keys",
+            ),
         ] {
             match ask(size, &options) {
                 Ok(problem) => assert_eq!(problem.info().identity(), identity),

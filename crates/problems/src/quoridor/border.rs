@@ -249,11 +249,11 @@ fn join(border: &mut Border, place: usize) {
     for (touches, more) in border.touches[usize::from(to)].iter_mut().zip(more) {
         *touches |= more;
     }
+    resolve(border);
 }
 
-/// Resolves pawns whose component touches their goal, and numbers the components in the order of their first squares,
-/// so that equal borders compare equal.
-fn normal(mut border: Border) -> Border {
+/// Resolves pawns whose component touches their goal.
+fn resolve(border: &mut Border) {
     for (player, pawn) in border.pawns.iter_mut().enumerate() {
         if let Pawn::In(component) = *pawn
             && border.touches[usize::from(component)][player]
@@ -261,6 +261,11 @@ fn normal(mut border: Border) -> Border {
             *pawn = Pawn::Resolved;
         }
     }
+}
+
+/// Resolves pawns, and numbers the components in the order of their first squares, so that equal borders compare equal.
+fn normal(mut border: Border) -> Border {
+    resolve(&mut border);
     let mut names: Vec<u8> = Vec::new();
     for component in &mut border.component {
         let place = names.iter().position(|name| name == component).unwrap_or_else(|| {

@@ -47,8 +47,8 @@ pub struct Quoridor {
     n: u32,
     /// Most fences that are counted.
     max_fences: u32,
-    /// Arrangements of fences after each pass, by number of fences; `None` where they do not fit 128 bits.
-    fences: Option<Vec<Vec<u128>>>,
+    /// Arrangements of fences after each pass, by number of fences.
+    fences: Vec<Vec<u128>>,
 }
 
 impl Quoridor {
@@ -69,10 +69,7 @@ impl Quoridor {
 
     /// A bound on the arrangements of any one number of fences after `pass`, as factors.
     fn most_arrangements(&self, pass: u32) -> Vec<(u32, u32)> {
-        let Some(row) = self.fences.as_ref().and_then(|series| series.get(pass as usize)) else {
-            // Three choices an intersection.
-            return vec![(3, pass + 1)];
-        };
+        let row = self.fences.get(pass as usize).map_or(&[][..], Vec::as_slice);
         let most = row.iter().copied().max().unwrap_or(1);
         // Rounded up to a 31-bit number times a power of two.
         let shift = (128 - most.leading_zeros()).saturating_sub(31);
@@ -148,7 +145,7 @@ impl ProblemInfo for Quoridor {
     }
 
     fn reports(&self) -> Vec<Report> {
-        tables::reports(self.n, self.max_fences, self.fences.as_deref())
+        tables::reports(self.n, self.max_fences, &self.fences)
     }
 
     fn family_bits(&self, layout: Layout) -> u32 {
@@ -158,8 +155,9 @@ impl ProblemInfo for Quoridor {
         }
     }
 
-    fn largest_family(&self, _window: Window) -> Option<u128> {
-        None
+    fn largest_family(&self, window: Window) -> Option<u128> {
+        // Of what tells states apart, the family fixes the split bits outside the window.
+        Some(state::most_frontiers(self.n) << (1 + window.len))
     }
 
     fn forecast(&self) -> Option<Forecast> {

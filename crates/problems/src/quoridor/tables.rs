@@ -9,7 +9,7 @@
 
 use keima_model::{Board, Functional, Report, ReportRow};
 
-use super::fences;
+use crate::quoridor_fences::published;
 
 /// Most fences that a player has.
 const IN_HAND: i64 = 10;
@@ -108,14 +108,12 @@ fn hands_and_move(fences: u32) -> i64 {
 }
 
 /// All tables; `arrangements[pass][k]` are the arrangements of k fences that the states without pawns must show.
-pub fn reports(n: u32, max_fences: u32, arrangements: Option<&[Vec<u128>]>) -> Vec<Report> {
+pub fn reports(n: u32, max_fences: u32, arrangements: &[Vec<u128>]) -> Vec<Report> {
     let variants = [Variant::All, Variant::NotBoth, Variant::Neither];
     let by_fences = |name: &str, terms: &dyn Fn(u32) -> Terms, known: &dyn Fn(u32) -> Option<String>| Report {
         name: name.to_owned(),
         index: "fences".to_owned(),
-        rows: (0..=max_fences)
-            .map(|k| ReportRow { index: k.to_string(), terms: terms(k), known: known(k) })
-            .collect(),
+        rows: (0..=max_fences).map(|k| ReportRow { index: k.to_string(), terms: terms(k), known: known(k) }).collect(),
     };
     let mut reports: Vec<Report> =
         variants.iter().map(|variant| by_fences(variant.names().0, &|k| variant.terms(n, k, 1), &|_| None)).collect();
@@ -132,26 +130,26 @@ pub fn reports(n: u32, max_fences: u32, arrangements: Option<&[Vec<u128>]>) -> V
     reports.push(Report { name: "variants".to_owned(), index: "variant".to_owned(), rows });
 
     let passes = (n - 1) * (n - 1);
-    let published = |k: u32| fences::published(n, k as usize).map(str::to_owned);
-    reports.push(by_fences("fences", &|k| vec![(passes - 1, k, 1)], &published));
-    if let Some(arrangements) = arrangements {
-        let rows = (0_u32..).zip(arrangements).map(|(pass, row)| law(pass, row));
-        let rows = rows.collect();
-        reports.push(Report { name: "fence_law".to_owned(), index: "intersections".to_owned(), rows });
-    }
+    let known = |k: u32| published::known(n - 1, n - 1, k).map(str::to_owned);
+    reports.push(by_fences("fences", &|k| vec![(passes - 1, k, 1)], &known));
+    let laws = (0_u32..).zip(arrangements).map(|(pass, row)| law(pass, row)).collect();
+    reports.push(Report { name: "fence_law".to_owned(), index: "intersections".to_owned(), rows: laws });
     reports
 }
 
 /// The fence law after a pass. Coefficient k has the weight k+1: an error in one, or an exchange of two, shows.
 fn law(pass: u32, arrangements: &[u128]) -> ReportRow {
     let terms = (0_u32..).zip(arrangements).map(|(k, _)| (pass, k, i64::from(k) + 1)).collect();
-    let sum = (1_u128..).zip(arrangements).try_fold(0_u128, |sum, (weight, &count)| sum.checked_add(weight.checked_mul(count)?));
+    let sum = (1_u128..)
+        .zip(arrangements)
+        .try_fold(0_u128, |sum, (weight, &count)| sum.checked_add(weight.checked_mul(count)?));
     ReportRow { index: (pass + 1).to_string(), terms, known: sum.map(|sum| sum.to_string()) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::quoridor::fences;
 
     #[test]
     fn hands() {
@@ -167,7 +165,7 @@ mod tests {
         for (n, most) in [(2, 1), (5, 16), (9, 20), (9, 2)] {
             let functionals = functionals(Board { height: n - 1, length: n - 1 });
             let series = fences::series(n, most as usize + 1);
-            for report in reports(n, most, series.as_deref()) {
+            for report in reports(n, most, &series) {
                 assert!(!report.rows.is_empty());
                 for (functional, coefficient, _) in report.rows.iter().flat_map(|row| &row.terms) {
                     assert!((*functional as usize) < functionals.len() && *coefficient <= most, "{n} {}", report.name);

@@ -12,7 +12,8 @@
 //! ```
 //!
 //! A full board tells its number of x, so the numbers by x are functionals of a vector with one coefficient, not the
-//! coefficients of a polynomial of which every state would have just one.
+//! coefficients of a polynomial of which every state would have just one. Functional 0 is the total, x + 1 the boards with
+//! that many x.
 //! The ladder: [`brute`], [`border`], [`SquareFree`].
 
 pub mod border;
@@ -113,21 +114,26 @@ impl<K: Key> ProblemInfo for SquareFree<K> {
     }
 
     fn functionals(&self) -> Vec<Functional> {
-        let by_x = |x: u32| Functional {
+        let functional = |name, index, answer, known| Functional {
             after_pass: self.cells() - 1,
-            name: format!("Q({}; {x} x)", self.side),
-            index: x,
-            answer: true,
-            known: self.known_balanced().filter(|_| x == self.balanced()),
+            name,
+            index,
+            answer,
+            known,
             formula: None,
         };
-        (0..=self.cells()).map(by_x).collect()
+        let by_x = |x: u32| {
+            let known = self.known_balanced().filter(|_| x == self.balanced());
+            functional(format!("Q({}; {x} x)", self.side), x, false, known)
+        };
+        let total = functional(format!("Q({})", self.side), self.side, true, None);
+        std::iter::once(total).chain((0..=self.cells()).map(by_x)).collect()
     }
 
     fn reports(&self) -> Vec<Report> {
         let row = |index: String, xs: &mut dyn Iterator<Item = u32>, known| ReportRow {
             index,
-            terms: xs.map(|x| (x, 0, 1)).collect(),
+            terms: xs.map(|x| (x + 1, 0, 1)).collect(),
             known,
         };
         let is_balanced = |x: &u32| *x == self.balanced();
@@ -196,10 +202,14 @@ impl<K: Key> Problem<K> for SquareFree<K> {
     }
 
     fn weigh(&self, functional: usize, _window: Window, keys: &[K], weights: &mut [u32]) {
+        // Every state is two boards: the one it shows, and the one with the colours exchanged.
+        let Some(x) = functional.checked_sub(1) else {
+            weights.fill(2);
+            return;
+        };
         for (weight, &key) in weights.iter_mut().zip(keys) {
-            // The board, and the one with the colours exchanged.
-            let x = key.widen().count_ones();
-            *weight = u32::from(x as usize == functional) + u32::from((x + functional as u32) == self.cells());
+            let shown = key.widen().count_ones() as usize;
+            *weight = u32::from(shown == x) + u32::from(shown + x == self.cells() as usize);
         }
     }
 }

@@ -104,7 +104,7 @@ pub(crate) fn run<K: Key>(
             inspect(number + 1, window, &vector);
         } else if cell + 1 == window.end() {
             // Column ends pass in canonical form, as they do where a plan may change.
-            layout = if board.ends_column(number) && board.column(number) % 2 == 0 {
+            layout = if board.ends_column(number) && board.column(number).is_multiple_of(2) {
                 Layout::Canonical
             } else {
                 Layout::Stage(windows[(place + 1) % windows.len()])

@@ -1,0 +1,433 @@
+//! Knight's tours in the engine's terms against the lower rungs, published values, their own symmetries, and themselves
+//! without prunes.
+
+mod common;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use keima_model::{Board, Layout, Problem, ProblemInfo, Successors, Window};
+use keima_problems::knight::border::{self, Cell, Far};
+use keima_problems::knight::prune::Prunes;
+use keima_problems::knight::state::{self, Word};
+use keima_problems::knight::{Knight, Tours, brute, layout, published};
+
+fn knight<K: Word>(board: Board, tours: Tours, prunes: Prunes) -> Knight<K> {
+    Knight::new(board.to_string(), board, tours, prunes)
+}
+
+fn board(height: u32, length: u32) -> Board {
+    Board { height, length }
+}
+
+fn count(board: Board, tours: Tours) -> u128 {
+    if board.height <= layout::MAX_NARROW_HEIGHT {
+        common::count(&knight::<u64>(board, tours, Prunes::ALL))
+    } else {
+        common::count(&knight::<u128>(board, tours, Prunes::ALL))
+    }
+}
+
+/// Working form of a border whose tours have any ends, or none; the given ends must be contracted before.
+fn encode(height: u32, first: u32, border: &[Cell]) -> u64 {
+    let span = 2 * height as usize + 1;
+    assert!(border.iter().skip(span).all(|&cell| cell == Cell::Untouched || cell == Cell::End(Far::TourEnd)));
+    let mut pairs = BTreeMap::new();
+    let code = |(index, cell): (usize, &Cell)| match *cell {
+        Cell::Untouched => state::UNTOUCHED,
+        Cell::Full => state::FULL,
+        Cell::End(Far::TourEnd) => state::FINISHED,
+        Cell::End(Far::Cell(mate)) => {
+            let own = first + index as u32;
+            let next = pairs.len() as u32 + 1;
+            state::pair(*pairs.entry(own.min(mate)).or_insert(next))
+        }
+    };
+    let outside = vec![Cell::Full; span];
+    let cells = border.iter().chain(&outside).take(span).enumerate();
+    cells.map(code).zip(0..).map(|(code, place)| u64::from(code) << (4 * place)).sum()
+}
+
+/// The border with the given ends that have not chosen yet as ends of paths that begin in them; `None` where no tour comes
+/// of it: an end has two edges, or a path from end to end leaves cells out.
+fn contract(first: u32, tours: Tours, border: &[Cell]) -> Option<Vec<Cell>> {
+    let mut border = border.to_vec();
+    let Tours::Between(a, b) = tours else { return Some(border) };
+    for end in [a, b].into_iter().filter(|&end| end >= first) {
+        let place = (end - first) as usize;
+        match border[place] {
+            Cell::Untouched => border[place] = Cell::End(Far::TourEnd),
+            Cell::Full => return None,
+            Cell::End(far) => {
+                border[place] = Cell::Full;
+                let Far::Cell(mate) = far else {
+                    return border.iter().all(|&cell| cell == Cell::Full).then_some(border);
+                };
+                border[(mate - first) as usize] = Cell::End(Far::TourEnd);
+            }
+        }
+    }
+    Some(border)
+}
+
+/// All, closed, and some pairs of ends.
+fn some_tours(board: Board) -> Vec<Tours> {
+    let last = board.passes() - 1;
+    let mut tours = vec![Tours::Open, Tours::Closed];
+    for (a, b) in [(0, 1), (last / 2, last), (last, 0), (1, last / 2), (board.height, last.saturating_sub(1))] {
+        if a != b && a.max(b) <= last {
+            tours.push(Tours::Between(a, b));
+        }
+    }
+    tours
+}
+
+#[test]
+fn counts_are_those_of_walking_and_of_the_plain_recurrence() {
+    for (height, length) in
+        [(1, 1), (1, 2), (1, 9), (2, 2), (2, 7), (3, 3), (3, 4), (3, 6), (3, 8), (4, 3), (4, 4), (4, 5), (5, 4), (5, 5)]
+    {
+        let board = board(height, length);
+        for tours in some_tours(board) {
+            let expected = brute::count(board, tours).map(u128::from);
+            assert_eq!(Some(count(board, tours)), expected, "{board} {tours:?}");
+            if board.passes() <= 20 {
+                assert_eq!(Some(border::count(board, tours)), expected, "{board} {tours:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn vectors_are_those_of_the_plain_recurrence() {
+    for (height, length) in [(1, 1), (2, 5), (3, 4), (3, 6), (4, 3), (4, 4), (5, 3)] {
+        let board = board(height, length);
+        for tours in some_tours(board) {
+            let mut scan = border::Scan::<u128>::new(board, tours);
+            let problem = knight::<u64>(board, tours, Prunes::NONE);
+            common::run(&problem, &[Window { first: 0, len: height }], |pass, _, vector| {
+                let mut expected = HashMap::new();
+                for (border, count) in scan.states() {
+                    if let Some(border) = contract(pass, tours, border) {
+                        expected.entry(encode(height, pass, &border)).or_insert_with(|| vec![0])[0] += count;
+                    }
+                }
+                assert_eq!(*vector, expected, "{board} {tours:?} before pass {pass}");
+                scan.advance_if(board.passes());
+            });
+        }
+    }
+}
+
+/// The plain recurrence stops at the board's end.
+trait AdvanceIf {
+    fn advance_if(&mut self, end: u32);
+}
+
+impl AdvanceIf for border::Scan<u128> {
+    fn advance_if(&mut self, end: u32) {
+        if self.pass() < end {
+            self.advance();
+        }
+    }
+}
+
+#[test]
+fn prunes_discard_nothing_that_counts() {
+    let colours = Prunes { colours: true, degree: false };
+    let degree = Prunes { colours: false, degree: true };
+    for (height, length) in [(1, 1), (1, 3), (2, 4), (3, 3), (3, 4), (3, 7), (4, 5), (4, 6), (5, 4), (5, 5)] {
+        let board = board(height, length);
+        for tours in some_tours(board) {
+            let run = |prunes| {
+                let problem = knight::<u64>(board, tours, prunes);
+                (common::count(&problem), common::states(&problem).into_iter().max().unwrap())
+            };
+            let (expected, most) = run(Prunes::NONE);
+            for prunes in [colours, degree, Prunes::ALL] {
+                let (count, states) = run(prunes);
+                assert_eq!(count, expected, "{board} {tours:?} {prunes:?}");
+                assert!(states <= most, "{board} {tours:?} {prunes:?}: {states} states, without {most}");
+            }
+        }
+    }
+    // They do discard something, each of them.
+    let states = |prunes| *common::states(&knight::<u64>(board(5, 5), Tours::Open, prunes)).iter().max().unwrap();
+    let [none, colours, degree, all] = [Prunes::NONE, colours, degree, Prunes::ALL].map(states);
+    assert!(colours < none && degree < none && all < colours && all < degree, "{none} {colours} {degree} {all}");
+}
+
+#[test]
+fn states_that_a_pass_keeps_are_never_more_than_without_prunes() {
+    let board = board(4, 5);
+    for tours in some_tours(board) {
+        let mut without = Vec::new();
+        let windows = [Window { first: 0, len: 4 }];
+        common::run(&knight::<u64>(board, tours, Prunes::NONE), &windows, |_, _, v| without.push(v.clone()));
+        common::run(&knight::<u64>(board, tours, Prunes::ALL), &windows, |pass, _, vector| {
+            for (key, value) in vector {
+                let expected = &without[pass as usize][key];
+                assert!(value <= expected, "{tours:?} pass {pass} {key:x}");
+            }
+        });
+    }
+}
+
+#[test]
+fn small_boards_have_the_known_numbers() {
+    for (height, length, tours, expected) in [
+        (5, 5, Tours::Open, 864),
+        (5, 5, Tours::Closed, 0),
+        (3, 10, Tours::Closed, 16),
+        (5, 6, Tours::Closed, 8),
+        (4, 7, Tours::Closed, 0),
+    ] {
+        assert_eq!(count(board(height, length), tours), expected, "{height}x{length} {tours:?}");
+    }
+}
+
+#[test]
+fn a_board_has_as_many_tours_as_its_transpose() {
+    for (m, n) in [(3, 7), (3, 8), (4, 5), (4, 6)] {
+        for tours in [Tours::Open, Tours::Closed] {
+            assert_eq!(count(board(m, n), tours), count(board(n, m), tours), "{m}x{n} {tours:?}");
+        }
+        for (a, b) in [((0, 0), (1, 2)), ((m - 1, 0), (0, n - 1)), ((1, 1), (1, 2)), ((2, 3), (2, 4))] {
+            let cells =
+                |height, (a, b): ((u32, u32), (u32, u32))| Tours::Between(a.1 * height + a.0, b.1 * height + b.0);
+            let turn = |(row, column): (u32, u32)| (column, row);
+            let transposed = cells(n, (turn(a), turn(b)));
+            assert_eq!(count(board(m, n), cells(m, (a, b))), count(board(n, m), transposed), "{m}x{n} {a:?} {b:?}");
+        }
+    }
+}
+
+#[test]
+fn pairs_of_ends_add_up_and_mirror() {
+    for (height, length) in [(3, 4), (3, 7), (4, 5)] {
+        let board = board(height, length);
+        let cells = board.passes();
+        let mirrored = |cell: u32| cell / height * height + height - 1 - cell % height;
+        let mut sum = 0;
+        for a in 0..cells {
+            for b in a + 1..cells {
+                let tours = count(board, Tours::Between(a, b));
+                assert_eq!(tours, count(board, Tours::Between(cells - 1 - a, cells - 1 - b)), "{board} {a} {b} turned");
+                if a % 3 == 0 {
+                    assert_eq!(
+                        tours,
+                        count(board, Tours::Between(mirrored(b), mirrored(a))),
+                        "{board} {a} {b} mirrored"
+                    );
+                }
+                sum += tours;
+            }
+        }
+        assert_eq!(sum, count(board, Tours::Open), "{board}");
+    }
+}
+
+#[test]
+fn closed_tours_pass_through_the_corner() {
+    // Both of a corner's edges are in every closed tour: open tours between the ends of either are as many.
+    for (height, length) in [(3, 10), (5, 6), (4, 6)] {
+        let board = board(height, length);
+        let closed = count(board, Tours::Closed);
+        for cell in [height + 2, 2 * height + 1] {
+            assert_eq!(count(board, Tours::Between(0, cell)), closed, "{board} {cell}");
+        }
+    }
+}
+
+#[test]
+fn windows_and_key_widths_do_not_matter() {
+    for (height, length, tours) in [
+        (3, 6, Tours::Open),
+        (3, 10, Tours::Closed),
+        (4, 5, Tours::Open),
+        (4, 5, Tours::Between(0, 17)),
+        (5, 4, Tours::Open),
+        (5, 6, Tours::Closed),
+    ] {
+        let board = board(height, length);
+        let narrow = knight::<u64>(board, tours, Prunes::ALL);
+        let wide = knight::<u128>(board, tours, Prunes::ALL);
+        common::check_windows(&narrow);
+        assert_eq!(common::values(&narrow), common::values(&wide));
+        assert_eq!(common::states(&narrow), common::states(&wide));
+    }
+    // Boards that are higher than long, with wide keys of their own and their two kinds of layout.
+    common::check_windows(&knight::<u128>(board(8, 3), Tours::Open, Prunes::ALL));
+    let open = |height, length| common::count(&knight::<u128>(board(height, length), Tours::Open, Prunes::ALL));
+    assert_eq!(open(8, 3), open(3, 8));
+    assert_eq!(open(10, 3), open(3, 10));
+    assert_eq!(open(12, 3), open(3, 12));
+}
+
+/// Runs each family of a stage by itself: none leads to a state that another leads to.
+fn check_families<K: Word>(problem: &Knight<K>) -> usize {
+    let Board { height, .. } = problem.board();
+    let mut vectors: Vec<Vec<K>> = Vec::new();
+    common::run(problem, &[Window { first: 0, len: height }], |_, _, vector| {
+        vectors.push(vector.keys().copied().collect());
+    });
+    let mut most = 0;
+    for (pass, states) in vectors.iter().take(problem.board().passes() as usize).enumerate() {
+        let first = pass as u32 % height;
+        for len in 1..=height - first {
+            let window = Window { first, len };
+            let layout = Layout::Stage(window);
+            let bits = problem.family_bits(layout);
+            let mut keys = states.clone();
+            problem.leave(window, layout, &mut keys);
+            assert!(keys.iter().all(|key| key.widen() >> (problem.key_bits() - 1) <= 1), "{window:?} keys too wide");
+            let mut families: BTreeMap<u128, Vec<K>> = BTreeMap::new();
+            for key in keys {
+                let family = if bits >= problem.key_bits() { 0 } else { key.widen() >> bits };
+                families.entry(family).or_default().push(key);
+            }
+            most = most.max(families.len());
+            let mut back = Vec::new();
+            let mut reached = BTreeSet::new();
+            for keys in families.values_mut() {
+                problem.enter(layout, window, keys);
+                back.extend_from_slice(keys);
+                let mut keys = keys.clone();
+                for pass in pass as u32..pass as u32 + len {
+                    assert!(keys.len() as u128 <= problem.largest_family(window).unwrap(), "{window:?}");
+                    let mut out = Successors::default();
+                    problem.expand(pass, window, &keys, &mut out);
+                    keys = BTreeSet::from_iter(out.keys).into_iter().collect();
+                }
+                for key in keys {
+                    assert!(reached.insert(key) || bits >= problem.key_bits(), "{window:?} pass {pass} {key:x}");
+                }
+            }
+            assert_eq!(BTreeSet::from_iter(back), BTreeSet::from_iter(states.iter().copied()), "{window:?}");
+        }
+    }
+    most
+}
+
+#[test]
+fn passes_stay_within_families() {
+    assert!(check_families(&knight::<u64>(board(5, 5), Tours::Open, Prunes::ALL)) > 16);
+    assert!(check_families(&knight::<u64>(board(6, 3), Tours::Open, Prunes::NONE)) > 16);
+    assert!(check_families(&knight::<u64>(board(7, 3), Tours::Open, Prunes::ALL)) > 16);
+    assert!(check_families(&knight::<u128>(board(8, 3), Tours::Open, Prunes::ALL)) > 16);
+    assert!(check_families(&knight::<u64>(board(4, 5), Tours::Between(3, 8), Prunes::ALL)) > 4);
+    check_families(&knight::<u64>(board(1, 3), Tours::Open, Prunes::ALL));
+}
+
+#[test]
+fn any_keys_go_through() {
+    for (height, length) in [(1, 1), (3, 3), (5, 4), (7, 3)] {
+        for tours in some_tours(board(height, length)) {
+            common::check_any_keys(&knight::<u64>(board(height, length), tours, Prunes::ALL));
+            common::check_any_keys(&knight::<u128>(board(height, length), tours, Prunes::NONE));
+        }
+    }
+    common::check_any_keys(&knight::<u128>(board(12, 12), Tours::Open, Prunes::ALL));
+}
+
+#[test]
+fn counts_are_within_their_bounds() {
+    for (height, length) in [(1, 1), (2, 2), (3, 3), (3, 4), (3, 10), (4, 5), (5, 5)] {
+        for tours in some_tours(board(height, length)) {
+            common::check_bounds(&knight::<u64>(board(height, length), tours, Prunes::ALL));
+        }
+    }
+    for side in [6, 7, 8] {
+        for tours in [Tours::Open, Tours::Closed, Tours::Between(0, 2)] {
+            let Some(known) = published::known(board(side, side), tours) else { continue };
+            let bits = |(base, exponent): (u32, u32)| f64::from(base).log2() * f64::from(exponent);
+            let bound: f64 = published::bound(board(side, side), tours).into_iter().map(bits).sum();
+            assert!(known.parse::<f64>().unwrap().log2() < bound, "{side} {tours:?}");
+        }
+    }
+    assert!(layout::largest_family(5, Window { first: 0, len: 1 }, 2) > 0);
+}
+
+/// Numbers of states, for people, and the count.
+fn measure(height: u32, length: u32, tours: Tours) -> (u128, usize) {
+    let problem = knight::<u64>(board(height, length), tours, Prunes::ALL);
+    let begun = std::time::Instant::now();
+    let (mut states, mut successors) = (Vec::new(), 0);
+    let values = common::run(&problem, &[Window { first: 0, len: height }], |pass, window, vector| {
+        states.push(vector.len());
+        if pass < problem.board().passes() {
+            let keys: Vec<u64> = vector.keys().copied().collect();
+            let mut out = Successors::default();
+            problem.expand(pass, window, &keys, &mut out);
+            successors += out.keys.len();
+        }
+    });
+    let peak = *states.iter().max().unwrap();
+    let all: usize = states.iter().sum();
+    println!(
+        "{height}x{length} {tours:?}: {}, peak {peak} states, {all} in all, {successors} successors, {:.1?}",
+        values[0][0],
+        begun.elapsed()
+    );
+    (values[0][0], peak)
+}
+
+/// Seconds to minutes: run with `cargo test --release -p keima-problems --test knight -- --ignored --nocapture`.
+#[test]
+#[ignore = "minutes, and up to a million states in a hash map"]
+fn larger_boards_have_the_published_numbers() {
+    for (height, length, tours, expected, most) in [
+        (5, 10, Tours::Closed, None, 1_000_000),
+        (6, 6, Tours::Closed, Some(9862), 1_200_000),
+        (6, 6, Tours::Open, Some(3_318_960), 1_300_000),
+        (6, 8, Tours::Closed, Some(55_488_142), 1_000_000),
+    ] {
+        let (count, peak) = measure(height, length, tours);
+        assert!(expected.is_none_or(|expected| expected == count), "{height}x{length} {tours:?}: {count}");
+        assert!(peak <= most, "{height}x{length} {tours:?}: {peak} states");
+    }
+}
+
+#[test]
+#[ignore = "a minute: 45 runs"]
+fn all_pairs_of_6x6_are_the_published_ones() {
+    let mut rows = 0;
+    for line in include_str!("../../../tests/golden/knight_open_tours_6x6.csv").lines() {
+        let fields: Vec<u32> = line.split(',').map_while(|field| field.parse().ok()).collect();
+        let [y, x, v, u, _, expected] = fields[..] else { continue };
+        assert_eq!(count(board(6, 6), Tours::Between(6 * x + y, 6 * u + v)), expected.into(), "{line}");
+        rows += 1;
+    }
+    assert_eq!(rows, 45);
+}
+
+/// Speed of the expansion alone.
+#[test]
+#[ignore = "prints figures"]
+fn expansion_speed() {
+    for (height, length, tours) in [(6, 6, Tours::Open), (6, 8, Tours::Closed), (6, 6, Tours::Between(0, 1))] {
+        let problem = knight::<u64>(board(height, length), tours, Prunes::ALL);
+        let mut largest = (0, Vec::new());
+        common::run(&problem, &[Window { first: 0, len: height }], |pass, _, vector| {
+            if vector.len() > largest.1.len() {
+                largest = (pass, vector.keys().copied().collect());
+            }
+        });
+        let (pass, mut keys) = largest;
+        keys.sort_unstable();
+        let mut out = Successors::default();
+        let begun = std::time::Instant::now();
+        let mut made = 0;
+        for batch in keys.chunks(4096) {
+            out.clear();
+            problem.expand(pass, Window { first: 0, len: height }, batch, &mut out);
+            made += out.keys.len();
+        }
+        let nanoseconds = begun.elapsed().as_secs_f64() * 1e9;
+        println!(
+            "{height}x{length} {tours:?} pass {pass}: {} states, {:.1} ns a state, {:.2} successors",
+            keys.len(),
+            nanoseconds / keys.len() as f64,
+            made as f64 / keys.len() as f64
+        );
+    }
+}
