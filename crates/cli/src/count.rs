@@ -134,9 +134,12 @@ async fn run(
             progress.finish();
             // The advice of the machine is for people with a coordinator to talk to.
             let (why, _) = status.reason.split_once(", then `keima resume").unwrap_or((&status.reason, ""));
-            return Err(Failed::new(exit::INTERRUPTED, format!(
-                "{name} is paused: {why}, then type the same command again to go on (with a larger --disk if that was it)"
-            )));
+            return Err(Failed::new(
+                exit::INTERRUPTED,
+                format!(
+                    "{name} is paused: {why}, then type the same command again to go on (with a larger --disk if that was it)"
+                ),
+            ));
         }
         if let Some(worker) = status.workers.iter().find(|w| !w.note.is_empty() && w.running == 0) {
             progress.finish();

@@ -67,8 +67,9 @@ pub(crate) fn of(status: &JobStatus) -> Result<(), Failed> {
         }
         State::Cancelled => Err(Failed::new(CANCELLED, format!("{name} was cancelled{reason}"))),
         State::Paused => Err(Failed::new(INTERRUPTED, format!("{name} is paused{reason}"))),
-        State::Queued | State::Running => {
-            Err(Failed::new(INTERRUPTED, format!("{name} is not done yet{reason}; keima watch {} follows it", status.id)))
-        }
+        State::Queued | State::Running => Err(Failed::new(
+            INTERRUPTED,
+            format!("{name} is not done yet{reason}; keima watch {} follows it", status.id),
+        )),
     }
 }

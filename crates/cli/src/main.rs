@@ -31,7 +31,12 @@ fn main() -> ExitCode {
             _ => "warn",
         })
     });
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(std::io::stderr().is_terminal()).with_target(false).init();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_target(false)
+        .init();
     let threads = match &cli.verb {
         Verb::Coordinator(_) => 2,
         Verb::Worker(_) | Verb::Count(_) => 2,

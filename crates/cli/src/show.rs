@@ -12,10 +12,7 @@ fn checks_json(checks: &[Check]) -> Value {
 }
 
 fn series_json(series: &[SeriesEntry]) -> Value {
-    series
-        .iter()
-        .map(|e| json!({ "index": e.index, "name": e.name, "count": e.count, "ok": e.ok }))
-        .collect()
+    series.iter().map(|e| json!({ "index": e.index, "name": e.name, "count": e.count, "ok": e.ok })).collect()
 }
 
 fn residues_json(outcome: &Outcome) -> Value {
@@ -80,8 +77,7 @@ pub(crate) fn result_text(outcome: &Outcome, series: bool) -> String {
         return outcome.count.clone();
     }
     let width = outcome.series.iter().map(|e| e.name.len()).max().unwrap_or(0);
-    let lines: Vec<String> =
-        outcome.series.iter().map(|e| format!("{:<width$}  {}", e.name, e.count)).collect();
+    let lines: Vec<String> = outcome.series.iter().map(|e| format!("{:<width$}  {}", e.name, e.count)).collect();
     lines.join("\n")
 }
 
@@ -169,12 +165,15 @@ pub(crate) fn status_text(status: &JobStatus) -> String {
         line("at", position(status));
         line("tasks", format!("{} of {} done, {} running", status.tasks_done, status.tasks, status.tasks_running));
     }
-    line("time", match status.eta_seconds {
-        Some(eta) if status.state == State::Running => {
-            format!("{} so far, about {} left", show_seconds(status.seconds), show_seconds(eta))
-        }
-        _ => show_seconds(status.seconds),
-    });
+    line(
+        "time",
+        match status.eta_seconds {
+            Some(eta) if status.state == State::Running => {
+                format!("{} so far, about {} left", show_seconds(status.seconds), show_seconds(eta))
+            }
+            _ => show_seconds(status.seconds),
+        },
+    );
     line("disk", format!("{} now, {} at most", show_bytes(status.disk_bytes), show_bytes(status.disk_peak_bytes)));
     line("resumed", status.resumed_from.clone().unwrap_or_default());
     for entry in status.series.iter().rev().take(1) {
@@ -202,8 +201,7 @@ pub(crate) fn position(status: &JobStatus) -> String {
     let plan = status.plan.as_ref();
     let columns = plan.map_or(0, |p| p.board.length);
     let sweeps = plan.map_or(1, |p| p.sweeps.len());
-    let mut text =
-        format!("pass {} of {}, column {} of {columns}", status.pass, status.passes, status.column + 1);
+    let mut text = format!("pass {} of {}, column {} of {columns}", status.pass, status.passes, status.column + 1);
     if sweeps > 1 {
         text += &format!(", sweep {} of {sweeps}", (status.sweep as usize + 1).min(sweeps));
     }
@@ -221,25 +219,25 @@ pub(crate) fn position(status: &JobStatus) -> String {
 
 /// The list of jobs as an aligned table.
 pub(crate) fn jobs_text(jobs: &[JobStatus]) -> String {
-    let rows: Vec<[String; 6]> = std::iter::once(["job", "problem", "size", "state", "time", "progress"].map(String::from))
-        .chain(jobs.iter().map(|s| {
-            [
-                s.id.to_string(),
-                s.problem.clone(),
-                s.size.clone(),
-                s.state.to_string(),
-                show_seconds(s.seconds),
-                if s.state.is_over() { String::new() } else { position(s) },
-            ]
-        }))
-        .collect();
+    let rows: Vec<[String; 6]> =
+        std::iter::once(["job", "problem", "size", "state", "time", "progress"].map(String::from))
+            .chain(jobs.iter().map(|s| {
+                [
+                    s.id.to_string(),
+                    s.problem.clone(),
+                    s.size.clone(),
+                    s.state.to_string(),
+                    show_seconds(s.seconds),
+                    if s.state.is_over() { String::new() } else { position(s) },
+                ]
+            }))
+            .collect();
     let width = |i: usize| rows.iter().map(|r| r[i].len()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..6).map(width).collect();
     let lines: Vec<String> = rows
         .iter()
         .map(|row| {
-            let cells: Vec<String> =
-                row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:<width$}")).collect();
+            let cells: Vec<String> = row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:<width$}")).collect();
             cells.join("  ").trim_end().to_owned()
         })
         .collect();

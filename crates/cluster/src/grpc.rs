@@ -4,14 +4,14 @@
 //! refusal in the metadata entry `keima-error`:
 //!
 //! ```text
-//!   kind            code                 meaning
-//!   version         FAILED_PRECONDITION  the peers speak different protocol versions
-//!   who-are-you     UNAUTHENTICATED      the worker must say hello (again)
+//!   kind               code                 meaning
+//!   version            FAILED_PRECONDITION  the peers speak different protocol versions
+//!   who-are-you        UNAUTHENTICATED      the worker must say hello (again)
 //!   other-coordinator  FAILED_PRECONDITION  the worker holds runs of another coordinator's store
-//!   no-such-job     NOT_FOUND
-//!   wrong-state     FAILED_PRECONDITION  the job's state does not allow it
-//!   invalid         INVALID_ARGUMENT     the request means nothing, or the job cannot be planned
-//!   broken          INTERNAL             the coordinator cannot store its decisions any more
+//!   no-such-job        NOT_FOUND
+//!   wrong-state        FAILED_PRECONDITION  the job's state does not allow it
+//!   invalid            INVALID_ARGUMENT     the request means nothing, or the job cannot be planned
+//!   broken             INTERNAL             the coordinator cannot store its decisions any more
 //! ```
 
 mod client;

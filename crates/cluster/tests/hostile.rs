@@ -14,7 +14,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 async fn garble(socket: std::net::SocketAddr) {
     let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".as_slice();
     let endless_frame = [preface, &[0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 1]].concat();
-    for bytes in [&[0_u8; 4096][..], &[0xff; 100_000], b"GET / HTTP/1.1\r\n\r\n", preface, &endless_frame] {
+    for bytes in [&[0_u8; 4096][..], &vec![0xff; 100_000], b"GET / HTTP/1.1\r\n\r\n", preface, &endless_frame] {
         let mut stream = tokio::net::TcpStream::connect(socket).await.unwrap();
         // It may hang up in the middle.
         let _ = stream.write_all(bytes).await;
@@ -74,8 +74,10 @@ async fn nonsense_is_refused_and_jobs_go_on() {
     let wild = v1::TaskManifest { input: Some(tally), ..Default::default() };
     assert!(calls.report_task(report(Some(v1::report_task_request::Report::Done(wild)))).await.is_err());
     let zero = || Some(v1::Tally { states: u64::MAX, sums: vec![], fingerprint: vec![] });
-    let empty = v1::TaskManifest { input: zero(), output: zero(), times: Some(v1::TaskTimes::default()), ..Default::default() };
-    let answer = calls.report_task(report(Some(v1::report_task_request::Report::Done(empty)))).await.unwrap().into_inner();
+    let empty =
+        v1::TaskManifest { input: zero(), output: zero(), times: Some(v1::TaskTimes::default()), ..Default::default() };
+    let answer =
+        calls.report_task(report(Some(v1::report_task_request::Report::Done(empty)))).await.unwrap().into_inner();
     assert!(!answer.accepted && !answer.reason.is_empty(), "{answer:?}");
     calls.say_goodbye(v1::SayGoodbyeRequest { worker: "0123456789abcdef".into() }).await.unwrap();
 

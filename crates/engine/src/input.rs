@@ -80,7 +80,13 @@ impl<K: EngineKey> Input<K> {
     }
 
     /// Consumes `count` of the records read ahead: puts their working keys into `keys` and returns their rows.
-    pub(crate) fn take(&mut self, problem: &dyn Problem<K>, task: &Task<'_>, count: usize, keys: &mut Vec<K>) -> &[u64] {
+    pub(crate) fn take(
+        &mut self,
+        problem: &dyn Problem<K>,
+        task: &Task<'_>,
+        count: usize,
+        keys: &mut Vec<K>,
+    ) -> &[u64] {
         let order = task.order;
         let from = self.at;
         self.at += count;

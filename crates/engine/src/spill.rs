@@ -71,12 +71,7 @@ impl<'a> Spiller<'a> {
         self.task.scratch
     }
 
-    fn writer<K: EngineKey>(
-        &self,
-        name: &str,
-        header: &RunHeader,
-        durable: bool,
-    ) -> Result<RunWriter<K>, TaskError> {
+    fn writer<K: EngineKey>(&self, name: &str, header: &RunHeader, durable: bool) -> Result<RunWriter<K>, TaskError> {
         let id = RunId(format!("{}/{name}", self.task.order.attempt));
         let options = RunOptions { durable, block_bytes: self.budget.block_bytes, ..RunOptions::default() };
         RunWriter::create(self.scratch(), &id, header, options, self.task.disk).map_err(TaskError::Output)

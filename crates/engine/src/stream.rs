@@ -199,10 +199,8 @@ impl<'a, K: EngineKey> Stage<'a, K> {
     ) -> Result<(), TaskError> {
         let mut held = Held::Memory;
         for step in 0..self.task.order.window.len as usize {
-            let spill_header = self.header(
-                self.task.order.first_pass + step as u32 + 1,
-                key_order(Layout::Stage(self.task.order.window)),
-            );
+            let spill_header = self
+                .header(self.task.order.first_pass + step as u32 + 1, key_order(Layout::Stage(self.task.order.window)));
             let mut spills = Vec::new();
             let front = mem::replace(&mut self.set.front, Table::none());
             self.set.back.reset(front.len() + front.len() / 4);
@@ -456,9 +454,9 @@ impl<'a, K: EngineKey> Stage<'a, K> {
                 let pass = order.first_pass + i as u32;
                 for (lane, &modulus) in moduli.iter().enumerate() {
                     let by_degree: Vec<u64> = tally.by_degree.iter().map(|row| row[lane]).collect();
-                    self.problem.law(pass, &by_degree, tally.new_sums[lane], modulus).map_err(|detail| {
-                        TaskError::Check { check: "the problem's own law", pass, modulus, detail }
-                    })?;
+                    self.problem
+                        .law(pass, &by_degree, tally.new_sums[lane], modulus)
+                        .map_err(|detail| TaskError::Check { check: "the problem's own law", pass, modulus, detail })?;
                 }
             }
         }

@@ -49,10 +49,9 @@ fn legal_go_positions_as_published() {
 #[test]
 fn hard_squares_by_definition() {
     for (height, length, coefficients) in [(1, 1, 3), (2, 3, 4), (3, 3, 9), (4, 4, 5), (5, 3, 9)] {
-        for problem in [
-            HardSquares::narrow(height, length, coefficients),
-            HardSquares::wide(height, length, coefficients),
-        ] {
+        for problem in
+            [HardSquares::narrow(height, length, coefficients), HardSquares::wide(height, length, coefficients)]
+        {
             let brute = HardSquares { board: Board { height, length }, coefficients }.brute();
             for (window, shards) in [(1, 1), (1, 3), (2, 2), (height, 2)] {
                 let settings = settings(window, shards, 8 << 20, 2);

@@ -112,21 +112,10 @@ fn vectors_are_those_of_the_plain_recurrence() {
                     }
                 }
                 assert_eq!(*vector, expected, "{board} {tours:?} before pass {pass}");
-                scan.advance_if(board.passes());
+                if pass < board.passes() {
+                    scan.advance();
+                }
             });
-        }
-    }
-}
-
-/// The plain recurrence stops at the board's end.
-trait AdvanceIf {
-    fn advance_if(&mut self, end: u32);
-}
-
-impl AdvanceIf for border::Scan<u128> {
-    fn advance_if(&mut self, end: u32) {
-        if self.pass() < end {
-            self.advance();
         }
     }
 }
@@ -135,7 +124,7 @@ impl AdvanceIf for border::Scan<u128> {
 fn prunes_discard_nothing_that_counts() {
     let colours = Prunes { colours: true, degree: false };
     let degree = Prunes { colours: false, degree: true };
-    for (height, length) in [(1, 1), (1, 3), (2, 4), (3, 3), (3, 4), (3, 7), (4, 5), (4, 6), (5, 4), (5, 5)] {
+    for (height, length) in [(1, 1), (1, 3), (2, 4), (3, 3), (3, 4), (3, 7), (4, 5), (5, 4)] {
         let board = board(height, length);
         for tours in some_tours(board) {
             let run = |prunes| {
@@ -296,13 +285,14 @@ fn check_families<K: Word>(problem: &Knight<K>) -> usize {
                     assert!(keys.len() as u128 <= problem.largest_family(window).unwrap(), "{window:?}");
                     let mut out = Successors::default();
                     problem.expand(pass, window, &keys, &mut out);
-                    keys = BTreeSet::from_iter(out.keys).into_iter().collect();
+                    keys = out.keys.into_iter().collect::<BTreeSet<K>>().into_iter().collect();
                 }
                 for key in keys {
                     assert!(reached.insert(key) || bits >= problem.key_bits(), "{window:?} pass {pass} {key:x}");
                 }
             }
-            assert_eq!(BTreeSet::from_iter(back), BTreeSet::from_iter(states.iter().copied()), "{window:?}");
+            let states: BTreeSet<K> = states.iter().copied().collect();
+            assert_eq!(back.into_iter().collect::<BTreeSet<K>>(), states, "{window:?}");
         }
     }
     most
@@ -376,7 +366,8 @@ fn measure(height: u32, length: u32, tours: Tours) -> (u128, usize) {
 #[ignore = "minutes, and up to a million states in a hash map"]
 fn larger_boards_have_the_published_numbers() {
     for (height, length, tours, expected, most) in [
-        (5, 10, Tours::Closed, None, 1_000_000),
+        (5, 10, Tours::Closed, None, 45_000),
+        (5, 10, Tours::Open, None, 1_000_000),
         (6, 6, Tours::Closed, Some(9862), 1_200_000),
         (6, 6, Tours::Open, Some(3_318_960), 1_300_000),
         (6, 8, Tours::Closed, Some(55_488_142), 1_000_000),
@@ -384,6 +375,17 @@ fn larger_boards_have_the_published_numbers() {
         let (count, peak) = measure(height, length, tours);
         assert!(expected.is_none_or(|expected| expected == count), "{height}x{length} {tours:?}: {count}");
         assert!(peak <= most, "{height}x{length} {tours:?}: {peak} states");
+    }
+}
+
+#[test]
+#[ignore = "a minute of walking"]
+fn counts_are_those_of_walking_up_to_30_cells() {
+    for (height, length) in [(3, 10), (4, 6), (4, 7), (5, 6)] {
+        let board = board(height, length);
+        for tours in [Tours::Open, Tours::Closed] {
+            assert_eq!(Some(count(board, tours)), brute::count(board, tours).map(u128::from), "{board} {tours:?}");
+        }
     }
 }
 
@@ -400,10 +402,17 @@ fn all_pairs_of_6x6_are_the_published_ones() {
     assert_eq!(rows, 45);
 }
 
-/// Speed of the expansion alone.
+/// How much the prunes save, and the speed of the expansion alone.
 #[test]
 #[ignore = "prints figures"]
-fn expansion_speed() {
+fn figures() {
+    for (height, length, tours) in [(5, 5, Tours::Open), (5, 6, Tours::Open), (6, 6, Tours::Closed)] {
+        for (colours, degree) in [(false, false), (true, false), (false, true), (true, true)] {
+            let prunes = Prunes { colours, degree };
+            let states = common::states(&knight::<u64>(board(height, length), tours, prunes));
+            println!("{height}x{length} {tours:?} {prunes:?}: peak {} states", states.iter().max().unwrap());
+        }
+    }
     for (height, length, tours) in [(6, 6, Tours::Open), (6, 8, Tours::Closed), (6, 6, Tours::Between(0, 1))] {
         let problem = knight::<u64>(board(height, length), tours, Prunes::ALL);
         let mut largest = (0, Vec::new());

@@ -141,6 +141,21 @@ fn numbers_of_states() {
 }
 
 #[test]
+fn forecasts_are_upper_bounds() {
+    for n in 2..=5 {
+        let problem = Quoridor::new(n, Some(n));
+        let (states, forecast) = (common::states(&problem), problem.forecast().map_or(Vec::new(), |f| f.states));
+        assert_eq!(forecast.len(), states.len(), "{n}");
+        for (pass, (&states, &forecast)) in states.iter().zip(&forecast).enumerate() {
+            assert!(states as u128 <= forecast, "{n}, pass {pass}: {states} states, forecast {forecast}");
+        }
+        let last = (states[states.len() - 1] as u128, forecast[forecast.len() - 1]);
+        assert!(last.0 * 3 > last.1, "{n}: {} states at the end, forecast {}", last.0, last.1);
+    }
+    assert!(Quoridor::new(9, Some(2)).forecast().is_none());
+}
+
+#[test]
 fn what_the_engine_is_told() {
     for (n, most) in [(2, None), (3, None), (4, None), (5, Some(2))] {
         let problem = Quoridor::new(n, most);

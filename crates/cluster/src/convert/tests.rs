@@ -4,7 +4,8 @@ use std::fmt::Debug;
 
 use keima_coordinator::{
     AttemptId, Check, Failure, Grant, Hello, Holder, Housekeeping, InputRun, JobId, JobSpec, JobStatus, JobWorker,
-    Outcome, Plan, Report, Running, SeriesEntry, StageOrder, State, StoreId, Verdict, Welcome, Work, WorkerId, WorkerStatus,
+    Outcome, Plan, Report, Running, SeriesEntry, StageOrder, State, StoreId, Verdict, Welcome, Work, WorkerId,
+    WorkerStatus,
 };
 use keima_model::{Board, Layout, ProblemRequest, Window};
 use keima_runs::{FunctionalSum, PassTally, RunId, RunManifest, Split, Tally, TaskManifest, TaskTimes};
@@ -126,9 +127,7 @@ fn words_survive() {
         window: Some(0),
         slots: 2,
     });
-    for state in
-        [State::Queued, State::Running, State::Paused, State::Done, State::CheckFailed, State::Cancelled]
-    {
+    for state in [State::Queued, State::Running, State::Paused, State::Done, State::CheckFailed, State::Cancelled] {
         check(&state);
     }
     let checks = vec![Check::new("spare_prime", true, "1 = 1"), Check::new("formula", false, "off")];

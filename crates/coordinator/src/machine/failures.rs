@@ -9,7 +9,6 @@
 //!   Other    the task's on this worker: twice, and the worker is set aside
 //! ```
 
-
 use super::common::Common;
 use super::jobs::Job;
 use super::status::State;

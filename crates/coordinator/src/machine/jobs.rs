@@ -251,7 +251,10 @@ impl Job {
         let kept = [
             ("mass_balance", format!("every pass of {tasks} tasks, modulo every prime")),
             ("problem_law", format!("{}'s own law, every pass of {tasks} tasks, modulo every prime", outcome.problem)),
-            ("fingerprint", format!("what {stages} stages read has the sums and keyed fingerprints of what was written")),
+            (
+                "fingerprint",
+                format!("what {stages} stages read has the sums and keyed fingerprints of what was written"),
+            ),
         ];
         for (name, detail) in kept {
             outcome.add_check(Check::new(name, true, detail));

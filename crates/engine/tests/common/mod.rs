@@ -7,9 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use keima_engine::{Buffers, FeedOpener, Task, TaskError, TaskOrder, run_task};
 use keima_model::{AnyProblem, Layout, Window};
-use keima_runs::{
-    BlockFeed, DiskBudget, LocalRun, RunError, RunHeader, RunManifest, Tally, TaskManifest, run_path,
-};
+use keima_runs::{BlockFeed, DiskBudget, LocalRun, RunError, RunHeader, RunManifest, Tally, TaskManifest, run_path};
 
 #[allow(dead_code, reason = "not every user of this module needs all of it")]
 pub(crate) mod hard_squares;

@@ -1,7 +1,7 @@
 //! Hard squares by a border-state recurrence in a plain map.
 //!
-//! What the rest of the board must know of the cells filled so far is which of the last `m` are taken: the one above the
-//! next cell and the one to its left. Filling a cell leaves it empty, or takes it where both of those are empty.
+//! What the rest of the board must know of the cells filled so far is which of the last `m` are taken: the one above
+//! the next cell and the one to its left. Filling a cell leaves it empty, or takes it where both of those are empty.
 
 use std::collections::BTreeMap;
 

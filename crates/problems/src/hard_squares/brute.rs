@@ -3,8 +3,8 @@
 /// Most cells that a board may have.
 pub const MAX_CELLS: u32 = 24;
 
-/// Counts the sets of cells of a `height` x `length` board in which no two are neighbours, or `None` where there are more
-/// than [`MAX_CELLS`] cells.
+/// Counts the sets of cells of a `height` x `length` board in which no two are neighbours, or `None` where there are
+/// more than [`MAX_CELLS`] cells.
 pub fn count(height: u32, length: u32) -> Option<u64> {
     let cells = height.checked_mul(length).filter(|cells| (1..=MAX_CELLS).contains(cells))?;
     // Cell `row` of `column` is number `column * height + row`.

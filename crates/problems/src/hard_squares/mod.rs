@@ -1,13 +1,13 @@
 //! Hard squares: `hard-squares MxN`, the sets of cells of a grid in which no two are neighbours.
 //!
-//! The simplest problem of all. A state is the m cells last filled, one bit each (bit i is row i); a cell may be taken if
-//! the ones above it and to its left are not. The ladder: [`brute`], [`border`], [`HardSquares`];
+//! The simplest problem of all. A state is the m cells last filled, one bit each (bit i is row i); a cell may be taken
+//! if the ones above it and to its left are not. The ladder: [`brute`], [`border`], [`HardSquares`];
 //! [`published`] values.
 //!
 //! ```text
 //!   Canonical, and the working form     | row m-1 ...... row 0 |                      m bits
 //!   Stage(window of rows f .. f+w)      | rows outside | rows f+w-1 ... f |           rotated right by f
-//!                                       |<- m-w bits ->|<---- w bits ---->|           no pass of the stage changes the first
+//!                                       |<- m-w bits ->|<---- w bits ---->|           no pass changes the first
 //! ```
 //!
 //! Numbers of states are products of two Fibonacci numbers: the rows filled in this column and the rest are two

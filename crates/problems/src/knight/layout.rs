@@ -125,8 +125,8 @@ pub fn largest_family(height: u32, window: Window, tour_ends: u32) -> u128 {
     let free = 2 * height + 1 - fixed;
     let of_family = |fixed_ends: u32| {
         let sum = (0..=free).map(|free_ends| {
-            choose(free, free_ends) * matchings(fixed_ends + free_ends, tour_ends)
-                << (fixed - fixed_ends + free - free_ends)
+            let rest = fixed - fixed_ends + free - free_ends;
+            (choose(free, free_ends) * matchings(fixed_ends + free_ends, tour_ends)) << rest
         });
         sum.sum::<u128>()
     };
@@ -135,7 +135,7 @@ pub fn largest_family(height: u32, window: Window, tour_ends: u32) -> u128 {
 
 /// Ways to match `ends` path ends in pairs, but for at most `most` of them.
 fn matchings(ends: u32, most: u32) -> u128 {
-    let left_out = (0..=most.min(ends)).filter(|single| (ends - single) % 2 == 0);
+    let left_out = (0..=most.min(ends)).filter(|single| (ends - single).is_multiple_of(2));
     left_out.map(|single| choose(ends, single) * (1..ends - single).step_by(2).map(u128::from).product::<u128>()).sum()
 }
 

@@ -120,16 +120,16 @@ impl<K: Word> ProblemInfo for Knight<K> {
 
     fn identity(&self) -> String {
         let tours = match self.tours {
-            Tours::Open => "open".to_owned(),
-            Tours::Closed => "closed".to_owned(),
-            Tours::Between(a, b) => format!("open from cell {} to cell {}", a.min(b), a.max(b)),
+            Tours::Open => "open tours".to_owned(),
+            Tours::Closed => "closed tours".to_owned(),
+            Tours::Between(a, b) => format!("open tours from cell {} to cell {}", a.min(b), a.max(b)),
         };
         // Prunes change the vectors.
         let prunes = match self.prunes {
             Prunes::ALL => String::new(),
             Prunes { colours, degree } => format!(", prunes by colours: {colours}, by degree: {degree}"),
         };
-        format!("knight: {tours} tours, board {}, encoding 1{prunes}, {}-bit keys", self.board, K::BITS)
+        format!("knight: {tours}, board {}, encoding 1{prunes}, {}-bit keys", self.board, K::BITS)
     }
 
     fn key_bits(&self) -> u32 {

@@ -9,8 +9,14 @@
 //! if it misses two more. Neighbours count that have not chosen yet and are not full, but not the cell's mate: an edge to it
 //! closes a cycle, which only the last edge may.
 //!
-//! Both only discard states of which nothing comes, so counts are the same without. 6x6 boards have 6 to 16 times fewer states
-//! with them.
+//! Both only discard states of which nothing comes, so counts are the same without. Peak numbers of states:
+//!
+//! ```text
+//!               none    colours    degree    both
+//!   5x5 open    80486     36155     11813    5185
+//!   5x6 open   350671    231549     62004   40298
+//!   6x6 closed 621471    621471     39816   39816
+//! ```
 
 use keima_model::Board;
 
@@ -71,7 +77,7 @@ impl<W: Word> Colours<W> {
             .filter(|&cell| is_black(board, cell))
             .fold(W::ZERO, |set, cell| set | W::ONE << (4 * (cell - first)));
         let beyond = 2 * black_excess_from(board, first + span);
-        Self { black: if active { black } else { window }, window, beyond, even: end % 2 == 0, active }
+        Self { black: if active { black } else { window }, window, beyond, even: end.is_multiple_of(2), active }
     }
 
     /// The black cells among those of the window.

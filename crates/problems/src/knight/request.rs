@@ -130,14 +130,13 @@ fn square(text: &str, rows: u32, columns: u32) -> Result<Square, String> {
             "a square is a letter and a number, such as c2, or row,column from 0, such as 1,2 for c2; this board has {rows} rows and {columns} columns"
         )
     };
-    let (row, column) = match text.split_once(',') {
-        Some((row, column)) => (number(row.trim()), number(column.trim())),
-        None => {
-            let mut characters = text.chars();
-            let letter = characters.next().map(|c| c.to_ascii_lowercase()).filter(char::is_ascii_lowercase);
-            let column = letter.map(|letter| letter as u32 - 'a' as u32);
-            (number(characters.as_str()).and_then(|row| row.checked_sub(1)), column)
-        }
+    let (row, column) = if let Some((row, column)) = text.split_once(',') {
+        (number(row.trim()), number(column.trim()))
+    } else {
+        let mut characters = text.chars();
+        let letter = characters.next().map(|c| c.to_ascii_lowercase()).filter(char::is_ascii_lowercase);
+        let column = letter.map(|letter| letter as u32 - 'a' as u32);
+        (number(characters.as_str()).and_then(|row| row.checked_sub(1)), column)
     };
     match (row, column) {
         (Some(row), Some(column)) if row < rows && column < columns => Ok((row, column)),
@@ -191,19 +190,19 @@ mod tests {
             (
                 "5x6",
                 vec![("from", "a1"), ("to", "b3")],
-                "knight: open from cell 0 to cell 7 tours, board 5x6, encoding 1, 64-bit keys",
+                "knight: open tours from cell 0 to cell 7, board 5x6, encoding 1, 64-bit keys",
             ),
             (
                 "5x6",
                 vec![("to", "2,1"), ("from", "0,0")],
-                "knight: open from cell 0 to cell 7 tours, board 5x6, encoding 1, 64-bit keys",
+                "knight: open tours from cell 0 to cell 7, board 5x6, encoding 1, 64-bit keys",
             ),
             // The other way round: rows are columns of the board that is filled.
             ("6x5", vec![("from", "F1"), ("to", "1,0")], ""),
             (
                 "6x5",
                 vec![("from", "e1"), ("to", "1,0")],
-                "knight: open from cell 4 to cell 5 tours, board 5x6, encoding 1, 64-bit keys",
+                "knight: open tours from cell 4 to cell 5, board 5x6, encoding 1, 64-bit keys",
             ),
         ] {
             match ask(size, &options) {

@@ -9,7 +9,7 @@
 //! - [`brute`]: every arrangement of fences;
 //! - [`border`]: the border-state recurrence in a plain map, along the goals and across them;
 //! - [`Quoridor`]: the same recurrence in the engine's terms; [`state`] has states and successors, [`fences`] what
-//!   the states without pawns must add up to, [`tables`] what is shown.
+//!   the states without pawns must add up to, [`frontiers`] how many states there are, [`tables`] what is shown.
 //!
 //! A pass fills one intersection. Values are polynomials in the number of fences.
 //!
@@ -30,6 +30,7 @@
 pub mod border;
 pub mod brute;
 pub mod fences;
+pub mod frontiers;
 mod request;
 pub mod state;
 pub mod tables;
@@ -49,6 +50,8 @@ pub struct Quoridor {
     max_fences: u32,
     /// Arrangements of fences after each pass, by number of fences.
     fences: Vec<Vec<u128>>,
+    /// Upper bounds on the states that differ in more than their split bits, by the cell of the pass to come.
+    frontiers: Vec<u128>,
 }
 
 impl Quoridor {
@@ -60,7 +63,7 @@ impl Quoridor {
         assert!((2..=MAX_SIDE).contains(&n), "quoridor {n}: the side must be 2 to {MAX_SIDE}");
         let intersections = (n - 1) * (n - 1);
         let max_fences = max_fences.map_or(intersections, |most| most.min(intersections));
-        Self { n, max_fences, fences: fences::series(n, max_fences as usize + 1) }
+        Self { n, max_fences, fences: fences::series(n, max_fences as usize + 1), frontiers: frontiers::most(n) }
     }
 
     fn rules(&self) -> Rules {
@@ -88,10 +91,10 @@ impl Quoridor {
     /// Turns the split bits of all keys right by `by`.
     fn turn(&self, by: u32, keys: &mut [u64]) {
         let (width, shift) = (self.n - 1, state::split_shift(self.n));
-        if by % width == 0 {
+        let by = by % width;
+        if by == 0 {
             return;
         }
-        let by = by % width;
         let low = (1 << shift) - 1;
         for key in keys {
             let split = *key >> shift;
@@ -156,12 +159,27 @@ impl ProblemInfo for Quoridor {
     }
 
     fn largest_family(&self, window: Window) -> Option<u128> {
-        // Of what tells states apart, the family fixes the split bits outside the window.
-        Some(state::most_frontiers(self.n) << (1 + window.len))
+        // The family fixes the split bits outside the window. The end of the last window is the start of a line.
+        let height = self.n - 1;
+        let kinks = (window.first..=window.end()).filter_map(|kink| self.frontiers.get((kink % height) as usize));
+        kinks.max().map(|most| most << window.len)
     }
 
     fn forecast(&self) -> Option<Forecast> {
-        None
+        let board = self.board();
+        if self.max_fences < self.n.min(board.passes()) {
+            // Most states are left out then; how many is not known.
+            return None;
+        }
+        let states = (0..=board.passes()).map(|pass| {
+            let valid = self.frontiers[board.cell(pass) as usize] << board.height;
+            // In the first lines no more than there are fillings, with each pawn anywhere so far or nowhere, or both on
+            // one square.
+            let squares = u128::from(self.n) * u128::from(board.column(pass) + 1) + u128::from(board.cell(pass));
+            let fillings = 3_u128.checked_pow(pass).and_then(|fillings| fillings.checked_mul((squares + 1).pow(2)));
+            fillings.map_or(valid, |fillings| fillings.min(valid))
+        });
+        Some(Forecast { states: states.collect() })
     }
 }
 

@@ -47,25 +47,6 @@ pub const fn split_shift(n: u32) -> u32 {
     LOW_BITS + 4 * n
 }
 
-/// An upper bound on the numbers of states that differ in more than the split bits and the cross bit.
-///
-/// By type of pawns, over the non-crossing partitions of n squares into k components, of which there are N(n, k)
-/// (Narayana's numbers): each component touches A, B, both or none, but a pawn's component not that pawn's goal; once a
-/// pawn is resolved, no flags but those of one component. The true numbers are 5 to 10 times smaller.
-pub fn most_frontiers(n: u32) -> u128 {
-    let choose = |n: u128, k: u128| (0..k).fold(1, |product, i| product * (n - i) / (i + 1));
-    let n = u128::from(n);
-    let by_components = (1..=n).map(|k| {
-        let partitions = choose(n, k) * choose(n, k - 1) / n;
-        // Each pawn is unplaced, or in one of k components, whose flags have half as many values then.
-        let unresolved = (k + 2).pow(2) << (2 * (k - 1));
-        // The other pawn is unplaced or in one of k components; so for either, and with the shared bit.
-        let one_resolved = 2 * (1 + k) + k;
-        partitions * (unresolved + one_resolved)
-    });
-    by_components.sum::<u128>() + 2
-}
-
 /// What completions depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct State {
@@ -202,8 +183,6 @@ impl State {
         let (opens, closes) = (self.open & square != 0, self.close & square != 0);
         let mut heir = 0;
         match (closes, opens) {
-            // Its neighbours become neighbours of each other: the brackets say so by themselves.
-            (true, true) => {}
             (false, true) => {
                 heir = self.after(square);
                 self.close &= !heir;
@@ -212,7 +191,8 @@ impl State {
                 let before = self.before(square);
                 self.open &= !before;
             }
-            (false, false) => {}
+            // Alone, or between two: those become neighbours of each other, the brackets say so by themselves.
+            (false, false) | (true, true) => {}
         }
         self.open &= !square;
         self.close &= !square;

@@ -1,8 +1,8 @@
 //! Quoridor fences by a border-state recurrence in a plain map, intersection by intersection, row by row.
 //!
-//! What the rest of the board must know of the intersections filled so far: which columns' last intersection has a V (the
-//! next one below must not), and whether the intersection at the left has an H (this one must not). A value is the list of
-//! the numbers of partial boards with 0, 1, 2, ... fences.
+//! What the rest of the board must know of the intersections filled so far: which columns' last intersection has a V
+//! (the next one below must not), and whether the intersection at the left has an H (this one must not). A value is
+//! the list of the numbers of partial boards with 0, 1, 2, ... fences.
 
 use std::collections::BTreeMap;
 

@@ -1,10 +1,11 @@
 //! Quoridor fences by definition: fences as pieces of wood that must not share a place.
 //!
-//! A board of w+1 by h+1 squares has w x h inner intersections. A fence is centred on one and is two squares long, so that
-//! it covers two unit edges of the grid between the squares:
+//! A board of w+1 by h+1 squares has w x h inner intersections. A fence is centred on one and is two squares long, so
+//! that it covers two unit edges of the grid between the squares:
 //!
 //! ```text
-//!    H on (x,y): the edges x and x+1 of the horizontal line y        V on (x,y): the edges y and y+1 of the vertical line x
+//!    H on (x,y): the edges x and x+1 of the horizontal line y
+//!    V on (x,y): the edges y and y+1 of the vertical line x
 //! ```
 //!
 //! Two fences may not cover one edge (overlap) nor have one centre (cross, or lie on each other). Every set of fences

@@ -1,7 +1,7 @@
 //! Mertens' estimates of the size of Quoridor, reproduced, and why the one of the fences is off.
 //!
-//! P. J. C. Mertens, *A Quoridor-playing Agent* (2006), estimates for the game's board of 9x9 squares (64 intersections, 128
-//! ways to put the first fence, 20 fences) that each fence takes 4 of the ways away:
+//! P. J. C. Mertens, *A Quoridor-playing Agent* (2006), estimates for the game's board of 9x9 squares (64
+//! intersections, 128 ways to put the first fence, 20 fences) that each fence takes 4 of the ways away:
 //!
 //! ```text
 //!    S_f = sum over i = 0..20 of the product over j of (128 - 4j)     fence placements
@@ -13,9 +13,9 @@
 //! i+1 factors: 2.9608e40. The printed 6.1582e38 has 4j and i factors in term i.
 //!
 //! Why it is off, by a factor of 4.5e17: a product of i factors counts the ways to put i fences *one after the other*,
-//! so that every placement of i fences is counted i! times. With each term divided by i! the estimate is 3.89e20, below the
-//! exact 1.376e21: a fence takes fewer than 4 ways away on average, since fences at the rim have fewer neighbours, and
-//! neighbours in common are taken away once only.
+//! so that every placement of i fences is counted i! times. With each term divided by i! the estimate is 3.89e20,
+//! below the exact 1.376e21: a fence takes fewer than 4 ways away on average, since fences at the rim have fewer
+//! neighbours, and neighbours in common are taken away once only.
 
 /// Fences of the game.
 pub const FENCES: u32 = 20;
@@ -70,12 +70,12 @@ pub fn lines(intersections: u32, fences: u32) -> Vec<String> {
         lines.push("Mertens (2006) estimates 6.1582e38 ways to place up to 20 fences on this board.".to_owned());
     }
     lines.push(format!(
-        "Mertens' way of estimating (each fence takes 4 of the {} ways) gives {:.4e}: it counts the orders of putting them.",
+        "Mertens' way of estimating (each fence takes 4 of the {} ways) gives {:.4e}: it counts orders, too.",
         2 * intersections,
         fence_placements(intersections, fences),
     ));
     lines.push(format!(
-        "With order divided out (each term by k!) it gives {:.4e}: fences take fewer ways than 4 at the rim and together.",
+        "With order divided out (each term by k!) it gives {:.4e}: fences take fewer than 4 ways at the rim.",
         unordered_fence_placements(intersections, fences),
     ));
     lines

@@ -1,17 +1,17 @@
 //! Quoridor fences: `quoridor-fences WxH [--max-fences K | --all]`.
 //!
-//! Each intersection is empty, H or V; no two H are neighbours in a row, no two V in a column. F(w,h,k) is the number of
-//! fillings with k fences. Turned by 90 degrees H becomes V: the smaller side is the height of the columns in which the
-//! engine fills the board, and a fence lies *along* the column or *across* it.
+//! Each intersection is empty, H or V; no two H are neighbours in a row, no two V in a column. F(w,h,k) is the number
+//! of fillings with k fences. Turned by 90 degrees H becomes V: the smaller side is the height of the columns in which
+//! the engine fills the board, and a fence lies *along* the column or *across* it.
 //!
 //! A state is, per row, whether the intersection last filled has a fence across (the next one in the row must not), and
-//! whether the intersection just filled has one along (the next one in the column must not). Values are the coefficients of
-//! a polynomial, by number of fences, cut off at the user's limit.
+//! whether the intersection just filled has one along (the next one in the column must not). Values are the
+//! coefficients of a polynomial, by number of fences, cut off at the user's limit.
 //!
 //! ```text
 //!   working form, Canonical          | row m-1 ... row 0 | along |                        m + 1 bits
 //!   Stage(window of rows f .. f+w)   | rows outside | rows f+w-1 ... f | along |          the rows rotated right by f
-//!                                    |<- m-w bits ->|<------ w+1 bits ------->|         no pass of the stage changes the first
+//!                                    |<- m-w bits ->|<------ w+1 bits ------->|         no pass changes the first
 //! ```
 //!
 //! 3 * 2^(m-1) states within a column, 2^m at its end; those that need more fences than the limit are left out.

@@ -17,22 +17,24 @@ const FENCES: u32 = 20;
 /// What `keima problems quoridor-fences` says.
 pub const ABOUT: About = About {
     summary: "placements of Quoridor fences, by their number",
-    definition: "Ways to put fences on w x h intersections: each is empty, has a horizontal (H) or a vertical (V) fence; \
-                 no two H are neighbours in a row, no two V in a column (they would overlap; two on one intersection \
-                 would cross). The game's board of 9x9 squares has 8x8 intersections and 20 fences. Pawns, and whether \
-                 they can still reach their goals, do not matter here. The count is the sum over the table by_fences.",
-    size: "WxH intersections in either order (8x8 is the game's board of 9x9 squares); the smaller side 1 to 30, the larger \
-           up to 1000",
+    definition: "Ways to put fences on w x h intersections: each is empty, has a horizontal (H) or a vertical (V) \
+                 fence; no two H are neighbours in a row, no two V in a column (they would overlap; two on one \
+                 intersection would cross). The game's board of 9x9 squares has 8x8 intersections and 20 fences. \
+                 Pawns, and whether they can still reach their goals, do not matter here. The count is the sum over \
+                 the table by_fences.",
+    size: "WxH intersections in either order (8x8 is the game's board of 9x9 squares); the smaller side 1 to 30, the \
+           larger up to 1000",
     options: &[
         ("max-fences", "K", "count placements of 0 to K fences; 20 unless told"),
         ("all", "", "count placements of any number of fences"),
     ],
     known: "8x8 with 0 to 20 fences: telemath, How many ways can you place fences; sum 1375968129062134174771. \
-            P. J. C. Mertens, A Quoridor-playing Agent (2006), estimates 6.1582e38 for the same: the sum over k = 0..20 of \
-            the products 128 * 124 * 120 * ... of k factors, each fence taking 4 of the 128 ways. That is 4.5e17 times too \
-            large, as it counts the orders in which k fences are put, k! for each placement. With each term divided by k! \
-            it gives 3.89e20, below the exact 1.376e21: fences at the rim take fewer than 4 ways, and ways that two fences \
-            take are counted twice. (As typeset, the formula gives 2.2498e35; with one factor more in each term 2.9608e40.)",
+            P. J. C. Mertens, A Quoridor-playing Agent (2006), estimates 6.1582e38 for the same: the sum over k = \
+            0..20 of the products 128 * 124 * 120 * ... of k factors, each fence taking 4 of the 128 ways. That is \
+            4.5e17 times too large, as it counts the orders in which k fences are put, k! for each placement. With \
+            each term divided by k! it gives 3.89e20, below the exact 1.376e21: fences at the rim take fewer than 4 \
+            ways, and ways that two fences take are counted twice. (As typeset, the formula gives \
+            2.2498e35; with one factor more in each term 2.9608e40.)",
     examples: &[
         "keima count quoridor-fences 8x8",
         "keima count quoridor-fences 8x8 --max-fences 3",

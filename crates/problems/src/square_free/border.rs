@@ -1,7 +1,7 @@
 //! Avoid the square, cell by cell, row by row: a plain list of all boards that are still alive.
 //!
-//! Nothing of a partial board can be forgotten, so there is no border: each board is its own state, and a pass is a filter.
-//! A cell gets each counter that does not complete a square of four equal ones.
+//! Nothing of a partial board can be forgotten, so there is no border: each board is its own state, and a pass is a
+//! filter. A cell gets each counter that does not complete a square of four equal ones.
 
 /// The counters of the cells filled so far, row by row; `true` is x.
 pub type Filled = Vec<bool>;

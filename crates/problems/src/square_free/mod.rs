@@ -1,9 +1,9 @@
-//! Avoid the square: `square-free N`, colourings of n x n cells with x and o without four equal counters at the corners of
-//! a square, tilted ones too (n^2(n^2-1)/12 squares).
+//! Avoid the square: `square-free N`, colourings of n x n cells with x and o without four equal counters at the
+//! corners of a square, tilted ones too (n^2(n^2-1)/12 squares).
 //!
-//! Nothing of a partial board can be forgotten: a state is all cells done, one bit each, and states never merge. A pass is
-//! a filter; vectors grow and then collapse, from n = 7 on to nothing. Colours may be exchanged, so the first cell is
-//! always x, and every state stands for two boards.
+//! Nothing of a partial board can be forgotten: a state is all cells done, one bit each, and states never merge. A
+//! pass is a filter; vectors grow and then collapse, from n = 7 on to nothing. Colours may be exchanged, so the first
+//! cell is always x, and every state stands for two boards.
 //!
 //! ```text
 //!   working form, Canonical: cell (row r, column c) is bit r n + c; 1 is x; cells to come are 0          n^2 bits
@@ -12,8 +12,8 @@
 //! ```
 //!
 //! A full board tells its number of x, so the numbers by x are functionals of a vector with one coefficient, not the
-//! coefficients of a polynomial of which every state would have just one. Functional 0 is the total, x + 1 the boards with
-//! that many x.
+//! coefficients of a polynomial of which every state would have just one. Functional 0 is the total, x + 1 the boards
+//! with that many x.
 //! The ladder: [`brute`], [`border`], [`SquareFree`].
 
 pub mod border;

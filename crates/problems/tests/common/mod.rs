@@ -1,5 +1,5 @@
-//! The engine's part in a few lines, for any problem: passes over a vector in a hash map, stage by stage; and the checks
-//! that every problem must pass. Values are exact: every coefficient below 2^128.
+//! The engine's part in a few lines, for any problem: passes over a vector in a hash map, stage by stage; and the
+//! checks that every problem must pass. Values are exact: every coefficient below 2^128.
 
 #![allow(dead_code, reason = "no test needs all of this")]
 
@@ -153,8 +153,8 @@ pub(crate) fn check_windows<K: Key>(problem: &dyn Problem<K>) {
     }
 }
 
-/// Within a stage, for every window, keys in the stage's layout keep their family; entering undoes leaving; families are
-/// no larger, and keys no wider, than the problem says. Returns the largest number of families seen.
+/// Within a stage, for every window, keys in the stage's layout keep their family; entering undoes leaving; families
+/// are no larger, and keys no wider, than the problem says. Returns the largest number of families seen.
 pub(crate) fn check_families<K: Key>(problem: &dyn Problem<K>) -> usize {
     let height = problem.board().height;
     let mut most = 0;
