@@ -65,6 +65,9 @@ Examples:
 
 {EXIT_CODES}"))]
     Submit(SubmitArgs),
+    /// List the problems, or explain one
+    #[command(after_help = "Examples:\n  keima problems\n  keima problems go\n  keima problems --json")]
+    Problems(ProblemsArgs),
     /// List the jobs of a coordinator
     #[command(after_help = format!("\
 Examples:
@@ -108,10 +111,28 @@ Examples:
 /// What to count.
 #[derive(Debug, Args, Clone)]
 pub(crate) struct ProblemArgs {
-    /// Problem: go (legal Go positions)
+    /// Problem, such as go (legal Go positions); `keima problems` lists them
     pub(crate) problem: String,
     /// Size, such as 9x9; the smaller side becomes the border
     pub(crate) size: String,
+    /// An option of the problem, see `keima problems NAME`: NAME=VALUE, or NAME for a switch
+    #[arg(long = "option", short = 'o', value_name = "NAME[=VALUE]")]
+    pub(crate) options: Vec<String>,
+    /// quoridor-fences: at most so many fences (the same as -o max-fences=K)
+    #[arg(long, value_name = "K", hide_short_help = true)]
+    pub(crate) max_fences: Option<u32>,
+    /// quoridor-fences: any number of fences (the same as -o all)
+    #[arg(long, hide_short_help = true)]
+    pub(crate) all: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ProblemsArgs {
+    /// Problem to explain
+    pub(crate) name: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args, Clone)]
@@ -140,7 +161,7 @@ pub(crate) struct CountArgs {
     /// Cap on the bytes in the scratch folder [default: 50GiB]
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub(crate) disk: Option<u64>,
-    /// Folder for the state of the run [default: $XDG_STATE_HOME/keima/<job>]
+    /// Folder for the state of the run [default: `$XDG_STATE_HOME/keima/JOB`]
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
     /// Forget what an interrupted run of the same job left, and start anew

@@ -17,7 +17,7 @@ use crate::show::{self, Extra};
 /// Memory of a task when no worker is there yet to say what it can give.
 const TASK_MEMORY_BYTES: u64 = 256 << 20;
 /// How long `watch` waits for a coordinator that went away.
-const WATCH_PATIENCE: Duration = Duration::from_secs(600);
+const WATCH_PATIENCE: Duration = Duration::from_mins(10);
 
 /// Prints a line of results. A reader that has gone away (`| head`) is no error.
 pub(crate) fn print(text: &str) {
@@ -26,7 +26,16 @@ pub(crate) fn print(text: &str) {
 }
 
 pub(crate) fn request(args: &ProblemArgs) -> ProblemRequest {
-    ProblemRequest { name: args.problem.clone(), size: args.size.clone(), options: Vec::new() }
+    let named = args.options.iter().map(|option| {
+        let (name, value) = option.split_once('=').unwrap_or((option, ""));
+        (name.to_owned(), value.to_owned())
+    });
+    let fences = args.max_fences.map(|k| ("max-fences".to_owned(), k.to_string()));
+    let all = args.all.then(|| ("all".to_owned(), String::new()));
+    let mut options: Vec<_> = named.chain(fences).chain(all).collect();
+    // The order in which options were typed does not make another problem.
+    options.sort();
+    ProblemRequest { name: args.problem.clone(), size: args.size.clone(), options }
 }
 
 fn job_id(text: &str) -> Result<JobId, Failed> {

@@ -9,6 +9,7 @@ mod args;
 mod client;
 mod count;
 mod exit;
+mod problems;
 mod progress;
 mod service;
 mod show;
@@ -38,8 +39,7 @@ fn main() -> ExitCode {
         .with_target(false)
         .init();
     let threads = match &cli.verb {
-        Verb::Coordinator(_) => 2,
-        Verb::Worker(_) | Verb::Count(_) => 2,
+        Verb::Coordinator(_) | Verb::Worker(_) | Verb::Count(_) => 2,
         _ => 1,
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -73,6 +73,7 @@ async fn run(verb: Verb) -> Result<(), Failed> {
         Verb::Coordinator(args) => service::coordinator(args).await,
         Verb::Worker(args) => service::worker(args).await,
         Verb::Submit(args) => client::submit(args).await,
+        Verb::Problems(args) => problems::problems(&args),
         Verb::Jobs(args) => client::jobs(args).await,
         Verb::Status(args) => client::status(args).await,
         Verb::Watch(args) => client::watch(args).await,

@@ -21,6 +21,8 @@ pub(crate) struct Progress {
     last: Option<Instant>,
     notes: usize,
     values: usize,
+    /// Workers' notes that were shown.
+    told: Vec<String>,
 }
 
 impl Progress {
@@ -32,7 +34,7 @@ impl Progress {
             }
             bar
         });
-        Self { bar, quiet, last: None, notes: 0, values: 0 }
+        Self { bar, quiet, last: None, notes: 0, values: 0, told: Vec::new() }
     }
 
     fn say(&self, text: &str) {
@@ -53,6 +55,16 @@ impl Progress {
         if status.seconds > 10.0 {
             for value in status.series.iter().skip(seen) {
                 self.say(&format!("{} = {}", value.name, value.count));
+            }
+        }
+        // A job that nobody is at says who could be, and why not.
+        if status.tasks_running == 0 {
+            for worker in status.workers.iter().filter(|w| !w.note.is_empty()) {
+                let line = format!("worker {}: {}", worker.worker, worker.note);
+                if !self.told.contains(&line) {
+                    self.say(&line);
+                    self.told.push(line);
+                }
             }
         }
         let (done, all) = share(status);

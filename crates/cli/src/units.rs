@@ -20,7 +20,7 @@ pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
     };
     let number: f64 = number.parse().map_err(|_| expected())?;
     let bytes = number * factor as f64;
-    if !(bytes >= 1.0 && bytes < 9e18) {
+    if !(1.0..9e18).contains(&bytes) {
         return Err(expected());
     }
     Ok(bytes as u64)

@@ -11,7 +11,7 @@ use crate::{Task, TaskError};
 pub(crate) struct Input<K: EngineKey> {
     merger: Option<Merger<K>>,
     /// Runs that the merger reads and that go with it.
-    _temporaries: Vec<TemporaryRun>,
+    temporaries: Vec<TemporaryRun>,
     /// Next records, keys in the input layout; those before `at` are consumed.
     batch: Batch<K>,
     at: usize,
@@ -32,7 +32,7 @@ impl<K: EngineKey> Input<K> {
         let lanes = header.lanes();
         let mut input = Self {
             merger: None,
-            _temporaries: Vec::new(),
+            temporaries: Vec::new(),
             batch: Batch::new(),
             at: 0,
             lanes,
@@ -58,7 +58,7 @@ impl<K: EngineKey> Input<K> {
             header,
         )?;
         input.merger = Some(Merger::new(cursors, &header.moduli, header.coefficients));
-        input._temporaries = temporaries;
+        input.temporaries = temporaries;
         Ok(input)
     }
 

@@ -9,7 +9,7 @@ use keima_runs::{Batch, Merger, RunHeader, RunManifest, Split};
 
 use crate::TaskError;
 use crate::buffers::Set;
-use crate::spill::{EngineKey, Spiller};
+use crate::spill::{EngineKey, Spiller, TemporaryRun};
 
 /// Runs that a task may leave unmerged when they have no keys in common: readers of the next stage open them all.
 const MAX_OUTPUT_RUNS: usize = 4;
@@ -107,9 +107,9 @@ impl Output {
     fn merge_runs<K: EngineKey>(&mut self, spiller: &mut Spiller<'_>) -> Result<(), TaskError> {
         let parts: Vec<_> =
             self.runs.drain(..).map(|(manifest, _)| spiller.temporary(manifest, self.header.clone())).collect();
-        spiller.bytes_spilled += parts.iter().map(|p| p.bytes()).sum::<u64>();
+        spiller.bytes_spilled += parts.iter().map(TemporaryRun::bytes).sum::<u64>();
         let parts = spiller.reduce_fan_in::<K>(parts, &self.header)?;
-        let mut merger: Merger<K> = spiller.merge(&parts, &self.header)?;
+        let mut merger: Merger<K> = Spiller::merge(&parts, &self.header)?;
         let mut writer = spiller.output_run::<K>(&self.header)?;
         let mut batch = Batch::new();
         while merger.next_batch(&mut batch, crate::budget::BATCH).map_err(crate::spill::input_error)? {

@@ -144,7 +144,7 @@ impl<'a> Spiller<'a> {
                 self.merge_to_run(cursors, header, &mut merged)?;
             }
             let merged = self.reduce_fan_in::<K>(merged, header)?;
-            let cursors = merged.iter().map(|run| self.cursor(run)).collect::<Result<_, _>>()?;
+            let cursors = merged.iter().map(Self::cursor).collect::<Result<_, _>>()?;
             return Ok((cursors, merged));
         }
         Ok((inputs.iter().map(open).collect::<Result<_, _>>()?, merged))
@@ -161,7 +161,7 @@ impl<'a> Spiller<'a> {
             let mut rest = runs.into_iter().peekable();
             while rest.peek().is_some() {
                 let group: Vec<_> = rest.by_ref().take(self.budget.fan_in).collect();
-                let cursors = group.iter().map(|run| self.cursor(run)).collect::<Result<_, _>>()?;
+                let cursors = group.iter().map(Self::cursor).collect::<Result<_, _>>()?;
                 self.merge_to_run::<K>(cursors, header, &mut merged)?;
             }
             runs = merged;
@@ -186,7 +186,7 @@ impl<'a> Spiller<'a> {
         self.finish(writer, header, into)
     }
 
-    fn cursor<K: EngineKey>(&self, run: &TemporaryRun) -> Result<RunCursor<K>, TaskError> {
+    fn cursor<K: EngineKey>(run: &TemporaryRun) -> Result<RunCursor<K>, TaskError> {
         let id = &run.manifest.id;
         let failed = |source: RunError| TaskError::Input { run: id.clone(), source };
         let local = LocalRun::open(&run.path, &run.manifest, &run.header).map_err(failed)?;
@@ -194,12 +194,8 @@ impl<'a> Spiller<'a> {
     }
 
     /// Reads temporary runs, few enough, as one ascending sequence.
-    pub(crate) fn merge<K: EngineKey>(
-        &self,
-        runs: &[TemporaryRun],
-        header: &RunHeader,
-    ) -> Result<Merger<K>, TaskError> {
-        let cursors = runs.iter().map(|run| self.cursor(run)).collect::<Result<_, _>>()?;
+    pub(crate) fn merge<K: EngineKey>(runs: &[TemporaryRun], header: &RunHeader) -> Result<Merger<K>, TaskError> {
+        let cursors = runs.iter().map(Self::cursor).collect::<Result<_, _>>()?;
         Ok(Merger::new(cursors, &header.moduli, header.coefficients))
     }
 }

@@ -11,7 +11,7 @@
 //! The conserved part stands first in the key, so a stage's families come one after the other, and no pass of the
 //! stage leads from one to another: a group of whole families small enough for the cache goes through all passes
 //! before the next is read. Where a family (or, with nothing conserved, the vector) is larger than a table, the passes
-//! of that group go through sorted temporary runs instead, one pass at a time: the plain MapReduce.
+//! of that group go through sorted temporary runs instead, one pass at a time, as in a plain map-reduce.
 //!
 //! Memory: see `budget`. Cost: per state and pass one expansion and about 2.8 combined successors for Go; per state and
 //! stage one merge, one sort and two fingerprints.
@@ -161,8 +161,7 @@ impl<'a, K: EngineKey> Stage<'a, K> {
             let mut family = family_of(first, family_bits);
             let started = Instant::now();
             self.set.front.reset(0);
-            loop {
-                let Some(next) = input.peek()? else { break };
+            while let Some(next) = input.peek()? {
                 let room = self.budget.group_records.saturating_sub(self.set.front.len());
                 let ahead = input.ahead();
                 // Up to the size of a group anything goes; beyond it, only what belongs to its last family.
@@ -229,7 +228,7 @@ impl<'a, K: EngineKey> Stage<'a, K> {
                 self.spill_back(&spill_header, &mut spills)?;
                 self.set.front = front;
                 let runs = self.spiller.reduce_fan_in::<K>(spills, &spill_header)?;
-                held = Held::Runs(self.spiller.merge(&runs, &spill_header)?, runs);
+                held = Held::Runs(Spiller::merge(&runs, &spill_header)?, runs);
             }
         }
         self.emit(held)
@@ -294,14 +293,15 @@ impl<'a, K: EngineKey> Stage<'a, K> {
             self.times.map_nanos += nanos(started);
             self.spill_back(spill_header, spills)?;
             self.set.back.reset(self.budget.table_records);
-            return self.combine(rows);
+            self.combine(rows);
+            return Ok(());
         }
-        self.combine(rows)?;
+        self.combine(rows);
         self.times.map_nanos += nanos(started);
         Ok(())
     }
 
-    fn combine(&mut self, rows: &[u64]) -> Result<(), TaskError> {
+    fn combine(&mut self, rows: &[u64]) {
         let Successors { keys, degrees, shifts } = &self.successors;
         let moduli = &self.task.order.moduli;
         if shifts.is_empty() {
@@ -309,7 +309,6 @@ impl<'a, K: EngineKey> Stage<'a, K> {
         } else {
             self.set.back.combine_shifted(keys, degrees, shifts, rows, moduli);
         }
-        Ok(())
     }
 
     fn spill_back(&mut self, header: &RunHeader, spills: &mut Vec<TemporaryRun>) -> Result<(), TaskError> {
