@@ -118,12 +118,24 @@ pub(crate) struct ProblemArgs {
     /// An option of the problem, see `keima problems NAME`: NAME=VALUE, or NAME for a switch
     #[arg(long = "option", short = 'o', value_name = "NAME[=VALUE]")]
     pub(crate) options: Vec<String>,
-    /// quoridor-fences: at most so many fences (the same as -o max-fences=K)
+    /// quoridor, quoridor-fences: at most so many fences (the same as -o max-fences=K)
     #[arg(long, value_name = "K", hide_short_help = true)]
     pub(crate) max_fences: Option<u32>,
-    /// quoridor-fences: any number of fences (the same as -o all)
+    /// quoridor, quoridor-fences: any number of fences (the same as -o all)
     #[arg(long, hide_short_help = true)]
     pub(crate) all: bool,
+    /// knight: open tours (the same as -o open)
+    #[arg(long, hide_short_help = true)]
+    pub(crate) open: bool,
+    /// knight: closed tours (the same as -o closed)
+    #[arg(long, hide_short_help = true)]
+    pub(crate) closed: bool,
+    /// knight: square where open tours begin, a1 or row,column (the same as -o from=SQ)
+    #[arg(long, value_name = "SQ", hide_short_help = true)]
+    pub(crate) from: Option<String>,
+    /// knight: square where open tours end (the same as -o to=SQ)
+    #[arg(long, value_name = "SQ", hide_short_help = true)]
+    pub(crate) to: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -184,7 +196,7 @@ pub(crate) struct OutputArgs {
     /// Print the numbers of all shorter boards of this height too
     #[arg(long)]
     pub(crate) series: bool,
-    /// No progress on stderr
+    /// No progress and no checks on stderr; errors still go there
     #[arg(long, short)]
     pub(crate) quiet: bool,
 }

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 
 use keima_cluster::{Backoff, JobClient, LinkError};
-use keima_coordinator::{JobId, JobSpec, JobStatus};
+use keima_coordinator::{JobId, JobSpec, JobStatus, Outcome, Table, tables};
 use keima_model::{ProblemRequest, Registry};
 use keima_problems::Problems;
 use serde_json::json;
@@ -31,8 +31,11 @@ pub(crate) fn request(args: &ProblemArgs) -> ProblemRequest {
         (name.to_owned(), value.to_owned())
     });
     let fences = args.max_fences.map(|k| ("max-fences".to_owned(), k.to_string()));
-    let all = args.all.then(|| ("all".to_owned(), String::new()));
-    let mut options: Vec<_> = named.chain(fences).chain(all).collect();
+    let switches = [("all", args.all), ("open", args.open), ("closed", args.closed)];
+    let switches = switches.into_iter().filter(|(_, on)| *on).map(|(name, _)| (name.to_owned(), String::new()));
+    let squares = [("from", &args.from), ("to", &args.to)];
+    let squares = squares.into_iter().filter_map(|(name, square)| Some((name.to_owned(), square.clone()?)));
+    let mut options: Vec<_> = named.chain(fences).chain(switches).chain(squares).collect();
     // The order in which options were typed does not make another problem.
     options.sort();
     ProblemRequest { name: args.problem.clone(), size: args.size.clone(), options }
@@ -138,7 +141,7 @@ async fn follow(client: &JobClient, id: JobId, json: bool, series: bool) -> Resu
         tokio::time::sleep(backoff.step()).await;
     };
     progress.finish();
-    finished(&status, json, series, &Extra::default())
+    finished(&status, json, series, false, &Extra::default())
 }
 
 async fn until_over(
@@ -158,13 +161,24 @@ async fn until_over(
     Ok(None)
 }
 
+/// The tables beside the count. The problem is opened here again: what it is does not depend on where.
+fn tables_of(status: &JobStatus, outcome: &Outcome) -> Vec<Table> {
+    let request =
+        ProblemRequest { name: status.problem.clone(), size: status.size.clone(), options: status.options.clone() };
+    Problems.open(&request).map_or_else(|_| Vec::new(), |problem| tables(problem.info(), outcome))
+}
+
 /// Prints what a job that is over came to; the error is the exit code of one that has no number.
-pub(crate) fn finished(status: &JobStatus, json: bool, series: bool, extra: &Extra) -> Result<(), Failed> {
+pub(crate) fn finished(status: &JobStatus, json: bool, series: bool, quiet: bool, extra: &Extra) -> Result<(), Failed> {
     match &status.outcome {
-        Some(outcome) if json => print(&show::result_json(status, outcome, series, extra).to_string()),
+        Some(outcome) if json => {
+            print(&show::result_json(status, outcome, &tables_of(status, outcome), series, extra).to_string());
+        }
         Some(outcome) if outcome.ok => {
-            eprint!("{}", show::evidence(status, outcome));
-            print(&show::result_text(outcome, series));
+            if !quiet {
+                eprint!("{}", show::evidence(status, outcome));
+            }
+            print(&show::result_text(outcome, &tables_of(status, outcome), series));
         }
         _ => {}
     }
@@ -198,5 +212,5 @@ pub(crate) async fn change(args: JobArgs, change: Change) -> Result<(), Failed> 
 pub(crate) async fn result(args: ResultArgs) -> Result<(), Failed> {
     let id = job_id(&args.job)?;
     let status = connect(&args.client)?.status(id).await?;
-    finished(&status, args.client.json, args.series, &Extra::default())
+    finished(&status, args.client.json, args.series, false, &Extra::default())
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use keima_cluster::{LocalCluster, LocalConfig, task_memory_bytes};
 use keima_coordinator::{JobId, JobSpec, JobStatus, State};
-use keima_model::Registry;
+use keima_model::{ProblemRequest, Registry};
 use keima_problems::Problems;
 
 use crate::args::CountArgs;
@@ -36,6 +36,20 @@ fn default_data(name: &str) -> Result<PathBuf, Failed> {
     Ok(state.join("keima").join(name))
 }
 
+/// A problem, its size and its options in one word.
+fn problem_name(request: &ProblemRequest, size: &str) -> String {
+    let mut name = format!("{}-{size}", request.name);
+    for (option, value) in &request.options {
+        name += &format!("-{option}{value}");
+    }
+    name
+}
+
+/// The same with nothing in it that a folder's name should not have.
+fn folder_name(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).take(120).collect()
+}
+
 fn remove(folder: &Path) -> Result<(), Failed> {
     match std::fs::remove_dir_all(folder) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -48,7 +62,7 @@ fn remove(folder: &Path) -> Result<(), Failed> {
 pub(crate) async fn count(args: CountArgs) -> Result<(), Failed> {
     let request = request(&args.problem);
     let problem = Problems.open(&request)?;
-    let name = format!("{}-{}", problem.info().name(), problem.info().size());
+    let name = folder_name(&problem_name(&request, &problem.info().size()));
     let own_folder = args.data.is_none();
     let data = args.data.clone().map_or_else(|| default_data(&name), Ok)?;
     let scratch = args.scratch.clone().unwrap_or_else(|| data.join("scratch"));
@@ -84,7 +98,7 @@ pub(crate) async fn count(args: CountArgs) -> Result<(), Failed> {
     if let Some(bytes) = peak_memory_bytes() {
         extra.0.insert("peak_memory_bytes", bytes.into());
     }
-    finished(&status, args.output.json, args.output.series, &extra)
+    finished(&status, args.output.json, args.output.series, args.output.quiet, &extra)
 }
 
 /// A scratch folder that the user named is left as it was found, but for what others put there.
@@ -175,7 +189,8 @@ async fn take_up(
         }
     };
     let jobs = coordinator.jobs().await?;
-    let same = |s: &&JobStatus| s.problem == args.problem.problem && s.size == args.problem.size;
+    let wanted = request(&args.problem);
+    let same = |s: &&JobStatus| s.problem == wanted.name && s.size == wanted.size && s.options == wanted.options;
     if let Some(old) = jobs.iter().rev().find(same) {
         match old.state {
             State::Done => {

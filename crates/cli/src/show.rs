@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use keima_coordinator::{Check, JobStatus, Outcome, SeriesEntry, State};
+use keima_coordinator::{Check, JobStatus, Outcome, SeriesEntry, State, Table};
 use serde_json::{Value, json};
 
 use crate::units::{show_bytes, show_count, show_seconds};
@@ -28,7 +28,13 @@ fn residues_json(outcome: &Outcome) -> Value {
 pub(crate) struct Extra(pub(crate) BTreeMap<&'static str, Value>);
 
 /// The one object of `--json` for a job that has an outcome, good or bad.
-pub(crate) fn result_json(status: &JobStatus, outcome: &Outcome, series: bool, extra: &Extra) -> Value {
+pub(crate) fn result_json(
+    status: &JobStatus,
+    outcome: &Outcome,
+    tables: &[Table],
+    series: bool,
+    extra: &Extra,
+) -> Value {
     let mut object = json!({
         "problem": status.problem,
         "size": status.size,
@@ -44,6 +50,15 @@ pub(crate) fn result_json(status: &JobStatus, outcome: &Outcome, series: bool, e
         "statistics": statistics_json(status),
     });
     if let Value::Object(map) = &mut object {
+        if !tables.is_empty() {
+            map.insert("counts".into(), counts_json(tables));
+        }
+        if !status.options.is_empty() {
+            map.insert(
+                "options".into(),
+                status.options.iter().cloned().collect::<BTreeMap<_, _>>().into_iter().collect(),
+            );
+        }
         if series {
             map.insert("series".into(), series_json(&outcome.series));
         }
@@ -71,10 +86,28 @@ fn statistics_json(status: &JobStatus) -> Value {
     })
 }
 
-/// A finished job's number (and series) for stdout.
-pub(crate) fn result_text(outcome: &Outcome, series: bool) -> String {
+/// Rows of all tables: the table's name, the row's index under the index's own name, and the count as a string.
+fn counts_json(tables: &[Table]) -> Value {
+    let row = |table: &Table, index: &str, count: &str| {
+        let index = index.parse::<u64>().map_or_else(|_| Value::from(index), Value::from);
+        json!({ "table": table.name, table.index.clone(): index, "count": count })
+    };
+    tables.iter().flat_map(|table| table.rows.iter().map(move |(index, count)| row(table, index, count))).collect()
+}
+
+/// A finished job's number (and tables, and series) for stdout.
+pub(crate) fn result_text(outcome: &Outcome, tables: &[Table], series: bool) -> String {
     if !series {
-        return outcome.count.clone();
+        let mut text = outcome.count.clone();
+        for table in tables {
+            let width = table.rows.iter().map(|(index, _)| index.len()).chain([table.index.len()]).max().unwrap_or(0);
+            let digits = table.rows.iter().map(|(_, count)| count.len()).max().unwrap_or(0);
+            text += &format!("\n\n{}\n{:>width$}  {:>digits$}", table.name, table.index, "count");
+            for (index, count) in &table.rows {
+                text += &format!("\n{index:>width$}  {count:>digits$}");
+            }
+        }
+        return text;
     }
     let width = outcome.series.iter().map(|e| e.name.len()).max().unwrap_or(0);
     let lines: Vec<String> = outcome.series.iter().map(|e| format!("{:<width$}  {}", e.name, e.count)).collect();

@@ -14,9 +14,12 @@ use serde::{Deserialize, Serialize};
 use self::entry::{pair_up, recover, written_apart};
 use crate::plan::{Plan, bound_product};
 
+pub use self::tables::{Table, tables};
+
 mod entry;
 mod formula;
 mod pairs;
+mod tables;
 #[cfg(test)]
 mod tests;
 
@@ -137,6 +140,7 @@ pub fn recombine(info: &dyn ProblemInfo, plan: &Plan, values: &FunctionalValues)
     }
     let mut checks = merged(checks);
     checks.push(column_values(&series, &missing));
+    checks.extend(tables::known_rows(info, &series));
 
     let counts = sum_by_coefficient(answers.iter().map(|(counts, _)| counts.as_slice()));
     let mut outcome = Outcome {

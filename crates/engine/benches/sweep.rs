@@ -2,7 +2,8 @@
 //!
 //!     cargo bench -p keima-engine --bench sweep -- 10x10 1 4 8
 //!
-//! Arguments: a size, then numbers of lanes. Environment: WINDOW (4), SHARDS (8), MEMORY_MIB (256), PRIME_BITS (64).
+//! Arguments: a size, then numbers of lanes. Environment: `WINDOW` (4), `SHARDS` (8), `MEMORY_MIB` (256), `PRIME_BITS`
+//! (64).
 
 #[path = "../tests/common/mod.rs"]
 mod common;

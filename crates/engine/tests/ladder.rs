@@ -1,13 +1,20 @@
 //! The engine against what stands below it on the ladder, and against itself with other settings.
 
 mod common;
+#[path = "common/hard_squares.rs"]
+mod hard_squares;
 
-use common::hard_squares::HardSquares;
-use common::{Settings, Sweep, sweep};
+use common::{Settings, Sweep, sweep_with};
+use hard_squares::HardSquares;
+use keima_engine::TaskError;
 use keima_model::{AnyProblem, Board, ProblemRequest, Registry};
 use keima_problems::Problems;
 use keima_residue::{crt, primes_below};
 use proptest::prelude::*;
+
+fn sweep(problem: &AnyProblem, settings: &Settings) -> Result<Sweep, TaskError> {
+    sweep_with(problem, settings, &mut |_| {})
+}
 
 fn go(size: &str) -> AnyProblem {
     let request = ProblemRequest { name: "go".into(), size: size.into(), options: vec![] };

@@ -5,7 +5,7 @@ use keima_model::ProblemRequest;
 use keima_runs::TaskTimes;
 use keima_wire::v1;
 
-use super::order::worker_id;
+use super::order::{options_from, options_to, worker_id};
 use super::{ConvertError, NAME_BYTES, Wire, bounded, cut, list_from, list_to, required};
 
 impl Wire for JobSpec {
@@ -79,6 +79,7 @@ impl Wire for JobStatus {
             job: self.id.0,
             problem: self.problem.clone(),
             size: self.size.clone(),
+            options: options_to(&self.options),
             state: self.state.to_wire(),
             reason: cut(self.reason.clone()),
             priority: self.priority,
@@ -116,6 +117,7 @@ impl Wire for JobStatus {
             id: JobId(message.job),
             problem: bounded("JobStatus.problem", message.problem, NAME_BYTES)?,
             size: bounded("JobStatus.size", message.size, NAME_BYTES)?,
+            options: options_from(message.options)?,
             state: State::from_wire(message.state)?,
             reason: cut(message.reason),
             priority: message.priority,

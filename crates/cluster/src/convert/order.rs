@@ -9,28 +9,31 @@ use super::{
     ConvertError, MAX_MODULI, MAX_SIDE, NAME_BYTES, TEXT_BYTES, Wire, at_most, bounded, list_from, list_to, required,
 };
 
+/// A problem's options for the wire.
+pub(super) fn options_to(options: &[(String, String)]) -> Vec<v1::ProblemOption> {
+    let option = |(name, value): &(String, String)| v1::ProblemOption { name: name.clone(), value: value.clone() };
+    options.iter().map(option).collect()
+}
+
+/// A problem's options from the wire.
+pub(super) fn options_from(options: Vec<v1::ProblemOption>) -> Result<Vec<(String, String)>, ConvertError> {
+    let option = |o: v1::ProblemOption| {
+        let name = bounded("ProblemOption.name", o.name, NAME_BYTES)?;
+        Ok((name, bounded("ProblemOption.value", o.value, TEXT_BYTES)?))
+    };
+    at_most("Problem.options", options, 256)?.into_iter().map(option).collect()
+}
+
 impl Wire for ProblemRequest {
     type Message = v1::Problem;
     fn to_wire(&self) -> v1::Problem {
-        let option = |(name, value): &(String, String)| v1::ProblemOption { name: name.clone(), value: value.clone() };
-        v1::Problem {
-            name: self.name.clone(),
-            size: self.size.clone(),
-            options: self.options.iter().map(option).collect(),
-        }
+        v1::Problem { name: self.name.clone(), size: self.size.clone(), options: options_to(&self.options) }
     }
     fn from_wire(message: v1::Problem) -> Result<Self, ConvertError> {
-        let option = |o: v1::ProblemOption| {
-            let name = bounded("ProblemOption.name", o.name, NAME_BYTES)?;
-            Ok((name, bounded("ProblemOption.value", o.value, TEXT_BYTES)?))
-        };
         Ok(Self {
             name: bounded("Problem.name", message.name, NAME_BYTES)?,
             size: bounded("Problem.size", message.size, NAME_BYTES)?,
-            options: at_most("Problem.options", message.options, 256)?
-                .into_iter()
-                .map(option)
-                .collect::<Result<_, _>>()?,
+            options: options_from(message.options)?,
         })
     }
 }

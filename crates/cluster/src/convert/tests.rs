@@ -187,6 +187,7 @@ fn a_job_survives() {
         id: JobId(7),
         problem: "go".to_owned(),
         size: "9x5".to_owned(),
+        options: vec![("max-fences".into(), "20".into()), ("all".into(), String::new())],
         state: State::Paused,
         reason: "no worker has the memory".to_owned(),
         priority: -1,

@@ -99,6 +99,8 @@ pub struct JobStatus {
     pub problem: String,
     /// Size of its problem, as the user gave it.
     pub size: String,
+    /// Its problem's options, name and value.
+    pub options: Vec<(String, String)>,
     /// Its state.
     pub state: State,
     /// Why it is in this state, and what to do; may be empty.
@@ -271,6 +273,7 @@ impl Job {
             id: self.id,
             problem: record.spec.problem.name.clone(),
             size: record.size.clone(),
+            options: record.spec.problem.options.clone(),
             state: record.state,
             reason: record.reason.clone(),
             priority: record.spec.priority,

@@ -9,9 +9,6 @@ use keima_engine::{Buffers, FeedOpener, Task, TaskError, TaskOrder, run_task};
 use keima_model::{AnyProblem, Layout, Window};
 use keima_runs::{BlockFeed, DiskBudget, LocalRun, RunError, RunHeader, RunManifest, Tally, TaskManifest, run_path};
 
-#[allow(dead_code, reason = "not every user of this module needs all of it")]
-pub(crate) mod hard_squares;
-
 /// Reads runs from the scratch folder.
 pub(crate) struct Local<'a>(pub(crate) &'a Path);
 
@@ -83,12 +80,8 @@ fn cut(manifests: &[TaskManifest], shards: usize, family_bits: u32) -> Vec<(u128
     lows.zip(cuts.iter().copied().map(Some).chain([None])).collect()
 }
 
-/// Runs a whole sweep and checks on the way that each stage reads what the one before wrote.
-pub(crate) fn sweep(problem: &AnyProblem, settings: &Settings) -> Result<Sweep, TaskError> {
-    sweep_with(problem, settings, &mut |_| {})
-}
-
-/// Like [`sweep`]; shows every task's manifest.
+/// Runs a whole sweep, shows every task's manifest, and checks on the way that each stage reads what the one before
+/// wrote.
 pub(crate) fn sweep_with(
     problem: &AnyProblem,
     settings: &Settings,
