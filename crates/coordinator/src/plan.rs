@@ -31,8 +31,11 @@ const LEAST_TASK_MEMORY_BYTES: u64 = 8 << 20;
 const LEAST_TASK_RECORDS: u64 = 256;
 /// Granting and committing a task that writes fewer records than this costs more than doing it.
 const MIN_TASK_RECORDS: u64 = 4096;
+/// A vector of this size is made durable at every boundary: writing it through to the disk costs a few percent of the
+/// stage (12x12, 480 MB a vector: 5 %), and no older boundary needs to be kept beside it.
+pub(crate) const LARGE_VECTOR_BYTES: u64 = 256 << 20;
 /// A family may be this large, in percent of the records that a task is meant to write.
-const TASK_PERCENT_OF_FAMILY: u128 = 125;
+const FAMILY_PERCENT: u128 = 150;
 /// Share of a task's memory, in percent, in which its output is collected and sorted.
 const OUTPUT_PERCENT: u64 = 35;
 /// A buffered record's place in the order of the output.
@@ -241,14 +244,14 @@ fn task_records(task_memory_bytes: u64, key_bytes: u32, lanes: u32) -> Result<u6
 ///
 /// Longer windows mean fewer shuffles, but a family that is larger than a task spills in every pass, and its task is the
 /// one that the others wait for at the stage's end: 12x12 with tasks of 80 MiB takes 137 s with windows of four cells
-/// (largest family: 1.4 tasks), 85 s with three (1.0 tasks) and 107 s with two. Where no length keeps families small enough, windows
+/// (largest family: 1.9 tasks), 65 s with three (1.4 tasks) and 93 s with two (1.0 tasks). Where no length keeps families small enough, windows
 /// are single cells. Where the problem does not know its families, none is larger than the vector.
 fn windows(info: &dyn ProblemInfo, limits: &PlanLimits, task_records: u64, peak_states: Option<u64>) -> Vec<Window> {
     let height = info.board().height;
     if let Some(len) = limits.window {
         return Window::cut(height, len);
     }
-    let most = u128::from(task_records) * TASK_PERCENT_OF_FAMILY / 100;
+    let most = u128::from(task_records) * FAMILY_PERCENT / 100;
     let fits = |window: &Window| {
         let family = info.largest_family(*window).or(peak_states.map(u128::from));
         family.is_none_or(|states| states <= most)

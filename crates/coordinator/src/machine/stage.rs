@@ -17,6 +17,7 @@ use super::laws::{Asked, Fault};
 use super::shards::{Cut, Grain, Shard, cut, meets};
 use super::status::State;
 use crate::api::{AttemptId, Grant, Millis, StageOrder, Verdict, Work, WorkerId};
+use crate::plan::LARGE_VECTOR_BYTES;
 
 /// Split points that are kept of a whole boundary, roughly.
 const MOST_SPLITS: usize = 1 << 18;
@@ -97,8 +98,10 @@ impl Job {
         let stage = plan.stage(number);
         let ends_column = stage.window.end() >= plan.board.height;
         let due = common.now.saturating_sub(self.last_durable_at) >= common.config.durable_interval_millis;
+        let bytes = self.boundaries.last().map_or(0, |b| b.runs().map(|run| run.bytes).fold(0, u64::saturating_add));
+        let large = bytes >= LARGE_VECTOR_BYTES;
         let to_be_copied = ends_column && common.config.second_copies && common.workers_here() > 1;
-        let durable = due || to_be_copied || number + 1 >= plan.stages();
+        let durable = due || large || to_be_copied || number + 1 >= plan.stages();
         let shards = self.without_empty(number, cut.shards);
         let run = StageRun::new(number, generation, durable, cut.closed, shards);
         if common.config.persist_grants {

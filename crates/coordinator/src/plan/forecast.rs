@@ -10,12 +10,12 @@
 //!
 //! - On one machine a boundary becomes durable about every [`DURABLE_INTERVAL_SECONDS`], and the newest durable one stays
 //!   until the next is complete: counted as the largest vector so far. It is left out where the whole job is expected to
-//!   take less than the interval.
+//!   take less than the interval. Large vectors are durable at every boundary; then only a small one may be retained.
 //! - Where column ends get second copies, the newest column end with two copies stays until the next has them.
 //!
 //! Not in the forecast: spills of running tasks, and equal states that the parts of a cut family write.
 
-use super::{Plan, Stage};
+use super::{LARGE_VECTOR_BYTES, Plan, Stage};
 
 /// Time between durable boundaries.
 const DURABLE_INTERVAL_SECONDS: f64 = 60.0;
@@ -51,7 +51,7 @@ impl<'a> Usage<'a> {
             let retained = if second_copies {
                 self.copied(&stage)
             } else if keeps_boundaries {
-                largest
+                largest.min(LARGE_VECTOR_BYTES as f64 / self.plan.record_bytes)
             } else {
                 0.0
             };
