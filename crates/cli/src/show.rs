@@ -101,7 +101,7 @@ pub(crate) fn result_text(outcome: &Outcome, tables: &[Table], series: bool) -> 
         let mut text = outcome.count.clone();
         for table in tables {
             let width = table.rows.iter().map(|(index, _)| index.len()).chain([table.index.len()]).max().unwrap_or(0);
-            let digits = table.rows.iter().map(|(_, count)| count.len()).max().unwrap_or(0);
+            let digits = table.rows.iter().map(|(_, count)| count.len()).chain(["count".len()]).max().unwrap_or(0);
             text += &format!("\n\n{}\n{:>width$}  {:>digits$}", table.name, table.index, "count");
             for (index, count) in &table.rows {
                 text += &format!("\n{index:>width$}  {count:>digits$}");

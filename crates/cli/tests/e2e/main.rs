@@ -1,6 +1,7 @@
 //! The program as users run it: real processes, real sockets on loopback, real kills.
 //!
 //! ```text
+//!   problems the problems besides Go
 //!   golden   published numbers, brute force, the shape of --json
 //!   usage    what is typed wrongly, what is in the way, and what --help says
 //!   steer    submit, watch, pause, resume, cancel, result; a full disk
@@ -16,6 +17,7 @@ mod cluster;
 mod damage;
 mod deaths;
 mod golden;
+mod problems;
 mod process;
 mod steer;
 mod usage;

@@ -10,7 +10,7 @@
 //!
 //! - On one machine a boundary becomes durable about every [`DURABLE_INTERVAL_SECONDS`], and the newest durable one stays
 //!   until the next is complete: counted as the largest vector so far. It is left out where the whole job is expected to
-//!   take less than the interval. Large vectors are durable at every boundary; then only a small one may be retained.
+//!   take less than the interval. What a stage makes of a large vector is durable, and nothing older is retained.
 //! - Where column ends get second copies, the newest column end with two copies stays until the next has them.
 //!
 //! Not in the forecast: spills of running tasks, and equal states that the parts of a cut family write.
@@ -44,18 +44,19 @@ impl<'a> Usage<'a> {
             return 0;
         }
         let keeps_boundaries = self.job_seconds() >= DURABLE_INTERVAL_SECONDS;
-        let (mut largest, mut peak) = (0.0_f64, 0.0_f64);
+        let (mut largest, mut peak, mut before) = (0.0_f64, 0.0_f64, 0.0_f64);
         for stage in (0..self.plan.stages()).map(|number| self.plan.stage(number)) {
             let (start, end) = (self.states(stage.first_pass), self.states(stage.end_pass()));
             largest = largest.max(start);
             let retained = if second_copies {
                 self.copied(&stage)
-            } else if keeps_boundaries {
-                largest.min(LARGE_VECTOR_BYTES as f64 / self.plan.record_bytes)
+            } else if keeps_boundaries && before * self.plan.record_bytes < LARGE_VECTOR_BYTES as f64 {
+                largest
             } else {
                 0.0
             };
             peak = peak.max(start + end + retained);
+            before = start;
         }
         // Saturates, as float casts do.
         (peak * self.plan.record_bytes).ceil() as u64

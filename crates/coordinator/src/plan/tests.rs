@@ -142,22 +142,26 @@ fn ramp(example: &Example, peak: u128) -> Vec<u128> {
 
 #[test]
 fn disk_holds_two_vectors_and_a_boundary_between_durable_ones() {
-    let check = |peak: u128, slots, vectors: f64| {
+    let check = |peak: u128, slots, residues_per_sweep, vectors: f64| {
         let mut example = Example::new(9, 9);
         example.states = Some(ramp(&example, peak));
-        let plan = plan(&example, 8, &PlanLimits { slots, ..GENEROUS }).unwrap();
+        let plan = plan(&example, 8, &PlanLimits { residues_per_sweep, slots, ..GENEROUS }).unwrap();
         let got = plan.disk_bytes as f64 / (peak as f64 * plan.record_bytes);
         assert!((got - vectors).abs() < 0.01, "{peak} states on {slots} slots: {got} vectors, expected {vectors}");
         assert_eq!(plan.peak_states, peak as u64);
-        assert!((plan.record_bytes - 33.48).abs() < 0.01, "{}", plan.record_bytes);
+        let record_bytes = if residues_per_sweep.is_some() { 9.24 } else { 33.48 };
+        assert!((plan.record_bytes - record_bytes).abs() < 0.01, "{}", plan.record_bytes);
     };
     // Shorter than a minute: 54 passes over 1e6 states at 118 ns are 6 s.
-    check(1_000_000, 1, 2.0);
-    check(20_000_000, 3, 2.0);
-    // Longer, with 256 MiB of an older boundary retained, which is little beside a large vector; faster with more slots.
-    check(20_000_000, 1, 2.4009);
-    check(100_000_000_000, 1, 2.0);
-    check(100_000_000_000, 1_000_000, 2.0);
+    check(1_000_000, 1, None, 2.0);
+    check(20_000_000, 3, None, 2.0);
+    // Longer, but what is made of a large vector is durable at every boundary.
+    check(20_000_000, 1, None, 2.0);
+    check(100_000_000_000, 1, None, 2.0);
+    check(100_000_000_000, 1_000_000, None, 2.0);
+    // Longer with small vectors, of which the newest durable one is retained: one residue in each of four sweeps.
+    check(20_000_000, 1, Some(1), 3.0);
+    check(2_000_000, 1, Some(1), 2.0);
 }
 
 #[test]
