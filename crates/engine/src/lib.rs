@@ -12,6 +12,7 @@ mod api;
 mod budget;
 mod buffers;
 mod input;
+mod laws;
 mod output;
 mod spill;
 mod stream;

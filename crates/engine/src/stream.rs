@@ -30,7 +30,7 @@ use crate::output::Output;
 use crate::spill::{EngineKey, Spiller, TemporaryRun, input_error};
 use crate::table::Table;
 use crate::tally::{EndTally, LaneSums, PassSums};
-use crate::{Task, TaskError};
+use crate::{Task, TaskError, laws};
 
 /// Does one task: reads its shard, runs the stage's passes, writes the result, checks every law on the way.
 ///
@@ -387,7 +387,14 @@ impl<'a, K: EngineKey> Stage<'a, K> {
         self.times.write_nanos += nanos(started);
         let mut output = self.output.finish(moduli);
         output.states = written.states;
-        let passes = self.laws(&input.tally.finish(moduli).sums, &output.sums, &written.runs)?;
+        let passes = laws::check(
+            self.problem,
+            self.task.order,
+            &self.passes,
+            &input.tally.finish(moduli).sums,
+            &output.sums,
+            &written.runs,
+        )?;
         self.task.buffers.give_back(self.set);
         Ok(TaskManifest {
             runs: written.runs,
@@ -406,60 +413,6 @@ impl<'a, K: EngineKey> Stage<'a, K> {
             bytes_spilled: self.spiller.bytes_spilled,
             times: self.times,
         })
-    }
-
-    /// Mass balance from pass to pass and from the input to the files, and the problem's own law.
-    fn laws(
-        &self,
-        input: &[u64],
-        output: &[u64],
-        runs: &[keima_runs::RunManifest],
-    ) -> Result<Vec<keima_runs::PassTally>, TaskError> {
-        let order = self.task.order;
-        let moduli = &order.moduli;
-        let check = |check, pass, expected: &[u64], got: &[u64]| -> Result<(), TaskError> {
-            let differs = expected.iter().zip(got).position(|(e, g)| e != g);
-            match differs {
-                None => Ok(()),
-                Some(lane) => Err(TaskError::Check {
-                    check,
-                    pass,
-                    modulus: moduli[lane % moduli.len()],
-                    detail: format!(
-                        "lane {lane} of task {}: expected {}, got {}; the machine or its memory may be faulty",
-                        order.attempt, expected[lane], got[lane]
-                    ),
-                }),
-            }
-        };
-        let mut taken = input.to_vec();
-        let mut tallies = Vec::new();
-        for (i, sums) in self.passes.iter().enumerate() {
-            let pass = order.first_pass + i as u32;
-            check("mass balance", pass, &taken, &sums.old(moduli))?;
-            taken = sums.expected(moduli);
-            let new = self.passes.get(i + 1).map_or_else(|| output.to_vec(), |next| next.old(moduli));
-            tallies.push(sums.finish(new, moduli));
-        }
-        let last = order.first_pass + order.window.len - 1;
-        check("mass balance", last, &taken, output)?;
-        let mut filed = vec![0; self.lanes];
-        for run in runs {
-            keima_residue::add_row(&mut filed, &run.sums, moduli);
-        }
-        check("sums of the written runs", last, output, &filed)?;
-        if self.problem.coefficients() == 1 {
-            for (i, tally) in tallies.iter().enumerate() {
-                let pass = order.first_pass + i as u32;
-                for (lane, &modulus) in moduli.iter().enumerate() {
-                    let by_degree: Vec<u64> = tally.by_degree.iter().map(|row| row[lane]).collect();
-                    self.problem
-                        .law(pass, &by_degree, tally.new_sums[lane], modulus)
-                        .map_err(|detail| TaskError::Check { check: "the problem's own law", pass, modulus, detail })?;
-                }
-            }
-        }
-        Ok(tallies)
     }
 }
 
