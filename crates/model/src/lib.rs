@@ -9,12 +9,17 @@
 
 #![forbid(unsafe_code)]
 
+mod block;
 mod board;
 mod info;
 mod key;
 mod problem;
 
+pub use block::{
+    BlockColumn, BlockProblem, BlockTables, End, Family, Far, FarTargets, MOST_ENTRIES, PassTable, RowGroup,
+    SAMPLE_ONE_IN, Signature,
+};
 pub use board::{Board, Layout, Window};
-pub use info::{About, Decimal, Forecast, Formula, Functional, ProblemInfo, Report, ReportRow};
+pub use info::{About, Decimal, Forecast, Formula, Functional, ProblemInfo, Report, ReportColumn, ReportRow};
 pub use key::Key;
 pub use problem::{AnyProblem, Problem, ProblemError, ProblemRequest, Registry, Successors};

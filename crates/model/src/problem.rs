@@ -44,20 +44,34 @@ impl<K> Successors<K> {
 ///
 /// All functions are pure and total on keys that the problem itself produced; on any other key they may return
 /// anything but must not panic or loop (runs are checked, but a flipped bit in memory must end in a failed check).
+///
+/// A problem must have [`Problem::expand`]. The defaults are those of a problem with one form for all layouts, which
+/// begins with an empty border and counts whatever has come through the last pass.
 pub trait Problem<K: Key>: ProblemInfo {
-    /// The vector before pass 0, in the canonical form: distinct keys with their counts (coefficient 0).
-    fn start(&self) -> Vec<(K, u64)>;
+    /// The vector before pass 0, in the canonical form: distinct keys with their counts (coefficient 0). By default the
+    /// key 0, once.
+    fn start(&self) -> Vec<(K, u64)> {
+        vec![(K::default(), 1)]
+    }
     /// Working form of the stage over `window` to the layout form `layout`, in place.
-    fn leave(&self, window: Window, layout: Layout, keys: &mut [K]);
+    fn leave(&self, window: Window, layout: Layout, keys: &mut [K]) {
+        let _ = (window, layout, keys);
+    }
     /// Layout form `layout` to the working form of the stage over `window`, in place. `layout` is
     /// `Layout::Stage(window)` or `Layout::Canonical`.
-    fn enter(&self, layout: Layout, window: Window, keys: &mut [K]);
+    fn enter(&self, layout: Layout, window: Window, keys: &mut [K]) {
+        let _ = (layout, window, keys);
+    }
     /// Appends the successors of `keys` (working form of `window`) through `pass` to the cleared `out`. Successors are
     /// normalised: equal states have equal keys.
     fn expand(&self, pass: u32, window: Window, keys: &[K], out: &mut Successors<K>);
     /// Small weights of functional number `functional` (an index into [`ProblemInfo::functionals`]) on `keys`, which
-    /// are in the working form of `window` after its pass. `weights` has the length of `keys` and is overwritten.
-    fn weigh(&self, functional: usize, window: Window, keys: &[K], weights: &mut [u32]);
+    /// are in the working form of `window` after its pass. `weights` has the length of `keys` and is overwritten. By
+    /// default every state counts once.
+    fn weigh(&self, functional: usize, window: Window, keys: &[K], weights: &mut [u32]) {
+        let _ = (functional, window, keys);
+        weights.fill(1);
+    }
 }
 
 /// A problem of either key width.

@@ -2,15 +2,17 @@
 //!
 //! Each problem climbs a ladder: an obvious brute force, a border-state recurrence in a plain map, and the same
 //! recurrence as a [`keima_model::Problem`] for the engine; tests check each rung against the one below.
-//! Nothing here knows files, threads or networks.
+//! Nothing here knows files or networks, and threads only where large tables are built.
 
 #![forbid(unsafe_code)]
 
 pub mod go;
+pub mod grid;
 pub mod hard_squares;
 pub mod knight;
 pub mod quoridor;
 pub mod quoridor_fences;
+mod size;
 pub mod square_free;
 
 use keima_model::{About, AnyProblem, ProblemError, ProblemRequest, Registry};
@@ -21,6 +23,8 @@ type Open = fn(&ProblemRequest) -> Result<AnyProblem, ProblemError>;
 /// All problems: the name by which users call it, how it is opened, and what it is.
 const PROBLEMS: &[(&str, Open, &About)] = &[
     ("go", go::open, &go::ABOUT),
+    ("grid-cycles", grid::open_cycles, &grid::CYCLES),
+    ("grid-paths", grid::open_paths, &grid::PATHS),
     ("hard-squares", hard_squares::open, &hard_squares::ABOUT),
     ("knight", knight::open, &knight::ABOUT),
     ("quoridor", quoridor::open, &quoridor::ABOUT),

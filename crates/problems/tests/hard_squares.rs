@@ -2,12 +2,12 @@
 
 mod common;
 
-use keima_model::{Board, Problem, ProblemInfo, ProblemRequest, Registry, Window};
+use keima_model::{Board, Problem, ProblemInfo, ProblemRequest, Registry, Successors, Window};
 use keima_problems::Problems;
 use keima_problems::hard_squares::{HardSquares, border, brute};
 
 fn problem(height: u32, length: u32) -> HardSquares {
-    HardSquares { size: format!("{height}x{length}"), board: Board { height, length } }
+    HardSquares { board: Board { height, length } }
 }
 
 fn series(height: u32, length: u32) -> Vec<u128> {
@@ -78,6 +78,47 @@ fn what_every_problem_must_hold_to() {
     common::check_forecast(dynamic);
 }
 
+/// The same problem with nothing said that has a default.
+struct Bare(HardSquares);
+
+impl ProblemInfo for Bare {
+    fn name(&self) -> &'static str {
+        "bare"
+    }
+    fn board(&self) -> Board {
+        self.0.board
+    }
+    fn key_bits(&self) -> u32 {
+        self.0.key_bits()
+    }
+    fn bound(&self) -> Vec<(u32, u32)> {
+        self.0.bound()
+    }
+}
+
+impl Problem<u64> for Bare {
+    fn expand(&self, pass: u32, window: Window, keys: &[u64], out: &mut Successors<u64>) {
+        self.0.expand(pass, window, keys, out);
+    }
+}
+
+#[test]
+fn defaults_are_a_plain_count() {
+    for (height, length) in [(1, 1), (1, 5), (3, 4), (5, 3)] {
+        let bare = Bare(problem(height, length));
+        let counts = series(height, length);
+        assert_eq!(common::values(&bare), [[counts[length as usize - 1]]]);
+        common::check_windows(&bare);
+        assert_eq!(common::check_families(&bare), 1);
+        common::check_bounds(&bare);
+        let answer = &bare.functionals()[0];
+        let size = format!("{height}x{length}");
+        assert_eq!((answer.name.as_str(), answer.answer), (format!("bare({height},{length})").as_str(), true));
+        assert_eq!((bare.size(), bare.identity()), (size.clone(), format!("bare: board {size}")));
+        assert_eq!((bare.forecast(), bare.largest_family(Window { first: 0, len: 1 })), (None, None));
+    }
+}
+
 fn request(size: &str, options: &[(&str, &str)]) -> ProblemRequest {
     let options = options.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
     ProblemRequest { name: "hard-squares".to_owned(), size: size.to_owned(), options }
@@ -87,7 +128,7 @@ fn request(size: &str, options: &[(&str, &str)]) -> ProblemRequest {
 fn requests() {
     let problem = Problems.open(&request("9x5", &[])).unwrap();
     assert_eq!(problem.info().board(), Board { height: 5, length: 9 });
-    assert_eq!((problem.info().name(), problem.info().size().as_str()), ("hard-squares", "9x5"));
+    assert_eq!((problem.info().name(), problem.info().size().as_str()), ("hard-squares", "5x9"));
     for (size, options, expected) in [
         ("57x57", &[][..], "at most 56, it is 57"),
         ("9", &[][..], "say 9x9"),

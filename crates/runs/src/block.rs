@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!    0  4   magic "KBLK"
-//!    4  4   flags: 1 first block of its run, 2 last, 4 key section is zstd, 8 sparse lanes (kept for later: refused)
+//!    4  4   flags: 1 first block of its run, 2 last, 4 key section is zstd, 8 sparse lanes (kept for later: refused),
+//!           16 keys are consecutive, first key + 0, 1, 2 ..., and the key section is empty
 //!    8  4   records n, at least 1
 //!   12  4   length of the key section as it stands here
 //!   16  4   length of the key section before zstd
@@ -25,7 +26,8 @@ const MAGIC: [u8; 4] = *b"KBLK";
 const FIRST: u32 = 1;
 const LAST: u32 = 2;
 const KEYS_ZSTD: u32 = 4;
-const KNOWN: u32 = FIRST | LAST | KEYS_ZSTD;
+const CONSECUTIVE: u32 = 16;
+const KNOWN: u32 = FIRST | LAST | KEYS_ZSTD | CONSECUTIVE;
 
 /// Length of the fixed part of a block.
 pub(crate) const FIXED_BYTES: usize = 64;
@@ -68,10 +70,14 @@ impl Encoder {
         let Batch { keys, rows } = block;
         raw.clear();
         raw.resize(FIXED_BYTES, 0);
-        varint::encode(keys, raw);
-        let plain_bytes = raw.len() - FIXED_BYTES;
         let mut flags = if first { FIRST } else { 0 } | if next.is_none() { LAST } else { 0 };
-        if self.pack(raw.get(FIXED_BYTES..).unwrap_or_default()) {
+        if is_consecutive(keys) {
+            flags |= CONSECUTIVE;
+        } else {
+            varint::encode(keys, raw);
+        }
+        let plain_bytes = raw.len() - FIXED_BYTES;
+        if plain_bytes > 0 && self.pack(raw.get(FIXED_BYTES..).unwrap_or_default()) {
             raw.truncate(FIXED_BYTES);
             raw.extend_from_slice(&self.packed);
             flags |= KEYS_ZSTD;
@@ -103,6 +109,14 @@ impl Encoder {
         // No more room than is useful: a frame that does not fit does not pay.
         self.packed.reserve_exact(plain.len());
         zstd.compress_to_buffer(plain, &mut self.packed).is_ok() && self.packed.len() < plain.len() - plain.len() / 8
+    }
+}
+
+/// Whether strictly ascending keys leave nothing out; a single key has no gaps to tell either way.
+fn is_consecutive<K: Word>(keys: &[K]) -> bool {
+    match (keys.first(), keys.last()) {
+        (Some(first), Some(last)) => keys.len() > 1 && last.widen() - first.widen() == keys.len() as u128 - 1,
+        _ => false,
     }
 }
 
@@ -197,8 +211,18 @@ impl Decoder {
         }
         let (keys, columns) = sections.split_at(fixed.key_bytes);
         let first = K::from_wide(fixed.first).ok_or_else(|| malformed("a block's first key exceeds its width"))?;
-        let keys = if packed { self.unpack(keys, fixed.plain_bytes).map_err(malformed)? } else { keys };
-        varint::decode(keys, first, fixed.records, &mut out.keys).map_err(malformed)?;
+        if fixed.flags & CONSECUTIVE != 0 {
+            if packed || !keys.is_empty() {
+                return Err(malformed("a block of consecutive keys has a key section"));
+            }
+            let last = fixed.first.checked_add(fixed.records as u128 - 1).and_then(K::from_wide);
+            last.ok_or_else(|| malformed("a block's last key exceeds its width"))?;
+            out.keys.clear();
+            out.keys.extend((0..fixed.records as u128).filter_map(|i| K::from_wide(fixed.first + i)));
+        } else {
+            let keys = if packed { self.unpack(keys, fixed.plain_bytes).map_err(malformed)? } else { keys };
+            varint::decode(keys, first, fixed.records, &mut out.keys).map_err(malformed)?;
+        }
         out.rows.resize(fixed.records * shape.lanes(), 0);
         lanes::to_rows(columns, &shape.moduli, &mut out.rows)
             .map_err(|_| malformed("a value is not below its modulus"))?;

@@ -7,7 +7,7 @@
 //!   16  8   job tag
 //!   24  4   boundary
 //!   28  1   key bytes: 8 or 16
-//!   29  1   key order: 0 canonical, 1 window
+//!   29  1   key order: 0 canonical, 1 window, 2 blocks
 //!   30  2   number of moduli
 //!   32  4   first cell of the window, 0 if canonical
 //!   36  4   cells in the window, 0 if canonical
@@ -111,6 +111,7 @@ fn order_text(order: KeyOrder) -> String {
     match order {
         KeyOrder::Canonical => "canonical".into(),
         KeyOrder::Window { first, len } => format!("window {first}+{len}"),
+        KeyOrder::Blocks { first, len } => format!("blocks {first}+{len}"),
     }
 }
 
@@ -150,6 +151,7 @@ pub(crate) fn encode(header: &RunHeader, id: &RunId) -> Result<(Vec<u8>, u32), R
     let (kind, first, len) = match header.key_order {
         KeyOrder::Canonical => (0, 0, 0),
         KeyOrder::Window { first, len } => (1, first, len),
+        KeyOrder::Blocks { first, len } => (2, first, len),
     };
     let mut out = Vec::with_capacity(bytes);
     out.extend(MAGIC);
@@ -225,6 +227,7 @@ fn fields(body: &[u8]) -> Option<(RunHeader, RunId)> {
     let key_order = match kind {
         0 => KeyOrder::Canonical,
         1 => KeyOrder::Window { first, len },
+        2 => KeyOrder::Blocks { first, len },
         _ => return None,
     };
     // The whole body is at most MAX_HEADER_BYTES long, so the list of moduli is bounded too.

@@ -23,11 +23,13 @@ pub struct RunOptions {
     pub block_bytes: usize,
     /// Whether to compress key sections where that saves an eighth. Off by default: keys take some 1.1 of 8K + 1 bytes.
     pub compress_keys: bool,
+    /// Whether to begin a new block wherever a key is not the one before plus one: such blocks have no key section.
+    pub consecutive: bool,
 }
 
 impl Default for RunOptions {
     fn default() -> Self {
-        Self { durable: false, block_bytes: 64 << 10, compress_keys: false }
+        Self { durable: false, block_bytes: 64 << 10, compress_keys: false, consecutive: false }
     }
 }
 
@@ -37,6 +39,7 @@ pub struct RunWriter<K: Word> {
     id: RunId,
     shape: Shape,
     durable: bool,
+    consecutive: bool,
     encoder: Encoder,
     /// The block that is being gathered, and how many records fill it.
     block: Batch<K>,
@@ -81,6 +84,7 @@ impl<K: Word> RunWriter<K> {
             id: id.clone(),
             shape,
             durable: options.durable,
+            consecutive: options.consecutive,
             encoder,
             block: Batch { keys: Vec::with_capacity(block_records), rows: Vec::with_capacity(block_records * lanes) },
             block_records,
@@ -104,7 +108,7 @@ impl<K: Word> RunWriter<K> {
             return Err(RunError::RowLength { expected: self.shape.lanes(), got: row.len() });
         }
         self.check_order(key)?;
-        if self.block.len() == self.block_records {
+        if self.block.len() == self.block_records || self.leaves_gap(key) {
             self.write_block(Some(key))?;
         }
         self.block.keys.push(key);
@@ -126,10 +130,14 @@ impl<K: Word> RunWriter<K> {
         }
         let (mut keys, mut rows) = (batch.keys.as_slice(), batch.rows.as_slice());
         while let Some(&next) = keys.first() {
-            if self.block.len() == self.block_records {
+            if self.block.len() == self.block_records || self.leaves_gap(next) {
                 self.write_block(Some(next))?;
             }
-            let take = (self.block_records - self.block.len()).min(keys.len());
+            let mut take = (self.block_records - self.block.len()).min(keys.len());
+            if self.consecutive {
+                let gap = keys.windows(2).position(|pair| pair[0].widen().checked_add(1) != Some(pair[1].widen()));
+                take = gap.map_or(take, |at| take.min(at + 1));
+            }
             let (some, rest) = keys.split_at(take);
             self.block.keys.extend_from_slice(some);
             keys = rest;
@@ -139,6 +147,11 @@ impl<K: Word> RunWriter<K> {
         }
         self.last_key = Some(last);
         Ok(())
+    }
+
+    /// Whether a key may not stand in the block that is being gathered.
+    fn leaves_gap(&self, key: K) -> bool {
+        self.consecutive && self.block.keys.last().is_some_and(|last| last.widen().checked_add(1) != Some(key.widen()))
     }
 
     fn check_order(&self, key: K) -> Result<(), RunError> {

@@ -65,7 +65,7 @@ fn largest_of(allowed: Vec<Codes>, window: Window) -> u128 {
 }
 
 /// Whether `code` may follow `previous` in a neighbouring cell below. [`EDGE`] as `previous` allows everything.
-fn neighbours_agree(previous: u32, code: u32) -> bool {
+pub(super) fn neighbours_agree(previous: u32, code: u32) -> bool {
     let same_colour = (previous ^ code) & COLOUR == 0;
     match (previous, code) {
         (EDGE, _) => true,
@@ -78,7 +78,7 @@ fn neighbours_agree(previous: u32, code: u32) -> bool {
 
 /// What cell y has for a neighbour above it at kink y: the code `last` of cell y-1 where its west neighbour has a hand in
 /// it, else [`EDGE`]. `previous` is the code of cell y-2 ([`EDGE`] for none).
-fn neighbour_across_kink(previous: u32, last: u32) -> u32 {
+pub(super) fn neighbour_across_kink(previous: u32, last: u32) -> u32 {
     let explained = match last {
         EDGE | EMPTY => true,
         FREE..NEEDY => previous == EMPTY || previous == last,

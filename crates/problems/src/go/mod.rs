@@ -11,6 +11,7 @@
 //!   them as keys, [`automaton`] tells beforehand how many there are, [`published`] what the result must agree with.
 
 pub mod automaton;
+pub mod block;
 pub mod border;
 pub mod brute;
 pub mod layout;
@@ -20,7 +21,7 @@ pub mod state;
 
 use std::sync::OnceLock;
 
-use keima_model::{Board, Forecast, Functional, Layout, Problem, ProblemInfo, Successors, Window};
+use keima_model::{BlockProblem, Board, Forecast, Functional, Layout, Problem, ProblemInfo, Successors, Window};
 
 use layout::Codec;
 pub use request::{ABOUT, MAX_HEIGHT, MAX_LENGTH, open};
@@ -131,6 +132,10 @@ impl<K: Word> ProblemInfo for Go<K> {
             }
         });
         Some(Forecast { states: states.collect() })
+    }
+
+    fn blocks(&self) -> Option<&dyn BlockProblem> {
+        block::HEIGHTS.contains(&self.board.height).then_some(self as &dyn BlockProblem)
     }
 
     fn law(&self, pass: u32, by_degree: &[u64], new: u64, modulus: u64) -> Result<(), String> {

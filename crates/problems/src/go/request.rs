@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use keima_model::{About, AnyProblem, Board, ProblemError, ProblemRequest};
+use keima_model::{About, AnyProblem, ProblemError, ProblemRequest};
 
 use super::Go;
+use crate::size;
 
 /// Most points of the smaller side. The widest keys, of 5m-1 bits, would allow 25; nobody has the disks for 21.
 pub const MAX_HEIGHT: u32 = 21;
@@ -28,19 +29,8 @@ pub const ABOUT: About = About {
 
 /// The problem that `request` describes: size `"MxN"` in either order, no options.
 pub fn open(request: &ProblemRequest) -> Result<AnyProblem, ProblemError> {
-    if let Some((option, got)) = request.options.first() {
-        return Err(ProblemError::BadOption {
-            problem: "go".to_owned(),
-            option: option.clone(),
-            got: got.clone(),
-            why: "go has no options; leave it out".to_owned(),
-        });
-    }
-    let board = board(&request.size).map_err(|why| ProblemError::BadSize {
-        problem: "go".to_owned(),
-        got: request.size.clone(),
-        why,
-    })?;
+    size::no_options(request)?;
+    let board = size::board(request, MAX_HEIGHT, MAX_LENGTH)?;
     let size = request.size.clone();
     Ok(if board.height <= MAX_NARROW_HEIGHT {
         AnyProblem::Narrow(Arc::new(Go::<u64>::new(size, board)))
@@ -49,40 +39,10 @@ pub fn open(request: &ProblemRequest) -> Result<AnyProblem, ProblemError> {
     })
 }
 
-/// The board in the orientation in which it is filled: the smaller side is the height. `Err` says what is expected.
-fn board(size: &str) -> Result<Board, String> {
-    let (first, second) = size
-        .split_once(['x', 'X'])
-        .ok_or_else(|| format!("a size is two numbers with an x between them, such as 9x9 or 5x9{}", hint(size)))?;
-    let (first, second) = (side(first)?, side(second)?);
-    let (height, length) = (first.min(second), first.max(second));
-    if height > MAX_HEIGHT {
-        return Err(format!("the smaller side may be at most {MAX_HEIGHT}, it is {height}"));
-    }
-    if length > MAX_LENGTH {
-        return Err(format!("the larger side may be at most {MAX_LENGTH}, it is {length}"));
-    }
-    Ok(Board { height, length })
-}
-
-/// One side, at least 1. Numbers too long for a u32 are as good as its maximum: too large.
-fn side(text: &str) -> Result<u32, String> {
-    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(format!("{text:?} is not a whole number; sizes look like 9x9 or 5x9"));
-    }
-    match text.parse().unwrap_or(u32::MAX) {
-        0 => Err("both sides must be at least 1".to_owned()),
-        side => Ok(side),
-    }
-}
-
-/// Who says `9` wants `9x9`.
-fn hint(size: &str) -> String {
-    side(size).map(|side| format!("; for a square board say {side}x{side}")).unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
+    use keima_model::Board;
+
     use super::*;
 
     fn request(size: &str) -> ProblemRequest {

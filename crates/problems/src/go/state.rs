@@ -149,6 +149,13 @@ pub fn expand<W: Word, K: Key>(cell: u32, outside: W, keys: &[K], out: &mut Succ
     out.keys.truncate(start + written);
 }
 
+/// The successors of one state at cell `cell`, not normalised, and how many there are (2 or 3): empty, a stone of the
+/// colour that can always be put, and the other.
+#[inline]
+pub fn successors<W: Word>(cell: u32, state: W) -> ([W; 3], usize) {
+    Place::new(cell).successors(state)
+}
+
 /// The cell that a pass fills.
 #[derive(Clone, Copy)]
 struct Place<W> {

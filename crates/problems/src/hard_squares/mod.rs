@@ -1,8 +1,8 @@
 //! Hard squares: `hard-squares MxN`, the sets of cells of a grid in which no two are neighbours.
 //!
-//! The simplest problem of all. A state is the m cells last filled, one bit each (bit i is row i); a cell may be taken
-//! if the ones above it and to its left are not. The ladder: [`brute`], [`border`], [`HardSquares`];
-//! [`published`] values.
+//! The simplest problem of all; `docs/tutorial.md` writes it from nothing, and quotes this code. A state is the m cells last
+//! filled, one bit each (bit i is row i); a cell may be taken if the ones above it and to its left are not. The ladder:
+//! [`brute`], [`border`], [`HardSquares`]; [`published`] values.
 //!
 //! ```text
 //!   Canonical, and the working form     | row m-1 ...... row 0 |                      m bits
@@ -17,7 +17,6 @@ pub mod border;
 pub mod brute;
 pub mod published;
 mod request;
-pub(crate) mod size;
 
 use keima_model::{Board, Forecast, Functional, Layout, Problem, ProblemInfo, Successors, Window};
 
@@ -25,8 +24,6 @@ pub use request::{ABOUT, open};
 
 /// The number of independent sets of a grid as a border-state recurrence.
 pub struct HardSquares {
-    /// As the user gave it.
-    pub size: String,
     /// Filled column by column; at most 63 high.
     pub board: Board,
 }
@@ -35,36 +32,21 @@ impl ProblemInfo for HardSquares {
     fn name(&self) -> &'static str {
         "hard-squares"
     }
-    fn size(&self) -> String {
-        self.size.clone()
-    }
     fn board(&self) -> Board {
         self.board
-    }
-    fn identity(&self) -> String {
-        format!("hard-squares: independent sets, board {}, encoding 1", self.board)
     }
     fn key_bits(&self) -> u32 {
         self.board.height
     }
     fn bound(&self) -> Vec<(u32, u32)> {
-        self.bound_after(self.board.passes() - 1)
-    }
-    fn bound_after(&self, pass: u32) -> Vec<(u32, u32)> {
-        // The cells so far lie on one path, up one column and down the next: pairs of neighbours, 3 ways each.
-        vec![(3, (pass + 1).div_ceil(2))]
+        // All cells lie on one path, up one column and down the next: pairs of neighbours, with 3 sets of each.
+        vec![(3, self.board.passes().div_ceil(2))]
     }
     fn functionals(&self) -> Vec<Functional> {
-        let Board { height, length } = self.board;
-        let column = |index| Functional {
-            after_pass: height * index - 1,
-            name: format!("H({height},{index})"),
-            index,
-            answer: index == length,
-            known: published::known(height, index),
-            formula: None,
-        };
-        (1..=length).map(column).collect()
+        Functional::column_ends(self.board, "H", |length| published::known(self.board.height, length))
+    }
+    fn bound_after(&self, pass: u32) -> Vec<(u32, u32)> {
+        vec![(3, (pass + 1).div_ceil(2))]
     }
     fn family_bits(&self, layout: Layout) -> u32 {
         if let Layout::Stage(window) = layout { window.len } else { self.board.height }
@@ -79,15 +61,6 @@ impl ProblemInfo for HardSquares {
 }
 
 impl Problem<u64> for HardSquares {
-    fn start(&self) -> Vec<(u64, u64)> {
-        vec![(0, 1)]
-    }
-    fn leave(&self, _: Window, layout: Layout, keys: &mut [u64]) {
-        rotate(keys, self.board.height, first(layout));
-    }
-    fn enter(&self, layout: Layout, _: Window, keys: &mut [u64]) {
-        rotate(keys, self.board.height, self.board.height - first(layout));
-    }
     fn expand(&self, pass: u32, _: Window, keys: &[u64], out: &mut Successors<u64>) {
         let left = 1 << self.board.cell(pass);
         for key in keys {
@@ -97,8 +70,11 @@ impl Problem<u64> for HardSquares {
             out.degrees.push(1 + u8::from(free));
         }
     }
-    fn weigh(&self, _: usize, _: Window, _: &[u64], weights: &mut [u32]) {
-        weights.fill(1);
+    fn leave(&self, _: Window, layout: Layout, keys: &mut [u64]) {
+        rotate(keys, self.board.height, first(layout));
+    }
+    fn enter(&self, layout: Layout, _: Window, keys: &mut [u64]) {
+        rotate(keys, self.board.height, self.board.height - first(layout));
     }
 }
 

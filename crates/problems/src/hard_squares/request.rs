@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use keima_model::{About, AnyProblem, ProblemError, ProblemRequest};
 
-use super::{HardSquares, size};
+use super::HardSquares;
+use crate::size;
 
 /// What `keima problems hard-squares` says.
 pub const ABOUT: About = About {
@@ -22,5 +23,5 @@ pub fn open(request: &ProblemRequest) -> Result<AnyProblem, ProblemError> {
     size::no_options(request)?;
     // At 56 there are some 10^12 states, at 63 the keys would be full.
     let board = size::board(request, 56, 10_000)?;
-    Ok(AnyProblem::Narrow(Arc::new(HardSquares { size: request.size.clone(), board })))
+    Ok(AnyProblem::Narrow(Arc::new(HardSquares { board })))
 }

@@ -9,7 +9,7 @@
 
 use keima_model::{Board, Functional, Report, ReportRow};
 
-use crate::quoridor_fences::published;
+use crate::quoridor_fences::{mertens, published};
 
 /// Most fences that a player has.
 const IN_HAND: i64 = 10;
@@ -114,6 +114,7 @@ pub fn reports(n: u32, max_fences: u32, arrangements: &[Vec<u128>]) -> Vec<Repor
         name: name.to_owned(),
         index: "fences".to_owned(),
         rows: (0..=max_fences).map(|k| ReportRow { index: k.to_string(), terms: terms(k), known: known(k) }).collect(),
+        ..Report::default()
     };
     let mut reports: Vec<Report> =
         variants.iter().map(|variant| by_fences(variant.names().0, &|k| variant.terms(n, k, 1), &|_| None)).collect();
@@ -127,13 +128,22 @@ pub fn reports(n: u32, max_fences: u32, arrangements: &[Vec<u128>]) -> Vec<Repor
     let plain = variants.iter().map(|variant| total(variant, "", &|_| 1));
     let in_hand = variants.iter().map(|variant| total(variant, ", fences in hand, side to move", &hands_and_move));
     let rows = plain.chain(in_hand).collect();
-    reports.push(Report { name: "variants".to_owned(), index: "variant".to_owned(), rows });
+    reports.push(Report { name: "variants".to_owned(), index: "variant".to_owned(), rows, ..Report::default() });
 
     let passes = (n - 1) * (n - 1);
     let known = |k: u32| published::known(n - 1, n - 1, k).map(str::to_owned);
-    reports.push(by_fences("fences", &|k| vec![(passes - 1, k, 1)], &known));
-    let laws = (0_u32..).zip(arrangements).map(|(pass, row)| law(pass, row)).collect();
-    reports.push(Report { name: "fence_law".to_owned(), index: "intersections".to_owned(), rows: laws });
+    reports.push(Report {
+        columns: mertens::columns(passes, max_fences),
+        remarks: mertens::lines(passes, max_fences),
+        ..by_fences("fences", &|k| vec![(passes - 1, k, 1)], &known)
+    });
+    reports.push(Report {
+        name: "fence_law".to_owned(),
+        index: "intersections".to_owned(),
+        rows: (0_u32..).zip(arrangements).map(|(pass, row)| law(pass, row)).collect(),
+        check_only: true,
+        ..Report::default()
+    });
     reports
 }
 

@@ -17,6 +17,8 @@
 //! below the exact 1.376e21: a fence takes fewer than 4 ways away on average, since fences at the rim have fewer
 //! neighbours, and neighbours in common are taken away once only.
 
+use keima_model::ReportColumn;
+
 /// Fences of the game.
 pub const FENCES: u32 = 20;
 /// Intersections of the game's board.
@@ -42,15 +44,7 @@ pub fn as_typeset(intersections: u32, fences: u32) -> f64 {
 
 /// The printed estimate with order divided out: each term by k!.
 pub fn unordered_fence_placements(intersections: u32, fences: u32) -> f64 {
-    let mut orders = 1.0;
-    terms(intersections)
-        .take(fences as usize + 1)
-        .zip(0_u32..)
-        .map(|(term, k)| {
-            orders *= f64::from(k.max(1));
-            term / orders
-        })
-        .sum()
+    unordered(intersections).take(fences as usize + 1).sum()
 }
 
 /// The estimate of the number of states: pawns times fences.
@@ -63,22 +57,45 @@ pub fn game_tree() -> f64 {
     60.4_f64.powf(91.1)
 }
 
+/// Columns beside a table of 0 to `fences` fences: the estimate's terms as printed, and with order divided out.
+pub fn columns(intersections: u32, fences: u32) -> Vec<ReportColumn> {
+    let column = |name: &str, terms: &mut dyn Iterator<Item = f64>| ReportColumn {
+        name: name.to_owned(),
+        figures: terms.take(fences as usize + 1).map(figure).collect(),
+    };
+    vec![column("mertens", &mut terms(intersections)), column("mertens_unordered", &mut unordered(intersections))]
+}
+
 /// Lines to show beside a table of `fences` or fewer fences on so many intersections.
 pub fn lines(intersections: u32, fences: u32) -> Vec<String> {
     let mut lines = Vec::new();
     if (intersections, fences) == (INTERSECTIONS, FENCES) {
-        lines.push("Mertens (2006) estimates 6.1582e38 ways to place up to 20 fences on this board.".to_owned());
+        lines.push(
+            "Mertens (2006) estimates 6.1582e38 ways to place up to 20 fences on this board, 4.5e17 times what there are."
+                .to_owned(),
+        );
     }
-    lines.push(format!(
-        "Mertens' way of estimating (each fence takes 4 of the {} ways) gives {:.4e}: it counts orders, too.",
-        2 * intersections,
-        fence_placements(intersections, fences),
-    ));
-    lines.push(format!(
-        "With order divided out (each term by k!) it gives {:.4e}: fences take fewer than 4 ways at the rim.",
-        unordered_fence_placements(intersections, fences),
-    ));
+    let (ordered, unordered) =
+        (fence_placements(intersections, fences), unordered_fence_placements(intersections, fences));
+    if ordered.is_finite() {
+        lines.push(format!(
+            "mertens: his way of estimating (each fence takes 4 of the {} ways) gives {ordered:.4e} in all; it counts \
+             the k! orders in which k fences are put.",
+            2 * intersections,
+        ));
+    }
+    if unordered.is_finite() {
+        lines.push(format!(
+            "mertens_unordered: with order divided out (each term by k!) it gives {unordered:.4e} in all; fences at the \
+             rim take fewer than 4 ways, and ways that two fences take are counted twice.",
+        ));
+    }
     lines
+}
+
+/// A term as it is shown; nothing for one beyond the range of an f64, which boards of thousands of intersections have.
+fn figure(term: f64) -> String {
+    if term.is_finite() { format!("{term:.4e}") } else { String::new() }
 }
 
 /// Ways to put one more fence when there are `placed`, by the estimate.
@@ -91,6 +108,16 @@ fn terms(intersections: u32) -> impl Iterator<Item = f64> {
     (0..).scan(1.0, move |product, j| {
         let term = *product;
         *product *= ways_left(intersections, j);
+        Some(term)
+    })
+}
+
+/// The same products, each divided by the orders of its factors.
+fn unordered(intersections: u32) -> impl Iterator<Item = f64> {
+    // Divided factor by factor: k! alone would leave the range of an f64 at 171 fences.
+    (0..).scan(1.0, move |product, j| {
+        let term = *product;
+        *product *= ways_left(intersections, j) / f64::from(j + 1);
         Some(term)
     })
 }
@@ -148,5 +175,25 @@ mod tests {
         assert_eq!(format!("{:e}", fence_placements(1, 9)), "3e0");
         assert!(lines(INTERSECTIONS, FENCES).concat().contains("6.1582e38"));
         assert_eq!(lines(4, 4).len(), 2);
+    }
+
+    #[test]
+    fn columns_add_up_to_the_estimates() {
+        for (intersections, fences) in [(INTERSECTIONS, FENCES), (INTERSECTIONS, 64), (1, 1), (100, 3)] {
+            let sums = [fence_placements(intersections, fences), unordered_fence_placements(intersections, fences)];
+            for (column, sum) in columns(intersections, fences).iter().zip(sums) {
+                assert_eq!(column.figures.len(), fences as usize + 1, "{}", column.name);
+                let shown: f64 = column.figures.iter().map(|figure| figure.parse::<f64>().unwrap()).sum();
+                assert!((shown / sum - 1.0).abs() < 1e-4, "{} {shown} {sum}", column.name);
+            }
+        }
+        let figures = |column: usize| columns(INTERSECTIONS, 2)[column].figures.clone();
+        // 128, 128 * 124, and half of it.
+        assert_eq!(figures(0), ["1.0000e0", "1.2800e2", "1.5872e4"]);
+        assert_eq!(figures(1), ["1.0000e0", "1.2800e2", "7.9360e3"]);
+        // No figure rather than infinity.
+        let large = columns(30_000, 200);
+        assert_eq!((large[0].figures[200].as_str(), large[0].figures[2].as_str()), ("", "3.5998e9"));
+        assert!(lines(30_000, 200).is_empty(), "{:?}", lines(30_000, 200));
     }
 }

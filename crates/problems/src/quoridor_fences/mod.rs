@@ -111,8 +111,14 @@ impl ProblemInfo for QuoridorFences {
             terms: vec![(length - 1, fences, 1)],
             known: published::known(height, length, fences).map(str::to_owned),
         };
-        let rows = (0..=self.most_fences).map(row).collect();
-        vec![Report { name: "by_fences".to_owned(), index: "fences".to_owned(), rows }]
+        vec![Report {
+            name: "by_fences".to_owned(),
+            index: "fences".to_owned(),
+            rows: (0..=self.most_fences).map(row).collect(),
+            columns: mertens::columns(self.board.passes(), self.most_fences),
+            remarks: mertens::lines(self.board.passes(), self.most_fences),
+            check_only: false,
+        }]
     }
 
     fn family_bits(&self, layout: Layout) -> u32 {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use keima_model::{About, AnyProblem, ProblemError, ProblemRequest};
 
 use super::QuoridorFences;
-use crate::hard_squares::size;
+use crate::size;
 
 /// Most intersections of the smaller side: 3 * 2^29 states.
 const MAX_HEIGHT: u32 = 30;

@@ -14,10 +14,11 @@
 //! A full board tells its number of x, so the numbers by x are functionals of a vector with one coefficient, not the
 //! coefficients of a polynomial of which every state would have just one. Functional 0 is the total, x + 1 the boards
 //! with that many x.
-//! The ladder: [`brute`], [`border`], [`SquareFree`].
+//! The ladder: [`brute`], [`border`], [`SquareFree`]; `listing` draws the boards themselves.
 
 pub mod border;
 pub mod brute;
+mod listing;
 mod request;
 
 use keima_model::{
@@ -136,6 +137,12 @@ impl<K: Key> ProblemInfo for SquareFree<K> {
             terms: xs.map(|x| (x + 1, 0, 1)).collect(),
             known,
         };
+        let table = |name: &str, index: &str, rows| Report {
+            name: name.to_owned(),
+            index: index.to_owned(),
+            rows,
+            ..Report::default()
+        };
         let is_balanced = |x: &u32| *x == self.balanced();
         let all = || 0..=self.cells();
         let by_x = all()
@@ -144,10 +151,11 @@ impl<K: Key> ProblemInfo for SquareFree<K> {
             row("balanced".to_owned(), &mut all().filter(is_balanced), self.known_balanced()),
             row("unbalanced".to_owned(), &mut all().filter(|x| !is_balanced(x)), None),
         ];
-        vec![
-            Report { name: "balance".to_owned(), index: "boards".to_owned(), rows: balance },
-            Report { name: "by_x".to_owned(), index: "x".to_owned(), rows: by_x.collect() },
-        ]
+        vec![table("balance", "counters", balance), table("by_x", "x", by_x.collect())]
+    }
+
+    fn objects(&self, most: usize) -> Result<Vec<String>, String> {
+        listing::boards(self, most)
     }
 
     fn family_bits(&self, layout: Layout) -> u32 {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use keima_model::{About, AnyProblem, ProblemError, ProblemRequest};
 
 use super::{MAX_SIDE, SquareFree};
-use crate::hard_squares::size;
+use crate::size;
 
 /// Largest side whose n^2 bits fit a u64.
 const MAX_NARROW_SIDE: u32 = 8;
@@ -15,12 +15,13 @@ pub const ABOUT: About = About {
     summary: "avoid the square: boards of x and o without four equal counters at the corners of a square",
     definition: "Colourings of all cells of the n x n board with x and o in which no four equal counters stand at the \
                  corners of a square, of any size, tilted ones too. The count is all of them; the tables tell the \
-                 balanced ones (ceil(n^2/2) x) from the rest, and give the numbers by number of x.",
+                 balanced ones (ceil(n^2/2) x) from the rest, and give the numbers by number of x. With --list the \
+                 boards themselves are printed, for sides up to 7; there are at most 7120.",
     size: "N, the side of the board, 1 to 11",
     options: &[],
     known: "Balanced boards for n = 1 to 6: 1, 6, 92, 2094, 2704, 24 (C. Milson, MPMP10 - Avoid the Square). There \
             are none, balanced or not, from n = 7 on: the vector of partial boards grows, then collapses to nothing.",
-    examples: &["keima count square-free 6", "keima count square-free 8"],
+    examples: &["keima count square-free 6", "keima count square-free 8", "keima count square-free 3 --list"],
 };
 
 /// The problem that `request` describes: size `"N"`, no options.

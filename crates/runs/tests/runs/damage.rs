@@ -16,18 +16,39 @@ struct Sample {
     bytes: Vec<u8>,
 }
 
+/// How the key sections of a sample are written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Keys {
+    Varint,
+    Zstd,
+    Consecutive,
+}
+const KEYS: [Keys; 3] = [Keys::Varint, Keys::Zstd, Keys::Consecutive];
+
 /// A small run of several blocks.
-fn sample(compress_keys: bool) -> Sample {
+fn sample(keys: Keys) -> Sample {
     let root = tempdir().unwrap();
     let header = header::<u64>(2, 1);
-    let options = RunOptions { block_bytes: 24 * if compress_keys { 40 } else { 3 }, compress_keys, durable: false };
-    let records =
-        records::<u64>(&header, if compress_keys { 45 } else { 8 }, 1000, if compress_keys { 1 } else { 300 }, 7);
+    let (flags, block, count, gap) = match keys {
+        Keys::Varint => (1, 3, 8, 300),
+        Keys::Zstd => (1 | 4, 40, 45, 2),
+        Keys::Consecutive => (1 | 16, 3, 8, 1),
+    };
+    let options = RunOptions {
+        block_bytes: 24 * block,
+        compress_keys: keys == Keys::Zstd,
+        durable: false,
+        consecutive: keys == Keys::Consecutive,
+    };
+    let mut records = records::<u64>(&header, count, 1000, gap, 7);
+    if keys == Keys::Consecutive {
+        records.iter_mut().zip(1000..).for_each(|((key, _), next)| *key = next);
+    }
     let (manifest, splits) = write(root.path(), "j1/a0/r0", &header, options, &records);
     assert!(splits.len() >= 2);
     let bytes = fs::read(run_path(root.path(), &manifest.id).unwrap()).unwrap();
     let flags_at = u32::from_le_bytes(bytes[12..16].try_into().unwrap()) as usize + 4;
-    assert_eq!(bytes[flags_at], if compress_keys { 1 | 4 } else { 1 });
+    assert_eq!(bytes[flags_at], flags);
     Sample { root, header, manifest, bytes }
 }
 
@@ -45,8 +66,8 @@ impl Sample {
 
 #[test]
 fn every_flipped_bit_is_found() {
-    for compress_keys in [false, true] {
-        let sample = sample(compress_keys);
+    for keys in KEYS {
+        let sample = sample(keys);
         assert!(sample.judge(&sample.bytes).0.is_ok());
         for bit in 0..sample.bytes.len() * 8 {
             let mut bytes = sample.bytes.clone();
@@ -62,7 +83,7 @@ fn every_flipped_bit_is_found() {
 
 #[test]
 fn every_truncation_and_any_extension_is_found() {
-    let sample = sample(false);
+    let sample = sample(Keys::Varint);
     for length in 0..sample.bytes.len() {
         let (verified, read, known) = sample.judge(&sample.bytes[..length]);
         assert!(verified.unwrap_err().is_damage() && read.unwrap_err().is_damage() && !known, "{length}");
@@ -86,7 +107,7 @@ fn every_truncation_and_any_extension_is_found() {
 
 #[test]
 fn another_run_is_refused_by_name() {
-    let sample = sample(false);
+    let sample = sample(Keys::Varint);
     let (root, manifest, header) = (sample.root.path(), &sample.manifest, &sample.header);
     let check = |expected: &str, manifest: &RunManifest, header: &RunHeader| {
         let error = open(root, manifest, header).unwrap_err();
@@ -118,7 +139,7 @@ fn another_run_is_refused_by_name() {
 
 #[test]
 fn what_is_no_run_file_says_so() {
-    let sample = sample(false);
+    let sample = sample(Keys::Varint);
     let path = run_path(sample.root.path(), &sample.manifest.id).unwrap();
     let mut bytes = sample.bytes.clone();
     bytes[..5].copy_from_slice(b"hello");
@@ -144,7 +165,7 @@ fn what_is_no_run_file_says_so() {
 fn blocks_of_another_run_do_not_pass() {
     // Two runs with the same records, one of another boundary, one of another name: their blocks differ in nothing but
     // their checksums.
-    let sample = sample(false);
+    let sample = sample(Keys::Varint);
     let records = read::<u64>(sample.root.path(), &sample.manifest, &sample.header).unwrap();
     let other = RunHeader { boundary: 18, ..sample.header.clone() };
     let options = RunOptions { block_bytes: 72, ..RunOptions::default() };
@@ -191,7 +212,7 @@ fn repair(bytes: &mut [u8]) {
 fn every_flipped_bit_is_found_behind_the_checksums_too() {
     // With all checksums made right again only the meaning of the fields is left; still nothing panics, whatever is
     // read from an unknown file adds up, and what differs from the expected manifest is refused.
-    let sample = sample(false);
+    let sample = sample(Keys::Varint);
     let mut whole = 0;
     for bit in 0..sample.bytes.len() * 8 {
         let mut bytes = sample.bytes.clone();
@@ -222,9 +243,9 @@ proptest! {
         edits in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
         cut in proptest::option::of(any::<prop::sample::Index>()),
         mended: bool,
-        packed: bool,
+        keys in proptest::sample::select(&KEYS[..]),
     ) {
-        let sample = sample(packed);
+        let sample = sample(keys);
         let mut bytes = sample.bytes.clone();
         for (at, byte) in edits {
             let at = at.index(bytes.len());
@@ -258,7 +279,7 @@ proptest! {
 
     #[test]
     fn random_bytes_are_no_run(mut bytes: Vec<u8>, dressed: bool, mended: bool) {
-        let sample = sample(false);
+        let sample = sample(Keys::Varint);
         if dressed {
             let mut dress = sample.bytes[..16].to_vec();
             dress.extend(&bytes);

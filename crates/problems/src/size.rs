@@ -4,6 +4,12 @@ use keima_model::{Board, ProblemError, ProblemRequest};
 
 /// The board of a request whose size is `"MxN"` in either order: the smaller side becomes the height.
 pub(crate) fn board(request: &ProblemRequest, most_height: u32, most_length: u32) -> Result<Board, ProblemError> {
+    let (first, second) = sides(request, most_height, most_length)?;
+    Ok(Board { height: first.min(second), length: first.max(second) })
+}
+
+/// Both sides of a request whose size is `"MxN"`, as they stand there; the smaller one is at most `most_height`.
+pub(crate) fn sides(request: &ProblemRequest, most_height: u32, most_length: u32) -> Result<(u32, u32), ProblemError> {
     read(&request.size, most_height, most_length).map_err(|why| ProblemError::BadSize {
         problem: request.name.clone(),
         got: request.size.clone(),
@@ -27,7 +33,7 @@ pub(crate) fn no_options(request: &ProblemRequest) -> Result<(), ProblemError> {
 /// One side, or any other count that is at least 1. Numbers too long for a u32 are as good as its maximum: too large.
 pub(crate) fn side(text: &str) -> Result<u32, String> {
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(format!("{text:?} is not a whole number"));
+        return Err(format!("{text:?} is not a whole number; sizes look like 9x9"));
     }
     match text.parse().unwrap_or(u32::MAX) {
         0 => Err("it must be at least 1".to_owned()),
@@ -35,10 +41,10 @@ pub(crate) fn side(text: &str) -> Result<u32, String> {
     }
 }
 
-fn read(size: &str, most_height: u32, most_length: u32) -> Result<Board, String> {
+fn read(size: &str, most_height: u32, most_length: u32) -> Result<(u32, u32), String> {
     let (first, second) = size.split_once(['x', 'X']).ok_or_else(|| {
         let hint = side(size).map(|side| format!("; for a square board say {side}x{side}")).unwrap_or_default();
-        format!("a size is two numbers with an x between them, such as 8x8 or 5x9{hint}")
+        format!("a size is two numbers with an x between them, such as 9x9 or 5x9{hint}")
     })?;
     let (first, second) = (side(first)?, side(second)?);
     let (height, length) = (first.min(second), first.max(second));
@@ -48,7 +54,7 @@ fn read(size: &str, most_height: u32, most_length: u32) -> Result<Board, String>
     if length > most_length {
         return Err(format!("the larger side may be at most {most_length}, it is {length}"));
     }
-    Ok(Board { height, length })
+    Ok((first, second))
 }
 
 #[cfg(test)]
@@ -67,7 +73,7 @@ mod tests {
             ("99999999999x5", Err("at most 100")),
             ("0x5", Err("at least 1")),
             ("8", Err("say 8x8")),
-            ("", Err("such as 8x8")),
+            ("", Err("such as 9x9")),
             ("-3x5", Err("\"-3\" is not a whole number")),
             ("3x5x7", Err("\"5x7\" is not a whole number")),
             ("x", Err("\"\" is not a whole number")),

@@ -1,0 +1,169 @@
+//! Dense blocks: tables for problems whose families fall into blocks that share their transitions.
+//!
+//! Over a window a state is a pair (outside, inside): the codes of the border cells outside and inside the window. Where
+//! the inside codes that are valid depend on a small *signature* of the outside only, all outsides of one signature share
+//! one list of inside codes per pass boundary, and a vector is an array of counts without keys:
+//!
+//! ```text
+//!   vector  = family 0 | family 1 | ...           states that agree in what no pass of the window changes
+//!   family  = block 0 | block 1 | ...             one block per outside
+//!   block   = count of list[0] | list[1] | ...    the inside codes of the block's signature at this boundary
+//! ```
+//!
+//! A pass is then, per signature, one sparse matrix inside the block (*local*), and a few *far* operations that change
+//! the outside: each leads from a block to one other block of the same family, and for all blocks of a signature its
+//! pairs of entries are the same. Nothing is decoded on the way.
+//!
+//! Boundaries of a window of w passes are numbered 0 to w ("steps"); pass number `t` leads from step `t` to step `t+1`.
+
+use std::ops::Range;
+
+use crate::{ProblemInfo, Window};
+
+/// Most entries of a list: indices into a block are `u16`.
+pub const MOST_ENTRIES: usize = 1 << 16;
+
+/// Share of a boundary's states that is fingerprinted.
+pub const SAMPLE_ONE_IN: u64 = 64;
+
+/// The tables of one window.
+#[derive(Clone, Debug, Default)]
+pub struct BlockTables {
+    /// What the blocks share.
+    pub signatures: Vec<Signature>,
+    /// Signature of each block, an index into `signatures`.
+    pub signature_of: Vec<u32>,
+    /// `base[step][block]`: where the block begins, counted from the start of its family.
+    pub base: Vec<Vec<u32>>,
+    /// `far[pass]`: target blocks of the far operations of all blocks.
+    pub far: Vec<FarTargets>,
+    /// The families, in the order of their blocks.
+    pub families: Vec<Family>,
+    /// `states[step]`: entries of the vector.
+    pub states: Vec<u64>,
+}
+
+/// Where the far operations of one pass lead.
+#[derive(Clone, Debug, Default)]
+pub struct FarTargets {
+    /// The targets of block `b` are `targets[first[b]..first[b + 1]]`, one for each entry of the signature's
+    /// [`PassTable::far`]. One entry more than blocks.
+    pub first: Vec<u32>,
+    /// Target blocks.
+    pub targets: Vec<u32>,
+    /// Whether every target stands before its source: then one sweep over the blocks in ascending order may do local and
+    /// far operations together, since the target's own local sums are complete.
+    pub descending: bool,
+}
+
+/// States that no pass of the window leads out of.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Family {
+    /// Its blocks.
+    pub blocks: Range<u32>,
+    /// `start[step]`: where the family begins in the vector; `start[step] + size[step]` is where it ends.
+    pub start: Vec<u64>,
+    /// `size[step]`: its entries.
+    pub size: Vec<u32>,
+}
+
+/// What all blocks of a signature share.
+#[derive(Clone, Debug, Default)]
+pub struct Signature {
+    /// `entries[step]`: length of the list of inside codes.
+    pub entries: Vec<u32>,
+    /// One per pass.
+    pub passes: Vec<PassTable>,
+    /// Number of ways through all passes of the window, for each entry at step 0.
+    pub descendants: Vec<u32>,
+}
+
+/// One pass for the blocks of one signature.
+#[derive(Clone, Debug, Default)]
+pub struct PassTable {
+    /// How many entries after the pass have 0, 1, 2 ... sources within the block: lists are in ascending order of it.
+    pub in_degrees: Vec<u32>,
+    /// Those sources, entry by entry.
+    pub sources: Vec<u16>,
+    /// The far operations.
+    pub far: Vec<Far>,
+    /// The same matrix by rows, for the transposed pass: states before the pass, by where their successors lie.
+    pub rows: Vec<RowGroup>,
+}
+
+/// A far operation: pairs (entry before the pass in this block, entry after it in the target block).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Far {
+    /// In ascending order of the second.
+    pub pairs: Vec<(u16, u16)>,
+}
+
+/// Entries before a pass whose successors lie in the same blocks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RowGroup {
+    /// Number of successors, 1 to 3.
+    pub degree: u8,
+    /// Where each successor lies: 0 in the block itself, `i` in the target of far operation `i - 1`.
+    pub blocks: [u8; 3],
+    /// (entry before the pass, entries of the successors after it).
+    pub rows: Vec<[u16; 4]>,
+}
+
+/// Which end of a window: step 0, or its last step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum End {
+    /// Before the first pass.
+    First,
+    /// After the last pass.
+    Last,
+}
+
+/// The blocks of a column, window by window; the last window of a column is followed by the first of the next.
+pub trait BlockColumn: Send + Sync {
+    /// The windows, from the top of the column to its end.
+    fn windows(&self) -> &[Window];
+    /// The tables of window number `window`.
+    fn tables(&self, window: usize) -> &BlockTables;
+    /// The exchange: overwrites `positions` with the places of the entries of `block` at `end` in the vector of the
+    /// neighbouring window that shares this boundary: the window before at its last step for [`End::First`], the window
+    /// after at step 0 for [`End::Last`].
+    fn positions(&self, window: usize, end: End, block: u32, positions: &mut Vec<u64>);
+    /// Overwrites `keys` with the canonical keys of the entries of `block` at `end`.
+    fn keys(&self, window: usize, end: End, block: u32, keys: &mut Vec<u128>);
+    /// The same for some of the block's entries only.
+    fn keys_of(&self, window: usize, end: End, block: u32, entries: &[u16], keys: &mut Vec<u128>);
+    /// How often the value of an entry of `block` counts in the value of its canonical key.
+    fn weight(&self, window: usize, block: u32) -> u64;
+    /// Entries of `block` at the end of the column (the last window's last step) that are accepting.
+    fn accepting(&self, block: u32) -> &[u16];
+    /// The same for some of the block's entries only, ascending or not.
+    fn positions_of(&self, window: usize, end: End, block: u32, entries: &[u16], positions: &mut Vec<u64>);
+    /// Overwrites `families` with the family of the neighbouring window that each entry of `block` at `end` belongs to.
+    fn families(&self, window: usize, end: End, block: u32, families: &mut Vec<u32>);
+    /// Blocks of one signature and one class at `end` lead, entry by entry, to the same families.
+    fn exchange_class(&self, window: usize, end: End, block: u32) -> u32;
+    /// A name of what a family and those that it exchanges states with at `end` have in common; both sides give the same.
+    /// A window's families are in ascending order of what they have in common with the window before.
+    fn rest(&self, window: usize, end: End, family: u32) -> u64;
+    /// Where the entries of `block` at `end` are more than one to a canonical key: for each entry the one that stands for
+    /// its key, itself or another, with the same value. Empty where they are not.
+    fn twins(&self, window: usize, end: End, block: u32) -> Vec<u16>;
+    /// Overwrites `sample` with the entries of `block` at `end` that are in the sample of the boundary: the same states,
+    /// about one in [`SAMPLE_ONE_IN`], whichever of the two neighbouring windows is asked.
+    fn sample(&self, window: usize, end: End, block: u32, sample: &mut Vec<u16>);
+    /// Positions, in the vector at `end` of a window, of the states of a first column: each has the value 1 after it.
+    fn start(&self, window: usize, end: End) -> Vec<u64>;
+    /// Number of accepting states of a first column, each colouring of a class counted: the count of the board that has
+    /// no other.
+    fn one_column(&self) -> u64;
+}
+
+/// A problem with dense blocks.
+pub trait BlockProblem: ProblemInfo {
+    /// Ways to fill a cell, at most. The number of ways to a state after t cells is at most `choices^(t - m)` on a board
+    /// of height m, since the state tells what is on the last m cells; and that of ways on, with c cells to go,
+    /// `choices^c`.
+    fn choices(&self) -> u32;
+    /// Builds the tables of a column cut into `windows`; seconds for large ones. `Err` says what is too large.
+    fn column(&self, windows: &[Window]) -> Result<Box<dyn BlockColumn>, String>;
+}

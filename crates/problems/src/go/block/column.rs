@@ -1,0 +1,199 @@
+//! A column of windows, as the engine sees it.
+
+use keima_model::{BlockColumn, BlockProblem, BlockTables, End, ProblemInfo, Window};
+
+use super::super::Go;
+use super::super::layout;
+use super::super::state::{Word, accepts, normalise, stones, successors};
+use super::HEIGHTS;
+use super::exchange::Exchange;
+use super::window::{GoWindow, rest};
+
+/// Windows of a column of legal Go positions, with the exchanges between them.
+pub struct GoColumn {
+    spans: Vec<Window>,
+    windows: Vec<GoWindow>,
+    /// For each window the exchange with the one before and with the one after.
+    exchanges: Vec<[Exchange; 2]>,
+    /// For each signature of the last window the accepting entries at its end.
+    accepting: Vec<Vec<u16>>,
+}
+
+impl GoColumn {
+    /// Tables for `windows`, which cut a column of `height` cells from its top to its end.
+    pub fn new(height: u32, windows: &[Window]) -> Result<Self, String> {
+        if !HEIGHTS.contains(&height) {
+            return Err(format!("dense blocks are made for heights of {HEIGHTS:?}, not {height}"));
+        }
+        let mut next = 0;
+        for window in windows {
+            if window.first != next || window.len == 0 {
+                return Err(format!("windows {windows:?} do not cut a column of {height} cells"));
+            }
+            next = window.end();
+        }
+        if next != height {
+            return Err(format!("windows {windows:?} do not cut a column of {height} cells"));
+        }
+        let spans = windows.to_vec();
+        let cuts: Vec<(Window, Window)> =
+            windows.iter().copied().zip(windows.iter().copied().cycle().skip(windows.len() - 1)).collect();
+        let windows = in_parallel(&cuts, |&(window, before)| GoWindow::new(height, window, before))?;
+        let windows = windows.into_iter().collect::<Result<Vec<_>, String>>()?;
+        let count = windows.len();
+        let numbers: Vec<usize> = (0..count).collect();
+        let exchanges = in_parallel(&numbers, |&number| {
+            let (before, after) = (&windows[(number + count - 1) % count], &windows[(number + 1) % count]);
+            let here = &windows[number];
+            [Exchange::new(here, End::First, before), Exchange::new(here, End::Last, after)]
+        })?;
+        let last = &windows[count - 1].lists[1];
+        let accepting = last.iter().map(|list| entries(list, accepts)).collect();
+        Ok(Self { spans, windows, exchanges, accepting })
+    }
+
+    fn last(&self) -> &GoWindow {
+        &self.windows[self.windows.len() - 1]
+    }
+
+    fn exchange(&self, window: usize, end: End) -> &Exchange {
+        let [before, after] = &self.exchanges[window];
+        match end {
+            End::First => before,
+            End::Last => after,
+        }
+    }
+
+    fn signature(&self, window: usize, block: u32) -> u32 {
+        self.windows[window].tables.signature_of[block as usize]
+    }
+}
+
+/// What `make` makes of each item, on a thread each: building tables takes seconds, and there are few windows.
+fn in_parallel<T: Sync, R: Send>(items: &[T], make: impl Fn(&T) -> R + Sync) -> Result<Vec<R>, String> {
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = items.iter().map(|item| scope.spawn(|| make(item))).collect();
+        let results = threads.into_iter().map(std::thread::ScopedJoinHandle::join);
+        results.collect::<Result<_, _>>().map_err(|_| "a thread failed while tables were built".to_owned())
+    })
+}
+
+/// The borders after a first column, all colourings, cell by cell.
+fn colourings(height: u32) -> Vec<u64> {
+    let mut borders = vec![0_u64];
+    for cell in 0..height {
+        let next = |&border: &u64| {
+            let (states, count) = successors(cell, border);
+            states.into_iter().take(count)
+        };
+        borders = borders.iter().flat_map(next).collect();
+    }
+    borders
+}
+
+/// Entries of a list with codes of a kind.
+fn entries(list: &[u64], kind: impl Fn(u64) -> bool) -> Vec<u16> {
+    (0..=u16::MAX).zip(list).filter(|&(_, &code)| kind(code)).map(|(entry, _)| entry).collect()
+}
+
+impl BlockColumn for GoColumn {
+    fn windows(&self) -> &[Window] {
+        &self.spans
+    }
+
+    fn tables(&self, window: usize) -> &BlockTables {
+        &self.windows[window].tables
+    }
+
+    fn positions(&self, window: usize, end: End, block: u32, positions: &mut Vec<u64>) {
+        self.exchange(window, end).positions(block, self.signature(window, block), positions);
+    }
+
+    fn positions_of(&self, window: usize, end: End, block: u32, entries: &[u16], positions: &mut Vec<u64>) {
+        self.exchange(window, end).positions_of(block, self.signature(window, block), entries, positions);
+    }
+
+    fn families(&self, window: usize, end: End, block: u32, families: &mut Vec<u32>) {
+        self.exchange(window, end).families(block, self.signature(window, block), families);
+    }
+
+    fn rest(&self, window: usize, end: End, family: u32) -> u64 {
+        let families = &self.windows[window].tables.families;
+        let outside = self.windows[window].outsides[families[family as usize].blocks.start as usize];
+        rest(outside, self.exchange(window, end).rest_cells)
+    }
+
+    fn exchange_class(&self, window: usize, end: End, block: u32) -> u32 {
+        self.exchange(window, end).class(block)
+    }
+
+    fn sample(&self, window: usize, end: End, block: u32, sample: &mut Vec<u16>) {
+        self.exchange(window, end).sample(block, self.signature(window, block), sample);
+    }
+
+    fn twins(&self, window: usize, end: End, block: u32) -> Vec<u16> {
+        let here = &self.windows[window];
+        if stones(here.outsides[block as usize]) != 0 {
+            return Vec::new();
+        }
+        let (signature, last) = (self.signature(window, block) as usize, usize::from(end == End::Last));
+        let places = &here.places[last][signature];
+        let twin = |code: &u64| places.get(&normalise(*code, 0)).copied();
+        // Lists hold a code together with its reversal: there is always a place.
+        here.lists[last][signature].iter().zip(0..).map(|(code, entry)| twin(code).unwrap_or(entry)).collect()
+    }
+
+    fn keys(&self, window: usize, end: End, block: u32, keys: &mut Vec<u128>) {
+        keys.clear();
+        let window = &self.windows[window];
+        let (outside, signature) = (window.outsides[block as usize], window.tables.signature_of[block as usize]);
+        let list = &window.lists[usize::from(end == End::Last)][signature as usize];
+        keys.extend(list.iter().map(|&code| u128::from(normalise(outside | code, 0))));
+    }
+
+    fn keys_of(&self, window: usize, end: End, block: u32, entries: &[u16], keys: &mut Vec<u128>) {
+        keys.clear();
+        let here = &self.windows[window];
+        let outside = here.outsides[block as usize];
+        let list = &here.lists[usize::from(end == End::Last)][self.signature(window, block) as usize];
+        keys.extend(entries.iter().map(|&entry| u128::from(normalise(outside | list[usize::from(entry)], 0))));
+    }
+
+    fn weight(&self, window: usize, block: u32) -> u64 {
+        if stones(self.windows[window].outsides[block as usize]) == 0 { 1 } else { 2 }
+    }
+
+    fn accepting(&self, block: u32) -> &[u16] {
+        let last = self.last();
+        if accepts(last.outsides[block as usize]) {
+            &self.accepting[last.tables.signature_of[block as usize] as usize]
+        } else {
+            &[]
+        }
+    }
+
+    fn start(&self, window: usize, end: End) -> Vec<u64> {
+        let here = &self.windows[window];
+        let height = self.last().window.end();
+        let outside = layout::outside::<u64>(height, here.window);
+        // Of each pair of reversed colourings the one that is stored.
+        let borders = colourings(height);
+        let stored =
+            borders.into_iter().filter(|&border| stones(border) & outside == 0 || normalise(border, outside) == border);
+        stored.filter_map(|border| here.position(end, border)).collect()
+    }
+
+    fn one_column(&self) -> u64 {
+        colourings(self.last().window.end()).into_iter().filter(|&border| accepts(border)).count() as u64
+    }
+}
+
+impl<K: Word> BlockProblem for Go<K> {
+    fn choices(&self) -> u32 {
+        3
+    }
+
+    fn column(&self, windows: &[Window]) -> Result<Box<dyn BlockColumn>, String> {
+        Ok(Box::new(GoColumn::new(self.board().height, windows)?))
+    }
+}

@@ -1,0 +1,255 @@
+//! Where a state of one window stands in the vector of the neighbouring window.
+//!
+//! At the boundary between window X and its neighbour Y a state has three parts: the codes x in X, the codes y in Y, and
+//! the rest r. For X its outside is (y, r) and its inside x; for Y the outside is (x, r) and the inside y.
+//!
+//! ```text
+//!   entries of an X-block (y, r):   x0 x1 x2 ...        the list of its signature
+//!      block of Y                   b0 b1 b2 ...        of outside (xi, r): a row of a table for each r, shared by
+//!                                                       all X-blocks with this r
+//!      place in that block          p0 p1 p2 ...        of y in the list of bi's signature: a row of a table for each y,
+//!                                                       one entry per signature
+//!      position in Y's vector       start[b] + p
+//! ```
+//!
+//! So a position takes four small look-ups and no hashing, whatever the order of the blocks. Normalising: Y's outside
+//! has its first stone black, so where that of (x, r) is white all three parts are reversed; the tables hold both.
+//! Where r has no stone and x has none, Y keeps all colourings and nothing is reversed.
+//!
+//! Cost: 2 to 3 ns a state. Memory: (rests) x (codes of X) + (codes of Y) x (signatures of Y) entries: 80 MB at m=13 with
+//! windows of 7 and 6 cells.
+
+use keima_model::{End, SAMPLE_ONE_IN, Window};
+use rustc_hash::FxHashMap;
+
+use super::super::layout;
+use super::super::state::{normalise, reverse, stones};
+use super::MAX_BLOCK_HEIGHT;
+use super::window::{GoWindow, colours, reverse_colours};
+
+/// A block that no state of the boundary has.
+const NONE: u32 = u32::MAX;
+
+/// The way from X's blocks to Y's positions.
+pub(super) struct Exchange {
+    kind: Kind,
+    /// Where each Y-block begins in the vector, and its signature.
+    starts: Vec<(u64, u32)>,
+    /// For each X-block a number for the colours of its rest, and whether it has no stone: what decides, together with
+    /// an entry's colours, where the entry belongs.
+    classes: Vec<u32>,
+    /// The low bit of the nibbles of the rest.
+    pub(super) rest_cells: u64,
+    /// Numbers of the colours of the codes of X, for each signature's list.
+    patterns: Vec<Vec<u16>>,
+    pattern_count: usize,
+    /// `families[rest * pattern_count + pattern]`: family of Y.
+    families: Vec<u32>,
+    /// Hashes of the codes of X, for each signature's list, and of the y of each X-block: see [`Exchange::sample`].
+    code_hashes: Vec<Vec<u8>>,
+    other_hashes: Vec<u8>,
+}
+
+enum Kind {
+    /// X and Y are one window, the only one of the column: for each signature the places of X's entries in Y's list.
+    Alone(Vec<Vec<u16>>),
+    Neighbours(Tables),
+}
+
+/// The tables drawn above.
+struct Tables {
+    /// For each X-block the row of `blocks`, by its rest.
+    rest_of: Vec<u32>,
+    /// For each X-block the number of its y, unreversed.
+    other_of: Vec<u32>,
+    /// Codes of X: `codes[signature][i]` numbers entry i of the X-list.
+    codes: Vec<Vec<u32>>,
+    /// `blocks[rest * codes + code]`: 2 x block of Y + 1 if reversed, or [`NONE`].
+    blocks: Vec<u32>,
+    code_count: usize,
+    /// `places[(2 * y + reversed) * signatures + signature]`: place of y, or of its reversal, in a list of Y.
+    places: Vec<u16>,
+    signature_count: usize,
+}
+
+/// Numbers things in the order in which they are first seen.
+#[derive(Default)]
+struct Numbering {
+    numbers: FxHashMap<u64, u32>,
+    words: Vec<u64>,
+}
+
+impl Numbering {
+    fn number(&mut self, word: u64) -> u32 {
+        *self.numbers.entry(word).or_insert_with(|| {
+            self.words.push(word);
+            self.words.len() as u32 - 1
+        })
+    }
+}
+
+/// A hash of the codes of some cells, and of their reversal, below [`SAMPLE_ONE_IN`].
+fn hash(word: u64) -> u8 {
+    let mixed = word.min(reverse(word)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    ((mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 32) as u8 % SAMPLE_ONE_IN as u8
+}
+
+fn index(end: End) -> usize {
+    match end {
+        End::First => 0,
+        End::Last => 1,
+    }
+}
+
+impl Exchange {
+    /// From the blocks of `here` at its `end` to the vector of `there` at its other one.
+    pub(super) fn new(here: &GoWindow, end: End, there: &GoWindow) -> Self {
+        let there_end = 1 - index(end);
+        let step = if there_end == 0 { 0 } else { there.window.len as usize };
+        let mut starts = Vec::with_capacity(there.outsides.len());
+        for family in &there.tables.families {
+            for block in family.blocks.clone() {
+                let base = there.tables.base[step][block as usize];
+                starts.push((family.start[step] + u64::from(base), there.tables.signature_of[block as usize]));
+            }
+        }
+        let kind = if here.window == there.window {
+            let lists = here.lists[index(end)].iter().zip(&there.places[there_end]);
+            let places = lists.map(|(list, places)| list.iter().map(|code| places.get(code).copied().unwrap_or(0)));
+            Kind::Alone(places.map(Iterator::collect).collect())
+        } else {
+            Kind::Neighbours(Tables::new(here, index(end), there))
+        };
+        let cells = 0x1111_1111_1111_1111;
+        let rest_cells = !(here.inside | there.inside) & cells;
+        let (mut rests, mut inner) = (Numbering::default(), Numbering::default());
+        let class = |&word: &u64| 2 * rests.number(colours(word, rest_cells)) + u32::from(stones(word) == 0);
+        let classes = here.outsides.iter().map(class).collect();
+        let lists = here.lists[index(end)].iter();
+        let patterns =
+            lists.map(|list| list.iter().map(|&code| inner.number(colours(code, cells)) as u16).collect()).collect();
+        let mut family_of = FxHashMap::default();
+        for (family, number) in there.tables.families.iter().zip(0_u32..) {
+            family_of.insert(colours(there.outsides[family.blocks.start as usize], cells), number);
+        }
+        let alone = here.window == there.window;
+        let family = |colours: u64| {
+            // The first stone of an outside is black.
+            let first = colours & (cells << 1) & (colours & (cells << 1)).wrapping_neg();
+            let colours = if colours & first >> 1 == 0 { colours } else { reverse_colours(colours) };
+            family_of.get(&if alone { 0 } else { colours }).copied().unwrap_or(NONE)
+        };
+        let pairs = rests.words.iter().flat_map(|rest| inner.words.iter().map(move |pattern| rest | pattern));
+        let families = pairs.map(family).collect();
+        let pattern_count = inner.words.len();
+        let hashes = |list: &Vec<u64>| list.iter().map(|&code| hash(code)).collect();
+        let code_hashes = here.lists[index(end)].iter().map(hashes).collect();
+        let other = if alone { 0 } else { there.inside };
+        let other_hashes = here.outsides.iter().map(|&word| hash(word & other)).collect();
+        Self { kind, starts, classes, rest_cells, patterns, pattern_count, families, code_hashes, other_hashes }
+    }
+
+    /// Overwrites `families` with those of Y that the entries of X-block `block` belong to.
+    pub(super) fn families(&self, block: u32, signature: u32, families: &mut Vec<u32>) {
+        let first = (self.classes[block as usize] / 2) as usize * self.pattern_count;
+        let row = &self.families[first..first + self.pattern_count];
+        families.clear();
+        families.extend(self.patterns[signature as usize].iter().map(|&pattern| row[usize::from(pattern)]));
+    }
+
+    /// See `BlockColumn::exchange_class`.
+    pub(super) fn class(&self, block: u32) -> u32 {
+        self.classes[block as usize]
+    }
+
+    /// Overwrites `sample` with the entries of X-block `block` that are in the boundary's sample: those whose x and y
+    /// have hashes that add up to 0. Both windows find the same states, since reversed codes have the same hash.
+    pub(super) fn sample(&self, block: u32, signature: u32, sample: &mut Vec<u16>) {
+        sample.clear();
+        let wanted = self.other_hashes[block as usize].wrapping_neg() % SAMPLE_ONE_IN as u8;
+        let hashes = (0..=u16::MAX).zip(&self.code_hashes[signature as usize]);
+        sample.extend(hashes.filter(|&(_, &hash)| hash == wanted).map(|(entry, _)| entry));
+    }
+
+    /// Overwrites `positions` with those of the entries of X-block `block`, whose signature is `signature`.
+    pub(super) fn positions(&self, block: u32, signature: u32, positions: &mut Vec<u64>) {
+        match &self.kind {
+            Kind::Neighbours(tables) => {
+                self.through(tables, block, tables.codes[signature as usize].iter().copied(), positions);
+            }
+            Kind::Alone(places) => {
+                positions.clear();
+                let (start, _) = self.starts[block as usize];
+                positions.extend(places[signature as usize].iter().map(|&place| start + u64::from(place)));
+            }
+        }
+    }
+
+    /// The same for some entries.
+    pub(super) fn positions_of(&self, block: u32, signature: u32, entries: &[u16], positions: &mut Vec<u64>) {
+        match &self.kind {
+            Kind::Neighbours(tables) => {
+                let codes = &tables.codes[signature as usize];
+                self.through(tables, block, entries.iter().map(|&entry| codes[usize::from(entry)]), positions);
+            }
+            Kind::Alone(places) => {
+                positions.clear();
+                let (start, places) = (self.starts[block as usize].0, &places[signature as usize]);
+                positions.extend(entries.iter().map(|&entry| start + u64::from(places[usize::from(entry)])));
+            }
+        }
+    }
+
+    fn through(&self, tables: &Tables, block: u32, codes: impl Iterator<Item = u32>, positions: &mut Vec<u64>) {
+        positions.clear();
+        let block = block as usize;
+        let first = tables.rest_of[block] as usize * tables.code_count;
+        let blocks = &tables.blocks[first..first + tables.code_count];
+        let first = 2 * tables.other_of[block] as usize * tables.signature_count;
+        let rows = &tables.places[first..first + 2 * tables.signature_count];
+        let (plain, reversed) = rows.split_at(tables.signature_count);
+        positions.extend(codes.map(|code| {
+            let found = blocks[code as usize];
+            let (start, signature) = self.starts[found as usize >> 1];
+            let places = if found & 1 == 0 { plain } else { reversed };
+            start + u64::from(places[signature as usize])
+        }));
+    }
+}
+
+impl Tables {
+    fn new(here: &GoWindow, here_end: usize, there: &GoWindow) -> Self {
+        let there_end = 1 - here_end;
+        let (mut rests, mut others, mut codes) = (Numbering::default(), Numbering::default(), Numbering::default());
+        let rest_cells = !(here.inside | there.inside);
+        let (rest_of, other_of) = here
+            .outsides
+            .iter()
+            .map(|&word| (rests.number(word & rest_cells), others.number(word & there.inside)))
+            .unzip();
+        let list_codes: Vec<Vec<u32>> =
+            here.lists[here_end].iter().map(|list| list.iter().map(|&code| codes.number(code)).collect()).collect();
+
+        let outside = !there.inside & layout::outside::<u64>(MAX_BLOCK_HEIGHT, Window { first: 0, len: 0 });
+        let mut blocks = Vec::with_capacity(rests.words.len() * codes.words.len());
+        for &rest in &rests.words {
+            for &code in &codes.words {
+                let word = rest | code;
+                let representative = normalise(word, outside);
+                let block = there.block_of.get(&representative);
+                blocks.push(block.map_or(NONE, |&block| 2 * block + u32::from(representative != word)));
+            }
+        }
+        let signature_count = there.tables.signatures.len();
+        let mut places = vec![0; 2 * others.words.len() * signature_count];
+        for (&word, rows) in others.words.iter().zip(places.chunks_exact_mut(2 * signature_count)) {
+            for (word, row) in [word, reverse(word)].into_iter().zip(rows.chunks_exact_mut(signature_count)) {
+                for (place, list) in row.iter_mut().zip(&there.places[there_end]) {
+                    *place = list.get(&word).copied().unwrap_or(0);
+                }
+            }
+        }
+        let code_count = codes.words.len();
+        Self { rest_of, other_of, codes: list_codes, blocks, code_count, places, signature_count }
+    }
+}

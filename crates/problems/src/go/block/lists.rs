@@ -1,0 +1,115 @@
+//! Outsides of a window, their signatures, and the lists of inside codes that go with them.
+//!
+//! Upper and lower parts are enumerated once each and grouped by signature. From every upper signature the window is read
+//! once per step; what comes out is shared out to the lower signatures that it fits. Cost: (upper signatures) x (steps) x
+//! (codes of the window) for the lists, and one step per outside; seconds for windows of 7 cells.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+
+use keima_model::{MOST_ENTRIES, Window};
+
+use super::super::layout;
+use super::super::state::{ABOVE, BELOW, EDGE, NEEDY, normalise};
+use super::parts::{Colours, Lower, Read, Rules, Upper, read_on};
+
+/// What the blocks of one signature have in common.
+pub(super) struct Listed {
+    /// `lists[step]`: inside codes, each as a word with nothing outside the window; ascending.
+    pub(super) lists: Vec<Vec<u64>>,
+    /// One outside of this signature.
+    pub(super) sample: u64,
+}
+
+/// The signatures of a window, and the outsides as (word, signature).
+pub(super) struct Lists {
+    pub(super) signatures: Vec<Listed>,
+    pub(super) outsides: Vec<(u64, u32)>,
+}
+
+const NO_KINK: Rules = Rules { kink: None, may_demand: false };
+
+impl Lists {
+    pub(super) fn new(height: u32, window: Window) -> Result<Self, String> {
+        let mut uppers: BTreeMap<Upper, Vec<u64>> = BTreeMap::new();
+        read_on(0..window.first, NO_KINK, Read::default(), &mut |read| {
+            uppers.entry(Upper::of(read)).or_default().push(read.word);
+        });
+        let mut lowers: BTreeMap<Lower, Vec<u64>> = BTreeMap::new();
+        let rules = Rules { may_demand: true, ..NO_KINK };
+        read_on(window.end()..height, rules, Read::default(), &mut |read| {
+            if read.stack.len == 0 {
+                let first = if window.end() < height { (read.word >> (4 * window.end()) & 0xf) as u32 } else { EDGE };
+                lowers.entry(Lower { demands: read.demands, first }).or_default().push(read.word);
+            }
+        });
+        // Lower signatures by the stack that they need.
+        let mut by_stack: HashMap<Colours, Vec<(Lower, &Vec<u64>)>> = HashMap::new();
+        for (lower, words) in &lowers {
+            by_stack.entry(lower.demands.reversed()).or_default().push((*lower, words));
+        }
+
+        let outside = layout::outside::<u64>(height, window);
+        let mut all = Self { signatures: Vec::new(), outsides: Vec::new() };
+        for (upper, upper_words) in &uppers {
+            let mut lists: BTreeMap<Lower, Vec<Vec<u64>>> = BTreeMap::new();
+            for step in 0..=window.len {
+                let kink = window.first + step;
+                let rules = Rules { kink: Some(kink), ..NO_KINK };
+                read_on(window.first..window.end(), rules, upper.read(), &mut |read| {
+                    for (lower, _) in by_stack.get(&read.stack).into_iter().flatten() {
+                        if lower.fits(read, kink == window.end()) {
+                            let steps = lists.entry(*lower).or_default();
+                            steps.resize(window.len as usize + 1, Vec::new());
+                            steps[step as usize].push(read.word);
+                        }
+                    }
+                });
+            }
+            for (lower, mut lists) in lists {
+                let number = all.signatures.len() as u32;
+                let before = all.outsides.len();
+                for &upper_word in upper_words {
+                    for &lower_word in lowers.get(&lower).into_iter().flatten() {
+                        let word = upper_word | lower_word;
+                        // Of an outside and its reversal the one whose first stone is black.
+                        if normalise(word, outside) == word {
+                            all.outsides.push((word, number));
+                        }
+                    }
+                }
+                let Some(&(sample, _)) = all.outsides.get(before) else { continue };
+                if let Some(most) = lists.iter().map(Vec::len).max().filter(|&most| most > MOST_ENTRIES) {
+                    return Err(format!(
+                        "a window of {} cells has lists of {most} codes, more than {MOST_ENTRIES}; use a shorter one",
+                        window.len
+                    ));
+                }
+                for list in &mut lists {
+                    list.sort_unstable();
+                }
+                all.signatures.push(Listed { lists, sample });
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// Number of connections open out of the part of `word` in `cells`, at both of its ends.
+pub(super) fn open_connections(word: u64, cells: Range<u32>) -> u32 {
+    let (mut unmatched, mut open) = (0, 0_u32);
+    for cell in cells {
+        let code = (word >> (4 * cell) & 0xf) as u32;
+        if code < NEEDY {
+            continue;
+        }
+        if code & ABOVE != 0 {
+            match open.checked_sub(1) {
+                Some(rest) => open = rest,
+                None => unmatched += 1,
+            }
+        }
+        open += u32::from(code & BELOW != 0);
+    }
+    unmatched + open
+}

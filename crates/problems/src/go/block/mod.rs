@@ -1,0 +1,43 @@
+//! Legal Go positions in dense blocks: which states there are, and where their successors stand, without keys.
+//!
+//! ```text
+//!   height 5, window of cells 2 and 3:          outside h                 inside l
+//!      cell 0  needy black, below           }
+//!      cell 1  free white                   }   upper part: stack B, last code free white
+//!      cell 2  needy white                                                }  reads the stack B, leaves B:
+//!      cell 3  needy black, above and below                               }  one of the list of this signature
+//!      cell 4  needy black, above           }   lower part: demands B, first code needy black
+//! ```
+//!
+//! - [`parts`]: signatures of the upper and lower parts, by which the list of inside codes is determined;
+//! - [`lists`]: outsides, signatures and lists of one window, by direct enumeration;
+//! - [`tables`]: the transitions of each signature, found by expanding one sample outside;
+//! - [`window`]: blocks and families with their places, and the targets of far operations;
+//! - [`exchange`]: where a state of one window stands in the next.
+//!
+//! States are counted singly, not by colour class: an outside with a stone is stored with its first stone black, and its
+//! entries have half of the value of their class; the outside without a stone is stored with all colourings inside. So
+//! nothing is ever reversed within a window, and only there classes have two entries.
+//!
+//! After the first column each colour pattern is exactly one state with the count 1: the passes begin with the second
+//! column, and no cell is ever an edge.
+//!
+//! Cost: time and memory in proportion to the lists of all signatures, to the number of outsides and to the number of
+//! far operations; nothing in proportion to the states.
+
+mod column;
+mod exchange;
+mod lists;
+mod parts;
+mod tables;
+#[cfg(test)]
+mod tests;
+mod window;
+
+pub use column::GoColumn;
+
+/// Largest height: a state's working form of four bits a cell must fit a u64.
+const MAX_BLOCK_HEIGHT: u32 = 16;
+
+/// Heights for which there are blocks.
+pub const HEIGHTS: std::ops::RangeInclusive<u32> = 2..=MAX_BLOCK_HEIGHT;

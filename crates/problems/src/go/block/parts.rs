@@ -1,0 +1,183 @@
+//! Parts of a border: what the cells above, in and below a window must know of each other.
+//!
+//! A border is valid if neighbouring cells agree and the connection flags match as brackets of one colour (see
+//! [`super::super::automaton`], whose rules for neighbours and for the kink are used here). Read from the top, a part of
+//! it leaves behind a stack of open connections, and the code of its last cell:
+//!
+//! ```text
+//!   cell    code
+//!    0      needy black, below     opens a black connection                         stack: B
+//!    1      needy white, below     opens a white one                                       B W
+//!   ------------------------------------------------------------------------- upper part: stack B W, last code
+//!    2      needy white, above     closes it: must be white, the top of the stack          B
+//!    3      free black ...                                                                 B
+//!   ------------------------------------------------------------------------- window: turns the stack B W into B
+//!    4      needy black, above     closes the black one, opened far above        demand:   B
+//!   ------------------------------------------------------------------------- lower part: demands B, first code
+//! ```
+//!
+//! The lower part is read on its own: each connection that it closes but did not open is a *demand*; the first demand is
+//! for the top of the stack. So whether upper part, window and lower part fit together depends on two stacks of colours
+//! and on the codes beside the window: the signature.
+//!
+//! Cost: one step per code of each cell; the parts of six cells number some 10^5.
+
+use std::ops::Range;
+
+use super::super::automaton::{neighbour_across_kink, neighbours_agree};
+use super::super::state::{ABOVE, BELOW, COLOUR, EDGE, EMPTY, FREE, NEEDY};
+
+/// The codes that a cell can have after the first column.
+const CODES: [u32; 11] = [EMPTY, FREE, FREE + 1, 8, 9, 10, 11, 12, 13, 14, 15];
+
+/// A stack (or a list) of colours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Colours {
+    /// Bit i is the colour of entry i, the bottom first.
+    bits: u32,
+    pub(super) len: u32,
+}
+
+impl Colours {
+    fn push(mut self, colour: u32) -> Self {
+        self.bits |= colour << self.len;
+        self.len += 1;
+        self
+    }
+    /// Without its top, if that has this colour.
+    fn pop(mut self, colour: u32) -> Option<Self> {
+        self.len = self.len.checked_sub(1)?;
+        (self.bits >> self.len & 1 == colour).then_some(())?;
+        self.bits &= !(1 << self.len);
+        Some(self)
+    }
+    /// The list from its other end.
+    pub(super) fn reversed(self) -> Self {
+        (0..self.len).rev().fold(Self::default(), |list, i| list.push(self.bits >> i & 1))
+    }
+}
+
+/// What has been read of a border.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Read {
+    /// The codes, four bits a cell, at their places in the border's word.
+    pub(super) word: u64,
+    /// Code of the last cell; [`EDGE`] for none.
+    pub(super) last: u32,
+    /// What the cell after the last must take for its neighbour if the kink lies between the two.
+    pub(super) across: u32,
+    /// Open connections, the innermost on top.
+    pub(super) stack: Colours,
+    /// Connections closed that were not opened here, in order.
+    pub(super) demands: Colours,
+}
+
+/// How to read on.
+#[derive(Clone, Copy)]
+pub(super) struct Rules {
+    /// The cell above which the kink is: it is a neighbour of the cell above it only as far as that one's west has a
+    /// hand in it.
+    pub(super) kink: Option<u32>,
+    /// Whether connections may be closed that were not opened.
+    pub(super) may_demand: bool,
+}
+
+/// Visits all ways to read `cells` after `from`.
+pub(super) fn read_on(cells: Range<u32>, rules: Rules, from: Read, visit: &mut impl FnMut(&Read)) {
+    let Some(cell) = cells.clone().next() else { return visit(&from) };
+    let neighbour = if rules.kink == Some(cell) { from.across } else { from.last };
+    for code in CODES {
+        if !neighbours_agree(neighbour, code) {
+            continue;
+        }
+        let colour = code & COLOUR;
+        let (mut stack, mut demands) = (from.stack, from.demands);
+        if code >= NEEDY && code & ABOVE != 0 {
+            if stack.len == 0 && rules.may_demand {
+                demands = demands.push(colour);
+            } else if let Some(rest) = stack.pop(colour) {
+                stack = rest;
+            } else {
+                continue;
+            }
+        }
+        if code >= NEEDY && code & BELOW != 0 {
+            stack = stack.push(colour);
+        }
+        let next = Read {
+            word: from.word | u64::from(code) << (4 * cell),
+            last: code,
+            across: neighbour_across_kink(from.last, code),
+            stack,
+            demands,
+        };
+        read_on(cell + 1..cells.end, rules, next, visit);
+    }
+}
+
+/// Signature of an upper part, as far as what follows depends on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Upper {
+    pub(super) stack: Colours,
+    pub(super) last: u32,
+    /// See [`Read::across`].
+    pub(super) across: u32,
+}
+
+impl Upper {
+    pub(super) fn of(read: &Read) -> Self {
+        Self { stack: read.stack, last: read.last, across: read.across }
+    }
+    /// To read on after such a part.
+    pub(super) fn read(&self) -> Read {
+        Read { last: self.last, across: self.across, stack: self.stack, ..Read::default() }
+    }
+}
+
+/// Signature of a lower part: what it asks of what stands above it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Lower {
+    /// The connections that it closes, the innermost first.
+    pub(super) demands: Colours,
+    /// Code of its first cell; [`EDGE`] for an empty part.
+    pub(super) first: u32,
+}
+
+impl Lower {
+    /// Whether a lower part of this signature may follow `above`; `kink` says that the kink is between the two.
+    pub(super) fn fits(&self, above: &Read, kink: bool) -> bool {
+        let neighbour = if kink { above.across } else { above.last };
+        above.stack == self.demands.reversed() && (self.first == EDGE || neighbours_agree(neighbour, self.first))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::go::automaton;
+
+    /// Reading a whole border at every kink visits just the states that the automaton counts.
+    #[test]
+    fn whole_borders_are_as_many_as_the_automaton_counts() {
+        for height in 1..=8 {
+            let classes = automaton::classes(height);
+            for kink in 0..height {
+                let rules = Rules { kink: Some(kink), may_demand: false };
+                let mut states = 0_u128;
+                read_on(0..height, rules, Read::default(), &mut |read| states += u128::from(read.stack.len == 0));
+                assert_eq!(states.div_ceil(2), classes[kink as usize], "m={height} kink {kink}");
+            }
+        }
+    }
+
+    #[test]
+    fn demands_are_met_from_the_top_of_the_stack() {
+        let stack = Colours::default().push(0).push(1);
+        let demands = Colours::default().push(1).push(0);
+        assert_eq!(stack, demands.reversed());
+        assert_ne!(stack, demands);
+        assert_eq!(stack.pop(0), None);
+        assert_eq!(stack.pop(1), Some(Colours::default().push(0)));
+        assert_eq!(Colours::default().pop(0), None);
+    }
+}

@@ -1,0 +1,229 @@
+//! The transitions of each signature, found by expanding one sample outside with every inside code.
+//!
+//! Where a successor of (outside, inside) has the same outside, it is *local*: a place in the list of the same signature.
+//! A successor with another outside (a string behind an open connection was freed, or a connection dropped or merged) is
+//! *far*: the changed outside is looked up once, to learn its signature, and all that change it in the same way make up
+//! one far operation. What a far operation does to the other outsides of the signature differs, but its signature and
+//! the places in the lists do not: both depend on what the two signatures say.
+//!
+//! ```text
+//!   pass 0, list of signature s        in-degree 1: 0 0      entry 0 of step 1 has the source 3, entry 1 the source 0
+//!     sources  3 0 | 1 2               in-degree 2:          entry 2 has the sources 1 and 2
+//!     far      op 0: (1, 7) (2, 9)     into entries 7 and 9 of the block to which the operation leads
+//! ```
+//!
+//! Lists are ordered by in-degree, so that sums of one length stand together; places are `u16`.
+//! Cost: two expansions per entry of each list, about 0.3 us.
+
+use rustc_hash::FxHashMap;
+
+use keima_model::{Far, PassTable, RowGroup, Signature, Window};
+
+use super::super::state::successors;
+use super::lists::Listed;
+
+/// Place of each code in a list.
+pub(super) type Places = FxHashMap<u64, u16>;
+
+/// The lists of all signatures in their final order, and where each code stands.
+pub(super) struct Ordered {
+    /// `lists[signature][step]`.
+    pub(super) lists: Vec<Vec<Vec<u64>>>,
+    /// `places[signature][step]`.
+    pub(super) places: Vec<Vec<Places>>,
+    pub(super) samples: Vec<u64>,
+}
+
+fn places_of(list: &[u64]) -> Places {
+    list.iter().copied().zip(0..=u16::MAX).collect()
+}
+
+impl Ordered {
+    /// Orders all lists but those of step 0 by the number of local sources.
+    pub(super) fn new(window: Window, inside: u64, signatures: Vec<Listed>) -> Self {
+        let mut all = Self { lists: Vec::new(), places: Vec::new(), samples: Vec::new() };
+        for Listed { mut lists, sample } in signatures {
+            let mut places: Vec<Places> = Vec::with_capacity(lists.len());
+            for step in 0..lists.len() {
+                if step > 0 {
+                    let by_value = places_of(&lists[step]);
+                    let mut degrees = vec![0_u16; lists[step].len()];
+                    for &code in &lists[step - 1] {
+                        let (next, count) = successors(window.first + step as u32 - 1, sample | code);
+                        for state in &next[..count] {
+                            if state & !inside == sample {
+                                degrees[usize::from(by_value[&(state & inside)])] += 1;
+                            }
+                        }
+                    }
+                    let mut order: Vec<(u16, u64)> = degrees.into_iter().zip(lists[step].iter().copied()).collect();
+                    order.sort_unstable();
+                    lists[step] = order.into_iter().map(|(_, code)| code).collect();
+                }
+                places.push(places_of(&lists[step]));
+            }
+            all.lists.push(lists);
+            all.places.push(places);
+            all.samples.push(sample);
+        }
+        all
+    }
+}
+
+/// A far operation by the first entry that it was seen at: the entry, and which of its successors it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FarSample {
+    pub(super) entry: u16,
+    pub(super) successor: u8,
+}
+
+/// The tables of all signatures, and for `far[signature][pass]` how to find the targets of the operations.
+pub(super) struct Tables {
+    pub(super) signatures: Vec<Signature>,
+    pub(super) far: Vec<Vec<Vec<FarSample>>>,
+}
+
+impl Tables {
+    /// `signature_at` tells the signature of an outside.
+    pub(super) fn new(
+        window: Window,
+        inside: u64,
+        ordered: &Ordered,
+        signature_at: impl Fn(u64) -> Option<u32>,
+    ) -> Result<Self, String> {
+        let mut tables = Self { signatures: Vec::new(), far: Vec::new() };
+        // Signature of the target of each far operation, by signature and pass.
+        let mut leads_to: Vec<Vec<Vec<u32>>> = Vec::new();
+        for (signature, (lists, &sample)) in ordered.lists.iter().zip(&ordered.samples).enumerate() {
+            let entries = lists.iter().map(|list| list.len() as u32).collect();
+            let (mut passes, mut far, mut targets) = (Vec::new(), Vec::new(), Vec::new());
+            for (pass, list) in lists.iter().take(window.len as usize).enumerate() {
+                let after = &ordered.places[signature][pass + 1];
+                let mut building = Building::new(after.len());
+                for (&code, entry) in list.iter().zip(0..=u16::MAX) {
+                    let (next, count) = successors(window.first + pass as u32, sample | code);
+                    let mut row = [(0_u8, 0_u16); 3];
+                    for (successor, &state) in next[..count].iter().enumerate() {
+                        let (outside, code) = (state & !inside, state & inside);
+                        row[successor] = if outside == sample {
+                            building.local(entry, after.get(&code).copied())?
+                        } else {
+                            let target = signature_at(outside).ok_or("a far operation leads to no outside")?;
+                            let place = ordered.places[target as usize][pass + 1].get(&code).copied();
+                            let found = FarSample { entry, successor: successor as u8 };
+                            building.far(outside, target, found, place)?
+                        };
+                    }
+                    building.row(entry, &mut row[..count]);
+                }
+                far.push(building.far.iter().map(|far| far.found).collect());
+                targets.push(building.far.iter().map(|far| far.target).collect());
+                passes.push(building.finish());
+            }
+            tables.signatures.push(Signature { entries, passes, descendants: Vec::new() });
+            tables.far.push(far);
+            leads_to.push(targets);
+        }
+        tables.count_descendants(window, &leads_to);
+        Ok(tables)
+    }
+
+    /// Ways through the rest of the window, from its last step up.
+    fn count_descendants(&mut self, window: Window, leads_to: &[Vec<Vec<u32>>]) {
+        let mut after: Vec<Vec<u32>> =
+            self.signatures.iter().map(|s| vec![1; s.entries[window.len as usize] as usize]).collect();
+        for pass in (0..window.len as usize).rev() {
+            after = (0..self.signatures.len())
+                .map(|number| {
+                    let signature = &self.signatures[number];
+                    let mut ways = vec![0; signature.entries[pass] as usize];
+                    for group in &signature.passes[pass].rows {
+                        for row in &group.rows {
+                            for successor in 0..usize::from(group.degree) {
+                                let target = match group.blocks[successor] {
+                                    0 => number,
+                                    far => leads_to[number][pass][usize::from(far) - 1] as usize,
+                                };
+                                ways[usize::from(row[0])] += after[target][usize::from(row[successor + 1])];
+                            }
+                        }
+                    }
+                    ways
+                })
+                .collect();
+        }
+        for (signature, ways) in self.signatures.iter_mut().zip(after) {
+            signature.descendants = ways;
+        }
+    }
+}
+
+/// One pass of one signature while its entries are gone through.
+struct Building {
+    /// Sources of each entry after the pass.
+    sources: Vec<Vec<u16>>,
+    far: Vec<FarBuilding>,
+    rows: Vec<RowGroup>,
+}
+
+struct FarBuilding {
+    /// The sample's outside after the operation.
+    outside: u64,
+    /// Its signature.
+    target: u32,
+    found: FarSample,
+    pairs: Vec<(u16, u16)>,
+}
+
+const NO_PLACE: &str = "a successor stands in no list";
+
+impl Building {
+    fn new(entries_after: usize) -> Self {
+        Self { sources: vec![Vec::new(); entries_after], far: Vec::new(), rows: Vec::new() }
+    }
+
+    fn local(&mut self, entry: u16, place: Option<u16>) -> Result<(u8, u16), String> {
+        let place = place.ok_or(NO_PLACE)?;
+        self.sources[usize::from(place)].push(entry);
+        Ok((0, place))
+    }
+
+    fn far(&mut self, outside: u64, target: u32, found: FarSample, place: Option<u16>) -> Result<(u8, u16), String> {
+        let place = place.ok_or(NO_PLACE)?;
+        let known = self.far.iter().position(|far| far.outside == outside);
+        let number = known.unwrap_or_else(|| {
+            self.far.push(FarBuilding { outside, target, found, pairs: Vec::new() });
+            self.far.len() - 1
+        });
+        self.far[number].pairs.push((found.entry, place));
+        let number = u8::try_from(number + 1).map_err(|_| "more than 254 far operations in one pass")?;
+        Ok((number, place))
+    }
+
+    /// All successors of an entry, sorted by the block that they lie in.
+    fn row(&mut self, entry: u16, successors: &mut [(u8, u16)]) {
+        successors.sort_unstable();
+        let (mut blocks, mut row) = ([0; 3], [entry, 0, 0, 0]);
+        for (i, &(block, place)) in successors.iter().enumerate() {
+            (blocks[i], row[i + 1]) = (block, place);
+        }
+        let degree = successors.len() as u8;
+        match self.rows.iter_mut().find(|group| group.blocks == blocks && group.degree == degree) {
+            Some(group) => group.rows.push(row),
+            None => self.rows.push(RowGroup { degree, blocks, rows: vec![row] }),
+        }
+    }
+
+    fn finish(self) -> PassTable {
+        let most = self.sources.iter().map(Vec::len).max().unwrap_or(0);
+        let mut in_degrees = vec![0; most + 1];
+        for sources in &self.sources {
+            in_degrees[sources.len()] += 1;
+        }
+        let far = self.far.into_iter().map(|mut far| {
+            far.pairs.sort_unstable_by_key(|&(source, target)| (target, source));
+            Far { pairs: far.pairs }
+        });
+        PassTable { in_degrees, sources: self.sources.concat(), far: far.collect(), rows: self.rows }
+    }
+}

@@ -1,0 +1,339 @@
+//! What the tables claim, state by state: sizes, transitions, order of far operations, places in the next window.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use keima_model::{BlockColumn, BlockTables, End, Window};
+
+use super::super::automaton;
+use super::super::state::{accepts, normalise, successors};
+use super::GoColumn;
+
+/// Windows from their lengths.
+fn windows(lengths: &[u32]) -> Vec<Window> {
+    let mut first = 0;
+    let window = |&len: &u32| {
+        first += len;
+        Window { first: first - len, len }
+    };
+    lengths.iter().map(window).collect()
+}
+
+/// Cuts of a column that differ in every way that could matter.
+const CUTS: &[&[u32]] = &[
+    &[2],
+    &[1, 1],
+    &[3],
+    &[2, 1],
+    &[1, 1, 1],
+    &[2, 2],
+    &[1, 2, 1],
+    &[5],
+    &[3, 2],
+    &[2, 3],
+    &[2, 2, 1],
+    &[4, 2],
+    &[2, 2, 2],
+    &[1, 1, 4],
+    &[4, 3],
+    &[3, 2, 2],
+    &[4, 4],
+    &[3, 3, 2],
+];
+
+/// The whole vector through a window, by the tables, in the plainest way.
+fn through(tables: &BlockTables, vector: &[u64]) -> Vec<u64> {
+    let position = |step: usize, family: &keima_model::Family, block: u32, entry: u16| {
+        (family.start[step] + u64::from(tables.base[step][block as usize]) + u64::from(entry)) as usize
+    };
+    let mut now = vector.to_vec();
+    for pass in 0..tables.far.len() {
+        let mut next = vec![0_u64; tables.states[pass + 1] as usize];
+        for family in &tables.families {
+            for block in family.blocks.clone() {
+                let signature = &tables.signatures[tables.signature_of[block as usize] as usize];
+                let table = &signature.passes[pass];
+                let mut sources = table.sources.iter();
+                let mut entry = 0;
+                for (degree, &count) in table.in_degrees.iter().enumerate() {
+                    for _ in 0..count {
+                        for &source in sources.by_ref().take(degree) {
+                            let from = now[position(pass, family, block, source)];
+                            let to = &mut next[position(pass + 1, family, block, entry)];
+                            *to = to.wrapping_add(from);
+                        }
+                        entry = entry.wrapping_add(1);
+                    }
+                }
+                let first = tables.far[pass].first[block as usize] as usize;
+                for (far, &target) in table.far.iter().zip(&tables.far[pass].targets[first..]) {
+                    assert!(family.blocks.contains(&target), "a far operation leaves its family");
+                    for &(source, entry) in &far.pairs {
+                        let from = now[position(pass, family, block, source)];
+                        let to = &mut next[position(pass + 1, family, target, entry)];
+                        *to = to.wrapping_add(from);
+                    }
+                }
+            }
+        }
+        now = next;
+    }
+    now
+}
+
+/// The vector by canonical keys.
+fn canonical(column: &GoColumn, number: usize, end: End, vector: &[u64]) -> BTreeMap<u128, u64> {
+    let tables = column.tables(number);
+    let step = if end == End::First { 0 } else { tables.states.len() - 1 };
+    let (mut keys, mut map) = (Vec::new(), BTreeMap::new());
+    let mut values = vector.iter();
+    for block in 0..tables.signature_of.len() as u32 {
+        column.keys(number, end, block, &mut keys);
+        let signature = &tables.signatures[tables.signature_of[block as usize] as usize];
+        assert_eq!(keys.len(), signature.entries[step] as usize);
+        for (&key, &value) in keys.iter().zip(values.by_ref()) {
+            let sum: &mut u64 = map.entry(key).or_default();
+            *sum = sum.wrapping_add(value.wrapping_mul(column.weight(number, block)));
+        }
+    }
+    assert_eq!(values.next(), None);
+    map
+}
+
+/// A value for each canonical key that has nothing to do with its place; the same for a state and its reversal.
+fn values(column: &GoColumn, number: usize, end: End) -> Vec<u64> {
+    let tables = column.tables(number);
+    let (mut keys, mut all) = (Vec::new(), Vec::new());
+    for block in 0..tables.signature_of.len() as u32 {
+        column.keys(number, end, block, &mut keys);
+        all.extend(keys.iter().map(|&key| keima_model::Key::mix(key, 11)));
+    }
+    all
+}
+
+#[test]
+fn windows_agree_with_plain_expansion() {
+    for lengths in CUTS {
+        let windows = windows(lengths);
+        let height = lengths.iter().sum();
+        let column = GoColumn::new(height, &windows).unwrap();
+        for (number, window) in windows.iter().enumerate() {
+            let vector = values(&column, number, End::First);
+            let mut expected = canonical(&column, number, End::First, &vector);
+            for cell in window.first..window.end() {
+                let mut next = BTreeMap::new();
+                for (&key, &value) in &expected {
+                    let (states, count) = successors(cell, key as u64);
+                    for &state in &states[..count] {
+                        let sum: &mut u64 = next.entry(u128::from(normalise(state, 0))).or_default();
+                        *sum = sum.wrapping_add(value);
+                    }
+                }
+                expected = next;
+            }
+            let mut got = canonical(&column, number, End::Last, &through(column.tables(number), &vector));
+            // Valid states that nothing leads to.
+            got.retain(|key, value| *value != 0 || expected.contains_key(key));
+            assert!(got == expected, "cut {lengths:?}, window {window:?}");
+        }
+    }
+}
+
+#[test]
+fn tables_have_the_size_that_the_automaton_counts() {
+    for lengths in CUTS {
+        let windows = windows(lengths);
+        let height = lengths.iter().sum();
+        let classes = automaton::classes(height);
+        let column = GoColumn::new(height, &windows).unwrap();
+        for (number, window) in windows.iter().enumerate() {
+            let tables = column.tables(number);
+            for (step, &states) in tables.states.iter().enumerate() {
+                let kink = (window.first + step as u32) % height;
+                // The outside without stones has both colourings of what is inside.
+                let stoneless = tables.families.iter().find(|f| column.weight(number, f.blocks.start) == 1).unwrap();
+                let twice = stoneless.size[step] / 2;
+                assert_eq!(
+                    u128::from(states - u64::from(twice)),
+                    classes[kink as usize],
+                    "{lengths:?} {window:?} {step}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn far_operations_lead_to_blocks_before() {
+    for lengths in CUTS {
+        let windows = windows(lengths);
+        let column = GoColumn::new(lengths.iter().sum(), &windows).unwrap();
+        for (number, window) in windows.iter().enumerate() {
+            for (pass, far) in column.tables(number).far.iter().enumerate() {
+                assert!(far.descending || pass == 0 && window.first > 0, "{lengths:?} {window:?} pass {pass}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_exchange_finds_each_state_in_the_next_window() {
+    for lengths in CUTS {
+        let windows = windows(lengths);
+        let column = GoColumn::new(lengths.iter().sum(), &windows).unwrap();
+        let count = windows.len();
+        for number in 0..count {
+            for (end, other, other_end) in
+                [(End::First, (number + count - 1) % count, End::Last), (End::Last, (number + 1) % count, End::First)]
+            {
+                let (here, there) = (values(&column, number, end), values(&column, other, other_end));
+                let (mut positions, mut all) = (Vec::new(), Vec::new());
+                for block in 0..column.tables(number).signature_of.len() as u32 {
+                    column.positions(number, end, block, &mut positions);
+                    all.extend(positions.iter().map(|&position| there[position as usize]));
+                }
+                assert!(here == all, "{lengths:?} window {number} {end:?}");
+            }
+        }
+    }
+}
+
+/// What the exchange says of families, rests, twins and samples is what the positions and the keys say.
+#[test]
+fn the_exchange_tells_families_and_samples() {
+    for (height, lengths) in [(4, &[4][..]), (5, &[3, 2]), (6, &[2, 2, 2]), (7, &[3, 2, 2]), (7, &[4, 3])] {
+        let column = GoColumn::new(height, &windows(lengths)).unwrap();
+        let count = lengths.len();
+        let (mut positions, mut some, mut families, mut keys) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (mut entries, mut sampled) = (Vec::new(), vec![[BTreeSet::new(), BTreeSet::new()]; count]);
+        for number in 0..count {
+            for end in [End::First, End::Last] {
+                // The boundary after a window is the one before the next.
+                let (there, there_step, boundary) = match end {
+                    End::First => ((number + count - 1) % count, usize::MAX, (number + count - 1) % count),
+                    End::Last => ((number + 1) % count, 0, number),
+                };
+                let there_tables = column.tables(there);
+                let there_step = there_step.min(there_tables.states.len() - 1);
+                let there_end = if end == End::First { End::Last } else { End::First };
+                let here = column.tables(number);
+                let mut of_class: BTreeMap<(u32, u32), Vec<u32>> = BTreeMap::new();
+                let mut last_rest = 0;
+                for (family, index) in here.families.iter().zip(0_u32..) {
+                    let rest = column.rest(number, end, index);
+                    assert!(end == End::Last || rest >= last_rest, "families are in the order of their rests");
+                    last_rest = rest;
+                    for block in family.blocks.clone() {
+                        column.positions(number, end, block, &mut positions);
+                        column.families(number, end, block, &mut families);
+                        assert_eq!(positions.len(), families.len());
+                        for (&position, &family) in positions.iter().zip(&families) {
+                            let found = &there_tables.families[family as usize];
+                            let start = found.start[there_step];
+                            assert!((start..start + u64::from(found.size[there_step])).contains(&position));
+                            assert_eq!(column.rest(there, there_end, family), rest, "both sides have the same rest");
+                        }
+                        let all: Vec<u16> = (0..positions.len() as u16).step_by(3).collect();
+                        column.positions_of(number, end, block, &all, &mut some);
+                        assert!(some.iter().eq(positions.iter().step_by(3)));
+                        let class = (here.signature_of[block as usize], column.exchange_class(number, end, block));
+                        assert_eq!(of_class.entry(class).or_insert_with(|| families.clone()), &families, "one class");
+
+                        column.keys(number, end, block, &mut keys);
+                        let twins = column.twins(number, end, block);
+                        assert_eq!(twins.is_empty(), column.weight(number, block) == 2);
+                        for (entry, &twin) in twins.iter().enumerate() {
+                            assert_eq!(keys[entry], keys[usize::from(twin)]);
+                            assert_eq!(twins[usize::from(twin)], twin, "one entry stands for each key");
+                        }
+                        column.sample(number, end, block, &mut entries);
+                        let mut of_sample = Vec::new();
+                        column.keys_of(number, end, block, &entries, &mut of_sample);
+                        assert!(entries.iter().map(|&e| keys[usize::from(e)]).eq(of_sample.iter().copied()));
+                        sampled[boundary][usize::from(end == End::Last)].extend(of_sample);
+                    }
+                }
+            }
+        }
+        for [first, last] in sampled {
+            assert_eq!(first, last, "both windows have the same sample");
+            assert!(!first.is_empty() || height < 6, "{height}: no sample");
+        }
+    }
+}
+
+#[test]
+fn descendants_are_the_ways_through_the_window() {
+    for lengths in CUTS {
+        let windows = windows(lengths);
+        let column = GoColumn::new(lengths.iter().sum(), &windows).unwrap();
+        for (number, window) in windows.iter().enumerate() {
+            let tables = column.tables(number);
+            let (mut keys, mut expected, mut got) = (Vec::new(), Vec::new(), Vec::<u32>::new());
+            for block in 0..tables.signature_of.len() as u32 {
+                column.keys(number, End::First, block, &mut keys);
+                for &key in &keys {
+                    let mut states = vec![key as u64];
+                    for cell in window.first..window.end() {
+                        let next = |state: &u64| {
+                            let (states, count) = successors(cell, *state);
+                            states.into_iter().take(count)
+                        };
+                        states = states.iter().flat_map(next).collect();
+                    }
+                    expected.push(states.len() as u32);
+                }
+                got.extend(&tables.signatures[tables.signature_of[block as usize] as usize].descendants);
+            }
+            assert!(got == expected, "{lengths:?} {window:?}");
+            if lengths.iter().sum::<u32>() > 6 {
+                break;
+            }
+        }
+    }
+}
+
+/// Whole boards: start after the first column, column by column, accepting sums against published values.
+#[test]
+fn boards_are_counted() {
+    let known = [(2, 57), (3, 12_675), (4, 24_318_165), (5, 414_295_148_741)];
+    for (height, expected) in known {
+        for lengths in CUTS.iter().filter(|lengths| lengths.iter().sum::<u32>() == height) {
+            let windows = windows(lengths);
+            let column = GoColumn::new(height, &windows).unwrap();
+            let count = windows.len();
+            let last = column.tables(count - 1);
+            let mut vector = vec![0_u64; last.states[windows[count - 1].len as usize] as usize];
+            for position in column.start(column.windows().len() - 1, End::Last) {
+                vector[position as usize] = 1;
+            }
+            for _ in 1..height {
+                for number in 0..count {
+                    let (mut positions, mut next) = (Vec::new(), Vec::new());
+                    for block in 0..column.tables(number).signature_of.len() as u32 {
+                        column.positions(number, End::First, block, &mut positions);
+                        next.extend(positions.iter().map(|&position| vector[position as usize]));
+                    }
+                    vector = through(column.tables(number), &next);
+                }
+            }
+            let sum: u64 = canonical(&column, count - 1, End::Last, &vector)
+                .into_iter()
+                .filter(|&(key, _)| accepts(key as u64))
+                .map(|(_, value)| value)
+                .sum();
+            assert_eq!(sum, expected, "{height}x{height}, {lengths:?}");
+            let mut start = 0;
+            let mut by_entries = 0;
+            for (block, &signature) in last.signature_of.iter().enumerate() {
+                let weight = column.weight(count - 1, block as u32);
+                by_entries += column
+                    .accepting(block as u32)
+                    .iter()
+                    .map(|&e| weight * vector[start + usize::from(e)])
+                    .sum::<u64>();
+                start += last.signatures[signature as usize].entries[windows[count - 1].len as usize] as usize;
+            }
+            assert_eq!(by_entries, expected);
+        }
+    }
+}
