@@ -14,6 +14,7 @@
 
 mod attempt;
 mod table;
+mod tables;
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -28,6 +29,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use self::table::Table;
+use self::tables::Tables;
 use crate::link::{Backoff, CoordinatorLink, LinkError};
 use crate::run_store::{RunStore, ScratchError, SharedFolders};
 
@@ -132,6 +134,7 @@ impl Worker {
             folders: Arc::default(),
             problems: Mutex::default(),
             table: Table::default(),
+            tables: Tables::default(),
             buffers: Arc::default(),
             epoch: AtomicU64::new(0),
             heartbeat_millis: AtomicU64::new(1000),
@@ -177,6 +180,8 @@ struct Shared<L> {
     folders: Arc<SharedFolders>,
     problems: Mutex<HashMap<ProblemRequest, AnyProblem>>,
     table: Table,
+    /// Tables of the block executor, kept from task to task.
+    tables: Tables,
     /// Large buffers of the engine, kept from task to task.
     buffers: Arc<keima_engine::Buffers>,
     /// As the coordinator gave it; 0 before the first hello.

@@ -107,6 +107,19 @@ pub struct StageOrder {
     pub task_memory_bytes: u64,
     /// Whether runs must be on stable storage (fsync) before the task is reported.
     pub durable: bool,
+    /// For the block executor; `None` for the stream executor.
+    pub block: Option<BlockOrder>,
+}
+
+/// What a stage of the block executor needs beside the rest of its order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BlockOrder {
+    /// All windows of a column, which the tables are built for.
+    pub windows: Vec<Window>,
+    /// Families are done together up to so many records.
+    pub group_records: u64,
+    /// Moduli of the runs that are read: all of the stage's, or the first ones and the last.
+    pub moduli_in: Vec<u64>,
 }
 
 /// What a worker is asked to do.
@@ -317,4 +330,18 @@ pub struct JobSpec {
     pub window: Option<u32>,
     /// Tasks that will run at a time, for the planner (threads of all workers).
     pub slots: u32,
+    /// How to count.
+    pub executor: Executor,
+}
+
+/// How a job is to be done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Executor {
+    /// By blocks where the problem is made of them and a task's memory suffices, else as a stream.
+    #[default]
+    Auto,
+    /// Sorted runs, for any problem and any size.
+    Stream,
+    /// Dense blocks.
+    Block,
 }

@@ -15,5 +15,5 @@ mod plan;
 
 pub use api::*;
 pub use machine::{Changes, Config, Coordinator, JobStatus, JobWorker, RestoreError, State, WorkerStatus};
-pub use outcome::{Check, FunctionalValues, Outcome, SeriesEntry, Table, early, recombine, tables};
-pub use plan::{Plan, PlanError, PlanLimits, Stage, plan};
+pub use outcome::{Check, FunctionalValues, Outcome, SeriesEntry, Table, TableRow, early, recombine, tables};
+pub use plan::{BlockPlan, Plan, PlanError, PlanLimits, Stage, block_plan, choose_plan, in_memory_plan, plan};

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use self::entry::{pair_up, recover, written_apart};
 use crate::plan::{Plan, bound_product};
 
-pub use self::tables::{Table, tables};
+pub use self::tables::{Table, TableRow, tables};
 
 mod entry;
 mod formula;

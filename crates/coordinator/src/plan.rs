@@ -8,10 +8,12 @@
 use keima_model::{Board, Layout, ProblemInfo, Window};
 use serde::{Deserialize, Serialize};
 
+pub use self::block::{block_plan, choose_plan, in_memory_plan};
 pub use self::error::PlanError;
 use self::forecast::Usage;
 pub(crate) use self::moduli::{bound_product, bound_text};
 
+mod block;
 mod error;
 #[cfg(test)]
 pub(crate) mod example;
@@ -65,7 +67,7 @@ pub struct PlanLimits {
 /// How a job is done. Kept with the job; it changes only at a column end.
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// `"stream"`.
+    /// `"stream"` or `"block"`.
     pub executor: String,
     /// The board.
     pub board: Board,
@@ -97,6 +99,20 @@ pub struct Plan {
     pub disk_bytes: u64,
     /// Bytes that a record takes in a run, in the sweep with the most lanes.
     pub record_bytes: f64,
+    /// For the block executor out of core.
+    pub block: Option<BlockPlan>,
+    /// Why this executor, for people.
+    pub why: String,
+}
+
+/// What the block executor's stages need beside.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
+pub struct BlockPlan {
+    /// Families are done together up to so many records.
+    pub group_records: u64,
+    /// For each stage how many of its sweep's moduli are carried, the last of which is always the spare: numbers are small
+    /// at first. Stages begin with the second column: a state of the first is a colouring, with the count 1.
+    pub lanes: Vec<u32>,
 }
 
 /// One stage of a plan: the passes `first_pass .. first_pass + window.len`.
@@ -122,11 +138,16 @@ impl Stage {
 impl Plan {
     /// Number of stages of a sweep: columns x windows of a column.
     pub fn stages(&self) -> u32 {
-        self.board.length * self.windows_per_column()
+        (self.board.length - self.first_column()) * self.windows_per_column()
+    }
+    /// Columns that need no stage.
+    fn first_column(&self) -> u32 {
+        u32::from(self.block.is_some() && self.board.length > 0)
     }
     /// Stage number `number`, from 0. Numbers from [`Plan::stages`] on go on past the board's end.
     pub fn stage(&self, number: u32) -> Stage {
         let (column, place) = (number / self.windows_per_column(), number % self.windows_per_column());
+        let column = column + self.first_column();
         let window = self.window(place);
         let next = self.window((place + 1) % self.windows_per_column());
         let last = number + 1 >= self.stages();
@@ -141,6 +162,17 @@ impl Plan {
     pub fn sweep_moduli(&self, sweep: u32) -> &[u64] {
         let range = self.sweeps.get(sweep as usize).map(|&(first, end)| first as usize..end as usize);
         range.and_then(|range| self.moduli.get(range)).unwrap_or(&[])
+    }
+    /// Moduli that stage number `stage` of a sweep carries: all of the sweep's, or the first ones and the last.
+    pub fn stage_moduli(&self, sweep: u32, stage: u32) -> Vec<u64> {
+        let all = self.sweep_moduli(sweep);
+        let lanes = self.block.as_ref().and_then(|block| block.lanes.get(stage as usize));
+        match (lanes, all.split_last()) {
+            (Some(&lanes), Some((&spare, others))) if (lanes as usize) < all.len() => {
+                others.iter().copied().take((lanes as usize).saturating_sub(1)).chain([spare]).collect()
+            }
+            _ => all.to_vec(),
+        }
     }
     fn windows_per_column(&self) -> u32 {
         (self.windows.len() as u32).max(1)
@@ -192,6 +224,8 @@ pub fn plan(info: &dyn ProblemInfo, key_bytes: u32, limits: &PlanLimits) -> Resu
             peak_states: states.iter().max().copied().unwrap_or(0),
             disk_bytes: 0,
             record_bytes,
+            block: None,
+            why: String::new(),
         };
         plan.disk_bytes = Usage::of(&plan, lanes).peak_disk_bytes(limits.second_copies);
         match limits.disk_bytes {

@@ -52,6 +52,26 @@ pub struct TaskOrder {
     pub memory_bytes: u64,
     /// Whether runs must be fsynced.
     pub durable: bool,
+    /// What a stage of the block executor needs beside.
+    pub block: Option<BlockStage>,
+}
+
+impl TaskOrder {
+    /// Moduli of the runs that are read.
+    pub fn moduli_in(&self) -> &[u64] {
+        self.block.as_ref().map_or(&self.moduli, |block| &block.moduli_in)
+    }
+}
+
+/// What a stage of the block executor needs beside the rest of its order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockStage {
+    /// All windows of a column.
+    pub windows: Vec<Window>,
+    /// Families are done together up to so many records.
+    pub group_records: u64,
+    /// Moduli of the runs that are read: all of the stage's, or the first ones and the last.
+    pub moduli_in: Vec<u64>,
 }
 
 /// An order with everything around it that the task needs.

@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod api;
+pub mod block;
 mod budget;
 mod buffers;
 mod input;
@@ -19,7 +20,7 @@ mod stream;
 mod table;
 mod tally;
 
-pub use api::{FeedOpener, Task, TaskError, TaskOrder};
+pub use api::{BlockStage, FeedOpener, Task, TaskError, TaskOrder};
 pub use buffers::Buffers;
 pub use stream::run_task;
 

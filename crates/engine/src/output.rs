@@ -125,7 +125,7 @@ impl Output {
 }
 
 /// Splits of several runs as one ascending list of at most [`MAX_SPLITS`].
-fn join_splits(mut splits: Vec<Split>) -> Vec<Split> {
+pub(crate) fn join_splits(mut splits: Vec<Split>) -> Vec<Split> {
     splits.sort_unstable_by_key(|s| s.key);
     let piece = splits.len().div_ceil(MAX_SPLITS).max(1);
     splits

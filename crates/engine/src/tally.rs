@@ -31,6 +31,11 @@ impl LaneSums {
             sum.add(u128::from(weight) * u128::from(value));
         }
     }
+    /// Adds residues.
+    pub(crate) fn add_reduced(&mut self, row: &[u64], moduli: &[u64]) {
+        self.add(1, row);
+        self.fold(moduli);
+    }
     /// Must be called at least once in 65,535 additions.
     pub(crate) fn fold(&mut self, moduli: &[u64]) {
         for (sum, &p) in self.0.iter_mut().zip(moduli.iter().cycle()) {
@@ -67,6 +72,17 @@ impl EndTally {
             self.fingerprint.add(key.mix(self.salt) >> (64 - HASH_BITS), row);
         }
         self.sums.fold(moduli);
+        self.fingerprint.fold(moduli);
+    }
+
+    /// Adds a sample of at most 65,535 states to the fingerprint alone.
+    pub(crate) fn add_sample(&mut self, canonical: &[u128], rows: &[u64], moduli: &[u64]) {
+        if canonical.is_empty() {
+            return;
+        }
+        for (&key, row) in canonical.iter().zip(rows.chunks_exact(rows.len() / canonical.len())) {
+            self.fingerprint.add(Key::mix(key, self.salt) >> (64 - HASH_BITS), row);
+        }
         self.fingerprint.fold(moduli);
     }
 

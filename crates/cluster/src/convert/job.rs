@@ -1,6 +1,6 @@
 //! Jobs as users submit and see them.
 
-use keima_coordinator::{JobId, JobSpec, JobStatus, JobWorker, Outcome, Plan, State, WorkerStatus};
+use keima_coordinator::{Executor, JobId, JobSpec, JobStatus, JobWorker, Outcome, Plan, State, WorkerStatus};
 use keima_model::ProblemRequest;
 use keima_runs::TaskTimes;
 use keima_wire::v1;
@@ -19,6 +19,12 @@ impl Wire for JobSpec {
             residues_per_sweep: self.residues_per_sweep,
             window: self.window,
             slots: self.slots,
+            executor: match self.executor {
+                Executor::Auto => v1::Executor::Auto,
+                Executor::Stream => v1::Executor::Stream,
+                Executor::Block => v1::Executor::Block,
+            }
+            .into(),
         }
     }
     fn from_wire(message: v1::JobSpec) -> Result<Self, ConvertError> {
@@ -30,6 +36,12 @@ impl Wire for JobSpec {
             residues_per_sweep: message.residues_per_sweep,
             window: message.window,
             slots: message.slots,
+            executor: match v1::Executor::try_from(message.executor) {
+                Ok(v1::Executor::Auto) => Executor::Auto,
+                Ok(v1::Executor::Stream) => Executor::Stream,
+                Ok(v1::Executor::Block) => Executor::Block,
+                Err(_) => return Err(ConvertError::new("JobSpec.executor", "an executor", message.executor)),
+            },
         })
     }
 }

@@ -1,6 +1,6 @@
 //! Grants and the work in them.
 
-use keima_coordinator::{AttemptId, Grant, Holder, InputRun, JobId, StageOrder, Work, WorkerId};
+use keima_coordinator::{AttemptId, BlockOrder, Grant, Holder, InputRun, JobId, StageOrder, Work, WorkerId};
 use keima_model::{Layout, ProblemRequest, Window};
 use keima_runs::RunManifest;
 use keima_wire::v1;
@@ -139,6 +139,11 @@ impl Wire for StageOrder {
             inputs: list_to(&self.inputs),
             task_memory_bytes: self.task_memory_bytes,
             durable: self.durable,
+            block: self.block.as_ref().map(|block| v1::BlockOrder {
+                windows: list_to(&block.windows),
+                group_records: block.group_records,
+                moduli_in: block.moduli_in.clone(),
+            }),
         }
     }
     fn from_wire(message: v1::StageOrder) -> Result<Self, ConvertError> {
@@ -164,8 +169,17 @@ impl Wire for StageOrder {
             inputs: list_from(message.inputs)?,
             task_memory_bytes: message.task_memory_bytes,
             durable: message.durable,
+            block: message.block.map(block_from).transpose()?,
         })
     }
+}
+
+fn block_from(block: v1::BlockOrder) -> Result<BlockOrder, ConvertError> {
+    Ok(BlockOrder {
+        windows: list_from(at_most("BlockOrder.windows", block.windows, MAX_SIDE as usize)?)?,
+        group_records: block.group_records,
+        moduli_in: at_most("BlockOrder.moduli_in", block.moduli_in, MAX_MODULI)?,
+    })
 }
 
 impl Wire for Grant {

@@ -1,11 +1,12 @@
 //! Plans and results.
 
-use keima_coordinator::{Check, Outcome, Plan, SeriesEntry};
+use keima_coordinator::{BlockPlan, Check, Outcome, Plan, SeriesEntry};
 use keima_model::{Board, Window};
 use keima_wire::v1;
 
 use super::{
-    ConvertError, MAX_MODULI, MAX_SIDE, NAME_BYTES, Wire, at_most, bounded, cut, list_from, list_to, required,
+    ConvertError, MAX_MODULI, MAX_SIDE, NAME_BYTES, TEXT_BYTES, Wire, at_most, bounded, cut, list_from, list_to,
+    required,
 };
 
 impl Wire for Check {
@@ -124,6 +125,11 @@ impl Wire for Plan {
             peak_states: self.peak_states,
             disk_bytes: self.disk_bytes,
             record_bytes: self.record_bytes,
+            block: self
+                .block
+                .as_ref()
+                .map(|block| v1::BlockPlan { group_records: block.group_records, lanes: block.lanes.clone() }),
+            why: self.why.clone(),
         }
     }
     fn from_wire(message: v1::Plan) -> Result<Self, ConvertError> {
@@ -145,6 +151,14 @@ impl Wire for Plan {
             peak_states: message.peak_states,
             disk_bytes: message.disk_bytes,
             record_bytes: message.record_bytes,
+            block: message
+                .block
+                .map(|block| {
+                    let lanes = at_most("BlockPlan.lanes", block.lanes, 1 << 20)?;
+                    Ok::<_, ConvertError>(BlockPlan { group_records: block.group_records, lanes })
+                })
+                .transpose()?,
+            why: bounded("Plan.why", message.why, TEXT_BYTES)?,
         })
     }
 }

@@ -65,6 +65,11 @@ fn request() -> ProblemRequest {
 
 fn order() -> StageOrder {
     StageOrder {
+        block: Some(keima_coordinator::BlockOrder {
+            windows: vec![Window { first: 0, len: 4 }, Window { first: 4, len: 3 }],
+            group_records: 5000,
+            moduli_in: vec![(1 << 60) - 93, (1 << 60) - 107],
+        }),
         problem: request(),
         job_tag: 1,
         salt: 2,
@@ -90,7 +95,7 @@ fn words_survive() {
     check(&task_manifest());
     check(&TaskManifest::default());
     check(&Grant { attempt: attempt(), nonce: 8, lease_millis: 30, work: Work::Stage(Box::new(order())) });
-    let open = StageOrder { high: None, from_start: true, inputs: Vec::new(), ..order() };
+    let open = StageOrder { block: None, high: None, from_start: true, inputs: Vec::new(), ..order() };
     check(&Grant { attempt: attempt(), nonce: 8, lease_millis: 30, work: Work::Stage(Box::new(open)) });
     check(&Grant { attempt: attempt(), nonce: 8, lease_millis: 30, work: Work::Copy(Box::new(input())) });
     let housekeeping = Housekeeping { abandon: vec![attempt()], release: vec![manifest().id] };
@@ -119,6 +124,7 @@ fn words_survive() {
     check(&(Verdict::Accepted, Housekeeping::default()));
     check(&(Verdict::Refused { reason: text() }, housekeeping));
     check(&JobSpec {
+        executor: keima_coordinator::Executor::Block,
         problem: request(),
         priority: -3,
         task_memory_bytes: 1,
@@ -167,6 +173,8 @@ fn words_survive() {
 #[test]
 fn a_job_survives() {
     let plan = Plan {
+        block: Some(keima_coordinator::BlockPlan { group_records: 7, lanes: vec![2, 4, 4, 8] }),
+        why: "asked for".into(),
         executor: "stream".to_owned(),
         board: Board { height: 9, length: 5 },
         windows: vec![Window { first: 0, len: 5 }, Window { first: 5, len: 4 }],

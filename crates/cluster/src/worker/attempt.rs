@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use keima_coordinator::{Failure, Grant, InputRun, Report, StageOrder, Verdict, Work};
-use keima_engine::{Task, TaskError, TaskOrder};
+use keima_engine::{BlockStage, Task, TaskError, TaskOrder};
 use keima_runs::TaskManifest;
 
 use super::table::Active;
@@ -112,6 +112,7 @@ impl<L: CoordinatorLink> Shared<L> {
         active: Active,
     ) -> Result<TaskManifest, Failure> {
         let problem = self.problem(&order.problem)?;
+        let tables = order.block.as_ref().map(|block| self.tables.of(&order.problem, block));
         let feeds = TaskFeeds::new(Arc::clone(&self.store), Arc::clone(&self.folders), &order.inputs);
         let order = task_order(attempt, order);
         let store = Arc::clone(&self.store);
@@ -126,7 +127,14 @@ impl<L: CoordinatorLink> Shared<L> {
                 states_done: &active.states_done,
                 buffers: &buffers,
             };
-            let manifest = keima_engine::run_task(&problem, &task).map_err(|error| failure(&feeds, &error))?;
+            let manifest = match tables {
+                None => keima_engine::run_task(&problem, &task),
+                Some(tables) => {
+                    let prepared = tables.get(problem.info()).map_err(|text| Failure::Refused { text })?;
+                    keima_engine::block::run_block_task(&prepared, problem.info(), &task)
+                }
+            };
+            let manifest = manifest.map_err(|error| failure(&feeds, &error))?;
             store
                 .hold_written(&manifest.runs)
                 .map_err(|e| Failure::Other { text: format!("a run that was just written cannot be read: {e}") })?;
@@ -170,6 +178,11 @@ fn task_order(attempt: &str, order: StageOrder) -> TaskOrder {
         inputs: order.inputs.into_iter().map(|input| input.manifest).collect(),
         memory_bytes: order.task_memory_bytes,
         durable: order.durable,
+        block: order.block.map(|block| BlockStage {
+            windows: block.windows,
+            group_records: block.group_records,
+            moduli_in: block.moduli_in,
+        }),
     }
 }
 

@@ -39,7 +39,8 @@ impl Job {
             Ok(None) => return,
             Err((check, evidence)) => return self.end_by_check(common, check, &evidence),
         };
-        if let Err((check, evidence)) = self.take_functionals(common, sums.functionals) {
+        let moduli = self.stage.as_ref().map(|stage| self.stage_moduli(stage.number)).unwrap_or_default();
+        if let Err((check, evidence)) = self.take_functionals(common, sums.functionals, &moduli) {
             return self.end_by_check(common, check, &evidence);
         }
         let Some(stage) = self.stage.take() else { return };
@@ -113,17 +114,20 @@ impl Job {
     /// Sums over the stage's tasks, held against the stage before and against other sweeps.
     fn check_stage(&mut self) -> Result<Option<Sums>, Evidence> {
         let Some(stage) = &self.stage else { return Ok(None) };
-        let (moduli, place) = (self.moduli(), self.record.plan.stage(stage.number));
-        let lanes = moduli.len() * self.record.plan.coefficients as usize;
-        let zero = Tally { states: 0, sums: vec![0; lanes], fingerprint: vec![0; lanes] };
+        let place = self.record.plan.stage(stage.number);
+        let (read, moduli) = (self.moduli_read(stage.number), self.stage_moduli(stage.number));
+        let coefficients = self.record.plan.coefficients as usize;
+        let lanes = moduli.len() * coefficients;
+        let zero = |lanes| Tally { states: 0, sums: vec![0; lanes], fingerprint: vec![0; lanes] };
         let mut sums = Sums {
-            input: zero.clone(),
-            output: zero,
+            input: zero(read.len() * coefficients),
+            output: zero(lanes),
             functionals: self.functionals_of(stage.number).into_iter().map(|f| (f, vec![0; lanes])).collect(),
         };
         let mut states = vec![0_u64; place.window.len as usize];
         for manifest in stage.tasks.iter().filter_map(|task| task.done.as_ref()).map(|done| &done.manifest) {
-            for (sum, tally) in [(&mut sums.input, &manifest.input), (&mut sums.output, &manifest.output)] {
+            let (input, output) = (&mut sums.input, &mut sums.output);
+            for (sum, tally, moduli) in [(input, &manifest.input, &read), (output, &manifest.output, &moduli)] {
                 sum.states = sum.states.saturating_add(tally.states);
                 add_row(&mut sum.sums, &tally.sums, moduli);
                 add_row(&mut sum.fingerprint, &tally.fingerprint, moduli);
@@ -133,7 +137,7 @@ impl Job {
             }
             for functional in &manifest.functionals {
                 if let Some(sum) = sums.functionals.get_mut(&functional.functional) {
-                    add_row(sum, &functional.lanes, moduli);
+                    add_row(sum, &functional.lanes, &moduli);
                 }
             }
         }
@@ -141,9 +145,9 @@ impl Job {
             format!("sweep {}, stage {}, before pass {}", self.record.sweep + 1, stage.number, place.first_pass);
         if let Some(before) = self.boundaries.last() {
             let totals = &before.head.totals;
-            let sums_differ = differs(&totals.sums, &sums.input.sums, moduli).map(|text| ("sums", text));
+            let sums_differ = differs(&totals.sums, &sums.input.sums, &read).map(|text| ("sums", text));
             let keys_differ =
-                || differs(&totals.fingerprint, &sums.input.fingerprint, moduli).map(|t| ("fingerprint", t));
+                || differs(&totals.fingerprint, &sums.input.fingerprint, &read).map(|t| ("fingerprint", t));
             if let Some((what, text)) = sums_differ.or_else(keys_differ) {
                 let text =
                     format!("{what} of what was read against what the stage before wrote ({place_text}): {text}");
@@ -171,11 +175,16 @@ impl Job {
     }
 
     /// Keeps the functionals of a stage and tells those that can be told.
-    fn take_functionals(&mut self, common: &mut Common, functionals: BTreeMap<u32, Vec<u64>>) -> Result<(), Evidence> {
+    fn take_functionals(
+        &mut self,
+        common: &mut Common,
+        functionals: BTreeMap<u32, Vec<u64>>,
+        moduli: &[u64],
+    ) -> Result<(), Evidence> {
         let sweep = self.record.sweep;
         for (functional, lanes) in functionals {
             if let Some(before) = self.values.get(&(sweep, functional)).filter(|before| **before != lanes) {
-                let text = differs(before, &lanes, self.moduli()).unwrap_or_default();
+                let text = differs(before, &lanes, moduli).unwrap_or_default();
                 return Err(("repeated_functional", format!("functional {functional}, sweep {sweep}: {text}")));
             }
             common.journal.put(persist::value_key(self.id, sweep, functional), &lanes);
@@ -193,12 +202,7 @@ impl Job {
     /// The value of a functional from the sweeps so far, if they suffice.
     pub(super) fn tell_early(&mut self, functional: u32) {
         let plan = &self.record.plan;
-        let mut known = Vec::new();
-        for sweep in 0..plan.sweeps.len() as u32 {
-            if let Some(lanes) = self.values.get(&(sweep, functional)) {
-                known.extend(plan.sweep_moduli(sweep).iter().copied().zip(lanes.iter().copied()));
-            }
-        }
+        let known = self.residues_of(functional);
         let info = Self::info(self.problem.as_ref()).filter(|_| plan.coefficients == 1);
         if let Some(entry) = info.and_then(|info| early(info, plan, functional, &known)) {
             self.early.insert(functional, entry);

@@ -13,6 +13,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use keima_model::{AnyProblem, ProblemInfo};
+use keima_residue::{crt, residue_of};
 use keima_runs::{RunId, TaskTimes};
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +26,7 @@ use super::stage::StageRun;
 use super::status::{Rate, State};
 use crate::api::{AttemptId, CallError, JobId, JobSpec, Millis, WorkerId};
 use crate::outcome::{Check, FunctionalValues, Outcome, SeriesEntry, recombine};
-use crate::plan::{Plan, PlanLimits, plan};
+use crate::plan::{Plan, PlanLimits, choose_plan};
 
 /// Most notes that a job keeps; the oldest go first.
 const MOST_NOTES: usize = 64;
@@ -144,9 +145,37 @@ impl Job {
         self.runs.get(run).map(|&bytes| (run.clone(), bytes))
     }
 
-    /// Moduli of the present sweep.
-    pub(super) fn moduli(&self) -> &[u64] {
-        self.record.plan.sweep_moduli(self.record.sweep)
+    /// Moduli that a stage of the present sweep carries.
+    pub(super) fn stage_moduli(&self, stage: u32) -> Vec<u64> {
+        self.record.plan.stage_moduli(self.record.sweep, stage)
+    }
+
+    /// Moduli and residues of a functional with one coefficient, from the sweeps so far; the spare is the last where it is
+    /// known.
+    pub(super) fn residues_of(&self, functional: u32) -> Vec<(u64, u64)> {
+        let plan = &self.record.plan;
+        let after = Self::info(self.problem.as_ref())
+            .and_then(|info| info.functionals().get(functional as usize).map(|functional| functional.after_pass));
+        let stage = (0..plan.stages()).find(|&stage| after.is_some_and(|pass| pass < plan.stage(stage).end_pass()));
+        let mut known = Vec::new();
+        for sweep in 0..plan.sweeps.len() as u32 {
+            if let Some(lanes) = self.values.get(&(sweep, functional)) {
+                known.extend(plan.stage_moduli(sweep, stage.unwrap_or(0)).into_iter().zip(lanes.iter().copied()));
+            }
+        }
+        known
+    }
+
+    /// The residues of a functional modulo all primes of the plan: where its stage carried fewer, the others follow from
+    /// those, its spare left out. `None` where there are too few.
+    fn completed(&self, functional: u32) -> Option<Vec<u64>> {
+        let (plan, known) = (&self.record.plan, self.residues_of(functional));
+        let (_, others) = known.split_last()?;
+        let value = crt(others).ok()?;
+        let residue = |&modulus: &u64| {
+            known.iter().find(|(known, _)| *known == modulus).map_or_else(|| residue_of(&value, modulus), |&(_, r)| r)
+        };
+        Some(plan.moduli.iter().map(residue).collect())
     }
 
     /// A number for a stage or a round of copies that no other has had.
@@ -234,6 +263,8 @@ impl Job {
             }
             if rows.iter().all(|row| row.len() == plan.moduli.len()) {
                 values.insert(functional, rows);
+            } else if let Some(row) = self.completed(functional).filter(|_| plan.block.is_some() && rows.len() == 1) {
+                values.insert(functional, vec![row]);
             }
         }
         values
@@ -248,14 +279,30 @@ impl Job {
         // A job that broke one of these laws ended when it did: it does not come here.
         let (tasks, stages) = (totals.tasks, totals.stages);
         let sweeps = self.record.plan.sweeps.len();
-        let kept = [
-            ("mass_balance", format!("every pass of {tasks} tasks, modulo every prime")),
-            ("problem_law", format!("{}'s own law, every pass of {tasks} tasks, modulo every prime", outcome.problem)),
-            (
-                "fingerprint",
-                format!("what {stages} stages read has the sums and keyed fingerprints of what was written"),
-            ),
-        ];
+        let by_blocks = self.record.plan.block.is_some();
+        let law = format!("{}'s own law, every pass of {tasks} tasks, modulo every prime", outcome.problem);
+        let kept = if by_blocks {
+            vec![
+                ("mass_balance", format!("every family of {tasks} tasks, modulo every prime that it had")),
+                (
+                    "fingerprint",
+                    format!(
+                        "what {stages} stages read has the sums of what was written, and keyed fingerprints of one state in \
+                         {}",
+                        keima_model::SAMPLE_ONE_IN
+                    ),
+                ),
+            ]
+        } else {
+            vec![
+                ("mass_balance", format!("every pass of {tasks} tasks, modulo every prime")),
+                ("problem_law", law),
+                (
+                    "fingerprint",
+                    format!("what {stages} stages read has the sums and keyed fingerprints of what was written"),
+                ),
+            ]
+        };
         for (name, detail) in kept {
             outcome.add_check(Check::new(name, true, detail));
         }
@@ -291,7 +338,8 @@ impl Coordinator {
             second_copies: self.common.config.second_copies && !alone,
         };
         let (info, key_bytes) = (problem.info(), problem.key_bytes());
-        let plan = plan(info, key_bytes, &limits).map_err(|error| CallError::Invalid(error.to_string()))?;
+        let plan = choose_plan(info, key_bytes, &limits, spec.executor)
+            .map_err(|error| CallError::Invalid(error.to_string()))?;
         if plan.sweeps.is_empty() || plan.stages() == 0 {
             return Err(CallError::Invalid(format!("{} {}: nothing to count", info.name(), info.size())));
         }

@@ -16,11 +16,17 @@ use super::jobs::Job;
 use super::laws::{Asked, Fault};
 use super::shards::{Cut, Grain, Shard, cut, meets};
 use super::status::State;
-use crate::api::{AttemptId, Grant, Millis, StageOrder, Verdict, Work, WorkerId};
+use crate::api::{AttemptId, BlockOrder, Grant, Millis, StageOrder, Verdict, Work, WorkerId};
 use crate::plan::LARGE_VECTOR_BYTES;
 
 /// Split points that are kept of a whole boundary, roughly.
 const MOST_SPLITS: usize = 1 << 18;
+/// Bits of a key below the number of the group that reads it, in runs of the block executor.
+const GROUP_SHIFT: u32 = 40;
+/// Most groups of a window: their numbers have 24 bits.
+const MOST_GROUPS: u64 = 1 << 24;
+/// Tasks of the first stage of blocks, whose groups nobody has counted yet.
+const FIRST_TASKS_PER_SLOT: u64 = 8;
 
 /// The stage that a job is at.
 pub(super) struct StageRun {
@@ -114,17 +120,21 @@ impl Job {
     fn cut_stage(&self, number: u32, common: &Common) -> Cut {
         let plan = &self.record.plan;
         let Some(input) = self.boundaries.last() else {
-            return Cut { shards: vec![Shard { low: 0, high: None, records: 1 }], closed: true };
+            return Cut { shards: self.first_shards(), closed: true };
         };
         let stage = plan.stage(number);
         let here = common.workers.iter().filter(|(id, w)| w.here && self.may_use(common, id));
         let slots = here.map(|(_, w)| u64::from(w.slots)).sum::<u64>().max(plan.slots.into());
         let states = |pass: u32| plan.states.get(pass as usize).copied().unwrap_or(0);
         // A window of one cell gains nothing from whole families.
-        let family_bits = Self::info(self.problem.as_ref()).filter(|_| stage.window.len > 1).and_then(|info| {
-            let bits = info.family_bits(stage.layout_in);
-            (bits < info.key_bits()).then_some(bits)
-        });
+        let own_bits = || {
+            Self::info(self.problem.as_ref()).filter(|_| stage.window.len > 1).and_then(|info| {
+                let bits = info.family_bits(stage.layout_in);
+                (bits < info.key_bits()).then_some(bits)
+            })
+        };
+        // Keys of blocks have the number of the group that reads them above its records' places.
+        let family_bits = if plan.block.is_some() { Some(GROUP_SHIFT) } else { own_bits() };
         let grain = Grain {
             task_records: plan.task_records,
             min_task_records: plan.min_task_records,
@@ -133,6 +143,22 @@ impl Job {
             family_bits,
         };
         cut(input.tasks.iter().flat_map(|task| task.manifest.splits.iter().copied()).collect(), &grain)
+    }
+
+    /// The start vector is one shard; of blocks, which are dense from the start, each task makes some groups.
+    fn first_shards(&self) -> Vec<Shard> {
+        let plan = &self.record.plan;
+        let Some(block) = &plan.block else { return vec![Shard { low: 0, high: None, records: 1 }] };
+        // No two consecutive groups fit one; some shards at the end may hold none.
+        let groups = (2 * plan.peak_states / block.group_records.max(1)).saturating_add(1).min(MOST_GROUPS);
+        let tasks = groups.min(u64::from(plan.slots) * FIRST_TASKS_PER_SLOT).max(1);
+        let bound = |task: u64| u128::from(task * groups / tasks) << GROUP_SHIFT;
+        (0..tasks)
+            .map(|task| {
+                let high = (task + 1 < tasks).then(|| bound(task + 1));
+                Shard { low: bound(task), high, records: (plan.peak_states / tasks).max(1) }
+            })
+            .collect()
     }
 
     /// Shards that some run may have keys in.
@@ -194,7 +220,7 @@ impl Job {
             problem: self.record.spec.problem.clone(),
             job_tag: self.record.tag,
             salt: self.record.salt,
-            moduli: self.moduli().to_vec(),
+            moduli: self.record.plan.stage_moduli(self.record.sweep, stage.number),
             first_pass: place.first_pass,
             window: place.window,
             layout_in: place.layout_in,
@@ -205,6 +231,11 @@ impl Job {
             inputs: self.inputs(low, high, worker, common),
             task_memory_bytes: self.record.plan.task_memory_bytes,
             durable: stage.durable,
+            block: self.record.plan.block.as_ref().map(|block| BlockOrder {
+                windows: self.record.plan.windows.clone(),
+                group_records: block.group_records,
+                moduli_in: self.moduli_read(stage.number),
+            }),
         };
         let attempt = AttemptId {
             job: self.id,
@@ -225,12 +256,14 @@ impl Job {
     }
 
     /// What a living attempt was asked, to hold its manifest against.
-    fn asked(&self, attempt: AttemptId) -> Option<Asked<'_>> {
+    fn asked(&self, attempt: AttemptId) -> Option<Asked> {
         let stage = self.stage.as_ref().filter(|stage| stage.generation == attempt.generation)?;
         let place = self.record.plan.stage(stage.number);
         Some(Asked {
             attempt,
-            moduli: self.moduli(),
+            moduli: self.record.plan.stage_moduli(self.record.sweep, stage.number),
+            moduli_in: self.moduli_read(stage.number),
+            by_blocks: self.record.plan.block.is_some(),
             coefficients: self.record.plan.coefficients,
             first_pass: place.first_pass,
             passes: place.window.len,
@@ -238,11 +271,18 @@ impl Job {
         })
     }
 
+    /// Moduli of what a stage reads.
+    pub(super) fn moduli_read(&self, stage: u32) -> Vec<u64> {
+        self.record.plan.stage_moduli(self.record.sweep, stage.saturating_sub(1))
+    }
+
     /// Functionals that fall on the passes of a stage.
     pub(super) fn functionals_of(&self, stage: u32) -> Vec<u32> {
         let place = self.record.plan.stage(stage);
         let all = Self::info(self.problem.as_ref()).map(keima_model::ProblemInfo::functionals).unwrap_or_default();
-        let here = place.first_pass..place.end_pass();
+        // The first column of blocks has no stage of its own.
+        let first = if stage == 0 { 0 } else { place.first_pass };
+        let here = first..place.end_pass();
         (0..).zip(&all).filter(|(_, f)| here.contains(&f.after_pass)).map(|(number, _)| number).collect()
     }
 

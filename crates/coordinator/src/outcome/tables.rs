@@ -1,6 +1,6 @@
-//! Tables beside the count: small linear combinations of what was read off, with the published values among them.
+//! Tables beside the count: small linear combinations of what was read off, with the known values among them.
 
-use keima_model::ProblemInfo;
+use keima_model::{ProblemInfo, Report, ReportColumn, ReportRow};
 use keima_residue::Integer;
 use serde::{Deserialize, Serialize};
 
@@ -13,20 +13,36 @@ pub struct Table {
     pub name: String,
     /// What the rows' index is, `"fences"`.
     pub index: String,
-    /// Index and number of each row, the number in decimal.
-    pub rows: Vec<(String, String)>,
+    /// Names of the columns beside the numbers.
+    pub columns: Vec<String>,
+    /// The rows.
+    pub rows: Vec<TableRow>,
+    /// What the columns are, for people.
+    pub remarks: Vec<String>,
 }
 
-/// The tables of a good outcome; none of one that failed a check, whose numbers are withheld. Rows whose parts were not
-/// read are left out.
+/// A row of a [`Table`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TableRow {
+    /// Its index.
+    pub index: String,
+    /// The number in decimal.
+    pub count: String,
+    /// A figure per column of the table.
+    pub figures: Vec<String>,
+}
+
+/// The tables of a good outcome that are results and not checks alone; none of one that failed a check, whose numbers are
+/// withheld. Rows whose parts were not read are left out.
 pub fn tables(info: &dyn ProblemInfo, outcome: &Outcome) -> Vec<Table> {
     if !outcome.ok {
         return Vec::new();
     }
-    rows(info, &outcome.series)
+    let shown = info.reports().into_iter().filter(|report| !report.check_only).collect();
+    filled(info, shown, &outcome.series)
 }
 
-fn rows(info: &dyn ProblemInfo, series: &[SeriesEntry]) -> Vec<Table> {
+fn filled(info: &dyn ProblemInfo, reports: Vec<Report>, series: &[SeriesEntry]) -> Vec<Table> {
     let functionals = info.functionals();
     let coefficient = |functional: u32, coefficient: u32| -> Option<Integer> {
         let name = &functionals.get(functional as usize)?.name;
@@ -41,29 +57,117 @@ fn rows(info: &dyn ProblemInfo, series: &[SeriesEntry]) -> Vec<Table> {
     let number = |terms: &[(u32, u32, i64)]| -> Option<Integer> {
         terms.iter().map(|&(f, c, weight)| Some(coefficient(f, c)? * weight)).sum()
     };
-    let table = |report: keima_model::Report| Table {
+    let row = |place: usize, row: &ReportRow, columns: &[ReportColumn]| {
+        let figure = |column: &ReportColumn| column.figures.get(place).cloned().unwrap_or_default();
+        let count = number(&row.terms)?.to_string();
+        Some(TableRow { index: row.index.clone(), count, figures: columns.iter().map(figure).collect() })
+    };
+    let table = |report: Report| Table {
+        rows: report.rows.iter().enumerate().filter_map(|(place, r)| row(place, r, &report.columns)).collect(),
+        columns: report.columns.into_iter().map(|column| column.name).collect(),
         name: report.name,
         index: report.index,
-        rows: report.rows.iter().filter_map(|row| Some((row.index.clone(), number(&row.terms)?.to_string()))).collect(),
+        remarks: report.remarks,
     };
-    info.reports().into_iter().map(table).collect()
+    reports.into_iter().map(table).collect()
 }
 
-/// Whether all published values of the tables' rows are met; `None` where there are none.
+/// Whether all known values of the tables' rows are met, those of tables that only check among them; `None` where there are none.
 pub(super) fn known_rows(info: &dyn ProblemInfo, series: &[SeriesEntry]) -> Option<Check> {
-    let tables = rows(info, series);
+    let tables = filled(info, info.reports(), series);
     let mut checked = 0;
     let mut wrong = Vec::new();
     for report in info.reports() {
         for row in report.rows.iter().filter(|row| row.known.is_some()) {
             let table = tables.iter().find(|table| table.name == report.name);
-            let got = table.and_then(|t| t.rows.iter().find(|(index, _)| *index == row.index)).map(|(_, count)| count);
+            let got = table.and_then(|t| t.rows.iter().find(|r| r.index == row.index)).map(|r| &r.count);
             checked += 1;
             if got != row.known.as_ref() {
                 wrong.push(format!("{} {}: expected {:?}, got {got:?}", report.index, row.index, row.known));
             }
         }
     }
-    let detail = if wrong.is_empty() { format!("{checked} rows equal the published values") } else { wrong.join("; ") };
+    let detail = if wrong.is_empty() {
+        format!("{checked} rows equal the values that are known beforehand")
+    } else {
+        wrong.join("; ")
+    };
     (checked > 0).then(|| Check::new("known_rows", wrong.is_empty(), detail))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::example::Example;
+
+    fn row(index: &str, terms: &[(u32, u32, i64)], known: Option<&str>) -> ReportRow {
+        ReportRow { index: index.to_owned(), terms: terms.to_vec(), known: known.map(str::to_owned) }
+    }
+
+    fn report(name: &str, rows: &[ReportRow], check_only: bool) -> Report {
+        let figures = (0..rows.len()).map(|place| format!("{place}.5")).collect();
+        Report {
+            name: name.to_owned(),
+            index: "k".to_owned(),
+            rows: rows.to_vec(),
+            columns: vec![ReportColumn { name: "guess".to_owned(), figures }],
+            remarks: vec!["a guess".to_owned()],
+            check_only,
+        }
+    }
+
+    /// L(2,1) = 5 and L(2,3) = 489 were read, L(2,2) was not.
+    fn outcome(ok: bool) -> Outcome {
+        let entry = |index, count: &str| SeriesEntry {
+            index,
+            name: format!("L(2,{index})"),
+            count: count.to_owned(),
+            counts: Vec::new(),
+            checks: Vec::new(),
+            ok,
+        };
+        Outcome {
+            problem: "example".to_owned(),
+            size: "2x3".to_owned(),
+            count: "489".to_owned(),
+            counts: Vec::new(),
+            residues: Vec::new(),
+            series: vec![entry(1, "5"), entry(3, "489")],
+            checks: Vec::new(),
+            ok,
+        }
+    }
+
+    #[test]
+    fn rows_that_were_not_read_are_left_out_and_laws_are_not_shown() {
+        let mut example = Example::new(2, 3);
+        let rows =
+            [row("0", &[(0, 0, 1)], None), row("1", &[(1, 0, 1)], None), row("2", &[(2, 0, 2), (0, 0, -1)], None)];
+        example.reports = vec![report("shown", &rows, false), report("law", &rows[..1], true)];
+        let got = tables(&example, &outcome(true));
+        assert_eq!(got.iter().map(|table| table.name.as_str()).collect::<Vec<_>>(), ["shown"]);
+        let rows: Vec<_> = got[0].rows.iter().map(|r| (r.index.as_str(), r.count.as_str(), &r.figures[..])).collect();
+        // A figure stays beside the row that it was given for.
+        assert_eq!(rows, [("0", "5", &["0.5".to_owned()][..]), ("2", "973", &["2.5".to_owned()])]);
+        assert_eq!(
+            (&got[0].columns[..], &got[0].remarks[..]),
+            (&["guess".to_owned()][..], &["a guess".to_owned()][..])
+        );
+        assert!(tables(&example, &outcome(false)).is_empty());
+    }
+
+    #[test]
+    fn known_values_are_met_in_tables_that_nobody_sees() {
+        for (known, check_only, ok) in [
+            (None, true, None),
+            (Some("5"), true, Some(true)),
+            (Some("6"), true, Some(false)),
+            (Some("6"), false, Some(false)),
+        ] {
+            let mut example = Example::new(2, 3);
+            example.reports = vec![report("law", &[row("1", &[(0, 0, 1)], known)], check_only)];
+            let check = known_rows(&example, &outcome(true).series);
+            assert_eq!(check.map(|check| check.ok), ok, "{known:?} {check_only}");
+        }
+    }
 }

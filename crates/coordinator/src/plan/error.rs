@@ -30,6 +30,26 @@ pub enum PlanError {
         /// Lanes of a state's value.
         lanes: u32,
     },
+    /// The problem is not made of blocks.
+    #[error("the block executor cannot count {what}: {why}; use --executor stream")]
+    NoBlocks {
+        /// The problem and its size.
+        what: String,
+        /// What it lacks.
+        why: &'static str,
+    },
+    /// A family does not fit a task.
+    #[error(
+        "{} of memory for a task are too little for the block executor, whose largest family needs {}: give each task \
+         more, by more memory, fewer threads, fewer residues a sweep or a shorter --window; or use --executor stream",
+        size(*got_bytes), size(*least_bytes)
+    )]
+    Family {
+        /// What was offered.
+        got_bytes: u64,
+        /// What is needed.
+        least_bytes: u64,
+    },
     /// An option that must be at least 1 is 0.
     #[error("{option} is 0; give at least 1, or leave it out to let the planner choose")]
     Zero {

@@ -1,6 +1,6 @@
 //! A problem for tests: Go's bounds, functionals and published constants, with state counts of the test's choice.
 
-use keima_model::{Board, Decimal, Forecast, Formula, Functional, Layout, ProblemInfo, Window};
+use keima_model::{Board, Decimal, Forecast, Formula, Functional, Layout, ProblemInfo, Report, Window};
 
 /// Knows what planner and recombination ask of Go, and no Go.
 pub(crate) struct Example {
@@ -9,6 +9,8 @@ pub(crate) struct Example {
     /// Bound on every functional; `None` for Go's own, 3^cells.
     pub(crate) bound: Option<Vec<(u32, u32)>>,
     pub(crate) functionals: Vec<Functional>,
+    /// Tables beside the count.
+    pub(crate) reports: Vec<Report>,
     /// States of the largest family by length of the window, from length 1; empty where unknown.
     pub(crate) families: Vec<u128>,
     pub(crate) states: Option<Vec<u128>>,
@@ -30,6 +32,7 @@ impl Example {
             coefficients: 1,
             bound: None,
             functionals: (1..=length).map(column).collect(),
+            reports: Vec::new(),
             families: Vec::new(),
             states: None,
         }
@@ -78,6 +81,9 @@ impl ProblemInfo for Example {
     }
     fn functionals(&self) -> Vec<Functional> {
         self.functionals.clone()
+    }
+    fn reports(&self) -> Vec<Report> {
+        self.reports.clone()
     }
     fn family_bits(&self, _: Layout) -> u32 {
         64

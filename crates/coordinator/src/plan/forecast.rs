@@ -9,7 +9,7 @@
 //! and the peak is the maximum over stages. What is retained:
 //!
 //! - On one machine a boundary becomes durable about every [`DURABLE_INTERVAL_SECONDS`], and the newest durable one stays
-//!   until the next is complete: counted as the largest vector so far. It is left out where the whole job is expected to
+//!   until the next is complete: counted as the largest vector of an earlier boundary. It is left out where the whole job is expected to
 //!   take less than the interval. What a stage makes of a large vector is durable, and nothing older is retained.
 //! - Where column ends get second copies, the newest column end with two copies stays until the next has them.
 //!
@@ -47,7 +47,6 @@ impl<'a> Usage<'a> {
         let (mut largest, mut peak, mut before) = (0.0_f64, 0.0_f64, 0.0_f64);
         for stage in (0..self.plan.stages()).map(|number| self.plan.stage(number)) {
             let (start, end) = (self.states(stage.first_pass), self.states(stage.end_pass()));
-            largest = largest.max(start);
             let retained = if second_copies {
                 self.copied(&stage)
             } else if keeps_boundaries && before * self.plan.record_bytes < LARGE_VECTOR_BYTES as f64 {
@@ -56,7 +55,7 @@ impl<'a> Usage<'a> {
                 0.0
             };
             peak = peak.max(start + end + retained);
-            before = start;
+            (before, largest) = (start, largest.max(start));
         }
         // Saturates, as float casts do.
         (peak * self.plan.record_bytes).ceil() as u64

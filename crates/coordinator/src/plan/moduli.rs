@@ -26,21 +26,23 @@ pub(crate) fn bound_text(powers: &[(u32, u32)]) -> String {
 /// of the other moduli with 0 < k < p, and a prime spare above p divides neither. So a single wrong residue *never*
 /// passes the spare's check, whatever its value.
 pub(super) fn choose(bound: &Integer) -> Vec<u64> {
-    let families = LIMITS.map(|limit| {
-        let mut primes = primes_below(limit);
-        let spare = primes.next();
-        let mut moduli = Vec::new();
-        let mut product = Integer::from(1);
-        for prime in primes {
-            product *= prime;
-            moduli.push(prime);
-            if product > *bound {
-                break;
-            }
-        }
-        moduli.extend(spare);
-        moduli
-    });
     // The first of equally short ones.
-    families.into_iter().min_by_key(Vec::len).unwrap_or_default()
+    LIMITS.map(|limit| below(limit, bound)).into_iter().min_by_key(Vec::len).unwrap_or_default()
+}
+
+/// The fewest primes just below `limit` that suffice, and the spare.
+pub(super) fn below(limit: u128, bound: &Integer) -> Vec<u64> {
+    let mut primes = primes_below(limit);
+    let spare = primes.next();
+    let mut moduli = Vec::new();
+    let mut product = Integer::from(1);
+    for prime in primes {
+        product *= prime;
+        moduli.push(prime);
+        if product > *bound {
+            break;
+        }
+    }
+    moduli.extend(spare);
+    moduli
 }

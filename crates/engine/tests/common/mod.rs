@@ -119,6 +119,7 @@ pub(crate) fn sweep_with(
                 inputs: vector.iter().flat_map(|m| m.runs.clone()).collect(),
                 memory_bytes: settings.memory_bytes,
                 durable: false,
+                block: None,
             };
             let manifest = task(problem, &order, folder.path(), &disk)?;
             show(&manifest);

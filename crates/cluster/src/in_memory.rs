@@ -1,0 +1,190 @@
+//! A count by the block executor, in the memory of this process: the plan, the count, and the same recombination and
+//! checks as of any job.
+//!
+//! Nothing is written to disk, so there is nothing to resume: it is for counts of seconds and minutes. Whoever calls
+//! decides, by [`InMemory::memory_bytes`], whether it fits.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Instant;
+
+use keima_coordinator::{Check, FunctionalValues, JobId, JobStatus, Plan, PlanError, State, in_memory_plan, recombine};
+use keima_engine::block::{BlockError, CountOrder, Counted, count, memory_bytes};
+use keima_model::{AnyProblem, Window};
+use keima_runs::TaskTimes;
+
+/// Why there is no count.
+#[derive(Debug, thiserror::Error)]
+pub enum InMemoryError {
+    /// The problem is not made of blocks, or its tables are too large.
+    #[error("the block executor cannot count this: {0}; use --executor stream")]
+    NoBlocks(String),
+    /// No plan.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The executor.
+    #[error(transparent)]
+    Block(#[from] BlockError),
+}
+
+/// A count that is planned, and how far it is.
+pub struct InMemory {
+    problem: AnyProblem,
+    options: Vec<(String, String)>,
+    plan: Plan,
+    series: bool,
+    started: Instant,
+    stop: AtomicBool,
+    windows_done: AtomicU32,
+    windows: AtomicU32,
+}
+
+impl InMemory {
+    /// Plans a count with `threads` threads. `series` asks for the counts of all shorter boards.
+    pub fn new(
+        problem: AnyProblem,
+        options: Vec<(String, String)>,
+        threads: u32,
+        series: bool,
+    ) -> Result<Self, InMemoryError> {
+        let bytes = Self::memory_bytes(&problem, threads).ok_or_else(|| {
+            InMemoryError::NoBlocks(format!("{} has no dense blocks for this size", problem.info().name()))
+        })?;
+        let plan = in_memory_plan(problem.info(), problem.key_bytes(), bytes, threads)?;
+        Ok(Self {
+            problem,
+            options,
+            plan,
+            series,
+            started: Instant::now(),
+            stop: AtomicBool::new(false),
+            windows_done: AtomicU32::new(0),
+            windows: AtomicU32::new(1),
+        })
+    }
+
+    /// Memory that a count takes, tables included; `None` where the block executor cannot do it.
+    pub fn memory_bytes(problem: &AnyProblem, threads: u32) -> Option<u64> {
+        let info = problem.info();
+        let blocks = info.blocks()?;
+        let board = info.board();
+        let plan = in_memory_plan(info, problem.key_bytes(), 0, threads).ok()?;
+        let families = plan.windows.iter().map(|&window: &Window| info.largest_family(window));
+        let family = u64::try_from(families.collect::<Option<Vec<_>>>()?.into_iter().max()?).ok()?;
+        let bytes =
+            memory_bytes(plan.peak_states, family, board.height, board.length, blocks.choices(), threads.into())?;
+        // Tables and the program itself: 120 MB at 13x13, less than a tenth from there on.
+        Some(bytes + bytes / 10 + (64 << 20))
+    }
+
+    /// Asks [`InMemory::count`] to return soon.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Counts. Blocking. Failed checks are in the status; an error means that there is nothing to tell.
+    pub fn count(&self) -> Result<JobStatus, InMemoryError> {
+        let info = self.problem.info();
+        let blocks = info.blocks().ok_or_else(|| InMemoryError::NoBlocks(format!("{} has no blocks", info.name())))?;
+        let column = blocks.column(&self.plan.windows).map_err(InMemoryError::NoBlocks)?;
+        let progress = |done, windows| {
+            self.windows_done.store(done, Ordering::Relaxed);
+            self.windows.store(windows, Ordering::Relaxed);
+        };
+        let order = CountOrder {
+            column: column.as_ref(),
+            height: self.plan.board.height,
+            length: self.plan.board.length,
+            choices: blocks.choices(),
+            moduli: &self.plan.moduli,
+            threads: self.plan.slots as usize,
+            series: self.series,
+            stop: &self.stop,
+            progress: &progress,
+        };
+        match count(&order) {
+            Ok(counted) => Ok(self.ended(&counted)),
+            Err(error @ (BlockError::Balance { .. } | BlockError::Spare { .. } | BlockError::TwoCuts { .. })) => {
+                let mut status = self.ended(&Counted::default());
+                status.reason = error.to_string();
+                if let Some(outcome) = &mut status.outcome {
+                    outcome.add_check(Check::new("block_executor", false, error.to_string()));
+                }
+                Ok(status)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The result, with every check.
+    fn ended(&self, counted: &Counted) -> JobStatus {
+        let info = self.problem.info();
+        let mut values = FunctionalValues::new();
+        for (number, functional) in (0_u32..).zip(info.functionals()) {
+            if let Some((_, residues)) = counted.boards.iter().find(|(columns, _)| *columns == functional.index) {
+                values.insert(number, vec![residues.clone()]);
+            }
+        }
+        let mut outcome = recombine(info, &self.plan, &values);
+        if counted.middle > 1 {
+            let windows = (counted.middle as usize - 1) * self.plan.windows.len();
+            let text =
+                format!("every family of {windows} windows of the forward vector, modulo every prime that it had");
+            outcome.add_check(Check::new("mass_balance", true, text));
+        }
+        if !counted.two_cuts.is_empty() {
+            outcome.add_check(Check::new("two_cuts", true, counted.two_cuts.clone()));
+        }
+        let mut status = self.status();
+        status.state = if outcome.ok { State::Done } else { State::CheckFailed };
+        status.series.clone_from(&outcome.series);
+        status.outcome = Some(outcome);
+        status
+    }
+
+    /// How far it is.
+    pub fn status(&self) -> JobStatus {
+        let info = self.problem.info();
+        let seconds = self.started.elapsed().as_secs_f64();
+        let (done, windows) = (self.windows_done.load(Ordering::Relaxed), self.windows.load(Ordering::Relaxed));
+        let board = self.plan.board;
+        let per_column = self.plan.windows.len() as u32;
+        // Columns are done from both ends; what is shown is how many are done.
+        let pass = (done * board.height / per_column).min(board.passes());
+        JobStatus {
+            id: JobId(1),
+            problem: info.name().into(),
+            size: info.size(),
+            options: self.options.clone(),
+            state: State::Running,
+            reason: String::new(),
+            priority: 0,
+            plan: Some(self.plan.clone()),
+            sweep: 0,
+            stage: done,
+            pass,
+            passes: board.passes().saturating_sub(board.height).max(1),
+            column: done / per_column,
+            states: self.plan.peak_states,
+            states_done: 0,
+            states_stage: 1,
+            states_per_second: 0.0,
+            peak_states: self.plan.peak_states,
+            tasks: 0,
+            tasks_done: 0,
+            tasks_running: self.plan.slots,
+            disk_bytes: 0,
+            disk_peak_bytes: 0,
+            seconds,
+            eta_seconds: (done > 0).then(|| seconds * f64::from(windows - done.min(windows)) / f64::from(done)),
+            series: Vec::new(),
+            resumed_from: None,
+            outcome: None,
+            notes: Vec::new(),
+            bytes_read: 0,
+            bytes_written: 0,
+            bytes_spilled: 0,
+            times: TaskTimes::default(),
+            workers: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Tables of the block executor: built once, by the first task that needs them, and shared by all tasks of a job.
+//!
+//! One job's tables are kept at a time: they take seconds to build and a part of the memory of a vector. Tasks of another
+//! job replace them; those under way keep what they have.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use keima_coordinator::BlockOrder;
+use keima_engine::block::Prepared;
+use keima_model::{ProblemInfo, ProblemRequest, Window};
+
+/// What tables are made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Made {
+    problem: ProblemRequest,
+    windows: Vec<Window>,
+    group_records: u64,
+}
+
+type Slot = Arc<OnceLock<Result<Arc<Prepared>, String>>>;
+
+/// The tables of the job that was worked for last.
+#[derive(Default)]
+pub(super) struct Tables(Mutex<Option<(Made, Slot)>>);
+
+/// Tables that are there, or will be when they are asked for.
+pub(super) struct Promise {
+    made: Made,
+    slot: Slot,
+}
+
+impl Tables {
+    /// The tables of an order. Does not block.
+    pub(super) fn of(&self, problem: &ProblemRequest, order: &BlockOrder) -> Promise {
+        let made =
+            Made { problem: problem.clone(), windows: order.windows.clone(), group_records: order.group_records };
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let slot = match &*kept {
+            Some((have, slot)) if *have == made => Arc::clone(slot),
+            _ => Arc::clone(&kept.insert((made.clone(), Slot::default())).1),
+        };
+        Promise { made, slot }
+    }
+}
+
+impl Promise {
+    /// Builds the tables, or waits for who does. `Err` says why there are none.
+    pub(super) fn get(&self, info: &dyn ProblemInfo) -> Result<Arc<Prepared>, String> {
+        let built = self.slot.get_or_init(|| {
+            let no_blocks =
+                || format!("{} {} is not made of blocks here; use the same version of keima", info.name(), info.size());
+            let column = info.blocks().ok_or_else(no_blocks)?.column(&self.made.windows)?;
+            Ok(Arc::new(Prepared::new(column, self.made.group_records)))
+        });
+        built.clone()
+    }
+}

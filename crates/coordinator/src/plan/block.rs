@@ -1,0 +1,216 @@
+//! Plans of the block executor, in memory and out of core, and the choice between the executors.
+//!
+//! ```text
+//!   a task's memory      two buffers of its largest family, and where it has several: its records before and after
+//!   windows              the longest, up to 7 cells, whose largest family fits
+//!   moduli               primes just below 2^60; the spare; and as many more as fill the lanes, which are 1, 2, 4 or 8
+//!   lanes of a column    the fewest whose primes, the spare left out, exceed the bound of all counts at its end
+//! ```
+
+use keima_model::{ProblemInfo, Window};
+use keima_residue::{Integer, primes_below};
+
+use super::forecast::Usage;
+use super::{BlockPlan, MIN_TASK_RECORDS, Plan, PlanError, PlanLimits, bound_product, moduli, plan, saturated_states};
+use crate::api::Executor;
+
+/// Longest window: its lists have fewer than 2^16 codes, and its largest family is a sixth of the vector.
+const LONGEST_WINDOW: u32 = 7;
+/// The block executor's residues are below this, so that sums of several fit a word.
+const MODULUS_LIMIT: u128 = 1 << 60;
+/// Rows that one kernel carries.
+const LANES: [u32; 4] = [1, 2, 4, 8];
+/// A buffer is longer than its family by the longest block.
+const PADDING_RECORDS: u64 = keima_model::MOST_ENTRIES as u64;
+/// Groups for each task that runs at a time that are aimed at.
+const GROUPS_PER_SLOT: u64 = 16;
+/// Tasks are not cut finer than this.
+const LEAST_GROUP_RECORDS: u64 = 1 << 14;
+
+/// Plans a count over dense blocks that stays within `memory_bytes` of one process.
+pub fn in_memory_plan(
+    info: &dyn ProblemInfo,
+    key_bytes: u32,
+    memory_bytes: u64,
+    threads: u32,
+) -> Result<Plan, PlanError> {
+    let states = saturated_states(info)?;
+    let moduli = moduli::below(MODULUS_LIMIT, &bound_product(&info.bound()));
+    let windows = Window::cut(info.board().height, LONGEST_WINDOW);
+    let sweeps = vec![(0, moduli.len() as u32)];
+    let limits = PlanLimits {
+        task_memory_bytes: memory_bytes,
+        disk_bytes: None,
+        residues_per_sweep: None,
+        window: None,
+        slots: threads,
+        second_copies: false,
+    };
+    Ok(base(info, key_bytes, &limits, states, windows, moduli, sweeps))
+}
+
+/// Plans a job by the executor that is asked for; by blocks where nobody asks and they can.
+pub fn choose_plan(
+    info: &dyn ProblemInfo,
+    key_bytes: u32,
+    limits: &PlanLimits,
+    executor: Executor,
+) -> Result<Plan, PlanError> {
+    let because = |plan: Plan, why: String| Plan { why, ..plan };
+    match executor {
+        Executor::Stream => Ok(because(plan(info, key_bytes, limits)?, "asked for".into())),
+        Executor::Block => Ok(because(block_plan(info, key_bytes, limits)?, "asked for".into())),
+        Executor::Auto => match block_plan(info, key_bytes, limits) {
+            Ok(plan) => Ok(because(plan, "the problem is made of blocks, and its largest family fits a task".into())),
+            Err(PlanError::NoBlocks { why, .. }) => Ok(because(plan(info, key_bytes, limits)?, why.into())),
+            Err(error @ PlanError::Family { .. }) => {
+                Ok(because(plan(info, key_bytes, limits)?, format!("by blocks: {error}")))
+            }
+            Err(error) => Err(error),
+        },
+    }
+}
+
+/// Plans a job over dense blocks whose vectors are in runs.
+pub fn block_plan(info: &dyn ProblemInfo, key_bytes: u32, limits: &PlanLimits) -> Result<Plan, PlanError> {
+    let board = info.board();
+    let no_blocks = |why| PlanError::NoBlocks { what: format!("{} {}", info.name(), info.size()), why };
+    info.blocks().ok_or_else(|| no_blocks("it is not made of blocks"))?;
+    if board.length < 2 || info.coefficients() != 1 {
+        return Err(no_blocks("blocks begin with the second column of a board"));
+    }
+    for (option, value) in [("residues-per-sweep", limits.residues_per_sweep), ("window", limits.window)] {
+        if value == Some(0) {
+            return Err(PlanError::Zero { option });
+        }
+    }
+    let states = saturated_states(info)?;
+    let needed = moduli::below(MODULUS_LIMIT, &bound_product(&info.bound())).len() as u32;
+    let mut refusal = no_blocks("no number of residues suits it");
+    // As many residues at a time as were asked for, or as memory and disk allow.
+    let most = limits.residues_per_sweep.unwrap_or(8);
+    for lanes in LANES.into_iter().rev().filter(|&lanes| lanes <= most) {
+        let sweeps = sweeps(needed, lanes);
+        let total = sweeps.last().map_or(0, |&(_, end)| end);
+        let largest = sweeps.first().map_or(1, |&(first, end)| end - first);
+        let windows = match windows(info, limits, largest) {
+            Ok(windows) => windows,
+            Err(error) => {
+                refusal = error;
+                continue;
+            }
+        };
+        let mut plan = base(info, key_bytes, limits, states.clone(), windows, filled(total), sweeps);
+        plan.record_bytes = 8.0 * f64::from(largest) * super::INDEX_FACTOR;
+        let group_records = group_records(&plan, largest);
+        plan.task_records = group_records;
+        plan.block = Some(BlockPlan { group_records, lanes: Vec::new() });
+        let lanes_of = |stage| lanes_at_end(info, &plan, stage);
+        let lanes = (0..plan.stages()).map(lanes_of).collect();
+        plan.block = Some(BlockPlan { group_records, lanes });
+        plan.disk_bytes = Usage::of(&plan, largest).peak_disk_bytes(limits.second_copies);
+        match limits.disk_bytes {
+            Some(allowed) if plan.disk_bytes > allowed => {
+                refusal = PlanError::Disk {
+                    needed_bytes: plan.disk_bytes,
+                    allowed_bytes: allowed,
+                    residues_per_sweep: largest,
+                };
+            }
+            _ => return Ok(plan),
+        }
+    }
+    Err(refusal)
+}
+
+fn base(
+    info: &dyn ProblemInfo,
+    key_bytes: u32,
+    limits: &PlanLimits,
+    states: Vec<u64>,
+    windows: Vec<Window>,
+    moduli: Vec<u64>,
+    sweeps: Vec<(u32, u32)>,
+) -> Plan {
+    let peak_states = states.iter().max().copied().unwrap_or(0);
+    Plan {
+        executor: "block".into(),
+        board: info.board(),
+        windows,
+        key_bytes,
+        coefficients: info.coefficients(),
+        sweeps,
+        moduli,
+        task_memory_bytes: limits.task_memory_bytes,
+        task_records: peak_states,
+        min_task_records: MIN_TASK_RECORDS,
+        slots: limits.slots.max(1),
+        states,
+        peak_states,
+        disk_bytes: 0,
+        record_bytes: 0.0,
+        block: None,
+        why: String::new(),
+    }
+}
+
+/// Sweeps of `lanes` residues, the last of as few as suffice.
+fn sweeps(needed: u32, lanes: u32) -> Vec<(u32, u32)> {
+    let (mut sweeps, mut end) = (Vec::new(), 0);
+    while end < needed {
+        let fewest = LANES.into_iter().find(|&few| few >= needed - end).map_or(lanes, |few| few.min(lanes));
+        sweeps.push((end, end + fewest));
+        end += fewest;
+    }
+    sweeps
+}
+
+/// `total` primes below 2^60, the largest as the spare at the end.
+fn filled(total: u32) -> Vec<u64> {
+    let primes: Vec<u64> = primes_below(MODULUS_LIMIT).take(total as usize).collect();
+    primes.iter().skip(1).chain(primes.first()).copied().collect()
+}
+
+/// The longest windows whose families fit a task with so many lanes.
+fn windows(info: &dyn ProblemInfo, limits: &PlanLimits, lanes: u32) -> Result<Vec<Window>, PlanError> {
+    let height = info.board().height;
+    let needed = |windows: &[Window]| {
+        let families = windows.iter().map(|&window| info.largest_family(window).unwrap_or(u128::MAX));
+        let family = u64::try_from(families.max().unwrap_or(0)).unwrap_or(u64::MAX);
+        family.saturating_add(PADDING_RECORDS).saturating_mul(2 * 8 * u64::from(lanes))
+    };
+    let lengths = limits.window.map_or(1..=LONGEST_WINDOW, |len| len..=len).rev();
+    let mut least_bytes = u64::MAX;
+    for windows in lengths.map(|len| Window::cut(height, len.min(LONGEST_WINDOW))) {
+        let bytes = needed(&windows);
+        if bytes <= limits.task_memory_bytes {
+            return Ok(windows);
+        }
+        least_bytes = least_bytes.min(bytes);
+    }
+    Err(PlanError::Family { got_bytes: limits.task_memory_bytes, least_bytes })
+}
+
+/// Records of a group: its states before and after and two buffers of its largest family fit a task (passes inside a
+/// window have somewhat more states than its ends), and there are groups for all.
+fn group_records(plan: &Plan, lanes: u32) -> u64 {
+    let rows = (plan.task_memory_bytes / (8 * u64::from(lanes))).saturating_sub(2 * PADDING_RECORDS);
+    let by_slots = plan.peak_states / (GROUPS_PER_SLOT * u64::from(plan.slots));
+    (rows * 10 / 45).min(by_slots.max(LEAST_GROUP_RECORDS)).max(1)
+}
+
+/// Lanes of a stage: such that the counts at its column's end are known from them. Only a single sweep grows: others
+/// have no spare of their own.
+fn lanes_at_end(info: &dyn ProblemInfo, plan: &Plan, stage: u32) -> u32 {
+    let all = plan.moduli.len() as u32;
+    if plan.sweeps.len() > 1 {
+        return all;
+    }
+    let column = plan.board.column(plan.stage(stage).first_pass);
+    let bound = bound_product(&info.bound_after((column + 1) * plan.board.height - 1));
+    let enough = |&lanes: &u32| {
+        let product: Integer = plan.moduli.iter().take(lanes as usize - 1).product();
+        product > bound
+    };
+    LANES[1..].iter().copied().filter(|&lanes| lanes < all).find(enough).unwrap_or(all)
+}

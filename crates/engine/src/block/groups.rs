@@ -1,0 +1,90 @@
+//! Groups of families: what a task takes through a window at a time, and how the runs between windows are ordered.
+//!
+//! ```text
+//!   families of a window   0 1 2 | 3 | 4 5 6 7 | 8 9 ...       in ascending order of their rest
+//!   groups                 0     | 1 | 2       | 3
+//!
+//!   run of group s for the window after:   section of its group 0 | section of its group 1 | ...
+//!   key of a row     40 bits and more: the group that reads it;   40 bits: place of s + place in the section
+//! ```
+//!
+//! Consecutive families are put together until the next would make the group larger than `most_records`; a larger family
+//! is a group of its own. So there are fewer than `2 x (states / most_records) + 1` groups. The place of a group is the
+//! number of records of the groups before it at the window's end: all keys of a boundary are different. Everything
+//! follows from the tables and `most_records`: no worker has to be told.
+
+use std::ops::Range;
+
+use keima_model::{BlockColumn, BlockTables, End, Family};
+
+/// Bits of a key below the number of the group that reads it.
+pub(super) const PLACE_BITS: u32 = 40;
+
+/// Families that are done together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Group {
+    /// The families.
+    pub(super) families: Range<u32>,
+    /// Where the group's records stand among those of its boundary at the window's end.
+    pub(super) place: u64,
+    /// What the families have in common with those of the window before: for each its own, ascending.
+    pub(super) rests: Vec<u64>,
+}
+
+/// The groups of one window.
+#[derive(Clone, Debug)]
+pub(super) struct Groups {
+    pub(super) groups: Vec<Group>,
+    /// The group of each family.
+    pub(super) group_of: Vec<u32>,
+}
+
+impl Groups {
+    /// Groups of at most `most_records` records at the ends of the window, where families allow.
+    pub(super) fn new(column: &dyn BlockColumn, window: usize, most_records: u64) -> Self {
+        let tables = column.tables(window);
+        let mut groups: Vec<Group> = Vec::new();
+        let mut group_of = Vec::with_capacity(tables.families.len());
+        let (mut gathered, mut place) = (0, 0);
+        for (family, number) in tables.families.iter().zip(0_u32..) {
+            let (first, last) = ends(tables, family);
+            let records = first.max(last);
+            let rest = column.rest(window, End::First, number);
+            if let Some(group) = groups.last_mut().filter(|_| gathered + records <= most_records) {
+                group.families.end = number + 1;
+                if group.rests.last() != Some(&rest) {
+                    group.rests.push(rest);
+                }
+                gathered += records;
+            } else {
+                groups.push(Group { families: number..number + 1, place, rests: vec![rest] });
+                gathered = records;
+            }
+            group_of.push(groups.len() as u32 - 1);
+            place += last;
+        }
+        Self { groups, group_of }
+    }
+
+    /// The group whose records begin at a place; it has some.
+    pub(super) fn at_place(&self, place: u64) -> Option<&Group> {
+        // Of several with one place the last is the one that has records.
+        let number = self.groups.partition_point(|group| group.place <= place).checked_sub(1)?;
+        self.groups.get(number).filter(|group| group.place == place)
+    }
+}
+
+/// Entries of a family at the window's two ends.
+pub(super) fn ends(tables: &BlockTables, family: &Family) -> (u64, u64) {
+    (family.size[0].into(), family.size[tables.states.len() - 1].into())
+}
+
+/// Key of the first row that the group at `place` sends to `group`.
+pub(super) fn section_key(group: u32, place: u64) -> u64 {
+    u64::from(group) << PLACE_BITS | place
+}
+
+/// The place in a key.
+pub(super) fn place_of(key: u64) -> u64 {
+    key & ((1 << PLACE_BITS) - 1)
+}

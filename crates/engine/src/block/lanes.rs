@@ -1,0 +1,130 @@
+//! Rows of K residues, and sums of them that are reduced once.
+//!
+//! Moduli are below 2^60, so that sums of up to 16 residues fit a word; a sum of D is brought below its modulus p by
+//! subtracting 8p, 4p, 2p and p in turn, as many of them as D asks for, each only if it fits: `min(a, a - c p)` in
+//! wrapping arithmetic. No carries and no branches: the compiler makes SIMD code of it where the machine has it.
+
+/// Ways through a window are fewer, so that 2^8 rows can be weighed by them before the sum is reduced.
+pub(super) const MOST_WAYS: u32 = 1 << 24;
+
+/// K residues of one state, or as many of something else.
+pub type Row<const K: usize> = [u64; K];
+
+/// Moduli of a block vector must be below this.
+pub const MODULUS_LIMIT: u64 = 1 << 60;
+
+/// The moduli of a sweep, one per lane.
+#[derive(Clone, Copy, Debug)]
+pub struct Moduli<const K: usize>(Row<K>);
+
+impl<const K: usize> Moduli<K> {
+    /// `None` unless all moduli are between 2 and [`MODULUS_LIMIT`].
+    pub fn new(moduli: Row<K>) -> Option<Self> {
+        moduli.iter().all(|p| (2..MODULUS_LIMIT).contains(p)).then_some(Self(moduli))
+    }
+
+    /// The moduli.
+    pub fn values(&self) -> &Row<K> {
+        &self.0
+    }
+
+    /// Brings a sum of `D` residues, 1 to 16, below the moduli.
+    #[inline(always)]
+    pub(super) fn reduce<const D: usize>(&self, sum: &mut Row<K>) {
+        if D > 8 {
+            self.subtract::<8>(sum);
+        }
+        if D > 4 {
+            self.subtract::<4>(sum);
+        }
+        if D > 2 {
+            self.subtract::<2>(sum);
+        }
+        if D > 1 {
+            self.subtract::<1>(sum);
+        }
+    }
+
+    /// Subtracts `TIMES` times the moduli where that is not negative.
+    #[inline(always)]
+    fn subtract<const TIMES: u64>(&self, sum: &mut Row<K>) {
+        for (value, &modulus) in sum.iter_mut().zip(&self.0) {
+            *value = (*value).min(value.wrapping_sub(TIMES * modulus));
+        }
+    }
+}
+
+/// Adds without reducing.
+#[inline(always)]
+pub(super) fn add<const K: usize>(sum: &mut Row<K>, row: &Row<K>) {
+    for (value, &more) in sum.iter_mut().zip(row) {
+        *value = value.wrapping_add(more);
+    }
+}
+
+/// A sum of many products of a row and a small weight, in two halves that do not overflow within a block.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Weighted<const K: usize> {
+    low: Row<K>,
+    high: Row<K>,
+}
+
+impl<const K: usize> Weighted<K> {
+    pub(super) const ZERO: Self = Self { low: [0; K], high: [0; K] };
+
+    /// Adds `weight` times the row; the weights before the value is taken sum up to less than 2^32.
+    #[inline(always)]
+    pub(super) fn add(&mut self, weight: u32, row: &Row<K>) {
+        for ((low, high), &value) in self.low.iter_mut().zip(&mut self.high).zip(row) {
+            *low += (value & 0xffff_ffff) * u64::from(weight);
+            *high += (value >> 32) * u64::from(weight);
+        }
+    }
+
+    /// The sum in each lane.
+    pub(super) fn values(&self) -> [u128; K] {
+        std::array::from_fn(|lane| u128::from(self.low[lane]) + (u128::from(self.high[lane]) << 32))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_are_reduced() {
+        let p = MODULUS_LIMIT - 93;
+        let moduli = Moduli::new([p, p - 14, 3, 1_000_003]).unwrap();
+        assert!(Moduli::new([MODULUS_LIMIT]).is_none());
+        assert!(Moduli::new([1]).is_none());
+        fn check<const D: usize>(moduli: &Moduli<4>) {
+            // The largest sum, and others.
+            for less in 0..3 {
+                let terms: [Row<4>; D] = [moduli.values().map(|p| p - 1 - less % p); D];
+                let mut sum = terms[0];
+                terms[1..].iter().for_each(|term| add(&mut sum, term));
+                let expected = sum.iter().zip(moduli.values()).map(|(s, p)| s % p).collect::<Vec<_>>();
+                moduli.reduce::<D>(&mut sum);
+                assert_eq!(sum.to_vec(), expected, "{D} terms");
+            }
+        }
+        check::<1>(&moduli);
+        check::<2>(&moduli);
+        check::<3>(&moduli);
+        check::<4>(&moduli);
+        check::<5>(&moduli);
+        check::<7>(&moduli);
+        check::<8>(&moduli);
+        check::<9>(&moduli);
+        check::<16>(&moduli);
+    }
+
+    #[test]
+    fn weighted_sums_do_not_overflow() {
+        let mut sum = Weighted::<1>::ZERO;
+        for _ in 0..1 << 16 {
+            sum.add((1 << 16) - 1, &[MODULUS_LIMIT - 1]);
+        }
+        assert_eq!(sum.values(), [(((1_u128 << 16) - 1) * u128::from(MODULUS_LIMIT - 1)) << 16]);
+    }
+}

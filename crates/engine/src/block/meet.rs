@@ -1,0 +1,419 @@
+//! A whole count in memory: forward to the middle, transposed from the end, and the inner product of the two.
+//!
+//! ```text
+//!   columns   1        2 ...            a | a+1            ...     n
+//!             start    forward  ------> f | b <------  transposed  accepting states
+//!   lanes     2        2 4 4            4 | 4            4 4 2     2
+//! ```
+//!
+//! Early vectors hold small numbers: after t cells a state has been reached in at most 3^(t-m) ways (for Go: the colours
+//! of its own m cells are known), and with c cells to go there are at most 3^c ways on. So a vector begins with one prime
+//! and the spare, and gets more lanes when the bound asks for them; every entry is held against its spare lane then. The
+//! bound is the problem's, per cell.
+//!
+//! Checks: mass balance of every family and window, in both directions; the spare lane of every entry, at each growth and
+//! at the middle; inner products at two boundaries, which hold the two directions against each other; and at each column
+//! end that the forward vector passes, the count of the shorter board.
+//!
+//! Memory: at most 1 forward and 2 transposed vectors at a time. Cost: n-1 columns at 2 to 6 ns a state and pass.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use keima_model::{BlockColumn, End};
+use keima_residue::{Integer, residue_of};
+
+use super::BlockError;
+use super::grow::Growth;
+use super::inner::{self, Sum, Vector, each_block};
+use super::lanes::{MODULUS_LIMIT, Moduli, Row};
+use super::memory::{Pool, Rows};
+use super::sweep::{Direction, Sweep, step_at};
+
+/// Relative times of a pass with 2, 4 and 8 lanes, for the choice of the middle (measured at 11x11).
+const LANE_COSTS: [(usize, u32); 3] = [(2, 37), (4, 50), (8, 100)];
+
+/// What to count, and with what.
+pub struct CountOrder<'a> {
+    /// The tables.
+    pub column: &'a dyn BlockColumn,
+    /// Cells of a column.
+    pub height: u32,
+    /// Columns of the board.
+    pub length: u32,
+    /// Ways to fill a cell, at most: the base of the bound.
+    pub choices: u32,
+    /// Primes between 2^59 and 2^60; the last is the spare. What the lanes need beyond these is chosen here.
+    pub moduli: &'a [u64],
+    /// Threads.
+    pub threads: usize,
+    /// Whether to tell the counts of all shorter boards too, not only of those that the forward vector passes.
+    pub series: bool,
+    /// Set from outside to stop.
+    pub stop: &'a AtomicBool,
+    /// Called before each window with (windows done, windows in all).
+    pub progress: &'a (dyn Fn(u32, u32) + Sync),
+}
+
+/// What was counted.
+#[derive(Clone, Debug, Default)]
+pub struct Counted {
+    /// (columns, residues of the board's count modulo the order's moduli). The spare's comes from the spare lanes alone.
+    pub boards: Vec<(u32, Vec<u64>)>,
+    /// State-passes done.
+    pub state_passes: u64,
+    /// Where the two directions met: columns that the forward vector went.
+    pub middle: u32,
+    /// For people: what was compared at two boundaries; empty where all columns were done forward.
+    pub two_cuts: String,
+}
+
+/// Lanes that numbers of so many cells need, the spare included: 2, 4 or 8.
+fn lanes_for(choices: u32, cells: u32, primes: &[u64]) -> Option<usize> {
+    let bound = Integer::from(Integer::u_pow_u(choices, cells));
+    LANE_COSTS.iter().map(|&(lanes, _)| lanes).find(|lanes| {
+        let product: Integer = primes.iter().take(lanes - 1).product();
+        product > bound
+    })
+}
+
+/// Number of states of the largest vector, and of the largest family.
+pub fn largest(column: &dyn BlockColumn) -> (u64, u64) {
+    let tables = || (0..column.windows().len()).map(|window| column.tables(window));
+    let ends = |window: &keima_model::BlockTables| {
+        window.states.first().copied().unwrap_or(0).max(window.states.last().copied().unwrap_or(0))
+    };
+    let family = tables().flat_map(|t| &t.families).flat_map(|f| f.size.iter().copied()).max().unwrap_or(0);
+    (tables().map(ends).max().unwrap_or(0), family.into())
+}
+
+/// Bytes that [`count`] takes beside the tables.
+pub fn memory_bytes(states: u64, family: u64, height: u32, length: u32, choices: u32, threads: u64) -> Option<u64> {
+    let primes: Vec<u64> = keima_residue::primes_below(MODULUS_LIMIT.into()).take(8).collect();
+    let lanes = lanes_for(choices, height * length.div_ceil(2), primes.get(1..)?)? as u64;
+    let buffers = 2 * threads * (family + (1 << 16));
+    Some((3 * states + buffers) * 8 * lanes)
+}
+
+/// A vector with any number of lanes.
+enum Lanes {
+    Two(Rows<2>),
+    Four(Rows<4>),
+    Eight(Rows<8>),
+}
+
+/// Does the same with a vector whatever its lanes.
+macro_rules! with_rows {
+    ($lanes:expr, $rows:ident => $body:expr) => {
+        match $lanes {
+            Lanes::Two($rows) => $body,
+            Lanes::Four($rows) => $body,
+            Lanes::Eight($rows) => $body,
+        }
+    };
+}
+
+macro_rules! lanes_from {
+    ($($lanes:literal $variant:ident),*) => {$(
+        impl From<Rows<$lanes>> for Lanes {
+            fn from(rows: Rows<$lanes>) -> Self {
+                Self::$variant(rows)
+            }
+        }
+    )*};
+}
+lanes_from!(2 Two, 4 Four, 8 Eight);
+
+struct Counter<'a> {
+    order: &'a CountOrder<'a>,
+    /// The spare first, then the others.
+    spare: u64,
+    primes: Vec<u64>,
+    states: usize,
+    windows: u32,
+    done: u32,
+    /// Vectors and buffers that are free.
+    vectors: Pool,
+    buffers: Pool,
+    /// Lanes that the largest numbers will need.
+    most_lanes: usize,
+    /// For each window the ways that lead to each of its states, once a transposed vector has come there.
+    arrivals: Vec<Vec<u32>>,
+    counted: Counted,
+}
+
+/// Counts the board.
+pub fn count(order: &CountOrder<'_>) -> Result<Counted, BlockError> {
+    Counter::new(order)?.run()
+}
+
+impl<'a> Counter<'a> {
+    fn new(order: &'a CountOrder<'a>) -> Result<Self, BlockError> {
+        let Some((&spare, given)) = order.moduli.split_last() else { return Err(BlockError::Moduli) };
+        let more = keima_residue::primes_below(MODULUS_LIMIT.into()).filter(|p| !order.moduli.contains(p));
+        let primes: Vec<u64> = given.iter().copied().chain(more).take(7).collect();
+        if primes.iter().chain([&spare]).any(|p| !(MODULUS_LIMIT / 2..MODULUS_LIMIT).contains(p)) {
+            return Err(BlockError::Moduli);
+        }
+        let (states, _) = largest(order.column);
+        let windows = order.column.windows().len() as u32 * order.length.saturating_sub(1);
+        let states = states as usize;
+        Ok(Self {
+            order,
+            spare,
+            primes,
+            states,
+            windows,
+            done: 0,
+            vectors: Pool::default(),
+            buffers: Pool::default(),
+            most_lanes: 2,
+            arrivals: vec![Vec::new(); order.column.windows().len()],
+            counted: Counted::default(),
+        })
+    }
+
+    fn moduli<const K: usize>(&self) -> Result<Moduli<K>, BlockError> {
+        let mut row: Row<K> = [self.spare; K];
+        row[..K - 1].copy_from_slice(&self.primes[..K - 1]);
+        Moduli::new(row).ok_or(BlockError::Moduli)
+    }
+
+    fn lanes_for(&self, cells: u32) -> Result<usize, BlockError> {
+        lanes_for(self.order.choices, cells, &self.primes).ok_or(BlockError::TooLong { cells })
+    }
+
+    /// The column after which the two directions meet: at the least cost, and of equal ones nearest to the board's middle.
+    fn middle(&self) -> Result<u32, BlockError> {
+        let CountOrder { height, length, .. } = *self.order;
+        // What does not fit the lanes is no choice.
+        let cost = |columns: u32| {
+            let lanes = (1..=columns).map(|column| self.lanes_for(height * column).ok());
+            let costs = lanes.map(|lanes| LANE_COSTS.iter().find(|(l, _)| Some(*l) == lanes).map(|(_, cost)| *cost));
+            costs.sum::<Option<u32>>()
+        };
+        let choices = (1..=length).filter_map(|middle| {
+            let total = cost(middle - 1)? + cost(length - middle)?;
+            Some((total, (2 * middle).abs_diff(length + 1), middle))
+        });
+        choices.min().map(|(.., middle)| middle).ok_or(BlockError::TooLong { cells: height * (length / 2) })
+    }
+
+    fn run(mut self) -> Result<Counted, BlockError> {
+        let CountOrder { column, height, length, series, .. } = *self.order;
+        let windows = column.windows().len();
+        let middle = self.middle()?;
+        self.counted.middle = middle;
+        let most = (middle - 1).max(length - middle) * height;
+        self.most_lanes = self.lanes_for(most)?;
+        let mut forward = Lanes::Two(self.start()?);
+        self.read_column(1, &forward)?;
+        for columns in 1..middle {
+            forward = self.advance(Direction::Forward, forward, 0..windows, height * (columns - 1))?;
+            self.read_column(columns + 1, &forward)?;
+        }
+        if middle == length {
+            return Ok(self.counted);
+        }
+        let mut backward = Lanes::Two(self.accepting()?);
+        for left in 0..length - middle {
+            let last = left + 1 == length - middle;
+            let stop_at = usize::from(last);
+            let cells = height * left;
+            backward = self.advance(Direction::Backward, backward, stop_at..windows, cells)?;
+            if last {
+                // The same count one window on: the forward vector through the window that the transposed one has left.
+                let after_window = column.windows()[0].len;
+                let ahead = self.ahead(&forward, height * (middle - 1))?;
+                let other = self.product(0, &ahead, &backward)?;
+                self.put_back(ahead);
+                backward = self.advance(Direction::Backward, backward, 0..1, cells + height - after_window)?;
+                let count = self.product(windows - 1, &forward, &backward)?;
+                let what = format!("after column {middle} and {after_window} cells later");
+                if other != count {
+                    return Err(BlockError::TwoCuts { what, one: count.count, other: other.count });
+                }
+                self.counted.two_cuts = format!("the inner products of both directions agree {what}");
+                self.tell(length, &count);
+            } else if series {
+                let count = self.product(windows - 1, &forward, &backward)?;
+                self.tell(middle + left + 1, &count);
+            }
+        }
+        self.counted.boards.sort();
+        Ok(self.counted)
+    }
+
+    fn tell(&mut self, columns: u32, sum: &Sum) {
+        let others = self.order.moduli.iter().take(self.order.moduli.len() - 1);
+        let residues = others.map(|&modulus| residue_of(&sum.count, modulus)).chain([sum.spare]).collect();
+        self.counted.boards.push((columns, residues));
+    }
+
+    fn read_column(&mut self, columns: u32, forward: &Lanes) -> Result<(), BlockError> {
+        let sum = with_rows!(forward, rows => {
+            let moduli = self.moduli()?;
+            inner::accepted(self.order.column, &Vector { moduli: &moduli, rows })
+        })?;
+        self.tell(columns, &sum);
+        Ok(())
+    }
+
+    fn product(&self, window: usize, forward: &Lanes, backward: &Lanes) -> Result<Sum, BlockError> {
+        with_rows!(forward, f => with_rows!(backward, b => {
+            let (f_moduli, b_moduli) = (self.moduli()?, self.moduli()?);
+            let (f, b) = (Vector { moduli: &f_moduli, rows: f }, Vector { moduli: &b_moduli, rows: b });
+            inner::product(self.order.column, window, &f, &b, self.order.threads)
+        }))
+    }
+
+    /// Rows of zeros.
+    fn zeros<const K: usize>(&mut self) -> Result<Rows<K>, BlockError> {
+        let mut rows = self.rows::<K>()?;
+        let piece = rows.len().div_ceil(self.order.threads.max(1)).max(1);
+        std::thread::scope(|scope| rows.chunks_mut(piece).for_each(|piece| drop(scope.spawn(|| piece.fill([0; K])))));
+        Ok(rows)
+    }
+
+    /// After the first column: each colour pattern once.
+    fn start(&mut self) -> Result<Rows<2>, BlockError> {
+        let mut rows = self.zeros()?;
+        for position in self.order.column.start(self.order.column.windows().len() - 1, End::Last) {
+            rows[position as usize] = [1; 2];
+        }
+        Ok(rows)
+    }
+
+    /// With nothing to go: each accepting state is completed in one way. Stands at the first step of the first window; of
+    /// two entries of one class there only the one that the last window looks at is set.
+    fn accepting(&mut self) -> Result<Rows<2>, BlockError> {
+        let column = self.order.column;
+        let window = column.windows().len() - 1;
+        let mut rows = self.zeros()?;
+        let mut positions = Vec::new();
+        each_block(column.tables(window), |block, _| {
+            if !column.accepting(block).is_empty() {
+                column.positions(window, End::Last, block, &mut positions);
+                for &entry in column.accepting(block) {
+                    rows[positions[usize::from(entry)] as usize] = [1; 2];
+                }
+            }
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+
+    /// One window of the forward vector beyond the middle, which is kept.
+    fn ahead(&mut self, forward: &Lanes, cells: u32) -> Result<Lanes, BlockError> {
+        let lanes = self.lanes_for(cells + self.order.column.windows()[0].len)?;
+        let copy = with_rows!(forward, rows => self.grown(rows, lanes))?;
+        match copy {
+            Some(copy) => self.advance(Direction::Forward, copy, 0..1, cells),
+            None => with_rows!(forward, rows => self.window(Direction::Forward, 0, rows)),
+        }
+    }
+
+    /// Takes a vector through the windows of a column, forward in their order, transposed in the opposite one. Its
+    /// numbers are those of `cells` cells so far; more lanes are given where the next window asks for them.
+    fn advance(
+        &mut self,
+        direction: Direction,
+        vector: Lanes,
+        windows: std::ops::Range<usize>,
+        cells: u32,
+    ) -> Result<Lanes, BlockError> {
+        let order: Vec<usize> = match direction {
+            Direction::Forward => windows.collect(),
+            Direction::Backward => windows.rev().collect(),
+        };
+        let mut vector = vector;
+        let mut cells = cells;
+        for window in order {
+            cells += self.order.column.windows()[window].len;
+            let lanes = self.lanes_for(cells)?;
+            if let Some(grown) = with_rows!(&vector, rows => self.grown(rows, lanes))? {
+                self.put_back(std::mem::replace(&mut vector, grown));
+            }
+            let after = with_rows!(&vector, rows => self.window(direction, window, rows))?;
+            self.put_back(std::mem::replace(&mut vector, after));
+        }
+        Ok(vector)
+    }
+
+    /// A vector of the largest size, with anything in it.
+    fn rows<const K: usize>(&mut self) -> Result<Rows<K>, BlockError> {
+        Ok(self.vectors.take(self.states, self.states * 8 * self.most_lanes)?)
+    }
+
+    fn put_back(&mut self, vector: Lanes) {
+        with_rows!(vector, rows => self.vectors.put_back(rows));
+    }
+
+    fn window<const K: usize>(
+        &mut self,
+        direction: Direction,
+        window: usize,
+        before: &Rows<K>,
+    ) -> Result<Lanes, BlockError>
+    where
+        Lanes: From<Rows<K>>,
+    {
+        if self.order.stop.load(Ordering::Relaxed) {
+            return Err(BlockError::Stopped);
+        }
+        (self.order.progress)(self.done, self.windows);
+        let column = self.order.column;
+        let mut after = self.rows::<K>()?;
+        let moduli = self.moduli::<K>()?;
+        let len = Sweep::<K>::buffer_rows(column);
+        let mut buffer = || self.buffers.take(len, len * 8 * self.most_lanes);
+        let buffers =
+            (0..self.order.threads.max(1)).map(|_| Ok([buffer()?, buffer()?])).collect::<std::io::Result<_>>()?;
+        let mut sweep = Sweep::with_buffers(column, moduli, buffers);
+        if direction == Direction::Backward && self.arrivals[window].is_empty() {
+            self.arrivals[window] = sweep.arrivals(window, &mut after)?;
+        }
+        sweep.run(direction, window, before, &mut after, Some(&self.arrivals[window]))?;
+        for buffer in sweep.into_buffers().into_iter().flatten() {
+            self.buffers.put_back(buffer);
+        }
+        self.done += 1;
+        let states = &column.tables(window).states;
+        self.counted.state_passes += states.iter().take(states.len() - 1).sum::<u64>();
+        debug_assert_eq!(step_at(column.tables(window), End::Last) + 1, states.len());
+        Ok(after.into())
+    }
+
+    /// The vector with `lanes` lanes; `None` if it has as many.
+    fn grown<const K: usize>(&mut self, rows: &Rows<K>, lanes: usize) -> Result<Option<Lanes>, BlockError> {
+        Ok(match lanes {
+            _ if lanes <= K => None,
+            4 => Some(self.grow::<K, 4>(rows)?.into()),
+            _ => Some(self.grow::<K, 8>(rows)?.into()),
+        })
+    }
+
+    fn grow<const K: usize, const L: usize>(&mut self, rows: &Rows<K>) -> Result<Rows<L>, BlockError> {
+        let moduli: Moduli<K> = self.moduli()?;
+        let wider: Moduli<L> = self.moduli()?;
+        let growth = Growth::new(&moduli, &wider);
+        let mut grown = self.rows::<L>()?;
+        let piece = rows.len().div_ceil(self.order.threads.max(1)).max(1);
+        std::thread::scope(|scope| {
+            let pieces = rows.chunks(piece).zip(grown.chunks_mut(piece)).enumerate();
+            let threads: Vec<_> = pieces
+                .map(|(number, (rows, grown))| {
+                    let growth = &growth;
+                    scope.spawn(move || {
+                        for (place, (row, grown)) in rows.iter().zip(grown).enumerate() {
+                            let position = (number * piece + place) as u64;
+                            *grown = growth.row(row).ok_or(BlockError::Spare { position })?;
+                        }
+                        Ok(())
+                    })
+                })
+                .collect();
+            threads.into_iter().try_for_each(|thread| thread.join().unwrap_or(Err(BlockError::Poisoned)))
+        })?;
+        Ok(grown)
+    }
+}

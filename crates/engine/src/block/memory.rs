@@ -1,0 +1,66 @@
+//! Large arrays of rows in anonymous memory, in pages of 2 MiB where the system has them.
+//!
+//! The exchange between windows reads rows from all over a vector: with 4 KiB pages half of its time goes to the address
+//! translation. Memory is zero at first and is only taken when it is touched.
+
+use std::ops::{Deref, DerefMut};
+
+use memmap2::MmapMut;
+
+use super::lanes::Row;
+
+/// `len` rows.
+#[derive(Debug)]
+pub struct Rows<const K: usize> {
+    map: MmapMut,
+    len: usize,
+}
+
+/// Memory to make rows of, of any number of lanes: what was touched once does not have to be cleared again.
+#[derive(Debug, Default)]
+pub(super) struct Pool {
+    maps: Vec<MmapMut>,
+}
+
+impl Pool {
+    /// `len` rows with anything in them. Takes the smallest piece that is large enough, else new memory of
+    /// `most_bytes`, so that it will serve more lanes later.
+    pub(super) fn take<const K: usize>(&mut self, len: usize, most_bytes: usize) -> std::io::Result<Rows<K>> {
+        let bytes = len * size_of::<Row<K>>();
+        let fits = (0..self.maps.len()).filter(|&i| self.maps[i].len() >= bytes).min_by_key(|&i| self.maps[i].len());
+        match fits {
+            Some(i) => Ok(Rows { map: self.maps.swap_remove(i), len }),
+            None => Ok(Rows { map: Rows::<1>::zeroed(most_bytes.max(bytes).div_ceil(8))?.map, len }),
+        }
+    }
+
+    /// Keeps the memory of rows that are done with.
+    pub(super) fn put_back<const K: usize>(&mut self, rows: Rows<K>) {
+        self.maps.push(rows.map);
+    }
+}
+
+impl<const K: usize> Rows<K> {
+    /// Rows of zeros.
+    pub fn zeroed(len: usize) -> std::io::Result<Self> {
+        let bytes = len.max(1).checked_mul(size_of::<Row<K>>()).ok_or(std::io::ErrorKind::OutOfMemory)?;
+        let map = MmapMut::map_anon(bytes)?;
+        #[cfg(target_os = "linux")]
+        // Advice: where it is refused, pages are small and all is slower.
+        let _ = map.advise(memmap2::Advice::HugePage);
+        Ok(Self { map, len })
+    }
+}
+
+impl<const K: usize> Deref for Rows<K> {
+    type Target = [Row<K>];
+    fn deref(&self) -> &[Row<K>] {
+        bytemuck::cast_slice(&self.map[..self.len * size_of::<Row<K>>()])
+    }
+}
+
+impl<const K: usize> DerefMut for Rows<K> {
+    fn deref_mut(&mut self) -> &mut [Row<K>] {
+        bytemuck::cast_slice_mut(&mut self.map[..self.len * size_of::<Row<K>>()])
+    }
+}

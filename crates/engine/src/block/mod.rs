@@ -1,0 +1,102 @@
+//! The block executor: vectors of counts without keys, for problems whose families are made of dense blocks.
+//!
+//! See `keima_model::BlockTables` for the structure. [`kernel`] is a pass over a family, [`sweep`] takes a vector through
+//! a window, [`memory`] and [`lanes`] are what vectors are made of.
+//!
+//! Architecture invariant: nothing here knows states or keys; all that is done is `count[to] += count[from]`.
+
+// What is to be compiled for the machine's vector instructions must end up inside the function that is dispatched to.
+#![allow(clippy::inline_always)]
+
+mod digits;
+mod gather;
+mod groups;
+mod grow;
+mod inner;
+mod kernel;
+mod lanes;
+mod meet;
+mod memory;
+mod prepared;
+mod scatter;
+mod sums;
+mod sweep;
+mod task;
+
+use std::ops::Range;
+
+use keima_model::Window;
+
+pub use lanes::{MODULUS_LIMIT, Moduli, Row};
+pub use meet::{CountOrder, Counted, count, largest, memory_bytes};
+pub use memory::Rows;
+pub use prepared::Prepared;
+pub use sweep::{Direction, Sweep};
+pub use task::run_block_task;
+
+/// Why a vector could not be brought through a window.
+#[derive(Debug, thiserror::Error)]
+pub enum BlockError {
+    /// The system has no memory left.
+    #[error(
+        "no memory for the vector: {0}; use fewer threads or residues, a machine with more memory, or --executor stream"
+    )]
+    Memory(#[from] std::io::Error),
+    /// Mass balance is violated.
+    #[error(
+        "mass balance of blocks {blocks:?} over cells {}..{} is violated modulo {modulus}: expected {expected}, got {got}; \
+         the machine or its memory may be faulty",
+        window.first, window.end()
+    )]
+    Balance {
+        /// The window.
+        window: Window,
+        /// Blocks of the family.
+        blocks: Range<u32>,
+        /// The modulus.
+        modulus: u64,
+        /// By what went in.
+        expected: u128,
+        /// What came out.
+        got: u128,
+    },
+    /// An entry's spare lane is not what its other lanes predict.
+    #[error(
+        "the spare prime of the entry at or after position {position} of a vector is not what its other residues \
+         predict; the machine or its memory may be faulty"
+    )]
+    Spare {
+        /// Where.
+        position: u64,
+    },
+    /// Inner products at two boundaries differ.
+    #[error(
+        "the inner products of both directions differ {what}: {one} and {other}; the machine or its memory may be faulty"
+    )]
+    TwoCuts {
+        /// Where they were taken.
+        what: String,
+        /// At the middle.
+        one: keima_residue::Integer,
+        /// One window on.
+        other: keima_residue::Integer,
+    },
+    /// Moduli that the lanes cannot hold.
+    #[error("the block executor needs primes between 2^59 and 2^60; this is a fault of the program, please report it")]
+    Moduli,
+    /// Numbers outgrow eight lanes.
+    #[error("numbers of {cells} cells need more than 8 lanes; use --executor stream")]
+    TooLong {
+        /// Cells that an entry's number depends on.
+        cells: u32,
+    },
+    /// A state can be reached in more ways than can be weighed.
+    #[error("a window leads to a state in 2^24 ways or more; this is a fault of the program, please report it")]
+    Arrivals,
+    /// Stopped from outside.
+    #[error("stopped")]
+    Stopped,
+    /// A thread failed.
+    #[error("a thread of the block executor failed; this is a fault of the program, please report it")]
+    Poisoned,
+}

@@ -1,0 +1,76 @@
+//! What all tasks of a job on one worker share: the tables, the groups, the start vector, and memory.
+
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use keima_model::{BlockColumn, End};
+use keima_runs::RunManifest;
+
+use super::gather::Gather;
+use super::groups::{Groups, place_of};
+use super::memory::Rows;
+use crate::TaskError;
+
+/// The tables of a job with the groups that its tasks are made of. One for all tasks of a worker.
+pub struct Prepared {
+    pub(super) column: Box<dyn BlockColumn>,
+    pub(super) groups: Vec<Groups>,
+    /// States of the first column, in the vector at the start of the first window, ascending.
+    start: OnceLock<Vec<u64>>,
+    /// Memory of tasks that are done.
+    arenas: Mutex<Vec<Rows<1>>>,
+}
+
+impl Prepared {
+    /// Groups of at most `group_records` records, where families allow.
+    pub fn new(column: Box<dyn BlockColumn>, group_records: u64) -> Self {
+        let windows = 0..column.windows().len();
+        let groups = windows.map(|window| Groups::new(column.as_ref(), window, group_records)).collect();
+        Self { column, groups, start: OnceLock::new(), arenas: Mutex::default() }
+    }
+
+    /// The tables.
+    pub fn column(&self) -> &dyn BlockColumn {
+        self.column.as_ref()
+    }
+
+    /// Number of groups of window number `window`.
+    pub fn groups(&self, window: usize) -> usize {
+        self.groups[window].groups.len()
+    }
+
+    /// Canonical keys of the records of a run that window number `window` reads, in the order of the records: they follow
+    /// from the run's keys, which say who wrote them and who reads them.
+    pub fn keys(&self, window: usize, run: &RunManifest) -> Vec<u128> {
+        let (column, windows) = (self.column(), self.groups.len());
+        let (groups, sources) = (&self.groups[window], &self.groups[(window + windows - 1) % windows]);
+        let of = |group: usize| {
+            Gather::new(column, window, groups, sources, group as u32).keys(place_of(run.first_key as u64))
+        };
+        (0..groups.groups.len()).flat_map(of).collect()
+    }
+
+    pub(super) fn start(&self) -> &[u64] {
+        self.start.get_or_init(|| {
+            let mut start = self.column.start(0, End::First);
+            start.sort_unstable();
+            start
+        })
+    }
+
+    /// Keeps memory for the next task.
+    pub(super) fn give_back(&self, arena: Rows<1>) {
+        self.arenas.lock().unwrap_or_else(PoisonError::into_inner).push(arena);
+    }
+
+    /// Memory of `bytes`, taken from the system as it is touched.
+    pub(super) fn arena(&self, bytes: u64) -> Result<Rows<1>, TaskError> {
+        let words = usize::try_from(bytes / 8).unwrap_or(usize::MAX);
+        let mut arenas = self.arenas.lock().unwrap_or_else(PoisonError::into_inner);
+        arenas.retain(|arena| arena.len() == words);
+        if let Some(arena) = arenas.pop() {
+            return Ok(arena);
+        }
+        Rows::zeroed(words)
+            .map_err(|error| TaskError::Refused(format!("no memory for a task of {bytes} bytes: {error}")))
+    }
+}

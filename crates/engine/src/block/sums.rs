@@ -1,0 +1,95 @@
+//! The loops over a family's rows beside the passes: sums that laws compare. Compiled for the machine's widest vector
+//! instructions, see [`super::sweep`].
+
+use keima_model::{BlockTables, Family};
+use keima_residue::reduce_wide;
+
+use super::kernel;
+use super::lanes::{Moduli, Row, Weighted};
+
+/// Rows whose weighted sum is taken without reducing it.
+pub(super) const WEIGHED_AT_A_TIME: usize = 256;
+
+pub(super) fn add_up<const K: usize>(total: &mut [u128; K], sum: &Weighted<K>, moduli: &Moduli<K>) {
+    merge(total, sum.values(), moduli);
+}
+
+pub(super) fn merge<const K: usize>(total: &mut [u128; K], more: [u128; K], moduli: &Moduli<K>) {
+    for ((total, more), &modulus) in total.iter_mut().zip(more).zip(moduli.values()) {
+        *total = u128::from(reduce_wide(*total + u128::from(reduce_wide(more, modulus)), modulus));
+    }
+}
+
+/// What goes into a family: the sum of value x ways.
+pub(super) struct Enter<'a, const K: usize> {
+    pub(super) tables: &'a BlockTables,
+    pub(super) family: &'a Family,
+    pub(super) rows: &'a [Row<K>],
+    pub(super) moduli: &'a Moduli<K>,
+}
+
+impl<const K: usize> pulp::WithSimd for Enter<'_, K> {
+    type Output = [u128; K];
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) -> Self::Output {
+        let (mut total, mut rest) = ([0; K], self.rows);
+        for block in self.family.blocks.clone() {
+            let ways = &self.tables.signatures[self.tables.signature_of[block as usize] as usize].descendants;
+            let (rows, later) = rest.split_at(ways.len());
+            rest = later;
+            for (rows, ways) in rows.chunks(WEIGHED_AT_A_TIME).zip(ways.chunks(WEIGHED_AT_A_TIME)) {
+                let mut sum = Weighted::ZERO;
+                for (row, &ways) in rows.iter().zip(ways) {
+                    sum.add(ways, row);
+                }
+                add_up(&mut total, &sum, self.moduli);
+            }
+        }
+        total
+    }
+}
+
+/// The passes of a family through the window.
+pub(super) struct Passes<'a, const K: usize> {
+    pub(super) tables: &'a BlockTables,
+    pub(super) family: &'a Family,
+    pub(super) front: &'a mut [Row<K>],
+    pub(super) back: &'a mut [Row<K>],
+    pub(super) moduli: &'a Moduli<K>,
+}
+
+impl<const K: usize> pulp::WithSimd for Passes<'_, K> {
+    type Output = ();
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) {
+        let (mut front, mut back) = (self.front, self.back);
+        // A copy of its own: the rows that are written cannot be these.
+        let moduli = *self.moduli;
+        for pass in 0..self.tables.far.len() {
+            kernel::forward(self.tables, self.family, pass, front, back, &moduli);
+            std::mem::swap(&mut front, &mut back);
+        }
+    }
+}
+
+/// The sum of rows.
+pub(super) struct Total<'a, const K: usize> {
+    pub(super) rows: &'a [Row<K>],
+    pub(super) moduli: &'a Moduli<K>,
+}
+
+impl<const K: usize> pulp::WithSimd for Total<'_, K> {
+    type Output = [u128; K];
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) -> Self::Output {
+        let mut total = [0; K];
+        for rows in self.rows.chunks(1 << 16) {
+            let mut sum = Weighted::ZERO;
+            for row in rows {
+                sum.add(1, row);
+            }
+            add_up(&mut total, &sum, self.moduli);
+        }
+        total
+    }
+}

@@ -1,0 +1,207 @@
+//! The block executor's counts against published values, whatever the windows, the threads and the middle.
+
+use std::sync::atomic::AtomicBool;
+
+use keima_engine::block::{BlockError, CountOrder, Counted, count};
+use keima_model::{BlockColumn, BlockProblem, BlockTables, Board, End, Window};
+use keima_problems::go::{Go, published};
+use keima_residue::{crt, primes_below};
+
+fn column(height: u32, lengths: &[u32]) -> Box<dyn BlockColumn> {
+    let mut first = 0;
+    let window = |&len: &u32| {
+        first += len;
+        Window { first: first - len, len }
+    };
+    let windows: Vec<Window> = lengths.iter().map(window).collect();
+    Go::<u64>::new(String::new(), Board { height, length: height }).column(&windows).unwrap()
+}
+
+fn run(
+    column: &dyn BlockColumn,
+    height: u32,
+    length: u32,
+    threads: usize,
+    series: bool,
+) -> Result<Counted, BlockError> {
+    let mut moduli: Vec<u64> = primes_below(1 << 60).take(7).collect();
+    moduli.reverse();
+    let (stop, progress) = (AtomicBool::new(false), |_: u32, _: u32| {});
+    let order = CountOrder {
+        column,
+        height,
+        length,
+        choices: 3,
+        moduli: &moduli,
+        threads,
+        series,
+        stop: &stop,
+        progress: &progress,
+    };
+    count(&order)
+}
+
+/// All boards told are the published ones, and the spare agrees with the other residues.
+fn check(height: u32, length: u32, lengths: &[u32], threads: usize, series: bool) {
+    let column = column(height, lengths);
+    let counted = run(column.as_ref(), height, length, threads, series).unwrap();
+    let columns: Vec<u32> = counted.boards.iter().map(|(columns, _)| *columns).collect();
+    let expected: Vec<u32> = if series {
+        (1..=length).collect()
+    } else {
+        (1..=counted.middle).chain((counted.middle < length).then_some(length)).collect()
+    };
+    assert_eq!(columns, expected, "{height}x{length} {lengths:?}");
+    let mut moduli: Vec<u64> = primes_below(1 << 60).take(7).collect();
+    moduli.reverse();
+    for (columns, residues) in counted.boards {
+        let pairs: Vec<(u64, u64)> = moduli.iter().copied().zip(residues).collect();
+        let value = crt(&pairs).unwrap();
+        if let Some(known) = published::known(height, columns) {
+            assert_eq!(value.to_string(), known, "{height}x{columns} {lengths:?}");
+        }
+        let (_, others) = pairs.split_last().unwrap();
+        assert_eq!(crt(others).unwrap(), value, "{height}x{columns}: the spare");
+    }
+}
+
+#[test]
+fn counts_are_the_published_ones() {
+    for (height, length, lengths) in [
+        (2, 2, &[2][..]),
+        (2, 2, &[1, 1]),
+        (2, 9, &[1, 1]),
+        (3, 3, &[2, 1]),
+        (3, 7, &[3]),
+        (4, 4, &[1, 2, 1]),
+        (5, 5, &[5]),
+        (5, 9, &[2, 3]),
+        (6, 6, &[2, 2, 2]),
+        (6, 7, &[3, 3]),
+        (7, 7, &[4, 3]),
+        (8, 8, &[4, 4]),
+    ] {
+        for (threads, series) in [(1, true), (2, false), (3, true)] {
+            check(height, length, lengths, threads, series);
+        }
+    }
+}
+
+#[test]
+fn one_column_is_read_off_the_start() {
+    check(4, 1, &[2, 2], 1, false);
+    check(4, 2, &[2, 2], 2, true);
+}
+
+#[test]
+fn boards_with_numbers_of_more_than_eight_lanes_are_refused() {
+    let column = column(3, &[2, 1]);
+    // 3^(3 x 100) at the middle needs 476 bits; seven primes have 420.
+    let error = run(column.as_ref(), 3, 201, 1, false).unwrap_err();
+    assert!(matches!(error, BlockError::TooLong { .. }), "{error}");
+    let counted = run(column.as_ref(), 3, 150, 1, false).unwrap();
+    assert_eq!(counted.boards.last().map(|(columns, _)| *columns), Some(150));
+}
+
+#[test]
+fn what_is_stopped_stops() {
+    let column = column(4, &[2, 2]);
+    let (stop, progress) = (AtomicBool::new(true), |_: u32, _: u32| {});
+    let moduli: Vec<u64> = primes_below(1 << 60).take(3).collect();
+    let order = CountOrder {
+        column: column.as_ref(),
+        height: 4,
+        length: 4,
+        choices: 3,
+        moduli: &moduli,
+        threads: 2,
+        series: false,
+        stop: &stop,
+        progress: &progress,
+    };
+    assert!(matches!(count(&order), Err(BlockError::Stopped)));
+}
+
+/// A column whose tables can be damaged.
+struct Damaged {
+    whole: Box<dyn BlockColumn>,
+    tables: Vec<BlockTables>,
+}
+
+impl BlockColumn for Damaged {
+    fn windows(&self) -> &[Window] {
+        self.whole.windows()
+    }
+    fn tables(&self, window: usize) -> &BlockTables {
+        &self.tables[window]
+    }
+    fn positions(&self, window: usize, end: End, block: u32, positions: &mut Vec<u64>) {
+        self.whole.positions(window, end, block, positions);
+    }
+    fn keys(&self, window: usize, end: End, block: u32, keys: &mut Vec<u128>) {
+        self.whole.keys(window, end, block, keys);
+    }
+    fn weight(&self, window: usize, block: u32) -> u64 {
+        self.whole.weight(window, block)
+    }
+    fn accepting(&self, block: u32) -> &[u16] {
+        self.whole.accepting(block)
+    }
+    fn positions_of(&self, window: usize, end: End, block: u32, entries: &[u16], positions: &mut Vec<u64>) {
+        self.whole.positions_of(window, end, block, entries, positions);
+    }
+    fn families(&self, window: usize, end: End, block: u32, families: &mut Vec<u32>) {
+        self.whole.families(window, end, block, families);
+    }
+    fn rest(&self, window: usize, end: End, family: u32) -> u64 {
+        self.whole.rest(window, end, family)
+    }
+    fn keys_of(&self, window: usize, end: End, block: u32, entries: &[u16], keys: &mut Vec<u128>) {
+        self.whole.keys_of(window, end, block, entries, keys);
+    }
+    fn exchange_class(&self, window: usize, end: End, block: u32) -> u32 {
+        self.whole.exchange_class(window, end, block)
+    }
+    fn twins(&self, window: usize, end: End, block: u32) -> Vec<u16> {
+        self.whole.twins(window, end, block)
+    }
+    fn sample(&self, window: usize, end: End, block: u32, sample: &mut Vec<u16>) {
+        self.whole.sample(window, end, block, sample);
+    }
+    fn start(&self, window: usize, end: End) -> Vec<u64> {
+        self.whole.start(window, end)
+    }
+    fn one_column(&self) -> u64 {
+        self.whole.one_column()
+    }
+}
+
+/// One wrong index in a table is found by the mass balance, in each direction.
+#[test]
+fn damaged_tables_are_found() {
+    let damaged = |damage: &dyn Fn(&mut BlockTables)| {
+        let whole = column(6, &[3, 3]);
+        let mut tables: Vec<BlockTables> = (0..2).map(|window| whole.tables(window).clone()).collect();
+        damage(&mut tables[1]);
+        run(&Damaged { whole, tables }, 6, 6, 2, false)
+    };
+    assert!(damaged(&|_| {}).is_ok());
+    // The signature of the most blocks, so that the damage meets states that are reached.
+    let common = |tables: &BlockTables| {
+        let uses = |signature: u32| tables.signature_of.iter().filter(|&&s| s == signature).count();
+        (0..tables.signatures.len() as u32).max_by_key(|&signature| uses(signature)).unwrap() as usize
+    };
+    let forward = damaged(&|tables| {
+        let signature = common(tables);
+        let sources = &mut tables.signatures[signature].passes[1].sources;
+        sources[0] = (0..u16::MAX).find(|source| !sources.contains(source) || *source != sources[0]).unwrap();
+    });
+    assert!(matches!(forward, Err(BlockError::Balance { .. })), "{forward:?}");
+    let backward = damaged(&|tables| {
+        let signature = common(tables);
+        let rows = &mut tables.signatures[signature].passes[1].rows;
+        let row = rows.iter_mut().flat_map(|group| &mut group.rows).next().unwrap();
+        row[1] = u16::from(row[1] == 0);
+    });
+    assert!(matches!(backward, Err(BlockError::Balance { .. })), "{backward:?}");
+}

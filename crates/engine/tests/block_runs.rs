@@ -1,0 +1,349 @@
+//! The block executor out of core against the stream executor and against published values, whatever the windows, the
+//! groups, the shards and the lanes; and what it says of damaged inputs.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+use common::{Local, Settings, sweep_with};
+use keima_engine::block::{Prepared, run_block_task};
+use keima_engine::{BlockStage, Buffers, Task, TaskError, TaskOrder};
+use keima_model::{AnyProblem, BlockColumn, Board, End, Key, Layout, ProblemRequest, Registry, Window};
+use keima_problems::Problems;
+use keima_problems::go::published;
+use keima_residue::{Integer, add_mod, add_row, mul_mod, primes_below, residue_of};
+use keima_runs::{DiskBudget, RunCursor, RunHeader, Tally, TaskManifest, run_path};
+use proptest::prelude::*;
+
+const SALT: u64 = 99;
+
+/// What must not change the result.
+#[derive(Clone, Debug)]
+struct Cut {
+    lengths: Vec<u32>,
+    group_records: u64,
+    /// Groups of a task.
+    groups: usize,
+    /// Lanes of the stages of each column from the second on; the last one goes on.
+    lanes: Vec<usize>,
+}
+
+fn go(height: u32, length: u32) -> AnyProblem {
+    let request = ProblemRequest { name: "go".into(), size: format!("{height}x{length}"), options: vec![] };
+    Problems.open(&request).unwrap()
+}
+
+fn windows(lengths: &[u32]) -> Vec<Window> {
+    let mut first = 0;
+    let window = |&len: &u32| {
+        first += len;
+        Window { first: first - len, len }
+    };
+    lengths.iter().map(window).collect()
+}
+
+/// The first of many primes, and the spare.
+fn moduli(lanes: usize) -> Vec<u64> {
+    let primes: Vec<u64> = primes_below(1 << 60).take(8).collect();
+    primes[1..lanes].iter().chain(&primes[..1]).copied().collect()
+}
+
+struct Run {
+    folder: tempfile::TempDir,
+    disk: Arc<DiskBudget>,
+    problem: AnyProblem,
+    board: Board,
+    prepared: Prepared,
+    windows: Vec<Window>,
+    cut: Cut,
+}
+
+impl Run {
+    fn new(height: u32, length: u32, cut: &Cut) -> Self {
+        let problem = go(height, length);
+        let windows = windows(&cut.lengths);
+        let column = problem.info().blocks().unwrap().column(&windows).unwrap();
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+            disk: Arc::new(DiskBudget::new(u64::MAX)),
+            board: problem.info().board(),
+            prepared: Prepared::new(column, cut.group_records),
+            problem,
+            windows,
+            cut: cut.clone(),
+        }
+    }
+
+    fn lanes(&self, stage: usize) -> usize {
+        let column = stage / self.windows.len();
+        *self.cut.lanes.get(column).or(self.cut.lanes.last()).unwrap()
+    }
+
+    fn stages(&self) -> usize {
+        (self.board.length as usize - 1) * self.windows.len()
+    }
+
+    fn order(&self, stage: usize, vector: &[TaskManifest]) -> TaskOrder {
+        let count = self.windows.len();
+        let window = self.windows[stage % count];
+        TaskOrder {
+            attempt: format!("j1/s0/g{stage}/t0/a0"),
+            job_tag: 77,
+            salt: SALT,
+            moduli: moduli(self.lanes(stage)),
+            first_pass: (1 + (stage / count) as u32) * self.board.height + window.first,
+            window,
+            layout_in: Layout::Stage(window),
+            layout_out: Layout::Stage(self.windows[(stage + 1) % count]),
+            from_start: stage == 0,
+            low: 0,
+            high: None,
+            inputs: vector.iter().flat_map(|m| m.runs.clone()).collect(),
+            memory_bytes: 64 << 20,
+            durable: false,
+            block: Some(BlockStage {
+                windows: self.windows.clone(),
+                group_records: self.cut.group_records,
+                moduli_in: moduli(self.lanes(stage.saturating_sub(1))),
+            }),
+        }
+    }
+
+    fn task(&self, order: &TaskOrder) -> Result<TaskManifest, TaskError> {
+        run_block_task(
+            &self.prepared,
+            self.problem.info(),
+            &Task {
+                order,
+                feeds: &Local(self.folder.path()),
+                scratch: self.folder.path(),
+                disk: &self.disk,
+                stop: &AtomicBool::new(false),
+                states_done: &AtomicU64::new(0),
+                buffers: &Buffers::default(),
+            },
+        )
+    }
+
+    /// All tasks of a stage, one after the other; what they read is what the stage before wrote.
+    fn stage(&self, stage: usize, vector: &[TaskManifest]) -> Vec<TaskManifest> {
+        let groups = self.prepared.groups(stage % self.windows.len());
+        let mut made = Vec::new();
+        for (task, low) in (0..groups).step_by(self.cut.groups).enumerate() {
+            let high = (low + self.cut.groups < groups).then_some(((low + self.cut.groups) as u128) << 40);
+            let attempt = format!("j1/s0/g{stage}/t{task}/a0");
+            let order = TaskOrder { attempt, low: (low as u128) << 40, high, ..self.order(stage, vector) };
+            made.push(self.task(&order).unwrap());
+        }
+        if stage > 0 {
+            let moduli = moduli(self.lanes(stage - 1));
+            let (read, written) = (total(&made, |m| &m.input, &moduli), total(vector, |m| &m.output, &moduli));
+            assert_eq!(read, written, "stage {stage}");
+        }
+        for run in vector.iter().flat_map(|m| &m.runs) {
+            std::fs::remove_file(run_path(self.folder.path(), &run.id).unwrap()).unwrap();
+        }
+        made
+    }
+
+    /// The vector at a column's end in canonical form, as the stream executor tells it.
+    fn canonical(&self, stage: usize, vector: &[TaskManifest]) -> Tally {
+        let order = self.order(stage + 1, vector);
+        let (next, last) = (order.window, self.windows.len() - 1);
+        let header = RunHeader {
+            job_tag: 77,
+            boundary: order.first_pass,
+            key_order: keima_runs::KeyOrder::Blocks { first: next.first, len: next.len },
+            key_bytes: 8,
+            moduli: order.block.as_ref().unwrap().moduli_in.clone(),
+            coefficients: 1,
+        };
+        let times = times(self.prepared.column(), last);
+        let moduli = &header.moduli;
+        let mut tally = Tally { states: 0, sums: vec![0; moduli.len()], fingerprint: vec![0; moduli.len()] };
+        for run in vector.iter().flat_map(|m| &m.runs) {
+            let keys = self.prepared.keys(0, run);
+            let feed = keima_engine::FeedOpener::open(&Local(self.folder.path()), run, &header, 0, None).unwrap();
+            let mut cursor = RunCursor::<u64>::new(feed, &header, &run.id, 0, None);
+            let (mut batch, mut rows) = (keima_runs::Batch::new(), Vec::new());
+            while cursor.next_batch(&mut batch).unwrap() {
+                rows.extend_from_slice(&batch.rows);
+            }
+            assert_eq!(rows.len(), keys.len() * moduli.len(), "a key for each row of {}", run.id);
+            for (&key, row) in keys.iter().zip(rows.chunks(moduli.len())) {
+                let hash = Key::mix(key as u64, SALT) >> 16;
+                // States that are not reached yet stand in the blocks, too.
+                tally.states += u64::from(row.iter().any(|&value| value > 0));
+                for (lane, (&value, &p)) in row.iter().zip(moduli).enumerate() {
+                    let value = mul_mod(value, times[&key], p);
+                    tally.sums[lane] = add_mod(tally.sums[lane], value, p);
+                    tally.fingerprint[lane] = add_mod(tally.fingerprint[lane], mul_mod(hash, value, p), p);
+                }
+            }
+        }
+        tally
+    }
+}
+
+fn total(of: &[TaskManifest], pick: fn(&TaskManifest) -> &Tally, moduli: &[u64]) -> Tally {
+    let mut sum = Tally { states: 0, sums: vec![0; moduli.len()], fingerprint: vec![0; moduli.len()] };
+    for tally in of.iter().map(pick) {
+        sum.states += tally.states;
+        add_row(&mut sum.sums, &tally.sums, moduli);
+        add_row(&mut sum.fingerprint, &tally.fingerprint, moduli);
+    }
+    sum
+}
+
+/// How many states each canonical key stands for.
+fn times(column: &dyn BlockColumn, window: usize) -> BTreeMap<u128, u64> {
+    let (mut times, mut keys) = (BTreeMap::new(), Vec::new());
+    for block in 0..column.tables(window).signature_of.len() as u32 {
+        column.keys(window, End::Last, block, &mut keys);
+        for &key in &keys {
+            *times.entry(key).or_insert(0) += column.weight(window, block);
+        }
+    }
+    times
+}
+
+/// Counts a board, and holds every column's value against the published one; with `stream`, each column's end against
+/// the stream executor's.
+fn check(height: u32, length: u32, cut: &Cut, stream: bool) {
+    let run = Run::new(height, length, cut);
+    let count = run.windows.len();
+    let lanes = *cut.lanes.last().unwrap();
+    let found = stream.then(|| {
+        let settings = Settings { window: 3, shards: 2, memory_bytes: 8 << 20, moduli: moduli(lanes) };
+        sweep_with(&run.problem, &settings, &mut |_| {}).unwrap()
+    });
+    let mut vector = Vec::new();
+    for stage in 0..run.stages() {
+        vector = run.stage(stage, &vector);
+        if stage == 0 {
+            let last = |m: &TaskManifest| m.functionals.last().filter(|f| f.functional == 0).map(|f| f.lanes[0]);
+            let one_column: u64 = vector.iter().filter_map(last).sum();
+            // OEIS A102620.
+            let known = [1, 5, 15, 41, 113, 313, 867, 2401, 6649, 18413];
+            assert_eq!(one_column, known[height as usize - 1], "the first column is told once");
+        }
+        if (stage + 1) % count > 0 {
+            continue;
+        }
+        let columns = 2 + (stage / count) as u32;
+        let moduli = moduli(run.lanes(stage));
+        let functional = &vector[0].functionals[0];
+        let mut value = vec![0; moduli.len()];
+        for manifest in &vector {
+            add_row(&mut value, &manifest.functionals[0].lanes, &moduli);
+        }
+        assert_eq!(functional.functional, columns - 1);
+        if let Some(known) = published::known(height, columns) {
+            let known: Integer = known.parse().unwrap();
+            let expected: Vec<u64> = moduli.iter().map(|&p| residue_of(&known, p)).collect();
+            assert_eq!(value, expected, "{height}x{columns} {cut:?}");
+        }
+        if let Some(found) = &found {
+            let own = run.canonical(stage, &vector);
+            let theirs = &found.columns[columns as usize - 1];
+            let kept = moduli.len();
+            let theirs_value = &found.functionals[&(columns - 1)];
+            let narrow = |row: &[u64]| row[..kept - 1].iter().chain(row.last()).copied().collect::<Vec<_>>();
+            assert_eq!((own.sums, own.fingerprint), (narrow(&theirs.sums), narrow(&theirs.fingerprint)), "{cut:?}");
+            assert_eq!(value, narrow(theirs_value), "{height}x{columns} {cut:?}");
+            assert!(theirs.states == 0 || theirs.states == own.states, "{cut:?}: {} states", own.states);
+        }
+    }
+}
+
+fn cut(lengths: &[u32], group_records: u64, groups: usize, lanes: &[usize]) -> Cut {
+    Cut { lengths: lengths.to_vec(), group_records, groups, lanes: lanes.to_vec() }
+}
+
+#[test]
+fn every_column_end_is_the_stream_executors() {
+    for (height, length, cut) in [
+        (2, 3, cut(&[2], 1, 1, &[2])),
+        (3, 4, cut(&[3], 100, 1, &[1])),
+        (4, 4, cut(&[2, 2], 10, 2, &[2])),
+        (5, 5, cut(&[3, 2], 50, 1, &[2, 4])),
+        (6, 6, cut(&[2, 2, 2], 100, 3, &[2, 4])),
+        (6, 6, cut(&[6], 1, 1, &[4])),
+        (7, 7, cut(&[4, 3], 300, 2, &[2, 4])),
+        (7, 7, cut(&[3, 2, 2], 1000, 7, &[2, 4, 4, 8])),
+        (8, 8, cut(&[3, 3, 2], 1 << 40, 1, &[2, 8])),
+    ] {
+        check(height, length, &cut, true);
+    }
+}
+
+#[test]
+#[ignore = "long; run in the release profile"]
+fn every_column_end_is_the_stream_executors_up_to_10x10() {
+    check(9, 9, &cut(&[5, 4], 5000, 2, &[2, 4]), true);
+    check(9, 9, &cut(&[3, 3, 3], 5000, 3, &[4]), true);
+    check(10, 10, &cut(&[5, 5], 20_000, 2, &[2, 4, 8]), true);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    #[test]
+    fn nothing_that_must_not_matter_matters(
+        lengths in prop::collection::vec(1_u32..5, 1..4).prop_filter("2 to 7", |l| (2..8).contains(&l.iter().sum::<u32>())),
+        group_records in 1_u64..3000, groups in 1_usize..40, grows in 1_usize..4,
+    ) {
+        let height: u32 = lengths.iter().sum();
+        let lanes: Vec<usize> = std::iter::repeat_n(2, grows.min(2)).chain([4]).collect();
+        check(height, height, &Cut { lengths, group_records, groups, lanes }, false);
+    }
+}
+
+/// What is wrong with the inputs is said, and by whom.
+#[test]
+fn wrong_inputs_are_refused() {
+    let cut = cut(&[3, 2], 50, 2, &[4]);
+    let run = Run::new(5, 5, &cut);
+    let vector = run.stage(1, &run.stage(0, &[]));
+    let refused = |order: &TaskOrder| match run.task(order) {
+        Err(TaskError::Refused(text)) => text,
+        other => panic!("{other:?}"),
+    };
+    let order = run.order(2, &vector);
+    let text = refused(&TaskOrder { moduli: moduli(4)[1..].to_vec(), ..order.clone() });
+    assert!(text.contains("1, 2, 4 or 8 residues"), "{text}");
+    let text = refused(&TaskOrder { memory_bytes: 1 << 16, ..order.clone() });
+    assert!(text.contains("bytes of memory"), "{text}");
+    let text = refused(&TaskOrder { window: Window { first: 0, len: 2 }, ..order.clone() });
+    assert!(text.contains("cut into"), "{text}");
+    let text = refused(&TaskOrder { inputs: order.inputs[1..].to_vec(), ..order.clone() });
+    assert!(text.contains("not those of one boundary"), "{text}");
+    let mut strangers = order.clone();
+    strangers.inputs[0].first_key += 1;
+    let text = refused(&strangers);
+    assert!(text.contains("other tables"), "{text}");
+    let mut stage = order.block.clone().unwrap();
+    stage.moduli_in = moduli(8);
+    let text = refused(&TaskOrder { block: Some(stage), ..order });
+    assert!(text.contains("cannot be made"), "{text}");
+}
+
+/// A flipped bit in a run is found when it is read.
+#[test]
+fn damage_is_found() {
+    let cut = cut(&[3, 2], 50, 2, &[2]);
+    let run = Run::new(5, 5, &cut);
+    let vector = run.stage(0, &[]);
+    let order = run.order(1, &vector);
+    let path: &Path = &run_path(run.folder.path(), &order.inputs[0].id).unwrap();
+    let whole = std::fs::read(path).unwrap();
+    for at in (200..whole.len()).step_by(whole.len() / 50) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 4;
+        std::fs::write(path, &bytes).unwrap();
+        let error = run.task(&TaskOrder { attempt: format!("j1/s0/g1/t0/a{at}"), ..order.clone() }).unwrap_err();
+        assert!(matches!(&error, TaskError::Input { run, .. } if *run == order.inputs[0].id), "byte {at}: {error}");
+    }
+}
