@@ -34,6 +34,10 @@ Examples:
   keima count go 11x11 --series            L(11,1) to L(11,11)
   keima count go 12x12 --memory 192MiB     out of core; start it again after a kill and it goes on
   keima count go 7x7 --json | jq -r .count
+  keima count go 5x9 --series --format bfile          lines `n L(5,n)`
+  keima count quoridor-fences 8x8 --format csv        a header line, then a row per number
+  keima count quoridor 4 --all --table variants       one of several tables
+  keima count square-free 3 --list                    the boards themselves
 
 {EXIT_CODES}"))]
     Count(CountArgs),
@@ -81,13 +85,14 @@ Examples:
     Status(JobArgs),
     /// Follow a job until it ends
     #[command(after_help = format!("\
-Example:
+Examples:
   keima watch j1
+  keima watch j1 --format json
 
 Interrupting the watch leaves the job alone.
 
 {EXIT_CODES}"))]
-    Watch(JobArgs),
+    Watch(ResultArgs),
     /// Stop granting tasks of a job; what is running is finished and kept
     #[command(after_help = format!("Example:\n  keima pause j1\n\n{EXIT_CODES}"))]
     Pause(JobArgs),
@@ -103,6 +108,7 @@ Examples:
   keima result j1
   keima result j1 --series
   keima result j1 --json
+  keima result j1 --format csv
 
 {EXIT_CODES}"))]
     Result(ResultArgs),
@@ -155,15 +161,41 @@ pub(crate) struct PlanArgs {
     /// Longest window of a stage, in cells; chosen by the planner if not given
     #[arg(long, value_name = "CELLS", value_parser = clap::value_parser!(u32).range(1..=32))]
     pub(crate) window: Option<u32>,
+    /// How to count: block (legal Go positions; many times faster), stream (any problem), or auto: block where it can and
+    /// memory suffices, else stream
+    #[arg(long, value_name = "NAME", value_enum, default_value_t = Executor::Auto)]
+    pub(crate) executor: Executor,
+}
+
+/// How a count is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Executor {
+    /// Block where it can and a task's memory suffices, else stream.
+    Auto,
+    /// Sorted runs, for any problem and any size.
+    Stream,
+    /// Dense blocks (legal Go positions).
+    Block,
+}
+
+impl From<Executor> for keima_coordinator::Executor {
+    fn from(executor: Executor) -> Self {
+        match executor {
+            Executor::Auto => Self::Auto,
+            Executor::Stream => Self::Stream,
+            Executor::Block => Self::Block,
+        }
+    }
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct CountArgs {
     #[command(flatten)]
     pub(crate) problem: ProblemArgs,
-    /// Memory that the whole process stays under
-    #[arg(long, value_name = "SIZE", default_value = "2GiB", value_parser = parse_bytes)]
-    pub(crate) memory: u64,
+    /// Memory that the whole process stays under [default: 2GiB, and for the block executor three quarters of what the
+    /// machine has to give]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub(crate) memory: Option<u64>,
     /// Threads that count; all cores if not given
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) threads: Option<u32>,
@@ -188,14 +220,43 @@ pub(crate) struct CountArgs {
     pub(crate) checkpoint_seconds: u64,
 }
 
+/// How a result is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Format {
+    /// For people: the number, then aligned tables.
+    Text,
+    /// One object; big integers are strings.
+    Json,
+    /// A header line, then a row per number.
+    Csv,
+    /// Lines `n a(n)`, as the OEIS has them.
+    Bfile,
+}
+
+/// Which numbers of a result are printed, and how.
 #[derive(Debug, Args, Clone)]
-pub(crate) struct OutputArgs {
-    /// Print one JSON object; big integers are strings
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Print the numbers of all shorter boards of this height too
+pub(crate) struct ResultFormatArgs {
+    /// How to print the result
+    #[arg(long, value_name = "FORMAT", value_enum, conflicts_with = "json")]
+    pub(crate) format: Option<Format>,
+    /// Print the numbers of all shorter boards of this height
     #[arg(long)]
     pub(crate) series: bool,
+    /// Print this table alone (without it: the count and all tables); `count` is the count alone
+    #[arg(long, value_name = "NAME", conflicts_with = "series")]
+    pub(crate) table: Option<String>,
+    /// Print what was counted, too: for square-free, and at most 10000 boards; with text and json
+    #[arg(long)]
+    pub(crate) list: bool,
+}
+
+#[derive(Debug, Args, Clone)]
+pub(crate) struct OutputArgs {
+    /// The same as --format json
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) result: ResultFormatArgs,
     /// No progress and no checks on stderr; errors still go there
     #[arg(long, short)]
     pub(crate) quiet: bool,
@@ -285,6 +346,8 @@ pub(crate) struct SubmitArgs {
     /// Wait for the job and print its number
     #[arg(long)]
     pub(crate) wait: bool,
+    #[command(flatten)]
+    pub(crate) result: ResultFormatArgs,
 }
 
 #[derive(Debug, Args)]
@@ -301,7 +364,6 @@ pub(crate) struct ResultArgs {
     pub(crate) job: String,
     #[command(flatten)]
     pub(crate) client: ClientArgs,
-    /// Print the numbers of all shorter boards of this height too
-    #[arg(long)]
-    pub(crate) series: bool,
+    #[command(flatten)]
+    pub(crate) result: ResultFormatArgs,
 }

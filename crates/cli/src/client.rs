@@ -4,15 +4,16 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 
 use keima_cluster::{Backoff, JobClient, LinkError};
-use keima_coordinator::{JobId, JobSpec, JobStatus, Outcome, Table, tables};
+use keima_coordinator::{JobId, JobSpec, JobStatus};
 use keima_model::{ProblemRequest, Registry};
 use keima_problems::Problems;
 use serde_json::json;
 
 use crate::args::{ClientArgs, JobArgs, ProblemArgs, ResultArgs, SubmitArgs};
-use crate::exit::{self, Failed};
+use crate::exit::Failed;
 use crate::progress::Progress;
-use crate::show::{self, Extra};
+use crate::result::{Extra, Wanted, finished};
+use crate::show;
 
 /// Memory of a task when no worker is there yet to say what it can give.
 const TASK_MEMORY_BYTES: u64 = 256 << 20;
@@ -54,8 +55,14 @@ fn connect(args: &ClientArgs) -> Result<JobClient, Failed> {
 
 pub(crate) async fn submit(args: SubmitArgs) -> Result<(), Failed> {
     let request = request(&args.problem);
+    let wanted = Wanted::new(&args.result, args.client.json);
+    if !args.wait && wanted.is_of_a_result() {
+        return Err(Failed::usage(
+            "a job that is only submitted has no numbers to print yet: add --wait, or ask keima result later",
+        ));
+    }
     // What this program does not know, the coordinator need not be asked; a typing error is told at once.
-    Problems.open(&request)?;
+    wanted.check(Problems.open(&request)?.info())?;
     let client = connect(&args.client)?;
     let workers = client.workers().await?;
     let here = || workers.iter().filter(|w| w.here);
@@ -73,15 +80,16 @@ pub(crate) async fn submit(args: SubmitArgs) -> Result<(), Failed> {
         residues_per_sweep: args.plan.residues_per_sweep,
         window: args.plan.window,
         slots: here().map(|w| w.slots).sum::<u32>().max(2),
+        executor: args.plan.executor.into(),
     };
     let job = client.submit(&spec).await?;
     if workers.iter().all(|w| !w.here) {
         eprintln!("no worker is there yet; the job waits for one: keima worker --coordinator URL --scratch DIR");
     }
     if args.wait {
-        return follow(&client, job, args.client.json, false).await;
+        return follow(&client, job, &wanted).await;
     }
-    if args.client.json {
+    if wanted.is_json() {
         print(&json!({ "job": job.to_string() }).to_string());
     } else {
         print(&job.to_string());
@@ -112,13 +120,19 @@ pub(crate) async fn status(args: JobArgs) -> Result<(), Failed> {
     Ok(())
 }
 
-pub(crate) async fn watch(args: JobArgs) -> Result<(), Failed> {
+pub(crate) async fn watch(args: ResultArgs) -> Result<(), Failed> {
     let id = job_id(&args.job)?;
-    follow(&connect(&args.client)?, id, args.client.json, false).await
+    let client = connect(&args.client)?;
+    let wanted = Wanted::new(&args.result, args.client.json);
+    // A coordinator that is away just now is waited for below; then what cannot be printed is told at the end.
+    if let Ok(status) = client.status(id).await {
+        wanted.check_for(&status)?;
+    }
+    follow(&client, id, &wanted).await
 }
 
 /// Follows a job until it is over and prints its number. A coordinator that goes away is waited for.
-async fn follow(client: &JobClient, id: JobId, json: bool, series: bool) -> Result<(), Failed> {
+async fn follow(client: &JobClient, id: JobId, wanted: &Wanted) -> Result<(), Failed> {
     let mut progress = Progress::new(false);
     let mut backoff = Backoff::new(Duration::from_secs(2));
     let mut away: Option<Instant> = None;
@@ -141,7 +155,7 @@ async fn follow(client: &JobClient, id: JobId, json: bool, series: bool) -> Resu
         tokio::time::sleep(backoff.step()).await;
     };
     progress.finish();
-    finished(&status, json, series, false, &Extra::default())
+    finished(&status, wanted, false, &Extra::default())
 }
 
 async fn until_over(
@@ -159,30 +173,6 @@ async fn until_over(
         }
     }
     Ok(None)
-}
-
-/// The tables beside the count. The problem is opened here again: what it is does not depend on where.
-fn tables_of(status: &JobStatus, outcome: &Outcome) -> Vec<Table> {
-    let request =
-        ProblemRequest { name: status.problem.clone(), size: status.size.clone(), options: status.options.clone() };
-    Problems.open(&request).map_or_else(|_| Vec::new(), |problem| tables(problem.info(), outcome))
-}
-
-/// Prints what a job that is over came to; the error is the exit code of one that has no number.
-pub(crate) fn finished(status: &JobStatus, json: bool, series: bool, quiet: bool, extra: &Extra) -> Result<(), Failed> {
-    match &status.outcome {
-        Some(outcome) if json => {
-            print(&show::result_json(status, outcome, &tables_of(status, outcome), series, extra).to_string());
-        }
-        Some(outcome) if outcome.ok => {
-            if !quiet {
-                eprint!("{}", show::evidence(status, outcome));
-            }
-            print(&show::result_text(outcome, &tables_of(status, outcome), series));
-        }
-        _ => {}
-    }
-    exit::of(status)
 }
 
 #[derive(Clone, Copy)]
@@ -212,5 +202,7 @@ pub(crate) async fn change(args: JobArgs, change: Change) -> Result<(), Failed> 
 pub(crate) async fn result(args: ResultArgs) -> Result<(), Failed> {
     let id = job_id(&args.job)?;
     let status = connect(&args.client)?.status(id).await?;
-    finished(&status, args.client.json, args.series, false, &Extra::default())
+    let wanted = Wanted::new(&args.result, args.client.json);
+    wanted.check_for(&status)?;
+    finished(&status, &wanted, false, &Extra::default())
 }

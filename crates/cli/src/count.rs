@@ -7,21 +7,23 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use keima_cluster::{LocalCluster, LocalConfig, task_memory_bytes};
+use keima_cluster::{InMemory, LocalCluster, LocalConfig, task_memory_bytes};
 use keima_coordinator::{JobId, JobSpec, JobStatus, State};
-use keima_model::{ProblemRequest, Registry};
+use keima_model::{AnyProblem, ProblemRequest, Registry};
 use keima_problems::Problems;
 
-use crate::args::CountArgs;
-use crate::client::{finished, request};
+use crate::args::{CountArgs, Executor};
+use crate::client::request;
 use crate::exit::{self, Failed};
 use crate::progress::Progress;
+use crate::result::{Extra, Wanted, finished};
 use crate::service::{asked_to_stop, cores};
-use crate::show::Extra;
 use crate::units::show_bytes;
 
 /// Cap on the scratch folder where none is given.
 const DISK_BYTES: u64 = 50 << 30;
+/// Memory of the stream executor where none is given.
+const MEMORY_BYTES: u64 = 2 << 30;
 /// How often the job is looked at: often enough for small boards to end at once.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -62,7 +64,16 @@ fn remove(folder: &Path) -> Result<(), Failed> {
 pub(crate) async fn count(args: CountArgs) -> Result<(), Failed> {
     let request = request(&args.problem);
     let problem = Problems.open(&request)?;
+    let wanted = Wanted::new(&args.output.result, args.output.json);
+    wanted.check(problem.info())?;
     let name = folder_name(&problem_name(&request, &problem.info().size()));
+    let slots = args.threads.unwrap_or_else(cores);
+    if args.fresh && args.data.is_none() {
+        remove(&default_data(&name)?)?;
+    }
+    if let Some(in_memory) = in_memory(&args, problem, &request, slots, &name)? {
+        return count_in_memory(&args, &wanted, in_memory, &name).await;
+    }
     let own_folder = args.data.is_none();
     let data = args.data.clone().map_or_else(|| default_data(&name), Ok)?;
     let scratch = args.scratch.clone().unwrap_or_else(|| data.join("scratch"));
@@ -70,18 +81,18 @@ pub(crate) async fn count(args: CountArgs) -> Result<(), Failed> {
         remove(&data.join("state"))?;
         remove(&scratch)?;
     }
-    let slots = args.threads.unwrap_or_else(cores);
+    let memory_bytes = args.memory.unwrap_or(MEMORY_BYTES);
     let disk_bytes = args.disk.unwrap_or(DISK_BYTES);
     let config = LocalConfig {
         data: data.join("state"),
         scratch: scratch.clone(),
-        memory_bytes: args.memory,
+        memory_bytes,
         disk_bytes,
         slots,
         durable_interval_millis: args.checkpoint_seconds.saturating_mul(1000),
     };
     let cluster = LocalCluster::start(Arc::new(Problems), config)?;
-    let task_memory = task_memory_bytes(args.memory, slots);
+    let task_memory = task_memory_bytes(memory_bytes, slots);
     let ended = run(&args, &cluster, &name, task_memory, disk_bytes).await;
     let peak = cluster.disk_peak_bytes();
     cluster.stop().await?;
@@ -98,7 +109,78 @@ pub(crate) async fn count(args: CountArgs) -> Result<(), Failed> {
     if let Some(bytes) = peak_memory_bytes() {
         extra.0.insert("peak_memory_bytes", bytes.into());
     }
-    finished(&status, args.output.json, args.output.series, args.output.quiet, &extra)
+    finished(&status, &wanted, args.output.quiet, &extra)
+}
+
+/// The count by the block executor in memory, where that is what nobody forbade: for blocks that fit, and of which no
+/// run was begun out of core.
+fn in_memory(
+    args: &CountArgs,
+    problem: AnyProblem,
+    request: &ProblemRequest,
+    slots: u32,
+    name: &str,
+) -> Result<Option<InMemory>, Failed> {
+    // Words about runs on disk.
+    let out_of_core = args.scratch.is_some()
+        || args.disk.is_some()
+        || args.data.is_some()
+        || args.plan.window.is_some()
+        || args.plan.residues_per_sweep.is_some();
+    let begun = || default_data(name).is_ok_and(|data| data.join("state").exists()) && !args.fresh;
+    if args.plan.executor == Executor::Stream || out_of_core || begun() {
+        return Ok(None);
+    }
+    let allowed = args.memory.unwrap_or_else(|| available_memory_bytes().map_or(MEMORY_BYTES, |bytes| bytes / 4 * 3));
+    if InMemory::memory_bytes(&problem, slots).is_none_or(|needed| needed > allowed) {
+        return Ok(None);
+    }
+    let options = request.options.clone();
+    InMemory::new(problem, options, slots, args.output.result.series)
+        .map(Some)
+        .map_err(|e| Failed::usage(e.to_string()))
+}
+
+/// Memory that the system could give to a new process without swapping, where it tells; a container's limit counts.
+fn available_memory_bytes() -> Option<u64> {
+    let info = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = info.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let available = line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024;
+    let limits = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];
+    let limits = limits.iter().filter_map(|file| std::fs::read_to_string(file).ok()?.trim().parse::<u64>().ok());
+    Some(limits.fold(available, u64::min))
+}
+
+async fn count_in_memory(args: &CountArgs, wanted: &Wanted, in_memory: InMemory, name: &str) -> Result<(), Failed> {
+    let in_memory = Arc::new(in_memory);
+    let mut progress = Progress::new(args.output.quiet);
+    let counting = Arc::clone(&in_memory);
+    let mut counting = tokio::task::spawn_blocking(move || counting.count());
+    let stop = asked_to_stop();
+    tokio::pin!(stop);
+    let mut look = tokio::time::interval(LOOK);
+    let ended = loop {
+        tokio::select! {
+            ended = &mut counting => break ended,
+            _ = look.tick() => progress.show(&in_memory.status()),
+            () = &mut stop => {
+                in_memory.stop();
+                progress.finish();
+                return Err(Failed::new(exit::INTERRUPTED, format!(
+                    "interrupted; {name} was counted in memory and begins anew (with --data DIR it is kept on disk and can be resumed)"
+                )));
+            }
+        }
+    };
+    progress.finish();
+    let status = ended
+        .map_err(|panic| Failed::other(format!("the count failed: {panic}; please report it")))?
+        .map_err(|error| Failed::other(error.to_string()))?;
+    let mut extra = Extra::default();
+    if let Some(bytes) = peak_memory_bytes() {
+        extra.0.insert("peak_memory_bytes", bytes.into());
+    }
+    finished(&status, wanted, args.output.quiet, &extra)
 }
 
 /// A scratch folder that the user named is left as it was found, but for what others put there.
@@ -229,6 +311,7 @@ async fn take_up(
         residues_per_sweep: args.plan.residues_per_sweep,
         window: args.plan.window,
         slots: args.threads.unwrap_or_else(cores),
+        executor: args.plan.executor.into(),
     };
     Ok(coordinator.submit(spec).await?)
 }

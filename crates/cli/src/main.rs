@@ -11,6 +11,7 @@ mod count;
 mod exit;
 mod problems;
 mod progress;
+mod result;
 mod service;
 mod show;
 mod units;

@@ -61,7 +61,7 @@ fn to_text(name: &str, about: &About) -> String {
 }
 
 /// Lines of at most 100 characters.
-fn wrapped(text: &str) -> String {
+pub(crate) fn wrapped(text: &str) -> String {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
         let last = lines.len() - 1;

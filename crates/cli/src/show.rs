@@ -1,75 +1,15 @@
-//! Results and statuses as text and as JSON. Big integers are strings in JSON; so are residues.
+//! Statuses and evidence as text and as JSON. Big integers are strings in JSON.
 
-use std::collections::BTreeMap;
-
-use keima_coordinator::{Check, JobStatus, Outcome, SeriesEntry, State, Table};
+use keima_coordinator::{JobStatus, Outcome, SeriesEntry, State};
 use serde_json::{Value, json};
 
 use crate::units::{show_bytes, show_count, show_seconds};
 
-fn checks_json(checks: &[Check]) -> Value {
-    checks.iter().map(|c| json!({ "name": c.name, "ok": c.ok, "detail": c.detail })).collect()
-}
-
-fn series_json(series: &[SeriesEntry]) -> Value {
+pub(crate) fn series_json(series: &[SeriesEntry]) -> Value {
     series.iter().map(|e| json!({ "index": e.index, "name": e.name, "count": e.count, "ok": e.ok })).collect()
 }
 
-fn residues_json(outcome: &Outcome) -> Value {
-    outcome
-        .residues
-        .iter()
-        .map(|(modulus, residue)| json!({ "modulus": modulus.to_string(), "residue": residue.to_string() }))
-        .collect()
-}
-
-/// What the process itself knows beyond the job's status.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Extra(pub(crate) BTreeMap<&'static str, Value>);
-
-/// The one object of `--json` for a job that has an outcome, good or bad.
-pub(crate) fn result_json(
-    status: &JobStatus,
-    outcome: &Outcome,
-    tables: &[Table],
-    series: bool,
-    extra: &Extra,
-) -> Value {
-    let mut object = json!({
-        "problem": status.problem,
-        "size": status.size,
-        "count": if outcome.ok { Value::from(outcome.count.clone()) } else { Value::Null },
-        "residues": residues_json(outcome),
-        "checks": checks_json(&outcome.checks),
-        "seconds": status.seconds,
-        "peak_states": status.peak_states,
-        "job": status.id.to_string(),
-        "state": status.state.to_string(),
-        "resumed_from": status.resumed_from,
-        "notes": status.notes,
-        "statistics": statistics_json(status),
-    });
-    if let Value::Object(map) = &mut object {
-        if !tables.is_empty() {
-            map.insert("counts".into(), counts_json(tables));
-        }
-        if !status.options.is_empty() {
-            map.insert(
-                "options".into(),
-                status.options.iter().cloned().collect::<BTreeMap<_, _>>().into_iter().collect(),
-            );
-        }
-        if series {
-            map.insert("series".into(), series_json(&outcome.series));
-        }
-        for (name, value) in &extra.0 {
-            map.insert((*name).into(), value.clone());
-        }
-    }
-    object
-}
-
-fn statistics_json(status: &JobStatus) -> Value {
+pub(crate) fn statistics_json(status: &JobStatus) -> Value {
     let seconds = |nanos: u64| nanos as f64 / 1e9;
     json!({
         "disk_peak_bytes": status.disk_peak_bytes,
@@ -84,34 +24,6 @@ fn statistics_json(status: &JobStatus) -> Value {
         "windows": status.plan.as_ref().map(|p| p.windows.iter().map(|w| w.len).collect::<Vec<_>>()),
         "sweeps": status.plan.as_ref().map(|p| p.sweeps.len()),
     })
-}
-
-/// Rows of all tables: the table's name, the row's index under the index's own name, and the count as a string.
-fn counts_json(tables: &[Table]) -> Value {
-    let row = |table: &Table, index: &str, count: &str| {
-        let index = index.parse::<u64>().map_or_else(|_| Value::from(index), Value::from);
-        json!({ "table": table.name, table.index.clone(): index, "count": count })
-    };
-    tables.iter().flat_map(|table| table.rows.iter().map(move |(index, count)| row(table, index, count))).collect()
-}
-
-/// A finished job's number (and tables, and series) for stdout.
-pub(crate) fn result_text(outcome: &Outcome, tables: &[Table], series: bool) -> String {
-    if !series {
-        let mut text = outcome.count.clone();
-        for table in tables {
-            let width = table.rows.iter().map(|(index, _)| index.len()).chain([table.index.len()]).max().unwrap_or(0);
-            let digits = table.rows.iter().map(|(_, count)| count.len()).chain(["count".len()]).max().unwrap_or(0);
-            text += &format!("\n\n{}\n{:>width$}  {:>digits$}", table.name, table.index, "count");
-            for (index, count) in &table.rows {
-                text += &format!("\n{index:>width$}  {count:>digits$}");
-            }
-        }
-        return text;
-    }
-    let width = outcome.series.iter().map(|e| e.name.len()).max().unwrap_or(0);
-    let lines: Vec<String> = outcome.series.iter().map(|e| format!("{:<width$}  {}", e.name, e.count)).collect();
-    lines.join("\n")
 }
 
 /// Checks and figures for stderr.

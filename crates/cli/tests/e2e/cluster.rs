@@ -13,11 +13,16 @@ pub(crate) struct Setup {
     pub(crate) grace_seconds: &'static str,
     pub(crate) second_copies: bool,
     pub(crate) failpoint: &'static str,
+    /// Of the jobs that are submitted.
+    pub(crate) executor: &'static str,
 }
+
+/// Faults are tried with both.
+pub(crate) const EXECUTORS: [&str; 2] = ["stream", "block"];
 
 impl Default for Setup {
     fn default() -> Self {
-        Self { lease_seconds: "1", grace_seconds: "2", second_copies: true, failpoint: "" }
+        Self { lease_seconds: "1", grace_seconds: "2", second_copies: true, failpoint: "", executor: "stream" }
     }
 }
 
@@ -66,7 +71,8 @@ impl Cluster {
 
     /// Submits a job with tasks that every worker here can do, and returns its name.
     pub(crate) fn submit(&self, size: &str) -> String {
-        self.client(&["submit", "go", size, "--task-memory", "64MiB"]).ok().to_owned()
+        let args = ["submit", "go", size, "--task-memory", "64MiB", "--executor", self.setup.executor];
+        self.client(&args).ok().to_owned()
     }
 
     pub(crate) fn status(&self, job: &str) -> Value {

@@ -23,7 +23,11 @@ fn cut(path: &Path, keep: impl Fn(u64) -> u64) {
 /// Pauses an 8x8 in the middle, lets `harm` do something to a run that the next stage will read, and goes on. With
 /// `down` the worker is down at that time.
 fn check(what: &str, down: bool, harm: impl Fn(&Cluster, &Path)) {
-    let cluster = Cluster::start(Setup { second_copies: false, ..Setup::default() });
+    check_with("stream", what, down, harm);
+}
+
+fn check_with(executor: &'static str, what: &str, down: bool, harm: impl Fn(&Cluster, &Path)) {
+    let cluster = Cluster::start(Setup { second_copies: false, executor, ..Setup::default() });
     let mut worker = cluster.worker("a", SLOW);
     let job = cluster.submit("8x8");
     cluster.at_stage(&job, 5);
@@ -52,6 +56,7 @@ fn a_bit_is_flipped() {
     check("a bit of the first block", false, |_, path| flip(path, |bytes| bytes / 3));
     check("a bit of the footer", false, |_, path| flip(path, |bytes| bytes - 20));
     check("a bit of the header", false, |_, path| flip(path, |_| 10));
+    check_with("block", "a bit of counts", false, |_, path| flip(path, |bytes| bytes / 3));
     check("a bit while the worker is down", true, |_, path| flip(path, |bytes| bytes / 2));
 }
 
@@ -59,6 +64,7 @@ fn a_bit_is_flipped() {
 fn a_run_is_cut_short() {
     check("half of it", false, |_, path| cut(path, |bytes| bytes / 2));
     check("the last byte", false, |_, path| cut(path, |bytes| bytes - 1));
+    check_with("block", "half of the counts", false, |_, path| cut(path, |bytes| bytes / 2));
     check("nothing left", false, |_, path| cut(path, |_| 0));
     check("while the worker is down", true, |_, path| cut(path, |bytes| bytes / 2));
 }

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use crate::cluster::{Cluster, Setup, notes};
+use crate::cluster::{Cluster, EXECUTORS, Setup, notes};
 use crate::golden::legal;
 use crate::process::{Process, keima, run_files};
 
@@ -20,8 +20,9 @@ const IN_A_TASK: [(&str, u32); 4] =
 /// A worker dies in a task and is started again on its folder: nothing is lost but the task.
 #[test]
 fn a_worker_dies_and_comes_back() {
-    for (point, time) in IN_A_TASK {
-        let cluster = Cluster::start(Setup { grace_seconds: "60", ..Setup::default() });
+    for ((point, time), executor) in IN_A_TASK.into_iter().flat_map(|point| EXECUTORS.map(|executor| (point, executor)))
+    {
+        let cluster = Cluster::start(Setup { grace_seconds: "60", executor, ..Setup::default() });
         let job = cluster.submit("8x8");
         cluster.worker("a", &format!("{point}=abort@{time}")).died_at(point);
         let found = cluster.status(&job);
@@ -35,8 +36,8 @@ fn a_worker_dies_and_comes_back() {
 /// A worker dies in a task with its disk, and never comes back: what it held is made again by another.
 #[test]
 fn a_worker_dies_and_stays_away() {
-    for (point, time) in IN_A_TASK {
-        let cluster = Cluster::start(Setup { grace_seconds: "1", ..Setup::default() });
+    for ((point, time), executor) in IN_A_TASK.into_iter().zip(EXECUTORS.into_iter().cycle()) {
+        let cluster = Cluster::start(Setup { grace_seconds: "1", executor, ..Setup::default() });
         let job = cluster.submit("8x8");
         cluster.worker("a", &format!("{point}=abort@{time}")).died_at(point);
         // Else the other one reads the dead one's folder, which it sees on this machine.
@@ -79,34 +80,38 @@ fn the_coordinator_dies_and_comes_back() {
 /// kill -9 of the coordinator in a running stage, several times.
 #[test]
 fn the_coordinator_is_killed() {
-    let mut cluster = Cluster::start(Setup::default());
-    let job = cluster.submit("8x8");
-    let mut workers = [cluster.worker("a", SLOW), cluster.worker("b", SLOW)];
-    for stage in [3, 7, 11] {
-        cluster.at_stage(&job, stage);
-        cluster.coordinator.kill();
-        cluster.restart_coordinator();
+    for executor in EXECUTORS {
+        let mut cluster = Cluster::start(Setup { executor, ..Setup::default() });
+        let job = cluster.submit("8x8");
+        let mut workers = [cluster.worker("a", SLOW), cluster.worker("b", SLOW)];
+        for stage in [3, 7, 11] {
+            cluster.at_stage(&job, stage);
+            cluster.coordinator.kill();
+            cluster.restart_coordinator();
+        }
+        let status = cluster.counts(&job, &legal("8x8"));
+        assert!(status["resumed_from"].is_string(), "{status}");
+        assert!(workers.iter_mut().all(Process::is_alive));
     }
-    let status = cluster.counts(&job, &legal("8x8"));
-    assert!(status["resumed_from"].is_string(), "{status}");
-    assert!(workers.iter_mut().all(Process::is_alive));
 }
 
 /// kill -9 of everything: all start again on their folders and go on where they were.
 #[test]
 fn everything_is_killed() {
-    let mut cluster = Cluster::start(Setup { grace_seconds: "60", ..Setup::default() });
-    let job = cluster.submit("8x8");
-    let mut workers = [cluster.worker("a", SLOW), cluster.worker("b", SLOW)];
-    cluster.at_stage(&job, 6);
-    cluster.coordinator.kill();
-    workers.iter_mut().for_each(Process::kill);
-    cluster.restart_coordinator();
-    let before = cluster.status(&job);
-    assert!(before["stage"].as_u64() >= Some(6) && before["resumed_from"].is_string(), "{before}");
-    let _again = [cluster.worker("a", ""), cluster.worker("b", "")];
-    let status = cluster.counts(&job, &legal("8x8"));
-    assert!(!notes(&status).contains("fell back"), "{status}");
+    for executor in EXECUTORS {
+        let mut cluster = Cluster::start(Setup { grace_seconds: "60", executor, ..Setup::default() });
+        let job = cluster.submit("8x8");
+        let mut workers = [cluster.worker("a", SLOW), cluster.worker("b", SLOW)];
+        cluster.at_stage(&job, 6);
+        cluster.coordinator.kill();
+        workers.iter_mut().for_each(Process::kill);
+        cluster.restart_coordinator();
+        let before = cluster.status(&job);
+        assert!(before["stage"].as_u64() >= Some(6) && before["resumed_from"].is_string(), "{before}");
+        let _again = [cluster.worker("a", ""), cluster.worker("b", "")];
+        let status = cluster.counts(&job, &legal("8x8"));
+        assert!(!notes(&status).contains("fell back"), "{status}");
+    }
 }
 
 fn names(cluster: &Cluster, worker: &str) -> BTreeSet<PathBuf> {
@@ -117,22 +122,26 @@ fn names(cluster: &Cluster, worker: &str) -> BTreeSet<PathBuf> {
 /// A worker loses its scratch folder, where column ends had second copies: the job goes back to one of those.
 #[test]
 fn a_scratch_folder_vanishes_and_copies_are_used() {
-    let cluster = Cluster::start(Setup::default());
-    let job = cluster.submit("8x8");
-    let mut a = cluster.worker("a", SLOW);
-    let _b = cluster.worker("b", SLOW);
-    // The second column end is only copied when the first one's copies are complete or given up.
-    cluster.when(&job, "second copies", |s| {
-        let both = names(&cluster, "a").intersection(&names(&cluster, "b")).count();
-        s["column"].as_u64() >= Some(5) && both > 0 && s["tasks_running"].as_u64() > Some(0)
-    });
-    a.kill();
-    std::fs::remove_dir_all(cluster.scratch("a")).unwrap();
-    let _again = cluster.worker("a", "");
-    let status = cluster.counts(&job, &legal("8x8"));
-    let notes = notes(&status);
-    let to = notes.split(" to the boundary after ").nth(1).and_then(|rest| rest.split(' ').next()?.parse::<u32>().ok());
-    assert!(to.is_some_and(|passes| passes >= 8 && passes % 8 == 0), "no column end was gone back to: {status}");
+    for executor in EXECUTORS {
+        let cluster = Cluster::start(Setup { executor, ..Setup::default() });
+        let job = cluster.submit("8x8");
+        // Slow enough that the moment is seen on a busy machine, too: some seconds from the first copies to the end.
+        let mut a = cluster.worker("a", "worker.after_pull=sleep:250");
+        let _b = cluster.worker("b", "worker.after_pull=sleep:250");
+        // The second column end is only copied when the first one's copies are complete or given up.
+        cluster.when(&job, "second copies", |s| {
+            let both = names(&cluster, "a").intersection(&names(&cluster, "b")).count();
+            s["column"].as_u64() >= Some(5) && both > 0 && s["tasks_running"].as_u64() > Some(0)
+        });
+        a.kill();
+        std::fs::remove_dir_all(cluster.scratch("a")).unwrap();
+        let _again = cluster.worker("a", "");
+        let status = cluster.counts(&job, &legal("8x8"));
+        let notes = notes(&status);
+        let to =
+            notes.split(" to the boundary after ").nth(1).and_then(|rest| rest.split(' ').next()?.parse::<u32>().ok());
+        assert!(to.is_some_and(|passes| passes >= 8 && passes % 8 == 0), "no column end was gone back to: {status}");
+    }
 }
 
 /// The same without second copies: what is lost is made again from the start.

@@ -33,7 +33,9 @@ fn count(size: &str, more: &[&str]) -> String {
 fn check_published(points: std::ops::RangeInclusive<u32>, turned: bool) {
     let mut counted = 0;
     for ((m, n), expected) in published().into_iter().filter(|((m, n), _)| points.contains(&(m * n))) {
-        assert_eq!(count(&format!("{m}x{n}"), &[]), expected, "{m}x{n}");
+        for executor in ["auto", "stream"] {
+            assert_eq!(count(&format!("{m}x{n}"), &["--executor", executor]), expected, "{m}x{n} {executor}");
+        }
         if turned && m != n {
             assert_eq!(count(&format!("{n}x{m}"), &[]), expected, "{n}x{m}");
         }
@@ -130,12 +132,55 @@ fn json_has_its_shape() {
     assert_eq!(series[4]["count"], legal("5x5"));
 }
 
+/// The executors agree in all that they both tell; which one is taken by itself, and what it cannot do.
+#[test]
+fn executors_agree_and_are_chosen() {
+    let object = |args: &[&str]| -> serde_json::Value {
+        let all = [&["count", "go", "6x7", "--json", "--quiet", "--series"], args].concat();
+        keima(&all).json()
+    };
+    let stream = object(&["--executor", "stream"]);
+    let folder = tempfile::tempdir().unwrap();
+    let dir = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    for (args, executor) in [
+        (&["--executor", "block"][..], "block"),
+        (&["--executor", "block", "--threads", "1"], "block"),
+        (&[], "block"),
+        (&["--memory", "80MiB"], "block"),
+        (&["--memory", "64MiB", "--data", &dir("f")], "block"),
+        (&["--window", "2", "--data", &dir("a")], "block"),
+        (&["--window", "2", "--executor", "stream", "--data", &dir("b")], "stream"),
+        (&["--residues-per-sweep", "1", "--data", &dir("c")], "block"),
+        (&["--residues-per-sweep", "2", "--threads", "3", "--data", &dir("d")], "block"),
+        (&["--executor", "block", "--memory", "96MiB", "--threads", "2", "--data", &dir("e")], "block"),
+    ] {
+        let got = object(args);
+        assert_eq!(got["statistics"]["executor"], executor, "{args:?}");
+        for field in ["count", "series"] {
+            assert_eq!(got[field], stream[field], "{args:?} {field}");
+        }
+        // Only in memory two directions meet.
+        let two_cuts = got["checks"].as_array().unwrap().iter().any(|check| check["name"] == "two_cuts");
+        assert_eq!(two_cuts, executor == "block" && !args.contains(&"--data"));
+    }
+    for (args, text) in [
+        (&["hard-squares", "5x5", "--executor", "block"][..], "use --executor stream"),
+        (&["go", "1x5", "--executor", "block"], "not made of blocks"),
+        (&["go", "13x13", "--executor", "block", "--memory", "64MiB"], "by more memory"),
+        (&["go", "9x9", "--executor", "quick"], "possible values"),
+    ] {
+        let ran = keima(&[&["count"], args].concat());
+        assert_eq!(ran.code, Some(2), "{args:?}");
+        assert!(ran.stderr.contains(text), "{args:?}: {}", ran.stderr);
+    }
+}
+
 /// Without --data the state goes into the XDG state folder under the job's name, and goes when there is nothing to
 /// resume any more.
 #[test]
 fn state_is_kept_where_it_belongs() {
     let home = tempfile::tempdir().unwrap();
-    let mut counting = command(&["count", "go", "5x5"]);
+    let mut counting = command(&["count", "go", "5x5", "--executor", "stream"]);
     counting.env("XDG_STATE_HOME", home.path());
     assert_eq!(run(counting).ok(), legal("5x5"));
     let keima = home.path().join("keima");

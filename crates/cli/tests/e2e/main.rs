@@ -3,9 +3,11 @@
 //! ```text
 //!   problems the problems besides Go
 //!   golden   published numbers, brute force, the shape of --json
+//!   formats  text, JSON, csv and b-files; listings; what cannot be printed
 //!   usage    what is typed wrongly, what is in the way, and what --help says
 //!   steer    submit, watch, pause, resume, cancel, result; a full disk
 //!   deaths   processes die at named points or by kill -9; folders vanish
+//!   tutorial the commands of docs/tutorial.md
 //!   damage   run files with a flipped bit, cut short, from another job
 //! ```
 //!
@@ -16,8 +18,10 @@
 mod cluster;
 mod damage;
 mod deaths;
+mod formats;
 mod golden;
 mod problems;
 mod process;
 mod steer;
+mod tutorial;
 mod usage;

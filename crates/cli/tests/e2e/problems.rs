@@ -15,6 +15,11 @@ fn published_numbers() {
     for (arguments, expected) in [
         // OEIS A006506.
         (&["hard-squares", "8x8"][..], "660647962955"),
+        // OEIS A007764, A000532, A140517(7) and A003763(4).
+        (&["grid-paths", "8x8"], "789360053252"),
+        (&["grid-paths", "8x8", "-o", "side", "-o", "hamiltonian"], "8934966"),
+        (&["grid-cycles", "8x8"], "603841648931"),
+        (&["grid-cycles", "8x8", "-o", "hamiltonian"], "4638576"),
         (&["knight", "5x5", "--open"], "864"),
         // Tours of 6x6 between squares a knight's move apart are the closed tours through that move.
         (&["knight", "6x6", "--closed"], "9862"),
@@ -54,7 +59,9 @@ fn fences_by_their_number() {
 #[test]
 fn problems_are_listed_and_explained() {
     let list = keima(&["problems"]).ok().to_owned();
-    for name in ["go", "hard-squares", "knight", "quoridor", "quoridor-fences", "square-free"] {
+    for name in
+        ["go", "grid-cycles", "grid-paths", "hard-squares", "knight", "quoridor", "quoridor-fences", "square-free"]
+    {
         assert!(list.lines().any(|line| line.split_whitespace().next() == Some(name)), "{name} in {list}");
         let text = keima(&["problems", name]).ok().to_owned();
         assert!(text.contains("Examples:") && text.contains("Size:"), "{text}");

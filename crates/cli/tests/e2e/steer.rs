@@ -86,7 +86,10 @@ fn services_stop_in_order() {
 fn a_workers_disk_is_full() {
     let cluster = Cluster::start(Setup { grace_seconds: "60", ..Setup::default() });
     let mut worker = cluster.worker_with_disk("a", "1MiB", "");
-    let job = cluster.client(&["submit", "go", "8x8", "--disk", "1GiB", "--task-memory", "64MiB"]).ok().to_owned();
+    let job = cluster
+        .client(&["submit", "go", "8x8", "--disk", "1GiB", "--task-memory", "64MiB", "--executor", "stream"])
+        .ok()
+        .to_owned();
     let paused = cluster.when(&job, "a pause for want of disk", |s| s["state"] == "paused");
     let reason = paused["reason"].as_str().unwrap();
     let folder = cluster.scratch("a").canonicalize().unwrap();

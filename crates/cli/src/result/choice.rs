@@ -1,0 +1,199 @@
+//! The numbers of a result as tables, and the choice among them: the count, the problem's tables, the series.
+
+use keima_coordinator::{Outcome, Table, TableRow};
+use keima_model::ProblemInfo;
+
+use super::Part;
+use crate::exit::Failed;
+
+/// Name of the table that the count alone makes.
+pub(super) const COUNT: &str = "count";
+
+/// All numbers of a result. Before the count their texts are empty, and the rest is as it will be.
+pub(super) struct Numbers {
+    /// Which problem and size, for messages.
+    what: String,
+    /// One row, the size.
+    count: Table,
+    /// The problem's own.
+    tables: Vec<Table>,
+    /// The shorter boards by their length; `None` where what was read off on the way is no such series.
+    series: Option<Table>,
+}
+
+fn row(index: impl Into<String>, count: impl Into<String>, figures: Vec<String>) -> TableRow {
+    TableRow { index: index.into(), count: count.into(), figures }
+}
+
+fn numbers(what: String, count: (&str, &str), tables: Vec<Table>, series: &[(u32, &str, &str)]) -> Numbers {
+    let table = |name: &str, index: &str, columns: Vec<String>, rows| Table {
+        name: name.to_owned(),
+        index: index.to_owned(),
+        columns,
+        rows,
+        remarks: Vec::new(),
+    };
+    let consecutive = series.is_sorted_by(|(one, ..), (next, ..)| one.checked_add(1) == Some(*next));
+    let rows = series.iter().map(|&(index, name, count)| row(index.to_string(), count, vec![name.to_owned()]));
+    let rows: Vec<TableRow> = rows.collect();
+    Numbers {
+        what,
+        count: table(COUNT, "size", Vec::new(), vec![row(count.0, count.1, Vec::new())]),
+        tables,
+        series: consecutive.then(|| table("series", "index", vec!["name".to_owned()], rows)),
+    }
+}
+
+impl Numbers {
+    /// What a result of this problem will hold.
+    pub(super) fn to_come(info: &dyn ProblemInfo) -> Self {
+        let functionals = info.functionals();
+        let tables = info.reports().into_iter().filter(|report| !report.check_only).map(|report| Table {
+            rows: report.rows.iter().map(|r| row(r.index.as_str(), "", Vec::new())).collect(),
+            columns: report.columns.into_iter().map(|column| column.name).collect(),
+            name: report.name,
+            index: report.index,
+            remarks: report.remarks,
+        });
+        let series: Vec<_> = functionals.iter().map(|f| (f.index, f.name.as_str(), "")).collect();
+        let size = info.size();
+        numbers(format!("{} {size}", info.name()), (&size, ""), tables.collect(), &series)
+    }
+
+    /// What it does hold.
+    pub(super) fn of(outcome: &Outcome, tables: Vec<Table>) -> Self {
+        let series: Vec<_> = outcome.series.iter().map(|e| (e.index, e.name.as_str(), e.count.as_str())).collect();
+        let what = format!("{} {}", outcome.problem, outcome.size);
+        numbers(what, (&outcome.size, &outcome.count), tables, &series)
+    }
+
+    /// The tables to print, the count among them as a table named [`COUNT`].
+    pub(super) fn chosen(&self, part: &Part) -> Result<Vec<Table>, Failed> {
+        match part {
+            Part::All => Ok([&self.count].into_iter().chain(&self.tables).cloned().collect()),
+            Part::Series => match &self.series {
+                Some(series) => Ok(vec![series.clone()]),
+                None => {
+                    Err(Failed::usage(format!("{} has no series of shorter boards: leave out --series", self.what)))
+                }
+            },
+            Part::Table(name) => {
+                let mut tables = [&self.count].into_iter().chain(&self.tables);
+                tables.find(|table| table.name == *name).map(|table| vec![table.clone()]).ok_or_else(|| {
+                    Failed::usage(format!("{} has no table {name:?}: --table takes {}", self.what, self.names()))
+                })
+            }
+        }
+    }
+
+    fn names(&self) -> String {
+        let tables = self.tables.iter().map(|table| table.name.as_str());
+        tables.chain([COUNT]).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The one table for a b-file, whose indices are consecutive integers; the error says what to ask for instead.
+    pub(super) fn sequence(&self, part: &Part) -> Result<Table, Failed> {
+        let table = match (part, self.tables.as_slice()) {
+            (Part::All, []) => &self.count,
+            (Part::All, [table]) => table,
+            (Part::All, _) => {
+                return Err(Failed::usage(format!(
+                    "{} has several tables, and a b-file one: say which with --table NAME, NAME one of {}",
+                    self.what,
+                    self.names()
+                )));
+            }
+            (part, _) => &self.chosen(part)?.remove(0),
+        };
+        if table.name != COUNT {
+            let indices = || table.rows.iter().map(|row| row.index.parse::<u64>().ok());
+            let follow =
+                indices().zip(indices().skip(1)).all(|(one, next)| one.is_some_and(|one| one.checked_add(1) == next));
+            return if follow && indices().all(|index| index.is_some()) {
+                Ok(table.clone())
+            } else {
+                Err(Failed::usage(format!(
+                    "the rows of {} are not numbered one by one, as those of a b-file must be; --format csv prints them, \
+                     and --table takes {}",
+                    table.name,
+                    self.names()
+                )))
+            };
+        }
+        let mut count = table.clone();
+        for row in &mut count.rows {
+            row.index = side(&row.index).ok_or_else(|| {
+                let series = match &self.series {
+                    Some(series) if series.rows.len() > 1 => "--series prints the boards up to this length, or ",
+                    _ => "",
+                };
+                Failed::usage(format!(
+                    "{} has two sizes, and the lines of a b-file one index: {series}count a square board; --format csv \
+                     prints any size",
+                    self.what
+                ))
+            })?;
+        }
+        Ok(count)
+    }
+}
+
+/// The side of a square board: `"9"` of `"9"` and of `"9x9"`.
+fn side(size: &str) -> Option<String> {
+    let (side, other) = size.split_once(['x', 'X']).unwrap_or((size, size));
+    (side.parse::<u64>().is_ok() && side == other).then(|| side.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(name: &str, indices: &[&str]) -> Table {
+        let rows = indices.iter().map(|index| row(*index, "1", Vec::new())).collect();
+        Table { name: name.to_owned(), index: "k".to_owned(), columns: Vec::new(), rows, remarks: Vec::new() }
+    }
+
+    /// The indices of the b-file, or a word of the message.
+    fn check(size: &str, tables: &[Table], series: &[u32], part: &Part, expected: Result<&[&str], &str>) {
+        let series: Vec<_> = series.iter().map(|&index| (index, "L", "1")).collect();
+        let numbers = numbers("p 1".to_owned(), (size, "1"), tables.to_vec(), &series);
+        match (numbers.sequence(part), expected) {
+            (Ok(table), Ok(indices)) => {
+                assert_eq!(table.rows.iter().map(|row| row.index.as_str()).collect::<Vec<_>>(), indices);
+            }
+            (Err(failed), Err(text)) => {
+                assert!(failed.code == crate::exit::USAGE && failed.text.contains(text), "{text}: {}", failed.text);
+            }
+            (got, _) => panic!("{size} {part:?}: {:?}, expected {expected:?}", got.map(|table| table.rows)),
+        }
+    }
+
+    #[test]
+    fn b_files_have_one_running_index() {
+        let of = |name: &str| Part::Table(name.to_owned());
+        let (by_k, words) = (table("by_k", &["0", "1", "2"]), table("words", &["all", "some"]));
+        for (size, expected) in [
+            ("9x9", Ok(&["9"][..])),
+            ("7", Ok(&["7"])),
+            ("9x5", Err("count a square board")),
+            ("3x3x3", Err("count a square board")),
+            ("", Err("count a square board")),
+        ] {
+            check(size, &[], &[], &Part::All, expected);
+            check(size, std::slice::from_ref(&words), &[], &of("count"), expected);
+        }
+        check("9x5", &[], &[1, 2], &Part::All, Err("--series prints"));
+        check("9x5", &[], &[1, 2], &Part::Series, Ok(&["1", "2"]));
+        check("9x5", &[], &[0, 1, 3], &Part::Series, Err("no series"));
+        check("9x5", &[], &[2, 1], &Part::Series, Err("no series"));
+        check("9x5", &[], &[5, 5], &Part::Series, Err("no series"));
+        check("9x5", std::slice::from_ref(&by_k), &[], &Part::All, Ok(&["0", "1", "2"]));
+        check("9x9", std::slice::from_ref(&words), &[], &Part::All, Err("not numbered one by one"));
+        check("9x9", &[table("gap", &["0", "2"])], &[], &Part::All, Err("not numbered one by one"));
+        check("9x9", &[table("two", &["1,2", "1,3"])], &[], &Part::All, Err("not numbered one by one"));
+        check("9x9", &[table("one", &["x"])], &[], &Part::All, Err("not numbered one by one"));
+        check("9x9", &[by_k.clone(), words.clone()], &[], &Part::All, Err("one of by_k, words, count"));
+        check("9x9", &[by_k.clone(), words.clone()], &[], &of("by_k"), Ok(&["0", "1", "2"]));
+        check("9x9", &[by_k, words], &[], &of("more"), Err("--table takes by_k, words, count"));
+    }
+}

@@ -1,0 +1,90 @@
+//! Results as one JSON object. Big integers are strings; so are residues, and figures beside a number.
+
+use std::collections::BTreeMap;
+
+use keima_coordinator::{Check, JobStatus, Outcome, Table, TableRow};
+use serde_json::{Map, Value, json};
+
+use super::Extra;
+use super::choice::COUNT;
+use crate::show::{series_json, statistics_json};
+
+/// The object for a job that has an outcome, good or bad. `tables` may have the count among them, which has a field of
+/// its own.
+pub(super) fn result(
+    status: &JobStatus,
+    outcome: &Outcome,
+    tables: &[Table],
+    series: bool,
+    objects: Option<&[String]>,
+    extra: &Extra,
+) -> Value {
+    let mut object = json!({
+        "problem": status.problem,
+        "size": status.size,
+        "count": if outcome.ok { Value::from(outcome.count.clone()) } else { Value::Null },
+        "residues": residues(outcome),
+        "checks": checks(&outcome.checks),
+        "seconds": status.seconds,
+        "peak_states": status.peak_states,
+        "job": status.id.to_string(),
+        "state": status.state.to_string(),
+        "resumed_from": status.resumed_from,
+        "notes": status.notes,
+        "statistics": statistics_json(status),
+    });
+    if let Value::Object(map) = &mut object {
+        let mut tables = tables.iter().filter(|table| table.name != COUNT).peekable();
+        if tables.peek().is_some() {
+            let remarks: Vec<Value> = tables.clone().flat_map(remarks).collect();
+            map.insert("counts".into(), tables.flat_map(counts).collect());
+            if !remarks.is_empty() {
+                map.insert("remarks".into(), remarks.into());
+            }
+        }
+        if !status.options.is_empty() {
+            let options: BTreeMap<_, _> = status.options.iter().cloned().collect();
+            map.insert("options".into(), options.into_iter().collect());
+        }
+        if series {
+            map.insert("series".into(), series_json(&outcome.series));
+        }
+        if let Some(objects) = objects {
+            map.insert("objects".into(), objects.into());
+        }
+        for (name, value) in &extra.0 {
+            map.insert((*name).into(), value.clone());
+        }
+    }
+    object
+}
+
+fn checks(checks: &[Check]) -> Value {
+    checks.iter().map(|c| json!({ "name": c.name, "ok": c.ok, "detail": c.detail })).collect()
+}
+
+fn residues(outcome: &Outcome) -> Value {
+    outcome
+        .residues
+        .iter()
+        .map(|(modulus, residue)| json!({ "modulus": modulus.to_string(), "residue": residue.to_string() }))
+        .collect()
+}
+
+/// Rows: the table's name, the row's index under the index's own name, the number and the figures beside it.
+fn counts(table: &Table) -> impl Iterator<Item = Value> {
+    table.rows.iter().map(|row: &TableRow| {
+        let index = row.index.parse::<u64>().map_or_else(|_| Value::from(row.index.as_str()), Value::from);
+        let fixed =
+            [("table", table.name.as_str().into()), (&table.index, index), ("count", row.count.as_str().into())];
+        let figures = table.columns.iter().zip(&row.figures).filter(|(_, figure)| !figure.is_empty());
+        let figures = figures.map(|(name, figure)| (name.clone(), Value::from(figure.as_str())));
+        let fields = fixed.into_iter().map(|(name, value)| (name.to_owned(), value)).chain(figures);
+        Value::Object(fields.collect::<Map<_, _>>())
+    })
+}
+
+/// What is to be said about a table.
+fn remarks(table: &Table) -> impl Iterator<Item = Value> {
+    table.remarks.iter().map(|remark| json!({ "table": table.name, "remark": remark }))
+}

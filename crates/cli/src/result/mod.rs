@@ -1,0 +1,156 @@
+//! Results on stdout: which numbers of a finished job are printed, and in which format.
+//!
+//! What cannot be printed (a b-file of numbers without one running index, a table that is not there) is refused before
+//! the count begins, from what the problem says about itself; the same choice is made again when the numbers are there.
+
+mod bfile;
+mod choice;
+mod csv;
+mod json;
+mod text;
+
+use std::collections::BTreeMap;
+
+use keima_coordinator::{JobStatus, Outcome, tables};
+use keima_model::{AnyProblem, ProblemInfo, ProblemRequest, Registry};
+use keima_problems::Problems;
+use serde_json::Value;
+
+use crate::args::{Format, ResultFormatArgs};
+use crate::client::print;
+use crate::exit::{self, Failed};
+use crate::show::evidence;
+
+use choice::Numbers;
+
+/// Most objects that `--list` prints.
+const MOST_LISTED: usize = 10_000;
+
+/// What the process itself knows beyond the job's status; goes into the JSON object.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Extra(pub(crate) BTreeMap<&'static str, Value>);
+
+/// Which numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Part {
+    /// The count and the tables beside it.
+    All,
+    /// The numbers of the shorter boards.
+    Series,
+    /// One table; `count` is the count alone.
+    Table(String),
+}
+
+/// What a user wants to see of a result.
+#[derive(Clone, Debug)]
+pub(crate) struct Wanted {
+    format: Format,
+    part: Part,
+    list: bool,
+}
+
+impl Wanted {
+    /// By the command line, on which `--json` is one way to say `--format json`.
+    pub(crate) fn new(args: &ResultFormatArgs, json: bool) -> Self {
+        let format = args.format.unwrap_or(if json { Format::Json } else { Format::Text });
+        let part = match &args.table {
+            Some(name) => Part::Table(name.clone()),
+            None if args.series => Part::Series,
+            None => Part::All,
+        };
+        Self { format, part, list: args.list }
+    }
+
+    pub(crate) fn is_json(&self) -> bool {
+        self.format == Format::Json
+    }
+
+    /// Whether it only makes sense where a result is printed.
+    pub(crate) fn is_of_a_result(&self) -> bool {
+        self.list || self.part != Part::All || matches!(self.format, Format::Csv | Format::Bfile)
+    }
+
+    /// Whether the result of this problem can be printed so; the error says what can.
+    pub(crate) fn check(&self, info: &dyn ProblemInfo) -> Result<(), Failed> {
+        let numbers = Numbers::to_come(info);
+        numbers.chosen(&self.part)?;
+        if self.format == Format::Bfile {
+            bfile::check_length(&numbers.sequence(&self.part)?, info)?;
+        }
+        self.objects(Some(info)).map(|_| ())
+    }
+
+    /// The same for the problem of a job, as far as this program knows it.
+    pub(crate) fn check_for(&self, status: &JobStatus) -> Result<(), Failed> {
+        problem_of(status).map_or(Ok(()), |problem| self.check(problem.info()))
+    }
+
+    /// The objects themselves, where they are wanted.
+    fn objects(&self, info: Option<&dyn ProblemInfo>) -> Result<Option<Vec<String>>, Failed> {
+        if !self.list {
+            return Ok(None);
+        }
+        if !matches!(self.format, Format::Text | Format::Json) {
+            return Err(Failed::usage(
+                "--list is for --format text and json: the other formats have room for numbers only",
+            ));
+        }
+        let info =
+            info.ok_or_else(|| Failed::usage("this program does not know the job's problem; leave out --list"))?;
+        info.objects(MOST_LISTED).map(Some).map_err(Failed::usage)
+    }
+
+    /// A good result as it goes to stdout.
+    fn printed(&self, status: &JobStatus, outcome: &Outcome, extra: &Extra) -> Result<String, Failed> {
+        // The problem is opened here again: what it is does not depend on where.
+        let problem = problem_of(status);
+        let info = problem.as_ref().map(AnyProblem::info);
+        let objects = self.objects(info)?;
+        if let Some(objects) = &objects
+            && objects.len().to_string() != outcome.count
+        {
+            let text = format!("the list has {} entries, but the count is {}", objects.len(), outcome.count);
+            return Err(Failed::new(exit::CHECK_FAILED, format!("{text}: one of them is wrong; please report it")));
+        }
+        let numbers = Numbers::of(outcome, info.map_or_else(Vec::new, |info| tables(info, outcome)));
+        let chosen = numbers.chosen(&self.part)?;
+        Ok(match self.format {
+            Format::Text => text::result(&chosen, objects.as_deref()),
+            Format::Csv => csv::result(&chosen),
+            Format::Bfile => bfile::result(&numbers.sequence(&self.part)?),
+            Format::Json => {
+                // JSON has room for all; only tables that were not asked for are left out.
+                let shown = if self.part == Part::Series { &numbers.chosen(&Part::All)? } else { &chosen };
+                let series = self.part == Part::Series;
+                json::result(status, outcome, shown, series, objects.as_deref(), extra).to_string()
+            }
+        })
+    }
+}
+
+fn problem_of(status: &JobStatus) -> Option<AnyProblem> {
+    let request =
+        ProblemRequest { name: status.problem.clone(), size: status.size.clone(), options: status.options.clone() };
+    Problems.open(&request).ok()
+}
+
+/// Prints what a job that is over came to; the error is the exit code of one that has no number.
+pub(crate) fn finished(status: &JobStatus, wanted: &Wanted, quiet: bool, extra: &Extra) -> Result<(), Failed> {
+    match &status.outcome {
+        Some(outcome) if outcome.ok => {
+            let text = wanted.printed(status, outcome, extra)?;
+            if !quiet && !wanted.is_json() {
+                eprint!("{}", evidence(status, outcome));
+            }
+            if !text.is_empty() {
+                print(&text);
+            }
+        }
+        Some(outcome) if wanted.is_json() => {
+            let series = wanted.part == Part::Series;
+            print(&json::result(status, outcome, &[], series, None, extra).to_string());
+        }
+        _ => {}
+    }
+    exit::of(status)
+}
