@@ -95,15 +95,17 @@ pub(crate) async fn count(args: CountArgs) -> Result<(), Failed> {
     let task_memory = task_memory_bytes(memory_bytes, slots);
     let ended = run(&args, &cluster, &name, task_memory, disk_bytes).await;
     let peak = cluster.disk_peak_bytes();
+    let refused = ended.is_err() && cluster.coordinator().jobs().await.is_ok_and(|jobs| jobs.is_empty());
     cluster.stop().await?;
-    let status = ended?;
-    if own_folder && status.state == State::Done {
-        // A finished run has nothing to resume; the folder was ours to make.
+    let is_done = ended.as_ref().is_ok_and(|status| status.state == State::Done);
+    if own_folder && (is_done || refused) {
+        // A finished run has nothing to resume, nor has one that was refused; the folder was ours to make.
         remove(&data)?;
         if args.scratch.is_some() {
             remove_if_empty(&scratch);
         }
     }
+    let status = ended?;
     let mut extra = Extra::default();
     extra.0.insert("scratch_peak_bytes", peak.into());
     if let Some(bytes) = peak_memory_bytes() {

@@ -19,7 +19,11 @@ pub(crate) fn command(args: &[&str]) -> Command {
     for name in names.into_iter().chain(["LOG", "FAILPOINT"]) {
         command.env_remove(format!("KEIMA_{name}"));
     }
-    command.args(args);
+    // Runs of one problem in two tests have nothing to do with each other, nor with the user's.
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let state = format!("{}/state-{}-{number}", env!("CARGO_TARGET_TMPDIR"), std::process::id());
+    command.env("XDG_STATE_HOME", state).args(args);
     command
 }
 

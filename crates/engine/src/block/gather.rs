@@ -20,8 +20,9 @@ use keima_runs::{Batch, RunCursor, RunError, RunHeader, RunManifest};
 use rustc_hash::FxHashMap;
 
 use super::groups::{Group, Groups, place_of, section_key};
-use super::lanes::Row;
-use crate::{Task, TaskError};
+use super::grow::{Misplaced, Widen};
+use super::lanes::{Moduli, Row};
+use crate::{Task, TaskError, TaskOrder};
 
 /// The exchange from one window to a group of the next.
 pub(super) struct Gather<'a> {
@@ -60,14 +61,16 @@ impl<'a> Gather<'a> {
         Self { column, source, sources, number, group, start, routes: FxHashMap::default() }
     }
 
-    /// Reads the group's section of `run` into `states`, one row at a time, as `widen` makes it.
+    /// Reads the group's section of `run` into `states`, as `widen` makes the rows; what was read is added to `total`.
     pub(super) fn read<const K: usize>(
         &mut self,
         run: &RunManifest,
         header: &RunHeader,
         task: &Task<'_>,
         states: &mut [Row<K>],
-        widen: &mut dyn FnMut(&[u64]) -> Result<Row<K>, TaskError>,
+        widen: &Widen<K>,
+        moduli: &Moduli<K>,
+        total: &mut [u128; K],
     ) -> Result<Read, TaskError> {
         let failed = |source| TaskError::Input { run: run.id.clone(), source };
         let place = place_of(run.first_key as u64);
@@ -106,18 +109,13 @@ impl<'a> Gather<'a> {
                 column.positions_of(self.source, End::Last, block, &entries, &mut positions);
                 let mut positions = positions.as_slice();
                 while !positions.is_empty() {
-                    let rows = section.rows(positions.len(), lanes).map_err(failed)?;
+                    let rows = section
+                        .rows(positions.len(), lanes, |batch| widen.add_up(batch, total, moduli))
+                        .map_err(failed)?;
                     let (now, later) = positions.split_at(rows.len() / lanes);
-                    for (&position, row) in now.iter().zip(rows.chunks_exact(lanes)) {
-                        let place = usize::try_from(position.wrapping_sub(self.start)).ok();
-                        let Some(state) = place.and_then(|place| states.get_mut(place)) else {
-                            return Err(TaskError::Refused(format!(
-                                "position {position} is not in group {}; this is a fault of the program",
-                                self.number
-                            )));
-                        };
-                        *state = widen(row)?;
-                    }
+                    widen
+                        .place(rows, now, self.start, states)
+                        .map_err(|wrong| self.misplaced(task.order, rows, wrong))?;
                     read.rows += now.len() as u64;
                     positions = later;
                 }
@@ -128,6 +126,29 @@ impl<'a> Gather<'a> {
             read.bytes = section.cursor.bytes_read();
         }
         Ok(read)
+    }
+
+    fn misplaced(&self, order: &TaskOrder, rows: &[u64], wrong: Misplaced) -> TaskError {
+        match wrong {
+            Misplaced::Position(position) => TaskError::Refused(format!(
+                "position {position} is not in group {}; this is a fault of the program",
+                self.number
+            )),
+            Misplaced::Spare(number) => {
+                let row = rows.chunks(order.moduli_in().len()).nth(number).unwrap_or_default();
+                let detail = format!(
+                    "a row {row:?} of an input, task {}: the spare is not what the others predict; the machine or its \
+                     memory may be faulty",
+                    order.attempt
+                );
+                TaskError::Check {
+                    check: "spare prime of every state",
+                    pass: order.first_pass,
+                    modulus: order.moduli.last().copied().unwrap_or(0),
+                    detail,
+                }
+            }
+        }
     }
 
     /// The canonical keys of the rows of the section that the group at `place` wrote for this one, in their order.
@@ -183,8 +204,8 @@ impl Section {
         Self { cursor, batch: Batch::new(), taken: 0, next }
     }
 
-    /// The next rows, `most` at most, one after the other; at least one.
-    fn rows(&mut self, most: usize, lanes: usize) -> Result<&[u64], RunError> {
+    /// The next rows, `most` at most, one after the other; at least one. `seen` is given all rows once.
+    fn rows(&mut self, most: usize, lanes: usize, seen: impl FnOnce(&[u64])) -> Result<&[u64], RunError> {
         if self.taken == self.batch.keys.len() {
             if !self.cursor.next_batch(&mut self.batch)? {
                 return Err(self.wrong("it ends before all of the section's rows were read"));
@@ -196,6 +217,7 @@ impl Section {
                 return Err(self.wrong("the keys of a section are not consecutive"));
             }
             self.next += count;
+            seen(&self.batch.rows);
         }
         let from = self.taken;
         self.taken = self.batch.keys.len().min(from + most);

@@ -32,7 +32,7 @@ use super::lanes::{Moduli, Row, Weighted};
 use super::memory::Rows;
 use super::prepared::Prepared;
 use super::scatter::Scatter;
-use super::sums::{Enter, Passes, Total, WEIGHED_AT_A_TIME, add_up, merge};
+use super::sums::{Enter, Passes, Total, add_up, merge};
 use crate::tally::EndTally;
 use crate::{Task, TaskError, TaskOrder};
 
@@ -235,27 +235,13 @@ impl<'a, const K: usize> Stage<'a, K> {
             let (groups, sources) =
                 (&prepared.groups[self.window], &prepared.groups[(self.window + windows - 1) % windows]);
             let mut gather = Gather::new(column, self.window, groups, sources, number);
-            let mut sum = Weighted::ZERO;
-            let mut added = 0;
             for run in &task.order.inputs {
                 self.check_stop()?;
-                let (widen, moduli) = (&self.widen, &self.moduli);
-                let mut take = |row: &[u64]| {
-                    let row = widen.row(row).ok_or_else(|| wrong_spare(task.order, row))?;
-                    if added == WEIGHED_AT_A_TIME << 16 {
-                        add_up(&mut expected, &sum, moduli);
-                        (sum, added) = (Weighted::ZERO, 0);
-                    }
-                    sum.add(1, &row);
-                    added += 1;
-                    Ok(row)
-                };
-                let read = gather.read(run, &self.header_in, task, states, &mut take)?;
+                let read = gather.read(run, &self.header_in, task, states, &self.widen, &self.moduli, &mut expected)?;
                 rows += read.rows;
                 self.bytes_read += read.bytes;
                 task.states_done.fetch_add(read.rows, Ordering::Relaxed);
             }
-            add_up(&mut expected, &sum, &self.moduli);
         }
         // Of two entries for one key one was read.
         let (mut base, mut standing, mut got) = (0, 0, [0; K]);
@@ -297,6 +283,9 @@ impl<'a, const K: usize> Stage<'a, K> {
                     "group {number} has {standing} states, but its inputs have {rows}; they are not those of one boundary"
                 ));
             }
+            // What is made follows from what was read.
+            let made = self.widen.made();
+            expected[made.clone()].copy_from_slice(&got[made]);
             self.balance(number, expected, got)?;
         }
         self.input.states += standing;
@@ -437,19 +426,6 @@ impl<'a, const K: usize> Stage<'a, K> {
 fn merge_equal(splits: &[Split]) -> Vec<Split> {
     let equal = splits.chunk_by(|a, b| a.key == b.key);
     equal.map(|same| Split { key: same[0].key, records: same.iter().map(|split| split.records).sum() }).collect()
-}
-
-fn wrong_spare(order: &TaskOrder, row: &[u64]) -> TaskError {
-    let detail = format!(
-        "a row {row:?} of an input, task {}: the spare is not what the others predict; the machine or its memory may be faulty",
-        order.attempt
-    );
-    TaskError::Check {
-        check: "spare prime of every state",
-        pass: order.first_pass,
-        modulus: order.moduli.last().copied().unwrap_or(0),
-        detail,
-    }
 }
 
 /// Pieces of so many rows each; `None` if there is not enough.
