@@ -71,8 +71,12 @@ impl Cluster {
 
     /// Submits a job with tasks that every worker here can do, and returns its name.
     pub(crate) fn submit(&self, size: &str) -> String {
-        let args = ["submit", "go", size, "--task-memory", "64MiB", "--executor", self.setup.executor];
-        self.client(&args).ok().to_owned()
+        self.submit_words(&["go", size, "--executor", self.setup.executor])
+    }
+
+    /// The same for any problem: its name, size and options.
+    pub(crate) fn submit_words(&self, words: &[&str]) -> String {
+        self.client(&[&["submit"], words, &["--task-memory", "64MiB"]].concat()).ok().to_owned()
     }
 
     pub(crate) fn status(&self, job: &str) -> Value {

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use crate::cluster::{Cluster, EXECUTORS, Setup, notes};
 use crate::golden::legal;
-use crate::process::{Process, keima, run_files};
+use crate::process::{Process, keima, run_files, until};
 
 /// Each task waits after its grant.
 const SLOW: &str = "worker.after_pull=sleep:40";
@@ -58,6 +58,47 @@ fn a_task_panics() {
     let status = cluster.counts(&job, &legal("7x7"));
     assert!(worker.is_alive() && worker.stderr().contains("failpoint worker.mid_task hit"));
     assert!(notes(&status).contains("panic"), "{status}");
+}
+
+/// Problems besides Go on three workers, each killed by kill -9 in the middle of a task and started again: number, tables
+/// and residues are those of a count in one process.
+#[test]
+fn all_workers_are_killed_in_tasks_of_other_problems() {
+    for (words, known) in [(["knight", "6x6", "--open"], Some("3318960")), (["quoridor", "6", "--all"], None)] {
+        // Single passes: many stages, and so many tasks.
+        let words = [&words[..], &["--window", "1"]].concat();
+        let data = tempfile::tempdir().unwrap();
+        let alone = keima(&[&["count"], &words[..], &["--json", "--data", data.path().to_str().unwrap()]].concat());
+        let alone = alone.json();
+        assert!(known.is_none_or(|known| alone["count"] == known), "{words:?}: {alone}");
+
+        let cluster = Cluster::start(Setup { grace_seconds: "60", ..Setup::default() });
+        let job = cluster.submit_words(&words);
+        // At its third input a worker hangs until it is killed. Those that were are slow, so that there is work for the
+        // others.
+        let hang = "worker.mid_task=sleep:600000@3";
+        let mut armed: Vec<(&str, Process)> =
+            ["a", "b", "c"].into_iter().map(|name| (name, cluster.worker(name, hang))).collect();
+        let mut again = Vec::new();
+        while !armed.is_empty() {
+            let hit = "failpoint worker.mid_task hit";
+            let at = until("a worker in a task", || armed.iter().position(|(_, worker)| worker.stderr().contains(hit)));
+            let (name, mut worker) = armed.swap_remove(at);
+            let identity = std::fs::read_to_string(cluster.scratch(name).join("worker.id")).unwrap();
+            let status = cluster.status(&job);
+            let rows = status["workers"].as_array().unwrap();
+            let busy = rows.iter().any(|row| row["worker"] == identity.trim() && row["running"].as_u64() > Some(0));
+            assert!(status["state"] == "running" && busy, "{name} {identity}: {status}");
+            worker.kill();
+            again.push(cluster.worker(name, SLOW));
+        }
+        let result = cluster.client(&["watch", &job, "--json"]).json();
+        let status = cluster.status(&job);
+        assert!(!notes(&status).contains("fell back"), "{words:?}: {status}");
+        for field in ["count", "counts", "residues"] {
+            assert_eq!(result[field], alone[field], "{words:?}: {field}");
+        }
+    }
 }
 
 /// The coordinator dies around a commit; the workers stay up and find it again.
