@@ -30,7 +30,20 @@ fn main() {
         .collect();
     let started = Instant::now();
     let column = Go::<u64>::new(size, Board { height, length }).column(&windows).expect("windows that fit");
-    println!("tables: {:.2} s", started.elapsed().as_secs_f64());
+    println!("tables: {:.2} s, {} bytes", started.elapsed().as_secs_f64(), column.bytes());
+    for (number, window) in windows.iter().enumerate() {
+        let tables = column.tables(number);
+        let (signatures, blocks) = (tables.signatures.len(), tables.signature_of.len());
+        let largest = tables.families.iter().flat_map(|family| &family.size).max().copied().unwrap_or(0);
+        println!(
+            "  cells {}..{}: {signatures} signatures, {blocks} blocks, {} families (largest {largest}), {} states, {} bytes",
+            window.first,
+            window.end(),
+            tables.families.len(),
+            tables.states.iter().max().copied().unwrap_or(0),
+            tables.bytes()
+        );
+    }
     for &residues in &numbers(&argument(2, "1,4")) {
         for &threads in &numbers(&argument(3, "1,2")) {
             match residues {

@@ -31,11 +31,6 @@ impl LaneSums {
             sum.add(u128::from(weight) * u128::from(value));
         }
     }
-    /// Adds residues.
-    pub(crate) fn add_reduced(&mut self, row: &[u64], moduli: &[u64]) {
-        self.add(1, row);
-        self.fold(moduli);
-    }
     /// Must be called at least once in 65,535 additions.
     pub(crate) fn fold(&mut self, moduli: &[u64]) {
         for (sum, &p) in self.0.iter_mut().zip(moduli.iter().cycle()) {
@@ -75,15 +70,26 @@ impl EndTally {
         self.fingerprint.fold(moduli);
     }
 
-    /// Adds a sample of at most 65,535 states to the fingerprint alone.
-    pub(crate) fn add_sample(&mut self, canonical: &[u128], rows: &[u64], moduli: &[u64]) {
-        if canonical.is_empty() {
-            return;
+    /// Adds a sample of at most 65,535 states to the fingerprint alone, in the lanes from `first` on of which `moduli`
+    /// are the moduli.
+    pub(crate) fn add_sample(&mut self, canonical: &[u128], rows: &[u64], first: usize, moduli: &[u64]) {
+        let Some(lanes) = self.fingerprint.0.get_mut(first..first + moduli.len()) else { return };
+        for (&key, row) in canonical.iter().zip(rows.chunks_exact(moduli.len())) {
+            let weight = Key::mix(key, self.salt) >> (64 - HASH_BITS);
+            for (sum, &value) in lanes.iter_mut().zip(row) {
+                sum.add(u128::from(weight) * u128::from(value));
+            }
         }
-        for (&key, row) in canonical.iter().zip(rows.chunks_exact(rows.len() / canonical.len())) {
-            self.fingerprint.add(Key::mix(key, self.salt) >> (64 - HASH_BITS), row);
+        lanes.iter_mut().zip(moduli).for_each(|(sum, &p)| sum.fold(p));
+    }
+
+    /// Adds sums of many states in the lanes from `first` on.
+    pub(crate) fn add_sums(&mut self, sums: &[u128], first: usize, moduli: &[u64]) {
+        let lanes = self.sums.0.iter_mut().skip(first);
+        for ((lane, &sum), &p) in lanes.zip(sums).zip(moduli) {
+            lane.add(sum % u128::from(p));
+            lane.fold(p);
         }
-        self.fingerprint.fold(moduli);
     }
 
     pub(crate) fn finish(&self, moduli: &[u64]) -> keima_runs::Tally {

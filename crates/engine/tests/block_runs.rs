@@ -29,7 +29,12 @@ struct Cut {
     groups: usize,
     /// Lanes of the stages of each column from the second on; the last one goes on.
     lanes: Vec<usize>,
+    /// Memory of a task.
+    memory_bytes: u64,
 }
+
+/// Enough for all lanes at a time.
+const MEMORY_BYTES: u64 = 64 << 20;
 
 fn go(height: u32, length: u32) -> AnyProblem {
     let request = ProblemRequest { name: "go".into(), size: format!("{height}x{length}"), options: vec![] };
@@ -102,7 +107,7 @@ impl Run {
             low: 0,
             high: None,
             inputs: vector.iter().flat_map(|m| m.runs.clone()).collect(),
-            memory_bytes: 64 << 20,
+            memory_bytes: self.cut.memory_bytes,
             durable: false,
             block: Some(BlockStage {
                 windows: self.windows.clone(),
@@ -260,7 +265,7 @@ fn check(height: u32, length: u32, cut: &Cut, stream: bool) {
 }
 
 fn cut(lengths: &[u32], group_records: u64, groups: usize, lanes: &[usize]) -> Cut {
-    Cut { lengths: lengths.to_vec(), group_records, groups, lanes: lanes.to_vec() }
+    Cut { lengths: lengths.to_vec(), group_records, groups, lanes: lanes.to_vec(), memory_bytes: MEMORY_BYTES }
 }
 
 #[test]
@@ -288,16 +293,45 @@ fn every_column_end_is_the_stream_executors_up_to_10x10() {
     check(10, 10, &cut(&[5, 5], 20_000, 2, &[2, 4, 8]), true);
 }
 
+/// Memory in which so many lanes of a small board fit at a time: two padded buffers, and some thousand states.
+fn few_lanes_bytes(lanes: u64) -> u64 {
+    lanes * 8 * (2 * keima_model::MOST_ENTRIES as u64 + 30_000)
+}
+
+/// With little memory, lanes are done a few at a time: what is read is read as often, and nothing else changes.
+#[test]
+fn lanes_are_done_a_few_at_a_time() {
+    let whole = cut(&[4, 3], 2000, 2, &[2, 8]);
+    let read = |cut: &Cut| {
+        let run = Run::new(7, 7, cut);
+        let (mut vector, mut written, mut bytes) = (Vec::new(), 0, 0);
+        for stage in 0..5 {
+            vector = run.stage(stage, &vector);
+            written += vector.iter().map(|m| m.bytes_written).sum::<u64>();
+            bytes = vector.iter().map(|m| m.bytes_read).sum::<u64>();
+        }
+        assert_eq!(run.disk.used(), written, "what was put aside is gone");
+        assert_eq!(run.disk.peak() > written, cut.memory_bytes < MEMORY_BYTES);
+        bytes
+    };
+    let once = read(&whole);
+    for lanes in [1, 2, 4] {
+        let cut = Cut { memory_bytes: few_lanes_bytes(lanes), ..whole.clone() };
+        assert_eq!(read(&cut), once * (8 / lanes), "{lanes} lanes at a time");
+        check(7, 7, &cut, true);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
     #[test]
     fn nothing_that_must_not_matter_matters(
         lengths in prop::collection::vec(1_u32..5, 1..4).prop_filter("2 to 7", |l| (2..8).contains(&l.iter().sum::<u32>())),
-        group_records in 1_u64..3000, groups in 1_usize..40, grows in 1_usize..4,
+        group_records in 1_u64..3000, groups in 1_usize..40, grows in 1_usize..4, memory_bytes in few_lanes_bytes(1)..MEMORY_BYTES,
     ) {
         let height: u32 = lengths.iter().sum();
         let lanes: Vec<usize> = std::iter::repeat_n(2, grows.min(2)).chain([4]).collect();
-        check(height, height, &Cut { lengths, group_records, groups, lanes }, false);
+        check(height, height, &Cut { lengths, group_records, groups, lanes, memory_bytes }, false);
     }
 }
 

@@ -43,6 +43,30 @@ pub struct BlockTables {
     pub states: Vec<u64>,
 }
 
+impl BlockTables {
+    /// Memory that they take.
+    pub fn bytes(&self) -> u64 {
+        fn of<T>(items: &[T]) -> usize {
+            size_of_val(items)
+        }
+        let signature = |signature: &Signature| {
+            let pass = |pass: &PassTable| {
+                let far: usize = pass.far.iter().map(|far| of(&far.pairs)).sum();
+                let rows: usize = pass.rows.iter().map(|group| of(&group.rows)).sum();
+                of(&pass.in_degrees) + of(&pass.sources) + far + rows
+            };
+            of(&signature.entries) + of(&signature.descendants) + signature.passes.iter().map(pass).sum::<usize>()
+        };
+        let family = |family: &Family| size_of::<Family>() + of(&family.start) + of(&family.size);
+        let bytes = self.signatures.iter().map(signature).sum::<usize>()
+            + of(&self.signature_of)
+            + self.base.iter().map(|base| of(base)).sum::<usize>()
+            + self.far.iter().map(|far| of(&far.first) + of(&far.targets)).sum::<usize>()
+            + self.families.iter().map(family).sum::<usize>();
+        bytes as u64
+    }
+}
+
 /// Where the far operations of one pass lead.
 #[derive(Clone, Debug, Default)]
 pub struct FarTargets {
@@ -124,6 +148,8 @@ pub trait BlockColumn: Send + Sync {
     fn windows(&self) -> &[Window];
     /// The tables of window number `window`.
     fn tables(&self, window: usize) -> &BlockTables;
+    /// Memory that the tables of all windows take, and the exchanges between them.
+    fn bytes(&self) -> u64;
     /// The exchange: overwrites `positions` with the places of the entries of `block` at `end` in the vector of the
     /// neighbouring window that shares this boundary: the window before at its last step for [`End::First`], the window
     /// after at step 0 for [`End::Last`].

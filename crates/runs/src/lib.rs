@@ -20,6 +20,7 @@ mod local;
 mod manifest;
 mod merge;
 mod publish;
+mod spool;
 mod varint;
 mod verify;
 mod word;
@@ -35,6 +36,7 @@ pub use manifest::{
 };
 pub use merge::Merger;
 pub use publish::run_path;
+pub use spool::Spool;
 pub use verify::{adopt_file, read_manifest, verify_run};
 pub use word::{Batch, Word};
 pub use writer::{RunOptions, RunWriter};

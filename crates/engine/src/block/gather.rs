@@ -21,7 +21,7 @@ use rustc_hash::FxHashMap;
 
 use super::groups::{Group, Groups, place_of, section_key};
 use super::grow::{Misplaced, Widen};
-use super::lanes::{Moduli, Row};
+use super::lanes::Row;
 use crate::{Task, TaskError, TaskOrder};
 
 /// The exchange from one window to a group of the next.
@@ -61,16 +61,16 @@ impl<'a> Gather<'a> {
         Self { column, source, sources, number, group, start, routes: FxHashMap::default() }
     }
 
-    /// Reads the group's section of `run` into `states`, as `widen` makes the rows; what was read is added to `total`.
-    pub(super) fn read<const K: usize>(
+    /// Reads the group's section of `run` into `states`: lanes `first .. first + J` of the rows that `widen` makes. What was
+    /// read is added to `total`.
+    pub(super) fn read<const J: usize>(
         &mut self,
         run: &RunManifest,
         header: &RunHeader,
         task: &Task<'_>,
-        states: &mut [Row<K>],
-        widen: &Widen<K>,
-        moduli: &Moduli<K>,
-        total: &mut [u128; K],
+        (widen, first): (&Widen, usize),
+        states: &mut [Row<J>],
+        total: &mut [u128; J],
     ) -> Result<Read, TaskError> {
         let failed = |source| TaskError::Input { run: run.id.clone(), source };
         let place = place_of(run.first_key as u64);
@@ -110,12 +110,11 @@ impl<'a> Gather<'a> {
                 let mut positions = positions.as_slice();
                 while !positions.is_empty() {
                     let rows = section
-                        .rows(positions.len(), lanes, |batch| widen.add_up(batch, total, moduli))
+                        .rows(positions.len(), lanes, |batch| widen.add_up(first, batch, total))
                         .map_err(failed)?;
                     let (now, later) = positions.split_at(rows.len() / lanes);
-                    widen
-                        .place(rows, now, self.start, states)
-                        .map_err(|wrong| self.misplaced(task.order, rows, wrong))?;
+                    let placed = widen.place(first, rows, now, self.start, states);
+                    placed.map_err(|wrong| self.misplaced(task.order, rows, wrong))?;
                     read.rows += now.len() as u64;
                     positions = later;
                 }

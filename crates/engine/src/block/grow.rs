@@ -1,49 +1,63 @@
 //! More lanes for a row: from the residues modulo few primes to those modulo more.
 //!
-//! A number below the product of the first K-1 primes is written in mixed radix (see [`super::digits`]) and evaluated
+//! A number below the product of the first F-1 primes is written in mixed radix (see [`super::digits`]) and evaluated
 //! modulo the primes that are new. The spare lane stays, and is held against what the digits predict: each row that is
-//! widened is checked. Cost: K^2 / 2 + K (L - K) multiplications, 10 to 40 ns.
-
-use std::ops::Range;
+//! widened is checked. Lanes can be had one slice at a time.
+//!
+//! ```text
+//!   F lanes       p0 p1 .. p(F-2)                    spare
+//!   K lanes       p0 p1 .. p(F-2) p(F-1) .. p(K-2)   spare
+//!                                 made from digits
+//! ```
+//!
+//! Cost: F^2 / 2 + F (K - F) multiplications, 10 to 40 ns.
 
 use super::digits::{Evaluation, Radix};
 use super::lanes::{Moduli, Row};
 use super::sums::Total;
 
-/// From K lanes to L: the first K-1 primes and the spare are the same in both.
-pub(super) struct Growth<const K: usize, const L: usize> {
-    radix: Radix<K>,
-    new: Vec<Evaluation<K>>,
+/// From F lanes to more: the first F-1 primes and the spare are the same in both.
+pub(super) struct Growth<const F: usize> {
+    radix: Radix<F>,
+    made: Vec<Evaluation<F>>,
 }
 
-impl<const K: usize, const L: usize> Growth<K, L> {
-    pub(super) fn new(from: &Moduli<K>, to: &Moduli<L>) -> Self {
-        let new = to.values()[K - 1..L - 1].iter().map(|&prime| Evaluation::new(from.values(), prime)).collect();
-        Self { radix: Radix::new(*from.values()), new }
+impl<const F: usize> Growth<F> {
+    pub(super) fn new(from: &Moduli<F>, to: &[u64]) -> Self {
+        let made = to[F - 1..to.len() - 1].iter().map(|&prime| Evaluation::new(from.values(), prime)).collect();
+        Self { radix: Radix::new(*from.values()), made }
     }
 
-    /// The wider row; `None` if the spare lane is not what the others predict.
+    /// Lanes `first .. first + J` of the wider row; `None` if the spare lane is not what the others predict.
     #[inline(always)]
-    pub(super) fn row(&self, row: &Row<K>) -> Option<Row<L>> {
-        let mut grown = [0; L];
-        if *row == [0; K] {
-            return Some(grown);
+    pub(super) fn lanes<const J: usize>(&self, row: &Row<F>, first: usize) -> Option<Row<J>> {
+        if *row == [0; F] {
+            return Some([0; J]);
         }
         let digits = self.radix.digits(row)?;
-        grown[..K - 1].copy_from_slice(&row[..K - 1]);
-        for (lane, evaluation) in grown[K - 1..].iter_mut().zip(&self.new) {
-            *lane = evaluation.of(&digits);
+        let mut grown = [0; J];
+        for (lane, place) in grown.iter_mut().zip(first..) {
+            *lane = match row[..F - 1].get(place) {
+                Some(&same) => same,
+                None => self.made.get(place + 1 - F).map_or(row[F - 1], |evaluation| evaluation.of(&digits)),
+            };
         }
-        grown[L - 1] = row[K - 1];
         Some(grown)
     }
 }
 
 /// Makes rows of as many lanes as the stage has of those that were read.
-pub(super) enum Widen<const K: usize> {
+pub(super) struct Widen {
+    /// Moduli of what is read, and of what is made of it.
+    from: Vec<u64>,
+    to: Vec<u64>,
+    way: Way,
+}
+
+enum Way {
     Same,
-    One(Box<Growth<2, K>>),
-    Two(Box<Growth<4, K>>),
+    Two(Box<Growth<2>>),
+    Four(Box<Growth<4>>),
 }
 
 /// A row that could not be put where it belongs.
@@ -55,90 +69,134 @@ pub(super) enum Misplaced {
     Spare(usize),
 }
 
-impl<const K: usize> Widen<K> {
-    pub(super) fn new(from: &[u64], to: &Moduli<K>) -> Option<Self> {
-        if from == to.values() {
-            return Some(Self::Same);
+impl Widen {
+    pub(super) fn new(from: &[u64], to: &[u64]) -> Option<Self> {
+        let (from, to) = (from.to_vec(), to.to_vec());
+        if from == to {
+            return Some(Self { from, to, way: Way::Same });
         }
         // The primes that both have stand in the same places, the spare at the end of both.
-        let kept = from.len().checked_sub(1).filter(|_| from.len() < K)?;
-        if from[..kept] != to.values()[..kept] || from.last() != to.values().last() {
+        let kept = from.len().checked_sub(1).filter(|_| from.len() < to.len())?;
+        if from[..kept] != to[..kept] || from.last() != to.last() {
             return None;
         }
-        Some(match kept {
-            1 => Self::One(Box::new(Growth::new(&Moduli::new(from.try_into().ok()?)?, to))),
-            3 => Self::Two(Box::new(Growth::new(&Moduli::new(from.try_into().ok()?)?, to))),
+        let way = match kept {
+            1 => Way::Two(Box::new(Growth::new(&Moduli::new(from.as_slice().try_into().ok()?)?, &to))),
+            3 => Way::Four(Box::new(Growth::new(&Moduli::new(from.as_slice().try_into().ok()?)?, &to))),
             _ => return None,
-        })
+        };
+        Some(Self { from, to, way })
     }
 
-    /// Lanes of the rows that are read.
-    pub(super) fn lanes(&self) -> usize {
-        match self {
-            Self::Same => K,
-            Self::One(_) => 2,
-            Self::Two(_) => 4,
-        }
+    /// Whether a lane is made: all others are taken as they are.
+    pub(super) fn is_made(&self, lane: usize) -> bool {
+        (self.from.len() - 1..self.to.len() - 1).contains(&lane)
     }
 
-    /// Lanes that are made: all others are taken as they are.
-    pub(super) fn made(&self) -> Range<usize> {
-        self.lanes() - 1..K - 1
-    }
-
-    /// Puts each of `rows` where its position says; `states` begins at the position `start`.
-    pub(super) fn place(
+    /// Puts lanes `first .. first + J` of each of `rows` where its position says; `states` begins at the position `start`.
+    pub(super) fn place<const J: usize>(
         &self,
+        first: usize,
         rows: &[u64],
         positions: &[u64],
         start: u64,
-        states: &mut [Row<K>],
+        states: &mut [Row<J>],
     ) -> Result<(), Misplaced> {
-        match self {
-            Self::Same => place(rows.as_chunks().0, positions, start, states, |row| Some(*row)),
-            Self::One(growth) => place(rows.as_chunks().0, positions, start, states, |row| growth.row(row)),
-            Self::Two(growth) => place(rows.as_chunks().0, positions, start, states, |row| growth.row(row)),
+        match &self.way {
+            Way::Same if self.to.len() == J => {
+                place(rows.as_chunks::<J>().0.iter(), positions, start, states, |row| Some(*row))
+            }
+            Way::Same => {
+                let lanes = |row: &[u64]| row.get(first..)?.first_chunk().copied();
+                place(rows.chunks_exact(self.from.len()), positions, start, states, lanes)
+            }
+            Way::Two(growth) => {
+                place(rows.as_chunks().0.iter(), positions, start, states, |row| growth.lanes(row, first))
+            }
+            Way::Four(growth) => {
+                place(rows.as_chunks().0.iter(), positions, start, states, |row| growth.lanes(row, first))
+            }
         }
     }
 
-    /// Adds up `rows` lane by lane, those that are made left out.
-    pub(super) fn add_up(&self, rows: &[u64], total: &mut [u128; K], moduli: &Moduli<K>) {
-        match self {
-            Self::Same => self.add::<K>(rows, total, moduli),
-            Self::One(_) => self.add::<2>(rows, total, moduli),
-            Self::Two(_) => self.add::<4>(rows, total, moduli),
+    /// Adds `rows` up lane by lane to those of `total`, which are lanes `first ..`; those that are made are left out.
+    pub(super) fn add_up<const J: usize>(&self, first: usize, rows: &[u64], total: &mut [u128; J]) {
+        let sums = match self.from.len() {
+            1 => self.sums::<1>(rows),
+            2 => self.sums::<2>(rows),
+            4 => self.sums::<4>(rows),
+            _ => self.sums::<8>(rows),
+        };
+        for (total, lane) in total.iter_mut().zip(first..).filter(|(_, lane)| !self.is_made(*lane)) {
+            let read = if lane + 1 == self.to.len() { self.from.len() - 1 } else { lane };
+            *total = (*total + sums.get(read).copied().unwrap_or(0)) % u128::from(self.to[lane]);
         }
     }
 
-    fn add<const F: usize>(&self, rows: &[u64], total: &mut [u128; K], moduli: &Moduli<K>) {
-        let Some(read) = Moduli::new(std::array::from_fn(|lane| moduli.values()[self.stands_in(lane)])) else { return };
-        let sums = pulp::Arch::new().dispatch(Total::<F> { rows: rows.as_chunks().0, moduli: &read });
-        for (lane, sum) in sums.into_iter().enumerate() {
-            let place = self.stands_in(lane);
-            let modulus = u128::from(moduli.values()[place]);
-            total[place] = (total[place] + sum) % modulus;
-        }
-    }
-
-    /// Where a lane that was read stands.
-    fn stands_in(&self, lane: usize) -> usize {
-        if lane + 1 == self.lanes() { K - 1 } else { lane }
+    fn sums<const F: usize>(&self, rows: &[u64]) -> Vec<u128> {
+        let moduli = self.from.as_slice().try_into().ok().and_then(Moduli::<F>::new);
+        let Some(moduli) = moduli else { return Vec::new() };
+        pulp::Arch::new().dispatch(Total::<F> { rows: rows.as_chunks().0, moduli: &moduli }).to_vec()
     }
 }
 
 #[inline(always)]
-fn place<const F: usize, const K: usize>(
-    rows: &[Row<F>],
+fn place<R, const J: usize>(
+    rows: impl Iterator<Item = R>,
     positions: &[u64],
     start: u64,
-    states: &mut [Row<K>],
-    widen: impl Fn(&Row<F>) -> Option<Row<K>>,
+    states: &mut [Row<J>],
+    lanes: impl Fn(R) -> Option<Row<J>>,
 ) -> Result<(), Misplaced> {
-    for (number, (row, &position)) in rows.iter().zip(positions).enumerate() {
+    for (number, (row, &position)) in rows.zip(positions).enumerate() {
         let place = usize::try_from(position.wrapping_sub(start)).unwrap_or(usize::MAX);
         let Some(state) = states.get_mut(place) else { return Err(Misplaced::Position(position)) };
-        let Some(row) = widen(row) else { return Err(Misplaced::Spare(number)) };
+        let Some(row) = lanes(row) else { return Err(Misplaced::Spare(number)) };
         *state = row;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use keima_residue::primes_below;
+
+    /// Rows modulo 2 or 4 primes become rows modulo 8, whole or in slices; a wrong lane is found, whichever it is.
+    #[test]
+    fn rows_are_widened_whole_and_in_slices() {
+        let primes: Vec<u64> = primes_below(1 << 60).take(8).collect();
+        let lanes = |count: usize| -> Vec<u64> { primes[1..count].iter().chain(&primes[..1]).copied().collect() };
+        let to = lanes(8);
+        for (from, value) in [(2, 12_345_u128), (2, (1 << 59) - 1), (4, 1 << 100), (4, 7), (8, u128::MAX), (4, 0)] {
+            let read = lanes(from);
+            let residues =
+                |moduli: &[u64]| -> Vec<u64> { moduli.iter().map(|&p| (value % u128::from(p)) as u64).collect() };
+            let (row, expected) = (residues(&read), residues(&to));
+            let widen = Widen::new(&read, &to).unwrap();
+            let mut whole = [[0; 8]; 2];
+            widen.place(0, &row, &[11], 10, &mut whole).unwrap();
+            assert_eq!(whole, [[0; 8], expected.as_slice().try_into().unwrap()], "{from} lanes, {value}");
+            for first in (0..8).step_by(2) {
+                let mut slice = [[0; 2]];
+                widen.place(first, &row, &[10], 10, &mut slice).unwrap();
+                assert_eq!(slice[0][..], expected[first..first + 2], "{from} lanes, {value}");
+                let mut total = [0; 2];
+                widen.add_up(first, &[row.clone(), row.clone()].concat(), &mut total);
+                for ((lane, total), &p) in (first..).zip(total).zip(&to[first..]) {
+                    let twice = u128::from(expected[lane]) * 2 % u128::from(p);
+                    assert_eq!(total, if widen.is_made(lane) { 0 } else { twice });
+                }
+            }
+            assert_eq!(widen.place(0, &row, &[12], 10, &mut whole), Err(Misplaced::Position(12)));
+            assert_eq!(widen.place(0, &row, &[9], 10, &mut whole), Err(Misplaced::Position(9)));
+            for lane in 0..if from < 8 { from } else { 0 } {
+                let mut wrong = row.clone();
+                wrong[lane] = (wrong[lane] + 1) % read[lane];
+                assert_eq!(widen.place(0, &wrong, &[10], 10, &mut whole), Err(Misplaced::Spare(0)));
+            }
+        }
+        assert!(Widen::new(&lanes(4), &lanes(2)).is_none());
+        assert!(Widen::new(&to[..2], &to).is_none(), "another spare");
+    }
 }

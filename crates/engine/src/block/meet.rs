@@ -395,7 +395,7 @@ impl<'a> Counter<'a> {
     fn grow<const K: usize, const L: usize>(&mut self, rows: &Rows<K>) -> Result<Rows<L>, BlockError> {
         let moduli: Moduli<K> = self.moduli()?;
         let wider: Moduli<L> = self.moduli()?;
-        let growth = Growth::new(&moduli, &wider);
+        let growth = Growth::new(&moduli, wider.values());
         let mut grown = self.rows::<L>()?;
         let piece = rows.len().div_ceil(self.order.threads.max(1)).max(1);
         std::thread::scope(|scope| {
@@ -406,7 +406,7 @@ impl<'a> Counter<'a> {
                     scope.spawn(move || {
                         for (place, (row, grown)) in rows.iter().zip(grown).enumerate() {
                             let position = (number * piece + place) as u64;
-                            *grown = growth.row(row).ok_or(BlockError::Spare { position })?;
+                            *grown = growth.lanes(row, 0).ok_or(BlockError::Spare { position })?;
                         }
                         Ok(())
                     })

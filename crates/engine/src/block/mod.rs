@@ -19,6 +19,7 @@ mod meet;
 mod memory;
 mod prepared;
 mod scatter;
+mod slice;
 mod sums;
 mod sweep;
 mod task;

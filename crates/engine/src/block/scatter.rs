@@ -8,8 +8,10 @@
 //! A counting sort: the numbers of entries for each group are known before the states are. Where a block has two entries
 //! for one key, one of them is written. Cost: two look-ups an entry and a copy of each row.
 
+use std::ops::Range;
+
 use keima_model::{BlockColumn, End, Family};
-use keima_runs::{Batch, RunManifest, RunWriter, Split};
+use keima_runs::{Batch, RunError, RunManifest, RunWriter, Split};
 
 use super::gather::stands;
 use super::groups::{Groups, section_key};
@@ -30,6 +32,9 @@ pub(super) struct Scatter<'a> {
     next: Vec<u64>,
 }
 
+/// Rows of a run that is to be written, by their places: adds those to the second argument.
+pub(super) type Rows<'r> = dyn FnMut(Range<usize>, &mut Vec<u64>) -> Result<(), RunError> + 'r;
+
 impl<'a> Scatter<'a> {
     /// For the states of `families` of `window`; `targets` are the groups of the window to come.
     pub(super) fn new(column: &'a dyn BlockColumn, window: usize, targets: &'a Groups, families: &[Family]) -> Self {
@@ -43,13 +48,17 @@ impl<'a> Scatter<'a> {
                 }
             }
         }
-        let starts = scatter.counts.iter().scan(0, |sum, &count| {
+        scatter
+    }
+
+    /// Makes ready for the states of the first family.
+    pub(super) fn begin(&mut self) {
+        let starts = self.counts.iter().scan(0, |sum, &count| {
             let start = *sum;
             *sum += count;
             Some(start)
         });
-        scatter.next = starts.collect();
-        scatter
+        self.next = starts.collect();
     }
 
     /// Rows in all.
@@ -91,26 +100,26 @@ impl<'a> Scatter<'a> {
     }
 
     /// Writes the sorted rows of the group at `place`; with them the ends of its sections.
-    pub(super) fn write<const K: usize>(
+    pub(super) fn write(
         &self,
-        sorted: &[Row<K>],
+        sorted: &mut Rows<'_>,
         place: u64,
         mut writer: RunWriter<u64>,
     ) -> Result<Option<(RunManifest, Vec<Split>)>, TaskError> {
-        let (mut rest, mut splits, mut batch) = (sorted, Vec::new(), Batch::new());
+        let (mut done, mut splits, mut batch) = (0, Vec::new(), Batch::new());
         for (&count, group) in self.counts.iter().zip(0_u32..) {
             if count == 0 {
                 continue;
             }
-            let (rows, later) = rest.split_at(count as usize);
-            rest = later;
-            let mut key = section_key(group, place);
-            for rows in rows.chunks(ROWS) {
+            let (mut key, end) = (section_key(group, place), done + count as usize);
+            while done < end {
+                let rows = ROWS.min(end - done);
                 batch.clear();
-                batch.keys.extend(key..key + rows.len() as u64);
-                batch.rows.extend_from_slice(rows.as_flattened());
+                batch.keys.extend(key..key + rows as u64);
+                sorted(done..done + rows, &mut batch.rows).map_err(TaskError::Output)?;
                 writer.push_batch(&batch).map_err(TaskError::Output)?;
-                key += rows.len() as u64;
+                key += rows as u64;
+                done += rows;
             }
             splits.push(Split { key: section_key(group + 1, 0).into(), records: count });
         }

@@ -7,32 +7,29 @@
 //!
 //! The same passes over the same tables as in memory ([`super::sweep`]); what is between two windows is in runs instead
 //! of in a vector, so that a task's memory is that of its largest group: the group's states before and after, and two
-//! buffers of its largest family; where the group is one family, these two buffers are all.
+//! buffers of its largest family; where the group is one family, these two buffers are all. A family that is too large
+//! even so is taken through the window a few lanes at a time, down to one: lanes know nothing of each other. Its input is
+//! read as often, and what comes out is put aside on disk until all lanes are there.
 //!
-//! Laws: for every family the sum of what comes out is the sum over what goes in of value x ways; what was read is what
-//! stands in the states; what is written is what came out. The coordinator holds sums and fingerprints of what is read
-//! against those of what was written. The fingerprint is over a keyed sample of the states, one in 64: a state in a wrong
-//! place shows with that chance, a section or a block that went wrong for certain. Runs that have fewer moduli than the
-//! stage are widened on reading, and every row's spare lane is checked.
+//! Laws: see [`super::slice`]. The coordinator holds sums and fingerprints of what is read against those of what was
+//! written. Runs that have fewer moduli than the stage are widened on reading, and every row's spare lane is checked.
 
-use std::sync::atomic::Ordering;
+use std::ops::Range;
 use std::time::Instant;
 
-use keima_model::{BlockTables, End, Family, ProblemInfo, Window};
+use keima_model::{BlockTables, Family, ProblemInfo, Window};
 use keima_runs::{
-    FunctionalSum, KeyOrder, PassTally, RunHeader, RunId, RunManifest, RunOptions, RunWriter, Split, Tally,
+    FunctionalSum, KeyOrder, PassTally, RunHeader, RunId, RunManifest, RunOptions, RunWriter, Split, Spool, Tally,
     TaskManifest, TaskTimes,
 };
 
-use super::gather::{Gather, stands};
 use super::groups::{PLACE_BITS, ends};
 use super::grow::Widen;
 use super::kernel::PADDING;
-use super::lanes::{Moduli, Row, Weighted};
+use super::lanes::{MODULUS_LIMIT, Row};
 use super::memory::Rows;
 use super::prepared::Prepared;
-use super::scatter::Scatter;
-use super::sums::{Enter, Passes, Total, add_up, merge};
+use super::scatter::{self, Scatter};
 use crate::tally::EndTally;
 use crate::{Task, TaskError, TaskOrder};
 
@@ -44,34 +41,31 @@ const RUN_BLOCK_BYTES: usize = 128 << 10;
 /// Blocking; uses one thread. On an error complete output runs may be left in the attempt's folder, for its owner to
 /// delete.
 pub fn run_block_task(prepared: &Prepared, info: &dyn ProblemInfo, task: &Task<'_>) -> Result<TaskManifest, TaskError> {
-    match task.order.moduli.len() {
-        1 => Stage::<1>::new(prepared, info, task)?.run(),
-        2 => Stage::<2>::new(prepared, info, task)?.run(),
-        4 => Stage::<4>::new(prepared, info, task)?.run(),
-        8 => Stage::<8>::new(prepared, info, task)?.run(),
-        other => Err(TaskError::Refused(format!("the block executor carries 1, 2, 4 or 8 residues, not {other}"))),
-    }
+    Stage::new(prepared, info, task)?.run()
 }
 
-struct Stage<'a, const K: usize> {
-    prepared: &'a Prepared,
-    task: &'a Task<'a>,
-    window: usize,
-    moduli: Moduli<K>,
-    widen: Widen<K>,
-    header_in: RunHeader,
-    /// Functionals that fall on the window's last pass, and in the first stage on the first column.
-    functionals: Vec<(u32, [u128; K])>,
+/// One task's part of a stage.
+pub(super) struct Stage<'a> {
+    pub(super) prepared: &'a Prepared,
+    pub(super) task: &'a Task<'a>,
+    /// Number of the window.
+    pub(super) window: usize,
+    pub(super) widen: Widen,
+    pub(super) header_in: RunHeader,
+    /// Functionals that fall on the window's last pass, with the sums of each lane.
+    pub(super) functionals: Vec<(u32, Vec<u64>)>,
+    /// In the first stage that of the first column.
     one_column: Option<u32>,
-    input: EndTally,
-    output: EndTally,
-    states: Vec<u64>,
+    pub(super) input: EndTally,
+    pub(super) output: EndTally,
+    /// States before each pass.
+    pub(super) states: Vec<u64>,
     runs: Vec<(RunManifest, Vec<Split>)>,
-    bytes_read: u64,
-    times: TaskTimes,
+    pub(super) bytes_read: u64,
+    pub(super) times: TaskTimes,
 }
 
-fn refuse<T>(text: String) -> Result<T, TaskError> {
+pub(super) fn refuse<T>(text: String) -> Result<T, TaskError> {
     Err(TaskError::Refused(text))
 }
 
@@ -86,7 +80,7 @@ fn header(order: &TaskOrder, moduli: &[u64], boundary: u32, window: Window) -> R
     }
 }
 
-impl<'a, const K: usize> Stage<'a, K> {
+impl<'a> Stage<'a> {
     fn new(prepared: &'a Prepared, info: &'a dyn ProblemInfo, task: &'a Task<'a>) -> Result<Self, TaskError> {
         let order = task.order;
         let windows = prepared.column.windows();
@@ -98,12 +92,15 @@ impl<'a, const K: usize> Stage<'a, K> {
         if end.is_none_or(|end| end > board.passes()) || board.cell(order.first_pass) != order.window.first {
             return refuse(format!("passes {}.. are no stage of the {board} board", order.first_pass));
         }
-        let moduli: Row<K> = order.moduli.as_slice().try_into().unwrap_or([0; K]);
-        let Some(moduli) = Moduli::new(moduli) else {
+        let lanes = order.moduli.len();
+        if !matches!(lanes, 1 | 2 | 4 | 8) {
+            return refuse(format!("the block executor carries 1, 2, 4 or 8 residues, not {lanes}"));
+        }
+        if order.moduli.iter().any(|modulus| !(2..MODULUS_LIMIT).contains(modulus)) {
             return refuse(format!("moduli {:?} are not below 2^60", order.moduli));
-        };
+        }
         let moduli_in = order.moduli_in();
-        let Some(widen) = Widen::new(moduli_in, &moduli) else {
+        let Some(widen) = Widen::new(moduli_in, &order.moduli) else {
             return refuse(format!("rows modulo {moduli_in:?} cannot be made rows modulo {:?}", order.moduli));
         };
         let last = order.first_pass + order.window.len - 1;
@@ -117,20 +114,25 @@ impl<'a, const K: usize> Stage<'a, K> {
             window,
             widen,
             header_in: header(order, moduli_in, order.first_pass, order.window),
-            functionals: functionals.map(|(number, _)| (number, [0; K])).collect(),
+            functionals: functionals.map(|(number, _)| (number, vec![0; lanes])).collect(),
             one_column: before.map(|(number, _)| number).next(),
-            input: EndTally::new(order.salt, K),
-            output: EndTally::new(order.salt, K),
+            input: EndTally::new(order.salt, lanes),
+            output: EndTally::new(order.salt, lanes),
             states: vec![0; order.window.len as usize],
             runs: Vec::new(),
             bytes_read: 0,
             times: TaskTimes::default(),
-            moduli,
         })
     }
 
-    fn tables(&self) -> &'a BlockTables {
+    pub(super) fn tables(&self) -> &'a BlockTables {
         self.prepared.column.tables(self.window)
+    }
+
+    /// Families of a group.
+    pub(super) fn families(&self, group: u32) -> &'a [Family] {
+        let families = &self.prepared.groups[self.window].groups[group as usize].families;
+        &self.tables().families[families.start as usize..families.end as usize]
     }
 
     fn run(mut self) -> Result<TaskManifest, TaskError> {
@@ -145,222 +147,76 @@ impl<'a, const K: usize> Stage<'a, K> {
         Ok(self.finish())
     }
 
-    fn group(&mut self, number: u32, arena: &mut Rows<1>) -> Result<(), TaskError> {
-        let (prepared, tables) = (self.prepared, self.tables());
-        let column = prepared.column();
-        let group = &prepared.groups[self.window].groups[number as usize];
-        let families = &tables.families[group.families.start as usize..group.families.end as usize];
-        let next_window = (self.window + 1) % prepared.groups.len();
-        let started = Instant::now();
-        let mut scatter = Scatter::new(column, self.window, &prepared.groups[next_window], families);
-        self.times.write_nanos += nanos(started);
-
+    /// Rows of memory that a group needs: two buffers of its largest family, and the states of all at both ends, which
+    /// for a single family are in the buffers.
+    pub(super) fn rows(&self, group: u32) -> [usize; 4] {
+        let (tables, families) = (self.tables(), self.families(group));
         let (first, last) =
             families.iter().map(|family| ends(tables, family)).fold((0, 0), |(a, b), (c, d)| (a + c, b + d));
         let most = families.iter().flat_map(|family| &family.size).max().copied().unwrap_or(0) as usize + PADDING;
-        let alone = families.len() == 1;
-        let sizes = if alone { [most, most, 0, 0] } else { [most, most, first as usize, last as usize] };
-        let Some([front, back, gathered, sorted]) = carve::<K>(arena, sizes) else {
-            return refuse(format!(
-                "group {number} of window {:?} needs {} bytes of memory, but a task has {}; use fewer threads, more memory, \
-                 or a shorter --window",
+        if families.len() == 1 { [most, most, 0, 0] } else { [most, most, first as usize, last as usize] }
+    }
+
+    /// As many lanes at a time as memory allows.
+    fn group(&mut self, number: u32, arena: &mut Rows<1>) -> Result<(), TaskError> {
+        let needed = self.rows(number).iter().sum::<usize>();
+        match (arena.len() / needed.max(1)).min(self.task.order.moduli.len()) {
+            0 => refuse(format!(
+                "group {number} of window {:?} needs {} bytes of memory for each residue, but a task has {}; use fewer \
+                 threads, more memory, or a shorter --window",
                 self.task.order.window,
-                sizes.iter().sum::<usize>() * 8 * K,
+                needed * 8,
                 self.task.order.memory_bytes
-            ));
-        };
-        let (mut front, mut back) = (front, back);
-        {
-            let states = if alone { &mut front[..first as usize] } else { &mut *gathered };
-            self.gather(number, families, states)?;
+            )),
+            1 => self.slices::<1>(number, arena),
+            2..4 => self.slices::<2>(number, arena),
+            4..8 => self.slices::<4>(number, arena),
+            _ => self.slices::<8>(number, arena),
         }
-        let mut place = 0;
-        for family in families {
-            self.check_stop()?;
+    }
+
+    /// Takes a group through the window, `J` lanes at a time.
+    fn slices<const J: usize>(&mut self, number: u32, arena: &mut Rows<1>) -> Result<(), TaskError> {
+        let (prepared, task, lanes) = (self.prepared, self.task, self.task.order.moduli.len());
+        let started = Instant::now();
+        let next_window = (self.window + 1) % prepared.groups.len();
+        let targets = &prepared.groups[next_window];
+        let mut scatter = Scatter::new(prepared.column(), self.window, targets, self.families(number));
+        self.times.write_nanos += nanos(started);
+        let place = prepared.groups[self.window].groups[number as usize].place;
+        let rows = scatter.rows();
+        if lanes == J {
+            let sorted = self.slice::<J>(number, 0, &mut scatter, arena)?;
+            let mut rows = |range: Range<usize>, batch: &mut Vec<u64>| {
+                batch.extend_from_slice(sorted.get(range).unwrap_or_default().as_flattened());
+                Ok(())
+            };
+            return self.write(&scatter, &mut rows, place);
+        }
+        let mut spool = Spool::create(task.scratch, task.disk).map_err(TaskError::Output)?;
+        for first in (0..lanes).step_by(J) {
+            let sorted = self.slice::<J>(number, first, &mut scatter, arena)?;
             let started = Instant::now();
-            let (before, after) = ends(tables, family);
-            if !alone {
-                front[..before as usize].copy_from_slice(&gathered[place..place + before as usize]);
-                place += before as usize;
-            }
-            let arch = pulp::Arch::new();
-            let entered = Enter { tables, family, rows: &front[..before as usize], moduli: &self.moduli };
-            let expected = arch.dispatch(entered);
-            arch.dispatch(Passes { tables, family, front: &mut *front, back: &mut *back, moduli: &self.moduli });
-            if tables.far.len() % 2 == 1 {
-                std::mem::swap(&mut front, &mut back);
-            }
-            let rows = &front[..after as usize];
-            let got = arch.dispatch(Total { rows, moduli: &self.moduli });
-            self.balance(number, expected, got)?;
-            self.count_states(family);
-            self.read_off(family, rows);
-            self.times.map_nanos += nanos(started);
-            let started = Instant::now();
-            self.sample(End::Last, family, rows);
-            let target = if alone { &mut back[..] } else { &mut sorted[..] };
-            scatter.family(family, rows, target)?;
+            spool.append(sorted.as_flattened()).map_err(TaskError::Output)?;
             self.times.write_nanos += nanos(started);
         }
-        let started = Instant::now();
-        let rows = scatter.rows() as usize;
-        let sorted = if alone { &back[..rows] } else { &sorted[..rows] };
-        self.write(&scatter, sorted, group.place)?;
-        self.times.write_nanos += nanos(started);
-        Ok(())
+        let mut slice = Vec::new();
+        let mut rows = |range: Range<usize>, batch: &mut Vec<u64>| {
+            let start = batch.len();
+            batch.resize(start + range.len() * lanes, 0);
+            for (number, first) in (0..).zip((0..lanes).step_by(J)) {
+                slice.resize(range.len() * J, 0);
+                spool.read((number * rows + range.start as u64) * J as u64, &mut slice)?;
+                let own = batch[start..].chunks_exact_mut(lanes).zip(slice.as_chunks::<J>().0);
+                own.for_each(|(row, lanes)| row[first..first + J].copy_from_slice(lanes));
+            }
+            Ok(())
+        };
+        self.write(&scatter, &mut rows, place)
     }
 
-    fn check_stop(&self) -> Result<(), TaskError> {
-        if self.task.stop.load(Ordering::Relaxed) { Err(TaskError::Stopped) } else { Ok(()) }
-    }
-
-    /// Fills in the group's states at the start of the window, and takes up the input's tally.
-    fn gather(&mut self, number: u32, families: &[Family], states: &mut [Row<K>]) -> Result<(), TaskError> {
-        let started = Instant::now();
-        let (prepared, task) = (self.prepared, self.task);
-        let column = prepared.column();
-        let windows = prepared.groups.len();
-        let mut expected = [0; K];
-        let mut rows = 0;
-        let start = families.first().map_or(0, |family| family.start[0]);
-        if task.order.from_start {
-            states.fill([0; K]);
-            let all = prepared.start();
-            let from = all.partition_point(|&position| position < start);
-            let end = start + states.len() as u64;
-            for position in all[from..].iter().take_while(|&&position| position < end) {
-                states[(position - start) as usize] = [1; K];
-            }
-        } else {
-            let (groups, sources) =
-                (&prepared.groups[self.window], &prepared.groups[(self.window + windows - 1) % windows]);
-            let mut gather = Gather::new(column, self.window, groups, sources, number);
-            for run in &task.order.inputs {
-                self.check_stop()?;
-                let read = gather.read(run, &self.header_in, task, states, &self.widen, &self.moduli, &mut expected)?;
-                rows += read.rows;
-                self.bytes_read += read.bytes;
-                task.states_done.fetch_add(read.rows, Ordering::Relaxed);
-            }
-        }
-        // Of two entries for one key one was read.
-        let (mut base, mut standing, mut got) = (0, 0, [0; K]);
-        for family in families {
-            let own = &mut states[base..base + family.size[0] as usize];
-            base += own.len();
-            let mut place = 0;
-            for block in family.blocks.clone() {
-                let twins = column.twins(self.window, End::First, block);
-                for (entry, &twin) in twins.iter().enumerate() {
-                    if usize::from(twin) != entry {
-                        own[place + entry] = own[place + usize::from(twin)];
-                    }
-                }
-                let entries = self.tables().signatures[self.tables().signature_of[block as usize] as usize].entries[0];
-                place += entries as usize;
-            }
-            let twins = family.blocks.clone().next().map(|block| column.twins(self.window, End::First, block));
-            match twins.filter(|twins| !twins.is_empty()) {
-                None => {
-                    standing += own.len() as u64;
-                    let total = pulp::Arch::new().dispatch(Total { rows: own, moduli: &self.moduli });
-                    merge(&mut got, total, &self.moduli);
-                }
-                Some(twins) => {
-                    let mut sum = Weighted::ZERO;
-                    for (_, row) in (0..=u16::MAX).zip(&*own).filter(|(entry, _)| stands(&twins, *entry)) {
-                        standing += 1;
-                        sum.add(1, row);
-                    }
-                    add_up(&mut got, &sum, &self.moduli);
-                }
-            }
-            self.sample(End::First, family, own);
-        }
-        if !task.order.from_start {
-            if rows != standing {
-                return refuse(format!(
-                    "group {number} has {standing} states, but its inputs have {rows}; they are not those of one boundary"
-                ));
-            }
-            // What is made follows from what was read.
-            let made = self.widen.made();
-            expected[made.clone()].copy_from_slice(&got[made]);
-            self.balance(number, expected, got)?;
-        }
-        self.input.states += standing;
-        self.input.sums.add_reduced(&got.map(|sum| sum as u64), &self.moduli.values()[..]);
-        self.times.read_nanos += nanos(started);
-        Ok(())
-    }
-
-    /// The sampled states of a family into the fingerprint.
-    fn sample(&mut self, end: End, family: &Family, rows: &[Row<K>]) {
-        let (column, tables) = (self.prepared.column(), self.tables());
-        let step = if end == End::First { 0 } else { tables.states.len() - 1 };
-        let (mut entries, mut keys, mut sampled) = (Vec::new(), Vec::new(), Vec::new());
-        let mut place = 0;
-        let tally = if end == End::First { &mut self.input } else { &mut self.output };
-        for block in family.blocks.clone() {
-            column.sample(self.window, end, block, &mut entries);
-            let twins = column.twins(self.window, end, block);
-            entries.retain(|&entry| stands(&twins, entry));
-            column.keys_of(self.window, end, block, &entries, &mut keys);
-            sampled.clear();
-            sampled.extend(entries.iter().flat_map(|&entry| rows[place + usize::from(entry)]));
-            tally.add_sample(&keys, &sampled, self.moduli.values());
-            place += tables.signatures[tables.signature_of[block as usize] as usize].entries[step] as usize;
-        }
-    }
-
-    /// Two sums that must be the same.
-    fn balance(&self, group: u32, expected: [u128; K], got: [u128; K]) -> Result<(), TaskError> {
-        let order = self.task.order;
-        for ((&expected, &got), &modulus) in expected.iter().zip(&got).zip(self.moduli.values()) {
-            if expected != got {
-                let detail = format!(
-                    "group {group} of window {:?}, task {}: expected {expected}, got {got}; the machine or its memory may \
-                     be faulty",
-                    order.window, order.attempt
-                );
-                return Err(TaskError::Check { check: "mass balance", pass: order.first_pass, modulus, detail });
-            }
-        }
-        Ok(())
-    }
-
-    /// States by their canonical keys before each pass.
-    fn count_states(&mut self, family: &Family) {
-        let single = self.prepared.column().weight(self.window, family.blocks.start) == 1;
-        for (states, &size) in self.states.iter_mut().zip(&family.size) {
-            *states += u64::from(if single { size.div_ceil(2) } else { size });
-        }
-    }
-
-    /// Adds a family's part of the functionals at a column's end: accepting states, each with its weight.
-    fn read_off(&mut self, family: &Family, rows: &[Row<K>]) {
-        if self.functionals.is_empty() {
-            return;
-        }
-        let (column, tables) = (self.prepared.column(), self.tables());
-        let step = tables.states.len() - 1;
-        let (mut place, mut total) = (0, [0; K]);
-        for block in family.blocks.clone() {
-            let mut sum = Weighted::ZERO;
-            let weight = column.weight(self.window, block) as u32;
-            for &entry in column.accepting(block) {
-                sum.add(weight, &rows[place + usize::from(entry)]);
-            }
-            add_up(&mut total, &sum, &self.moduli);
-            place += tables.signatures[tables.signature_of[block as usize] as usize].entries[step] as usize;
-        }
-        for (_, sums) in &mut self.functionals {
-            merge(sums, total, &self.moduli);
-        }
-    }
-
-    fn write(&mut self, scatter: &Scatter<'_>, sorted: &[Row<K>], place: u64) -> Result<(), TaskError> {
-        let task = self.task;
+    fn write(&mut self, scatter: &Scatter<'_>, rows: &mut scatter::Rows<'_>, place: u64) -> Result<(), TaskError> {
+        let (task, started) = (self.task, Instant::now());
         let windows = self.prepared.column.windows();
         let next = windows[(self.window + 1) % windows.len()];
         let header = header(task.order, &task.order.moduli, task.order.first_pass + task.order.window.len, next);
@@ -372,16 +228,14 @@ impl<'a, const K: usize> Stage<'a, K> {
             ..RunOptions::default()
         };
         let writer = RunWriter::create(task.scratch, &id, &header, options, task.disk).map_err(TaskError::Output)?;
-        self.output.states += sorted.len() as u64;
-        let total = pulp::Arch::new().dispatch(Total { rows: sorted, moduli: &self.moduli });
-        self.output.sums.add_reduced(&total.map(|sum| sum as u64), self.moduli.values());
-        self.runs.extend(scatter.write(sorted, place, writer)?);
+        self.runs.extend(scatter.write(rows, place, writer)?);
+        self.times.write_nanos += nanos(started);
         Ok(())
     }
 
     fn finish(self) -> TaskManifest {
         let order = self.task.order;
-        let moduli = self.moduli.values();
+        let moduli = order.moduli.as_slice();
         let narrow = |tally: Tally| {
             // Lanes of the runs that were read: the first ones, and the spare.
             let kept = order.moduli_in().len();
@@ -396,11 +250,8 @@ impl<'a, const K: usize> Stage<'a, K> {
             });
         splits.sort_unstable_by_key(|split| split.key);
         let splits = crate::output::join_splits(merge_equal(&splits));
-        let own = |(functional, sums): (u32, [u128; K])| FunctionalSum {
-            functional,
-            lanes: sums.map(|sum| sum as u64).to_vec(),
-        };
-        let mut functionals: Vec<FunctionalSum> = self.functionals.iter().copied().map(own).collect();
+        let own = |(functional, lanes)| FunctionalSum { functional, lanes };
+        let mut functionals: Vec<FunctionalSum> = self.functionals.into_iter().map(own).collect();
         if let Some(functional) = self.one_column {
             // The whole first column, told by whoever does the first group.
             let count = if order.low == 0 { self.prepared.column().one_column() } else { 0 };
@@ -429,8 +280,8 @@ fn merge_equal(splits: &[Split]) -> Vec<Split> {
 }
 
 /// Pieces of so many rows each; `None` if there is not enough.
-fn carve<const K: usize>(arena: &mut [Row<1>], sizes: [usize; 4]) -> Option<[&mut [Row<K>]; 4]> {
-    let mut rest = arena.as_flattened_mut().as_chunks_mut::<K>().0;
+pub(super) fn carve<const J: usize>(arena: &mut [Row<1>], sizes: [usize; 4]) -> Option<[&mut [Row<J>]; 4]> {
+    let mut rest = arena.as_flattened_mut().as_chunks_mut::<J>().0;
     let mut pieces = [(); 4].map(|()| &mut [][..]);
     for (piece, size) in pieces.iter_mut().zip(sizes) {
         let (own, later) = rest.split_at_mut_checked(size)?;
@@ -439,6 +290,6 @@ fn carve<const K: usize>(arena: &mut [Row<1>], sizes: [usize; 4]) -> Option<[&mu
     Some(pieces)
 }
 
-fn nanos(since: Instant) -> u64 {
+pub(super) fn nanos(since: Instant) -> u64 {
     u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }

@@ -105,6 +105,11 @@ impl BlockColumn for GoColumn {
         &self.windows[window].tables
     }
 
+    fn bytes(&self) -> u64 {
+        let windows = self.windows.iter().map(GoWindow::bytes).sum::<u64>();
+        windows + self.exchanges.iter().flatten().map(Exchange::bytes).sum::<u64>()
+    }
+
     fn positions(&self, window: usize, end: End, block: u32, positions: &mut Vec<u64>) {
         self.exchange(window, end).positions(block, self.signature(window, block), positions);
     }

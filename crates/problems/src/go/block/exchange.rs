@@ -149,6 +149,26 @@ impl Exchange {
         Self { kind, starts, classes, rest_cells, patterns, pattern_count, families, code_hashes, other_hashes }
     }
 
+    /// Memory that it takes.
+    pub(super) fn bytes(&self) -> u64 {
+        fn of<T>(items: &[T]) -> usize {
+            size_of_val(items)
+        }
+        let kind = match &self.kind {
+            Kind::Alone(places) => places.iter().map(|places| of(places)).sum::<usize>(),
+            Kind::Neighbours(tables) => {
+                of(&tables.rest_of)
+                    + of(&tables.other_of)
+                    + tables.codes.iter().map(|codes| of(codes)).sum::<usize>()
+                    + of(&tables.blocks)
+                    + of(&tables.places)
+            }
+        };
+        let lists = self.patterns.iter().map(|list| of(list)).chain(self.code_hashes.iter().map(|list| of(list)));
+        let own = of(&self.starts) + of(&self.classes) + of(&self.families) + of(&self.other_hashes);
+        (kind + own + lists.sum::<usize>()) as u64
+    }
+
     /// Overwrites `families` with those of Y that the entries of X-block `block` belong to.
     pub(super) fn families(&self, block: u32, signature: u32, families: &mut Vec<u32>) {
         let first = (self.classes[block as usize] / 2) as usize * self.pattern_count;

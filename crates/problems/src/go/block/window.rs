@@ -113,6 +113,14 @@ impl GoWindow {
 }
 
 impl GoWindow {
+    /// Memory that it takes.
+    pub(super) fn bytes(&self) -> u64 {
+        let lists: usize = self.lists.iter().flatten().map(|list| size_of_val(list.as_slice())).sum();
+        let places: usize = self.places.iter().flatten().map(|places| map_bytes(places.capacity(), 10)).sum();
+        let own = lists + places + size_of_val(self.outsides.as_slice()) + map_bytes(self.block_of.capacity(), 12);
+        own as u64 + self.tables.bytes()
+    }
+
     /// Where a state as it is stored stands in the vector at `end`.
     pub(super) fn position(&self, end: End, state: u64) -> Option<u64> {
         let block = *self.block_of.get(&(state & !self.inside))? as usize;
@@ -125,6 +133,11 @@ impl GoWindow {
         let family = self.tables.families.partition_point(|family| family.blocks.end as usize <= block);
         Some(self.tables.families[family].start[step] + u64::from(self.tables.base[step][block]) + u64::from(place))
     }
+}
+
+/// Memory of a hash map: an eighth of its buckets is free, and each has a byte beside its entry, which is aligned.
+pub(super) fn map_bytes(capacity: usize, entry_bytes: usize) -> usize {
+    capacity * 8 / 7 * (entry_bytes.next_multiple_of(8) + 1)
 }
 
 /// What of an outside no pass of the window changes: where its stones are, and their colours.

@@ -1,0 +1,275 @@
+//! A group of families through a window, some lanes of it: gathered, taken through the passes, sorted for who reads it.
+//!
+//! Laws: for every family the sum of what comes out is the sum over what goes in of value x ways; what was read is what
+//! stands in the states; what is written is what came out. The fingerprint is over a keyed sample of the states, one in
+//! 64: a state in a wrong place shows with that chance, a section or a block that went wrong for certain.
+//!
+//! Cost: the passes (see [`super::kernel`]), 5 to 8 ns a state to read and place it, as much to sort and write it.
+
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use keima_model::{End, Family};
+
+use super::gather::{Gather, stands};
+use super::groups::ends;
+use super::lanes::{Moduli, Row, Weighted};
+use super::memory::Rows;
+use super::scatter::Scatter;
+use super::sums::{Enter, Passes, Total, add_up, merge};
+use super::task::{Stage, carve, nanos, refuse};
+use crate::TaskError;
+
+/// Some lanes of a stage.
+struct Lanes<const J: usize> {
+    /// The first of them.
+    first: usize,
+    moduli: Moduli<J>,
+}
+
+impl Stage<'_> {
+    /// Takes lanes `first .. first + J` of a group through the window. The rows that come out, in the order of the run.
+    pub(super) fn slice<'m, const J: usize>(
+        &mut self,
+        number: u32,
+        first: usize,
+        scatter: &mut Scatter<'_>,
+        arena: &'m mut Rows<1>,
+    ) -> Result<&'m [Row<J>], TaskError> {
+        let moduli =
+            self.task.order.moduli.get(first..first + J).and_then(|moduli| Moduli::new(moduli.try_into().ok()?));
+        let (Some(moduli), Some(pieces)) = (moduli, carve::<J>(arena, self.rows(number))) else {
+            return refuse(format!("lanes {first} to {} of group {number} cannot be done", first + J));
+        };
+        let lanes = Lanes { first, moduli };
+        let [mut front, mut back, gathered, sorted] = pieces;
+        let (tables, families) = (self.tables(), self.families(number));
+        let alone = families.len() == 1;
+        let before: u64 = families.iter().map(|family| ends(tables, family).0).sum();
+        {
+            let states = if alone { &mut front[..before as usize] } else { &mut *gathered };
+            self.gather(number, &lanes, states)?;
+        }
+        scatter.begin();
+        let mut place = 0;
+        for family in families {
+            self.check_stop()?;
+            let started = Instant::now();
+            let (before, after) = ends(tables, family);
+            if !alone {
+                front[..before as usize].copy_from_slice(&gathered[place..place + before as usize]);
+                place += before as usize;
+            }
+            let arch = pulp::Arch::new();
+            let moduli = &lanes.moduli;
+            let expected = arch.dispatch(Enter { tables, family, rows: &front[..before as usize], moduli });
+            arch.dispatch(Passes { tables, family, front: &mut *front, back: &mut *back, moduli });
+            if tables.far.len() % 2 == 1 {
+                std::mem::swap(&mut front, &mut back);
+            }
+            let rows = &front[..after as usize];
+            let got = arch.dispatch(Total { rows, moduli });
+            self.balance(number, &lanes, expected, got)?;
+            if first == 0 {
+                self.count_states(family);
+            }
+            self.read_off(family, &lanes, rows);
+            self.times.map_nanos += nanos(started);
+            let started = Instant::now();
+            self.sample(End::Last, family, &lanes, rows);
+            let target = if alone { &mut back[..] } else { &mut sorted[..] };
+            scatter.family(family, rows, target)?;
+            self.times.write_nanos += nanos(started);
+        }
+        let started = Instant::now();
+        let sorted = if alone { back } else { sorted };
+        let sorted = &sorted[..scatter.rows() as usize];
+        let total = pulp::Arch::new().dispatch(Total { rows: sorted, moduli: &lanes.moduli });
+        self.output.add_sums(&total, first, lanes.moduli.values());
+        if first == 0 {
+            self.output.states += sorted.len() as u64;
+        }
+        self.times.write_nanos += nanos(started);
+        Ok(sorted)
+    }
+
+    fn check_stop(&self) -> Result<(), TaskError> {
+        if self.task.stop.load(Ordering::Relaxed) { Err(TaskError::Stopped) } else { Ok(()) }
+    }
+
+    /// Fills in the group's states at the start of the window, and takes up the input's tally.
+    fn gather<const J: usize>(
+        &mut self,
+        number: u32,
+        lanes: &Lanes<J>,
+        states: &mut [Row<J>],
+    ) -> Result<(), TaskError> {
+        let started = Instant::now();
+        let (prepared, task) = (self.prepared, self.task);
+        let families = self.families(number);
+        let windows = prepared.groups.len();
+        let (mut expected, mut rows) = ([0; J], 0);
+        if task.order.from_start {
+            let start = families.first().map_or(0, |family| family.start[0]);
+            states.fill([0; J]);
+            let all = prepared.start();
+            let from = all.partition_point(|&position| position < start);
+            let end = start + states.len() as u64;
+            for position in all[from..].iter().take_while(|&&position| position < end) {
+                states[(position - start) as usize] = [1; J];
+            }
+        } else {
+            let (groups, sources) =
+                (&prepared.groups[self.window], &prepared.groups[(self.window + windows - 1) % windows]);
+            let mut gather = Gather::new(prepared.column(), self.window, groups, sources, number);
+            for run in &task.order.inputs {
+                self.check_stop()?;
+                let widen = (&self.widen, lanes.first);
+                let read = gather.read(run, &self.header_in, task, widen, states, &mut expected)?;
+                rows += read.rows;
+                self.bytes_read += read.bytes;
+                if lanes.first == 0 {
+                    task.states_done.fetch_add(read.rows, Ordering::Relaxed);
+                }
+            }
+        }
+        let (standing, got) = self.standing(families, lanes, states);
+        if !task.order.from_start {
+            if rows != standing {
+                return refuse(format!(
+                    "group {number} has {standing} states, but its inputs have {rows}; they are not those of one boundary"
+                ));
+            }
+            // What is made follows from what was read.
+            for (lane, (expected, got)) in (lanes.first..).zip(expected.iter_mut().zip(got)) {
+                if self.widen.is_made(lane) {
+                    *expected = got;
+                }
+            }
+            self.balance(number, lanes, expected, got)?;
+        }
+        if lanes.first == 0 {
+            self.input.states += standing;
+        }
+        self.input.add_sums(&got, lanes.first, lanes.moduli.values());
+        self.times.read_nanos += nanos(started);
+        Ok(())
+    }
+
+    /// Completes the states that were read: of two entries for one key one was. The number and the sum of those that were,
+    /// and their sample into the input's fingerprint.
+    fn standing<const J: usize>(
+        &mut self,
+        families: &[Family],
+        lanes: &Lanes<J>,
+        states: &mut [Row<J>],
+    ) -> (u64, [u128; J]) {
+        let (column, tables) = (self.prepared.column(), self.tables());
+        let (mut base, mut standing, mut got) = (0, 0, [0; J]);
+        for family in families {
+            let own = &mut states[base..base + family.size[0] as usize];
+            base += own.len();
+            let mut place = 0;
+            for block in family.blocks.clone() {
+                let twins = column.twins(self.window, End::First, block);
+                for (entry, &twin) in twins.iter().enumerate() {
+                    if usize::from(twin) != entry {
+                        own[place + entry] = own[place + usize::from(twin)];
+                    }
+                }
+                place += tables.signatures[tables.signature_of[block as usize] as usize].entries[0] as usize;
+            }
+            let twins = family.blocks.clone().next().map(|block| column.twins(self.window, End::First, block));
+            match twins.filter(|twins| !twins.is_empty()) {
+                None => {
+                    standing += own.len() as u64;
+                    let total = pulp::Arch::new().dispatch(Total { rows: own, moduli: &lanes.moduli });
+                    merge(&mut got, total, &lanes.moduli);
+                }
+                Some(twins) => {
+                    let mut sum = Weighted::ZERO;
+                    for (_, row) in (0..=u16::MAX).zip(&*own).filter(|(entry, _)| stands(&twins, *entry)) {
+                        standing += 1;
+                        sum.add(1, row);
+                    }
+                    add_up(&mut got, &sum, &lanes.moduli);
+                }
+            }
+            self.sample(End::First, family, lanes, own);
+        }
+        (standing, got)
+    }
+
+    /// The sampled states of a family into the fingerprint.
+    fn sample<const J: usize>(&mut self, end: End, family: &Family, lanes: &Lanes<J>, rows: &[Row<J>]) {
+        let (column, tables) = (self.prepared.column(), self.tables());
+        let step = if end == End::First { 0 } else { tables.states.len() - 1 };
+        let (mut entries, mut keys, mut sampled) = (Vec::new(), Vec::new(), Vec::new());
+        let mut place = 0;
+        let tally = if end == End::First { &mut self.input } else { &mut self.output };
+        for block in family.blocks.clone() {
+            column.sample(self.window, end, block, &mut entries);
+            let twins = column.twins(self.window, end, block);
+            entries.retain(|&entry| stands(&twins, entry));
+            column.keys_of(self.window, end, block, &entries, &mut keys);
+            sampled.clear();
+            sampled.extend(entries.iter().flat_map(|&entry| rows[place + usize::from(entry)]));
+            tally.add_sample(&keys, &sampled, lanes.first, lanes.moduli.values());
+            place += tables.signatures[tables.signature_of[block as usize] as usize].entries[step] as usize;
+        }
+    }
+
+    /// Two sums that must be the same.
+    fn balance<const J: usize>(
+        &self,
+        group: u32,
+        lanes: &Lanes<J>,
+        expected: [u128; J],
+        got: [u128; J],
+    ) -> Result<(), TaskError> {
+        let order = self.task.order;
+        for ((&expected, &got), &modulus) in expected.iter().zip(&got).zip(lanes.moduli.values()) {
+            if expected != got {
+                let detail = format!(
+                    "group {group} of window {:?}, task {}: expected {expected}, got {got}; the machine or its memory may \
+                     be faulty",
+                    order.window, order.attempt
+                );
+                return Err(TaskError::Check { check: "mass balance", pass: order.first_pass, modulus, detail });
+            }
+        }
+        Ok(())
+    }
+
+    /// States by their canonical keys before each pass.
+    fn count_states(&mut self, family: &Family) {
+        let single = self.prepared.column().weight(self.window, family.blocks.start) == 1;
+        for (states, &size) in self.states.iter_mut().zip(&family.size) {
+            *states += u64::from(if single { size.div_ceil(2) } else { size });
+        }
+    }
+
+    /// Adds a family's part of the functionals at a column's end: accepting states, each with its weight.
+    fn read_off<const J: usize>(&mut self, family: &Family, lanes: &Lanes<J>, rows: &[Row<J>]) {
+        if self.functionals.is_empty() {
+            return;
+        }
+        let (column, tables) = (self.prepared.column(), self.tables());
+        let step = tables.states.len() - 1;
+        let (mut place, mut total) = (0, [0; J]);
+        for block in family.blocks.clone() {
+            let mut sum = Weighted::ZERO;
+            let weight = column.weight(self.window, block) as u32;
+            for &entry in column.accepting(block) {
+                sum.add(weight, &rows[place + usize::from(entry)]);
+            }
+            add_up(&mut total, &sum, &lanes.moduli);
+            place += tables.signatures[tables.signature_of[block as usize] as usize].entries[step] as usize;
+        }
+        for (_, sums) in &mut self.functionals {
+            for ((sum, total), &modulus) in sums[lanes.first..].iter_mut().zip(total).zip(lanes.moduli.values()) {
+                *sum = ((u128::from(*sum) + total) % u128::from(modulus)) as u64;
+            }
+        }
+    }
+}
