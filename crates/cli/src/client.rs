@@ -80,6 +80,7 @@ pub(crate) async fn submit(args: SubmitArgs) -> Result<(), Failed> {
         residues_per_sweep: args.plan.residues_per_sweep,
         window: args.plan.window,
         slots: here().map(|w| w.slots).sum::<u32>().max(2),
+        worker_slots: here().map(|w| w.slots).min().unwrap_or(0),
         executor: args.plan.executor.into(),
     };
     let job = client.submit(&spec).await?;

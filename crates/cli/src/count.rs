@@ -313,6 +313,7 @@ async fn take_up(
         residues_per_sweep: args.plan.residues_per_sweep,
         window: args.plan.window,
         slots: args.threads.unwrap_or_else(cores),
+        worker_slots: args.threads.unwrap_or_else(cores),
         executor: args.plan.executor.into(),
     };
     Ok(coordinator.submit(spec).await?)

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use keima_coordinator::{Check, FunctionalValues, JobId, JobStatus, Plan, PlanError, State, in_memory_plan, recombine};
 use keima_engine::block::{BlockError, CountOrder, Counted, count, memory_bytes};
-use keima_model::{AnyProblem, Window};
+use keima_model::{AnyProblem, Directions, Window};
 use keima_runs::TaskTimes;
 
 /// Why there is no count.
@@ -85,7 +85,7 @@ impl InMemory {
     pub fn count(&self) -> Result<JobStatus, InMemoryError> {
         let info = self.problem.info();
         let blocks = info.blocks().ok_or_else(|| InMemoryError::NoBlocks(format!("{} has no blocks", info.name())))?;
-        let column = blocks.column(&self.plan.windows).map_err(InMemoryError::NoBlocks)?;
+        let column = blocks.column(&self.plan.windows, Directions::Both).map_err(InMemoryError::NoBlocks)?;
         let progress = |done, windows| {
             self.windows_done.store(done, Ordering::Relaxed);
             self.windows.store(windows, Ordering::Relaxed);

@@ -330,6 +330,9 @@ pub struct JobSpec {
     pub window: Option<u32>,
     /// Tasks that will run at a time, for the planner (threads of all workers).
     pub slots: u32,
+    /// Tasks that the worker with the fewest runs at a time: so many share what a process keeps once. 0 for one.
+    #[serde(default)]
+    pub worker_slots: u32,
     /// How to count.
     pub executor: Executor,
 }

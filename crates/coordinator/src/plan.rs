@@ -60,6 +60,8 @@ pub struct PlanLimits {
     pub window: Option<u32>,
     /// Tasks that run at a time on all workers together.
     pub slots: u32,
+    /// Tasks that the worker with the fewest runs at a time; 0 for one.
+    pub worker_slots: u32,
     /// Whether column ends get a second copy on another worker.
     pub second_copies: bool,
 }

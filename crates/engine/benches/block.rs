@@ -6,7 +6,7 @@
 use std::time::Instant;
 
 use keima_engine::block::{Direction, Moduli, Rows, Sweep};
-use keima_model::{BlockColumn, BlockProblem, Board, End, Window};
+use keima_model::{BlockColumn, BlockProblem, Board, Directions, End, Window};
 use keima_problems::go::Go;
 use keima_residue::primes_below;
 
@@ -29,7 +29,8 @@ fn main() {
         })
         .collect();
     let started = Instant::now();
-    let column = Go::<u64>::new(size, Board { height, length }).column(&windows).expect("windows that fit");
+    let column =
+        Go::<u64>::new(size, Board { height, length }).column(&windows, Directions::Both).expect("windows that fit");
     println!("tables: {:.2} s, {} bytes", started.elapsed().as_secs_f64(), column.bytes());
     for (number, window) in windows.iter().enumerate() {
         let tables = column.tables(number);

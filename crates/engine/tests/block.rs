@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use keima_engine::block::{BlockError, CountOrder, Counted, count};
-use keima_model::{BlockColumn, BlockProblem, BlockTables, Board, End, Window};
+use keima_model::{BlockColumn, BlockProblem, BlockTables, Board, Directions, End, Window};
 use keima_problems::go::{Go, published};
 use keima_residue::{crt, primes_below};
 
@@ -14,7 +14,7 @@ fn column(height: u32, lengths: &[u32]) -> Box<dyn BlockColumn> {
         Window { first: first - len, len }
     };
     let windows: Vec<Window> = lengths.iter().map(window).collect();
-    Go::<u64>::new(String::new(), Board { height, length: height }).column(&windows).unwrap()
+    Go::<u64>::new(String::new(), Board { height, length: height }).column(&windows, Directions::Both).unwrap()
 }
 
 fn run(
@@ -129,6 +129,9 @@ struct Damaged {
 }
 
 impl BlockColumn for Damaged {
+    fn bytes(&self) -> u64 {
+        self.whole.bytes()
+    }
     fn windows(&self) -> &[Window] {
         self.whole.windows()
     }

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use common::{Local, Settings, sweep_with};
 use keima_engine::block::{Prepared, run_block_task};
 use keima_engine::{BlockStage, Buffers, Task, TaskError, TaskOrder};
-use keima_model::{AnyProblem, BlockColumn, Board, End, Key, Layout, ProblemRequest, Registry, Window};
+use keima_model::{AnyProblem, BlockColumn, Board, Directions, End, Key, Layout, ProblemRequest, Registry, Window};
 use keima_problems::Problems;
 use keima_problems::go::published;
 use keima_residue::{Integer, add_mod, add_row, mul_mod, primes_below, residue_of};
@@ -70,12 +70,14 @@ impl Run {
     fn new(height: u32, length: u32, cut: &Cut) -> Self {
         let problem = go(height, length);
         let windows = windows(&cut.lengths);
-        let column = problem.info().blocks().unwrap().column(&windows).unwrap();
+        // Tasks have what the tables leave.
+        let column = problem.info().blocks().unwrap().column(&windows, Directions::Forward).unwrap();
+        let bytes = column.bytes();
         Self {
             folder: tempfile::tempdir().unwrap(),
             disk: Arc::new(DiskBudget::new(u64::MAX)),
             board: problem.info().board(),
-            prepared: Prepared::new(column, cut.group_records),
+            prepared: Prepared::new(column, cut.group_records, cut.memory_bytes + bytes, 1),
             problem,
             windows,
             cut: cut.clone(),
@@ -107,7 +109,7 @@ impl Run {
             low: 0,
             high: None,
             inputs: vector.iter().flat_map(|m| m.runs.clone()).collect(),
-            memory_bytes: self.cut.memory_bytes,
+            memory_bytes: 0,
             durable: false,
             block: Some(BlockStage {
                 windows: self.windows.clone(),
@@ -348,8 +350,11 @@ fn wrong_inputs_are_refused() {
     let order = run.order(2, &vector);
     let text = refused(&TaskOrder { moduli: moduli(4)[1..].to_vec(), ..order.clone() });
     assert!(text.contains("1, 2, 4 or 8 residues"), "{text}");
-    let text = refused(&TaskOrder { memory_bytes: 1 << 16, ..order.clone() });
-    assert!(text.contains("bytes of memory"), "{text}");
+    let small = Run::new(5, 5, &Cut { memory_bytes: 1 << 16, ..cut.clone() });
+    match small.task(&small.order(0, &[])) {
+        Err(TaskError::Refused(text)) => assert!(text.contains("bytes of memory"), "{text}"),
+        other => panic!("{other:?}"),
+    }
     let text = refused(&TaskOrder { window: Window { first: 0, len: 2 }, ..order.clone() });
     assert!(text.contains("cut into"), "{text}");
     let text = refused(&TaskOrder { inputs: order.inputs[1..].to_vec(), ..order.clone() });

@@ -142,6 +142,16 @@ pub enum End {
     Last,
 }
 
+/// What the tables of a column are made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Directions {
+    /// Passes from the first column to the last. [`PassTable::rows`] are empty, and there is no exchange with the window
+    /// before ([`BlockColumn::positions`] at [`End::First`]): about half of the memory.
+    Forward,
+    /// Transposed passes too.
+    Both,
+}
+
 /// The blocks of a column, window by window; the last window of a column is followed by the first of the next.
 pub trait BlockColumn: Send + Sync {
     /// The windows, from the top of the column to its end.
@@ -190,6 +200,8 @@ pub trait BlockProblem: ProblemInfo {
     /// of height m, since the state tells what is on the last m cells; and that of ways on, with c cells to go,
     /// `choices^c`.
     fn choices(&self) -> u32;
+    /// An estimate of [`BlockColumn::bytes`] of a column cut into `windows`, for forward passes; at once, no table is built.
+    fn table_bytes(&self, windows: &[Window]) -> u64;
     /// Builds the tables of a column cut into `windows`; seconds for large ones. `Err` says what is too large.
-    fn column(&self, windows: &[Window]) -> Result<Box<dyn BlockColumn>, String>;
+    fn column(&self, windows: &[Window], directions: Directions) -> Result<Box<dyn BlockColumn>, String>;
 }

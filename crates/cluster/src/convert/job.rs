@@ -19,6 +19,7 @@ impl Wire for JobSpec {
             residues_per_sweep: self.residues_per_sweep,
             window: self.window,
             slots: self.slots,
+            worker_slots: self.worker_slots,
             executor: match self.executor {
                 Executor::Auto => v1::Executor::Auto,
                 Executor::Stream => v1::Executor::Stream,
@@ -36,6 +37,7 @@ impl Wire for JobSpec {
             residues_per_sweep: message.residues_per_sweep,
             window: message.window,
             slots: message.slots,
+            worker_slots: message.worker_slots,
             executor: match v1::Executor::try_from(message.executor) {
                 Ok(v1::Executor::Auto) => Executor::Auto,
                 Ok(v1::Executor::Stream) => Executor::Stream,

@@ -124,6 +124,7 @@ fn words_survive() {
     check(&(Verdict::Accepted, Housekeeping::default()));
     check(&(Verdict::Refused { reason: text() }, housekeeping));
     check(&JobSpec {
+        worker_slots: 3,
         executor: keima_coordinator::Executor::Block,
         problem: request(),
         priority: -3,

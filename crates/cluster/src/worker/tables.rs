@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use keima_coordinator::BlockOrder;
 use keima_engine::block::Prepared;
-use keima_model::{ProblemInfo, ProblemRequest, Window};
+use keima_model::{Directions, ProblemInfo, ProblemRequest, Window};
 
 /// What tables are made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,26 +20,36 @@ struct Made {
 type Slot = Arc<OnceLock<Result<Arc<Prepared>, String>>>;
 
 /// The tables of the job that was worked for last.
-#[derive(Default)]
-pub(super) struct Tables(Mutex<Option<(Made, Slot)>>);
+pub(super) struct Tables {
+    kept: Mutex<Option<(Made, Slot)>>,
+    memory_bytes: u64,
+    tasks: u32,
+}
 
 /// Tables that are there, or will be when they are asked for.
 pub(super) struct Promise {
     made: Made,
     slot: Slot,
+    memory_bytes: u64,
+    tasks: u32,
 }
 
 impl Tables {
+    /// Tables, and as many tasks at a time, stay within `memory_bytes`.
+    pub(super) fn new(memory_bytes: u64, tasks: u32) -> Self {
+        Self { kept: Mutex::default(), memory_bytes, tasks }
+    }
+
     /// The tables of an order. Does not block.
     pub(super) fn of(&self, problem: &ProblemRequest, order: &BlockOrder) -> Promise {
         let made =
             Made { problem: problem.clone(), windows: order.windows.clone(), group_records: order.group_records };
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let slot = match &*kept {
             Some((have, slot)) if *have == made => Arc::clone(slot),
             _ => Arc::clone(&kept.insert((made.clone(), Slot::default())).1),
         };
-        Promise { made, slot }
+        Promise { made, slot, memory_bytes: self.memory_bytes, tasks: self.tasks }
     }
 }
 
@@ -49,8 +59,8 @@ impl Promise {
         let built = self.slot.get_or_init(|| {
             let no_blocks =
                 || format!("{} {} is not made of blocks here; use the same version of keima", info.name(), info.size());
-            let column = info.blocks().ok_or_else(no_blocks)?.column(&self.made.windows)?;
-            Ok(Arc::new(Prepared::new(column, self.made.group_records)))
+            let column = info.blocks().ok_or_else(no_blocks)?.column(&self.made.windows, Directions::Forward)?;
+            Ok(Arc::new(Prepared::new(column, self.made.group_records, self.memory_bytes, self.tasks)))
         });
         built.clone()
     }

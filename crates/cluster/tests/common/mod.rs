@@ -35,6 +35,7 @@ pub fn quick() -> Config {
 
 pub fn go(size: &str) -> JobSpec {
     JobSpec {
+        worker_slots: 0,
         executor: keima_coordinator::Executor::Stream,
         problem: ProblemRequest { name: "go".to_owned(), size: size.to_owned(), options: Vec::new() },
         priority: 0,

@@ -335,6 +335,7 @@ impl Coordinator {
             residues_per_sweep: spec.residues_per_sweep,
             window: spec.window,
             slots: spec.slots,
+            worker_slots: spec.worker_slots,
             second_copies: self.common.config.second_copies && !alone,
         };
         let (info, key_bytes) = (problem.info(), problem.key_bytes());

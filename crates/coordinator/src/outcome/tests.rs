@@ -31,6 +31,7 @@ fn plan_of(example: &Example) -> Plan {
         residues_per_sweep: None,
         window: None,
         slots: 1,
+        worker_slots: 1,
         second_copies: false,
     };
     plan(example, 8, &limits).unwrap()

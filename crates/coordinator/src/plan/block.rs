@@ -1,13 +1,15 @@
 //! Plans of the block executor, in memory and out of core, and the choice between the executors.
 //!
 //! ```text
-//!   a task's memory      two buffers of its largest family, and where it has several: its records before and after
-//!   windows              the longest, up to 7 cells, whose largest family fits
+//!   a worker's memory    the tables, and for each task two buffers of its largest family, and where it has several: its
+//!                        records before and after
+//!   windows              the longest, up to 7 cells, whose largest family fits a task with all lanes; else those for which
+//!                        least has to be done again: lanes a few at a time, down to one, with all memory of a worker
 //!   moduli               primes just below 2^60; the spare; and as many more as fill the lanes, which are 1, 2, 4 or 8
 //!   lanes of a column    the fewest whose primes, the spare left out, exceed the bound of all counts at its end
 //! ```
 
-use keima_model::{ProblemInfo, Window};
+use keima_model::{BlockProblem, ProblemInfo, Window};
 use keima_residue::{Integer, primes_below};
 
 use super::forecast::Usage;
@@ -44,6 +46,7 @@ pub fn in_memory_plan(
         residues_per_sweep: None,
         window: None,
         slots: threads,
+        worker_slots: threads,
         second_copies: false,
     };
     Ok(base(info, key_bytes, &limits, states, windows, moduli, sweeps))
@@ -75,7 +78,7 @@ pub fn choose_plan(
 pub fn block_plan(info: &dyn ProblemInfo, key_bytes: u32, limits: &PlanLimits) -> Result<Plan, PlanError> {
     let board = info.board();
     let no_blocks = |why| PlanError::NoBlocks { what: format!("{} {}", info.name(), info.size()), why };
-    info.blocks().ok_or_else(|| no_blocks("it is not made of blocks"))?;
+    let blocks = info.blocks().ok_or_else(|| no_blocks("it is not made of blocks"))?;
     if board.length < 2 || info.coefficients() != 1 {
         return Err(no_blocks("blocks begin with the second column of a board"));
     }
@@ -93,7 +96,7 @@ pub fn block_plan(info: &dyn ProblemInfo, key_bytes: u32, limits: &PlanLimits) -
         let sweeps = sweeps(needed, lanes);
         let total = sweeps.last().map_or(0, |&(_, end)| end);
         let largest = sweeps.first().map_or(1, |&(first, end)| end - first);
-        let windows = match windows(info, limits, largest) {
+        let windows = match windows(info, blocks, limits, largest) {
             Ok(windows) => windows,
             Err(error) => {
                 refusal = error;
@@ -102,7 +105,7 @@ pub fn block_plan(info: &dyn ProblemInfo, key_bytes: u32, limits: &PlanLimits) -
         };
         let mut plan = base(info, key_bytes, limits, states.clone(), windows, filled(total), sweeps);
         plan.record_bytes = 8.0 * f64::from(largest) * super::INDEX_FACTOR;
-        let group_records = group_records(&plan, largest);
+        let group_records = group_records(&plan, blocks.table_bytes(&plan.windows), limits, largest);
         plan.task_records = group_records;
         plan.block = Some(BlockPlan { group_records, lanes: Vec::new() });
         let lanes_of = |stage| lanes_at_end(info, &plan, stage);
@@ -171,30 +174,66 @@ fn filled(total: u32) -> Vec<u64> {
     primes.iter().skip(1).chain(primes.first()).copied().collect()
 }
 
-/// The longest windows whose families fit a task with so many lanes.
-fn windows(info: &dyn ProblemInfo, limits: &PlanLimits, lanes: u32) -> Result<Vec<Window>, PlanError> {
+/// The windows for so many lanes, by the lanes that their largest family is done with at a time:
+///
+/// - the longest of those that let all lanes be done at a time, or a half of them: that costs less than another exchange;
+/// - where there are none the longest that let one be done, by a single task that has all of a worker's memory.
+fn windows(
+    info: &dyn ProblemInfo,
+    blocks: &dyn BlockProblem,
+    limits: &PlanLimits,
+    lanes: u32,
+) -> Result<Vec<Window>, PlanError> {
     let height = info.board().height;
-    let needed = |windows: &[Window]| {
+    let lengths = limits.window.map_or(1..=LONGEST_WINDOW, |len| len..=len).rev();
+    let cuts: Vec<Memory> = lengths
+        .map(|len| Memory::of(info, blocks, Window::cut(height, len.min(LONGEST_WINDOW)), limits.worker_slots.max(1)))
+        .collect();
+    let fits = |lanes: u32| cuts.iter().find(|memory| memory.task_bytes(lanes) <= limits.task_memory_bytes);
+    let all = cuts.iter().find(|memory| memory.least_bytes() <= limits.task_memory_bytes);
+    match fits(lanes.div_ceil(2)).or(all) {
+        Some(memory) => Ok(memory.windows.clone()),
+        None => {
+            let least_bytes = cuts.iter().map(Memory::least_bytes).min().unwrap_or(u64::MAX);
+            Err(PlanError::Family { got_bytes: limits.task_memory_bytes, least_bytes })
+        }
+    }
+}
+
+/// What a cut of the column needs.
+struct Memory {
+    windows: Vec<Window>,
+    /// Two buffers of the largest family, of one lane.
+    lane_bytes: u64,
+    table_bytes: u64,
+    /// Tasks that share a worker's memory.
+    tasks: u64,
+}
+
+impl Memory {
+    fn of(info: &dyn ProblemInfo, blocks: &dyn BlockProblem, windows: Vec<Window>, tasks: u32) -> Self {
         let families = windows.iter().map(|&window| info.largest_family(window).unwrap_or(u128::MAX));
         let family = u64::try_from(families.max().unwrap_or(0)).unwrap_or(u64::MAX);
-        family.saturating_add(PADDING_RECORDS).saturating_mul(2 * 8 * u64::from(lanes))
-    };
-    let lengths = limits.window.map_or(1..=LONGEST_WINDOW, |len| len..=len).rev();
-    let mut least_bytes = u64::MAX;
-    for windows in lengths.map(|len| Window::cut(height, len.min(LONGEST_WINDOW))) {
-        let bytes = needed(&windows);
-        if bytes <= limits.task_memory_bytes {
-            return Ok(windows);
-        }
-        least_bytes = least_bytes.min(bytes);
+        let lane_bytes = family.saturating_add(PADDING_RECORDS).saturating_mul(2 * 8);
+        Self { table_bytes: blocks.table_bytes(&windows), windows, lane_bytes, tasks: tasks.into() }
     }
-    Err(PlanError::Family { got_bytes: limits.task_memory_bytes, least_bytes })
+
+    /// Memory of each task, if every one is to do so many lanes of the largest family.
+    fn task_bytes(&self, lanes: u32) -> u64 {
+        self.lane_bytes.saturating_mul(lanes.into()).saturating_add(self.table_bytes.div_ceil(self.tasks))
+    }
+
+    /// Memory of each task, if one at a time is to do a lane of the largest family with the memory of all.
+    fn least_bytes(&self) -> u64 {
+        self.lane_bytes.saturating_add(self.table_bytes).div_ceil(self.tasks)
+    }
 }
 
 /// Records of a group: its states before and after and two buffers of its largest family fit a task (passes inside a
 /// window have somewhat more states than its ends), and there are groups for all.
-fn group_records(plan: &Plan, lanes: u32) -> u64 {
-    let rows = (plan.task_memory_bytes / (8 * u64::from(lanes))).saturating_sub(2 * PADDING_RECORDS);
+fn group_records(plan: &Plan, table_bytes: u64, limits: &PlanLimits, lanes: u32) -> u64 {
+    let bytes = plan.task_memory_bytes.saturating_sub(table_bytes.div_ceil(limits.worker_slots.max(1).into()));
+    let rows = (bytes / (8 * u64::from(lanes))).saturating_sub(2 * PADDING_RECORDS);
     let by_slots = plan.peak_states / (GROUPS_PER_SLOT * u64::from(plan.slots));
     (rows * 10 / 45).min(by_slots.max(LEAST_GROUP_RECORDS)).max(1)
 }

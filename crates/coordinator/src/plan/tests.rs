@@ -12,6 +12,7 @@ const GENEROUS: PlanLimits = PlanLimits {
     residues_per_sweep: None,
     window: None,
     slots: 2,
+    worker_slots: 1,
     second_copies: false,
 };
 

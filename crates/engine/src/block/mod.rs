@@ -17,6 +17,7 @@ mod kernel;
 mod lanes;
 mod meet;
 mod memory;
+mod pool;
 mod prepared;
 mod scatter;
 mod slice;

@@ -1,14 +1,13 @@
 //! What all tasks of a job on one worker share: the tables, the groups, the start vector, and memory.
 
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
 use keima_model::{BlockColumn, End};
 use keima_runs::RunManifest;
 
 use super::gather::Gather;
 use super::groups::{Groups, place_of};
-use super::memory::Rows;
-use crate::TaskError;
+use super::pool::Pool;
 
 /// The tables of a job with the groups that its tasks are made of. One for all tasks of a worker.
 pub struct Prepared {
@@ -16,16 +15,17 @@ pub struct Prepared {
     pub(super) groups: Vec<Groups>,
     /// States of the first column, in the vector at the start of the first window, ascending.
     start: OnceLock<Vec<u64>>,
-    /// Memory of tasks that are done.
-    arenas: Mutex<Vec<Rows<1>>>,
+    pub(super) pool: Pool,
 }
 
 impl Prepared {
-    /// Groups of at most `group_records` records, where families allow.
-    pub fn new(column: Box<dyn BlockColumn>, group_records: u64) -> Self {
+    /// Groups of at most `group_records` records, where families allow. The tables and `tasks` tasks at a time stay within
+    /// `memory_bytes`.
+    pub fn new(column: Box<dyn BlockColumn>, group_records: u64, memory_bytes: u64, tasks: u32) -> Self {
         let windows = 0..column.windows().len();
         let groups = windows.map(|window| Groups::new(column.as_ref(), window, group_records)).collect();
-        Self { column, groups, start: OnceLock::new(), arenas: Mutex::default() }
+        let pool = Pool::new(memory_bytes.saturating_sub(column.bytes()), tasks);
+        Self { column, groups, start: OnceLock::new(), pool }
     }
 
     /// The tables.
@@ -55,22 +55,5 @@ impl Prepared {
             start.sort_unstable();
             start
         })
-    }
-
-    /// Keeps memory for the next task.
-    pub(super) fn give_back(&self, arena: Rows<1>) {
-        self.arenas.lock().unwrap_or_else(PoisonError::into_inner).push(arena);
-    }
-
-    /// Memory of `bytes`, taken from the system as it is touched.
-    pub(super) fn arena(&self, bytes: u64) -> Result<Rows<1>, TaskError> {
-        let words = usize::try_from(bytes / 8).unwrap_or(usize::MAX);
-        let mut arenas = self.arenas.lock().unwrap_or_else(PoisonError::into_inner);
-        arenas.retain(|arena| arena.len() == words);
-        if let Some(arena) = arenas.pop() {
-            return Ok(arena);
-        }
-        Rows::zeroed(words)
-            .map_err(|error| TaskError::Refused(format!("no memory for a task of {bytes} bytes: {error}")))
     }
 }

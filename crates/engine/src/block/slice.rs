@@ -14,7 +14,6 @@ use keima_model::{End, Family};
 use super::gather::{Gather, stands};
 use super::groups::ends;
 use super::lanes::{Moduli, Row, Weighted};
-use super::memory::Rows;
 use super::scatter::Scatter;
 use super::sums::{Enter, Passes, Total, add_up, merge};
 use super::task::{Stage, carve, nanos, refuse};
@@ -34,7 +33,7 @@ impl Stage<'_> {
         number: u32,
         first: usize,
         scatter: &mut Scatter<'_>,
-        arena: &'m mut Rows<1>,
+        arena: &'m mut [Row<1>],
     ) -> Result<&'m [Row<J>], TaskError> {
         let moduli =
             self.task.order.moduli.get(first..first + J).and_then(|moduli| Moduli::new(moduli.try_into().ok()?));
@@ -94,7 +93,7 @@ impl Stage<'_> {
     }
 
     fn check_stop(&self) -> Result<(), TaskError> {
-        if self.task.stop.load(Ordering::Relaxed) { Err(TaskError::Stopped) } else { Ok(()) }
+        if self.is_to_stop() { Err(TaskError::Stopped) } else { Ok(()) }
     }
 
     /// Fills in the group's states at the start of the window, and takes up the input's tally.

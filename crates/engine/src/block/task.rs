@@ -15,6 +15,7 @@
 //! written. Runs that have fewer moduli than the stage are widened on reading, and every row's spare lane is checked.
 
 use std::ops::Range;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use keima_model::{BlockTables, Family, ProblemInfo, Window};
@@ -27,7 +28,7 @@ use super::groups::{PLACE_BITS, ends};
 use super::grow::Widen;
 use super::kernel::PADDING;
 use super::lanes::{MODULUS_LIMIT, Row};
-use super::memory::Rows;
+use super::pool::NoMemory;
 use super::prepared::Prepared;
 use super::scatter::{self, Scatter};
 use crate::tally::EndTally;
@@ -139,11 +140,9 @@ impl<'a> Stage<'a> {
         let order = self.task.order;
         let groups = self.prepared.groups[self.window].groups.len() as u128;
         let (low, high) = (order.low >> PLACE_BITS, order.high.map_or(groups, |high| (high >> PLACE_BITS).min(groups)));
-        let mut arena = self.prepared.arena(order.memory_bytes)?;
         for group in low..high {
-            self.group(group as u32, &mut arena)?;
+            self.group(group as u32)?;
         }
-        self.prepared.give_back(arena);
         Ok(self.finish())
     }
 
@@ -157,26 +156,42 @@ impl<'a> Stage<'a> {
         if families.len() == 1 { [most, most, 0, 0] } else { [most, most, first as usize, last as usize] }
     }
 
-    /// As many lanes at a time as memory allows.
-    fn group(&mut self, number: u32, arena: &mut Rows<1>) -> Result<(), TaskError> {
-        let needed = self.rows(number).iter().sum::<usize>();
-        match (arena.len() / needed.max(1)).min(self.task.order.moduli.len()) {
-            0 => refuse(format!(
-                "group {number} of window {:?} needs {} bytes of memory for each residue, but a task has {}; use fewer \
-                 threads, more memory, or a shorter --window",
+    /// As many lanes at a time as a task's share of memory allows; one, where not even that fits and others have to wait.
+    fn group(&mut self, number: u32) -> Result<(), TaskError> {
+        let pool = &self.prepared.pool;
+        let needed = self.rows(number).iter().sum::<usize>().max(1);
+        let (share, all) = pool.words();
+        if needed > all {
+            return refuse(format!(
+                "group {number} of window {:?} needs {} bytes of memory for each residue, but there are {} beside the \
+                 tables; use more memory, or a shorter --window",
                 self.task.order.window,
                 needed * 8,
-                self.task.order.memory_bytes
-            )),
-            1 => self.slices::<1>(number, arena),
-            2..4 => self.slices::<2>(number, arena),
-            4..8 => self.slices::<4>(number, arena),
-            _ => self.slices::<8>(number, arena),
+                all * 8
+            ));
+        }
+        let lanes = (share / needed).clamp(1, self.task.order.moduli.len());
+        let lanes = 1 << lanes.ilog2();
+        let mut arena = pool.take(needed * lanes, || self.is_to_stop()).map_err(|error| match error {
+            NoMemory::Stopped => TaskError::Stopped,
+            NoMemory::System(error) => {
+                TaskError::Refused(format!("no memory for a task of {} bytes: {error}", needed * lanes * 8))
+            }
+        })?;
+        match lanes {
+            1 => self.slices::<1>(number, arena.rows()),
+            2 => self.slices::<2>(number, arena.rows()),
+            4 => self.slices::<4>(number, arena.rows()),
+            _ => self.slices::<8>(number, arena.rows()),
         }
     }
 
+    pub(super) fn is_to_stop(&self) -> bool {
+        self.task.stop.load(Ordering::Relaxed)
+    }
+
     /// Takes a group through the window, `J` lanes at a time.
-    fn slices<const J: usize>(&mut self, number: u32, arena: &mut Rows<1>) -> Result<(), TaskError> {
+    fn slices<const J: usize>(&mut self, number: u32, arena: &mut [Row<1>]) -> Result<(), TaskError> {
         let (prepared, task, lanes) = (self.prepared, self.task, self.task.order.moduli.len());
         let started = Instant::now();
         let next_window = (self.window + 1) % prepared.groups.len();

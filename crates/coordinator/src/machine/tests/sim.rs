@@ -54,6 +54,7 @@ pub(super) fn worker(number: usize) -> WorkerId {
 
 pub(super) fn spec(size: &str, residues_per_sweep: u32) -> JobSpec {
     JobSpec {
+        worker_slots: 0,
         executor: crate::Executor::Stream,
         problem: request(size),
         priority: 0,

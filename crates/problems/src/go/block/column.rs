@@ -1,12 +1,13 @@
 //! A column of windows, as the engine sees it.
 
-use keima_model::{BlockColumn, BlockProblem, BlockTables, End, ProblemInfo, Window};
+use keima_model::{BlockColumn, BlockProblem, BlockTables, Directions, End, ProblemInfo, Window};
 
 use super::super::Go;
 use super::super::layout;
 use super::super::state::{Word, accepts, normalise, stones, successors};
 use super::HEIGHTS;
 use super::exchange::Exchange;
+use super::memory::table_bytes;
 use super::window::{GoWindow, rest};
 
 /// Windows of a column of legal Go positions, with the exchanges between them.
@@ -21,7 +22,7 @@ pub struct GoColumn {
 
 impl GoColumn {
     /// Tables for `windows`, which cut a column of `height` cells from its top to its end.
-    pub fn new(height: u32, windows: &[Window]) -> Result<Self, String> {
+    pub fn new(height: u32, windows: &[Window], directions: Directions) -> Result<Self, String> {
         if !HEIGHTS.contains(&height) {
             return Err(format!("dense blocks are made for heights of {HEIGHTS:?}, not {height}"));
         }
@@ -38,15 +39,17 @@ impl GoColumn {
         let spans = windows.to_vec();
         let cuts: Vec<(Window, Window)> =
             windows.iter().copied().zip(windows.iter().copied().cycle().skip(windows.len() - 1)).collect();
-        let windows = in_parallel(&cuts, |&(window, before)| GoWindow::new(height, window, before))?;
+        let windows = in_parallel(&cuts, |&(window, before)| GoWindow::new(height, window, before, directions))?;
         let windows = windows.into_iter().collect::<Result<Vec<_>, String>>()?;
         let count = windows.len();
         let numbers: Vec<usize> = (0..count).collect();
         let exchanges = in_parallel(&numbers, |&number| {
             let (before, after) = (&windows[(number + count - 1) % count], &windows[(number + 1) % count]);
-            let here = &windows[number];
-            [Exchange::new(here, End::First, before), Exchange::new(here, End::Last, after)]
+            let (here, _) = &windows[number];
+            let transposed = directions == Directions::Both;
+            [Exchange::new(here, End::First, before, transposed), Exchange::new(here, End::Last, after, true)]
         })?;
+        let windows: Vec<GoWindow> = windows.into_iter().map(|(window, _)| window).collect();
         let last = &windows[count - 1].lists[1];
         let accepting = last.iter().map(|list| entries(list, accepts)).collect();
         Ok(Self { spans, windows, exchanges, accepting })
@@ -138,14 +141,11 @@ impl BlockColumn for GoColumn {
 
     fn twins(&self, window: usize, end: End, block: u32) -> Vec<u16> {
         let here = &self.windows[window];
-        if stones(here.outsides[block as usize]) != 0 {
-            return Vec::new();
+        if stones(here.outsides[block as usize]) == 0 {
+            here.twins[usize::from(end == End::Last)].clone()
+        } else {
+            Vec::new()
         }
-        let (signature, last) = (self.signature(window, block) as usize, usize::from(end == End::Last));
-        let places = &here.places[last][signature];
-        let twin = |code: &u64| places.get(&normalise(*code, 0)).copied();
-        // Lists hold a code together with its reversal: there is always a place.
-        here.lists[last][signature].iter().zip(0..).map(|(code, entry)| twin(code).unwrap_or(entry)).collect()
     }
 
     fn keys(&self, window: usize, end: End, block: u32, keys: &mut Vec<u128>) {
@@ -185,7 +185,8 @@ impl BlockColumn for GoColumn {
         let borders = colourings(height);
         let stored =
             borders.into_iter().filter(|&border| stones(border) & outside == 0 || normalise(border, outside) == border);
-        stored.filter_map(|border| here.position(end, border)).collect()
+        let finder = here.finder();
+        stored.filter_map(|border| here.position(&finder, end, border)).collect()
     }
 
     fn one_column(&self) -> u64 {
@@ -198,7 +199,11 @@ impl<K: Word> BlockProblem for Go<K> {
         3
     }
 
-    fn column(&self, windows: &[Window]) -> Result<Box<dyn BlockColumn>, String> {
-        Ok(Box::new(GoColumn::new(self.board().height, windows)?))
+    fn table_bytes(&self, windows: &[Window]) -> u64 {
+        table_bytes(self.board().height, windows)
+    }
+
+    fn column(&self, windows: &[Window], directions: Directions) -> Result<Box<dyn BlockColumn>, String> {
+        Ok(Box::new(GoColumn::new(self.board().height, windows, directions)?))
     }
 }

@@ -25,7 +25,7 @@ use rustc_hash::FxHashMap;
 use super::super::layout;
 use super::super::state::{normalise, reverse, stones};
 use super::MAX_BLOCK_HEIGHT;
-use super::window::{GoWindow, colours, reverse_colours};
+use super::window::{Finder, GoWindow, colours, reverse_colours};
 
 /// A block that no state of the boundary has.
 const NONE: u32 = u32::MAX;
@@ -54,6 +54,8 @@ enum Kind {
     /// X and Y are one window, the only one of the column: for each signature the places of X's entries in Y's list.
     Alone(Vec<Vec<u16>>),
     Neighbours(Tables),
+    /// No positions.
+    Unasked,
 }
 
 /// The tables drawn above.
@@ -102,8 +104,9 @@ fn index(end: End) -> usize {
 }
 
 impl Exchange {
-    /// From the blocks of `here` at its `end` to the vector of `there` at its other one.
-    pub(super) fn new(here: &GoWindow, end: End, there: &GoWindow) -> Self {
+    /// From the blocks of `here` at its `end` to the vector of `there` at its other one; `positions` are told only where
+    /// they will be asked for.
+    pub(super) fn new(here: &GoWindow, end: End, (there, finder): &(GoWindow, Finder), positions: bool) -> Self {
         let there_end = 1 - index(end);
         let step = if there_end == 0 { 0 } else { there.window.len as usize };
         let mut starts = Vec::with_capacity(there.outsides.len());
@@ -113,12 +116,14 @@ impl Exchange {
                 starts.push((family.start[step] + u64::from(base), there.tables.signature_of[block as usize]));
             }
         }
-        let kind = if here.window == there.window {
-            let lists = here.lists[index(end)].iter().zip(&there.places[there_end]);
+        let kind = if !positions {
+            Kind::Unasked
+        } else if here.window == there.window {
+            let lists = here.lists[index(end)].iter().zip(&finder.places[there_end]);
             let places = lists.map(|(list, places)| list.iter().map(|code| places.get(code).copied().unwrap_or(0)));
             Kind::Alone(places.map(Iterator::collect).collect())
         } else {
-            Kind::Neighbours(Tables::new(here, index(end), there))
+            Kind::Neighbours(Tables::new(here, index(end), there, finder))
         };
         let cells = 0x1111_1111_1111_1111;
         let rest_cells = !(here.inside | there.inside) & cells;
@@ -155,6 +160,7 @@ impl Exchange {
             size_of_val(items)
         }
         let kind = match &self.kind {
+            Kind::Unasked => 0,
             Kind::Alone(places) => places.iter().map(|places| of(places)).sum::<usize>(),
             Kind::Neighbours(tables) => {
                 of(&tables.rest_of)
@@ -197,6 +203,7 @@ impl Exchange {
             Kind::Neighbours(tables) => {
                 self.through(tables, block, tables.codes[signature as usize].iter().copied(), positions);
             }
+            Kind::Unasked => positions.clear(),
             Kind::Alone(places) => {
                 positions.clear();
                 let (start, _) = self.starts[block as usize];
@@ -212,6 +219,7 @@ impl Exchange {
                 let codes = &tables.codes[signature as usize];
                 self.through(tables, block, entries.iter().map(|&entry| codes[usize::from(entry)]), positions);
             }
+            Kind::Unasked => positions.clear(),
             Kind::Alone(places) => {
                 positions.clear();
                 let (start, places) = (self.starts[block as usize].0, &places[signature as usize]);
@@ -238,7 +246,7 @@ impl Exchange {
 }
 
 impl Tables {
-    fn new(here: &GoWindow, here_end: usize, there: &GoWindow) -> Self {
+    fn new(here: &GoWindow, here_end: usize, there: &GoWindow, finder: &Finder) -> Self {
         let there_end = 1 - here_end;
         let (mut rests, mut others, mut codes) = (Numbering::default(), Numbering::default(), Numbering::default());
         let rest_cells = !(here.inside | there.inside);
@@ -256,7 +264,7 @@ impl Tables {
             for &code in &codes.words {
                 let word = rest | code;
                 let representative = normalise(word, outside);
-                let block = there.block_of.get(&representative);
+                let block = finder.block_of.get(&representative);
                 blocks.push(block.map_or(NONE, |&block| 2 * block + u32::from(representative != word)));
             }
         }
@@ -264,7 +272,7 @@ impl Tables {
         let mut places = vec![0; 2 * others.words.len() * signature_count];
         for (&word, rows) in others.words.iter().zip(places.chunks_exact_mut(2 * signature_count)) {
             for (word, row) in [word, reverse(word)].into_iter().zip(rows.chunks_exact_mut(signature_count)) {
-                for (place, list) in row.iter_mut().zip(&there.places[there_end]) {
+                for (place, list) in row.iter_mut().zip(&finder.places[there_end]) {
                     *place = list.get(&word).copied().unwrap_or(0);
                 }
             }

@@ -13,7 +13,8 @@
 //! - [`lists`]: outsides, signatures and lists of one window, by direct enumeration;
 //! - [`tables`]: the transitions of each signature, found by expanding one sample outside;
 //! - [`window`]: blocks and families with their places, and the targets of far operations;
-//! - [`exchange`]: where a state of one window stands in the next.
+//! - [`exchange`]: where a state of one window stands in the next;
+//! - [`memory`]: an estimate of what all this takes.
 //!
 //! States are counted singly, not by colour class: an outside with a stone is stored with its first stone black, and its
 //! entries have half of the value of their class; the outside without a stone is stored with all colourings inside. So
@@ -28,6 +29,7 @@
 mod column;
 mod exchange;
 mod lists;
+mod memory;
 mod parts;
 mod tables;
 #[cfg(test)]

@@ -34,7 +34,8 @@ pub(super) struct Ordered {
     pub(super) samples: Vec<u64>,
 }
 
-fn places_of(list: &[u64]) -> Places {
+/// The places in a list.
+pub(super) fn places_of(list: &[u64]) -> Places {
     list.iter().copied().zip(0..=u16::MAX).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use keima_model::{BlockColumn, BlockTables, End, Window};
+use keima_model::{BlockColumn, BlockTables, Directions, End, Window};
 
 use super::super::automaton;
 use super::super::state::{accepts, normalise, successors};
@@ -115,7 +115,7 @@ fn windows_agree_with_plain_expansion() {
     for lengths in CUTS {
         let windows = windows(lengths);
         let height = lengths.iter().sum();
-        let column = GoColumn::new(height, &windows).unwrap();
+        let column = GoColumn::new(height, &windows, Directions::Both).unwrap();
         for (number, window) in windows.iter().enumerate() {
             let vector = values(&column, number, End::First);
             let mut expected = canonical(&column, number, End::First, &vector);
@@ -144,7 +144,7 @@ fn tables_have_the_size_that_the_automaton_counts() {
         let windows = windows(lengths);
         let height = lengths.iter().sum();
         let classes = automaton::classes(height);
-        let column = GoColumn::new(height, &windows).unwrap();
+        let column = GoColumn::new(height, &windows, Directions::Both).unwrap();
         for (number, window) in windows.iter().enumerate() {
             let tables = column.tables(number);
             for (step, &states) in tables.states.iter().enumerate() {
@@ -166,7 +166,7 @@ fn tables_have_the_size_that_the_automaton_counts() {
 fn far_operations_lead_to_blocks_before() {
     for lengths in CUTS {
         let windows = windows(lengths);
-        let column = GoColumn::new(lengths.iter().sum(), &windows).unwrap();
+        let column = GoColumn::new(lengths.iter().sum(), &windows, Directions::Both).unwrap();
         for (number, window) in windows.iter().enumerate() {
             for (pass, far) in column.tables(number).far.iter().enumerate() {
                 assert!(far.descending || pass == 0 && window.first > 0, "{lengths:?} {window:?} pass {pass}");
@@ -179,7 +179,7 @@ fn far_operations_lead_to_blocks_before() {
 fn the_exchange_finds_each_state_in_the_next_window() {
     for lengths in CUTS {
         let windows = windows(lengths);
-        let column = GoColumn::new(lengths.iter().sum(), &windows).unwrap();
+        let column = GoColumn::new(lengths.iter().sum(), &windows, Directions::Both).unwrap();
         let count = windows.len();
         for number in 0..count {
             for (end, other, other_end) in
@@ -201,7 +201,7 @@ fn the_exchange_finds_each_state_in_the_next_window() {
 #[test]
 fn the_exchange_tells_families_and_samples() {
     for (height, lengths) in [(4, &[4][..]), (5, &[3, 2]), (6, &[2, 2, 2]), (7, &[3, 2, 2]), (7, &[4, 3])] {
-        let column = GoColumn::new(height, &windows(lengths)).unwrap();
+        let column = GoColumn::new(height, &windows(lengths), Directions::Both).unwrap();
         let count = lengths.len();
         let (mut positions, mut some, mut families, mut keys) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let (mut entries, mut sampled) = (Vec::new(), vec![[BTreeSet::new(), BTreeSet::new()]; count]);
@@ -265,7 +265,7 @@ fn the_exchange_tells_families_and_samples() {
 fn descendants_are_the_ways_through_the_window() {
     for lengths in CUTS {
         let windows = windows(lengths);
-        let column = GoColumn::new(lengths.iter().sum(), &windows).unwrap();
+        let column = GoColumn::new(lengths.iter().sum(), &windows, Directions::Both).unwrap();
         for (number, window) in windows.iter().enumerate() {
             let tables = column.tables(number);
             let (mut keys, mut expected, mut got) = (Vec::new(), Vec::new(), Vec::<u32>::new());
@@ -299,7 +299,7 @@ fn boards_are_counted() {
     for (height, expected) in known {
         for lengths in CUTS.iter().filter(|lengths| lengths.iter().sum::<u32>() == height) {
             let windows = windows(lengths);
-            let column = GoColumn::new(height, &windows).unwrap();
+            let column = GoColumn::new(height, &windows, Directions::Both).unwrap();
             let count = windows.len();
             let last = column.tables(count - 1);
             let mut vector = vec![0_u64; last.states[windows[count - 1].len as usize] as usize];

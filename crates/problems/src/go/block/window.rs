@@ -11,12 +11,12 @@
 
 use rustc_hash::FxHashMap;
 
-use keima_model::{BlockTables, End, Family, FarTargets, Window};
+use keima_model::{BlockTables, Directions, End, Family, FarTargets, Window};
 
 use super::super::layout;
-use super::super::state::{stones, successors};
+use super::super::state::{normalise, stones, successors};
 use super::lists::{Lists, open_connections};
-use super::tables::{Ordered, Places, Tables};
+use super::tables::{Ordered, Places, Tables, places_of};
 
 /// One window of a column.
 pub(super) struct GoWindow {
@@ -25,18 +25,29 @@ pub(super) struct GoWindow {
     pub(super) inside: u64,
     /// The outside of each block.
     pub(super) outsides: Vec<u64>,
-    /// Number of the block of each outside.
-    pub(super) block_of: FxHashMap<u64, u32>,
     /// `lists[end][signature]` at the first and at the last step.
     pub(super) lists: [Vec<Vec<u64>>; 2],
-    /// Places of the codes in them.
-    pub(super) places: [Vec<Places>; 2],
+    /// `twins[end]`: for the outside without stones, for each entry the one of it and its reversal that stands for both.
+    pub(super) twins: [Vec<u16>; 2],
     pub(super) tables: BlockTables,
+}
+
+/// Where the states of a window are found: needed while tables are made.
+pub(super) struct Finder {
+    /// Number of the block of each outside.
+    pub(super) block_of: FxHashMap<u64, u32>,
+    /// `places[end][signature]`: places of the codes in the lists.
+    pub(super) places: [Vec<Places>; 2],
 }
 
 impl GoWindow {
     /// `before` is the window before, the last one for the first.
-    pub(super) fn new(height: u32, window: Window, before: Window) -> Result<Self, String> {
+    pub(super) fn new(
+        height: u32,
+        window: Window,
+        before: Window,
+        directions: Directions,
+    ) -> Result<(Self, Finder), String> {
         let outside_cells = layout::outside::<u64>(height, window);
         let column = if height == 16 { u64::MAX } else { (1 << (4 * height)) - 1 };
         let inside = column & !(outside_cells * 0xf);
@@ -51,7 +62,10 @@ impl GoWindow {
 
         let mut ordered = Ordered::new(window, inside, signatures);
         let signature_at = |outside: u64| Some(signature_of[*block_of.get(&outside)? as usize]);
-        let Tables { signatures, far: samples } = Tables::new(window, inside, &ordered, signature_at)?;
+        let Tables { mut signatures, far: samples } = Tables::new(window, inside, &ordered, signature_at)?;
+        if directions == Directions::Forward {
+            signatures.iter_mut().flat_map(|signature| &mut signature.passes).for_each(|pass| pass.rows = Vec::new());
+        }
 
         let mut far = Vec::new();
         for pass in 0..window.len {
@@ -95,20 +109,22 @@ impl GoWindow {
 
         let last = steps - 1;
         let ends = [0, last].map(|step| {
-            let lists = ordered.lists.iter_mut().map(|lists| lists[step].clone()).collect();
-            let places = ordered.places.iter_mut().map(|places| std::mem::take(&mut places[step])).collect();
+            let lists: Vec<Vec<u64>> = ordered.lists.iter_mut().map(|lists| lists[step].clone()).collect();
+            let places: Vec<Places> =
+                ordered.places.iter_mut().map(|places| std::mem::take(&mut places[step])).collect();
             (lists, places)
         });
         let [(first_lists, first_places), (last_lists, last_places)] = ends;
-        Ok(Self {
-            window,
-            inside,
-            outsides,
-            block_of,
-            lists: [first_lists, last_lists],
-            places: [first_places, last_places],
-            tables: BlockTables { signatures, signature_of, base, far, families, states },
-        })
+        let tables = BlockTables { signatures, signature_of, base, far, families, states };
+        let found = Finder { block_of, places: [first_places, last_places] };
+        let lists = [first_lists, last_lists];
+        let empty =
+            outsides.iter().position(|&word| stones(word) == 0).map(|block| tables.signature_of[block] as usize);
+        let twins = [0, 1].map(|end| match empty {
+            Some(signature) => twins(&lists[end][signature], &found.places[end][signature]),
+            None => Vec::new(),
+        });
+        Ok((Self { window, inside, outsides, lists, twins, tables }, found))
     }
 }
 
@@ -116,18 +132,24 @@ impl GoWindow {
     /// Memory that it takes.
     pub(super) fn bytes(&self) -> u64 {
         let lists: usize = self.lists.iter().flatten().map(|list| size_of_val(list.as_slice())).sum();
-        let places: usize = self.places.iter().flatten().map(|places| map_bytes(places.capacity(), 10)).sum();
-        let own = lists + places + size_of_val(self.outsides.as_slice()) + map_bytes(self.block_of.capacity(), 12);
-        own as u64 + self.tables.bytes()
+        (lists + size_of_val(self.outsides.as_slice())) as u64 + self.tables.bytes()
+    }
+
+    /// Where its states are found, once more.
+    pub(super) fn finder(&self) -> Finder {
+        Finder {
+            block_of: self.outsides.iter().copied().zip(0..).collect(),
+            places: [0, 1].map(|end| self.lists[end].iter().map(|list| places_of(list)).collect()),
+        }
     }
 
     /// Where a state as it is stored stands in the vector at `end`.
-    pub(super) fn position(&self, end: End, state: u64) -> Option<u64> {
-        let block = *self.block_of.get(&(state & !self.inside))? as usize;
+    pub(super) fn position(&self, finder: &Finder, end: End, state: u64) -> Option<u64> {
+        let block = *finder.block_of.get(&(state & !self.inside))? as usize;
         let signature = self.tables.signature_of[block] as usize;
         let (places, step) = match end {
-            End::First => (&self.places[0], 0),
-            End::Last => (&self.places[1], self.window.len as usize),
+            End::First => (&finder.places[0], 0),
+            End::Last => (&finder.places[1], self.window.len as usize),
         };
         let place = *places[signature].get(&(state & self.inside))?;
         let family = self.tables.families.partition_point(|family| family.blocks.end as usize <= block);
@@ -135,9 +157,10 @@ impl GoWindow {
     }
 }
 
-/// Memory of a hash map: an eighth of its buckets is free, and each has a byte beside its entry, which is aligned.
-pub(super) fn map_bytes(capacity: usize, entry_bytes: usize) -> usize {
-    capacity * 8 / 7 * (entry_bytes.next_multiple_of(8) + 1)
+/// The entry of each code or of its reversal: lists that belong to no stones hold both.
+fn twins(list: &[u64], places: &Places) -> Vec<u16> {
+    let twin = |code: &u64| places.get(&normalise(*code, 0)).copied();
+    list.iter().zip(0..).map(|(code, entry)| twin(code).unwrap_or(entry)).collect()
 }
 
 /// What of an outside no pass of the window changes: where its stones are, and their colours.

@@ -1,0 +1,154 @@
+//! Memory of the tasks of one worker: a share for each, and more for one whose family is large, when others have let go of
+//! theirs.
+//!
+//! ```text
+//!   all      | tables | share | share | share | share |
+//!   or       | tables | one that needs more   | share |       whoever does not fit waits
+//! ```
+//!
+//! A task holds one piece at a time, so that nobody waits for ever. What was touched once is kept for the next task and
+//! does not have to be cleared again.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::lanes::Row;
+use super::memory::Rows;
+
+/// How often who waits looks whether he is to stop.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Memory for tasks.
+pub(super) struct Pool {
+    /// In words of 8 bytes.
+    all_words: usize,
+    share_words: usize,
+    state: Mutex<State>,
+    freed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    in_use_words: usize,
+    kept: Vec<Rows<1>>,
+}
+
+/// Why there is no memory.
+#[derive(Debug)]
+pub(super) enum NoMemory {
+    Stopped,
+    System(std::io::Error),
+}
+
+impl Pool {
+    pub(super) fn new(bytes: u64, tasks: u32) -> Self {
+        let all_words = usize::try_from(bytes / 8).unwrap_or(usize::MAX);
+        let share_words = all_words / tasks.max(1) as usize;
+        Self { all_words, share_words, state: Mutex::default(), freed: Condvar::new() }
+    }
+
+    /// Most words that a task can have without waiting, and at all.
+    pub(super) fn words(&self) -> (usize, usize) {
+        (self.share_words, self.all_words)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A piece of at least `words`, no more than all of it, with anything in it. Waits until there is one; `stop` is
+    /// asked whether to go on waiting.
+    pub(super) fn take(&self, words: usize, stop: impl Fn() -> bool) -> Result<Piece<'_>, NoMemory> {
+        let words = words.clamp(self.share_words, self.all_words.max(self.share_words));
+        let mut state = self.lock();
+        loop {
+            if let Some(place) = state.kept.iter().position(|piece| piece.len() >= words) {
+                let piece = state.kept.swap_remove(place);
+                state.in_use_words += piece.len();
+                return Ok(Piece { rows: Some(piece), pool: self });
+            }
+            let kept: usize = state.kept.iter().map(|piece| piece.len()).sum();
+            if state.in_use_words + kept + words > self.all_words {
+                // Too small, all of them.
+                state.kept.clear();
+            }
+            if state.in_use_words == 0 || state.in_use_words + words <= self.all_words {
+                let piece = Rows::zeroed(words).map_err(NoMemory::System)?;
+                state.in_use_words += words;
+                return Ok(Piece { rows: Some(piece), pool: self });
+            }
+            if stop() {
+                return Err(NoMemory::Stopped);
+            }
+            state = self.freed.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+/// Memory of one task, for the next one when it is dropped.
+pub(super) struct Piece<'p> {
+    /// Gone only while it is dropped.
+    rows: Option<Rows<1>>,
+    pool: &'p Pool,
+}
+
+impl Piece<'_> {
+    pub(super) fn rows(&mut self) -> &mut [Row<1>] {
+        self.rows.as_deref_mut().unwrap_or_default()
+    }
+}
+
+impl Drop for Piece<'_> {
+    fn drop(&mut self) {
+        let mut state = self.pool.lock();
+        if let Some(rows) = self.rows.take() {
+            state.in_use_words = state.in_use_words.saturating_sub(rows.len());
+            state.kept.push(rows);
+        }
+        drop(state);
+        self.pool.freed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn len(piece: &Piece<'_>) -> usize {
+        piece.rows.as_ref().unwrap().len()
+    }
+
+    #[test]
+    fn who_needs_more_than_a_share_waits_for_others() {
+        let pool = Pool::new(8 * 100, 2);
+        assert_eq!(pool.words(), (50, 100));
+        let never = || false;
+        let (one, two) = (pool.take(10, never).unwrap(), pool.take(50, never).unwrap());
+        assert_eq!((len(&one), len(&two)), (50, 50));
+        assert!(matches!(pool.take(1, || true), Err(NoMemory::Stopped)), "there is none");
+        drop(one);
+        assert!(matches!(pool.take(80, || true), Err(NoMemory::Stopped)), "the other half is in use");
+        std::thread::scope(|scope| {
+            let large = scope.spawn(|| len(&pool.take(80, never).unwrap()));
+            // Whether it waits already or not, it gets its piece.
+            drop(two);
+            assert_eq!(large.join().unwrap(), 80);
+        });
+        assert_eq!(pool.lock().in_use_words, 0);
+    }
+
+    #[test]
+    fn pieces_are_kept_and_make_room() {
+        let pool = Pool::new(8 * 90, 3);
+        let never = || false;
+        drop(pool.take(1, never).unwrap());
+        assert_eq!(pool.lock().kept.len(), 1);
+        let same = pool.take(30, never).unwrap();
+        assert_eq!(pool.lock().kept.len(), 0);
+        drop(same);
+        let all = pool.take(90, never).unwrap();
+        assert_eq!((len(&all), pool.lock().kept.len()), (90, 0), "the kept piece gave way");
+        drop(all);
+        assert_eq!(len(&pool.take(5, never).unwrap()), 90, "a larger piece serves too");
+    }
+}

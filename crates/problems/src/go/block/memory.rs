@@ -1,0 +1,65 @@
+//! How much memory tables take, without building them: a fit.
+//!
+//! ```text
+//!   lists of a window of w cells        30 MB x 6.1^(w-7) at the top of the column, 90 MB x 6.1^(w-7) below it: below it
+//!                                       there are more signatures
+//!   blocks of a window, c cells outside 6385 x 4.7^(c-6), a quarter more if there are cells on both sides of the window
+//!   each block                          205 bytes: bases and targets for each pass, its word, and its part of the exchange
+//! ```
+//!
+//! Measured for 17 cuts of 8 to 15 cells into windows of 3 to 7 (for example 51 MB for 7,6; 133 MB for 7,7; 88 MB for
+//! 4,4,4; 267 MB for 5,4,4; 2.02 GB for 5,5,5; 4.5 GB for 4,4,3,3): from 2 % below to 70 % above what is true, most above
+//! for windows of 3 cells.
+
+use keima_model::Window;
+
+/// Bytes of the lists of a window of 7 cells at the top of the column, and below it.
+const TOP_LIST_BYTES: f64 = 30e6;
+const LIST_BYTES: f64 = 90e6;
+/// Growth of the lists with each cell inside.
+const LIST_GROWTH: f64 = 6.1;
+/// Blocks with 6 cells outside.
+const BLOCKS: f64 = 6385.0;
+/// Growth of their number with each cell outside.
+const BLOCK_GROWTH: f64 = 4.7;
+/// Cells outside on both sides.
+const BOTH_SIDES: f64 = 1.25;
+/// Bytes of a block.
+const BLOCK_BYTES: f64 = 205.0;
+
+/// Estimate of the bytes of tables for forward passes.
+pub(super) fn table_bytes(height: u32, windows: &[Window]) -> u64 {
+    let window = |window: &Window| {
+        let list_bytes = if window.first == 0 { TOP_LIST_BYTES } else { LIST_BYTES };
+        let lists = list_bytes * LIST_GROWTH.powf(f64::from(window.len) - 7.0);
+        let sides = if window.first > 0 && window.end() < height { BOTH_SIDES } else { 1.0 };
+        let outside = f64::from(height.saturating_sub(window.len));
+        lists + BLOCK_BYTES * sides * BLOCKS * BLOCK_GROWTH.powf(outside - 6.0)
+    };
+    // Saturates, as float casts do.
+    windows.iter().map(window).sum::<f64>() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::GoColumn;
+    use super::*;
+    use keima_model::{BlockColumn, Directions};
+
+    #[test]
+    fn estimates_are_near() {
+        for lengths in [&[4, 4][..], &[5, 4], &[5, 5], &[6, 5], &[4, 3, 3], &[3, 3, 3], &[4, 4, 4], &[6, 6]] {
+            let height: u32 = lengths.iter().sum();
+            let mut first = 0;
+            let windows = lengths.iter().map(|&len| {
+                let window = Window { first, len };
+                first += len;
+                window
+            });
+            let windows: Vec<Window> = windows.collect();
+            let bytes = GoColumn::new(height, &windows, Directions::Forward).unwrap().bytes();
+            let ratio = table_bytes(height, &windows) as f64 / bytes as f64;
+            assert!((0.9..1.8).contains(&ratio), "{lengths:?}: {bytes} bytes, estimated {ratio} times as much");
+        }
+    }
+}
