@@ -149,8 +149,9 @@ fn forecasts_are_upper_bounds() {
         for (pass, (&states, &forecast)) in states.iter().zip(&forecast).enumerate() {
             assert!(states as u128 <= forecast, "{n}, pass {pass}: {states} states, forecast {forecast}");
         }
-        let last = (states[states.len() - 1] as u128, forecast[forecast.len() - 1]);
-        assert!(last.0 * 3 > last.1, "{n}: {} states at the end, forecast {}", last.0, last.1);
+        // Not by much where it matters: at the peak.
+        let (peak, forecast) = (states.iter().max().unwrap(), forecast.iter().max().unwrap());
+        assert!(n < 4 || *peak as u128 * 4 > forecast * 3, "{n}: {peak} states, forecast {forecast}");
     }
     assert!(Quoridor::new(9, Some(2)).forecast().is_none());
 }

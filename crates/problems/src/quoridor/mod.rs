@@ -173,6 +173,7 @@ impl ProblemInfo for Quoridor {
         }
         let states = (0..=board.passes()).map(|pass| {
             let valid = self.frontiers[board.cell(pass) as usize] << board.height;
+            let valid = (valid as f64 * frontiers::reached(self.n, pass)).ceil() as u128;
             // In the first lines no more than there are fillings, with each pawn anywhere so far or nowhere, or both on
             // one square.
             let squares = u128::from(self.n) * u128::from(board.column(pass) + 1) + u128::from(board.cell(pass));
