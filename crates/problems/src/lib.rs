@@ -10,6 +10,7 @@ pub mod go;
 pub mod grid;
 pub mod hard_squares;
 pub mod knight;
+mod per_window;
 pub mod quoridor;
 pub mod quoridor_fences;
 mod size;

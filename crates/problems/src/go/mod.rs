@@ -19,10 +19,9 @@ pub mod published;
 mod request;
 pub mod state;
 
-use std::sync::OnceLock;
-
 use keima_model::{BlockProblem, Board, Forecast, Functional, Layout, Problem, ProblemInfo, Successors, Window};
 
+use crate::per_window::PerWindow;
 use layout::Codec;
 pub use request::{ABOUT, MAX_HEIGHT, MAX_LENGTH, open};
 use state::Word;
@@ -35,8 +34,7 @@ pub struct Go<K> {
     /// As the user gave it.
     size: String,
     board: Board,
-    /// One per window, by its first cell and its length; built when a stage first asks for it.
-    codecs: Vec<OnceLock<Codec<K>>>,
+    codecs: PerWindow<Codec<K>>,
 }
 
 impl<K: Word> Go<K> {
@@ -47,20 +45,14 @@ impl<K: Word> Go<K> {
     pub fn new(size: String, board: Board) -> Self {
         let height = board.height;
         assert!((1..=MAX_HEIGHT).contains(&height), "{board}: height must be 1 to {MAX_HEIGHT}");
-        let problem = Self { size, board, codecs: (0..height * height).map(|_| OnceLock::new()).collect() };
+        let problem = Self { size, board, codecs: PerWindow::new(height) };
         assert!(problem.key_bits() <= K::BITS, "{board}: keys do not fit {} bits", K::BITS);
         problem
     }
 
     /// The tables of a window.
     fn codec(&self, window: Window) -> &Codec<K> {
-        let height = self.board.height;
-        assert!(
-            window.len >= 1 && window.first < height && window.len <= height - window.first,
-            "{window:?} does not lie in a column of {height} cells"
-        );
-        let slot = window.first * height + window.len - 1;
-        self.codecs[slot as usize].get_or_init(|| Codec::new(height, window))
+        self.codecs.get(window, || Codec::new(self.board.height, window))
     }
 }
 

@@ -18,10 +18,9 @@ mod request;
 pub mod state;
 pub mod step;
 
-use std::sync::OnceLock;
-
 use keima_model::{Board, Forecast, Functional, Layout, Problem, ProblemInfo, Successors, Window};
 
+use crate::per_window::PerWindow;
 use layout::Codec;
 use prune::Prunes;
 pub use request::{ABOUT, MAX_HEIGHT, MAX_LENGTH, open};
@@ -71,8 +70,7 @@ pub struct Knight<K> {
     board: Board,
     tours: Tours,
     prunes: Prunes,
-    /// One per window, by its first cell and its length; built when a stage first asks for it.
-    codecs: Vec<OnceLock<Codec<K>>>,
+    codecs: PerWindow<Codec<K>>,
 }
 
 impl<K: Word> Knight<K> {
@@ -87,21 +85,14 @@ impl<K: Word> Knight<K> {
         if let Tours::Between(a, b) = tours {
             assert!(a != b && a.max(b) < board.passes(), "{board}: {a} and {b} are no two cells");
         }
-        let codecs = (0..height * height).map(|_| OnceLock::new()).collect();
-        let problem = Self { size, board, tours, prunes, codecs };
+        let problem = Self { size, board, tours, prunes, codecs: PerWindow::new(height) };
         assert!(problem.key_bits() <= K::BITS, "{board}: keys do not fit {} bits", K::BITS);
         problem
     }
 
     /// The tables of a window.
     fn codec(&self, window: Window) -> &Codec<K> {
-        let height = self.board.height;
-        assert!(
-            window.len >= 1 && window.first < height && window.len <= height - window.first,
-            "{window:?} does not lie in a column of {height} cells"
-        );
-        let slot = window.first * height + window.len - 1;
-        self.codecs[slot as usize].get_or_init(|| Codec::new(height, window))
+        self.codecs.get(window, || Codec::new(self.board.height, window))
     }
 }
 

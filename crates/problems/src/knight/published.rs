@@ -1,4 +1,4 @@
-//! What is known beforehand: published numbers of tours of square boards, and a bound.
+//! What is known beforehand: published numbers of tours, and a bound.
 //!
 //! A corner has two neighbours, so every closed tour goes through both of its edges: on boards of at least 3x3 the closed
 //! tours are the open ones from a corner to a cell a knight's move off.
@@ -12,8 +12,23 @@ const SIX: &str = include_str!("../../../../tests/golden/knight_open_tours_6x6.c
 /// Totals (no ends) and some pairs: `board,y1,x1,y2,x2,k,count`.
 const SOME: &str = include_str!("../../../../tests/golden/knight_open_tours_some.csv");
 
+/// All tours of rectangles: `tours,m,n,count`.
+const RECTANGLES: &str = include_str!("../../../../tests/golden/knight_tours.csv");
+
 /// The published number of tours, in decimal.
 pub fn known(board: Board, tours: Tours) -> Option<String> {
+    let kind = match tours {
+        Tours::Open => "open",
+        Tours::Closed => "closed",
+        Tours::Between(..) => "",
+    };
+    let wanted = format!("{kind},{},{},", board.height.min(board.length), board.height.max(board.length));
+    let rectangle = RECTANGLES.lines().find_map(|line| line.strip_prefix(&wanted));
+    rectangle.map(str::to_owned).or_else(|| of_square(board, tours))
+}
+
+/// The same for square boards, which are published by pairs of ends.
+fn of_square(board: Board, tours: Tours) -> Option<String> {
     let side = board.height;
     if board.length != side {
         return None;
@@ -108,7 +123,8 @@ mod tests {
             (6, Tours::Closed, Some("9862")),
             (8, Tours::Closed, Some("13267364410532")),
             (7, Tours::Closed, None),
-            (5, Tours::Open, None),
+            (5, Tours::Open, Some("864")),
+            (9, Tours::Open, None),
             // (0,0) to (0,1), and the same up and down.
             (6, Tours::Between(0, 6), Some("46666")),
             (6, Tours::Between(34, 35), Some("46666")),
@@ -118,7 +134,28 @@ mod tests {
         ] {
             assert_eq!(known(square(side), tours).as_deref(), expected, "{side} {tours:?}");
         }
-        assert_eq!(known(Board { height: 6, length: 7 }, Tours::Open), None);
+        for (height, length, tours, expected) in [
+            (6, 7, Tours::Open, None),
+            (5, 10, Tours::Open, Some("7886117822")),
+            (6, 8, Tours::Closed, Some("55488142")),
+            (8, 7, Tours::Closed, Some("34524432316")),
+            (5, 10, Tours::Closed, None),
+            (5, 6, Tours::Between(0, 7), None),
+        ] {
+            assert_eq!(known(Board { height, length }, tours).as_deref(), expected, "{height}x{length} {tours:?}");
+        }
+    }
+
+    #[test]
+    fn two_sources_agree_on_squares() {
+        for side in 5..=8 {
+            let board = Board { height: side, length: side };
+            for tours in [Tours::Open, Tours::Closed] {
+                if let Some(square) = of_square(board, tours) {
+                    assert_eq!(known(board, tours), Some(square), "{board} {tours:?}");
+                }
+            }
+        }
     }
 
     #[test]

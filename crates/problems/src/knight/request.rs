@@ -31,8 +31,10 @@ pub const ABOUT: About = About {
         ),
         ("to", "SQ", "the other end"),
     ],
-    known: "Closed 8x8: 13267364410532 (B. D. McKay 1997; the often quoted 33439123484294 is wrong). Open tours of 6x6, 7x7 and \
-            8x8 by pair of ends: \"O kolichestve nezamknutykh marshrutov konya\" (2013-2014); all open 8x8: 9795914085489952.",
+    known: "Closed: OEIS A175881 (6xn), A193054 (7xn), A193055 (8xn); 8x8: 13267364410532 (B. D. McKay 1997; the often quoted \
+            33439123484294 is wrong). Open: OEIS A079137 (4xn), A083386 (5xn); 6x6, 7x7 and 8x8 by pair of ends: \"O \
+            kolichestve nezamknutykh marshrutov konya\" (2013-2014), in all half of A165134; all open 8x8: \
+            9795914085489952.",
     examples: &[
         "keima count knight 6x6 --open",
         "keima count knight 6x8 --closed",
