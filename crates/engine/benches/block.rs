@@ -42,7 +42,7 @@ fn main() {
             window.end(),
             tables.families.len(),
             tables.states.iter().max().copied().unwrap_or(0),
-            tables.bytes()
+            tables.signature_bytes() + tables.block_bytes()
         );
     }
     for &residues in &numbers(&argument(2, "1,4")) {

@@ -44,11 +44,8 @@ pub struct BlockTables {
 }
 
 impl BlockTables {
-    /// Memory that they take.
-    pub fn bytes(&self) -> u64 {
-        fn of<T>(items: &[T]) -> usize {
-            size_of_val(items)
-        }
+    /// Memory that the signatures take.
+    pub fn signature_bytes(&self) -> u64 {
         let signature = |signature: &Signature| {
             let pass = |pass: &PassTable| {
                 let far: usize = pass.far.iter().map(|far| of(&far.pairs)).sum();
@@ -57,14 +54,22 @@ impl BlockTables {
             };
             of(&signature.entries) + of(&signature.descendants) + signature.passes.iter().map(pass).sum::<usize>()
         };
+        self.signatures.iter().map(signature).sum::<usize>() as u64
+    }
+
+    /// Memory that blocks and families take.
+    pub fn block_bytes(&self) -> u64 {
         let family = |family: &Family| size_of::<Family>() + of(&family.start) + of(&family.size);
-        let bytes = self.signatures.iter().map(signature).sum::<usize>()
-            + of(&self.signature_of)
+        let bytes = of(&self.signature_of)
             + self.base.iter().map(|base| of(base)).sum::<usize>()
             + self.far.iter().map(|far| of(&far.first) + of(&far.targets)).sum::<usize>()
             + self.families.iter().map(family).sum::<usize>();
         bytes as u64
     }
+}
+
+fn of<T>(items: &[T]) -> usize {
+    size_of_val(items)
 }
 
 /// Where the far operations of one pass lead.
@@ -158,7 +163,8 @@ pub trait BlockColumn: Send + Sync {
     fn windows(&self) -> &[Window];
     /// The tables of window number `window`.
     fn tables(&self, window: usize) -> &BlockTables;
-    /// Memory that the tables of all windows take, and the exchanges between them.
+    /// Memory that a process has less for the tables of all windows, and the exchanges between them: with what building
+    /// them has left behind.
     fn bytes(&self) -> u64;
     /// The exchange: overwrites `positions` with the places of the entries of `block` at `end` in the vector of the
     /// neighbouring window that shares this boundary: the window before at its last step for [`End::First`], the window

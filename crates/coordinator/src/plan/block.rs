@@ -3,8 +3,8 @@
 //! ```text
 //!   a worker's memory    the tables, and for each task two buffers of its largest family, and where it has several: its
 //!                        records before and after
-//!   windows              the longest, up to 7 cells, whose largest family fits a task with all lanes; else those for which
-//!                        least has to be done again: lanes a few at a time, down to one, with all memory of a worker
+//!   windows              the longest, up to 7 cells, whose largest family fits, if not with all lanes then with one at a
+//!                        time
 //!   moduli               primes just below 2^60; the spare; and as many more as fill the lanes, which are 1, 2, 4 or 8
 //!   lanes of a column    the fewest whose primes, the spare left out, exceed the bound of all counts at its end
 //! ```
@@ -89,6 +89,7 @@ pub fn block_plan(info: &dyn ProblemInfo, key_bytes: u32, limits: &PlanLimits) -
     }
     let states = saturated_states(info)?;
     let needed = moduli::below(MODULUS_LIMIT, &bound_product(&info.bound())).len() as u32;
+    let memory = windows(info, blocks, limits)?;
     let mut refusal = no_blocks("no number of residues suits it");
     // As many residues at a time as were asked for, or as memory and disk allow.
     let most = limits.residues_per_sweep.unwrap_or(8);
@@ -96,22 +97,16 @@ pub fn block_plan(info: &dyn ProblemInfo, key_bytes: u32, limits: &PlanLimits) -
         let sweeps = sweeps(needed, lanes);
         let total = sweeps.last().map_or(0, |&(_, end)| end);
         let largest = sweeps.first().map_or(1, |&(first, end)| end - first);
-        let windows = match windows(info, blocks, limits, largest) {
-            Ok(windows) => windows,
-            Err(error) => {
-                refusal = error;
-                continue;
-            }
-        };
-        let mut plan = base(info, key_bytes, limits, states.clone(), windows, filled(total), sweeps);
+        let mut plan = base(info, key_bytes, limits, states.clone(), memory.windows.clone(), filled(total), sweeps);
         plan.record_bytes = 8.0 * f64::from(largest) * super::INDEX_FACTOR;
-        let group_records = group_records(&plan, blocks.table_bytes(&plan.windows), limits, largest);
+        let group_records = group_records(&plan, memory.share_bytes(limits.task_memory_bytes), largest);
         plan.task_records = group_records;
         plan.block = Some(BlockPlan { group_records, lanes: Vec::new() });
         let lanes_of = |stage| lanes_at_end(info, &plan, stage);
         let lanes = (0..plan.stages()).map(lanes_of).collect();
         plan.block = Some(BlockPlan { group_records, lanes });
-        plan.disk_bytes = Usage::of(&plan, largest).peak_disk_bytes(limits.second_copies);
+        plan.disk_bytes = Usage::of(&plan, largest).peak_disk_bytes(limits.second_copies)
+            + memory.aside_bytes(limits.task_memory_bytes, largest);
         match limits.disk_bytes {
             Some(allowed) if plan.disk_bytes > allowed => {
                 refusal = PlanError::Disk {
@@ -174,37 +169,28 @@ fn filled(total: u32) -> Vec<u64> {
     primes.iter().skip(1).chain(primes.first()).copied().collect()
 }
 
-/// The windows for so many lanes, by the lanes that their largest family is done with at a time:
-///
-/// - the longest of those that let all lanes be done at a time, or a half of them: that costs less than another exchange;
-/// - where there are none the longest that let one be done, by a single task that has all of a worker's memory.
-fn windows(
-    info: &dyn ProblemInfo,
-    blocks: &dyn BlockProblem,
-    limits: &PlanLimits,
-    lanes: u32,
-) -> Result<Vec<Window>, PlanError> {
+/// The longest windows whose tables and largest family fit a worker, if one task at a time does a lane of it with the
+/// memory of all. Each exchange between windows costs more than doing lanes a few at a time: 13x13 in 1 GiB takes 173 s of
+/// computing with windows 7,6 and two lanes at a time, 232 s with 5,4,4 and four.
+fn windows(info: &dyn ProblemInfo, blocks: &dyn BlockProblem, limits: &PlanLimits) -> Result<Memory, PlanError> {
     let height = info.board().height;
     let lengths = limits.window.map_or(1..=LONGEST_WINDOW, |len| len..=len).rev();
-    let cuts: Vec<Memory> = lengths
-        .map(|len| Memory::of(info, blocks, Window::cut(height, len.min(LONGEST_WINDOW)), limits.worker_slots.max(1)))
-        .collect();
-    let fits = |lanes: u32| cuts.iter().find(|memory| memory.task_bytes(lanes) <= limits.task_memory_bytes);
-    let all = cuts.iter().find(|memory| memory.least_bytes() <= limits.task_memory_bytes);
-    match fits(lanes.div_ceil(2)).or(all) {
-        Some(memory) => Ok(memory.windows.clone()),
-        None => {
-            let least_bytes = cuts.iter().map(Memory::least_bytes).min().unwrap_or(u64::MAX);
-            Err(PlanError::Family { got_bytes: limits.task_memory_bytes, least_bytes })
+    let mut least_bytes = u64::MAX;
+    for windows in lengths.map(|len| Window::cut(height, len.min(LONGEST_WINDOW))) {
+        let memory = Memory::of(info, blocks, windows, limits.worker_slots.max(1));
+        if memory.least_bytes() <= limits.task_memory_bytes {
+            return Ok(memory);
         }
+        least_bytes = least_bytes.min(memory.least_bytes());
     }
+    Err(PlanError::Family { got_bytes: limits.task_memory_bytes, least_bytes })
 }
 
 /// What a cut of the column needs.
 struct Memory {
     windows: Vec<Window>,
-    /// Two buffers of the largest family, of one lane.
-    lane_bytes: u64,
+    /// States of the largest family.
+    family: u64,
     table_bytes: u64,
     /// Tasks that share a worker's memory.
     tasks: u64,
@@ -214,26 +200,35 @@ impl Memory {
     fn of(info: &dyn ProblemInfo, blocks: &dyn BlockProblem, windows: Vec<Window>, tasks: u32) -> Self {
         let families = windows.iter().map(|&window| info.largest_family(window).unwrap_or(u128::MAX));
         let family = u64::try_from(families.max().unwrap_or(0)).unwrap_or(u64::MAX);
-        let lane_bytes = family.saturating_add(PADDING_RECORDS).saturating_mul(2 * 8);
-        Self { table_bytes: blocks.table_bytes(&windows), windows, lane_bytes, tasks: tasks.into() }
+        Self { table_bytes: blocks.table_bytes(&windows), windows, family, tasks: tasks.into() }
     }
 
-    /// Memory of each task, if every one is to do so many lanes of the largest family.
-    fn task_bytes(&self, lanes: u32) -> u64 {
-        self.lane_bytes.saturating_mul(lanes.into()).saturating_add(self.table_bytes.div_ceil(self.tasks))
+    /// Two buffers of the largest family.
+    fn family_bytes(&self, lanes: u32) -> u64 {
+        self.family.saturating_add(PADDING_RECORDS).saturating_mul(2 * 8 * u64::from(lanes))
+    }
+
+    /// What is left to a task.
+    fn share_bytes(&self, task_memory_bytes: u64) -> u64 {
+        task_memory_bytes.saturating_sub(self.table_bytes.div_ceil(self.tasks))
+    }
+
+    /// Bytes of disk for a family that does not fit a task's share, while its lanes are done a few at a time.
+    fn aside_bytes(&self, task_memory_bytes: u64, lanes: u32) -> u64 {
+        let fits = self.family_bytes(lanes) <= self.share_bytes(task_memory_bytes);
+        if fits { 0 } else { self.family.saturating_mul(8 * u64::from(lanes)).saturating_mul(self.tasks.min(2)) }
     }
 
     /// Memory of each task, if one at a time is to do a lane of the largest family with the memory of all.
     fn least_bytes(&self) -> u64 {
-        self.lane_bytes.saturating_add(self.table_bytes).div_ceil(self.tasks)
+        self.family_bytes(1).saturating_add(self.table_bytes).div_ceil(self.tasks)
     }
 }
 
 /// Records of a group: its states before and after and two buffers of its largest family fit a task (passes inside a
 /// window have somewhat more states than its ends), and there are groups for all.
-fn group_records(plan: &Plan, table_bytes: u64, limits: &PlanLimits, lanes: u32) -> u64 {
-    let bytes = plan.task_memory_bytes.saturating_sub(table_bytes.div_ceil(limits.worker_slots.max(1).into()));
-    let rows = (bytes / (8 * u64::from(lanes))).saturating_sub(2 * PADDING_RECORDS);
+fn group_records(plan: &Plan, share_bytes: u64, lanes: u32) -> u64 {
+    let rows = (share_bytes / (8 * u64::from(lanes))).saturating_sub(2 * PADDING_RECORDS);
     let by_slots = plan.peak_states / (GROUPS_PER_SLOT * u64::from(plan.slots));
     (rows * 10 / 45).min(by_slots.max(LEAST_GROUP_RECORDS)).max(1)
 }

@@ -7,7 +7,7 @@ use super::super::layout;
 use super::super::state::{Word, accepts, normalise, stones, successors};
 use super::HEIGHTS;
 use super::exchange::Exchange;
-use super::memory::table_bytes;
+use super::memory::{self, table_bytes};
 use super::window::{GoWindow, rest};
 
 /// Windows of a column of legal Go positions, with the exchanges between them.
@@ -109,8 +109,9 @@ impl BlockColumn for GoColumn {
     }
 
     fn bytes(&self) -> u64 {
-        let windows = self.windows.iter().map(GoWindow::bytes).sum::<u64>();
-        windows + self.exchanges.iter().flatten().map(Exchange::bytes).sum::<u64>()
+        let lists = self.windows.iter().map(GoWindow::list_bytes).sum::<u64>();
+        let blocks = self.windows.iter().map(GoWindow::block_bytes).sum::<u64>();
+        memory::with_left_over(lists) + blocks + self.exchanges.iter().flatten().map(Exchange::bytes).sum::<u64>()
     }
 
     fn positions(&self, window: usize, end: End, block: u32, positions: &mut Vec<u64>) {

@@ -129,10 +129,15 @@ impl GoWindow {
 }
 
 impl GoWindow {
-    /// Memory that it takes.
-    pub(super) fn bytes(&self) -> u64 {
+    /// Memory that the lists and what belongs to them take.
+    pub(super) fn list_bytes(&self) -> u64 {
         let lists: usize = self.lists.iter().flatten().map(|list| size_of_val(list.as_slice())).sum();
-        (lists + size_of_val(self.outsides.as_slice())) as u64 + self.tables.bytes()
+        lists as u64 + self.tables.signature_bytes()
+    }
+
+    /// Memory that the blocks take.
+    pub(super) fn block_bytes(&self) -> u64 {
+        size_of_val(self.outsides.as_slice()) as u64 + self.tables.block_bytes()
     }
 
     /// Where its states are found, once more.
