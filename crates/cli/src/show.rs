@@ -1,6 +1,6 @@
 //! Statuses and evidence as text and as JSON. Big integers are strings in JSON.
 
-use keima_coordinator::{JobStatus, Outcome, SeriesEntry, State};
+use keima_coordinator::{JobStatus, Outcome, Plan, SeriesEntry, State};
 use serde_json::{Value, json};
 
 use crate::units::{show_bytes, show_count, show_seconds};
@@ -21,6 +21,7 @@ pub(crate) fn statistics_json(status: &JobStatus) -> Value {
         "map_seconds": seconds(status.times.map_nanos),
         "write_seconds": seconds(status.times.write_nanos),
         "executor": status.plan.as_ref().map(|p| p.executor.clone()),
+        "why": status.plan.as_ref().map(|p| p.why.clone()),
         "windows": status.plan.as_ref().map(|p| p.windows.iter().map(|w| w.len).collect::<Vec<_>>()),
         "sweeps": status.plan.as_ref().map(|p| p.sweeps.len()),
     })
@@ -32,6 +33,9 @@ pub(crate) fn evidence(status: &JobStatus, outcome: &Outcome) -> String {
     for check in &outcome.checks {
         text += &format!("  {} {}: {}\n", if check.ok { "ok  " } else { "FAIL" }, check.name, check.detail);
     }
+    if let Some(plan) = &status.plan {
+        text += &format!("  {}\n", executor(plan));
+    }
     text += &format!(
         "  {} of counting, at most {} states, {} read, {} written, {} on disk at most\n",
         show_seconds(status.seconds),
@@ -41,6 +45,13 @@ pub(crate) fn evidence(status: &JobStatus, outcome: &Outcome) -> String {
         show_bytes(status.disk_peak_bytes),
     );
     text
+}
+
+/// Which executor, how it cuts a column, and why this one.
+fn executor(plan: &Plan) -> String {
+    let windows: Vec<String> = plan.windows.iter().map(|w| w.len.to_string()).collect();
+    let why = if plan.why.is_empty() { String::new() } else { format!(": {}", plan.why) };
+    format!("{} executor, windows of {} cells{why}", plan.executor, windows.join("+"))
 }
 
 pub(crate) fn status_json(status: &JobStatus) -> Value {
@@ -91,16 +102,14 @@ pub(crate) fn status_text(status: &JobStatus) -> String {
     };
     line("reason", status.reason.clone());
     if let Some(plan) = &status.plan {
-        let windows: Vec<String> = plan.windows.iter().map(|w| w.len.to_string()).collect();
+        line("executor", executor(plan));
         line(
             "plan",
             format!(
-                "{} executor, {} residues in {} sweep{}, windows of {} cells, tasks of {}",
-                plan.executor,
+                "{} residues in {} sweep{}, tasks of {}",
                 plan.moduli.len(),
                 plan.sweeps.len(),
                 if plan.sweeps.len() == 1 { "" } else { "s" },
-                windows.join("+"),
                 show_bytes(plan.task_memory_bytes),
             ),
         );
@@ -154,7 +163,7 @@ pub(crate) fn position(status: &JobStatus) -> String {
     if status.states_per_second > 0.0 {
         text += &format!(", {} states/s", show_count(status.states_per_second as u64));
     }
-    let residues = plan.map_or(0, |p| p.sweep_moduli(status.sweep).len());
+    let residues = plan.map_or(0, |p| p.stage_moduli(status.sweep, status.stage).len());
     if residues > 0 {
         text += &format!(", {residues} residues");
     }

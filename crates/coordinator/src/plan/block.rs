@@ -49,7 +49,8 @@ pub fn in_memory_plan(
         worker_slots: threads,
         second_copies: false,
     };
-    Ok(base(info, key_bytes, &limits, states, windows, moduli, sweeps))
+    let why = "in memory, where its vectors fit".to_owned();
+    Ok(Plan { why, ..base(info, key_bytes, &limits, states, windows, moduli, sweeps) })
 }
 
 /// Plans a job by the executor that is asked for; by blocks where nobody asks and they can.

@@ -31,7 +31,7 @@ fn sample(keys: Keys) -> Sample {
     let header = header::<u64>(2, 1);
     let (flags, block, count, gap) = match keys {
         Keys::Varint => (1, 3, 8, 300),
-        Keys::Zstd => (1 | 4, 40, 45, 2),
+        Keys::Zstd => (1 | 4, 160, 170, 2),
         Keys::Consecutive => (1 | 16, 3, 8, 1),
     };
     let options = RunOptions {
@@ -147,9 +147,9 @@ fn what_is_no_run_file_says_so() {
     assert!(matches!(verified.unwrap_err(), RunError::BadMagic { .. }));
     assert!(matches!(read.unwrap_err(), RunError::BadMagic { .. }));
     let mut bytes = sample.bytes.clone();
-    bytes[8] = 2;
+    bytes[8] = 3;
     let error = sample.judge(&bytes).0.unwrap_err();
-    assert!(matches!(error, RunError::OtherVersion { expected: 1, got: 2, .. }), "{error}");
+    assert!(matches!(error, RunError::OtherVersion { expected: 2, got: 3, .. }), "{error}");
     let error = sample.judge(&[]).0.unwrap_err();
     assert!(matches!(error, RunError::Truncated { .. }), "{error}");
 
