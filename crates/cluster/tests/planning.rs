@@ -1,0 +1,94 @@
+//! What the planner makes of a job by blocks: windows for a memory, lanes for a column, sweeps for a disk, and which
+//! executor.
+
+use keima_coordinator::{Executor, Plan, PlanError, PlanLimits, choose_plan};
+use keima_model::{ProblemRequest, Registry};
+use keima_problems::Problems;
+use keima_residue::Integer;
+
+const GENEROUS: PlanLimits = PlanLimits {
+    task_memory_bytes: 8 << 30,
+    disk_bytes: None,
+    residues_per_sweep: None,
+    window: None,
+    slots: 2,
+    worker_slots: 2,
+    second_copies: false,
+};
+
+fn plan(name: &str, size: &str, limits: &PlanLimits, executor: Executor) -> Result<Plan, PlanError> {
+    let problem = Problems.open(&ProblemRequest { name: name.into(), size: size.into(), options: vec![] }).unwrap();
+    choose_plan(problem.info(), problem.key_bytes(), limits, executor)
+}
+
+/// Every column's primes suffice for its counts, whatever the limits; memory, windows and disk are as the table says.
+#[test]
+fn plans_keep_to_their_limits() {
+    // (size, task memory in MiB, disk in GiB, residues, expected windows, lanes of the last stage)
+    for (size, memory_mib, disk_gib, residues, windows, lanes) in [
+        ("9x9", 64, None, None, &[5, 4][..], 4),
+        ("12x12", 4096, None, None, &[6, 6], 8),
+        ("12x12", 60, None, None, &[6, 6], 8),
+        ("13x13", 4096, None, None, &[7, 6], 8),
+        // A tenth of the vector for two tasks: one lane of the largest family by a single task.
+        ("13x13", 144, None, None, &[7, 6], 8),
+        ("13x13", 4096, Some(4), None, &[7, 6], 4),
+        ("13x13", 4096, None, Some(2), &[7, 6], 2),
+        ("14x14", 1024, None, None, &[7, 7], 8),
+        ("6x40", 64, None, None, &[6], 8),
+    ] {
+        let limits = PlanLimits {
+            task_memory_bytes: memory_mib << 20,
+            disk_bytes: disk_gib.map(|gib: u64| gib << 30),
+            residues_per_sweep: residues,
+            ..GENEROUS
+        };
+        let plan = plan("go", size, &limits, Executor::Auto).unwrap();
+        let block = plan.block.as_ref().unwrap_or_else(|| panic!("{size}: {}", plan.why));
+        let found: Vec<u32> = plan.windows.iter().map(|window| window.len).collect();
+        let last = plan.stage_moduli(0, plan.stages() - 1).len();
+        assert_eq!((found.as_slice(), last), (windows, lanes), "{size} in {memory_mib} MiB");
+        assert!(disk_gib.is_none_or(|gib| plan.disk_bytes <= gib << 30), "{size}: {} bytes of disk", plan.disk_bytes);
+        assert!(block.lanes.is_sorted(), "numbers grow: {:?}", block.lanes);
+        let (spare, primes) = plan.moduli.split_last().unwrap();
+        assert!(primes.iter().all(|prime| prime < spare), "the spare is the largest");
+        assert!(primes.iter().product::<Integer>() > power_of_3(plan.board.passes()), "{size}");
+        if plan.sweeps.len() > 1 {
+            continue;
+        }
+        for stage in 0..plan.stages() {
+            let moduli = plan.stage_moduli(0, stage);
+            assert_eq!((moduli.len() as u32, moduli.last()), (block.lanes[stage as usize], Some(spare)));
+            let cells = (plan.board.column(plan.stage(stage).first_pass) + 1) * plan.board.height;
+            let product: Integer = moduli[..moduli.len() - 1].iter().product();
+            assert!(product > power_of_3(cells), "{size}: stage {stage} has {} lanes", moduli.len());
+        }
+    }
+}
+
+fn power_of_3(cells: u32) -> Integer {
+    (0..cells).fold(Integer::from(1), |power, _| power * 3)
+}
+
+/// Who is taken, and that it is said why; what cannot be is refused.
+#[test]
+fn the_executor_is_chosen_and_said() {
+    let small = PlanLimits { task_memory_bytes: 20 << 20, ..GENEROUS };
+    for (name, size, limits, executor, expected, why) in [
+        ("go", "9x9", &GENEROUS, Executor::Auto, "block", "made of blocks"),
+        ("go", "9x9", &GENEROUS, Executor::Stream, "stream", "asked for"),
+        ("go", "9x9", &GENEROUS, Executor::Block, "block", "asked for"),
+        ("go", "17x17", &GENEROUS, Executor::Auto, "stream", "not made of blocks"),
+        ("go", "13x13", &small, Executor::Auto, "stream", "by blocks"),
+        ("go", "1x9", &GENEROUS, Executor::Auto, "stream", ""),
+        ("hard-squares", "9x9", &GENEROUS, Executor::Auto, "stream", "not made of blocks"),
+    ] {
+        let plan = plan(name, size, limits, executor).unwrap();
+        assert_eq!(plan.executor, expected, "{name} {size}");
+        assert!(plan.why.contains(why), "{name} {size}: {}", plan.why);
+    }
+    assert!(matches!(plan("go", "13x13", &small, Executor::Block), Err(PlanError::Family { .. })));
+    assert!(matches!(plan("hard-squares", "9x9", &GENEROUS, Executor::Block), Err(PlanError::NoBlocks { .. })));
+    let no_disk = PlanLimits { disk_bytes: Some(1 << 20), ..GENEROUS };
+    assert!(matches!(plan("go", "12x12", &no_disk, Executor::Block), Err(PlanError::Disk { .. })));
+}
