@@ -111,7 +111,11 @@ impl BlockColumn for GoColumn {
     fn bytes(&self) -> u64 {
         let lists = self.windows.iter().map(GoWindow::list_bytes).sum::<u64>();
         let blocks = self.windows.iter().map(GoWindow::block_bytes).sum::<u64>();
-        memory::with_left_over(lists) + blocks + self.exchanges.iter().flatten().map(Exchange::bytes).sum::<u64>()
+        let start = memory::start_bytes(self.last().window.end());
+        memory::with_left_over(lists)
+            + start
+            + blocks
+            + self.exchanges.iter().flatten().map(Exchange::bytes).sum::<u64>()
     }
 
     fn positions(&self, window: usize, end: End, block: u32, positions: &mut Vec<u64>) {
