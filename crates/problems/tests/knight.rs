@@ -400,14 +400,6 @@ fn larger_boards_have_the_published_numbers() {
     }
 }
 
-/// Where nothing is published: the same number by a border of the longer side. Some GiB of memory.
-#[test]
-#[ignore = "minutes: 20 million states in a hash map"]
-fn open_tours_of_6x7_with_either_side_for_the_border() {
-    let counts = [(6, 7), (7, 6)].map(|(height, length)| measure(height, length, Tours::Open).0);
-    assert_eq!(counts, [389_969_466; 2]);
-}
-
 #[test]
 #[ignore = "a minute"]
 fn larger_rectangles_have_the_published_numbers() {
