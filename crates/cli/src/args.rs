@@ -41,6 +41,19 @@ Examples:
 
 {EXIT_CODES}"))]
     Count(CountArgs),
+    /// Forecast what a count takes: states, plan, disk, core-hours and time, before any of it is run
+    #[command(after_help = format!("\
+Examples:
+  keima estimate go 13x13                  on this machine: as `keima count go 13x13` would do it
+  keima estimate go 13x13 --memory 2GiB --disk 50GiB          with runs on disk
+  keima estimate go 16x16 --workers 40 --threads 16 --memory 64GiB --disk-bandwidth 2GiB
+  keima estimate go 12x12 --json | jq .wall_seconds
+
+Numbers of states are the problem's own: exact or upper bounds, and unknown where it knows none. Speeds are measured
+on smaller boards of the same problem, which takes a few seconds; everything that runs beside is measured too.
+
+{EXIT_CODES}"))]
+    Estimate(EstimateArgs),
     /// Start a coordinator, which keeps the jobs of a cluster
     #[command(after_help = format!("\
 Example:
@@ -218,6 +231,36 @@ pub(crate) struct CountArgs {
     /// How often to make the state durable, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 60, hide_short_help = true)]
     pub(crate) checkpoint_seconds: u64,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct EstimateArgs {
+    #[command(flatten)]
+    pub(crate) problem: ProblemArgs,
+    /// Workers; 1 is `keima count`, more are a cluster
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) workers: u32,
+    /// Threads of each worker; the cores of this machine if not given
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) threads: Option<u32>,
+    /// Memory of each worker [default: what `keima count` would take on this machine]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub(crate) memory: Option<u64>,
+    /// Cap on the bytes in all scratch folders together; none if not given. As for `keima count`, a cap asks for runs on
+    /// disk even where memory suffices
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub(crate) disk: Option<u64>,
+    /// Speed of each worker's disk, per second; that of the scratch folder is measured if not given
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub(crate) disk_bandwidth: Option<u64>,
+    /// Folder whose disk is measured, and that asks for runs on disk; below the data folder if not given
+    #[arg(long, value_name = "DIR")]
+    pub(crate) scratch: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) plan: PlanArgs,
+    /// Print JSON: bytes, seconds, and null for what is unknown
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// How a result is printed.

@@ -21,13 +21,13 @@ use crate::service::{asked_to_stop, cores};
 use crate::units::show_bytes;
 
 /// Cap on the scratch folder where none is given.
-const DISK_BYTES: u64 = 50 << 30;
+pub(crate) const DISK_BYTES: u64 = 50 << 30;
 /// Memory of the stream executor where none is given.
-const MEMORY_BYTES: u64 = 2 << 30;
+pub(crate) const MEMORY_BYTES: u64 = 2 << 30;
 /// How often the job is looked at: often enough for small boards to end at once.
 const LOOK: Duration = Duration::from_millis(20);
 
-fn default_data(name: &str) -> Result<PathBuf, Failed> {
+pub(crate) fn default_data(name: &str) -> Result<PathBuf, Failed> {
     let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|p| p.is_absolute());
     let state = state.or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state")));
     let Some(state) = state else {
@@ -144,7 +144,7 @@ fn in_memory(
 }
 
 /// Memory that the system could give to a new process without swapping, where it tells; a container's limit counts.
-fn available_memory_bytes() -> Option<u64> {
+pub(crate) fn available_memory_bytes() -> Option<u64> {
     let info = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = info.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let available = line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024;

@@ -8,6 +8,7 @@
 mod args;
 mod client;
 mod count;
+mod estimate;
 mod exit;
 mod problems;
 mod progress;
@@ -40,7 +41,7 @@ fn main() -> ExitCode {
         .with_target(false)
         .init();
     let threads = match &cli.verb {
-        Verb::Coordinator(_) | Verb::Worker(_) | Verb::Count(_) => 2,
+        Verb::Coordinator(_) | Verb::Worker(_) | Verb::Count(_) | Verb::Estimate(_) => 2,
         _ => 1,
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -71,6 +72,7 @@ fn main() -> ExitCode {
 async fn run(verb: Verb) -> Result<(), Failed> {
     match verb {
         Verb::Count(args) => count::count(args).await,
+        Verb::Estimate(args) => estimate::estimate(args).await,
         Verb::Coordinator(args) => service::coordinator(args).await,
         Verb::Worker(args) => service::worker(args).await,
         Verb::Submit(args) => client::submit(args).await,

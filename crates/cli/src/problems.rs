@@ -62,10 +62,15 @@ fn to_text(name: &str, about: &About) -> String {
 
 /// Lines of at most 100 characters.
 pub(crate) fn wrapped(text: &str) -> String {
+    wrapped_at(text, 100)
+}
+
+/// Lines of at most `width` characters, but for longer words.
+pub(crate) fn wrapped_at(text: &str, width: usize) -> String {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
         let last = lines.len() - 1;
-        if !lines[last].is_empty() && lines[last].len() + 1 + word.len() > 100 {
+        if !lines[last].is_empty() && lines[last].len() + 1 + word.len() > width {
             lines.push(word.to_owned());
         } else {
             if !lines[last].is_empty() {

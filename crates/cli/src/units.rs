@@ -38,6 +38,28 @@ pub(crate) fn show_bytes(bytes: u64) -> String {
     if unit == 0 { format!("{bytes} B") } else { format!("{value:.2} {}", UNITS[unit]) }
 }
 
+/// `"1.25 TB"`, in powers of 1000, as disks are sold.
+pub(crate) fn show_decimal_bytes(bytes: f64) -> String {
+    const UNITS: [&str; 7] = ["B", "kB", "MB", "GB", "TB", "PB", "EB"];
+    let mut value = bytes.max(0.0);
+    let mut units = UNITS.iter().peekable();
+    while value >= 999.5 && units.len() > 1 {
+        value /= 1000.0;
+        units.next();
+    }
+    let digits = if value >= 100.0 || units.len() == UNITS.len() { 0 } else { 1 + usize::from(value < 10.0) };
+    format!("{value:.digits$} {}", units.next().unwrap_or(&"EB"))
+}
+
+/// Like [`show_seconds`], for forecasts: `"3.4 s"`, `"5m12s"`, `"2h05m"`, `"3d04h"`, `"2.1 years"`.
+pub(crate) fn show_long_seconds(seconds: f64) -> String {
+    const YEAR_SECONDS: f64 = 365.25 * 86_400.0;
+    if seconds.is_finite() && seconds >= YEAR_SECONDS {
+        return format!("{:.1} years", seconds / YEAR_SECONDS);
+    }
+    if seconds < 1.0 { format!("{seconds:.2} s") } else { show_seconds(seconds) }
+}
+
 /// `"12,345,678"`.
 pub(crate) fn show_count(count: u64) -> String {
     let digits = count.to_string();
@@ -100,5 +122,16 @@ mod tests {
         assert_eq!(show_seconds(312.2), "5m12s");
         assert_eq!(show_seconds(7500.0), "2h05m");
         assert_eq!(show_seconds(f64::INFINITY), "unknown");
+        assert_eq!(show_long_seconds(f64::INFINITY), "unknown");
+        assert_eq!(show_long_seconds(0.123), "0.12 s");
+        assert_eq!(show_long_seconds(7500.0), "2h05m");
+        assert_eq!(show_long_seconds(6.3e7), "2.0 years");
+        assert_eq!(show_decimal_bytes(0.0), "0 B");
+        assert_eq!(show_decimal_bytes(999.0), "999 B");
+        assert_eq!(show_decimal_bytes(1000.0), "1.00 kB");
+        assert_eq!(show_decimal_bytes(550e12), "550 TB");
+        assert_eq!(show_decimal_bytes(999.9e12), "1.00 PB");
+        assert_eq!(show_decimal_bytes(1.234e13), "12.3 TB");
+        assert_eq!(show_decimal_bytes(5e21), "5000 EB");
     }
 }

@@ -76,6 +76,11 @@ impl InMemory {
         Some(bytes + bytes / 10 + (64 << 20))
     }
 
+    /// The plan alone.
+    pub(crate) fn into_plan(self) -> Plan {
+        self.plan
+    }
+
     /// Asks [`InMemory::count`] to return soon.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);

@@ -16,6 +16,7 @@
 
 mod convert;
 mod driver;
+pub mod estimate;
 pub mod failpoint;
 mod feeds;
 mod folder_lock;

@@ -176,6 +176,12 @@ impl Plan {
             _ => all.to_vec(),
         }
     }
+    /// Bytes that a record with so many lanes takes in a run.
+    pub fn record_bytes_with(&self, lanes: u32) -> f64 {
+        let most = self.sweeps.iter().map(|&(first, end)| end.saturating_sub(first)).max().unwrap_or(0);
+        let fewer = f64::from(most) * f64::from(self.coefficients) - f64::from(lanes);
+        (-8.0 * INDEX_FACTOR).mul_add(fewer, self.record_bytes)
+    }
     fn windows_per_column(&self) -> u32 {
         (self.windows.len() as u32).max(1)
     }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use keima_engine::block::{BlockError, CountOrder, Counted, count};
+use keima_engine::block::{BlockError, CountOrder, Counted, Direction, count, steps};
 use keima_model::{BlockColumn, BlockProblem, BlockTables, Board, Directions, End, Window};
 use keima_problems::go::{Go, published};
 use keima_residue::{crt, primes_below};
@@ -101,6 +101,31 @@ fn boards_with_numbers_of_more_than_eight_lanes_are_refused() {
     assert!(matches!(error, BlockError::TooLong { .. }), "{error}");
     let counted = run(column.as_ref(), 3, 150, 1, false).unwrap();
     assert_eq!(counted.boards.last().map(|(columns, _)| *columns), Some(150));
+}
+
+/// What is said of a count beforehand is what it does.
+#[test]
+fn the_steps_of_a_count_are_known_beforehand() {
+    for (height, length, lengths) in
+        [(2, 9, &[1, 1][..]), (3, 60, &[2, 1]), (4, 2, &[4]), (5, 5, &[3, 2]), (6, 7, &[3, 3])]
+    {
+        let column = column(height, lengths);
+        let counted = run(column.as_ref(), height, length, 2, false).unwrap();
+        let steps = steps(column.windows(), height, length, 3).unwrap();
+        let passes = |window: u32| {
+            let states = &column.tables(window as usize).states;
+            states.iter().take(states.len() - 1).sum::<u64>()
+        };
+        let what = format!("{height}x{length} {lengths:?}");
+        assert_eq!(steps.iter().map(|step| passes(step.window)).sum::<u64>(), counted.state_passes, "{what}");
+        let forward = steps.iter().filter(|step| step.direction == Direction::Forward).count();
+        let ahead = usize::from(counted.middle < length);
+        assert_eq!(forward, (counted.middle as usize - 1) * lengths.len() + ahead, "{what}");
+        assert_eq!(steps.iter().filter(|step| step.arrivals).count(), lengths.len() * ahead, "{what}");
+        assert!(steps.iter().all(|step| [2, 4, 8].contains(&step.lanes)), "{what}");
+    }
+    assert_eq!(steps(&[Window { first: 0, len: 3 }], 3, 201, 3), None);
+    assert_eq!(steps(&[Window { first: 0, len: 3 }], 3, 1, 3), Some(Vec::new()));
 }
 
 #[test]

@@ -20,17 +20,15 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use keima_model::{BlockColumn, End};
-use keima_residue::{Integer, residue_of};
+use keima_residue::residue_of;
 
 use super::BlockError;
 use super::grow::Growth;
 use super::inner::{self, Sum, Vector, each_block};
 use super::lanes::{MODULUS_LIMIT, Moduli, Row};
 use super::memory::{Pool, Rows};
+use super::steps::{lanes_for, meeting};
 use super::sweep::{Direction, Sweep, step_at};
-
-/// Relative times of a pass with 2, 4 and 8 lanes, for the choice of the middle (measured at 11x11).
-const LANE_COSTS: [(usize, u32); 3] = [(2, 37), (4, 50), (8, 100)];
 
 /// What to count, and with what.
 pub struct CountOrder<'a> {
@@ -65,15 +63,6 @@ pub struct Counted {
     pub middle: u32,
     /// For people: what was compared at two boundaries; empty where all columns were done forward.
     pub two_cuts: String,
-}
-
-/// Lanes that numbers of so many cells need, the spare included: 2, 4 or 8.
-fn lanes_for(choices: u32, cells: u32, primes: &[u64]) -> Option<usize> {
-    let bound = Integer::from(Integer::u_pow_u(choices, cells));
-    LANE_COSTS.iter().map(|&(lanes, _)| lanes).find(|lanes| {
-        let product: Integer = primes.iter().take(lanes - 1).product();
-        product > bound
-    })
 }
 
 /// Number of states of the largest vector, and of the largest family.
@@ -182,26 +171,11 @@ impl<'a> Counter<'a> {
         lanes_for(self.order.choices, cells, &self.primes).ok_or(BlockError::TooLong { cells })
     }
 
-    /// The column after which the two directions meet: at the least cost, and of equal ones nearest to the board's middle.
-    fn middle(&self) -> Result<u32, BlockError> {
-        let CountOrder { height, length, .. } = *self.order;
-        // What does not fit the lanes is no choice.
-        let cost = |columns: u32| {
-            let lanes = (1..=columns).map(|column| self.lanes_for(height * column).ok());
-            let costs = lanes.map(|lanes| LANE_COSTS.iter().find(|(l, _)| Some(*l) == lanes).map(|(_, cost)| *cost));
-            costs.sum::<Option<u32>>()
-        };
-        let choices = (1..=length).filter_map(|middle| {
-            let total = cost(middle - 1)? + cost(length - middle)?;
-            Some((total, (2 * middle).abs_diff(length + 1), middle))
-        });
-        choices.min().map(|(.., middle)| middle).ok_or(BlockError::TooLong { cells: height * (length / 2) })
-    }
-
     fn run(mut self) -> Result<Counted, BlockError> {
         let CountOrder { column, height, length, series, .. } = *self.order;
         let windows = column.windows().len();
-        let middle = self.middle()?;
+        let middle = meeting(self.order.choices, height, length, &self.primes)
+            .ok_or(BlockError::TooLong { cells: height * (length / 2) })?;
         self.counted.middle = middle;
         let most = (middle - 1).max(length - middle) * height;
         self.most_lanes = self.lanes_for(most)?;

@@ -21,6 +21,7 @@ mod pool;
 mod prepared;
 mod scatter;
 mod slice;
+mod steps;
 mod sums;
 mod sweep;
 mod task;
@@ -33,6 +34,7 @@ pub use lanes::{MODULUS_LIMIT, Moduli, Row};
 pub use meet::{CountOrder, Counted, count, largest, memory_bytes};
 pub use memory::Rows;
 pub use prepared::Prepared;
+pub use steps::{Step, steps};
 pub use sweep::{Direction, Sweep};
 pub use task::run_block_task;
 

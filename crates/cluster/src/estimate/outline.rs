@@ -1,0 +1,271 @@
+//! The plan of a count and what follows from it alone: stages, states, bytes.
+//!
+//! ```text
+//!   state-passes of a stage   sum over its passes of the states before them
+//!   bytes written             states at its end x bytes of a record with its lanes
+//!   bytes read                states at its start x bytes of a record with the lanes of the stage before
+//! ```
+//!
+//! Exact as far as the problem's numbers of states are; these may be upper bounds, and for Go's first columns they are. Left out are
+//! spills (the planner chooses windows whose families need none, if it can), merges of more runs than are read at once, and
+//! the blocks of runs that two neighbouring tasks both read: at 9x9 as much again, at 11x11 a thirtieth. Cost: one row per
+//! stage, a few thousand at most.
+
+use keima_coordinator::{Executor, Plan, PlanError, PlanLimits, Stage, choose_plan};
+use keima_engine::block::{Direction, steps};
+use keima_model::{AnyProblem, Window};
+
+use super::Offer;
+use crate::in_memory::InMemory;
+use crate::worker::task_memory_bytes;
+
+/// Runs that the stream executor merges at once, given memory enough.
+const MOST_OPEN_RUNS: u64 = 256;
+
+/// How a count runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// `keima count`, in the memory of its process: nothing is written, and numbers meet in the middle of the board.
+    InMemory,
+    /// `keima count`, with runs on disk.
+    OneProcess,
+    /// A coordinator and workers.
+    Cluster,
+}
+
+/// A stage, or in memory the way of a vector through a window.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StageOutline {
+    /// Sweep, from 0.
+    pub sweep: u32,
+    /// Column, from 0; for transposed vectors counted from the board's end.
+    pub column: u32,
+    /// Cells.
+    pub window: Window,
+    /// Which way; forward but for vectors in memory.
+    pub direction: Direction,
+    /// Residues of a state, times the problem's coefficients.
+    pub lanes: u32,
+    /// States that are read.
+    pub states_before: u64,
+    /// States that are written.
+    pub states_after: u64,
+    /// Sum over the passes of the states before them.
+    pub state_passes: u64,
+    /// Bytes read from runs.
+    pub bytes_read: u64,
+    /// Bytes written to runs.
+    pub bytes_written: u64,
+    /// Bytes of second copies, which another worker reads and writes.
+    pub bytes_copied: u64,
+}
+
+/// What is known of a count before anything is measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outline {
+    /// How it runs.
+    pub way: Way,
+    /// The plan.
+    pub plan: Plan,
+    /// Number of states before each pass and after the last, where the problem tells: exact or an upper bound.
+    pub states: Option<Vec<u128>>,
+    /// Its stages in the order in which they are done; empty where the numbers of states are unknown.
+    pub stages: Vec<StageOutline>,
+    /// Memory of the process or of each worker, where it is known to be less than was offered.
+    pub memory_bytes: Option<u64>,
+    /// Bytes of the block executor's tables on each worker, an estimate; 0 for the stream executor.
+    pub table_bytes: u64,
+    /// What the figures do not say.
+    pub notes: Vec<String>,
+}
+
+impl Outline {
+    /// Plans the count as `keima count` (one worker) or a coordinator would.
+    pub fn new(problem: &AnyProblem, offer: &Offer) -> Result<Self, PlanError> {
+        let info = problem.info();
+        let states = info.forecast().map(|forecast| forecast.states);
+        if let Some(outline) = Self::in_memory(problem, offer, states.clone()) {
+            return Ok(outline);
+        }
+        let workers = offer.workers.max(1);
+        let limits = PlanLimits {
+            task_memory_bytes: task_memory_bytes(offer.memory_bytes, offer.threads),
+            disk_bytes: offer.disk_bytes,
+            residues_per_sweep: offer.residues_per_sweep,
+            window: offer.window,
+            slots: workers.saturating_mul(offer.threads.max(1)),
+            worker_slots: offer.threads.max(1),
+            second_copies: workers > 1,
+        };
+        let plan = choose_plan(info, problem.key_bytes(), &limits, offer.executor)?;
+        let way = if workers > 1 { Way::Cluster } else { Way::OneProcess };
+        let tables = info.blocks().filter(|_| plan.block.is_some());
+        let table_bytes = tables.map_or(0, |blocks| blocks.table_bytes(&plan.windows));
+        let (stages, notes) = (Vec::new(), Vec::new());
+        let mut outline = Self { way, plan, states, stages, memory_bytes: None, table_bytes, notes };
+        if outline.states.is_none() {
+            let name = info.name();
+            outline.notes.push(format!(
+                "{name} does not know its numbers of states beforehand: bytes and time are unknown until it runs"
+            ));
+            return Ok(outline);
+        }
+        outline.stages = outline.planned(workers > 1);
+        outline.note_spills(info.largest_family(outline.longest_window()));
+        let families = outline.plan.windows.iter().filter_map(|&window| info.largest_family(window));
+        outline.note_slices(families.max().unwrap_or(0), offer);
+        Ok(outline)
+    }
+
+    /// The same in memory, where `keima count` would do that.
+    fn in_memory(problem: &AnyProblem, offer: &Offer, states: Option<Vec<u128>>) -> Option<Self> {
+        let asked = offer.out_of_core || offer.disk_bytes.is_some();
+        let asked = asked || offer.window.is_some() || offer.residues_per_sweep.is_some();
+        if offer.workers > 1 || asked || offer.executor == Executor::Stream {
+            return None;
+        }
+        let needed = InMemory::memory_bytes(problem, offer.threads).filter(|&needed| needed <= offer.memory_bytes)?;
+        let (info, blocks) = (problem.info(), problem.info().blocks()?);
+        let counter = InMemory::new(problem.clone(), Vec::new(), offer.threads, false).ok()?;
+        let mut plan = counter.into_plan();
+        plan.why = "the problem is made of blocks, and its vectors fit in memory".into();
+        let board = info.board();
+        let mut outline = Self {
+            way: Way::InMemory,
+            states,
+            stages: Vec::new(),
+            memory_bytes: Some(needed),
+            table_bytes: blocks.table_bytes(&plan.windows),
+            notes: Vec::new(),
+            plan,
+        };
+        // How many columns each direction has begun: backward, forward.
+        let mut columns = [0_u32; 2];
+        for step in steps(&outline.plan.windows, board.height, board.length, blocks.choices())? {
+            let window = *outline.plan.windows.get(step.window as usize)?;
+            let from_first = step.direction == Direction::Forward;
+            // A column begins with its first window forward, with its last one backward.
+            let begins =
+                if from_first { step.window == 0 } else { step.window as usize + 1 == outline.plan.windows.len() };
+            let column = columns.get_mut(usize::from(from_first))?;
+            *column += u32::from(begins);
+            // All vectors have the states of a column in the midst of a board.
+            let pass = board.height * board.length.saturating_sub(1) + window.first;
+            let sum = outline.state_passes(pass, window.len);
+            let ends = [outline.states_before(pass), outline.states_before(pass + window.len)];
+            let stage = |lanes, state_passes, direction, column| StageOutline {
+                sweep: 0,
+                column,
+                window,
+                direction,
+                lanes,
+                states_before: ends[usize::from(!from_first)],
+                states_after: ends[usize::from(from_first)],
+                state_passes,
+                bytes_read: 0,
+                bytes_written: 0,
+                bytes_copied: 0,
+            };
+            if step.arrivals {
+                // A vector of ones goes through first; it costs as much.
+                outline.stages.push(stage(step.lanes, sum, step.direction, *column - 1));
+            }
+            // The first column needs no passes forward.
+            let number = if from_first { *column } else { *column - 1 };
+            outline.stages.push(stage(step.lanes, sum, step.direction, number));
+        }
+        Some(outline)
+    }
+
+    fn states_before(&self, pass: u32) -> u64 {
+        self.plan.states.get(pass as usize).copied().unwrap_or(0)
+    }
+
+    fn state_passes(&self, first_pass: u32, passes: u32) -> u64 {
+        (first_pass..first_pass + passes).map(|pass| self.states_before(pass)).fold(0, u64::saturating_add)
+    }
+
+    fn longest_window(&self) -> Window {
+        let whole = Window { first: 0, len: self.plan.board.height };
+        self.plan.windows.iter().copied().max_by_key(|window| window.len).unwrap_or(whole)
+    }
+
+    /// The stages of a plan with runs on disk.
+    fn planned(&self, copies: bool) -> Vec<StageOutline> {
+        let plan = &self.plan;
+        let mut stages = Vec::new();
+        for sweep in 0..plan.sweeps.len() as u32 {
+            let mut lanes_before = 0;
+            for number in 0..plan.stages() {
+                let stage: Stage = plan.stage(number);
+                let lanes = plan.stage_moduli(sweep, number).len() as u32 * plan.coefficients.max(1);
+                let (before, after) = (self.states_before(stage.first_pass), self.states_before(stage.end_pass()));
+                let bytes = |states: u64, lanes| (states as f64 * plan.record_bytes_with(lanes)) as u64;
+                let bytes_written = bytes(after, lanes);
+                let ends_column = stage.window.end() >= plan.board.height;
+                stages.push(StageOutline {
+                    sweep,
+                    column: plan.board.column(stage.first_pass),
+                    window: stage.window,
+                    direction: Direction::Forward,
+                    lanes,
+                    states_before: before,
+                    states_after: after,
+                    state_passes: self.state_passes(stage.first_pass, stage.window.len),
+                    // The first stage of a sweep makes its states itself.
+                    bytes_read: if number == 0 { 0 } else { bytes(before, lanes_before) },
+                    bytes_written,
+                    bytes_copied: if copies && ends_column && number + 1 < plan.stages() { bytes_written } else { 0 },
+                });
+                lanes_before = lanes;
+            }
+        }
+        stages
+    }
+
+    /// The block executor takes a family that is larger than a task through its window a few lanes at a time.
+    fn note_slices(&mut self, family: u128, offer: &Offer) {
+        let lanes = self.stages.iter().map(|stage| stage.lanes).max().unwrap_or(0);
+        let lane_bytes = u64::try_from(family).unwrap_or(u64::MAX).saturating_mul(2 * 8).max(1);
+        let own = self.plan.task_memory_bytes.saturating_sub(self.table_bytes / u64::from(offer.threads.max(1)));
+        let at_once = own / lane_bytes;
+        if self.plan.block.is_some() && at_once < u64::from(lanes) {
+            let how = match at_once {
+                0 => "one residue at a time, by one task that has all of a worker's memory".to_owned(),
+                at_once => format!("{at_once} of {lanes} residues at a time"),
+            };
+            self.notes.push(format!("the largest families are done {how}; that they are read again is left out here"));
+        }
+    }
+
+    /// The stream executor takes a family that is larger than a task through temporary runs.
+    fn note_spills(&mut self, family: Option<u128>) {
+        let tasks = |family: u128| family > 2 * u128::from(self.plan.task_records);
+        if self.plan.block.is_none()
+            && self.plan.windows.iter().all(|window| window.len == 1)
+            && family.is_none_or(tasks)
+        {
+            let text = "no window's families fit a task: stages are single passes, and a family that is larger than a \
+                        task adds temporary runs, which are left out here";
+            self.notes.push(text.into());
+        }
+        let runs = self.plan.peak_states / self.plan.task_records.max(1);
+        if self.plan.block.is_none() && runs > MOST_OPEN_RUNS {
+            self.notes.push(format!(
+                "a vector is in {runs} runs or more, of which a task reads {MOST_OPEN_RUNS} at once: where a task needs more of \
+                 them, they are merged first, which can double what is read and written and is left out here"
+            ));
+        }
+    }
+
+    /// States of the largest vector.
+    pub fn peak_states(&self) -> Option<u128> {
+        self.states.as_ref().map(|states| states.iter().max().copied().unwrap_or(0))
+    }
+
+    /// Sums over all stages: (state-passes, bytes read, bytes written, bytes copied).
+    pub fn totals(&self) -> (u64, u64, u64, u64) {
+        let sum = |field: fn(&StageOutline) -> u64| self.stages.iter().map(field).fold(0, u64::saturating_add);
+        (sum(|s| s.state_passes), sum(|s| s.bytes_read), sum(|s| s.bytes_written), sum(|s| s.bytes_copied))
+    }
+}
