@@ -1,0 +1,162 @@
+//! Passes of the block executor, in this process: what a vector needs to go through columns, forward and transposed, the
+//! exchange between windows and, forward, the mass balance included; tables, set-up and the meeting in the middle are not.
+
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use keima_engine::block::{Direction, Moduli, Rows, Sweep};
+use keima_model::{BlockColumn, Directions, End};
+use keima_residue::primes_below;
+
+use crate::board;
+use crate::process::{available_bytes, cpu_seconds, forget_peak, peak_bytes};
+use crate::sample::{Kind, Label, Sample};
+
+/// Columns are done until this much time has gone by.
+const LEAST_SECONDS: f64 = 0.25;
+/// Share of the memory to be had that is taken.
+const MEMORY_SHARE: f64 = 0.9;
+
+/// A sample for each number of residues, each number of threads and both directions. What does not fit the memory is left
+/// out.
+pub(crate) fn samples(height: u32, lanes: &[u32], threads: &[u32]) -> Result<Vec<(Label, Sample)>> {
+    let column = column(height)?;
+    let mut found = Vec::new();
+    for &residues in lanes {
+        for &threads in threads {
+            found.extend(match residues {
+                1 => both::<1>(column.as_ref(), height, threads)?,
+                2 => both::<2>(column.as_ref(), height, threads)?,
+                4 => both::<4>(column.as_ref(), height, threads)?,
+                8 => both::<8>(column.as_ref(), height, threads)?,
+                _ => bail!("1, 2, 4 or 8 residues, not {residues}"),
+            });
+        }
+    }
+    Ok(found)
+}
+
+/// The same work on every machine and in every run, on one thread: so many columns. Returns the number of state-passes.
+pub(crate) fn fixed_work(height: u32, lanes: u32, direction: Direction, columns: u32) -> Result<f64> {
+    fn work<const K: usize>(column: &dyn BlockColumn, direction: Direction, columns: u32) -> Result<f64> {
+        let mut vector = Vector::<K>::new(column, 1)?;
+        (0..columns).try_for_each(|_| vector.column(direction))?;
+        Ok(vector.state_passes * f64::from(columns))
+    }
+    let column = column(height)?;
+    match lanes {
+        1 => work::<1>(column.as_ref(), direction, columns),
+        2 => work::<2>(column.as_ref(), direction, columns),
+        4 => work::<4>(column.as_ref(), direction, columns),
+        8 => work::<8>(column.as_ref(), direction, columns),
+        _ => bail!("1, 2, 4 or 8 residues, not {lanes}"),
+    }
+}
+
+fn column(height: u32) -> Result<Box<dyn BlockColumn>> {
+    let problem = board::go(height)?;
+    let blocks = problem.info().blocks().context("no blocks of this height")?;
+    blocks.column(&board::windows(height)?, Directions::Both).map_err(anyhow::Error::msg)
+}
+
+/// A vector, and what brings it through columns.
+struct Vector<'a, const K: usize> {
+    sweep: Sweep<'a, K>,
+    windows: usize,
+    now: Rows<K>,
+    next: Rows<K>,
+    /// Of one column.
+    state_passes: f64,
+    state_boundaries: f64,
+}
+
+/// Bytes of a vector and the one after it.
+fn bytes<const K: usize>(column: &dyn BlockColumn) -> f64 {
+    2.0 * most_states(column) as f64 * 8.0 * K as f64
+}
+
+fn most_states(column: &dyn BlockColumn) -> u64 {
+    (0..column.windows().len()).flat_map(|window| &column.tables(window).states).max().copied().unwrap_or(0)
+}
+
+impl<'a, const K: usize> Vector<'a, K> {
+    fn new(column: &'a dyn BlockColumn, threads: u32) -> Result<Self> {
+        let windows = column.windows().len();
+        let most = most_states(column) as usize;
+        let primes: Vec<u64> = primes_below(1 << 60).take(K).collect();
+        let moduli = <[u64; K]>::try_from(primes).ok().and_then(Moduli::new).context("no such moduli")?;
+        let mut now = Rows::<K>::zeroed(most)?;
+        for position in column.start(windows - 1, End::Last) {
+            now[position as usize] = [1; K];
+        }
+        let steps = || (0..windows).map(|window| column.tables(window).states.as_slice());
+        Ok(Self {
+            sweep: Sweep::new(column, moduli, threads as usize)?,
+            windows,
+            now,
+            next: Rows::zeroed(most)?,
+            state_passes: steps().flat_map(|states| states.iter().rev().skip(1)).sum::<u64>() as f64,
+            state_boundaries: steps().filter_map(<[u64]>::last).sum::<u64>() as f64,
+        })
+    }
+
+    /// Through one column, mass balance included where it costs no second vector: forward.
+    fn column(&mut self, direction: Direction) -> Result<()> {
+        for window in 0..self.windows {
+            let window = if direction == Direction::Forward { window } else { self.windows - 1 - window };
+            self.sweep.run(direction, window, &self.now, &mut self.next, None)?;
+            std::mem::swap(&mut self.now, &mut self.next);
+        }
+        Ok(())
+    }
+}
+
+fn both<const K: usize>(column: &dyn BlockColumn, height: u32, threads: u32) -> Result<Vec<(Label, Sample)>> {
+    if bytes::<K>(column) > MEMORY_SHARE * available_bytes() {
+        return Ok(Vec::new());
+    }
+    forget_peak();
+    let mut vector = Vector::<K>::new(column, threads)?;
+    let mut found = Vec::new();
+    for (kind, direction) in [(Kind::BlockForward, Direction::Forward), (Kind::BlockBackward, Direction::Backward)] {
+        // Once before: memory is handed out when it is touched, and a vector fills up.
+        vector.column(direction)?;
+        let (started, before, mut columns) = (Instant::now(), cpu_seconds().0, 0.0);
+        while columns < 1.0 || started.elapsed().as_secs_f64() < LEAST_SECONDS {
+            vector.column(direction)?;
+            columns += 1.0;
+        }
+        let sample = Sample {
+            seconds: started.elapsed().as_secs_f64(),
+            cpu_seconds: cpu_seconds().0 - before,
+            state_passes: columns * vector.state_passes,
+            state_boundaries: columns * vector.state_boundaries,
+            peak_bytes: peak_bytes(None),
+            ..Sample::default()
+        };
+        found.push((Label { kind, height, residues: K as u32, threads }, sample));
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_directions_are_measured() {
+        let found = samples(4, &[1, 4], &[1, 2]).unwrap();
+        assert_eq!(found.len(), 8);
+        for (label, sample) in found {
+            assert!(sample.seconds >= LEAST_SECONDS && sample.state_passes > 0.0, "{label:?} {sample:?}");
+        }
+        assert!(samples(4, &[3], &[1]).is_err());
+    }
+
+    #[test]
+    fn the_fixed_work_is_always_the_same() {
+        let work = |columns| fixed_work(5, 4, Direction::Backward, columns).unwrap();
+        assert!(work(0).abs() < 0.5 && work(1) > 1000.0 && (work(3) - 3.0 * work(1)).abs() < 0.5);
+        assert!(fixed_work(5, 3, Direction::Forward, 1).is_err());
+    }
+}

@@ -1,0 +1,92 @@
+//! The machine that measures, as far as it can be asked.
+
+use std::fs::read_to_string;
+use std::process::Command;
+
+use crate::process::total_bytes;
+
+/// Names and values.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Machine {
+    pub(crate) lines: Vec<(&'static str, String)>,
+}
+
+/// The instructions that the block executor's run-time dispatch chooses here.
+pub(crate) fn simd() -> &'static str {
+    struct Name;
+    impl pulp::WithSimd for Name {
+        type Output = &'static str;
+        fn with_simd<S: pulp::Simd>(self, _: S) -> &'static str {
+            std::any::type_name::<S>()
+        }
+    }
+    let name = pulp::Arch::new().dispatch(Name);
+    // The last word of a path such as pulp::x86::v3::V3.
+    match name.rsplit("::").next() {
+        Some("V4") => "x86-64-v4 (AVX-512)",
+        Some("V3") => "x86-64-v3 (AVX2)",
+        Some(other) => other,
+        None => name,
+    }
+}
+
+fn first_line(program: &str, argument: &str) -> String {
+    let output = Command::new(program).arg(argument).output();
+    let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    text.lines().next().unwrap_or("not found").to_owned()
+}
+
+/// The value of the first line `name : value`.
+fn field(text: &str, name: &str) -> Option<String> {
+    text.lines().find_map(|line| {
+        let (key, value) = line.split_once(':')?;
+        (key.trim() == name).then(|| value.trim().to_owned())
+    })
+}
+
+impl Machine {
+    /// This one.
+    pub(crate) fn here() -> Self {
+        let processors = read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let cache = |index: u32| {
+            let text = read_to_string(format!("/sys/devices/system/cpu/cpu0/cache/index{index}/size"));
+            text.map_or_else(|_| "?".to_owned(), |text| text.trim().to_owned())
+        };
+        let lines = vec![
+            ("processor", field(&processors, "model name").unwrap_or_else(|| std::env::consts::ARCH.to_owned())),
+            ("cores", cores.to_string()),
+            ("caches", format!("{} L2, {} L3", cache(2), cache(3))),
+            ("memory", format!("{:.0} GiB", total_bytes() / f64::from(1 << 30))),
+            ("system", read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned()),
+            ("dispatch", simd().to_owned()),
+            ("rustc", first_line("rustc", "--version")),
+            ("cc", first_line("cc", "--version")),
+        ];
+        Self { lines }
+    }
+
+    /// Lines, aligned.
+    pub(crate) fn text(&self) -> String {
+        let width = self.lines.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+        self.lines.iter().fold(String::new(), |text, (name, value)| text + &format!("{name:<width$}  {value}\n"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_found() {
+        let text = "processor\t: 0\nmodel name\t: A  B\nmodel\t: 3\nmodel name : C\n";
+        assert_eq!(field(text, "model name").as_deref(), Some("A  B"));
+        assert_eq!(field(text, "bogomips"), None);
+    }
+
+    #[test]
+    fn this_machine_has_a_text() {
+        let text = Machine::here().text();
+        assert!(text.lines().count() >= 8 && text.contains("processor  "), "{text}");
+    }
+}

@@ -1,0 +1,233 @@
+//! `keima-bench`: measures keima, prints one table and writes docs/performance.md with a plot. `scripts/bench` builds and
+//! starts it; it is no part of the program that is shipped.
+//!
+//! ```text
+//!   measure        rounds over all jobs: kernels and sweeps in processes of this program, counts by the real one, golegal
+//!   block, stream  one such process; prints a line of JSON for each sample
+//!   work           a fixed piece of work for callgrind
+//!   instructions   callgrind's file as a table
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod block;
+mod board;
+mod callgrind;
+mod count;
+mod document;
+mod golegal;
+mod machine;
+mod measure;
+mod plot;
+mod process;
+mod sample;
+mod stream;
+mod table;
+mod targets;
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use clap::{Args, Parser, Subcommand};
+use keima_engine::block::Direction;
+
+use crate::machine::Machine;
+use crate::measure::{Wish, measure};
+
+/// Measures keima.
+#[derive(Parser)]
+#[command(name = "keima-bench", version)]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Everything: a table on standard output; a full run also writes docs/performance.md and its plot
+    Measure(MeasureArgs),
+    /// Passes of the block executor: a line of JSON for each number of residues and threads and each direction
+    Block {
+        /// Side of the board
+        #[arg(long)]
+        height: u32,
+        /// Residues carried at once: 1, 2, 4, 8
+        #[arg(long, value_delimiter = ',', default_value = "1")]
+        lanes: Vec<u32>,
+        /// Threads
+        #[arg(long, value_delimiter = ',', default_value = "1")]
+        threads: Vec<u32>,
+    },
+    /// A sweep of the stream executor: a line of JSON
+    Stream {
+        /// Side of the board
+        #[arg(long)]
+        height: u32,
+        /// Residues carried at once
+        #[arg(long, default_value_t = 1)]
+        lanes: u32,
+        /// Threads
+        #[arg(long, default_value_t = 1)]
+        threads: u32,
+        /// End when so many state-passes are measured
+        #[arg(long, default_value_t = f64::INFINITY)]
+        state_passes: f64,
+        /// Only a tenth of the vector's bytes as memory
+        #[arg(long)]
+        tight: bool,
+    },
+    /// A fixed piece of the block executor's work on one thread; prints the instruction set and the number of state-passes
+    Work {
+        /// Side of the board
+        #[arg(long, default_value_t = 8)]
+        height: u32,
+        /// Residues carried at once: 1, 2, 4, 8
+        #[arg(long, default_value_t = 1)]
+        lanes: u32,
+        /// Columns; none is the set-up alone
+        #[arg(long, default_value_t = 1)]
+        columns: u32,
+        /// The transposed passes
+        #[arg(long)]
+        backward: bool,
+    },
+    /// Instructions per state-pass by function, from callgrind's file
+    Instructions {
+        /// What `--callgrind-out-file` named
+        file: PathBuf,
+        /// The same of the set-up alone, which is subtracted
+        #[arg(long)]
+        less: Option<PathBuf>,
+        /// As `work` printed it
+        #[arg(long)]
+        state_passes: f64,
+    },
+}
+
+#[derive(Args)]
+struct MeasureArgs {
+    /// Two small boards and three runs: some minutes
+    #[arg(long)]
+    quick: bool,
+    /// Sides of the boards [default: 9 to 14, with --quick 9 and 10]
+    #[arg(long, value_delimiter = ',', value_name = "SIDES", value_parser = clap::value_parser!(u32).range(3..=16))]
+    boards: Vec<u32>,
+    /// Runs of each row, of which the median is taken [default: 5, with --quick 3]
+    #[arg(long, value_name = "N")]
+    runs: Option<usize>,
+    /// Sources of golegal (github.com/tromp/golegal), to be built and run beside keima
+    #[arg(long, value_name = "DIR")]
+    golegal: Option<PathBuf>,
+    /// Boards that golegal counts [default: 11, with --quick the largest]
+    #[arg(long, value_delimiter = ',', value_name = "SIDES")]
+    golegal_boards: Vec<u32>,
+    /// No row gets another run when this much time has gone by
+    #[arg(long, value_name = "N", default_value_t = 22.0)]
+    minutes: f64,
+    /// No row gets another run that would take it beyond this
+    #[arg(long, value_name = "N", default_value_t = 75.0)]
+    row_seconds: f64,
+    /// Folder for performance.md and performance.svg [default: docs for a full run, none for any other]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+fn main() -> Result<()> {
+    match Cli::parse().verb {
+        Verb::Measure(args) => measure_all(args),
+        Verb::Block { height, lanes, threads } => print(&block::samples(height, &lanes, &threads)?),
+        Verb::Stream { height, lanes, threads, state_passes, tight } => {
+            print(&[stream::sample(height, lanes, threads, tight, state_passes)?])
+        }
+        Verb::Work { height, lanes, columns, backward } => {
+            let direction = if backward { Direction::Backward } else { Direction::Forward };
+            println!("dispatch {}", machine::simd());
+            println!("state_passes {}", block::fixed_work(height, lanes, direction, columns)?);
+            Ok(())
+        }
+        Verb::Instructions { file, less, state_passes } => {
+            print!("{}", callgrind::report(&file, less.as_deref(), &std::env::current_dir()?, state_passes)?);
+            Ok(())
+        }
+    }
+}
+
+fn print(samples: &[(sample::Label, sample::Sample)]) -> Result<()> {
+    for sample in samples {
+        println!("{}", serde_json::to_string(sample)?);
+    }
+    Ok(())
+}
+
+fn measure_all(args: MeasureArgs) -> Result<()> {
+    let full = !args.quick && args.boards.is_empty();
+    let boards = match (args.boards, args.quick) {
+        (boards, _) if !boards.is_empty() => boards,
+        (_, true) => vec![9, 10],
+        (_, false) => (9..=14).collect(),
+    };
+    let golegal_boards = match (args.golegal_boards, full) {
+        (boards, _) if !boards.is_empty() => boards,
+        (_, true) => vec![11],
+        (_, false) => boards.iter().copied().max().into_iter().collect(),
+    };
+    let wish = Wish {
+        quick: args.quick,
+        boards,
+        runs: args.runs.unwrap_or(if args.quick { 3 } else { 5 }),
+        most_job_seconds: args.row_seconds,
+        most_seconds: args.minutes * 60.0,
+        golegal: args.golegal,
+        golegal_boards,
+        keima: measure::keima()?,
+    };
+    let found = measure(&wish)?;
+    print!("{}", table::text(&found.rows));
+    for [what, times, against] in targets::against_golegal(&found.rows) {
+        println!("{what}: {times} times {against} per residue");
+    }
+    for [what, value, wanted] in targets::among_themselves(&found.rows) {
+        println!("{what}: {value}{}", if wanted.is_empty() { wanted } else { format!(" (wanted: {wanted})") });
+    }
+    if let Some(out) = args.out.or_else(|| full.then(|| "docs".into())) {
+        let command = typed(std::env::args().skip(2));
+        let write = |name: &str, text: String| {
+            let path = out.join(name);
+            std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
+        };
+        write("performance.svg", plot::svg(&found.rows)?)?;
+        write("performance.md", document::markdown(&found, &Machine::here(), &command))?;
+    }
+    Ok(())
+}
+
+/// What was typed, with DIR for the folders of this machine.
+fn typed(arguments: impl Iterator<Item = String>) -> String {
+    let mut text = "scripts/bench".to_owned();
+    let mut folder = false;
+    for argument in arguments {
+        let shown = match argument.split_once('=') {
+            Some((name @ ("--golegal" | "--out"), _)) => format!("{name}=DIR"),
+            _ if folder => "DIR".to_owned(),
+            _ => argument.clone(),
+        };
+        folder = matches!(argument.as_str(), "--golegal" | "--out");
+        text = text + " " + &shown;
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::typed;
+
+    #[test]
+    fn folders_are_not_told() {
+        fn check(arguments: &str, expected: &str) {
+            assert_eq!(typed(arguments.split_whitespace().map(str::to_owned)), expected);
+        }
+        check("", "scripts/bench");
+        check("--quick --golegal /a/b --runs 2", "scripts/bench --quick --golegal DIR --runs 2");
+        check("--out=/c --golegal=/d", "scripts/bench --out=DIR --golegal=DIR");
+    }
+}

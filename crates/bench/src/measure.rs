@@ -1,0 +1,312 @@
+//! What is measured, and in which order: rounds over all jobs, so that rivals run within the same minutes and a machine
+//! that becomes slow makes all of them slow. A job that takes long gets fewer runs.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+
+use crate::board;
+use crate::count::Count;
+use crate::golegal::{Golegal, modulo_word};
+use crate::sample::{Kind, Label, Sample};
+use crate::table::Row;
+
+/// State-passes of a stream sweep.
+const STREAM_STATE_PASSES: f64 = 2e7;
+/// The same where memory is tight or held against it: the vector must have grown.
+const TIGHT_STATE_PASSES: f64 = 1.2e8;
+/// The board on which the stream executor is tried with little memory: its vector is well above what a task needs.
+const TIGHT_HEIGHT: u32 = 12;
+/// A count out of core gets this part of the vector, at least so many MiB.
+const DISK_PART: f64 = 10.0;
+const DISK_LEAST_MIB: u64 = 64;
+
+/// What is wished.
+#[derive(Clone, Debug)]
+pub(crate) struct Wish {
+    pub(crate) quick: bool,
+    pub(crate) boards: Vec<u32>,
+    pub(crate) runs: usize,
+    /// No job gets a further run beyond this.
+    pub(crate) most_job_seconds: f64,
+    /// No job gets a further run when this has gone by.
+    pub(crate) most_seconds: f64,
+    pub(crate) golegal: Option<PathBuf>,
+    pub(crate) golegal_boards: Vec<u32>,
+    pub(crate) keima: PathBuf,
+}
+
+/// One thing to run. A kernel job yields a sample for each number of residues and threads and each direction.
+#[derive(Clone, Debug)]
+pub(crate) enum Job {
+    Block { height: u32, lanes: Vec<u32> },
+    Stream { height: u32, residues: u32, threads: u32, tight: bool, state_passes: f64 },
+    Count(Count),
+    Golegal { height: u32 },
+}
+
+/// What one run yields.
+type Samples = Vec<(Label, Sample)>;
+
+/// What was found.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    pub(crate) rows: Vec<Row>,
+    /// What could not be measured, and why.
+    pub(crate) notes: Vec<String>,
+    /// What was typed.
+    pub(crate) commands: Vec<String>,
+    pub(crate) seconds: f64,
+}
+
+impl Job {
+    fn name(&self) -> String {
+        match self {
+            Self::Block { height, .. } => format!("block passes {height}x{height}"),
+            Self::Stream { height, residues, threads, tight, .. } => {
+                let tight = if *tight { ", tight" } else { "" };
+                format!("stream sweep {height}x{height}, K={residues}, threads {threads}{tight}")
+            }
+            Self::Count(count) => {
+                format!("{} {height}x{height}, threads {}", count.kind.name(), count.threads, height = count.height)
+            }
+            Self::Golegal { height } => format!("golegal {height}x{height}"),
+        }
+    }
+
+    /// What this program is asked, where the job is one of its own processes.
+    fn arguments(&self) -> Option<Vec<String>> {
+        let text = match self {
+            Self::Block { height, lanes } => {
+                let lanes: Vec<String> = lanes.iter().map(u32::to_string).collect();
+                format!("block --height {height} --lanes {} --threads 1,2", lanes.join(","))
+            }
+            Self::Stream { height, residues, threads, tight, state_passes } => {
+                let tight = if *tight { " --tight" } else { "" };
+                format!(
+                    "stream --height {height} --lanes {residues} --threads {threads} --state-passes {state_passes}{tight}"
+                )
+            }
+            _ => return None,
+        };
+        Some(text.split(' ').map(str::to_owned).collect())
+    }
+
+    fn commands(&self) -> Vec<String> {
+        match self {
+            Self::Count(count) => count.commands(),
+            Self::Golegal { height } => vec![Golegal::command(*height, 2)],
+            _ => vec![format!("keima-bench {}", self.arguments().unwrap_or_default().join(" "))],
+        }
+    }
+
+    fn run(&self, wish: &Wish, golegal: Option<&Golegal>) -> Result<Samples> {
+        match self {
+            Self::Count(count) => Ok(vec![count.sample(&wish.keima)?]),
+            Self::Golegal { height } => {
+                let (label, sample, legal) = golegal.context("golegal is not built")?.sample(*height, 2)?;
+                let problem = board::go(*height)?;
+                let known =
+                    problem.info().functionals().into_iter().find_map(|f| f.known.filter(|_| f.index == *height));
+                if let Some(known) = known {
+                    ensure!(modulo_word(&known) == legal, "golegal counted {legal} modulo 2^64, known is {known}");
+                }
+                Ok(vec![(label, sample)])
+            }
+            _ => {
+                let program = std::env::current_exe()?;
+                let ended = Command::new(program).args(self.arguments().unwrap_or_default()).output()?;
+                ensure!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr).trim());
+                let text = String::from_utf8(ended.stdout)?;
+                Ok(text.lines().map(serde_json::from_str).collect::<Result<_, _>>()?)
+            }
+        }
+    }
+}
+
+/// Everything that is to be measured, rivals next to each other.
+pub(crate) fn jobs(wish: &Wish) -> Result<Vec<Job>> {
+    let mut jobs = Vec::new();
+    let count = |kind, height, threads, memory_mib| Job::Count(Count { kind, height, threads, memory_mib });
+    for &height in &wish.boards {
+        jobs.push(Job::Block { height, lanes: vec![1, 2, 4, 8] });
+        for residues in [1, 4, 8] {
+            for threads in [1, 2] {
+                let state_passes = STREAM_STATE_PASSES;
+                jobs.push(Job::Stream { height, residues, threads, tight: false, state_passes });
+            }
+        }
+        if wish.golegal.is_some() && wish.golegal_boards.contains(&height) {
+            jobs.push(Job::Golegal { height });
+        }
+        if height <= 13 {
+            jobs.extend([2, 1].map(|threads| count(Kind::CountBlock, height, threads, None)));
+        }
+        if (10..=13).contains(&height) || wish.quick {
+            jobs.push(count(Kind::CountBlockDisk, height, 2, Some(disk_mib(height)?)));
+        }
+        if height <= 10 || (height == 11 && !wish.quick) {
+            jobs.extend([1, 2].map(|threads| count(Kind::CountStream, height, threads, None)));
+        }
+        let (block, stream) = if wish.quick { (10, 10) } else { (12, 11) };
+        for (kind, at) in [(Kind::ClusterBlock, block), (Kind::ClusterStream, stream)] {
+            if height == at {
+                jobs.extend([1, 2].map(|workers| count(kind, height, workers, None)));
+            }
+        }
+        if height == TIGHT_HEIGHT {
+            for residues in [1, 8] {
+                for tight in [false, true] {
+                    let state_passes = TIGHT_STATE_PASSES;
+                    jobs.push(Job::Stream { height, residues, threads: 2, tight, state_passes });
+                }
+            }
+        }
+    }
+    Ok(jobs)
+}
+
+/// A tenth of the vector's bytes, of all residues at its largest.
+fn disk_mib(height: u32) -> Result<u64> {
+    let states = board::states(height)?.into_iter().max().unwrap_or(0) as f64;
+    // As many residues as the bound of the square board asks for, and the spare.
+    let residues = (f64::from(height * height) * 3_f64.log2() / 60.0).ceil() + 1.0;
+    Ok(((states * residues * 8.0 / DISK_PART / f64::from(1 << 20)) as u64).max(DISK_LEAST_MIB))
+}
+
+/// Measures, telling on standard error what is under way.
+pub(crate) fn measure(wish: &Wish) -> Result<Found> {
+    ensure!(
+        wish.keima.is_file(),
+        "{} is missing: build it with `cargo build --release -p keima-cli`",
+        wish.keima.display()
+    );
+    let golegal = wish.golegal.as_deref().map(Golegal::build).transpose()?;
+    let jobs = jobs(wish)?;
+    let found = rounds(&jobs, wish, &mut |job| job.run(wish, golegal.as_ref()));
+    Ok(found)
+}
+
+fn rounds(jobs: &[Job], wish: &Wish, run: &mut dyn FnMut(&Job) -> Result<Samples>) -> Found {
+    let started = Instant::now();
+    let mut found = Found::default();
+    let mut samples: BTreeMap<Label, Vec<Sample>> = BTreeMap::new();
+    let mut taken = vec![Duration::ZERO; jobs.len()];
+    let mut failed = vec![false; jobs.len()];
+    for round in 0..wish.runs.max(1) {
+        for (number, job) in jobs.iter().enumerate() {
+            let before = taken[number].as_secs_f64();
+            let next = ratio_of(before, round);
+            let late = started.elapsed().as_secs_f64() + next > wish.most_seconds;
+            if failed[number] || (round > 0 && (late || before + next > wish.most_job_seconds)) {
+                continue;
+            }
+            eprintln!("round {} of {}: {}", round + 1, wish.runs, job.name());
+            let began = Instant::now();
+            match run(job) {
+                Ok(more) => more.into_iter().for_each(|(label, sample)| samples.entry(label).or_default().push(sample)),
+                Err(error) => {
+                    failed[number] = true;
+                    eprintln!("  failed: {error:#}");
+                    found.notes.push(format!("{}: {error:#}", job.name()));
+                }
+            }
+            taken[number] += began.elapsed();
+        }
+    }
+    for command in jobs.iter().flat_map(Job::commands) {
+        if !found.commands.contains(&command) {
+            found.commands.push(command);
+        }
+    }
+    found.rows =
+        samples.iter().map(|(&label, all)| Row { label, runs: all.len(), sample: Sample::median(all) }).collect();
+    found.seconds = started.elapsed().as_secs_f64();
+    found
+}
+
+/// What a run took until now.
+fn ratio_of(taken: f64, runs: usize) -> f64 {
+    if runs == 0 { 0.0 } else { taken / runs as f64 }
+}
+
+/// Where the program is that is measured: beside this one.
+pub(crate) fn keima() -> Result<PathBuf> {
+    let own = std::env::current_exe()?;
+    Ok(own.parent().unwrap_or(Path::new(".")).join("keima"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wish(runs: usize) -> Wish {
+        Wish {
+            quick: true,
+            boards: vec![9],
+            runs,
+            most_job_seconds: 1e9,
+            most_seconds: 1e9,
+            golegal: None,
+            golegal_boards: vec![9],
+            keima: PathBuf::new(),
+        }
+    }
+
+    #[test]
+    fn runs_are_interleaved_and_failures_noted_once() {
+        let jobs = [Job::Golegal { height: 9 }, Job::Golegal { height: 10 }, Job::Golegal { height: 11 }];
+        let mut order = Vec::new();
+        let found = rounds(&jobs, &wish(3), &mut |job| {
+            let Job::Golegal { height } = *job else { unreachable!() };
+            order.push(height);
+            ensure!(height != 10, "not this one");
+            let label = Label { kind: Kind::Golegal, height, residues: 1, threads: 2 };
+            Ok(vec![(label, Sample { seconds: order.len() as f64, ..Sample::default() })])
+        });
+        assert_eq!(order, [9, 10, 11, 9, 11, 9, 11]);
+        assert_eq!(found.notes, ["golegal 10x10: not this one"]);
+        let medians: Vec<(u32, usize, f64)> =
+            found.rows.iter().map(|row| (row.label.height, row.runs, row.sample.seconds)).collect();
+        assert_eq!(medians, [(9, 3, 4.0), (11, 3, 5.0)]);
+    }
+
+    #[test]
+    fn what_takes_long_gets_fewer_runs() {
+        let jobs = [Job::Golegal { height: 9 }];
+        let check = |wish: &Wish, expected: usize| {
+            let mut runs = 0;
+            rounds(&jobs, wish, &mut |_| {
+                runs += 1;
+                std::thread::sleep(Duration::from_millis(20));
+                Ok(vec![])
+            });
+            assert_eq!(runs, expected, "{wish:?}");
+        };
+        check(&wish(2), 2);
+        check(&Wish { most_job_seconds: 0.03, ..wish(2) }, 1);
+        check(&Wish { most_seconds: 0.03, ..wish(2) }, 1);
+    }
+
+    #[test]
+    fn all_that_the_table_promises_is_among_the_jobs() {
+        let full = Wish { quick: false, boards: (9..=14).collect(), golegal: Some("g".into()), ..wish(5) };
+        let names: Vec<String> = jobs(&full).unwrap().iter().map(Job::name).collect();
+        for name in [
+            "block passes 14x14",
+            "stream sweep 14x14, K=8, threads 2",
+            "stream sweep 12x12, K=8, threads 2, tight",
+            "count, block, memory 13x13, threads 2",
+            "count, block, disk 13x13, threads 2",
+            "cluster, block 12x12, threads 1",
+            "cluster, stream 11x11, threads 2",
+            "golegal 9x9",
+        ] {
+            assert!(names.iter().any(|found| found == name), "{name} is not among {names:?}");
+        }
+        assert!(!names.iter().any(|name| name.contains("memory 14x14")));
+    }
+}

@@ -1,0 +1,66 @@
+//! Figures of processes, from `/proc`: processor time and peak memory, of this process and of its children.
+
+use std::fs::{read_to_string, write};
+
+/// The unit of times in `/proc/PID/stat`: every Linux has 100 a second there.
+const TICKS_A_SECOND: f64 = 100.0;
+
+/// Processor time, in seconds: of this process, and of its children that have ended and were waited for.
+pub(crate) fn cpu_seconds() -> (f64, f64) {
+    let stat = read_to_string("/proc/self/stat").unwrap_or_default();
+    times(&stat).unwrap_or_default()
+}
+
+/// Times out of the text of `/proc/PID/stat`. The name of the program, in brackets, may hold anything.
+fn times(stat: &str) -> Option<(f64, f64)> {
+    let (_, after) = stat.rsplit_once(')')?;
+    let ticks: Vec<f64> = after.split_whitespace().skip(11).take(4).filter_map(|text| text.parse().ok()).collect();
+    let &[user, system, children_user, children_system] = ticks.as_slice() else { return None };
+    Some(((user + system) / TICKS_A_SECOND, (children_user + children_system) / TICKS_A_SECOND))
+}
+
+/// Peak of the memory that a process held, since it began or since [`forget_peak`]; 0 where it is not to be had.
+pub(crate) fn peak_bytes(pid: Option<u32>) -> f64 {
+    let pid = pid.map_or("self".to_owned(), |pid| pid.to_string());
+    kibibytes(&read_to_string(format!("/proc/{pid}/status")).unwrap_or_default(), "VmHWM:")
+}
+
+/// Begins a new peak for this process. Where the system refuses, peaks are of the whole run.
+pub(crate) fn forget_peak() {
+    let _ = write("/proc/self/clear_refs", "5");
+}
+
+/// Memory that may be taken without anything being pushed out.
+pub(crate) fn available_bytes() -> f64 {
+    kibibytes(&read_to_string("/proc/meminfo").unwrap_or_default(), "MemAvailable:")
+}
+
+/// All memory of the machine.
+pub(crate) fn total_bytes() -> f64 {
+    kibibytes(&read_to_string("/proc/meminfo").unwrap_or_default(), "MemTotal:")
+}
+
+fn kibibytes(text: &str, name: &str) -> f64 {
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
+    line.and_then(|rest| rest.split_whitespace().next()?.parse::<f64>().ok()).unwrap_or(0.0) * 1024.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_found_in_the_texts() {
+        let stat = "17 (a (strange) name) S 1 2 3 4 5 6 7 8 9 10 250 50 1200 300 20 0";
+        assert_eq!(times(stat), Some((3.0, 15.0)));
+        assert_eq!(times("17 (cut) S 1 2"), None);
+        assert!((kibibytes("VmPeak:\t 9 kB\nVmHWM:\t   12 kB\n", "VmHWM:") - 12288.0).abs() < 0.5);
+        assert!(kibibytes("", "VmHWM:").abs() < 0.5);
+    }
+
+    #[test]
+    fn this_process_has_some() {
+        assert!(peak_bytes(None) > 100_000.0);
+        assert!(total_bytes() >= available_bytes());
+    }
+}

@@ -1,0 +1,181 @@
+//! What is measured: a label that says what ran, a sample of one run of it, and medians over samples.
+
+use serde::{Deserialize, Serialize};
+
+/// What ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) enum Kind {
+    /// Passes of the block executor in memory, forward: nothing else.
+    BlockForward,
+    /// The same, transposed.
+    BlockBackward,
+    /// Sweeps of the stream executor, tasks with room for all that they write.
+    Stream,
+    /// The same with a tenth of the vector's bytes as memory.
+    StreamTight,
+    /// A whole count by `keima count`, by blocks in memory.
+    CountBlock,
+    /// The same by blocks out of core, with a tenth of the vector's bytes as memory.
+    CountBlockDisk,
+    /// The same by the stream executor.
+    CountStream,
+    /// A whole count by a coordinator and workers of one thread each, by blocks.
+    ClusterBlock,
+    /// The same by the stream executor.
+    ClusterStream,
+    /// The C program that these are held against, one modulus, two processes.
+    Golegal,
+}
+
+impl Kind {
+    /// As it stands in the table.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::BlockForward => "block passes, forward",
+            Self::BlockBackward => "block passes, transposed",
+            Self::Stream => "stream sweep",
+            Self::StreamTight => "stream sweep, memory 1/10",
+            Self::CountBlock => "count, block, memory",
+            Self::CountBlockDisk => "count, block, disk",
+            Self::CountStream => "count, stream",
+            Self::ClusterBlock => "cluster, block",
+            Self::ClusterStream => "cluster, stream",
+            Self::Golegal => "golegal",
+        }
+    }
+}
+
+/// Which row of the table a sample belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct Label {
+    /// What ran.
+    pub(crate) kind: Kind,
+    /// Smaller side of the board.
+    pub(crate) height: u32,
+    /// Residues: carried at once by kernels and sweeps, of the answer by counts.
+    pub(crate) residues: u32,
+    /// Threads, or workers of one thread each, or processes.
+    pub(crate) threads: u32,
+}
+
+/// One run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Sample {
+    /// Wall time.
+    pub(crate) seconds: f64,
+    /// Processor time of all processes.
+    pub(crate) cpu_seconds: f64,
+    /// States, each counted once for every pass that it goes through.
+    pub(crate) state_passes: f64,
+    /// States, each counted once for every boundary between windows that it crosses.
+    pub(crate) state_boundaries: f64,
+    /// Bytes of runs that were read.
+    pub(crate) bytes_read: f64,
+    /// Bytes of runs that were written.
+    pub(crate) bytes_written: f64,
+    /// Peak memory of the process that counts; of several, the largest.
+    pub(crate) peak_bytes: f64,
+    /// Time of tasks, over all threads: reading, merging and waiting for inputs.
+    pub(crate) read_seconds: f64,
+    /// Expanding and adding.
+    pub(crate) map_seconds: f64,
+    /// Sorting and writing.
+    pub(crate) write_seconds: f64,
+}
+
+impl Sample {
+    const FIELDS: usize = 10;
+
+    fn fields(&self) -> [f64; Self::FIELDS] {
+        [
+            self.seconds,
+            self.cpu_seconds,
+            self.state_passes,
+            self.state_boundaries,
+            self.bytes_read,
+            self.bytes_written,
+            self.peak_bytes,
+            self.read_seconds,
+            self.map_seconds,
+            self.write_seconds,
+        ]
+    }
+
+    /// The median of each figure on its own.
+    pub(crate) fn median(samples: &[Self]) -> Self {
+        let rows: Vec<[f64; Self::FIELDS]> = samples.iter().map(Self::fields).collect();
+        let [
+            seconds,
+            cpu_seconds,
+            state_passes,
+            state_boundaries,
+            bytes_read,
+            bytes_written,
+            peak_bytes,
+            read_seconds,
+            map_seconds,
+            write_seconds,
+        ] = std::array::from_fn(|i| median(&rows.iter().map(|row| row[i]).collect::<Vec<_>>()));
+        Self {
+            seconds,
+            cpu_seconds,
+            state_passes,
+            state_boundaries,
+            bytes_read,
+            bytes_written,
+            peak_bytes,
+            read_seconds,
+            map_seconds,
+            write_seconds,
+        }
+    }
+
+    /// Wall time per state-pass, for all residues that are carried.
+    pub(crate) fn nanos(&self) -> f64 {
+        ratio(self.seconds * 1e9, self.state_passes)
+    }
+}
+
+/// The middle one, or the mean of the two in the middle; 0 of none.
+pub(crate) fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let half = sorted.len() / 2;
+    match sorted.len() {
+        0 => 0.0,
+        odd if odd % 2 == 1 => sorted[half],
+        _ => f64::midpoint(sorted[half - 1], sorted[half]),
+    }
+}
+
+/// A quotient that is 0 where there is nothing to divide by.
+pub(crate) fn ratio(a: f64, b: f64) -> f64 {
+    if b > 0.0 { a / b } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn medians() {
+        fn check(values: &[f64], expected: f64) {
+            assert!((median(values) - expected).abs() < 1e-12, "{values:?}");
+        }
+        check(&[], 0.0);
+        check(&[7.0], 7.0);
+        check(&[7.0, 1.0], 4.0);
+        check(&[9.0, 1.0, 5.0], 5.0);
+        check(&[9.0, 1.0, 5.0, 6.0], 5.5);
+        check(&[2.0, 1000.0, 1.0, 3.0, -5.0], 2.0);
+    }
+
+    #[test]
+    fn every_figure_has_a_median_of_its_own() {
+        let sample = |a: f64, b: f64| Sample { seconds: a, write_seconds: b, state_passes: 1e9, ..Sample::default() };
+        let found = Sample::median(&[sample(1.0, 30.0), sample(2.0, 20.0), sample(3.0, 10.0)]);
+        assert_eq!(found, sample(2.0, 20.0));
+        assert!((found.nanos() - 2.0).abs() < 1e-12);
+        assert!(Sample::default().nanos().abs() < 1e-12);
+    }
+}

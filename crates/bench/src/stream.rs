@@ -1,0 +1,217 @@
+//! Sweeps of the stream executor, in this process and through real files: the stages' tasks one after the other, or as
+//! many at a time as there are threads. The first column, in which the vector grows, is not measured; from there on the
+//! sweep goes on until enough states have gone through passes, or to the end of the board.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use keima_engine::{Buffers, FeedOpener, MIN_TASK_MEMORY_BYTES, Task, TaskError, TaskOrder, run_task};
+use keima_model::{AnyProblem, Layout, Window};
+use keima_residue::primes_below;
+use keima_runs::{BlockFeed, DiskBudget, LocalRun, RunError, RunHeader, RunManifest, TaskManifest, run_path};
+
+use crate::board;
+use crate::process::{cpu_seconds, forget_peak, peak_bytes};
+use crate::sample::{Kind, Label, Sample};
+
+/// Longest window, as the planner has it.
+const LONGEST_WINDOW: u32 = 4;
+/// Tasks of a stage for each thread, at least.
+const TASKS_A_THREAD: u64 = 4;
+/// Memory of a task where it is not to be tight.
+const TASK_MEMORY_BYTES: u64 = 256 << 20;
+/// Share of a task's memory that the planner aims at with what the task writes: a little under its output buffer.
+const OUTPUT_PERCENT: u64 = 30;
+/// A tight sweep has this part of the vector as memory.
+const TIGHT: u64 = 10;
+
+struct Local<'a>(&'a Path);
+
+impl FeedOpener for Local<'_> {
+    fn open(
+        &self,
+        run: &RunManifest,
+        header: &RunHeader,
+        low: u128,
+        high: Option<u128>,
+    ) -> Result<Box<dyn BlockFeed>, RunError> {
+        let local = LocalRun::open(&run_path(self.0, &run.id)?, run, header)?;
+        Ok(Box::new(local.feed(low, high)))
+    }
+}
+
+/// What does not change from stage to stage.
+struct Sweep<'a> {
+    problem: &'a AnyProblem,
+    windows: Vec<Window>,
+    scratch: &'a Path,
+    disk: Arc<DiskBudget>,
+    buffers: Buffers,
+    moduli: Vec<u64>,
+    threads: u64,
+    task_memory_bytes: u64,
+}
+
+/// One sweep of at least `least` state-passes, if the board has so many.
+pub(crate) fn sample(height: u32, residues: u32, threads: u32, tight: bool, least: f64) -> Result<(Label, Sample)> {
+    forget_peak();
+    let problem = board::go(height)?;
+    let record_bytes = u64::from(problem.key_bytes()) + 8 * u64::from(residues);
+    let vector_bytes = board::states(height)?.into_iter().max().unwrap_or(0) * record_bytes;
+    let threads = u64::from(threads.max(1));
+    let scratch = tempfile::tempdir().context("a folder for the runs")?;
+    let mut sweep = Sweep {
+        problem: &problem,
+        windows: Window::cut(height, LONGEST_WINDOW),
+        scratch: scratch.path(),
+        disk: Arc::new(DiskBudget::new(u64::MAX)),
+        buffers: Buffers::default(),
+        moduli: primes_below(1 << 64).take(residues as usize).collect(),
+        threads,
+        task_memory_bytes: TASK_MEMORY_BYTES,
+    };
+    if tight {
+        sweep.task_memory_bytes = (vector_bytes / TIGHT / threads).max(MIN_TASK_MEMORY_BYTES);
+    }
+    let stages = height as usize * sweep.windows.len();
+    let (mut total, mut started, mut cpu_before) = (Sample::default(), Instant::now(), 0.0);
+    let mut vector = Vec::new();
+    for stage in 0..stages {
+        if stage == sweep.windows.len() {
+            (started, cpu_before, total) = (Instant::now(), cpu_seconds().0, Sample::default());
+        }
+        let made = sweep.stage(stage, &vector)?;
+        for run in vector.iter().flat_map(|task: &TaskManifest| &task.runs) {
+            std::fs::remove_file(run_path(scratch.path(), &run.id)?)?;
+            sweep.disk.refund(run.bytes);
+        }
+        for task in &made {
+            total.state_passes += task.passes.iter().map(|pass| pass.states as f64).sum::<f64>();
+            total.state_boundaries += task.output.states as f64;
+            total.bytes_read += task.bytes_read as f64;
+            total.bytes_written +=
+                task.runs.iter().map(|run| run.bytes as f64).sum::<f64>() + task.bytes_spilled as f64;
+            total.read_seconds += task.times.read_nanos as f64 / 1e9;
+            total.map_seconds += task.times.map_nanos as f64 / 1e9;
+            total.write_seconds += task.times.write_nanos as f64 / 1e9;
+        }
+        vector = made;
+        if stage >= sweep.windows.len() && total.state_passes >= least {
+            break;
+        }
+    }
+    total.seconds = started.elapsed().as_secs_f64();
+    total.cpu_seconds = cpu_seconds().0 - cpu_before;
+    total.peak_bytes = peak_bytes(None);
+    let kind = if tight { Kind::StreamTight } else { Kind::Stream };
+    Ok((Label { kind, height, residues, threads: threads as u32 }, total))
+}
+
+impl Sweep<'_> {
+    /// All tasks of a stage.
+    fn stage(&self, stage: usize, vector: &[TaskManifest]) -> Result<Vec<TaskManifest>> {
+        let info = self.problem.info();
+        let window = self.windows[stage % self.windows.len()];
+        let next = self.windows[(stage + 1) % self.windows.len()];
+        let first_pass = (stage / self.windows.len()) as u32 * info.board().height + window.first;
+        let family_bits = if window.len == 1 { 128 } else { info.family_bits(Layout::Stage(window)) };
+        let shards = if stage == 0 { vec![(0, None)] } else { cut(vector, self.tasks(vector), family_bits) };
+        let orders: Vec<TaskOrder> = (0..)
+            .zip(shards)
+            .map(|(number, (low, high))| TaskOrder {
+                attempt: format!("j1/s0/g{stage}/t{number}/a0"),
+                job_tag: 77,
+                salt: 99,
+                moduli: self.moduli.clone(),
+                first_pass,
+                window,
+                layout_in: Layout::Stage(window),
+                layout_out: Layout::Stage(next),
+                from_start: stage == 0,
+                low,
+                high,
+                inputs: vector.iter().flat_map(|task| task.runs.clone()).collect(),
+                memory_bytes: self.task_memory_bytes,
+                durable: false,
+                block: None,
+            })
+            .collect();
+        let (taken, made) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..self.threads)
+                .map(|_| {
+                    scope.spawn(|| -> Result<(), TaskError> {
+                        while let Some(order) = orders.get(taken.fetch_add(1, Ordering::Relaxed)) {
+                            let manifest = self.task(order)?;
+                            made.lock().unwrap_or_else(PoisonError::into_inner).push(manifest);
+                        }
+                        Ok(())
+                    })
+                })
+                .collect();
+            threads.into_iter().try_for_each(|thread| match thread.join() {
+                Ok(ended) => ended.map_err(anyhow::Error::from),
+                Err(_) => Err(anyhow::anyhow!("a task's thread failed")),
+            })
+        })?;
+        Ok(made.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Into how many tasks a vector is cut: enough for all threads, and so that what a task writes fits its memory.
+    fn tasks(&self, vector: &[TaskManifest]) -> usize {
+        let bytes: u64 = vector.iter().flat_map(|task| &task.runs).map(|run| run.bytes).sum();
+        let by_memory = bytes / (self.task_memory_bytes * OUTPUT_PERCENT / 100).max(1);
+        (self.threads * TASKS_A_THREAD).max(by_memory + 1) as usize
+    }
+
+    fn task(&self, order: &TaskOrder) -> Result<TaskManifest, TaskError> {
+        run_task(
+            self.problem,
+            &Task {
+                order,
+                feeds: &Local(self.scratch),
+                scratch: self.scratch,
+                disk: &self.disk,
+                stop: &AtomicBool::new(false),
+                states_done: &AtomicU64::new(0),
+                buffers: &self.buffers,
+            },
+        )
+    }
+}
+
+/// Cuts a vector's key space into about `tasks` ranges, between families.
+fn cut(vector: &[TaskManifest], tasks: usize, family_bits: u32) -> Vec<(u128, Option<u128>)> {
+    let mut keys: Vec<u128> = vector.iter().flat_map(|task| &task.splits).map(|split| split.key).collect();
+    keys.sort_unstable();
+    let mut cuts: Vec<u128> = (1..tasks)
+        .filter_map(|i| keys.get(i * keys.len() / tasks))
+        .map(|&key| if family_bits >= 128 { key } else { key >> family_bits << family_bits })
+        .filter(|&key| key > 0)
+        .collect();
+    cuts.dedup();
+    let lows = std::iter::once(0).chain(cuts.iter().copied());
+    lows.zip(cuts.iter().copied().map(Some).chain([None])).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_and_memory_do_not_change_what_is_done() {
+        let (_, one) = sample(6, 2, 1, false, f64::INFINITY).unwrap();
+        for (threads, tight) in [(2, false), (1, true), (2, true)] {
+            let (label, other) = sample(6, 2, threads, tight, f64::INFINITY).unwrap();
+            assert_eq!(label.kind == Kind::StreamTight, tight);
+            assert_eq!(other.state_passes.to_bits(), one.state_passes.to_bits(), "{label:?}");
+            assert!(other.bytes_written > 0.0 && other.bytes_read > 0.0, "{other:?}");
+        }
+        // A part of it.
+        let (_, part) = sample(6, 2, 1, false, 1.0).unwrap();
+        assert!(part.state_passes > 1.0 && part.state_passes < one.state_passes);
+    }
+}
