@@ -148,7 +148,7 @@ fn time_in_memory_is_states_times_speed() {
 }
 
 #[test]
-fn time_with_runs_is_the_larger_of_cores_and_disks() {
+fn time_with_runs_is_that_of_cores_and_disks_overlapped() {
     let check = |disk: f64, cache_bytes, slower: bool| {
         let offer = Offer {
             executor: Executor::Block,
@@ -163,6 +163,8 @@ fn time_with_runs_is_the_larger_of_cores_and_disks() {
         assert_eq!(waits, slower, "{disk} {cache_bytes}: {:?}", times.total);
         assert!(times.total.wall_seconds >= times.total.disk_seconds, "{:?}", times.total);
         assert!(times.total.wall_seconds >= times.total.core_seconds / 2.0, "{:?}", times.total);
+        let sum = times.total.disk_seconds + times.total.core_seconds / 2.0 * 1.06 + times.setup_seconds + 1.0;
+        assert!(times.total.wall_seconds <= sum, "{:?}", times.total);
         times.disk_bytes
     };
     let all = check(1e6, 0, true);
