@@ -43,6 +43,7 @@ fn speeds() -> Speeds {
         pass: PerState { base_nanos: 1.0, lane_nanos: 1.0 },
         write: PerState { base_nanos: 20.0, lane_nanos: 0.0 },
         sweeps: vec![
+            SweepSpeed { lanes: 1, forward_nanos: 1.0, backward_nanos: 2.0 },
             SweepSpeed { lanes: 2, forward_nanos: 2.0, backward_nanos: 4.0 },
             SweepSpeed { lanes: 4, forward_nanos: 4.0, backward_nanos: 8.0 },
         ],

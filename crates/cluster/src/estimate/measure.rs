@@ -155,7 +155,8 @@ fn in_memory(registry: &dyn Registry, request: &ProblemRequest, offer: &Offer) -
     let column = blocks.column(&outline.plan.windows, Directions::Both).map_err(MeasureError::Block)?;
     let table_seconds = started.elapsed().as_secs_f64();
     let threads = offer.threads as usize;
-    let (two, touch_nanos) = sweep::<2>(column.as_ref(), threads)?;
+    let (one, touch_nanos) = sweep::<1>(column.as_ref(), threads)?;
+    let (two, _) = sweep::<2>(column.as_ref(), threads)?;
     let (four, _) = sweep::<4>(column.as_ref(), threads)?;
     let (eight, _) = sweep::<8>(column.as_ref(), threads)?;
     drop(column);
@@ -164,7 +165,7 @@ fn in_memory(registry: &dyn Registry, request: &ProblemRequest, offer: &Offer) -
         height: outline.plan.board.height,
         key_bytes: outline.plan.key_bytes,
         threads: offer.threads,
-        sweeps: vec![two, four, eight],
+        sweeps: vec![one, two, four, eight],
         rest: 1.0,
         table_seconds,
         table_bytes: outline.table_bytes,

@@ -167,8 +167,8 @@ impl Outline {
                 bytes_copied: 0,
             };
             if step.arrivals {
-                // A vector of ones goes through first; it costs as much.
-                outline.stages.push(stage(step.lanes, sum, step.direction, *column - 1));
+                // A vector of ones goes through first, forward.
+                outline.stages.push(stage(1, sum, Direction::Forward, *column - 1));
             }
             // The first column needs no passes forward.
             let number = if from_first { *column } else { *column - 1 };

@@ -1,12 +1,14 @@
-//! One pass over one family, by tables: the inner loops of the block executor.
+//! Sums within a block, and one pass over a family: the inner loops of the block executor.
 //!
 //! ```text
-//!   forward (pull inside a block, push to other blocks)      transposed (pull only)
-//!     for each block, ascending:                               for each block:
-//!       after[i] = sum of before[source] for its sources         before[row] = sum of after[successor], 1 to 3 of
-//!       for each far operation, into a block before:             them, here or in the blocks of far operations
-//!         after'[target] += before[source]
+//!   for each block, ascending:
+//!     after[i] = sum of before[source] for its sources
+//!     for each far operation, into a block before:
+//!       after'[target] += before[source]
 //! ```
+//!
+//! A family goes through a window pass by pass out of core, where memory is scarce: two buffers are all it takes. In memory
+//! [`super::fused`] takes block by block through all passes. The sums within blocks are the same.
 //!
 //! Entries are ordered by their number of sources, so each loop has sums of one length and no branches. A block is looked
 //! at through a window of 2^16 rows, which every `u16` is an index of: buffers are longer than a family by that much, and
@@ -65,9 +67,14 @@ fn table(tables: &BlockTables, number: u32, pass: usize) -> &PassTable {
     &tables.signatures[tables.signature_of[number as usize] as usize].passes[pass]
 }
 
-/// The sums within a block.
+/// The sums within a block: the first rows of `after` are overwritten.
 #[inline(always)]
-fn local<const K: usize>(table: &PassTable, source: &[Row<K>; MOST_ENTRIES], after: &mut [Row<K>], moduli: &Moduli<K>) {
+pub(super) fn local<const K: usize>(
+    table: &PassTable,
+    source: &[Row<K>; MOST_ENTRIES],
+    after: &mut [Row<K>],
+    moduli: &Moduli<K>,
+) {
     let mut after = after;
     let mut sources = table.sources.as_slice();
     for (degree, &count) in table.in_degrees.iter().enumerate() {
@@ -153,47 +160,37 @@ fn far<const K: usize>(
     }
 }
 
-/// The transposed pass: `before` is overwritten with the sums over successors of `after`. Both are padded.
+/// The transposed sums within a block: `rows` are overwritten with the sums over those successors of `after` that lie in
+/// the block itself.
 #[inline(always)]
-pub(super) fn backward<const K: usize>(
-    tables: &BlockTables,
-    family: &Family,
-    pass: usize,
-    after: &[Row<K>],
-    before: &mut [Row<K>],
+pub(super) fn local_transposed<const K: usize>(
+    table: &PassTable,
+    after: &[Row<K>; MOST_ENTRIES],
+    rows: &mut [Row<K>; MOST_ENTRIES],
     moduli: &Moduli<K>,
 ) {
-    for number in family.blocks.clone() {
-        let targets = &tables.far[pass];
-        let first = targets.first[number as usize] as usize;
-        let bases = &tables.base[pass + 1];
-        let base_of = |place: u8| match place {
-            0 => bases[number as usize],
-            far => bases[targets.targets[first + usize::from(far) - 1] as usize],
-        };
-        let rows = block_mut(before, tables.base[pass][number as usize]);
-        for group in &table(tables, number, pass).rows {
-            let blocks = group.blocks.map(|place| block(after, base_of(place)));
-            match group.degree {
-                1 => rows_of::<K, 1>(&blocks, rows, &group.rows, moduli),
-                2 => rows_of::<K, 2>(&blocks, rows, &group.rows, moduli),
-                _ => rows_of::<K, 3>(&blocks, rows, &group.rows, moduli),
-            }
+    for group in &table.rows {
+        // Successors are in the order of their blocks, and the block itself is number 0.
+        match group.blocks[..usize::from(group.degree)].partition_point(|&place| place == 0) {
+            0 => group.rows.iter().for_each(|row| rows[usize::from(row[0])] = [0; K]),
+            1 => rows_of::<K, 1>(after, rows, &group.rows, moduli),
+            2 => rows_of::<K, 2>(after, rows, &group.rows, moduli),
+            _ => rows_of::<K, 3>(after, rows, &group.rows, moduli),
         }
     }
 }
 
 #[inline(always)]
 fn rows_of<const K: usize, const D: usize>(
-    blocks: &[&[Row<K>; MOST_ENTRIES]; 3],
+    after: &[Row<K>; MOST_ENTRIES],
     rows: &mut [Row<K>; MOST_ENTRIES],
     table: &[[u16; 4]],
     moduli: &Moduli<K>,
 ) {
     for &[row, successors @ ..] in table {
-        let mut sum = blocks[0][usize::from(successors[0])];
-        for i in 1..D {
-            add(&mut sum, &blocks[i][usize::from(successors[i])]);
+        let mut sum = after[usize::from(successors[0])];
+        for &successor in &successors[1..D] {
+            add(&mut sum, &after[usize::from(successor)]);
         }
         moduli.reduce::<D>(&mut sum);
         rows[usize::from(row)] = sum;

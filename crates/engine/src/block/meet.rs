@@ -17,9 +17,9 @@
 //!
 //! Memory: at most 1 forward and 2 transposed vectors at a time. Cost: n-1 columns at 2 to 6 ns a state and pass.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
-use keima_model::{BlockColumn, End};
+use keima_model::{BlockColumn, End, MOST_ENTRIES};
 use keima_residue::residue_of;
 
 use super::BlockError;
@@ -28,7 +28,7 @@ use super::inner::{self, Sum, Vector, each_block};
 use super::lanes::{MODULUS_LIMIT, Moduli, Row};
 use super::memory::{Pool, Rows};
 use super::steps::{lanes_for, meeting};
-use super::sweep::{Direction, Sweep, step_at};
+use super::sweep::{Direction, Mails, Sweep};
 
 /// What to count, and with what.
 pub struct CountOrder<'a> {
@@ -75,11 +75,13 @@ pub fn largest(column: &dyn BlockColumn) -> (u64, u64) {
     (tables().map(ends).max().unwrap_or(0), family.into())
 }
 
-/// Bytes that [`count`] takes beside the tables.
+/// Bytes that [`count`] takes beside the tables: three vectors, and each thread's mail. One thread at a time has the largest
+/// family; the others are at most a third as large (Go: 0.31).
 pub fn memory_bytes(states: u64, family: u64, height: u32, length: u32, choices: u32, threads: u64) -> Option<u64> {
     let primes: Vec<u64> = keima_residue::primes_below(MODULUS_LIMIT.into()).take(8).collect();
     let lanes = lanes_for(choices, height * length.div_ceil(2), primes.get(1..)?)? as u64;
-    let buffers = 2 * threads * (family + (1 << 16));
+    let mail = family * 7 / 2 + threads.saturating_sub(1) * family * 5 / 4;
+    let buffers = mail + threads * 2 * MOST_ENTRIES as u64;
     Some((3 * states + buffers) * 8 * lanes)
 }
 
@@ -120,6 +122,7 @@ struct Counter<'a> {
     states: usize,
     windows: u32,
     done: u32,
+    mails: Mails,
     /// Vectors and buffers that are free.
     vectors: Pool,
     buffers: Pool,
@@ -153,6 +156,7 @@ impl<'a> Counter<'a> {
             states,
             windows,
             done: 0,
+            mails: Mails::new(order.column)?,
             vectors: Pool::default(),
             buffers: Pool::default(),
             most_lanes: 2,
@@ -195,18 +199,21 @@ impl<'a> Counter<'a> {
             let cells = height * left;
             backward = self.advance(Direction::Backward, backward, stop_at..windows, cells)?;
             if last {
-                // The same count one window on: the forward vector through the window that the transposed one has left.
+                // The same count one window on, modulo the spare: the forward vector through the window that the transposed
+                // one has left.
                 let after_window = column.windows()[0].len;
-                let ahead = self.ahead(&forward, height * (middle - 1))?;
-                let other = self.product(0, &ahead, &backward)?;
-                self.put_back(ahead);
+                let ahead = self.ahead(&forward)?;
+                let other = self.spare_product(0, &ahead, &backward)?;
+                self.vectors.put_back(ahead);
                 backward = self.advance(Direction::Backward, backward, 0..1, cells + height - after_window)?;
                 let count = self.product(windows - 1, &forward, &backward)?;
                 let what = format!("after column {middle} and {after_window} cells later");
-                if other != count {
-                    return Err(BlockError::TwoCuts { what, one: count.count, other: other.count });
+                if other != count.spare {
+                    let (modulus, one) = (self.spare, count.spare);
+                    return Err(BlockError::TwoCuts { what, modulus, one, other });
                 }
-                self.counted.two_cuts = format!("the inner products of both directions agree {what}");
+                self.counted.two_cuts =
+                    format!("the inner products of both directions agree {what} modulo {}", self.spare);
                 self.tell(length, &count);
             } else if series {
                 let count = self.product(windows - 1, &forward, &backward)?;
@@ -238,6 +245,17 @@ impl<'a> Counter<'a> {
             let (f, b) = (Vector { moduli: &f_moduli, rows: f }, Vector { moduli: &b_moduli, rows: b });
             inner::product(self.order.column, window, &f, &b, self.order.threads)
         }))
+    }
+
+    /// The same of the spare lanes alone.
+    fn spare_product(&self, window: usize, forward: &[Row<1>], backward: &Lanes) -> Result<u64, BlockError> {
+        let spare = Moduli::new([self.spare]).ok_or(BlockError::Moduli)?;
+        let forward = Vector { moduli: &spare, rows: forward };
+        with_rows!(backward, rows => {
+            let moduli = self.moduli()?;
+            let backward = Vector { moduli: &moduli, rows };
+            Ok(inner::product(self.order.column, window, &forward, &backward, self.order.threads)?.spare)
+        })
     }
 
     /// Rows of zeros.
@@ -276,14 +294,19 @@ impl<'a> Counter<'a> {
         Ok(rows)
     }
 
-    /// One window of the forward vector beyond the middle, which is kept.
-    fn ahead(&mut self, forward: &Lanes, cells: u32) -> Result<Lanes, BlockError> {
-        let lanes = self.lanes_for(cells + self.order.column.windows()[0].len)?;
-        let copy = with_rows!(forward, rows => self.grown(rows, lanes))?;
-        match copy {
-            Some(copy) => self.advance(Direction::Forward, copy, 0..1, cells),
-            None => with_rows!(forward, rows => self.window(Direction::Forward, 0, rows)),
-        }
+    /// The spare lane of the forward vector, which is kept, one window beyond the middle.
+    fn ahead(&mut self, forward: &Lanes) -> Result<Rows<1>, BlockError> {
+        let mut spares = self.rows::<1>()?;
+        let piece = spares.len().div_ceil(self.order.threads.max(1)).max(1);
+        with_rows!(forward, rows => std::thread::scope(|scope| {
+            for (spares, rows) in spares.chunks_mut(piece).zip(rows.chunks(piece)) {
+                scope.spawn(move || spares.iter_mut().zip(rows).for_each(|(spare, row)| spare[0] = row[row.len() - 1]));
+            }
+        }));
+        let ahead =
+            self.through(Direction::Forward, 0, &spares, Moduli::new([self.spare]).ok_or(BlockError::Moduli)?)?;
+        self.vectors.put_back(spares);
+        Ok(ahead)
     }
 
     /// Takes a vector through the windows of a column, forward in their order, transposed in the opposite one. Its
@@ -322,6 +345,7 @@ impl<'a> Counter<'a> {
         with_rows!(vector, rows => self.vectors.put_back(rows));
     }
 
+    /// A vector through a window. Before the first transposed one, the ways that lead to the window's states are told.
     fn window<const K: usize>(
         &mut self,
         direction: Direction,
@@ -331,30 +355,44 @@ impl<'a> Counter<'a> {
     where
         Lanes: From<Rows<K>>,
     {
-        if self.order.stop.load(Ordering::Relaxed) {
-            return Err(BlockError::Stopped);
-        }
-        (self.order.progress)(self.done, self.windows);
-        let column = self.order.column;
-        let mut after = self.rows::<K>()?;
-        let moduli = self.moduli::<K>()?;
-        let len = Sweep::<K>::buffer_rows(column);
-        let mut buffer = || self.buffers.take(len, len * 8 * self.most_lanes);
-        let buffers =
-            (0..self.order.threads.max(1)).map(|_| Ok([buffer()?, buffer()?])).collect::<std::io::Result<_>>()?;
-        let mut sweep = Sweep::with_buffers(column, moduli, buffers);
         if direction == Direction::Backward && self.arrivals[window].is_empty() {
-            self.arrivals[window] = sweep.arrivals(window, &mut after)?;
+            let mut ways = self.rows::<1>()?;
+            let mut sweep = self.sweep(Moduli::new([self.spare]).ok_or(BlockError::Moduli)?)?;
+            self.arrivals[window] = sweep.arrivals(window, &mut ways)?;
+            self.put_back_buffers(sweep);
+            self.vectors.put_back(ways);
         }
+        let moduli = self.moduli()?;
+        Ok(self.through(direction, window, before, moduli)?.into())
+    }
+
+    fn through<const K: usize>(
+        &mut self,
+        direction: Direction,
+        window: usize,
+        before: &Rows<K>,
+        moduli: Moduli<K>,
+    ) -> Result<Rows<K>, BlockError> {
+        (self.order.progress)(self.done, self.windows);
+        let mut after = self.rows::<K>()?;
+        let mut sweep = self.sweep(moduli)?;
         sweep.run(direction, window, before, &mut after, Some(&self.arrivals[window]))?;
-        for buffer in sweep.into_buffers().into_iter().flatten() {
-            self.buffers.put_back(buffer);
-        }
+        self.put_back_buffers(sweep);
         self.done += 1;
-        let states = &column.tables(window).states;
+        let states = &self.order.column.tables(window).states;
         self.counted.state_passes += states.iter().take(states.len() - 1).sum::<u64>();
-        debug_assert_eq!(step_at(column.tables(window), End::Last) + 1, states.len());
-        Ok(after.into())
+        Ok(after)
+    }
+
+    fn sweep<const K: usize>(&mut self, moduli: Moduli<K>) -> Result<Sweep<'a, K>, BlockError> {
+        let len = self.mails.buffer_rows();
+        let mut buffer = || self.buffers.take(len, len * 8 * self.most_lanes);
+        let buffers = (0..self.order.threads.max(1)).map(|_| buffer()).collect::<std::io::Result<_>>()?;
+        Ok(Sweep::with_buffers(self.order.column, moduli, self.mails.clone(), buffers, self.order.stop))
+    }
+
+    fn put_back_buffers<const K: usize>(&mut self, sweep: Sweep<'_, K>) {
+        sweep.into_buffers().into_iter().for_each(|buffer| self.buffers.put_back(buffer));
     }
 
     /// The vector with `lanes` lanes; `None` if it has as many.

@@ -9,12 +9,14 @@
 #![allow(clippy::inline_always)]
 
 mod digits;
+mod fused;
 mod gather;
 mod groups;
 mod grow;
 mod inner;
 mod kernel;
 mod lanes;
+mod mail;
 mod meet;
 mod memory;
 mod pool;
@@ -75,15 +77,18 @@ pub enum BlockError {
     },
     /// Inner products at two boundaries differ.
     #[error(
-        "the inner products of both directions differ {what}: {one} and {other}; the machine or its memory may be faulty"
+        "the inner products of both directions differ {what} modulo {modulus}: {one} and {other}; the machine or its memory \
+         may be faulty"
     )]
     TwoCuts {
         /// Where they were taken.
         what: String,
+        /// The modulus.
+        modulus: u64,
         /// At the middle.
-        one: keima_residue::Integer,
+        one: u64,
         /// One window on.
-        other: keima_residue::Integer,
+        other: u64,
     },
     /// Moduli that the lanes cannot hold.
     #[error("the block executor needs primes between 2^59 and 2^60; this is a fault of the program, please report it")]
@@ -97,6 +102,11 @@ pub enum BlockError {
     /// A state can be reached in more ways than can be weighed.
     #[error("a window leads to a state in 2^24 ways or more; this is a fault of the program, please report it")]
     Arrivals,
+    /// Tables whose far operations lead both ways after a window's first pass.
+    #[error(
+        "far operations lead up after the first pass of a window; this is a fault of the program, please report it"
+    )]
+    Order,
     /// Stopped from outside.
     #[error("stopped")]
     Stopped,

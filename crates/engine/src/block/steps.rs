@@ -45,7 +45,7 @@ pub struct Step {
     pub window: u32,
     /// Lanes of its rows.
     pub lanes: u32,
-    /// Whether a vector of ones goes through the window first, to tell the ways that lead to each state.
+    /// Whether a vector of ones, of one lane, goes through the window first, to tell the ways that lead to each state.
     pub arrivals: bool,
 }
 
@@ -54,7 +54,7 @@ pub fn steps(windows: &[Window], height: u32, length: u32, choices: u32) -> Opti
     let primes: Vec<u64> = keima_residue::primes_below(MODULUS_LIMIT.into()).skip(1).take(7).collect();
     let middle = meeting(choices, height, length, &primes)?;
     let mut steps = Vec::new();
-    let mut step = |direction, window: usize, cells: &mut u32, arrivals| {
+    let step = |steps: &mut Vec<Step>, direction, window: usize, cells: &mut u32, arrivals| {
         *cells += windows.get(window)?.len;
         let lanes = lanes_for(choices, *cells, &primes)? as u32;
         steps.push(Step { direction, window: window as u32, lanes, arrivals });
@@ -62,16 +62,16 @@ pub fn steps(windows: &[Window], height: u32, length: u32, choices: u32) -> Opti
     };
     for column in 0..middle - 1 {
         let mut cells = height * column;
-        (0..windows.len()).try_for_each(|window| step(Direction::Forward, window, &mut cells, false))?;
+        (0..windows.len()).try_for_each(|window| step(&mut steps, Direction::Forward, window, &mut cells, false))?;
     }
     for column in 0..length - middle {
         let mut cells = height * column;
         for window in (0..windows.len()).rev() {
             if window == 0 && column + 1 == length - middle {
-                // The forward vector goes one window on, so that the two directions meet twice.
-                step(Direction::Forward, 0, &mut (height * (middle - 1)), false)?;
+                // The spare lane of the forward vector goes one window on, so that the two directions meet twice.
+                steps.push(Step { direction: Direction::Forward, window: 0, lanes: 1, arrivals: false });
             }
-            step(Direction::Backward, window, &mut cells, column == 0)?;
+            step(&mut steps, Direction::Backward, window, &mut cells, column == 0)?;
         }
     }
     Some(steps)

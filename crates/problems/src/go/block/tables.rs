@@ -21,6 +21,7 @@ use keima_model::{Far, PassTable, RowGroup, Signature, Window};
 
 use super::super::state::successors;
 use super::lists::Listed;
+use super::window::colours;
 
 /// Place of each code in a list.
 pub(super) type Places = FxHashMap<u64, u16>;
@@ -57,9 +58,14 @@ impl Ordered {
                             }
                         }
                     }
-                    let mut order: Vec<(u16, u64)> = degrees.into_iter().zip(lists[step].iter().copied()).collect();
+                    let last = step + 1 == lists.len();
+                    let colours = |code| if last { colours(code, inside) } else { 0 };
+                    let codes = lists[step].iter().map(|&code| (colours(code), code));
+                    let mut order: Vec<(u16, (u64, u64))> = degrees.into_iter().zip(codes).collect();
                     order.sort_unstable();
-                    lists[step] = order.into_iter().map(|(_, code)| code).collect();
+                    lists[step] = order.into_iter().map(|(_, (_, code))| code).collect();
+                } else {
+                    lists[step].sort_unstable_by_key(|&code| (colours(code, inside), code));
                 }
                 places.push(places_of(&lists[step]));
             }
