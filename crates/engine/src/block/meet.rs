@@ -203,7 +203,7 @@ impl<'a> Counter<'a> {
                 // one has left.
                 let after_window = column.windows()[0].len;
                 let ahead = self.ahead(&forward)?;
-                let other = self.spare_product(0, &ahead, &backward)?;
+                let other = self.spare_product(0, &ahead[self.states..], &backward)?;
                 self.vectors.put_back(ahead);
                 backward = self.advance(Direction::Backward, backward, 0..1, cells + height - after_window)?;
                 let count = self.product(windows - 1, &forward, &backward)?;
@@ -295,18 +295,20 @@ impl<'a> Counter<'a> {
     }
 
     /// The spare lane of the forward vector, which is kept, one window beyond the middle.
+    /// In one piece of memory behind what it is made from, that lane at the middle: to touch memory for the first time
+    /// takes longer than all that is done in it.
     fn ahead(&mut self, forward: &Lanes) -> Result<Rows<1>, BlockError> {
-        let mut spares = self.rows::<1>()?;
+        let mut both = Rows::<1>::from(self.rows::<2>()?);
+        let (spares, ahead) = both.split_at_mut(self.states);
         let piece = spares.len().div_ceil(self.order.threads.max(1)).max(1);
         with_rows!(forward, rows => std::thread::scope(|scope| {
             for (spares, rows) in spares.chunks_mut(piece).zip(rows.chunks(piece)) {
                 scope.spawn(move || spares.iter_mut().zip(rows).for_each(|(spare, row)| spare[0] = row[row.len() - 1]));
             }
         }));
-        let ahead =
-            self.through(Direction::Forward, 0, &spares, Moduli::new([self.spare]).ok_or(BlockError::Moduli)?)?;
-        self.vectors.put_back(spares);
-        Ok(ahead)
+        let moduli = Moduli::new([self.spare]).ok_or(BlockError::Moduli)?;
+        self.through(Direction::Forward, 0, spares, ahead, moduli)?;
+        Ok(both)
     }
 
     /// Takes a vector through the windows of a column, forward in their order, transposed in the opposite one. Its
@@ -362,26 +364,28 @@ impl<'a> Counter<'a> {
             self.put_back_buffers(sweep);
             self.vectors.put_back(ways);
         }
+        let mut after = self.rows::<K>()?;
         let moduli = self.moduli()?;
-        Ok(self.through(direction, window, before, moduli)?.into())
+        self.through(direction, window, before, &mut after, moduli)?;
+        Ok(after.into())
     }
 
     fn through<const K: usize>(
         &mut self,
         direction: Direction,
         window: usize,
-        before: &Rows<K>,
+        before: &[Row<K>],
+        after: &mut [Row<K>],
         moduli: Moduli<K>,
-    ) -> Result<Rows<K>, BlockError> {
+    ) -> Result<(), BlockError> {
         (self.order.progress)(self.done, self.windows);
-        let mut after = self.rows::<K>()?;
         let mut sweep = self.sweep(moduli)?;
-        sweep.run(direction, window, before, &mut after, Some(&self.arrivals[window]))?;
+        sweep.run(direction, window, before, after, Some(&self.arrivals[window]))?;
         self.put_back_buffers(sweep);
         self.done += 1;
         let states = &self.order.column.tables(window).states;
         self.counted.state_passes += states.iter().take(states.len() - 1).sum::<u64>();
-        Ok(after)
+        Ok(())
     }
 
     fn sweep<const K: usize>(&mut self, moduli: Moduli<K>) -> Result<Sweep<'a, K>, BlockError> {

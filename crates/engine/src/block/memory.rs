@@ -52,6 +52,12 @@ impl<const K: usize> Rows<K> {
     }
 }
 
+impl From<Rows<2>> for Rows<1> {
+    fn from(rows: Rows<2>) -> Self {
+        Self { len: 2 * rows.len, map: rows.map }
+    }
+}
+
 impl<const K: usize> Deref for Rows<K> {
     type Target = [Row<K>];
     fn deref(&self) -> &[Row<K>] {
