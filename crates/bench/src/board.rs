@@ -21,7 +21,7 @@ pub(crate) fn states(side: u32) -> Result<Vec<u64>> {
 /// The windows by which a count in memory cuts a column.
 pub(crate) fn windows(side: u32) -> Result<Vec<Window>> {
     let problem = go(side)?;
-    Ok(in_memory_plan(problem.info(), problem.key_bytes(), 0, 1)?.windows)
+    Ok(in_memory_plan(problem.info(), problem.key_bytes(), 0, 1, None)?.windows)
 }
 
 /// State-passes of one sweep over the whole board, and states over all boundaries between windows of these lengths.

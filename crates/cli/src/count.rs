@@ -134,11 +134,11 @@ fn in_memory(
         return Ok(None);
     }
     let allowed = args.memory.unwrap_or_else(|| available_memory_bytes().map_or(MEMORY_BYTES, |bytes| bytes / 4 * 3));
-    if InMemory::memory_bytes(&problem, slots).is_none_or(|needed| needed > allowed) {
+    if InMemory::fit(&problem, slots, allowed).is_none() {
         return Ok(None);
     }
     let options = request.options.clone();
-    InMemory::new(problem, options, slots, args.output.result.series)
+    InMemory::new(problem, options, slots, allowed, args.output.result.series)
         .map(Some)
         .map_err(|e| Failed::usage(e.to_string()))
 }

@@ -1,14 +1,14 @@
 //! A count by the block executor, in the memory of this process: the plan, the count, and the same recombination and
 //! checks as of any job.
 //!
-//! Nothing is written to disk, so there is nothing to resume: it is for counts of seconds and minutes. Whoever calls
-//! decides, by [`InMemory::memory_bytes`], whether it fits.
+//! Nothing is written to disk, so there is nothing to resume: it is for counts of seconds and minutes. From both ends of
+//! the board to the middle where three vectors fit; else forward alone, with as many residues at a time as fit.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Instant;
 
 use keima_coordinator::{Check, FunctionalValues, JobId, JobStatus, Plan, PlanError, State, in_memory_plan, recombine};
-use keima_engine::block::{BlockError, CountOrder, Counted, count, memory_bytes};
+use keima_engine::block::{BlockError, CountOrder, Counted, count, count_forward, forward_bytes, memory_bytes};
 use keima_model::{AnyProblem, Directions, Window};
 use keima_runs::TaskTimes;
 
@@ -26,11 +26,25 @@ pub enum InMemoryError {
     Block(#[from] BlockError),
 }
 
+/// State-passes of one thread in which a count forward must be done, about an hour: a longer one had better be resumable.
+const MOST_STATE_PASSES: u64 = 1_000_000_000_000;
+
+/// How a count is done in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fit {
+    /// Memory that it takes, tables included.
+    pub memory_bytes: u64,
+    /// Residues at a time, forward alone; `None` from both ends.
+    pub lanes: Option<u32>,
+}
+
 /// A count that is planned, and how far it is.
 pub struct InMemory {
     problem: AnyProblem,
     options: Vec<(String, String)>,
     plan: Plan,
+    /// Residues at a time, forward alone.
+    lanes: Option<u32>,
     series: bool,
     started: Instant,
     stop: AtomicBool,
@@ -39,21 +53,26 @@ pub struct InMemory {
 }
 
 impl InMemory {
-    /// Plans a count with `threads` threads. `series` asks for the counts of all shorter boards.
+    /// Plans a count with `threads` threads in at most `memory_bytes`. `series` asks for the counts of all shorter boards.
     pub fn new(
         problem: AnyProblem,
         options: Vec<(String, String)>,
         threads: u32,
+        memory_bytes: u64,
         series: bool,
     ) -> Result<Self, InMemoryError> {
-        let bytes = Self::memory_bytes(&problem, threads).ok_or_else(|| {
-            InMemoryError::NoBlocks(format!("{} has no dense blocks for this size", problem.info().name()))
+        let fit = Self::fit(&problem, threads, memory_bytes).ok_or_else(|| {
+            InMemoryError::NoBlocks(format!(
+                "{} has no dense blocks for this size, or they do not fit {memory_bytes} bytes",
+                problem.info().name()
+            ))
         })?;
-        let plan = in_memory_plan(problem.info(), problem.key_bytes(), bytes, threads)?;
+        let plan = in_memory_plan(problem.info(), problem.key_bytes(), fit.memory_bytes, threads, fit.lanes)?;
         Ok(Self {
             problem,
             options,
             plan,
+            lanes: fit.lanes,
             series,
             started: Instant::now(),
             stop: AtomicBool::new(false),
@@ -62,18 +81,30 @@ impl InMemory {
         })
     }
 
-    /// Memory that a count takes, tables included; `None` where the block executor cannot do it.
-    pub fn memory_bytes(problem: &AnyProblem, threads: u32) -> Option<u64> {
+    /// How a count fits `memory_bytes`; `None` where the block executor cannot do it, or it does not fit.
+    pub fn fit(problem: &AnyProblem, threads: u32, allowed_bytes: u64) -> Option<Fit> {
         let info = problem.info();
         let blocks = info.blocks()?;
         let board = info.board();
-        let plan = in_memory_plan(info, problem.key_bytes(), 0, threads).ok()?;
+        let plan = in_memory_plan(info, problem.key_bytes(), 0, threads, None).ok()?;
         let families = plan.windows.iter().map(|&window: &Window| info.largest_family(window));
         let family = u64::try_from(families.collect::<Option<Vec<_>>>()?.into_iter().max()?).ok()?;
-        let bytes =
-            memory_bytes(plan.peak_states, family, board.height, board.length, blocks.choices(), threads.into())?;
-        // Tables and the program itself: 120 MB at 13x13, less than a tenth from there on.
-        Some(bytes + bytes / 10 + (64 << 20))
+        // The program itself, and what the allocator does not give back.
+        let with = |bytes: u64, tables: u64| bytes + bytes / 20 + tables + (64 << 20);
+        let tables = blocks.table_bytes(&plan.windows);
+        let both = memory_bytes(plan.peak_states, family, board.height, board.length, blocks.choices(), threads.into());
+        // Tables for both directions are twice as large.
+        let both = both.map(|bytes| Fit { memory_bytes: with(bytes, 2 * tables), lanes: None });
+        let column = plan.states.iter().rev().take(board.height as usize).fold(0, |sum: u64, &s| sum.saturating_add(s));
+        let passes = column.saturating_mul(board.length.saturating_sub(1).into()) / u64::from(threads.max(1));
+        let needed = plan.moduli.len() as u64;
+        let forward = [8, 4, 2, 1].into_iter().filter(|&lanes| lanes == 1 || lanes < 2 * needed);
+        let forward = forward.filter(|&lanes| passes.saturating_mul(needed.div_ceil(lanes)) <= MOST_STATE_PASSES);
+        let forward = forward.map(|lanes| Fit {
+            memory_bytes: with(forward_bytes(plan.peak_states, family, lanes, threads.into()), tables),
+            lanes: Some(lanes as u32),
+        });
+        both.into_iter().chain(forward).find(|fit| fit.memory_bytes <= allowed_bytes)
     }
 
     /// The plan alone.
@@ -90,7 +121,8 @@ impl InMemory {
     pub fn count(&self) -> Result<JobStatus, InMemoryError> {
         let info = self.problem.info();
         let blocks = info.blocks().ok_or_else(|| InMemoryError::NoBlocks(format!("{} has no blocks", info.name())))?;
-        let column = blocks.column(&self.plan.windows, Directions::Both).map_err(InMemoryError::NoBlocks)?;
+        let directions = if self.lanes.is_some() { Directions::Forward } else { Directions::Both };
+        let column = blocks.column(&self.plan.windows, directions).map_err(InMemoryError::NoBlocks)?;
         let progress = |done, windows| {
             self.windows_done.store(done, Ordering::Relaxed);
             self.windows.store(windows, Ordering::Relaxed);
@@ -106,7 +138,11 @@ impl InMemory {
             stop: &self.stop,
             progress: &progress,
         };
-        match count(&order) {
+        let counted = match self.lanes {
+            None => count(&order),
+            Some(lanes) => count_forward(&order, lanes as usize),
+        };
+        match counted {
             Ok(counted) => Ok(self.ended(&counted)),
             Err(error @ (BlockError::Balance { .. } | BlockError::Spare { .. } | BlockError::TwoCuts { .. })) => {
                 let mut status = self.ended(&Counted::default());
@@ -126,7 +162,9 @@ impl InMemory {
         let mut values = FunctionalValues::new();
         for (number, functional) in (0_u32..).zip(info.functionals()) {
             if let Some((_, residues)) = counted.boards.iter().find(|(columns, _)| *columns == functional.index) {
-                values.insert(number, vec![residues.clone()]);
+                let sweeps =
+                    self.plan.sweeps.iter().filter_map(|&(first, end)| residues.get(first as usize..end as usize));
+                values.insert(number, sweeps.map(<[u64]>::to_vec).collect());
             }
         }
         let mut outcome = recombine(info, &self.plan, &values);
@@ -154,7 +192,9 @@ impl InMemory {
         let board = self.plan.board;
         let per_column = self.plan.windows.len() as u32;
         // Columns are done from both ends; what is shown is how many are done.
-        let pass = (done * board.height / per_column).min(board.passes());
+        let in_sweep = (windows / self.plan.sweeps.len().max(1) as u32).max(1);
+        let (sweep, done_here) = (done / in_sweep, done % in_sweep);
+        let pass = (done_here * board.height / per_column).min(board.passes());
         JobStatus {
             id: JobId(1),
             problem: info.name().into(),
@@ -164,11 +204,11 @@ impl InMemory {
             reason: String::new(),
             priority: 0,
             plan: Some(self.plan.clone()),
-            sweep: 0,
+            sweep,
             stage: done,
             pass,
             passes: board.passes().saturating_sub(board.height).max(1),
-            column: done / per_column,
+            column: done_here / per_column,
             states: self.plan.peak_states,
             states_done: 0,
             states_stage: 1,

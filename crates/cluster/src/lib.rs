@@ -36,7 +36,7 @@ mod worker;
 pub use convert::ConvertError;
 pub use driver::{CoordinatorHandle, PULL_WAIT, StartError};
 pub use grpc::{GrpcLink, JobClient, JobWatch, ServeError, serve_coordinator, serve_worker_runs};
-pub use in_memory::{InMemory, InMemoryError};
+pub use in_memory::{Fit, InMemory, InMemoryError};
 pub use link::{Backoff, CoordinatorLink, LinkError, random_bits};
 pub use local::{LocalCluster, LocalConfig, LocalError};
 pub use run_store::{RunStore, ScratchError};

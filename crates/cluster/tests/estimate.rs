@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use keima_cluster::estimate::{Offer, Outline, PerState, Speeds, SweepSpeed, Times, Way, measure, measure_disk};
+use keima_cluster::estimate::{
+    Direction, Offer, Outline, PerState, Speeds, SweepSpeed, Times, Way, measure, measure_disk,
+};
 use keima_coordinator::{Executor, PlanError};
 use keima_model::{AnyProblem, ProblemRequest, Registry};
 use keima_problems::Problems;
@@ -112,7 +114,8 @@ fn the_way_is_that_of_the_count() {
         assert_eq!((outline.way, outline.plan.executor.as_str()), (way, executor), "{name} {size} {offer:?}");
     };
     check("go", "13x13", large.clone(), Way::InMemory, "block");
-    check("go", "13x13", Offer { memory_bytes: 2 << 30, ..large.clone() }, Way::OneProcess, "block");
+    check("go", "13x13", Offer { memory_bytes: 2 << 30, ..large.clone() }, Way::InMemory, "block");
+    check("go", "13x13", Offer { memory_bytes: 1 << 30, ..large.clone() }, Way::OneProcess, "block");
     check("go", "13x13", Offer { executor: Executor::Stream, ..large.clone() }, Way::OneProcess, "stream");
     check("go", "13x13", Offer { out_of_core: true, ..large.clone() }, Way::OneProcess, "block");
     check("go", "13x13", Offer { disk_bytes: Some(50 << 30), ..large.clone() }, Way::OneProcess, "block");
@@ -126,6 +129,34 @@ fn the_way_is_that_of_the_count() {
     assert!(matches!(outline("13x13", &tight), Err(PlanError::Disk { .. })));
 }
 
+/// From both ends where three vectors fit; else as many residues at a time as fit, unless it would take hours.
+#[test]
+fn memory_decides_how_many_residues_are_done_at_a_time() {
+    let check = |size: &str, memory_gib: u64, sweeps: &[usize], backward: bool| {
+        let offer = Offer { memory_bytes: memory_gib << 30, out_of_core: false, ..OFFER };
+        let outline = Outline::new(&open("go", size), &offer).unwrap();
+        let got: Vec<usize> = outline.plan.sweeps.iter().map(|(first, end)| (end - first) as usize).collect();
+        let transposed = outline.stages.iter().any(|stage| stage.direction != Direction::Forward);
+        assert_eq!((outline.way == Way::InMemory, transposed), (!sweeps.is_empty(), backward), "{size} {memory_gib}");
+        assert!(sweeps.is_empty() || got == sweeps, "{size} {memory_gib}: {got:?}");
+        let fit = outline.memory_bytes.is_none_or(|bytes| bytes <= offer.memory_bytes);
+        assert!(fit, "{size} {memory_gib}: {:?}", outline.memory_bytes);
+    };
+    check("13x13", 8, &[6], true);
+    check("13x13", 5, &[4, 2], false);
+    check("13x13", 3, &[2, 2, 2], false);
+    check("13x13", 2, &[1; 6], false);
+    check("13x13", 1, &[], false);
+    check("14x14", 32, &[7], true);
+    check("14x14", 22, &[4, 3], false);
+    check("14x14", 16, &[2, 2, 2, 1], false);
+    check("15x15", 24, &[1; 7], false);
+    // Longer than a count should be that cannot be resumed.
+    check("16x16", 1024, &[8], true);
+    check("16x16", 400, &[4, 4], false);
+    check("16x16", 128, &[], false);
+}
+
 /// By hand: a state in memory costs 2 and 4 ns with two lanes, 4 and 8 with four.
 #[test]
 fn time_in_memory_is_states_times_speed() {
@@ -136,7 +167,7 @@ fn time_in_memory_is_states_times_speed() {
         .stages
         .iter()
         .map(|stage| {
-            let forward = stage.direction == keima_cluster::estimate::Direction::Forward;
+            let forward = stage.direction == Direction::Forward;
             let nanos = f64::from(stage.lanes) * if forward { 1.0 } else { 2.0 };
             stage.state_passes as f64 * nanos * 1e-9
         })

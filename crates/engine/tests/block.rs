@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use keima_engine::block::{BlockError, CountOrder, Counted, Direction, count, steps};
+use keima_engine::block::{BlockError, CountOrder, Counted, Direction, count, count_forward, steps};
 use keima_model::{BlockColumn, BlockProblem, BlockTables, Board, Directions, End, Window};
 use keima_problems::go::{Go, published};
 use keima_residue::{crt, primes_below};
@@ -23,6 +23,7 @@ fn run(
     length: u32,
     threads: usize,
     series: bool,
+    lanes: Option<usize>,
 ) -> Result<Counted, BlockError> {
     let mut moduli: Vec<u64> = primes_below(1 << 60).take(7).collect();
     moduli.reverse();
@@ -38,15 +39,18 @@ fn run(
         stop: &stop,
         progress: &progress,
     };
-    count(&order)
+    match lanes {
+        None => count(&order),
+        Some(lanes) => count_forward(&order, lanes),
+    }
 }
 
 /// All boards told are the published ones, and the spare agrees with the other residues.
-fn check(height: u32, length: u32, lengths: &[u32], threads: usize, series: bool) {
+fn check(height: u32, length: u32, lengths: &[u32], threads: usize, series: bool, lanes: Option<usize>) {
     let column = column(height, lengths);
-    let counted = run(column.as_ref(), height, length, threads, series).unwrap();
+    let counted = run(column.as_ref(), height, length, threads, series, lanes).unwrap();
     let columns: Vec<u32> = counted.boards.iter().map(|(columns, _)| *columns).collect();
-    let expected: Vec<u32> = if series {
+    let expected: Vec<u32> = if series || lanes.is_some() {
         (1..=length).collect()
     } else {
         (1..=counted.middle).chain((counted.middle < length).then_some(length)).collect()
@@ -82,24 +86,29 @@ fn counts_are_the_published_ones() {
         (8, 8, &[4, 4]),
     ] {
         for (threads, series) in [(1, true), (2, false), (3, true)] {
-            check(height, length, lengths, threads, series);
+            check(height, length, lengths, threads, series, None);
+        }
+        // Forward alone: any number of residues at a time, of seven.
+        for (threads, lanes) in [(1, 1), (2, 2), (3, 4), (1, 8)] {
+            check(height, length, lengths, threads, true, Some(lanes));
         }
     }
 }
 
 #[test]
 fn one_column_is_read_off_the_start() {
-    check(4, 1, &[2, 2], 1, false);
-    check(4, 2, &[2, 2], 2, true);
+    check(4, 1, &[2, 2], 1, false, None);
+    check(4, 1, &[2, 2], 1, false, Some(2));
+    check(4, 2, &[2, 2], 2, true, None);
 }
 
 #[test]
 fn boards_with_numbers_of_more_than_eight_lanes_are_refused() {
     let column = column(3, &[2, 1]);
     // 3^(3 x 100) at the middle needs 476 bits; seven primes have 420.
-    let error = run(column.as_ref(), 3, 201, 1, false).unwrap_err();
+    let error = run(column.as_ref(), 3, 201, 1, false, None).unwrap_err();
     assert!(matches!(error, BlockError::TooLong { .. }), "{error}");
-    let counted = run(column.as_ref(), 3, 150, 1, false).unwrap();
+    let counted = run(column.as_ref(), 3, 150, 1, false, None).unwrap();
     assert_eq!(counted.boards.last().map(|(columns, _)| *columns), Some(150));
 }
 
@@ -110,7 +119,7 @@ fn the_steps_of_a_count_are_known_beforehand() {
         [(2, 9, &[1, 1][..]), (3, 60, &[2, 1]), (4, 2, &[4]), (5, 5, &[3, 2]), (6, 7, &[3, 3])]
     {
         let column = column(height, lengths);
-        let counted = run(column.as_ref(), height, length, 2, false).unwrap();
+        let counted = run(column.as_ref(), height, length, 2, false, None).unwrap();
         let steps = steps(column.windows(), height, length, 3).unwrap();
         let passes = |window: u32| {
             let states = &column.tables(window as usize).states;
@@ -211,7 +220,7 @@ fn damaged_tables_are_found() {
         let whole = column(6, &[3, 3]);
         let mut tables: Vec<BlockTables> = (0..2).map(|window| whole.tables(window).clone()).collect();
         damage(&mut tables[1]);
-        run(&Damaged { whole, tables }, 6, 6, 2, false)
+        run(&Damaged { whole, tables }, 6, 6, 2, false, None)
     };
     assert!(damaged(&|_| {}).is_ok());
     // The signature of the most blocks, so that the damage meets states that are reached.

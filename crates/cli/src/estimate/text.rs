@@ -110,6 +110,7 @@ fn plan(outline: &Outline) -> String {
         })
         .collect();
     let place = match outline.way {
+        Way::InMemory if is_forward_alone(outline) => "in memory, from the first column to the last",
         Way::InMemory => "in memory, from both ends of the board to the middle",
         Way::OneProcess => "in one process, with runs on disk",
         Way::Cluster => "on a cluster, with runs on disk",
@@ -118,20 +119,25 @@ fn plan(outline: &Outline) -> String {
     format!("{executor} executor, {place}; columns in windows of {} cells ({})", windows.join(" + "), outline.plan.why)
 }
 
+/// In memory without transposed passes: then no vector grows.
+fn is_forward_alone(outline: &Outline) -> bool {
+    outline.way == Way::InMemory && outline.stages.iter().all(|stage| stage.direction == Direction::Forward)
+}
+
 fn moduli(outline: &Outline) -> String {
     let plan = &outline.plan;
     let sizes: Vec<String> = plan.sweeps.iter().map(|(first, end)| (end - first).to_string()).collect();
     let mut lanes: Vec<u32> = outline.stages.iter().map(|stage| stage.lanes).collect();
     lanes.sort_unstable();
     lanes.dedup();
-    let sweeps = if outline.way == Way::InMemory {
+    let sweeps = if outline.way == Way::InMemory && !is_forward_alone(outline) {
         String::new()
     } else if sizes.len() == 1 {
         " in one sweep".to_owned()
     } else {
         format!(" in {} sweeps of {}", sizes.len(), sizes.join("+"))
     };
-    let grow = if plan.executor == "block" && lanes.len() > 1 {
+    let grow = if plan.executor == "block" && lanes.len() > 1 && !is_forward_alone(outline) {
         let lanes: Vec<String> = lanes.iter().map(u32::to_string).collect();
         format!("; numbers are small at first: {} residues a state, as they grow", lanes.join(", then "))
     } else {

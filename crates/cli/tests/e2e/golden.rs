@@ -132,6 +132,20 @@ fn json_has_its_shape() {
     assert_eq!(series[4]["count"], legal("5x5"));
 }
 
+/// Between what two directions need and what runs on disk need lies a count in memory that only goes forward.
+#[test]
+fn in_little_memory_a_count_goes_forward_a_few_residues_at_a_time() {
+    for (memory, sweeps, two_cuts) in [("1GiB", 1, true), ("120MiB", 2, false)] {
+        let got = keima(&["count", "go", "10x10", "--threads", "2", "--memory", memory, "--json", "--quiet"]).json();
+        assert_eq!(got["count"], legal("10x10"), "{memory}");
+        assert_eq!(got["statistics"]["sweeps"], sweeps, "{memory}");
+        assert_eq!((&got["statistics"]["bytes_written"], &got["statistics"]["executor"]), (&0.into(), &"block".into()));
+        let checks = got["checks"].as_array().unwrap();
+        let has = |name: &str| checks.iter().any(|check| check["name"] == name && check["ok"] == true);
+        assert!(has("mass_balance") && has("spare_prime") && has("two_cuts") == two_cuts, "{memory}: {checks:?}");
+    }
+}
+
 /// The executors agree in all that they both tell; which one is taken by itself, and what it cannot do.
 #[test]
 fn executors_agree_and_are_chosen() {

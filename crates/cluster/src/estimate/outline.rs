@@ -124,57 +124,96 @@ impl Outline {
         if offer.workers > 1 || asked || offer.executor == Executor::Stream {
             return None;
         }
-        let needed = InMemory::memory_bytes(problem, offer.threads).filter(|&needed| needed <= offer.memory_bytes)?;
-        let (info, blocks) = (problem.info(), problem.info().blocks()?);
-        let counter = InMemory::new(problem.clone(), Vec::new(), offer.threads, false).ok()?;
+        let fit = InMemory::fit(problem, offer.threads, offer.memory_bytes)?;
+        let blocks = problem.info().blocks()?;
+        let counter = InMemory::new(problem.clone(), Vec::new(), offer.threads, offer.memory_bytes, false).ok()?;
         let mut plan = counter.into_plan();
-        plan.why = "the problem is made of blocks, and its vectors fit in memory".into();
-        let board = info.board();
+        plan.why = match fit.lanes {
+            None => "the problem is made of blocks, and its vectors fit in memory".into(),
+            Some(_) => "the problem is made of blocks, and two vectors of a few residues fit in memory".into(),
+        };
         let mut outline = Self {
             way: Way::InMemory,
             states,
             stages: Vec::new(),
-            memory_bytes: Some(needed),
+            memory_bytes: Some(fit.memory_bytes),
             table_bytes: blocks.table_bytes(&plan.windows),
             notes: Vec::new(),
             plan,
         };
+        outline.stages = match fit.lanes {
+            None => outline.from_both_ends(blocks.choices())?,
+            Some(_) => outline.forward_alone(),
+        };
+        Some(outline)
+    }
+
+    /// The stages of a count in memory that goes from both ends of the board to the middle.
+    fn from_both_ends(&self, choices: u32) -> Option<Vec<StageOutline>> {
+        let board = self.plan.board;
         // How many columns each direction has begun: backward, forward.
         let mut columns = [0_u32; 2];
-        for step in steps(&outline.plan.windows, board.height, board.length, blocks.choices())? {
-            let window = *outline.plan.windows.get(step.window as usize)?;
+        let mut stages = Vec::new();
+        for step in steps(&self.plan.windows, board.height, board.length, choices)? {
+            let window = *self.plan.windows.get(step.window as usize)?;
             let from_first = step.direction == Direction::Forward;
             // A column begins with its first window forward, with its last one backward.
             let begins =
-                if from_first { step.window == 0 } else { step.window as usize + 1 == outline.plan.windows.len() };
+                if from_first { step.window == 0 } else { step.window as usize + 1 == self.plan.windows.len() };
             let column = columns.get_mut(usize::from(from_first))?;
             *column += u32::from(begins);
-            // All vectors have the states of a column in the midst of a board.
-            let pass = board.height * board.length.saturating_sub(1) + window.first;
-            let sum = outline.state_passes(pass, window.len);
-            let ends = [outline.states_before(pass), outline.states_before(pass + window.len)];
-            let stage = |lanes, state_passes, direction, column| StageOutline {
-                sweep: 0,
-                column,
-                window,
-                direction,
-                lanes,
-                states_before: ends[usize::from(!from_first)],
-                states_after: ends[usize::from(from_first)],
-                state_passes,
-                bytes_read: 0,
-                bytes_written: 0,
-                bytes_copied: 0,
-            };
             if step.arrivals {
-                // A vector of ones goes through first, forward.
-                outline.stages.push(stage(1, sum, Direction::Forward, *column - 1));
+                // A vector of ones goes through first.
+                stages.push(self.in_memory_stage(0, *column - 1, window, step.direction, 1));
             }
             // The first column needs no passes forward.
             let number = if from_first { *column } else { *column - 1 };
-            outline.stages.push(stage(step.lanes, sum, step.direction, number));
+            stages.push(self.in_memory_stage(0, number, window, step.direction, step.lanes));
         }
-        Some(outline)
+        Some(stages)
+    }
+
+    /// The stages of a count in memory that goes forward with some residues at a time.
+    fn forward_alone(&self) -> Vec<StageOutline> {
+        let mut stages = Vec::new();
+        for (sweep, &(first, end)) in (0..).zip(&self.plan.sweeps) {
+            let lanes = end.saturating_sub(first).next_power_of_two();
+            for column in 1..self.plan.board.length {
+                let windows = self.plan.windows.iter();
+                stages.extend(
+                    windows.map(|&window| self.in_memory_stage(sweep, column, window, Direction::Forward, lanes)),
+                );
+            }
+        }
+        stages
+    }
+
+    /// A window in memory. All vectors have the states of a column in the midst of a board.
+    fn in_memory_stage(
+        &self,
+        sweep: u32,
+        column: u32,
+        window: Window,
+        direction: Direction,
+        lanes: u32,
+    ) -> StageOutline {
+        let board = self.plan.board;
+        let pass = board.height * board.length.saturating_sub(1) + window.first;
+        let ends = [self.states_before(pass), self.states_before(pass + window.len)];
+        let from_first = direction == Direction::Forward;
+        StageOutline {
+            sweep,
+            column,
+            window,
+            direction,
+            lanes,
+            states_before: ends[usize::from(!from_first)],
+            states_after: ends[usize::from(from_first)],
+            state_passes: self.state_passes(pass, window.len),
+            bytes_read: 0,
+            bytes_written: 0,
+            bytes_copied: 0,
+        }
     }
 
     fn states_before(&self, pass: u32) -> u64 {

@@ -35,11 +35,14 @@ pub fn in_memory_plan(
     key_bytes: u32,
     memory_bytes: u64,
     threads: u32,
+    lanes: Option<u32>,
 ) -> Result<Plan, PlanError> {
     let states = saturated_states(info)?;
     let moduli = moduli::below(MODULUS_LIMIT, &bound_product(&info.bound()));
     let windows = Window::cut(info.board().height, LONGEST_WINDOW);
-    let sweeps = vec![(0, moduli.len() as u32)];
+    let all = moduli.len() as u32;
+    let step = lanes.unwrap_or(all).max(1);
+    let sweeps = (0..all).step_by(step as usize).map(|first| (first, all.min(first + step))).collect();
     let limits = PlanLimits {
         task_memory_bytes: memory_bytes,
         disk_bytes: None,
@@ -49,7 +52,10 @@ pub fn in_memory_plan(
         worker_slots: threads,
         second_copies: false,
     };
-    let why = "in memory, where its vectors fit".to_owned();
+    let why = match lanes {
+        None => "in memory, where its vectors fit".to_owned(),
+        Some(_) => "in memory, where two vectors of a few residues fit".to_owned(),
+    };
     Ok(Plan { why, ..base(info, key_bytes, &limits, states, windows, moduli, sweeps) })
 }
 

@@ -161,6 +161,25 @@ pub(super) fn accepted<const F: usize>(column: &dyn BlockColumn, forward: &Vecto
     Ok(Sum { count, spare: keima_residue::residue_of(&spare, forward.moduli.values()[F - 1]) })
 }
 
+/// The same modulo each lane's prime, with no lane held against another.
+pub(super) fn residues<const F: usize>(column: &dyn BlockColumn, forward: &Vector<'_, F>) -> Row<F> {
+    let window = column.windows().len() - 1;
+    let tables = column.tables(window);
+    let step = step_at(tables, End::Last);
+    let mut sums = [Wide::default(); F];
+    for family in &tables.families {
+        for block in family.blocks.clone() {
+            let start = family.start[step] as usize + tables.base[step][block as usize] as usize;
+            let weight = column.weight(window, block);
+            for row in column.accepting(block).iter().filter_map(|&entry| forward.rows.get(start + usize::from(entry)))
+            {
+                sums.iter_mut().zip(row).for_each(|(sum, &residue)| sum.add(weight, residue));
+            }
+        }
+    }
+    std::array::from_fn(|lane| keima_residue::residue_of(&sums[lane].value(), forward.moduli.values()[lane]))
+}
+
 /// Visits all blocks with the places where they begin in the vector at the window's last step.
 pub(super) fn each_block(
     tables: &BlockTables,

@@ -138,3 +138,54 @@ impl Mail {
         &self.early[place(family.blocks.start)..place(family.blocks.end)]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use keima_model::{FarTargets, PassTable, Signature};
+
+    use super::*;
+
+    /// Three blocks with an operation of three pairs each in pass 0, and in pass 1 one of two pairs of blocks 1 and 2.
+    fn tables(targets: [&[u32]; 2], first: [Vec<u32>; 2]) -> BlockTables {
+        let far = |pairs: usize| Far { pairs: vec![(0, 0); pairs] };
+        let pass = |pairs| PassTable { far: vec![far(pairs)], ..PassTable::default() };
+        let idle = Signature { passes: vec![pass(3), PassTable::default()], ..Signature::default() };
+        let busy = Signature { passes: vec![pass(3), pass(2)], ..Signature::default() };
+        let far = targets.into_iter().zip(first).map(|(targets, first)| {
+            let descending = targets == [0, 0];
+            FarTargets { first, targets: targets.to_vec(), descending }
+        });
+        BlockTables {
+            signatures: vec![idle, busy],
+            signature_of: vec![0, 1, 1],
+            far: far.collect(),
+            families: vec![Family { blocks: 0..3, ..Family::default() }],
+            ..BlockTables::default()
+        }
+    }
+
+    #[test]
+    fn mail_is_where_both_sides_look_for_it() {
+        let tables = tables([&[2, 0, 1], &[0, 0]], [vec![0, 1, 2, 3], vec![0, 0, 1, 2]]);
+        let mail = Mail::new(&tables).unwrap();
+        // 3 rows of block 0, then 3 + 2 of blocks 1 and 2.
+        assert_eq!(mail.most_rows(), 13);
+        let from = |source| Incoming { source, operation: 0 };
+        for (pass, source, place) in [(0, 0, 0), (0, 1, 3), (1, 1, 6), (0, 2, 8), (1, 2, 11)] {
+            assert_eq!(mail.place(&tables, pass, from(source)), place, "pass {pass} of block {source}");
+        }
+        assert_eq!(mail.incoming(0, 0), [from(1)]);
+        assert_eq!(mail.incoming(1, 0), [from(2)]);
+        assert_eq!(mail.incoming(2, 0), [from(0)]);
+        assert_eq!(mail.incoming(0, 1), [from(1), from(2)]);
+        assert_eq!(mail.incoming(1, 1), []);
+        assert_eq!(mail.early(&tables.families[0]), [0]);
+        assert_eq!(mail.early(&Family { blocks: 1..3, ..Family::default() }), [0; 0]);
+    }
+
+    #[test]
+    fn operations_that_lead_up_later_are_refused() {
+        let tables = tables([&[2, 0, 1], &[2, 0]], [vec![0, 1, 2, 3], vec![0, 0, 1, 2]]);
+        assert!(matches!(Mail::new(&tables), Err(BlockError::Order)));
+    }
+}

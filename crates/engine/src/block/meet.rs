@@ -19,10 +19,11 @@
 
 use std::sync::atomic::AtomicBool;
 
-use keima_model::{BlockColumn, End, MOST_ENTRIES};
+use keima_model::{BlockColumn, End};
 use keima_residue::residue_of;
 
 use super::BlockError;
+use super::bytes::largest;
 use super::grow::Growth;
 use super::inner::{self, Sum, Vector, each_block};
 use super::lanes::{MODULUS_LIMIT, Moduli, Row};
@@ -63,26 +64,6 @@ pub struct Counted {
     pub middle: u32,
     /// For people: what was compared at two boundaries; empty where all columns were done forward.
     pub two_cuts: String,
-}
-
-/// Number of states of the largest vector, and of the largest family.
-pub fn largest(column: &dyn BlockColumn) -> (u64, u64) {
-    let tables = || (0..column.windows().len()).map(|window| column.tables(window));
-    let ends = |window: &keima_model::BlockTables| {
-        window.states.first().copied().unwrap_or(0).max(window.states.last().copied().unwrap_or(0))
-    };
-    let family = tables().flat_map(|t| &t.families).flat_map(|f| f.size.iter().copied()).max().unwrap_or(0);
-    (tables().map(ends).max().unwrap_or(0), family.into())
-}
-
-/// Bytes that [`count`] takes beside the tables: three vectors, and each thread's mail. One thread at a time has the largest
-/// family; the others are at most a third as large (Go: 0.31).
-pub fn memory_bytes(states: u64, family: u64, height: u32, length: u32, choices: u32, threads: u64) -> Option<u64> {
-    let primes: Vec<u64> = keima_residue::primes_below(MODULUS_LIMIT.into()).take(8).collect();
-    let lanes = lanes_for(choices, height * length.div_ceil(2), primes.get(1..)?)? as u64;
-    let mail = family * 7 / 2 + threads.saturating_sub(1) * family * 5 / 4;
-    let buffers = mail + threads * 2 * MOST_ENTRIES as u64;
-    Some((3 * states + buffers) * 8 * lanes)
 }
 
 /// A vector with any number of lanes.

@@ -1,14 +1,17 @@
 //! The block executor: vectors of counts without keys, for problems whose families are made of dense blocks.
 //!
-//! See `keima_model::BlockTables` for the structure. [`kernel`] is a pass over a family, [`sweep`] takes a vector through
-//! a window, [`memory`] and [`lanes`] are what vectors are made of.
+//! See `keima_model::BlockTables` for the structure. [`kernel`] is a pass over a family, [`fused`] all passes of a block,
+//! [`sweep`] takes a vector through a window in memory, [`task`] families out of core; [`memory`] and [`lanes`] are what
+//! vectors are made of.
 //!
 //! Architecture invariant: nothing here knows states or keys; all that is done is `count[to] += count[from]`.
 
 // What is to be compiled for the machine's vector instructions must end up inside the function that is dispatched to.
 #![allow(clippy::inline_always)]
 
+mod bytes;
 mod digits;
+mod forward;
 mod fused;
 mod gather;
 mod groups;
@@ -32,8 +35,10 @@ use std::ops::Range;
 
 use keima_model::Window;
 
+pub use bytes::{forward_bytes, largest, memory_bytes};
+pub use forward::count_forward;
 pub use lanes::{MODULUS_LIMIT, Moduli, Row};
-pub use meet::{CountOrder, Counted, count, largest, memory_bytes};
+pub use meet::{CountOrder, Counted, count};
 pub use memory::Rows;
 pub use prepared::Prepared;
 pub use steps::{Step, steps};
