@@ -91,10 +91,10 @@ impl InMemory {
         let family = u64::try_from(families.collect::<Option<Vec<_>>>()?.into_iter().max()?).ok()?;
         // The program itself, and what the allocator does not give back.
         let with = |bytes: u64, tables: u64| bytes + bytes / 20 + tables + (64 << 20);
-        let tables = blocks.table_bytes(&plan.windows);
+        // Tables for both directions are twice as large; going forward alone takes one exchange of those too.
+        let tables = 2 * blocks.table_bytes(&plan.windows);
         let both = memory_bytes(plan.peak_states, family, board.height, board.length, blocks.choices(), threads.into());
-        // Tables for both directions are twice as large.
-        let both = both.map(|bytes| Fit { memory_bytes: with(bytes, 2 * tables), lanes: None });
+        let both = both.map(|bytes| Fit { memory_bytes: with(bytes, tables), lanes: None });
         let column = plan.states.iter().rev().take(board.height as usize).fold(0, |sum: u64, &s| sum.saturating_add(s));
         let passes = column.saturating_mul(board.length.saturating_sub(1).into()) / u64::from(threads.max(1));
         let needed = plan.moduli.len() as u64;
@@ -121,8 +121,7 @@ impl InMemory {
     pub fn count(&self) -> Result<JobStatus, InMemoryError> {
         let info = self.problem.info();
         let blocks = info.blocks().ok_or_else(|| InMemoryError::NoBlocks(format!("{} has no blocks", info.name())))?;
-        let directions = if self.lanes.is_some() { Directions::Forward } else { Directions::Both };
-        let column = blocks.column(&self.plan.windows, directions).map_err(InMemoryError::NoBlocks)?;
+        let column = blocks.column(&self.plan.windows, Directions::Both).map_err(InMemoryError::NoBlocks)?;
         let progress = |done, windows| {
             self.windows_done.store(done, Ordering::Relaxed);
             self.windows.store(windows, Ordering::Relaxed);
@@ -162,9 +161,7 @@ impl InMemory {
         let mut values = FunctionalValues::new();
         for (number, functional) in (0_u32..).zip(info.functionals()) {
             if let Some((_, residues)) = counted.boards.iter().find(|(columns, _)| *columns == functional.index) {
-                let sweeps =
-                    self.plan.sweeps.iter().filter_map(|&(first, end)| residues.get(first as usize..end as usize));
-                values.insert(number, sweeps.map(<[u64]>::to_vec).collect());
+                values.insert(number, vec![residues.clone()]);
             }
         }
         let mut outcome = recombine(info, &self.plan, &values);

@@ -107,10 +107,8 @@ pub enum BlockError {
     /// A state can be reached in more ways than can be weighed.
     #[error("a window leads to a state in 2^24 ways or more; this is a fault of the program, please report it")]
     Arrivals,
-    /// Tables whose far operations lead both ways after a window's first pass.
-    #[error(
-        "far operations lead up after the first pass of a window; this is a fault of the program, please report it"
-    )]
+    /// Far operations that lead both ways after a window's first pass, or an exchange that is not there.
+    #[error("the tables of a window do not fit one another; this is a fault of the program, please report it")]
     Order,
     /// Stopped from outside.
     #[error("stopped")]

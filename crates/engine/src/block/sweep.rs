@@ -292,6 +292,9 @@ impl<const K: usize> Place<'_, K> {
         match self.before {
             Source::Vector(before) => {
                 self.column.positions(self.window, self.end(), block, positions);
+                if positions.len() != rows.len() {
+                    return Err(BlockError::Order);
+                }
                 for (row, &position) in rows.iter_mut().zip(&*positions) {
                     *row = before[position as usize];
                 }
