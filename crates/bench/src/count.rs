@@ -131,13 +131,21 @@ impl Count {
     }
 }
 
+/// A command as it stands in the documents: folders of this machine are no part of it.
+fn shown(command: &Command) -> String {
+    let arguments = command.get_args().map(|argument| argument.to_string_lossy());
+    let arguments = arguments.map(|text| if text.starts_with('/') { "DIR".into() } else { text });
+    std::iter::once("keima".into()).chain(arguments).collect::<Vec<_>>().join(" ")
+}
+
 /// Runs a command to its end and reads what it printed; its number must have been found.
 fn run(command: &mut Command) -> Result<Value> {
-    let ended = command.stdin(Stdio::null()).output().with_context(|| format!("cannot start {command:?}"))?;
+    let ended = command.stdin(Stdio::null()).output().with_context(|| format!("cannot start {}", shown(command)))?;
     let errors = String::from_utf8_lossy(&ended.stderr);
-    ensure!(ended.status.success(), "{command:?} ended with {}: {}", ended.status, errors.trim());
-    let result: Value = serde_json::from_slice(&ended.stdout).with_context(|| format!("the output of {command:?}"))?;
-    ensure!(result["count"].is_string(), "{command:?} found no number");
+    ensure!(ended.status.success(), "{} ended with {}: {}", shown(command), ended.status, errors.trim());
+    let result: Value =
+        serde_json::from_slice(&ended.stdout).with_context(|| format!("the output of {}", shown(command)))?;
+    ensure!(result["count"].is_string(), "{} found no number", shown(command));
     Ok(result)
 }
 
@@ -149,7 +157,7 @@ impl Service {
     fn start(command: &mut Command, output: &Path) -> Result<(Self, String)> {
         let file = File::create(output)?;
         command.stdin(Stdio::null()).stdout(file).stderr(Stdio::null());
-        let mut service = Self(command.spawn().with_context(|| format!("cannot start {command:?}"))?);
+        let mut service = Self(command.spawn().with_context(|| format!("cannot start {}", shown(command)))?);
         let started = Instant::now();
         loop {
             let mut text = String::new();
@@ -158,9 +166,9 @@ impl Service {
                 return Ok((service, line.to_owned()));
             }
             if let Some(status) = service.0.try_wait()? {
-                bail!("{command:?} ended with {status}");
+                bail!("{} ended with {status}", shown(command));
             }
-            ensure!(started.elapsed() < READY, "{command:?} did not say that it is ready");
+            ensure!(started.elapsed() < READY, "{} did not say that it is ready", shown(command));
             std::thread::sleep(Duration::from_millis(20));
         }
     }
@@ -176,6 +184,13 @@ impl Drop for Service {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn commands_are_shown_without_folders() {
+        let mut command = Command::new("/here/keima");
+        command.args(["count", "go", "9x9", "--data", "/tmp/somewhere"]);
+        assert_eq!(shown(&command), "keima count go 9x9 --data DIR");
+    }
 
     #[test]
     fn commands_are_those_that_run() {

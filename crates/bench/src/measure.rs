@@ -20,9 +20,9 @@ const STREAM_STATE_PASSES: f64 = 2e7;
 const TIGHT_STATE_PASSES: f64 = 1.2e8;
 /// The board on which the stream executor is tried with little memory: its vector is well above what a task needs.
 const TIGHT_HEIGHT: u32 = 12;
-/// A count out of core gets this part of the vector, at least so many MiB.
+/// A count out of core gets this part of the vector, and so many MiB for the program and its tables.
 const DISK_PART: f64 = 10.0;
-const DISK_LEAST_MIB: u64 = 64;
+const DISK_BESIDE_MIB: u64 = 100;
 
 /// What is wished.
 #[derive(Clone, Debug)]
@@ -169,12 +169,12 @@ pub(crate) fn jobs(wish: &Wish) -> Result<Vec<Job>> {
     Ok(jobs)
 }
 
-/// A tenth of the vector's bytes, of all residues at its largest.
+/// A tenth of the vector's bytes, of all residues at its largest, and what stands beside it.
 fn disk_mib(height: u32) -> Result<u64> {
     let states = board::states(height)?.into_iter().max().unwrap_or(0) as f64;
     // As many residues as the bound of the square board asks for, and the spare.
     let residues = (f64::from(height * height) * 3_f64.log2() / 60.0).ceil() + 1.0;
-    Ok(((states * residues * 8.0 / DISK_PART / f64::from(1 << 20)) as u64).max(DISK_LEAST_MIB))
+    Ok((states * residues * 8.0 / DISK_PART / f64::from(1 << 20)) as u64 + DISK_BESIDE_MIB)
 }
 
 /// Measures, telling on standard error what is under way.
