@@ -142,14 +142,14 @@ impl Outline {
             plan,
         };
         outline.stages = match fit.lanes {
-            None => outline.from_both_ends(blocks.choices())?,
+            None => outline.both_ends(blocks.choices())?,
             Some(_) => outline.forward_alone(),
         };
         Some(outline)
     }
 
     /// The stages of a count in memory that goes from both ends of the board to the middle.
-    fn from_both_ends(&self, choices: u32) -> Option<Vec<StageOutline>> {
+    fn both_ends(&self, choices: u32) -> Option<Vec<StageOutline>> {
         let board = self.plan.board;
         // How many columns each direction has begun: backward, forward.
         let mut columns = [0_u32; 2];
