@@ -155,6 +155,10 @@ pub(crate) fn available_memory_bytes() -> Option<u64> {
 
 async fn count_in_memory(args: &CountArgs, wanted: &Wanted, in_memory: InMemory, name: &str) -> Result<(), Failed> {
     let in_memory = Arc::new(in_memory);
+    let kept = in_memory.keep_in(&default_data(name)?, name);
+    if let Some((found @ 1.., residues)) = kept.filter(|_| !args.output.quiet) {
+        eprintln!("going on with {name}: {found} of {residues} residues were kept");
+    }
     let mut progress = Progress::new(args.output.quiet);
     let counting = Arc::clone(&in_memory);
     let mut counting = tokio::task::spawn_blocking(move || counting.count());
@@ -168,9 +172,11 @@ async fn count_in_memory(args: &CountArgs, wanted: &Wanted, in_memory: InMemory,
             () = &mut stop => {
                 in_memory.stop();
                 progress.finish();
-                return Err(Failed::new(exit::INTERRUPTED, format!(
-                    "interrupted; {name} was counted in memory and begins anew (with --data DIR it is kept on disk and can be resumed)"
-                )));
+                let what = match kept {
+                    None => "was counted in memory and begins anew (with --data DIR it is kept on disk and can be resumed)",
+                    Some(_) => "goes on after the last of its sweeps that was done, if the same command is typed again",
+                };
+                return Err(Failed::new(exit::INTERRUPTED, format!("interrupted; {name} {what}")));
             }
         }
     };

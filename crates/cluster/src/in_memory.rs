@@ -1,9 +1,13 @@
 //! A count by the block executor, in the memory of this process: the plan, the count, and the same recombination and
 //! checks as of any job.
 //!
-//! Nothing is written to disk, so there is nothing to resume: it is for counts of seconds and minutes. From both ends of
-//! the board to the middle where three vectors fit; else forward alone, with as many residues at a time as fit.
+//! From both ends of the board to the middle where three vectors fit; else forward alone, in sweeps of as many residues at
+//! a time as fit. No vector goes to disk: an interrupted count goes on after the last sweep that was done ([`kept`]).
 
+mod kept;
+
+use std::path::Path;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Instant;
 
@@ -11,6 +15,8 @@ use keima_coordinator::{Check, FunctionalValues, JobId, JobStatus, Plan, PlanErr
 use keima_engine::block::{BlockError, CountOrder, Counted, count, count_forward, forward_bytes, memory_bytes};
 use keima_model::{AnyProblem, Directions, Window};
 use keima_runs::TaskTimes;
+
+use kept::KeptSweeps;
 
 /// Why there is no count.
 #[derive(Debug, thiserror::Error)]
@@ -26,7 +32,7 @@ pub enum InMemoryError {
     Block(#[from] BlockError),
 }
 
-/// State-passes of one thread in which a count forward must be done, about an hour: a longer one had better be resumable.
+/// State-passes of one thread in which a sweep must be done, about an hour: that much is lost when a count is interrupted.
 const MOST_STATE_PASSES: u64 = 1_000_000_000_000;
 
 /// How a count is done in memory.
@@ -48,8 +54,11 @@ pub struct InMemory {
     series: bool,
     started: Instant,
     stop: AtomicBool,
+    kept: Mutex<Option<KeptSweeps>>,
     windows_done: AtomicU32,
     windows: AtomicU32,
+    /// Of `windows_done`, those of an earlier run.
+    windows_kept: AtomicU32,
 }
 
 impl InMemory {
@@ -76,9 +85,24 @@ impl InMemory {
             series,
             started: Instant::now(),
             stop: AtomicBool::new(false),
+            kept: Mutex::new(None),
             windows_done: AtomicU32::new(0),
             windows: AtomicU32::new(1),
+            windows_kept: AtomicU32::new(u32::MAX),
         })
+    }
+
+    /// Keeps the residues of each sweep in `folder` until the count is done, and goes on from those that are there. `name`
+    /// is a word that tells this count from others. Returns how many residues are there and how many there will be; none
+    /// where there is only one sweep.
+    pub fn keep_in(&self, folder: &Path, name: &str) -> Option<(usize, usize)> {
+        let several = self.lanes.is_some() && self.plan.sweeps.len() > 1;
+        let kept = several.then(|| KeptSweeps::open(folder, name))?;
+        let found = kept.len();
+        if let Ok(mut place) = self.kept.lock() {
+            *place = Some(kept);
+        }
+        Some((found, self.plan.moduli.len()))
     }
 
     /// How a count fits `memory_bytes`; `None` where the block executor cannot do it, or it does not fit.
@@ -99,7 +123,7 @@ impl InMemory {
         let passes = column.saturating_mul(board.length.saturating_sub(1).into()) / u64::from(threads.max(1));
         let needed = plan.moduli.len() as u64;
         let forward = [8, 4, 2, 1].into_iter().filter(|&lanes| lanes == 1 || lanes < 2 * needed);
-        let forward = forward.filter(|&lanes| passes.saturating_mul(needed.div_ceil(lanes)) <= MOST_STATE_PASSES);
+        let forward = forward.filter(|_| passes <= MOST_STATE_PASSES);
         let forward = forward.map(|lanes| Fit {
             memory_bytes: with(forward_bytes(plan.peak_states, family, lanes, threads.into()), tables),
             lanes: Some(lanes as u32),
@@ -123,6 +147,7 @@ impl InMemory {
         let blocks = info.blocks().ok_or_else(|| InMemoryError::NoBlocks(format!("{} has no blocks", info.name())))?;
         let column = blocks.column(&self.plan.windows, Directions::Both).map_err(InMemoryError::NoBlocks)?;
         let progress = |done, windows| {
+            self.windows_kept.fetch_min(done, Ordering::Relaxed);
             self.windows_done.store(done, Ordering::Relaxed);
             self.windows.store(windows, Ordering::Relaxed);
         };
@@ -137,10 +162,16 @@ impl InMemory {
             stop: &self.stop,
             progress: &progress,
         };
-        let counted = match self.lanes {
-            None => count(&order),
-            Some(lanes) => count_forward(&order, lanes as usize),
+        let mut kept = self.kept.lock().map_or(None, |mut kept| kept.take());
+        let counted = match (self.lanes, &mut kept) {
+            (None, _) => count(&order),
+            (Some(lanes), None) => count_forward(&order, lanes as usize, &mut ()),
+            (Some(lanes), Some(kept)) => count_forward(&order, lanes as usize, kept),
         };
+        if counted.is_ok() {
+            // Done, or, if what was kept should be at fault, to be counted anew.
+            kept.iter_mut().for_each(KeptSweeps::remove);
+        }
         match counted {
             Ok(counted) => Ok(self.ended(&counted)),
             Err(error @ (BlockError::Balance { .. } | BlockError::Spare { .. } | BlockError::TwoCuts { .. })) => {
@@ -186,10 +217,11 @@ impl InMemory {
         let info = self.problem.info();
         let seconds = self.started.elapsed().as_secs_f64();
         let (done, windows) = (self.windows_done.load(Ordering::Relaxed), self.windows.load(Ordering::Relaxed));
+        let first = self.windows_kept.load(Ordering::Relaxed).min(done);
         let board = self.plan.board;
         let per_column = self.plan.windows.len() as u32;
         // Columns are done from both ends; what is shown is how many are done.
-        let in_sweep = (windows / self.plan.sweeps.len().max(1) as u32).max(1);
+        let in_sweep = (per_column * board.length.saturating_sub(1)).max(1);
         let (sweep, done_here) = (done / in_sweep, done % in_sweep);
         let pass = (done_here * board.height / per_column).min(board.passes());
         JobStatus {
@@ -217,7 +249,8 @@ impl InMemory {
             disk_bytes: 0,
             disk_peak_bytes: 0,
             seconds,
-            eta_seconds: (done > 0).then(|| seconds * f64::from(windows - done.min(windows)) / f64::from(done)),
+            eta_seconds: (done > first)
+                .then(|| seconds * f64::from(windows - done.min(windows)) / f64::from(done - first)),
             series: Vec::new(),
             resumed_from: None,
             outcome: None,

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use keima_engine::block::{BlockError, CountOrder, Counted, Direction, count, count_forward, steps};
+use keima_engine::block::{BlockError, CountOrder, Counted, Direction, Kept, count, count_forward, steps};
 use keima_model::{BlockColumn, BlockProblem, BlockTables, Board, Directions, End, Window};
 use keima_problems::go::{Go, published};
 use keima_residue::{crt, primes_below};
@@ -41,7 +41,7 @@ fn run(
     };
     match lanes {
         None => count(&order),
-        Some(lanes) => count_forward(&order, lanes),
+        Some(lanes) => count_forward(&order, lanes, &mut ()),
     }
 }
 
@@ -135,6 +135,68 @@ fn the_steps_of_a_count_are_known_beforehand() {
     }
     assert_eq!(steps(&[Window { first: 0, len: 3 }], 3, 201, 3), None);
     assert_eq!(steps(&[Window { first: 0, len: 3 }], 3, 1, 3), Some(Vec::new()));
+}
+
+/// Residues that are there from before.
+struct Before(Vec<(u64, Vec<u64>)>);
+
+impl Kept for Before {
+    fn find(&self, modulus: u64) -> Option<Vec<u64>> {
+        self.0.iter().find(|(found, _)| *found == modulus).map(|(_, boards)| boards.clone())
+    }
+    fn keep(&mut self, found: &[(u64, Vec<u64>)]) {
+        self.0.extend_from_slice(found);
+    }
+}
+
+#[test]
+fn sweeps_that_are_kept_are_not_done_again() {
+    let column = column(5, &[3, 2]);
+    let moduli: Vec<u64> = primes_below(1 << 60).take(7).collect();
+    let (stop, progress) = (AtomicBool::new(false), |_: u32, _: u32| {});
+    let order = CountOrder {
+        column: column.as_ref(),
+        height: 5,
+        length: 6,
+        choices: 3,
+        moduli: &moduli,
+        threads: 2,
+        series: true,
+        stop: &stop,
+        progress: &progress,
+    };
+    let mut all = Before(Vec::new());
+    let whole = count_forward(&order, 2, &mut all).unwrap();
+    assert_eq!(all.0.iter().map(|(modulus, _)| *modulus).collect::<Vec<_>>(), moduli);
+    let sweep = whole.state_passes / 4;
+    // (residues that are kept, those of them with too few boards, lanes now, sweeps left)
+    for (kept, short, lanes, sweeps) in
+        [(0, 0, 8, 1), (2, 0, 2, 3), (3, 0, 2, 2), (3, 1, 2, 3), (4, 0, 1, 3), (6, 0, 8, 1), (7, 0, 1, 0)]
+    {
+        let mut before = Before(all.0[moduli.len() - kept..].to_vec());
+        before.0.iter_mut().take(short).for_each(|(_, boards)| boards.truncate(5));
+        let counted = count_forward(&order, lanes, &mut before).unwrap();
+        assert_eq!(counted.boards, whole.boards, "{kept} kept, {lanes} lanes");
+        assert_eq!(counted.state_passes, sweeps * sweep, "{kept} kept, {short} too short, {lanes} lanes");
+        assert_eq!(before.0.len(), moduli.len() + short);
+    }
+    // What is kept is believed: the spare tells where it is wrong.
+    let mut wrong = Before(all.0.clone());
+    wrong.0[3].1[5] ^= 1;
+    let counted = count_forward(&order, 2, &mut wrong).unwrap();
+    assert_ne!(counted.boards, whole.boards);
+}
+
+/// Tables of forward passes alone have no exchange with the window before, which a count in memory reads.
+#[test]
+fn an_exchange_that_is_not_there_is_an_error() {
+    let windows = [Window { first: 0, len: 3 }, Window { first: 3, len: 2 }];
+    let go = Go::<u64>::new(String::new(), Board { height: 5, length: 5 });
+    let column = go.column(&windows, Directions::Forward).unwrap();
+    for lanes in [None, Some(1), Some(4)] {
+        let error = run(column.as_ref(), 5, 5, 2, false, lanes).unwrap_err();
+        assert!(matches!(error, BlockError::Order), "{lanes:?}: {error}");
+    }
 }
 
 #[test]

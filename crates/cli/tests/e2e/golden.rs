@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use keima_problems::go::brute;
 
-use crate::process::{command, keima, run};
+use crate::process::{Process, command, keima, run, until};
 
 /// L(m,n) with m <= n (Tromp and Farnebäck, *Combinatorics of Go*, tables 3 and 5).
 pub(crate) fn published() -> BTreeMap<(u32, u32), String> {
@@ -144,6 +144,27 @@ fn in_little_memory_a_count_goes_forward_a_few_residues_at_a_time() {
         let has = |name: &str| checks.iter().any(|check| check["name"] == name && check["ok"] == true);
         assert!(has("mass_balance") && has("spare_prime") && has("two_cuts") == two_cuts, "{memory}: {checks:?}");
     }
+}
+
+/// A count in memory that was killed goes on after the sweeps that it had done, and leaves nothing.
+#[test]
+fn sweeps_in_memory_outlive_a_kill() {
+    let home = tempfile::tempdir().unwrap();
+    let start = |memory: &str| {
+        let mut counting = command(&["count", "go", "10x10", "--threads", "2", "--memory", memory]);
+        counting.env("XDG_STATE_HOME", home.path());
+        counting
+    };
+    let folder = home.path().join("keima/go-10x10");
+    // A residue at a time, of four.
+    let mut first = Process::spawn("a count", start("105MiB"));
+    until("the first sweep", || folder.join("sweeps").exists().then_some(()));
+    first.kill();
+    // With more memory, two at a time: what is kept serves all the same.
+    let second = run(start("120MiB"));
+    assert_eq!(second.ok(), legal("10x10"));
+    assert!(second.stderr.contains("going on with go-10x10"), "{second:#?}");
+    assert!(!folder.exists());
 }
 
 /// The executors agree in all that they both tell; which one is taken by itself, and what it cannot do.

@@ -106,6 +106,11 @@ impl Process {
         if !failpoint.is_empty() {
             command.env("KEIMA_FAILPOINT", failpoint);
         }
+        Self::spawn(name, command)
+    }
+
+    /// The same with a command that is made already.
+    pub(crate) fn spawn(name: &str, mut command: Command) -> Self {
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let (stdout, out) = collect(child.stdout.take().unwrap());
         let (stderr, err) = collect(child.stderr.take().unwrap());

@@ -127,11 +127,7 @@ impl Outline {
         let fit = InMemory::fit(problem, offer.threads, offer.memory_bytes)?;
         let blocks = problem.info().blocks()?;
         let counter = InMemory::new(problem.clone(), Vec::new(), offer.threads, offer.memory_bytes, false).ok()?;
-        let mut plan = counter.into_plan();
-        plan.why = match fit.lanes {
-            None => "the problem is made of blocks, and its vectors fit in memory".into(),
-            Some(_) => "the problem is made of blocks, and two vectors of a few residues fit in memory".into(),
-        };
+        let plan = counter.into_plan();
         let mut outline = Self {
             way: Way::InMemory,
             states,

@@ -53,8 +53,8 @@ pub fn in_memory_plan(
         second_copies: false,
     };
     let why = match lanes {
-        None => "in memory, where its vectors fit".to_owned(),
-        Some(_) => "in memory, where two vectors of a few residues fit".to_owned(),
+        None => "the problem is made of blocks, and its vectors fit in memory".to_owned(),
+        Some(_) => "the problem is made of blocks, and two vectors of a few residues fit in memory".to_owned(),
     };
     Ok(Plan { why, ..base(info, key_bytes, &limits, states, windows, moduli, sweeps) })
 }

@@ -20,8 +20,8 @@ pub fn largest(column: &dyn BlockColumn) -> (u64, u64) {
     (tables().map(ends).max().unwrap_or(0), family.into())
 }
 
-/// Bytes that [`super::count`] takes beside the tables: three vectors, and each thread's mail. One thread at a time has the largest
-/// family; the others are at most a third as large (Go: 0.31).
+/// Bytes that [`super::count`] takes beside the tables: three vectors, and each thread's mail. One thread at a time has
+/// the largest family; the others are at most a third as large (Go: 0.31).
 pub fn memory_bytes(states: u64, family: u64, height: u32, length: u32, choices: u32, threads: u64) -> Option<u64> {
     let primes: Vec<u64> = keima_residue::primes_below(MODULUS_LIMIT.into()).take(8).collect();
     let lanes = lanes_for(choices, height * length.div_ceil(2), primes.get(1..)?)? as u64;

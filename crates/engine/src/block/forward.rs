@@ -22,33 +22,64 @@ use super::meet::{CountOrder, Counted};
 use super::memory::{Pool, Rows};
 use super::sweep::{Direction, Mails, Sweep};
 
-/// Counts the board and all shorter ones, `lanes` residues at a time: 1, 2, 4 or 8.
-pub fn count_forward(order: &CountOrder<'_>, lanes: usize) -> Result<Counted, BlockError> {
+/// Where residues of sweeps that are done are kept, so that a count that is interrupted can go on.
+pub trait Kept {
+    /// For each board, from one column on, its residue modulo `modulus`, if it is known from before.
+    fn find(&self, modulus: u64) -> Option<Vec<u64>>;
+    /// Keeps what a sweep has found: for each of its primes the same.
+    fn keep(&mut self, found: &[(u64, Vec<u64>)]);
+}
+
+/// Nothing is kept.
+impl Kept for () {
+    fn find(&self, _: u64) -> Option<Vec<u64>> {
+        None
+    }
+    fn keep(&mut self, _: &[(u64, Vec<u64>)]) {}
+}
+
+/// Counts the board and all shorter ones, `lanes` residues at a time: 1, 2, 4 or 8. Residues that are `kept` are not
+/// counted again.
+pub fn count_forward(order: &CountOrder<'_>, lanes: usize, kept: &mut dyn Kept) -> Result<Counted, BlockError> {
     let lanes = lanes.clamp(1, 8);
+    let find = |&modulus: &u64| kept.find(modulus).filter(|boards| boards.len() == order.length as usize);
+    let mut found: Vec<Option<Vec<u64>>> = order.moduli.iter().map(find).collect();
+    let missing: Vec<usize> = (0..found.len()).filter(|&i| found[i].is_none()).collect();
+    let windows = |residues: usize| {
+        order.column.windows().len() as u32 * residues.div_ceil(lanes) as u32 * order.length.saturating_sub(1)
+    };
+    let done = windows(found.len() - missing.len());
     let mut counter = Counter {
         order,
         mails: Mails::new(order.column)?,
         states: largest(order.column).0 as usize,
         lanes,
         memory: Pool::default(),
-        done: 0,
-        windows: (order.column.windows().len() * order.moduli.len().div_ceil(lanes)) as u32
-            * order.length.saturating_sub(1),
-        counted: Counted {
-            boards: (1..=order.length).map(|columns| (columns, Vec::new())).collect(),
-            ..Counted::default()
-        },
+        done,
+        windows: done + windows(missing.len()),
+        state_passes: 0,
     };
-    for moduli in order.moduli.chunks(lanes) {
-        match moduli.len() {
-            1 => counter.sweep::<1>(moduli)?,
-            2 => counter.sweep::<2>(moduli)?,
-            3 | 4 => counter.sweep::<4>(moduli)?,
-            _ => counter.sweep::<8>(moduli)?,
+    for missing in missing.chunks(lanes) {
+        let moduli: Vec<u64> = missing.iter().map(|&i| order.moduli[i]).collect();
+        let boards = match moduli.len() {
+            1 => counter.sweep::<1>(&moduli)?,
+            2 => counter.sweep::<2>(&moduli)?,
+            3 | 4 => counter.sweep::<4>(&moduli)?,
+            _ => counter.sweep::<8>(&moduli)?,
+        };
+        kept.keep(&boards);
+        for (&i, (_, boards)) in missing.iter().zip(boards) {
+            found[i] = Some(boards);
         }
     }
-    counter.counted.middle = order.length;
-    Ok(counter.counted)
+    let found: Vec<Vec<u64>> = found.into_iter().flatten().collect();
+    let board = |columns: u32| (columns, found.iter().map(|boards| boards[columns as usize - 1]).collect());
+    Ok(Counted {
+        boards: (1..=order.length).map(board).collect(),
+        state_passes: counter.state_passes,
+        middle: order.length,
+        two_cuts: String::new(),
+    })
 }
 
 struct Counter<'a> {
@@ -59,12 +90,13 @@ struct Counter<'a> {
     memory: Pool,
     done: u32,
     windows: u32,
-    counted: Counted,
+    state_passes: u64,
 }
 
 impl Counter<'_> {
-    /// All columns with the residues of `moduli`, at most K of them: lanes beyond do the first once more.
-    fn sweep<const K: usize>(&mut self, moduli: &[u64]) -> Result<(), BlockError> {
+    /// All columns with the residues of `moduli`, at most K of them: lanes beyond do the first once more. For each prime
+    /// the residues of all boards.
+    fn sweep<const K: usize>(&mut self, moduli: &[u64]) -> Result<Vec<(u64, Vec<u64>)>, BlockError> {
         let order = self.order;
         let row: Row<K> = std::array::from_fn(|lane| moduli.get(lane).or(moduli.first()).copied().unwrap_or(0));
         let lanes = Moduli::new(row).ok_or(BlockError::Moduli)?;
@@ -77,24 +109,27 @@ impl Counter<'_> {
         for position in order.column.start(windows - 1, End::Last) {
             before[position as usize] = [1; K];
         }
-        for columns in 1..=order.length {
-            if columns > 1 {
-                for window in 0..windows {
-                    (order.progress)(self.done, self.windows);
-                    sweep.run(Direction::Forward, window, &before, &mut after, None)?;
-                    std::mem::swap(&mut before, &mut after);
-                    self.done += 1;
-                    let states = &order.column.tables(window).states;
-                    self.counted.state_passes += states.iter().take(states.len() - 1).sum::<u64>();
-                }
+        let mut found: Vec<(u64, Vec<u64>)> = moduli.iter().map(|&modulus| (modulus, Vec::new())).collect();
+        let mut read = |rows: &[Row<K>]| {
+            let residues = inner::residues(order.column, &Vector { moduli: &lanes, rows });
+            found.iter_mut().zip(residues).for_each(|((_, boards), residue)| boards.push(residue));
+        };
+        read(&before);
+        for window in (1..order.length).flat_map(|_| 0..windows) {
+            (order.progress)(self.done, self.windows);
+            sweep.run(Direction::Forward, window, &before, &mut after, None)?;
+            std::mem::swap(&mut before, &mut after);
+            self.done += 1;
+            let states = &order.column.tables(window).states;
+            self.state_passes += states.iter().take(states.len() - 1).sum::<u64>();
+            if window + 1 == windows {
+                read(&before);
             }
-            let residues = inner::residues(order.column, &Vector { moduli: &lanes, rows: &before });
-            self.counted.boards[columns as usize - 1].1.extend(&residues[..moduli.len()]);
         }
         for rows in sweep.into_buffers().into_iter().chain([before, after]) {
             self.memory.put_back(rows);
         }
-        Ok(())
+        Ok(found)
     }
 
     fn rows<const K: usize>(&mut self, len: usize) -> Result<Rows<K>, BlockError> {

@@ -59,7 +59,7 @@ impl<const K: usize> Fused<'_, K> {
         &self.tables.signatures[signature].passes[pass].far[usize::from(operation.operation)]
     }
 
-    /// Takes `block` through the window; what comes in and what comes out is in the first buffer.
+    /// Takes `block`, which is in `x`, through the window. The result is in the buffer that is returned.
     #[inline(always)]
     pub(super) fn forward<'b>(
         &self,
@@ -72,23 +72,18 @@ impl<const K: usize> Fused<'_, K> {
         for (pass, table) in signature.passes.iter().enumerate() {
             local(table, x, y, self.moduli);
             for &operation in self.mail.incoming(block, pass) {
-                let values = &mail[self.place(pass, operation)..];
-                for (&(_, to), value) in self.pairs(pass, operation).pairs.iter().zip(values) {
-                    self.put(&mut y[usize::from(to)], value);
-                }
+                let far = self.pairs(pass, operation);
+                self.add_mail(&mail[self.place(pass, operation)..], targets(far), y);
             }
             for (operation, far, _) in self.own(block, pass).filter(|(.., target)| *target < block) {
-                let values = &mut mail[self.place(pass, operation)..];
-                for (&(from, _), value) in far.pairs.iter().zip(values) {
-                    *value = x[usize::from(from)];
-                }
+                put_mail(x, sources(far), &mut mail[self.place(pass, operation)..]);
             }
             std::mem::swap(&mut x, &mut y);
         }
         x
     }
 
-    /// Takes `block` back through the window.
+    /// Takes `block` back through the window, from `x` to the buffer that is returned.
     #[inline(always)]
     pub(super) fn backward<'b>(
         &self,
@@ -100,21 +95,24 @@ impl<const K: usize> Fused<'_, K> {
         let signature = &self.tables.signatures[self.tables.signature_of[block as usize] as usize];
         for (pass, table) in signature.passes.iter().enumerate().rev() {
             for &operation in self.mail.incoming(block, pass) {
-                let values = &mut mail[self.place(pass, operation)..];
-                for (&(_, to), value) in self.pairs(pass, operation).pairs.iter().zip(values) {
-                    *value = x[usize::from(to)];
-                }
+                let far = self.pairs(pass, operation);
+                put_mail(x, targets(far), &mut mail[self.place(pass, operation)..]);
             }
             local_transposed(table, x, y, self.moduli);
             for (operation, far, _) in self.own(block, pass).filter(|(.., target)| *target < block) {
-                let values = &mail[self.place(pass, operation)..];
-                for (&(from, _), value) in far.pairs.iter().zip(values) {
-                    self.put(&mut y[usize::from(from)], value);
-                }
+                self.add_mail(&mail[self.place(pass, operation)..], sources(far), y);
             }
             std::mem::swap(&mut x, &mut y);
         }
         x
+    }
+
+    /// Adds an operation's mail to a block's entries, one row for each.
+    #[inline(always)]
+    fn add_mail(&self, mail: &[Row<K>], entries: impl Iterator<Item = u16>, rows: &mut Block<K>) {
+        for (entry, value) in entries.zip(mail) {
+            self.put(&mut rows[usize::from(entry)], value);
+        }
     }
 
     #[inline(always)]
@@ -124,4 +122,24 @@ impl<const K: usize> Fused<'_, K> {
         self.moduli.reduce::<2>(&mut sum);
         *row = sum;
     }
+}
+
+/// Copies a block's entries into an operation's mail, one row for each.
+#[inline(always)]
+fn put_mail<const K: usize>(rows: &Block<K>, entries: impl Iterator<Item = u16>, mail: &mut [Row<K>]) {
+    for (entry, value) in entries.zip(mail) {
+        *value = rows[usize::from(entry)];
+    }
+}
+
+/// The entries of a far operation before the pass.
+#[inline(always)]
+fn sources(far: &Far) -> impl Iterator<Item = u16> {
+    far.pairs.iter().map(|&(source, _)| source)
+}
+
+/// Its entries after the pass, in the target block.
+#[inline(always)]
+fn targets(far: &Far) -> impl Iterator<Item = u16> {
+    far.pairs.iter().map(|&(_, target)| target)
 }

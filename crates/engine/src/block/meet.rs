@@ -12,8 +12,8 @@
 //! bound is the problem's, per cell.
 //!
 //! Checks: mass balance of every family and window, in both directions; the spare lane of every entry, at each growth and
-//! at the middle; inner products at two boundaries, which hold the two directions against each other; and at each column
-//! end that the forward vector passes, the count of the shorter board.
+//! at the middle; the inner product once more at a second boundary, modulo the spare, which holds the two directions
+//! against each other; and at each column end that the forward vector passes, the count of the shorter board.
 //!
 //! Memory: at most 1 forward and 2 transposed vectors at a time. Cost: n-1 columns at 2 to 6 ns a state and pass.
 

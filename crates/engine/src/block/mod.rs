@@ -36,7 +36,7 @@ use std::ops::Range;
 use keima_model::Window;
 
 pub use bytes::{forward_bytes, largest, memory_bytes};
-pub use forward::count_forward;
+pub use forward::{Kept, count_forward};
 pub use lanes::{MODULUS_LIMIT, Moduli, Row};
 pub use meet::{CountOrder, Counted, count};
 pub use memory::Rows;
