@@ -16,7 +16,7 @@ use tokio::runtime::Handle;
 
 use crate::failpoint;
 use crate::remote_feed::{Peers, RemoteFeed, is_damage, next_chunk, remote_error};
-use crate::run_store::{RunStore, SharedFolders};
+use crate::run_store::{KeptOpen, RunStore, SharedFolders};
 
 /// The copy of a run that was used or tried last.
 #[derive(Clone)]
@@ -33,6 +33,9 @@ pub(crate) struct TaskFeeds {
     peers: Peers,
     holders: HashMap<RunId, Vec<Holder>>,
     used: Mutex<HashMap<RunId, Used>>,
+    /// Runs of the own folder that were opened. Opening checks header, index and footer: that takes longer than to read
+    /// a small section.
+    open: Mutex<HashMap<RunId, KeptOpen>>,
 }
 
 impl TaskFeeds {
@@ -40,7 +43,8 @@ impl TaskFeeds {
     pub(crate) fn new(store: Arc<RunStore>, shared: Arc<SharedFolders>, inputs: &[InputRun]) -> Self {
         let holders = inputs.iter().map(|input| (input.manifest.id.clone(), input.holders.clone())).collect();
         let runtime = Handle::current();
-        Self { store, shared, runtime, peers: Peers::default(), holders, used: Mutex::default() }
+        let (used, open) = (Mutex::default(), Mutex::default());
+        Self { store, shared, runtime, peers: Peers::default(), holders, used, open }
     }
 
     fn note(&self, run: &RunId, holder: &WorkerId, damaged: bool) {
@@ -73,6 +77,9 @@ impl TaskFeeds {
         if holder.worker == *self.store.worker() {
             let here = self.store.open_run(&run.id).unwrap_or_else(|| Err(not_here(&run.id, holder)));
             let file = here.and_then(|file| same(file, run, header)).map_err(local)?;
+            if let Some(kept) = self.store.keep_open(&file) {
+                self.open.lock().unwrap_or_else(PoisonError::into_inner).insert(run.id.clone(), kept);
+            }
             return Ok(Box::new(file.feed(low, high)));
         }
         if self.shared.belongs(&holder.folder, &holder.worker) {
@@ -217,6 +224,12 @@ impl FeedOpener for TaskFeeds {
         high: Option<u128>,
     ) -> Result<Box<dyn BlockFeed>, RunError> {
         failpoint::hit("worker.mid_task");
+        if let Some(kept) = self.open.lock().unwrap_or_else(PoisonError::into_inner).get(&run.id)
+            && kept.run.manifest() == run
+            && kept.run.header() == header
+        {
+            return Ok(Box::new(kept.run.feed(low, high)));
+        }
         let mut worst: Option<(RunError, bool)> = None;
         for holder in self.nearest(&run.id) {
             match self.open_at(&holder, run, header, low, high) {

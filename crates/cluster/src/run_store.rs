@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use keima_coordinator::{AttemptId, StoreId, WorkerId};
@@ -32,6 +32,9 @@ pub(crate) const ID_FILE: &str = "worker.id";
 const STORE_FILE: &str = "coordinator.id";
 /// Where second copies come in.
 const INCOMING: &str = "incoming";
+
+/// Runs that tasks keep open at a time, all together: a quarter of the files that a process may mostly have open.
+const MOST_KEPT_OPEN: usize = 256;
 
 /// Why a scratch folder cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -81,7 +84,21 @@ pub struct RunStore {
     disk: Arc<DiskBudget>,
     held: Mutex<BTreeMap<RunId, Held>>,
     incoming: AtomicU64,
+    /// Runs that tasks keep open.
+    kept_open: AtomicUsize,
     _lock: File,
+}
+
+/// A run that a task keeps open, for it reads some of it again and again.
+pub(crate) struct KeptOpen {
+    pub(crate) run: Arc<LocalRun>,
+    store: Arc<RunStore>,
+}
+
+impl Drop for KeptOpen {
+    fn drop(&mut self) {
+        self.store.kept_open.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl RunStore {
@@ -113,6 +130,7 @@ impl RunStore {
             disk: Arc::new(DiskBudget::new(disk_bytes)),
             held: Mutex::default(),
             incoming: AtomicU64::new(0),
+            kept_open: AtomicUsize::new(0),
             _lock: lock,
         };
         let incoming = store.root.join(INCOMING);
@@ -243,6 +261,12 @@ impl RunStore {
             Ok(run)
         };
         Some(open())
+    }
+
+    /// Keeps `run` open, unless too many are.
+    pub(crate) fn keep_open(self: &Arc<Self>, run: &Arc<LocalRun>) -> Option<KeptOpen> {
+        let kept = KeptOpen { run: Arc::clone(run), store: Arc::clone(self) };
+        (self.kept_open.fetch_add(1, Ordering::Relaxed) < MOST_KEPT_OPEN).then_some(kept)
     }
 
     /// Path and manifest of a held run.

@@ -129,7 +129,7 @@ fn the_way_is_that_of_the_count() {
     assert!(matches!(outline("13x13", &tight), Err(PlanError::Disk { .. })));
 }
 
-/// From both ends where three vectors fit; else as many residues at a time as fit, unless it would take hours.
+/// From both ends where three vectors fit; else as many residues at a time as fit, unless a sweep would take hours.
 #[test]
 fn memory_decides_how_many_residues_are_done_at_a_time() {
     let check = |size: &str, memory_gib: u64, sweeps: &[usize], backward: bool| {
@@ -151,10 +151,11 @@ fn memory_decides_how_many_residues_are_done_at_a_time() {
     check("14x14", 22, &[4, 3], false);
     check("14x14", 16, &[2, 2, 2, 1], false);
     check("15x15", 24, &[1; 7], false);
-    // Longer than a count should be that cannot be resumed.
     check("16x16", 1024, &[8], true);
     check("16x16", 400, &[4, 4], false);
-    check("16x16", 128, &[], false);
+    check("16x16", 128, &[1; 8], false);
+    // A sweep of hours had better be resumed somewhere in its midst.
+    check("16x60", 128, &[], false);
 }
 
 /// By hand: a state in memory costs 2 and 4 ns with two lanes, 4 and 8 with four.

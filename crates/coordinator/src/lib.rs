@@ -16,4 +16,6 @@ mod plan;
 pub use api::*;
 pub use machine::{Changes, Config, Coordinator, JobStatus, JobWorker, RestoreError, State, WorkerStatus};
 pub use outcome::{Check, FunctionalValues, Outcome, SeriesEntry, Table, TableRow, early, recombine, tables};
-pub use plan::{BlockPlan, Plan, PlanError, PlanLimits, Stage, block_plan, choose_plan, in_memory_plan, plan};
+pub use plan::{
+    BlockPlan, Plan, PlanError, PlanLimits, Stage, block_plan, buffer_rows, choose_plan, in_memory_plan, plan,
+};

@@ -8,7 +8,7 @@
 use keima_model::{Board, Layout, ProblemInfo, Window};
 use serde::{Deserialize, Serialize};
 
-pub use self::block::{block_plan, choose_plan, in_memory_plan};
+pub use self::block::{block_plan, buffer_rows, choose_plan, in_memory_plan};
 pub use self::error::PlanError;
 use self::forecast::Usage;
 pub(crate) use self::moduli::{bound_product, bound_text};

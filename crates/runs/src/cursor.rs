@@ -16,6 +16,13 @@ enum State {
     Failed,
 }
 
+/// Memory of a cursor, for the next one.
+#[derive(Default)]
+pub struct CursorBuffers {
+    decoder: Decoder,
+    raw: Vec<u8>,
+}
+
 /// The records of a run with keys in `low .. high`, in batches.
 pub struct RunCursor<K: Word> {
     feed: Box<dyn BlockFeed>,
@@ -26,8 +33,7 @@ pub struct RunCursor<K: Word> {
     low: u128,
     high: Option<u128>,
     state: State,
-    decoder: Decoder,
-    raw: Vec<u8>,
+    buffers: CursorBuffers,
     blocks: u64,
     bytes_read: u64,
     keys: std::marker::PhantomData<K>,
@@ -55,12 +61,22 @@ impl<K: Word> RunCursor<K> {
             low,
             high,
             state: if empty { State::Done } else { State::Next(low) },
-            decoder: Decoder::default(),
-            raw: Vec::new(),
+            buffers: CursorBuffers::default(),
             blocks: 0,
             bytes_read: 0,
             keys: std::marker::PhantomData,
         }
+    }
+
+    /// The same with memory that another one has left.
+    #[must_use]
+    pub fn with_buffers(self, buffers: CursorBuffers) -> Self {
+        Self { buffers, ..self }
+    }
+
+    /// What it has of memory.
+    pub fn into_buffers(self) -> CursorBuffers {
+        self.buffers
     }
 
     /// The run's name.
@@ -97,13 +113,14 @@ impl<K: Word> RunCursor<K> {
                 let failed = || RunError::Failed { place: self.id.0.clone() };
                 return Err(self.fault.take().unwrap_or_else(failed));
             };
-            if !self.feed.next_block(&mut self.raw)? {
+            let CursorBuffers { decoder, raw } = &mut self.buffers;
+            if !self.feed.next_block(raw)? {
                 return Err(RunError::Incomplete { place: self.id.0.clone(), next: Box::new(next) });
             }
             let at = self.blocks;
-            let cover = self.decoder.decode(&self.raw, shape, out, &self.id.0, at)?;
+            let cover = decoder.decode(raw, shape, out, &self.id.0, at)?;
             self.blocks += 1;
-            self.bytes_read += self.raw.len() as u64;
+            self.bytes_read += raw.len() as u64;
             // The first block of a range may begin before it; any other begins exactly where the one before ended.
             let follows = if at == 0 { cover.from <= next } else { cover.from == next };
             if !follows {

@@ -26,7 +26,7 @@ mod verify;
 mod word;
 mod writer;
 
-pub use cursor::RunCursor;
+pub use cursor::{CursorBuffers, RunCursor};
 pub use disk::DiskBudget;
 pub use error::{MergeError, RunError};
 pub use header::FORMAT_VERSION;

@@ -1,8 +1,8 @@
 //! A published run in a file of this machine (or of a shared folder): opened with all checks that need no block, read
 //! block by block with positioned reads.
 //!
-//! The index is checked as a stream and then left on disk: an open run takes a few hundred bytes of memory however
-//! large it is, and a range is found by bisection, 16 bytes a step.
+//! The index is checked as a stream and then left on disk: an open run takes 5 KB of memory at most however large it is,
+//! and a range is found by bisection, 16 bytes a step. An index of one piece stays in memory.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -32,6 +32,8 @@ struct Opened {
     seed: u32,
     index_at: u64,
     blocks: u64,
+    /// The whole index, if it is a single piece.
+    index: Window,
 }
 
 /// A file with its name for messages and its length.
@@ -105,10 +107,13 @@ impl Opened {
             let (place, got) = (source.place.clone(), source.bytes);
             return Err(RunError::Truncated { place, what: "the file up to its trailer", expected, got });
         }
-        let opened =
-            Self { source, header, seed, index_at: footer.index_at, blocks: footer.blocks, manifest: footer.manifest };
+        let (index_at, blocks, manifest) = (footer.index_at, footer.blocks, footer.manifest);
+        let mut opened = Self { source, header, seed, index_at, blocks, manifest, index: Window::default() };
         let crc_bytes = tail.len() - (TRAILER_BYTES - 24);
-        opened.check_index(bytes.len() as u64, footer_at, tail.get(..crc_bytes).unwrap_or_default())?;
+        let index = opened.check_index(bytes.len() as u64, footer_at, tail.get(..crc_bytes).unwrap_or_default())?;
+        if blocks <= Window::ENTRIES {
+            opened.index = index;
+        }
         if let Some((expected, _)) = expected {
             compare(expected, &opened.manifest, &opened.source.place)?;
         }
@@ -116,8 +121,9 @@ impl Opened {
     }
 
     /// Streams the index: its checksum (which covers `tail`, the footer, too) first of all, then whether the blocks
-    /// fill the file from the header to the index in key order, with as many records as the footer says.
-    fn check_index(&self, header_bytes: u64, footer_at: u64, tail: &[u8]) -> Result<(), RunError> {
+    /// fill the file from the header to the index in key order, with as many records as the footer says. Gives the last
+    /// piece.
+    fn check_index(&self, header_bytes: u64, footer_at: u64, tail: &[u8]) -> Result<Window, RunError> {
         let malformed = |what| self.source.malformed(what, self.index_at);
         let index_bytes = self.blocks.checked_mul(ENTRY_BYTES as u64);
         let index_end = index_bytes.and_then(|bytes| self.index_at.checked_add(bytes));
@@ -155,10 +161,13 @@ impl Opened {
         if offset != self.index_at || records != self.manifest.records || previous > Some(self.manifest.last_key) {
             return Err(malformed("its index and its footer contradict each other"));
         }
-        Ok(())
+        Ok(window)
     }
 
     fn first_key(&self, number: u64) -> Result<u128, RunError> {
+        if let Some(entry) = self.index.held(number) {
+            return Ok(entry.first);
+        }
         let mut key = [0; 16];
         self.source.read("the index", self.index_at + number * ENTRY_BYTES as u64, &mut key)?;
         Ok(u128::from_le_bytes(key))
@@ -186,8 +195,17 @@ impl Window {
     /// Entries that are read at a time: a page or so.
     const ENTRIES: u64 = 128;
 
+    /// Entry `number`, if it is in this piece.
+    fn held(&self, number: u64) -> Option<Entry> {
+        let place = number.checked_sub(self.first)?;
+        self.bytes.as_chunks().0.get(usize::try_from(place).ok()?).and_then(Entry::read)
+    }
+
     /// Entry `number` of the index, below its number of blocks.
     fn entry(&mut self, run: &Opened, number: u64) -> Result<Entry, RunError> {
+        if let Some(entry) = run.index.held(number) {
+            return Ok(entry);
+        }
         let held = (self.bytes.len() / ENTRY_BYTES) as u64;
         if !(self.first..self.first + held).contains(&number) {
             let count = Self::ENTRIES.min(run.blocks - number);

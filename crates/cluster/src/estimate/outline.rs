@@ -11,7 +11,7 @@
 //! the blocks of runs that two neighbouring tasks both read: at 9x9 as much again, at 11x11 a thirtieth. Cost: one row per
 //! stage, a few thousand at most.
 
-use keima_coordinator::{Executor, Plan, PlanError, PlanLimits, Stage, choose_plan};
+use keima_coordinator::{Executor, Plan, PlanError, PlanLimits, Stage, buffer_rows, choose_plan};
 use keima_engine::block::{Direction, steps};
 use keima_model::{AnyProblem, Window};
 
@@ -112,8 +112,7 @@ impl Outline {
         }
         outline.stages = outline.planned(workers > 1);
         outline.note_spills(info.largest_family(outline.longest_window()));
-        let families = outline.plan.windows.iter().filter_map(|&window| info.largest_family(window));
-        outline.note_slices(families.max().unwrap_or(0), offer);
+        outline.note_slices(buffer_rows(info, &outline.plan.windows), offer);
         Ok(outline)
     }
 
@@ -259,9 +258,9 @@ impl Outline {
     }
 
     /// The block executor takes a family that is larger than a task through its window a few lanes at a time.
-    fn note_slices(&mut self, family: u128, offer: &Offer) {
+    fn note_slices(&mut self, buffer_rows: u64, offer: &Offer) {
         let lanes = self.stages.iter().map(|stage| stage.lanes).max().unwrap_or(0);
-        let lane_bytes = u64::try_from(family).unwrap_or(u64::MAX).saturating_mul(2 * 8).max(1);
+        let lane_bytes = buffer_rows.saturating_mul(8).max(1);
         let own = self.plan.task_memory_bytes.saturating_sub(self.table_bytes / u64::from(offer.threads.max(1)));
         let at_once = own / lane_bytes;
         if self.plan.block.is_some() && at_once < u64::from(lanes) {

@@ -52,7 +52,7 @@ impl KeptSweeps {
     }
 
     fn write(&self) -> std::io::Result<()> {
-        let lines: String = self.found.iter().map(|found| line(found)).collect();
+        let lines: String = self.found.iter().map(line).collect();
         let parent = self.path.parent().unwrap_or(Path::new("."));
         fs::create_dir_all(parent)?;
         let unfinished = self.path.with_extension(format!("{}.tmp", std::process::id()));

@@ -1,8 +1,7 @@
 //! Plans of the block executor, in memory and out of core, and the choice between the executors.
 //!
 //! ```text
-//!   a worker's memory    the tables, and for each task two buffers of its largest family, and where it has several: its
-//!                        records before and after
+//!   a worker's memory    the tables, and for each task a buffer of its families, with room for what passes put aside
 //!   windows              the longest, up to 7 cells, whose largest family fits, if not with all lanes then with one at a
 //!                        time
 //!   moduli               primes just below 2^60; the spare; and as many more as fill the lanes, which are 1, 2, 4 or 8
@@ -22,8 +21,11 @@ const LONGEST_WINDOW: u32 = 7;
 const MODULUS_LIMIT: u128 = 1 << 60;
 /// Rows that one kernel carries.
 const LANES: [u32; 4] = [1, 2, 4, 8];
-/// A buffer is longer than its family by the longest block.
-const PADDING_RECORDS: u64 = keima_model::MOST_ENTRIES as u64;
+/// Rows of a buffer for a hundred states of its family at the top of a column, and below it, where the first pass of a
+/// window puts some aside. Go, heights 8 to 13: 101 to 103 and 129 to 131 for the largest families, up to 107 and 140 for
+/// small ones.
+const TOP_BUFFER_PERCENT: u64 = 105;
+const BUFFER_PERCENT: u64 = 135;
 /// Groups for each task that runs at a time that are aimed at.
 const GROUPS_PER_SLOT: u64 = 16;
 /// Tasks are not cut finer than this.
@@ -198,6 +200,8 @@ struct Memory {
     windows: Vec<Window>,
     /// States of the largest family.
     family: u64,
+    /// Rows of a task's buffer for it.
+    buffer_rows: u64,
     table_bytes: u64,
     /// Tasks that share a worker's memory.
     tasks: u64,
@@ -207,12 +211,13 @@ impl Memory {
     fn of(info: &dyn ProblemInfo, blocks: &dyn BlockProblem, windows: Vec<Window>, tasks: u32) -> Self {
         let families = windows.iter().map(|&window| info.largest_family(window).unwrap_or(u128::MAX));
         let family = u64::try_from(families.max().unwrap_or(0)).unwrap_or(u64::MAX);
-        Self { table_bytes: blocks.table_bytes(&windows), windows, family, tasks: tasks.into() }
+        let buffer_rows = buffer_rows(info, &windows);
+        Self { table_bytes: blocks.table_bytes(&windows), windows, family, buffer_rows, tasks: tasks.into() }
     }
 
-    /// Two buffers of the largest family.
+    /// The buffer of the largest family.
     fn family_bytes(&self, lanes: u32) -> u64 {
-        self.family.saturating_add(PADDING_RECORDS).saturating_mul(2 * 8 * u64::from(lanes))
+        self.buffer_rows.saturating_mul(8 * u64::from(lanes))
     }
 
     /// What is left to a task.
@@ -232,12 +237,21 @@ impl Memory {
     }
 }
 
-/// Records of a group: its states before and after and two buffers of its largest family fit a task (passes inside a
-/// window have somewhat more states than its ends), and there are groups for all.
+/// Rows of memory that a task needs for each residue of the largest family of any of the windows.
+pub fn buffer_rows(info: &dyn ProblemInfo, windows: &[Window]) -> u64 {
+    let rows = windows.iter().map(|&window| {
+        let percent = if window.first == 0 { TOP_BUFFER_PERCENT } else { BUFFER_PERCENT };
+        let family = info.largest_family(window).unwrap_or(u128::MAX);
+        u64::try_from(family).unwrap_or(u64::MAX).saturating_mul(percent) / 100
+    });
+    rows.max().unwrap_or(0)
+}
+
+/// Records of a group: they fit a task, and there are groups for all.
 fn group_records(plan: &Plan, share_bytes: u64, lanes: u32) -> u64 {
-    let rows = (share_bytes / (8 * u64::from(lanes))).saturating_sub(2 * PADDING_RECORDS);
+    let rows = share_bytes / (8 * u64::from(lanes));
     let by_slots = plan.peak_states / (GROUPS_PER_SLOT * u64::from(plan.slots));
-    (rows * 10 / 45).min(by_slots.max(LEAST_GROUP_RECORDS)).max(1)
+    (rows * 100 / (BUFFER_PERCENT + 10)).min(by_slots.max(LEAST_GROUP_RECORDS)).max(1)
 }
 
 /// Lanes of a stage: such that the counts at its column's end are known from them. Only a single sweep grows: others

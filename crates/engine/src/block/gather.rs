@@ -16,7 +16,7 @@
 use std::rc::Rc;
 
 use keima_model::{BlockColumn, End};
-use keima_runs::{Batch, RunCursor, RunError, RunHeader, RunManifest};
+use keima_runs::{Batch, CursorBuffers, RunCursor, RunError, RunHeader, RunManifest};
 use rustc_hash::FxHashMap;
 
 use super::groups::{Group, Groups, place_of, section_key};
@@ -37,6 +37,8 @@ pub(super) struct Gather<'a> {
     start: u64,
     /// For blocks of one signature and class the entries that belong to the group, ascending.
     routes: FxHashMap<(u32, u32), Rc<[u16]>>,
+    /// Memory for the next section.
+    spare: (CursorBuffers, Batch<u64>),
 }
 
 /// What was read of the runs for one group.
@@ -58,7 +60,8 @@ impl<'a> Gather<'a> {
         let group = &groups.groups[number as usize];
         let source = (window + column.windows().len() - 1) % column.windows().len();
         let start = column.tables(window).families[group.families.start as usize].start[0];
-        Self { column, source, sources, number, group, start, routes: FxHashMap::default() }
+        let (routes, spare) = (FxHashMap::default(), Default::default());
+        Self { column, source, sources, number, group, start, routes, spare }
     }
 
     /// Reads the group's section of `run` into `states`: lanes `first .. first + J` of the rows that `widen` makes. What was
@@ -103,7 +106,9 @@ impl<'a> Gather<'a> {
                     none => {
                         let (low, high) = (u128::from(low), u128::from(section_key(self.number + 1, 0)));
                         let feed = task.feeds.open(run, header, low, Some(high)).map_err(failed)?;
-                        none.insert(Section::new(RunCursor::new(feed, header, &run.id, low, Some(high)), low as u64))
+                        let (buffers, batch) = std::mem::take(&mut self.spare);
+                        let cursor = RunCursor::new(feed, header, &run.id, low, Some(high)).with_buffers(buffers);
+                        none.insert(Section::new(cursor, low as u64, batch))
                     }
                 };
                 column.positions_of(self.source, End::Last, block, &entries, &mut positions);
@@ -123,6 +128,7 @@ impl<'a> Gather<'a> {
         if let Some(mut section) = section {
             section.end().map_err(failed)?;
             read.bytes = section.cursor.bytes_read();
+            self.spare = (section.cursor.into_buffers(), section.batch);
         }
         Ok(read)
     }
@@ -199,8 +205,10 @@ struct Section {
 }
 
 impl Section {
-    fn new(cursor: RunCursor<u64>, next: u64) -> Self {
-        Self { cursor, batch: Batch::new(), taken: 0, next }
+    /// `batch` is memory only.
+    fn new(cursor: RunCursor<u64>, next: u64, mut batch: Batch<u64>) -> Self {
+        batch.clear();
+        Self { cursor, batch, taken: 0, next }
     }
 
     /// The next rows, `most` at most, one after the other; at least one. `seen` is given all rows once.

@@ -1,71 +1,20 @@
-//! Sums within a block, and one pass over a family: the inner loops of the block executor.
+//! Sums within a block: the inner loops of the block executor.
 //!
 //! ```text
-//!   for each block, ascending:
-//!     after[i] = sum of before[source] for its sources
-//!     for each far operation, into a block before:
-//!       after'[target] += before[source]
+//!   after[i] = sum of before[source] for its sources
 //! ```
 //!
-//! A family goes through a window pass by pass out of core, where memory is scarce: two buffers are all it takes. In memory
-//! [`super::fused`] takes block by block through all passes. The sums within blocks are the same.
+//! In memory [`super::fused`] takes block by block through all passes of a window; out of core [`super::in_place`] takes
+//! a family through pass by pass. The sums within blocks are the same.
 //!
-//! Entries are ordered by their number of sources, so each loop has sums of one length and no branches. A block is looked
-//! at through a window of 2^16 rows, which every `u16` is an index of: buffers are longer than a family by that much, and
-//! no index needs a check.
+//! Entries are ordered by their number of sources, so each loop has sums of one length and no branches. What is read is
+//! 2^16 rows long, so that every `u16` is an index of it and no index needs a check.
 //!
-//! Cost: 1 to 2 ns a state and pass for K = 1: some 6 loads of 8 K bytes, mostly from the cache of the block's size.
+//! Cost: 1 to 2 ns a state and pass for K = 1: some 6 loads of 8 K bytes, from the cache of the block's size.
 
-use keima_model::{BlockTables, Family, MOST_ENTRIES, PassTable};
+use keima_model::{MOST_ENTRIES, PassTable};
 
 use super::lanes::{Moduli, Row, add};
-
-/// Rows by which buffers must be longer than the largest family.
-pub(super) const PADDING: usize = MOST_ENTRIES;
-
-/// A block and what follows it: 2^16 rows.
-#[inline(always)]
-fn block<const K: usize>(rows: &[Row<K>], base: u32) -> &[Row<K>; MOST_ENTRIES] {
-    rows[base as usize..].first_chunk().expect("buffers are padded")
-}
-
-#[inline(always)]
-fn block_mut<const K: usize>(rows: &mut [Row<K>], base: u32) -> &mut [Row<K>; MOST_ENTRIES] {
-    rows[base as usize..].first_chunk_mut().expect("buffers are padded")
-}
-
-/// One pass: `after` is overwritten with what `before` leads to. Both are padded.
-#[inline(always)]
-pub(super) fn forward<const K: usize>(
-    tables: &BlockTables,
-    family: &Family,
-    pass: usize,
-    before: &[Row<K>],
-    after: &mut [Row<K>],
-    moduli: &Moduli<K>,
-) {
-    let together = tables.far[pass].descending;
-    for number in family.blocks.clone() {
-        let table = table(tables, number, pass);
-        let source = block(before, tables.base[pass][number as usize]);
-        let base = tables.base[pass + 1][number as usize] as usize;
-        local(table, source, &mut after[base..], moduli);
-        if together {
-            far(tables, number, pass, table, source, after, moduli);
-        }
-    }
-    if !together {
-        for number in family.blocks.clone() {
-            let source = block(before, tables.base[pass][number as usize]);
-            far(tables, number, pass, table(tables, number, pass), source, after, moduli);
-        }
-    }
-}
-
-#[inline(always)]
-fn table(tables: &BlockTables, number: u32, pass: usize) -> &PassTable {
-    &tables.signatures[tables.signature_of[number as usize] as usize].passes[pass]
-}
 
 /// The sums within a block: the first rows of `after` are overwritten.
 #[inline(always)]
@@ -132,31 +81,6 @@ fn pull_many<const K: usize>(
             moduli.reduce::<9>(&mut sum);
         }
         *row = sum;
-    }
-}
-
-/// What goes to other blocks of the family.
-#[inline(always)]
-fn far<const K: usize>(
-    tables: &BlockTables,
-    number: u32,
-    pass: usize,
-    table: &PassTable,
-    source: &[Row<K>; MOST_ENTRIES],
-    after: &mut [Row<K>],
-    moduli: &Moduli<K>,
-) {
-    let targets = &tables.far[pass];
-    let first = targets.first[number as usize] as usize;
-    for (operation, &target) in table.far.iter().zip(&targets.targets[first..]) {
-        let rows = block_mut(after, tables.base[pass + 1][target as usize]);
-        for &(from, to) in &operation.pairs {
-            let row = &mut rows[usize::from(to)];
-            let mut sum = *row;
-            add(&mut sum, &source[usize::from(from)]);
-            moduli.reduce::<2>(&mut sum);
-            *row = sum;
-        }
     }
 }
 

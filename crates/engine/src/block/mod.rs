@@ -1,8 +1,8 @@
 //! The block executor: vectors of counts without keys, for problems whose families are made of dense blocks.
 //!
-//! See `keima_model::BlockTables` for the structure. [`kernel`] is a pass over a family, [`fused`] all passes of a block,
-//! [`sweep`] takes a vector through a window in memory, [`task`] families out of core; [`memory`] and [`lanes`] are what
-//! vectors are made of.
+//! See `keima_model::BlockTables` for the structure. [`kernel`] is the sums within a block, [`fused`] all passes of a
+//! block, [`in_place`] those of a family; [`sweep`] takes a vector through a window in memory, [`task`] families out of
+//! core; [`memory`] and [`lanes`] are what vectors are made of.
 //!
 //! Architecture invariant: nothing here knows states or keys; all that is done is `count[to] += count[from]`.
 
@@ -16,6 +16,7 @@ mod fused;
 mod gather;
 mod groups;
 mod grow;
+mod in_place;
 mod inner;
 mod kernel;
 mod lanes;

@@ -1,64 +1,117 @@
 //! From a group's states at the end of a window to a run: the writing half of the exchange.
 //!
 //! ```text
-//!   states of s, family by family, block by block      a b c d e f ...      each belongs to a group of the window to come
-//!   run                                                a d ... | b f ... | c e ...        sorted by it, else in their order
+//!   states of s, block by block      a b c d | e f g h | ...     each belongs to a group of the window to come
+//!   routes                           0 1 2 0 | 0 1 1 0           blocks of one signature and class have the same
+//!   blocks of each group             0: a.. e..   1: a.. e..   2: a..
+//!   run                              a d e h ... | b f g ... | c ...
 //! ```
 //!
-//! A counting sort: the numbers of entries for each group are known before the states are. Where a block has two entries
-//! for one key, one of them is written. Cost: two look-ups an entry and a copy of each row.
+//! Nothing is sorted: for each group of the window to come its rows are picked out of the blocks that have some. Where a
+//! block has two entries for one key, one of them is written.
+//!
+//! Cost: a look-up and a copy of each row. Memory: 4 bytes for each block and group that it has rows for, and 2 for each
+//! entry of the routes.
 
-use std::ops::Range;
+use std::rc::Rc;
 
 use keima_model::{BlockColumn, End, Family};
 use keima_runs::{Batch, RunError, RunManifest, RunWriter, Split};
+use rustc_hash::FxHashMap;
 
 use super::gather::stands;
 use super::groups::{Groups, section_key};
 use super::lanes::Row;
 use crate::TaskError;
 
-/// Rows that are handed to the writer at a time.
-const ROWS: usize = 4096;
+/// Rows that are handed on at a time.
+pub(super) const ROWS: usize = 4096;
 
-/// Where each row of a group goes.
-pub(super) struct Scatter<'a> {
-    column: &'a dyn BlockColumn,
-    window: usize,
-    targets: &'a Groups,
-    /// Rows for each group of the window to come.
-    counts: Vec<u64>,
-    /// Where the next row for each group goes.
-    next: Vec<u64>,
+/// The entries of a block by the groups that they go to.
+struct Route {
+    /// (group, where its entries end), ascending.
+    groups: Vec<(u32, u32)>,
+    /// The entries of the first group, then those of the second, ...; each ascending.
+    entries: Vec<u16>,
 }
 
-/// Rows of a run that is to be written, by their places: adds those to the second argument.
-pub(super) type Rows<'r> = dyn FnMut(Range<usize>, &mut Vec<u64>) -> Result<(), RunError> + 'r;
-
-impl<'a> Scatter<'a> {
-    /// For the states of `families` of `window`; `targets` are the groups of the window to come.
-    pub(super) fn new(column: &'a dyn BlockColumn, window: usize, targets: &'a Groups, families: &[Family]) -> Self {
-        let mut scatter = Self { column, window, targets, counts: vec![0; targets.groups.len()], next: Vec::new() };
-        let mut groups = Vec::new();
-        for block in families.iter().flat_map(|family| family.blocks.clone()) {
-            scatter.groups_of(block, &mut groups);
-            for &group in &groups {
-                if let Some(count) = scatter.counts.get_mut(group as usize) {
-                    *count += 1;
-                }
+impl Route {
+    /// `of[entry]` is the group of each entry, [`u32::MAX`] for those that are not written.
+    fn new(of: &[u32]) -> Self {
+        let mut entries: Vec<u16> =
+            (0..=u16::MAX).zip(of).filter(|(_, group)| **group < u32::MAX).map(|(e, _)| e).collect();
+        let group = |entry: &u16| of[usize::from(*entry)];
+        entries.sort_by_key(group);
+        let mut groups: Vec<(u32, u32)> = Vec::new();
+        for (entry, end) in entries.iter().zip(1..) {
+            match groups.last_mut().filter(|(last, _)| *last == group(entry)) {
+                Some(last) => last.1 = end,
+                None => groups.push((group(entry), end)),
             }
         }
-        scatter
+        Self { groups, entries }
     }
 
-    /// Makes ready for the states of the first family.
-    pub(super) fn begin(&mut self) {
-        let starts = self.counts.iter().scan(0, |sum, &count| {
-            let start = *sum;
-            *sum += count;
-            Some(start)
-        });
-        self.next = starts.collect();
+    /// The entries that go to a group.
+    fn to(&self, group: u32) -> &[u16] {
+        let Ok(place) = self.groups.binary_search_by_key(&group, |&(group, _)| group) else { return &[] };
+        let start = place.checked_sub(1).map_or(0, |before| self.groups[before].1);
+        &self.entries[start as usize..self.groups[place].1 as usize]
+    }
+}
+
+/// Where each row of a group goes.
+pub(super) struct Scatter {
+    /// The blocks of the group: where each begins among the group's states, and its route.
+    blocks: Vec<(usize, Rc<Route>)>,
+    /// Rows for each group of the window to come.
+    counts: Vec<u64>,
+    /// Blocks that have rows for group `g`: `takers[first[g]..first[g + 1]]`, ascending.
+    first: Vec<usize>,
+    takers: Vec<u32>,
+}
+
+/// Rows of a run that is to be written, so many of those that come next: adds them to the second argument.
+pub(super) type Rows<'r> = dyn FnMut(usize, &mut Vec<u64>) -> Result<(), RunError> + 'r;
+
+impl Scatter {
+    /// For the states of `families` of `window`; `targets` are the groups of the window to come.
+    pub(super) fn new(column: &dyn BlockColumn, window: usize, targets: &Groups, families: &[Family]) -> Self {
+        let tables = column.tables(window);
+        let mut routes: FxHashMap<(u32, u32), Rc<Route>> = FxHashMap::default();
+        let (mut blocks, mut counts, mut place) = (Vec::new(), vec![0; targets.groups.len()], 0);
+        let mut first = vec![0; targets.groups.len() + 1];
+        let mut groups = Vec::new();
+        for block in families.iter().flat_map(|family| family.blocks.clone()) {
+            let signature = tables.signature_of[block as usize];
+            let class = column.exchange_class(window, End::Last, block);
+            let route = routes.entry((signature, class)).or_insert_with(|| {
+                column.families(window, End::Last, block, &mut groups);
+                let twins = column.twins(window, End::Last, block);
+                for (entry, group) in (0..=u16::MAX).zip(groups.iter_mut()) {
+                    let of = targets.group_of.get(*group as usize).copied();
+                    *group = of.filter(|_| stands(&twins, entry)).unwrap_or(u32::MAX);
+                }
+                Rc::new(Route::new(&groups))
+            });
+            for &(group, _) in &route.groups {
+                first[group as usize + 1] += 1;
+                counts[group as usize] += route.to(group).len() as u64;
+            }
+            blocks.push((place, Rc::clone(route)));
+            place += tables.signatures[signature as usize].entries[tables.states.len() - 1] as usize;
+        }
+        for group in 1..first.len() {
+            first[group] += first[group - 1];
+        }
+        let (mut next, mut takers) = (first.clone(), vec![0; first.last().copied().unwrap_or(0)]);
+        for (number, (_, route)) in (0..).zip(&blocks) {
+            for &(group, _) in &route.groups {
+                takers[next[group as usize]] = number;
+                next[group as usize] += 1;
+            }
+        }
+        Self { blocks, counts, first, takers }
     }
 
     /// Rows in all.
@@ -66,64 +119,91 @@ impl<'a> Scatter<'a> {
         self.counts.iter().sum()
     }
 
-    /// The group of each entry of a block; [`u32::MAX`] for those that are not written.
-    fn groups_of(&self, block: u32, groups: &mut Vec<u32>) {
-        self.column.families(self.window, End::Last, block, groups);
-        let twins = self.column.twins(self.window, End::Last, block);
-        for (entry, group) in (0..=u16::MAX).zip(groups.iter_mut()) {
-            let of = self.targets.group_of.get(*group as usize).copied();
-            *group = of.filter(|_| stands(&twins, entry)).unwrap_or(u32::MAX);
-        }
+    /// Picks the rows of the run, in its order, out of the group's states.
+    pub(super) fn pick<'p, const K: usize>(&'p self, states: &'p [Row<K>]) -> Picker<'p, K> {
+        Picker { scatter: self, states, group: 0, taker: 0, taken: 0 }
     }
 
-    /// Puts the states of a family where they go in `sorted`.
-    pub(super) fn family<const K: usize>(
-        &mut self,
-        family: &Family,
-        states: &[Row<K>],
-        sorted: &mut [Row<K>],
-    ) -> Result<(), TaskError> {
-        let (mut groups, mut states) = (Vec::new(), states);
-        for block in family.blocks.clone() {
-            self.groups_of(block, &mut groups);
-            let wrong =
-                || TaskError::Refused("a block is not where its family ends; this is a fault of the program".into());
-            let (own, later) = states.split_at_checked(groups.len()).ok_or_else(wrong)?;
-            states = later;
-            for (row, &group) in own.iter().zip(&groups) {
-                let Some(next) = self.next.get_mut(group as usize) else { continue };
-                *sorted.get_mut(*next as usize).ok_or_else(wrong)? = *row;
-                *next += 1;
-            }
-        }
-        Ok(())
-    }
-
-    /// Writes the sorted rows of the group at `place`; with them the ends of its sections.
+    /// Writes the run of the group at `place`, whose rows come in its order; with it the ends of its sections.
     pub(super) fn write(
         &self,
-        sorted: &mut Rows<'_>,
+        rows: &mut Rows<'_>,
         place: u64,
         mut writer: RunWriter<u64>,
     ) -> Result<Option<(RunManifest, Vec<Split>)>, TaskError> {
-        let (mut done, mut splits, mut batch) = (0, Vec::new(), Batch::new());
+        let (mut splits, mut batch) = (Vec::new(), Batch::new());
         for (&count, group) in self.counts.iter().zip(0_u32..) {
             if count == 0 {
                 continue;
             }
-            let (mut key, end) = (section_key(group, place), done + count as usize);
-            while done < end {
-                let rows = ROWS.min(end - done);
+            let mut key = section_key(group, place);
+            let end = key + count;
+            while key < end {
+                let some = (end - key).min(ROWS as u64);
                 batch.clear();
-                batch.keys.extend(key..key + rows as u64);
-                sorted(done..done + rows, &mut batch.rows).map_err(TaskError::Output)?;
+                batch.keys.extend(key..key + some);
+                rows(some as usize, &mut batch.rows).map_err(TaskError::Output)?;
                 writer.push_batch(&batch).map_err(TaskError::Output)?;
-                key += rows as u64;
-                done += rows;
+                key += some;
             }
             splits.push(Split { key: section_key(group + 1, 0).into(), records: count });
         }
         let written = writer.finish().map_err(TaskError::Output)?;
         Ok(written.map(|(manifest, _)| (manifest, splits)))
+    }
+}
+
+/// How far the picking of a run's rows is.
+pub(super) struct Picker<'p, const K: usize> {
+    scatter: &'p Scatter,
+    states: &'p [Row<K>],
+    group: usize,
+    /// Which of the takers.
+    taker: usize,
+    /// Rows of its block for the group that are picked.
+    taken: usize,
+}
+
+impl<const K: usize> Picker<'_, K> {
+    /// Adds the next `count` rows to `words`, or as many as there are.
+    pub(super) fn next(&mut self, count: usize, words: &mut Vec<u64>) {
+        let scatter = self.scatter;
+        let mut left = count;
+        while left > 0 {
+            let Some(&taker) = scatter.takers.get(self.taker) else { return };
+            while scatter.first[self.group + 1] <= self.taker {
+                self.group += 1;
+            }
+            let (start, route) = &scatter.blocks[taker as usize];
+            let entries = &route.to(self.group as u32)[self.taken..];
+            let some = &entries[..entries.len().min(left)];
+            let own = &self.states[*start..];
+            let at = words.len();
+            words.resize(at + some.len() * K, 0);
+            for (row, &entry) in words[at..].as_chunks_mut::<K>().0.iter_mut().zip(some) {
+                *row = own[usize::from(entry)];
+            }
+            self.taken += some.len();
+            left -= some.len();
+            if some.len() == entries.len() {
+                (self.taker, self.taken) = (self.taker + 1, 0);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn routes_sort_entries_by_their_groups() {
+        let route = Route::new(&[7, 2, u32::MAX, 7, 0, 2]);
+        assert_eq!(route.groups, [(0, 1), (2, 3), (7, 5)]);
+        for (group, entries) in [(0, &[4][..]), (2, &[1, 5]), (7, &[0, 3]), (1, &[]), (8, &[])] {
+            assert_eq!(route.to(group), entries, "group {group}");
+        }
+        let empty = Route::new(&[]);
+        assert!(empty.groups.is_empty() && empty.to(0).is_empty());
     }
 }

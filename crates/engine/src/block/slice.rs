@@ -1,10 +1,10 @@
-//! A group of families through a window, some lanes of it: gathered, taken through the passes, sorted for who reads it.
+//! A group of families through a window, some lanes of it: gathered, and taken through the passes in one buffer.
 //!
 //! Laws: for every family the sum of what comes out is the sum over what goes in of value x ways; what was read is what
 //! stands in the states; what is written is what came out. The fingerprint is over a keyed sample of the states, one in
 //! 64: a state in a wrong place shows with that chance, a section or a block that went wrong for certain.
 //!
-//! Cost: the passes (see [`super::kernel`]), 5 to 8 ns a state to read and place it, as much to sort and write it.
+//! Cost: the passes (see [`super::in_place`]), and 5 to 8 ns a state to read and place it.
 
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -13,83 +13,66 @@ use keima_model::{End, Family};
 
 use super::gather::{Gather, stands};
 use super::groups::ends;
+use super::in_place::{Aside, Lines, Memory, Passes};
 use super::lanes::{Moduli, Row, Weighted};
-use super::scatter::Scatter;
-use super::sums::{Enter, Passes, Total, add_up, merge};
-use super::task::{Stage, carve, nanos, refuse};
+use super::sums::{Enter, Total, add_up, merge};
+use super::task::{Stage, nanos, refuse};
 use crate::TaskError;
 
 /// Some lanes of a stage.
-struct Lanes<const J: usize> {
+pub(super) struct Lanes<const J: usize> {
     /// The first of them.
-    first: usize,
-    moduli: Moduli<J>,
+    pub(super) first: usize,
+    pub(super) moduli: Moduli<J>,
 }
 
 impl Stage<'_> {
-    /// Takes lanes `first .. first + J` of a group through the window. The rows that come out, in the order of the run.
+    /// Takes lanes of a group through the window: the states at its end, family by family.
     pub(super) fn slice<'m, const J: usize>(
         &mut self,
         number: u32,
-        first: usize,
-        scatter: &mut Scatter<'_>,
-        arena: &'m mut [Row<1>],
+        lines: &Lines,
+        lanes: &Lanes<J>,
+        memory: &'m mut Memory<'_>,
     ) -> Result<&'m [Row<J>], TaskError> {
-        let moduli =
-            self.task.order.moduli.get(first..first + J).and_then(|moduli| Moduli::new(moduli.try_into().ok()?));
-        let (Some(moduli), Some(pieces)) = (moduli, carve::<J>(arena, self.rows(number))) else {
-            return refuse(format!("lanes {first} to {} of group {number} cannot be done", first + J));
+        let Some((states, aside, block)) = memory.rows::<J>(lines) else {
+            return refuse(format!(
+                "there is no memory for lanes {} to {} of group {number}",
+                lanes.first,
+                lanes.first + J
+            ));
         };
-        let lanes = Lanes { first, moduli };
-        let [mut front, mut back, gathered, sorted] = pieces;
+        let block: &mut Aside<J> = block;
         let (tables, families) = (self.tables(), self.families(number));
-        let alone = families.len() == 1;
-        let before: u64 = families.iter().map(|family| ends(tables, family).0).sum();
-        {
-            let states = if alone { &mut front[..before as usize] } else { &mut *gathered };
-            self.gather(number, &lanes, states)?;
-        }
-        scatter.begin();
-        let mut place = 0;
-        for family in families {
+        self.gather(number, lanes, &mut states[lines.lead..])?;
+        let (mut from, mut done) = (lines.lead, 0);
+        for (family, line) in families.iter().zip(&lines.families) {
             self.check_stop()?;
             let started = Instant::now();
             let (before, after) = ends(tables, family);
-            if !alone {
-                front[..before as usize].copy_from_slice(&gathered[place..place + before as usize]);
-                place += before as usize;
-            }
-            let arch = pulp::Arch::new();
-            let moduli = &lanes.moduli;
-            let expected = arch.dispatch(Enter { tables, family, rows: &front[..before as usize], moduli });
-            arch.dispatch(Passes { tables, family, front: &mut *front, back: &mut *back, moduli });
-            if tables.far.len() % 2 == 1 {
-                std::mem::swap(&mut front, &mut back);
-            }
-            let rows = &front[..after as usize];
+            let start = from - line.leads[0];
+            from += before as usize;
+            let (arch, moduli) = (pulp::Arch::new(), &lanes.moduli);
+            let rows = &mut states[start..from];
+            let expected = arch.dispatch(Enter { tables, family, rows: &rows[line.leads[0]..], moduli });
+            arch.dispatch(Passes { tables, family, line, rows, aside, block, moduli });
+            let rows = &states[start..start + after as usize];
             let got = arch.dispatch(Total { rows, moduli });
-            self.balance(number, &lanes, expected, got)?;
-            if first == 0 {
+            self.balance(number, lanes, expected, got)?;
+            if lanes.first == 0 {
                 self.count_states(family);
             }
-            self.read_off(family, &lanes, rows);
+            self.read_off(family, lanes, rows);
             self.times.map_nanos += nanos(started);
             let started = Instant::now();
-            self.sample(End::Last, family, &lanes, rows);
-            let target = if alone { &mut back[..] } else { &mut sorted[..] };
-            scatter.family(family, rows, target)?;
+            self.sample(End::Last, family, lanes, rows);
+            if start > done {
+                states.copy_within(start..start + after as usize, done);
+            }
+            done += after as usize;
             self.times.write_nanos += nanos(started);
         }
-        let started = Instant::now();
-        let sorted = if alone { back } else { sorted };
-        let sorted = &sorted[..scatter.rows() as usize];
-        let total = pulp::Arch::new().dispatch(Total { rows: sorted, moduli: &lanes.moduli });
-        self.output.add_sums(&total, first, lanes.moduli.values());
-        if first == 0 {
-            self.output.states += sorted.len() as u64;
-        }
-        self.times.write_nanos += nanos(started);
-        Ok(sorted)
+        Ok(&states[..done])
     }
 
     fn check_stop(&self) -> Result<(), TaskError> {

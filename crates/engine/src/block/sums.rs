@@ -4,7 +4,6 @@
 use keima_model::{BlockTables, Family};
 use keima_residue::reduce_wide;
 
-use super::kernel;
 use super::lanes::{Moduli, Row, Weighted};
 
 /// Rows whose weighted sum is taken without reducing it.
@@ -46,29 +45,6 @@ impl<const K: usize> pulp::WithSimd for Enter<'_, K> {
             }
         }
         total
-    }
-}
-
-/// The passes of a family through the window.
-pub(super) struct Passes<'a, const K: usize> {
-    pub(super) tables: &'a BlockTables,
-    pub(super) family: &'a Family,
-    pub(super) front: &'a mut [Row<K>],
-    pub(super) back: &'a mut [Row<K>],
-    pub(super) moduli: &'a Moduli<K>,
-}
-
-impl<const K: usize> pulp::WithSimd for Passes<'_, K> {
-    type Output = ();
-    #[inline(always)]
-    fn with_simd<S: pulp::Simd>(self, _: S) {
-        let (mut front, mut back) = (self.front, self.back);
-        // A copy of its own: the rows that are written cannot be these.
-        let moduli = *self.moduli;
-        for pass in 0..self.tables.far.len() {
-            kernel::forward(self.tables, self.family, pass, front, back, &moduli);
-            std::mem::swap(&mut front, &mut back);
-        }
     }
 }
 

@@ -1,36 +1,37 @@
 //! The block executor out of core: one task of one stage takes groups of families through a window.
 //!
 //! ```text
-//!   runs --gather--> states of a group --for each family--> front | back --w passes--> --scatter--> sorted --> one run
-//!                    sums, fingerprint          mass balance, functionals, fingerprint
+//!   runs --gather--> states of a group --for each family: w passes in place--> states --scatter--> one run
+//!                    sums, fingerprint   mass balance, functionals, fingerprint
 //! ```
 //!
-//! The same passes over the same tables as in memory ([`super::sweep`]); what is between two windows is in runs instead
-//! of in a vector, so that a task's memory is that of its largest group: the group's states before and after, and two
-//! buffers of its largest family; where the group is one family, these two buffers are all. A family that is too large
-//! even so is taken through the window a few lanes at a time, down to one: lanes know nothing of each other. Its input is
-//! read as often, and what comes out is put aside on disk until all lanes are there.
+//! The same sums over the same tables as in memory ([`super::sweep`]); what is between two windows is in runs instead
+//! of in a vector, so that a task's memory is that of its largest group, in one buffer ([`super::in_place`]). A family
+//! that is too large even so is taken through the window a few lanes at a time, down to one: lanes know nothing of each
+//! other. Its input is read as often, and what comes out is put aside on disk until all lanes are there.
 //!
 //! Laws: see [`super::slice`]. The coordinator holds sums and fingerprints of what is read against those of what was
 //! written. Runs that have fewer moduli than the stage are widened on reading, and every row's spare lane is checked.
 
-use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use keima_model::{BlockTables, Family, ProblemInfo, Window};
+use keima_model::{BlockTables, Family, MOST_ENTRIES, ProblemInfo, Window};
 use keima_runs::{
     FunctionalSum, KeyOrder, PassTally, RunHeader, RunId, RunManifest, RunOptions, RunWriter, Split, Spool, Tally,
     TaskManifest, TaskTimes,
 };
 
-use super::groups::{PLACE_BITS, ends};
+use super::groups::PLACE_BITS;
 use super::grow::Widen;
-use super::kernel::PADDING;
-use super::lanes::{MODULUS_LIMIT, Row};
+use super::in_place::{Lines, Memory};
+use super::lanes::{MODULUS_LIMIT, Moduli, Row};
+use super::memory::Rows;
 use super::pool::NoMemory;
 use super::prepared::Prepared;
 use super::scatter::{self, Scatter};
+use super::slice::Lanes;
+use super::sums::{Total, merge};
 use crate::tally::EndTally;
 use crate::{Task, TaskError, TaskOrder};
 
@@ -140,26 +141,20 @@ impl<'a> Stage<'a> {
         let order = self.task.order;
         let groups = self.prepared.groups[self.window].groups.len() as u128;
         let (low, high) = (order.low >> PLACE_BITS, order.high.map_or(groups, |high| (high >> PLACE_BITS).min(groups)));
+        // Room for any block; what is not touched takes no memory.
+        let block = Rows::<1>::zeroed(MOST_ENTRIES * order.moduli.len());
+        let mut block = block.map_err(|error| TaskError::Refused(format!("no memory for a block: {error}")))?;
         for group in low..high {
-            self.group(group as u32)?;
+            self.group(group as u32, &mut block)?;
         }
         Ok(self.finish())
     }
 
-    /// Rows of memory that a group needs: two buffers of its largest family, and the states of all at both ends, which
-    /// for a single family are in the buffers.
-    pub(super) fn rows(&self, group: u32) -> [usize; 4] {
-        let (tables, families) = (self.tables(), self.families(group));
-        let (first, last) =
-            families.iter().map(|family| ends(tables, family)).fold((0, 0), |(a, b), (c, d)| (a + c, b + d));
-        let most = families.iter().flat_map(|family| &family.size).max().copied().unwrap_or(0) as usize + PADDING;
-        if families.len() == 1 { [most, most, 0, 0] } else { [most, most, first as usize, last as usize] }
-    }
-
     /// As many lanes at a time as a task's share of memory allows; one, where not even that fits and others have to wait.
-    fn group(&mut self, number: u32) -> Result<(), TaskError> {
+    fn group(&mut self, number: u32, block: &mut [Row<1>]) -> Result<(), TaskError> {
         let pool = &self.prepared.pool;
-        let needed = self.rows(number).iter().sum::<usize>().max(1);
+        let lines = Lines::new(self.tables(), self.families(number));
+        let needed = lines.rows().max(1);
         let (share, all) = pool.words();
         if needed > all {
             return refuse(format!(
@@ -178,11 +173,12 @@ impl<'a> Stage<'a> {
                 TaskError::Refused(format!("no memory for a task of {} bytes: {error}", needed * lanes * 8))
             }
         })?;
+        let memory = Memory { arena: arena.rows().as_flattened_mut(), block: block.as_flattened_mut() };
         match lanes {
-            1 => self.slices::<1>(number, arena.rows()),
-            2 => self.slices::<2>(number, arena.rows()),
-            4 => self.slices::<4>(number, arena.rows()),
-            _ => self.slices::<8>(number, arena.rows()),
+            1 => self.slices::<1>(number, &lines, memory),
+            2 => self.slices::<2>(number, &lines, memory),
+            4 => self.slices::<4>(number, &lines, memory),
+            _ => self.slices::<8>(number, &lines, memory),
         }
     }
 
@@ -190,47 +186,72 @@ impl<'a> Stage<'a> {
         self.task.stop.load(Ordering::Relaxed)
     }
 
+    fn lanes<const J: usize>(&self, first: usize) -> Result<Lanes<J>, TaskError> {
+        let moduli = self.task.order.moduli.get(first..first + J);
+        match moduli.and_then(|moduli| Moduli::new(moduli.try_into().ok()?)) {
+            Some(moduli) => Ok(Lanes { first, moduli }),
+            None => refuse(format!("lanes {first} to {} cannot be done", first + J)),
+        }
+    }
+
     /// Takes a group through the window, `J` lanes at a time.
-    fn slices<const J: usize>(&mut self, number: u32, arena: &mut [Row<1>]) -> Result<(), TaskError> {
+    fn slices<const J: usize>(&mut self, number: u32, lines: &Lines, mut memory: Memory<'_>) -> Result<(), TaskError> {
         let (prepared, task, lanes) = (self.prepared, self.task, self.task.order.moduli.len());
         let started = Instant::now();
-        let next_window = (self.window + 1) % prepared.groups.len();
-        let targets = &prepared.groups[next_window];
-        let mut scatter = Scatter::new(prepared.column(), self.window, targets, self.families(number));
+        let targets = &prepared.groups[(self.window + 1) % prepared.groups.len()];
+        let scatter = Scatter::new(prepared.column(), self.window, targets, self.families(number));
         self.times.write_nanos += nanos(started);
+        self.output.states += scatter.rows();
         let place = prepared.groups[self.window].groups[number as usize].place;
-        let rows = scatter.rows();
         if lanes == J {
-            let sorted = self.slice::<J>(number, 0, &mut scatter, arena)?;
-            let mut rows = |range: Range<usize>, batch: &mut Vec<u64>| {
-                batch.extend_from_slice(sorted.get(range).unwrap_or_default().as_flattened());
+            let lanes = self.lanes::<J>(0)?;
+            let states = self.slice(number, lines, &lanes, &mut memory)?;
+            let (mut picker, mut total) = (scatter.pick(states), [0; J]);
+            let mut rows = |count: usize, batch: &mut Vec<u64>| {
+                let at = batch.len();
+                picker.next(count, batch);
+                sum_up(&mut total, &batch[at..], &lanes);
                 Ok(())
             };
-            return self.write(&scatter, &mut rows, place);
+            self.write(&scatter, &mut rows, place)?;
+            self.output.add_sums(&total, 0, lanes.moduli.values());
+            return Ok(());
         }
         let mut spool = Spool::create(task.scratch, task.disk).map_err(TaskError::Output)?;
         for first in (0..lanes).step_by(J) {
-            let sorted = self.slice::<J>(number, first, &mut scatter, arena)?;
-            let started = Instant::now();
-            spool.append(sorted.as_flattened()).map_err(TaskError::Output)?;
+            let lanes = self.lanes::<J>(first)?;
+            let states = self.slice(number, lines, &lanes, &mut memory)?;
+            let (started, mut picker, mut total) = (Instant::now(), scatter.pick(states), [0; J]);
+            let mut picked = Vec::new();
+            loop {
+                picked.clear();
+                picker.next(scatter::ROWS, &mut picked);
+                if picked.is_empty() {
+                    break;
+                }
+                sum_up(&mut total, &picked, &lanes);
+                spool.append(&picked).map_err(TaskError::Output)?;
+            }
+            self.output.add_sums(&total, first, lanes.moduli.values());
             self.times.write_nanos += nanos(started);
         }
-        let mut slice = Vec::new();
-        let mut rows = |range: Range<usize>, batch: &mut Vec<u64>| {
+        let (all, mut from, mut slice) = (scatter.rows(), 0, Vec::new());
+        let mut rows = |count: usize, batch: &mut Vec<u64>| {
             let start = batch.len();
-            batch.resize(start + range.len() * lanes, 0);
+            batch.resize(start + count * lanes, 0);
             for (number, first) in (0..).zip((0..lanes).step_by(J)) {
-                slice.resize(range.len() * J, 0);
-                spool.read((number * rows + range.start as u64) * J as u64, &mut slice)?;
+                slice.resize(count * J, 0);
+                spool.read((number * all + from) * J as u64, &mut slice)?;
                 let own = batch[start..].chunks_exact_mut(lanes).zip(slice.as_chunks::<J>().0);
                 own.for_each(|(row, lanes)| row[first..first + J].copy_from_slice(lanes));
             }
+            from += count as u64;
             Ok(())
         };
         self.write(&scatter, &mut rows, place)
     }
 
-    fn write(&mut self, scatter: &Scatter<'_>, rows: &mut scatter::Rows<'_>, place: u64) -> Result<(), TaskError> {
+    fn write(&mut self, scatter: &Scatter, rows: &mut scatter::Rows<'_>, place: u64) -> Result<(), TaskError> {
         let (task, started) = (self.task, Instant::now());
         let windows = self.prepared.column.windows();
         let next = windows[(self.window + 1) % windows.len()];
@@ -294,15 +315,10 @@ fn merge_equal(splits: &[Split]) -> Vec<Split> {
     equal.map(|same| Split { key: same[0].key, records: same.iter().map(|split| split.records).sum() }).collect()
 }
 
-/// Pieces of so many rows each; `None` if there is not enough.
-pub(super) fn carve<const J: usize>(arena: &mut [Row<1>], sizes: [usize; 4]) -> Option<[&mut [Row<J>]; 4]> {
-    let mut rest = arena.as_flattened_mut().as_chunks_mut::<J>().0;
-    let mut pieces = [(); 4].map(|()| &mut [][..]);
-    for (piece, size) in pieces.iter_mut().zip(sizes) {
-        let (own, later) = rest.split_at_mut_checked(size)?;
-        (*piece, rest) = (own, later);
-    }
-    Some(pieces)
+/// Adds rows that are written to their sum.
+fn sum_up<const J: usize>(total: &mut [u128; J], words: &[u64], lanes: &Lanes<J>) {
+    let more = pulp::Arch::new().dispatch(Total { rows: words.as_chunks().0, moduli: &lanes.moduli });
+    merge(total, more, &lanes.moduli);
 }
 
 pub(super) fn nanos(since: Instant) -> u64 {
