@@ -19,6 +19,8 @@
 //! Blocks say where the next one begins, so that they tile the whole key space, and whoever reads a range from any
 //! source sees for himself that nothing was left out.
 
+use std::ops::Range;
+
 use crate::header::{Fields, Shape};
 use crate::{Batch, RunError, Word, lanes, varint};
 
@@ -171,10 +173,11 @@ pub(crate) struct Decoder {
 impl Decoder {
     /// Replaces `out` by the records of the block `raw`. Allocates in proportion to `raw.len()`, except for zstd,
     /// where it is bounded by [`MAX_RECORDS`] times the longest varint. `place` and `at` go into errors.
+    /// Of each row only the lanes of `lanes` are read.
     pub(crate) fn decode<K: Word>(
         &mut self,
         raw: &[u8],
-        shape: &Shape,
+        (shape, lanes): (&Shape, Range<usize>),
         out: &mut Batch<K>,
         place: &str,
         at: u64,
@@ -223,9 +226,13 @@ impl Decoder {
             let keys = if packed { self.unpack(keys, fixed.plain_bytes).map_err(malformed)? } else { keys };
             varint::decode(keys, first, fixed.records, &mut out.keys).map_err(malformed)?;
         }
-        out.rows.resize(fixed.records * shape.lanes(), 0);
-        lanes::to_rows(columns, &shape.moduli, &mut out.rows)
-            .map_err(|_| malformed("a value is not below its modulus"))?;
+        out.rows.resize(fixed.records * lanes.len(), 0);
+        let bytes = fixed.records * 8;
+        let columns = columns.get(lanes.start * bytes..lanes.end * bytes);
+        let (Some(columns), Some(moduli)) = (columns, shape.moduli.get(lanes)) else {
+            return Err(malformed("a block has not the lanes that are asked for"));
+        };
+        lanes::to_rows(columns, moduli, &mut out.rows).map_err(|_| malformed("a value is not below its modulus"))?;
 
         let last = fixed.flags & LAST != 0;
         let beyond = out.keys.last().is_some_and(|k| k.widen() < fixed.next);

@@ -4,6 +4,7 @@
 //! repeats, reorders or ends early is found out. Footer sums need the whole run: `verify_run` checks them.
 
 use std::fmt;
+use std::ops::Range;
 
 use crate::block::Decoder;
 use crate::header::Shape;
@@ -33,6 +34,8 @@ pub struct RunCursor<K: Word> {
     low: u128,
     high: Option<u128>,
     state: State,
+    /// Lanes that are read.
+    lanes: Range<usize>,
     buffers: CursorBuffers,
     blocks: u64,
     bytes_read: u64,
@@ -61,6 +64,7 @@ impl<K: Word> RunCursor<K> {
             low,
             high,
             state: if empty { State::Done } else { State::Next(low) },
+            lanes: 0..header.lanes(),
             buffers: CursorBuffers::default(),
             blocks: 0,
             bytes_read: 0,
@@ -72,6 +76,12 @@ impl<K: Word> RunCursor<K> {
     #[must_use]
     pub fn with_buffers(self, buffers: CursorBuffers) -> Self {
         Self { buffers, ..self }
+    }
+
+    /// The same for some of the lanes: rows have only these.
+    #[must_use]
+    pub fn with_lanes(self, lanes: Range<usize>) -> Self {
+        Self { lanes, ..self }
     }
 
     /// What it has of memory.
@@ -118,7 +128,7 @@ impl<K: Word> RunCursor<K> {
                 return Err(RunError::Incomplete { place: self.id.0.clone(), next: Box::new(next) });
             }
             let at = self.blocks;
-            let cover = decoder.decode(raw, shape, out, &self.id.0, at)?;
+            let cover = decoder.decode(raw, (shape, self.lanes.clone()), out, &self.id.0, at)?;
             self.blocks += 1;
             self.bytes_read += raw.len() as u64;
             // The first block of a range may begin before it; any other begins exactly where the one before ended.
@@ -135,8 +145,7 @@ impl<K: Word> RunCursor<K> {
                 Some(to) if !ends => State::Next(to),
                 _ => State::Done,
             };
-            let lanes = shape.lanes();
-            self.trim(out, lanes);
+            self.trim(out, self.lanes.len());
             if !out.is_empty() {
                 return Ok(true);
             }

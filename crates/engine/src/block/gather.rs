@@ -93,7 +93,7 @@ impl<'a> Gather<'a> {
         let low = section_key(self.number, place);
         let mut section: Option<Section> = None;
         let mut read = Read::default();
-        let lanes = header.lanes();
+        let lanes = widen.reads(first, J);
         let mut positions = Vec::new();
         for family in met {
             for block in tables.families[family as usize].blocks.clone() {
@@ -108,6 +108,7 @@ impl<'a> Gather<'a> {
                         let feed = task.feeds.open(run, header, low, Some(high)).map_err(failed)?;
                         let (buffers, batch) = std::mem::take(&mut self.spare);
                         let cursor = RunCursor::new(feed, header, &run.id, low, Some(high)).with_buffers(buffers);
+                        let cursor = cursor.with_lanes(lanes.clone());
                         none.insert(Section::new(cursor, low as u64, batch))
                     }
                 };
@@ -115,9 +116,9 @@ impl<'a> Gather<'a> {
                 let mut positions = positions.as_slice();
                 while !positions.is_empty() {
                     let rows = section
-                        .rows(positions.len(), lanes, |batch| widen.add_up(first, batch, total))
+                        .rows(positions.len(), lanes.len(), |batch| widen.add_up(first, batch, total))
                         .map_err(failed)?;
-                    let (now, later) = positions.split_at(rows.len() / lanes);
+                    let (now, later) = positions.split_at(rows.len() / lanes.len());
                     let placed = widen.place(first, rows, now, self.start, states);
                     placed.map_err(|wrong| self.misplaced(task.order, rows, wrong))?;
                     read.rows += now.len() as u64;

@@ -12,6 +12,8 @@
 //!
 //! Cost: F^2 / 2 + F (K - F) multiplications, 10 to 40 ns.
 
+use std::ops::Range;
+
 use super::digits::{Evaluation, Radix};
 use super::lanes::{Moduli, Row};
 use super::sums::Total;
@@ -93,7 +95,15 @@ impl Widen {
         (self.from.len() - 1..self.to.len() - 1).contains(&lane)
     }
 
-    /// Puts lanes `first .. first + J` of each of `rows` where its position says; `states` begins at the position `start`.
+    /// Lanes of what is read that lanes `first .. first + count` of what is made need.
+    pub(super) fn reads(&self, first: usize, count: usize) -> Range<usize> {
+        match &self.way {
+            Way::Same => first..first + count,
+            Way::Two(_) | Way::Four(_) => 0..self.from.len(),
+        }
+    }
+
+    /// Puts lanes `first .. first + J` of what is made of each of `rows` (as [`Widen::reads`] says) where its position says; `states` begins at the position `start`.
     pub(super) fn place<const J: usize>(
         &self,
         first: usize,
@@ -103,13 +113,7 @@ impl Widen {
         states: &mut [Row<J>],
     ) -> Result<(), Misplaced> {
         match &self.way {
-            Way::Same if self.to.len() == J => {
-                place(rows.as_chunks::<J>().0.iter(), positions, start, states, |row| Some(*row))
-            }
-            Way::Same => {
-                let lanes = |row: &[u64]| row.get(first..)?.first_chunk().copied();
-                place(rows.chunks_exact(self.from.len()), positions, start, states, lanes)
-            }
+            Way::Same => place(rows.as_chunks::<J>().0.iter(), positions, start, states, |row| Some(*row)),
             Way::Two(growth) => {
                 place(rows.as_chunks().0.iter(), positions, start, states, |row| growth.lanes(row, first))
             }
@@ -119,22 +123,25 @@ impl Widen {
         }
     }
 
-    /// Adds `rows` up lane by lane to those of `total`, which are lanes `first ..`; those that are made are left out.
+    /// Adds `rows` (as [`Widen::reads`] says) up lane by lane to those of `total`, which are lanes `first ..`; those that
+    /// are made are left out.
     pub(super) fn add_up<const J: usize>(&self, first: usize, rows: &[u64], total: &mut [u128; J]) {
-        let sums = match self.from.len() {
-            1 => self.sums::<1>(rows),
-            2 => self.sums::<2>(rows),
-            4 => self.sums::<4>(rows),
-            _ => self.sums::<8>(rows),
+        let read = self.reads(first, J);
+        let sums = match read.len() {
+            1 => self.sums::<1>(&read, rows),
+            2 => self.sums::<2>(&read, rows),
+            4 => self.sums::<4>(&read, rows),
+            _ => self.sums::<8>(&read, rows),
         };
         for (total, lane) in total.iter_mut().zip(first..).filter(|(_, lane)| !self.is_made(*lane)) {
-            let read = if lane + 1 == self.to.len() { self.from.len() - 1 } else { lane };
-            *total = (*total + sums.get(read).copied().unwrap_or(0)) % u128::from(self.to[lane]);
+            let place = if lane + 1 == self.to.len() { self.from.len() - 1 } else { lane };
+            let sum = place.checked_sub(read.start).and_then(|place| sums.get(place));
+            *total = (*total + sum.copied().unwrap_or(0)) % u128::from(self.to[lane]);
         }
     }
 
-    fn sums<const F: usize>(&self, rows: &[u64]) -> Vec<u128> {
-        let moduli = self.from.as_slice().try_into().ok().and_then(Moduli::<F>::new);
+    fn sums<const F: usize>(&self, read: &Range<usize>, rows: &[u64]) -> Vec<u128> {
+        let moduli = self.from.get(read.clone()).unwrap_or_default().try_into().ok().and_then(Moduli::<F>::new);
         let Some(moduli) = moduli else { return Vec::new() };
         pulp::Arch::new().dispatch(Total::<F> { rows: rows.as_chunks().0, moduli: &moduli }).to_vec()
     }
@@ -179,6 +186,7 @@ mod tests {
             assert_eq!(whole, [[0; 8], expected.as_slice().try_into().unwrap()], "{from} lanes, {value}");
             for first in (0..8).step_by(2) {
                 let mut slice = [[0; 2]];
+                let row = row[widen.reads(first, 2)].to_vec();
                 widen.place(first, &row, &[10], 10, &mut slice).unwrap();
                 assert_eq!(slice[0][..], expected[first..first + 2], "{from} lanes, {value}");
                 let mut total = [0; 2];

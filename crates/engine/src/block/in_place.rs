@@ -2,13 +2,13 @@
 //!
 //! ```text
 //!   before pass p   . . . . | b0 b1 b2 b3 b4 ...        lead[p] rows in front of the states
-//!   while it goes   . . | b0' b1' b2' . | b3 b4 ...      each block is copied aside, then its sums are written
+//!   while it goes   . . | b0' b1' b2' . | b3 b4 ...      b2' = sums of b2, which may be written over from now on
 //!   after it        . . | b0' b1' b2' b3' b4' ...        lead[p+1] rows, fewer or as many
 //! ```
 //!
 //! Blocks are done in ascending order, and most far operations lead to blocks that are done already (see
 //! `FarTargets::descending`), so a pass may write over what it has read. Blocks grow from one step to the next: the
-//! states begin so far behind the place where they end up that no block is written over one that is still to be read.
+//! states begin so far behind the place where they end up that each block is written in front of what is read for it.
 //! What operations carry to blocks that are yet to be done is put aside, and added after the pass: those of the first
 //! pass of a window that does not begin at the top.
 //!
@@ -19,8 +19,8 @@
 //!   family 1 is done   done 0 | done 1 | . . . . . . . . | family 2 ...
 //! ```
 //!
-//! Memory: 1.01 to 1.1 times the family's largest step, and 0.28 times for what is put aside in windows below the top
-//! (Go, heights 8 to 13). Cost: a copy of each block into the cache beside the sums of [`super::kernel`].
+//! Memory: 1.01 to 1.1 times the family's largest step and a block for each pass, and 0.28 times for what is put aside in
+//! windows below the top (Go, heights 8 to 13). Cost: that of the sums, see [`super::kernel`].
 
 use keima_model::{BlockTables, Family, Far, MOST_ENTRIES};
 
@@ -28,8 +28,9 @@ use super::groups::ends;
 use super::kernel::local;
 use super::lanes::{Moduli, Row, add};
 
-/// A copy of a block; room for any, of which only as much is touched as its list is long.
-pub(super) type Aside<const K: usize> = [Row<K>; MOST_ENTRIES];
+/// Rows by which a buffer is longer than its states: a block is looked at as if it were of the largest size, so that
+/// every `u16` is an index of it. They are not touched.
+pub(super) const PADDING: usize = MOST_ENTRIES;
 
 /// Where a family's states stand in a buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,7 +49,8 @@ impl Line {
         for pass in (0..passes).rev() {
             let (mut shift, mut rows) = (0, 0);
             for block in family.blocks.clone() {
-                shift = shift.max(end(tables, block, pass + 1).saturating_sub(end(tables, block, pass)));
+                let read = tables.base[pass][block as usize] as usize;
+                shift = shift.max(end(tables, block, pass + 1).saturating_sub(read));
                 rows += up(tables, block, pass).map(|(far, _)| far.pairs.len()).sum::<usize>();
             }
             leads[pass] = leads[pass + 1] + shift;
@@ -90,21 +92,14 @@ impl Lines {
     }
 }
 
-/// Words for a group's rows, and for a copy of a block.
-pub(super) struct Memory<'a> {
-    pub(super) arena: &'a mut [u64],
-    pub(super) block: &'a mut [u64],
-}
+/// Words for a group's rows, and padding.
+pub(super) struct Memory<'a>(pub(super) &'a mut [u64]);
 
 impl Memory<'_> {
-    /// As rows of `J` lanes: the buffer, what is put aside, a block. `None` if there is not enough.
-    pub(super) fn rows<const J: usize>(
-        &mut self,
-        lines: &Lines,
-    ) -> Option<(&mut [Row<J>], &mut [Row<J>], &mut Aside<J>)> {
-        let (states, rest) = self.arena.as_chunks_mut::<J>().0.split_at_mut_checked(lines.rows)?;
-        let (aside, _) = rest.split_at_mut_checked(lines.aside)?;
-        Some((states, aside, self.block.as_chunks_mut::<J>().0.first_chunk_mut()?))
+    /// As rows of `J` lanes: the buffer with its padding, what is put aside. `None` if there is not enough.
+    pub(super) fn rows<const J: usize>(&mut self, lines: &Lines) -> Option<(&mut [Row<J>], &mut [Row<J>])> {
+        let (aside, states) = self.0.as_chunks_mut::<J>().0.split_at_mut_checked(lines.aside)?;
+        (states.len() >= lines.rows + PADDING).then_some((states, aside))
     }
 }
 
@@ -138,11 +133,10 @@ pub(super) struct Passes<'a, const K: usize> {
     pub(super) tables: &'a BlockTables,
     pub(super) family: &'a Family,
     pub(super) line: &'a Line,
-    /// The states begin after the first lead; when all is done, at the beginning.
+    /// The states begin after the first lead, and are followed by padding; when all is done they are at the beginning.
     pub(super) rows: &'a mut [Row<K>],
     /// [`Line::aside`] rows at least.
     pub(super) aside: &'a mut [Row<K>],
-    pub(super) block: &'a mut Aside<K>,
     pub(super) moduli: &'a Moduli<K>,
 }
 
@@ -170,19 +164,19 @@ impl<const K: usize> Passes<'_, K> {
         let mut put = 0;
         for number in family.blocks.clone() {
             let start = from + tables.base[pass][number as usize] as usize;
-            let before = &self.rows[start..start + entries(tables, number, pass)];
-            self.block[..before.len()].copy_from_slice(before);
+            let (done, rest) = self.rows.split_at_mut(start);
+            let source: &[Row<K>; MOST_ENTRIES] = rest.first_chunk().expect("buffers are padded");
             let table = &tables.signatures[tables.signature_of[number as usize] as usize].passes[pass];
-            local(table, self.block, &mut self.rows[after(number)], &moduli);
+            local(table, source, &mut done[after(number)], &moduli);
             for (far, target) in far(tables, number, pass) {
                 if target > number {
-                    for (row, &(source, _)) in self.aside[put..].iter_mut().zip(&far.pairs) {
-                        *row = self.block[usize::from(source)];
+                    for (row, &(entry, _)) in self.aside[put..].iter_mut().zip(&far.pairs) {
+                        *row = source[usize::from(entry)];
                     }
                     put += far.pairs.len();
                 } else {
-                    let values = far.pairs.iter().map(|&(source, _)| &self.block[usize::from(source)]);
-                    add_far(far, values, &mut self.rows[after(target)], &moduli);
+                    let values = far.pairs.iter().map(|&(entry, _)| &source[usize::from(entry)]);
+                    add_far(far, values, &mut done[after(target)], &moduli);
                 }
             }
         }
@@ -247,18 +241,18 @@ mod tests {
         let tables = tables(&[2, 0, 0]);
         let family = &tables.families[0];
         let line = Line::new(&tables, family);
-        assert_eq!(line, Line { leads: vec![3, 0], aside: 2 });
-        let mut rows: Vec<Row<1>> = [0, 0, 0, 1, 2, 10, 20, 100, 200].map(|value| [value]).into();
+        assert_eq!(line, Line { leads: vec![5, 0], aside: 2 });
+        let mut rows: Vec<Row<1>> = [0, 0, 0, 0, 0, 1, 2, 10, 20, 100, 200].map(|value| [value]).into();
         let moduli = Moduli::new([(1 << 59) + 9]).unwrap();
-        let mut block: Box<Aside<1>> = vec![[0]; MOST_ENTRIES].into_boxed_slice().try_into().unwrap();
-        let (rows_of, aside) = (&mut rows, &mut [[0]; 2][..]);
-        let passes =
-            Passes { tables: &tables, family, line: &line, rows: rows_of, aside, block: &mut block, moduli: &moduli };
+        rows.resize(5 + 6 + PADDING, [0]);
+        let mut aside = [[0]; 2];
+        let (rows_of, aside, moduli) = (&mut rows, &mut aside[..], &moduli);
+        let passes = Passes { tables: &tables, family, line: &line, rows: rows_of, aside, moduli };
         pulp::Arch::new().dispatch(passes);
         // Each block is (0, x0, x0 + x1) by its own sources.
         let own = [0, 1, 3, 0, 10, 30, 0, 100, 300];
         let far = [10 + 100, 0, 20 + 200, 0, 0, 0, 1, 0, 2];
         let expected: Vec<Row<1>> = own.iter().zip(far).map(|(own, far)| [own + far]).collect();
-        assert_eq!(rows, expected);
+        assert_eq!(rows[..9], expected);
     }
 }

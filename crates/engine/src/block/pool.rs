@@ -6,17 +6,25 @@
 //!   or       | tables | one that needs more   | share |       whoever does not fit waits
 //! ```
 //!
-//! A task holds one piece at a time, so that nobody waits for ever. What was touched once is kept for the next task and
+//! Pieces are followed by padding, which nobody touches and which takes no memory. A task holds one piece at a time, so that nobody waits for ever. What was touched once is kept for the next task and
 //! does not have to be cleared again.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::lanes::Row;
+use super::in_place::PADDING;
 use super::memory::Rows;
 
 /// How often who waits looks whether he is to stop.
 const LOOK: Duration = Duration::from_millis(100);
+
+/// Padding of a piece: that of a buffer of eight lanes.
+const PADDING_WORDS: usize = 8 * PADDING;
+
+/// Words of a piece without its padding.
+fn len(piece: &Rows<1>) -> usize {
+    piece.len() - PADDING_WORDS
+}
 
 /// Memory for tasks.
 pub(super) struct Pool {
@@ -62,18 +70,18 @@ impl Pool {
         let words = words.clamp(self.share_words, self.all_words.max(self.share_words));
         let mut state = self.lock();
         loop {
-            if let Some(place) = state.kept.iter().position(|piece| piece.len() >= words) {
+            if let Some(place) = state.kept.iter().position(|piece| len(piece) >= words) {
                 let piece = state.kept.swap_remove(place);
-                state.in_use_words += piece.len();
+                state.in_use_words += len(&piece);
                 return Ok(Piece { rows: Some(piece), pool: self });
             }
-            let kept: usize = state.kept.iter().map(|piece| piece.len()).sum();
+            let kept: usize = state.kept.iter().map(len).sum();
             if state.in_use_words + kept + words > self.all_words {
                 // Too small, all of them.
                 state.kept.clear();
             }
             if state.in_use_words == 0 || state.in_use_words + words <= self.all_words {
-                let piece = Rows::zeroed(words).map_err(NoMemory::System)?;
+                let piece = Rows::zeroed(words + PADDING_WORDS).map_err(NoMemory::System)?;
                 state.in_use_words += words;
                 return Ok(Piece { rows: Some(piece), pool: self });
             }
@@ -93,8 +101,9 @@ pub(super) struct Piece<'p> {
 }
 
 impl Piece<'_> {
-    pub(super) fn rows(&mut self) -> &mut [Row<1>] {
-        self.rows.as_deref_mut().unwrap_or_default()
+    /// With the padding.
+    pub(super) fn words(&mut self) -> &mut [u64] {
+        self.rows.as_deref_mut().unwrap_or_default().as_flattened_mut()
     }
 }
 
@@ -102,7 +111,7 @@ impl Drop for Piece<'_> {
     fn drop(&mut self) {
         let mut state = self.pool.lock();
         if let Some(rows) = self.rows.take() {
-            state.in_use_words = state.in_use_words.saturating_sub(rows.len());
+            state.in_use_words = state.in_use_words.saturating_sub(len(&rows));
             state.kept.push(rows);
         }
         drop(state);
@@ -115,7 +124,7 @@ mod tests {
     use super::*;
 
     fn len(piece: &Piece<'_>) -> usize {
-        piece.rows.as_ref().unwrap().len()
+        super::len(piece.rows.as_ref().unwrap())
     }
 
     #[test]

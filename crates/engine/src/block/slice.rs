@@ -13,7 +13,7 @@ use keima_model::{End, Family};
 
 use super::gather::{Gather, stands};
 use super::groups::ends;
-use super::in_place::{Aside, Lines, Memory, Passes};
+use super::in_place::{Lines, Memory, Passes};
 use super::lanes::{Moduli, Row, Weighted};
 use super::sums::{Enter, Total, add_up, merge};
 use super::task::{Stage, nanos, refuse};
@@ -35,16 +35,16 @@ impl Stage<'_> {
         lanes: &Lanes<J>,
         memory: &'m mut Memory<'_>,
     ) -> Result<&'m [Row<J>], TaskError> {
-        let Some((states, aside, block)) = memory.rows::<J>(lines) else {
+        let Some((states, aside)) = memory.rows::<J>(lines) else {
             return refuse(format!(
                 "there is no memory for lanes {} to {} of group {number}",
                 lanes.first,
                 lanes.first + J
             ));
         };
-        let block: &mut Aside<J> = block;
         let (tables, families) = (self.tables(), self.families(number));
-        self.gather(number, lanes, &mut states[lines.lead..])?;
+        let before: u64 = families.iter().map(|family| ends(tables, family).0).sum();
+        self.gather(number, lanes, &mut states[lines.lead..][..before as usize])?;
         let (mut from, mut done) = (lines.lead, 0);
         for (family, line) in families.iter().zip(&lines.families) {
             self.check_stop()?;
@@ -53,9 +53,10 @@ impl Stage<'_> {
             let start = from - line.leads[0];
             from += before as usize;
             let (arch, moduli) = (pulp::Arch::new(), &lanes.moduli);
-            let rows = &mut states[start..from];
-            let expected = arch.dispatch(Enter { tables, family, rows: &rows[line.leads[0]..], moduli });
-            arch.dispatch(Passes { tables, family, line, rows, aside, block, moduli });
+            let rows = &mut states[start..];
+            let entering = &rows[line.leads[0]..][..before as usize];
+            let expected = arch.dispatch(Enter { tables, family, rows: entering, moduli });
+            arch.dispatch(Passes { tables, family, line, rows, aside, moduli });
             let rows = &states[start..start + after as usize];
             let got = arch.dispatch(Total { rows, moduli });
             self.balance(number, lanes, expected, got)?;

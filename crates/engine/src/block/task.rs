@@ -16,7 +16,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use keima_model::{BlockTables, Family, MOST_ENTRIES, ProblemInfo, Window};
+use keima_model::{BlockTables, Family, ProblemInfo, Window};
 use keima_runs::{
     FunctionalSum, KeyOrder, PassTally, RunHeader, RunId, RunManifest, RunOptions, RunWriter, Split, Spool, Tally,
     TaskManifest, TaskTimes,
@@ -25,8 +25,7 @@ use keima_runs::{
 use super::groups::PLACE_BITS;
 use super::grow::Widen;
 use super::in_place::{Lines, Memory};
-use super::lanes::{MODULUS_LIMIT, Moduli, Row};
-use super::memory::Rows;
+use super::lanes::{MODULUS_LIMIT, Moduli};
 use super::pool::NoMemory;
 use super::prepared::Prepared;
 use super::scatter::{self, Scatter};
@@ -141,17 +140,14 @@ impl<'a> Stage<'a> {
         let order = self.task.order;
         let groups = self.prepared.groups[self.window].groups.len() as u128;
         let (low, high) = (order.low >> PLACE_BITS, order.high.map_or(groups, |high| (high >> PLACE_BITS).min(groups)));
-        // Room for any block; what is not touched takes no memory.
-        let block = Rows::<1>::zeroed(MOST_ENTRIES * order.moduli.len());
-        let mut block = block.map_err(|error| TaskError::Refused(format!("no memory for a block: {error}")))?;
         for group in low..high {
-            self.group(group as u32, &mut block)?;
+            self.group(group as u32)?;
         }
         Ok(self.finish())
     }
 
     /// As many lanes at a time as a task's share of memory allows; one, where not even that fits and others have to wait.
-    fn group(&mut self, number: u32, block: &mut [Row<1>]) -> Result<(), TaskError> {
+    fn group(&mut self, number: u32) -> Result<(), TaskError> {
         let pool = &self.prepared.pool;
         let lines = Lines::new(self.tables(), self.families(number));
         let needed = lines.rows().max(1);
@@ -173,7 +169,7 @@ impl<'a> Stage<'a> {
                 TaskError::Refused(format!("no memory for a task of {} bytes: {error}", needed * lanes * 8))
             }
         })?;
-        let memory = Memory { arena: arena.rows().as_flattened_mut(), block: block.as_flattened_mut() };
+        let memory = Memory(arena.words());
         match lanes {
             1 => self.slices::<1>(number, &lines, memory),
             2 => self.slices::<2>(number, &lines, memory),

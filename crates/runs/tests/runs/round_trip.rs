@@ -50,7 +50,14 @@ fn check<K: Word>(
         let inside = |k: u128| k >= low && high.is_none_or(|high| k < high);
         let expected: Records<K> = records.iter().filter(|(k, _)| inside(k.widen())).cloned().collect();
         assert_eq!(drain(cursor::<K>(&run, low, high), lanes).unwrap(), expected, "{low:#x} {high:x?}");
+        for some in [0..1, lanes - 1..lanes, lanes / 3..lanes] {
+            let expected: Records<K> = expected.iter().map(|(key, row)| (*key, row[some.clone()].to_vec())).collect();
+            let got = drain(cursor::<K>(&run, low, high).with_lanes(some.clone()), some.len()).unwrap();
+            assert_eq!(got, expected, "lanes {some:?}, {low:#x} {high:x?}");
+        }
     }
+    let error = drain(cursor::<K>(&run, 0, None).with_lanes(lanes..lanes + 1), 1).unwrap_err();
+    assert!(error.to_string().contains("has not the lanes"), "{error}");
 }
 
 fn ranges<K: Word>(records: &Records<K>, seed: u64) -> Vec<(u128, Option<u128>)> {
