@@ -33,7 +33,7 @@ pub(crate) struct TaskFeeds {
     peers: Peers,
     holders: HashMap<RunId, Vec<Holder>>,
     used: Mutex<HashMap<RunId, Used>>,
-    /// Runs of the own folder that were opened. Opening checks header, index and footer: that takes longer than to read
+    /// Runs in folders of this machine that were opened. Opening checks header, index and footer: that takes longer than to read
     /// a small section.
     open: Mutex<HashMap<RunId, KeptOpen>>,
 }
@@ -77,15 +77,12 @@ impl TaskFeeds {
         if holder.worker == *self.store.worker() {
             let here = self.store.open_run(&run.id).unwrap_or_else(|| Err(not_here(&run.id, holder)));
             let file = here.and_then(|file| same(file, run, header)).map_err(local)?;
-            if let Some(kept) = self.store.keep_open(&file) {
-                self.open.lock().unwrap_or_else(PoisonError::into_inner).insert(run.id.clone(), kept);
-            }
-            return Ok(Box::new(file.feed(low, high)));
+            return Ok(self.feed(run, &file, low, high));
         }
         if self.shared.belongs(&holder.folder, &holder.worker) {
             let open = || LocalRun::open(&run_path(Path::new(&holder.folder), &run.id)?, run, header);
             match open() {
-                Ok(file) => return Ok(Box::new(Arc::new(file).feed(low, high))),
+                Ok(file) => return Ok(self.feed(run, &Arc::new(file), low, high)),
                 // It may have been deleted there, or the mount may be gone while its owner still serves it.
                 Err(error) if !error.is_damage() && !holder.address.is_empty() => {
                     tracing::warn!(run = %run.id, folder = holder.folder, %error, "not readable there; asking its worker");
@@ -98,6 +95,14 @@ impl TaskFeeds {
             Ok(stream) => Ok(Box::new(RemoteFeed::new(self.runtime.clone(), holder.clone(), stream))),
             Err(status) => Err((remote_error(holder, &status), is_damage(&status))),
         }
+    }
+
+    /// Reads a file that was opened, and keeps it open for the next time.
+    fn feed(&self, run: &RunManifest, file: &Arc<LocalRun>, low: u128, high: Option<u128>) -> Box<dyn BlockFeed> {
+        if let Some(kept) = self.store.keep_open(file) {
+            self.open.lock().unwrap_or_else(PoisonError::into_inner).insert(run.id.clone(), kept);
+        }
+        Box::new(file.feed(low, high))
     }
 
     /// Holders of `run`, those nearest first.

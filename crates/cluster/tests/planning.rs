@@ -1,8 +1,9 @@
 //! What the planner makes of a job by blocks: windows for a memory, lanes for a column, sweeps for a disk, and which
 //! executor.
 
-use keima_coordinator::{Executor, Plan, PlanError, PlanLimits, choose_plan};
-use keima_model::{ProblemRequest, Registry};
+use keima_coordinator::{Executor, Plan, PlanError, PlanLimits, buffer_rows, choose_plan};
+use keima_engine::block::Prepared;
+use keima_model::{Directions, ProblemRequest, Registry, Window};
 use keima_problems::Problems;
 use keima_residue::Integer;
 
@@ -68,6 +69,28 @@ fn plans_keep_to_their_limits() {
 
 fn power_of_3(cells: u32) -> Integer {
     (0..cells).fold(Integer::from(1), |power, _| power * 3)
+}
+
+/// What the planner takes a family's buffer for is what the executor needs, and not much more.
+#[test]
+fn buffers_are_as_large_as_planned() {
+    for lengths in [&[3, 3][..], &[4, 4], &[5, 4], &[5, 5], &[6, 5], &[3, 3, 3], &[7], &[6, 2]] {
+        let height: u32 = lengths.iter().sum();
+        let mut first = 0;
+        let windows = lengths.iter().map(|&len| {
+            first += len;
+            Window { first: first - len, len }
+        });
+        let windows: Vec<Window> = windows.collect();
+        let size = format!("{height}x{height}");
+        let problem = Problems.open(&ProblemRequest { name: "go".into(), size, options: vec![] }).unwrap();
+        let column = problem.info().blocks().unwrap().column(&windows, Directions::Forward).unwrap();
+        // A group of each family.
+        let needed = Prepared::new(column, 1, 0, 1).most_rows() as u64;
+        let planned = buffer_rows(problem.info(), &windows);
+        let most = needed + needed / 2 + 4096;
+        assert!((needed..most).contains(&planned), "{lengths:?}: needed {needed}, planned {planned}");
+    }
 }
 
 /// Who is taken, and that it is said why; what cannot be is refused.

@@ -55,7 +55,7 @@ impl KeptSweeps {
         let lines: String = self.found.iter().map(line).collect();
         let parent = self.path.parent().unwrap_or(Path::new("."));
         fs::create_dir_all(parent)?;
-        let unfinished = self.path.with_extension(format!("{}.tmp", std::process::id()));
+        let unfinished = self.path.with_extension("tmp");
         let mut file = File::create(&unfinished)?;
         file.write_all(format!("{}\n{lines}", self.first_line).as_bytes())?;
         file.sync_all()?;

@@ -22,8 +22,7 @@ const MODULUS_LIMIT: u128 = 1 << 60;
 /// Rows that one kernel carries.
 const LANES: [u32; 4] = [1, 2, 4, 8];
 /// Rows of a buffer for a hundred states of its family at the top of a column, and below it, where the first pass of a
-/// window puts some aside. Go, heights 8 to 13: 101 to 103 and 129 to 131 for the largest families, up to 107 and 140 for
-/// small ones.
+/// window puts some aside; beside [`step_rows`]. Go, heights 8 to 13: 101 to 103 and 129 to 131 for the largest families.
 const TOP_BUFFER_PERCENT: u64 = 105;
 const BUFFER_PERCENT: u64 = 135;
 /// Groups for each task that runs at a time that are aimed at.
@@ -242,14 +241,23 @@ pub fn buffer_rows(info: &dyn ProblemInfo, windows: &[Window]) -> u64 {
     let rows = windows.iter().map(|&window| {
         let percent = if window.first == 0 { TOP_BUFFER_PERCENT } else { BUFFER_PERCENT };
         let family = info.largest_family(window).unwrap_or(u128::MAX);
-        u64::try_from(family).unwrap_or(u64::MAX).saturating_mul(percent) / 100
+        let family = u64::try_from(family).unwrap_or(u64::MAX);
+        (family.saturating_mul(percent) / 100).saturating_add(step_rows(window))
     });
     rows.max().unwrap_or(0)
 }
 
+/// Rows by which states move on in a buffer while they go through a window: a block for each pass. Lists of w cells have
+/// about 4^w entries, up to a quarter more where the window is the whole column (Go).
+fn step_rows(window: Window) -> u64 {
+    let entries = 4_u64.saturating_pow(window.len).saturating_mul(5) / 4;
+    u64::from(window.len) * entries.min(keima_model::MOST_ENTRIES as u64)
+}
+
 /// Records of a group: they fit a task, and there are groups for all.
 fn group_records(plan: &Plan, share_bytes: u64, lanes: u32) -> u64 {
-    let rows = share_bytes / (8 * u64::from(lanes));
+    let steps = plan.windows.iter().map(|&window| step_rows(window)).max().unwrap_or(0);
+    let rows = (share_bytes / (8 * u64::from(lanes))).saturating_sub(steps);
     let by_slots = plan.peak_states / (GROUPS_PER_SLOT * u64::from(plan.slots));
     (rows * 100 / (BUFFER_PERCENT + 10)).min(by_slots.max(LEAST_GROUP_RECORDS)).max(1)
 }

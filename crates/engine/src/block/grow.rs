@@ -103,7 +103,8 @@ impl Widen {
         }
     }
 
-    /// Puts lanes `first .. first + J` of what is made of each of `rows` (as [`Widen::reads`] says) where its position says; `states` begins at the position `start`.
+    /// Puts lanes `first .. first + J` of what is made of each of `rows` (as [`Widen::reads`] says) where its position
+    /// says; `states` begins at the position `start`.
     pub(super) fn place<const J: usize>(
         &self,
         first: usize,

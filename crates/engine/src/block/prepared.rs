@@ -7,6 +7,7 @@ use keima_runs::RunManifest;
 
 use super::gather::Gather;
 use super::groups::{Groups, place_of};
+use super::in_place::Lines;
 use super::pool::Pool;
 
 /// The tables of a job with the groups that its tasks are made of. One for all tasks of a worker.
@@ -36,6 +37,18 @@ impl Prepared {
     /// Number of groups of window number `window`.
     pub fn groups(&self, window: usize) -> usize {
         self.groups[window].groups.len()
+    }
+
+    /// Rows of memory that the group of the most needs for each residue.
+    pub fn most_rows(&self) -> usize {
+        let groups = (0..self.groups.len()).flat_map(|window| {
+            let tables = self.column.tables(window);
+            self.groups[window].groups.iter().map(move |group| {
+                let families = group.families.start as usize..group.families.end as usize;
+                Lines::new(tables, &tables.families[families]).rows()
+            })
+        });
+        groups.max().unwrap_or(0)
     }
 
     /// Canonical keys of the records of a run that window number `window` reads, in the order of the records: they follow
