@@ -6,7 +6,8 @@ use std::{env, error, fs};
 use prost::Message;
 
 fn main() -> Result<(), Box<dyn error::Error>> {
-    // Asked for when the script runs, not when it is compiled: a shared target folder may hold another checkout's script.
+    // Asked for when the script runs, not when it is compiled: a shared target folder may hold another checkout's
+    // script.
     let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("../../proto");
     let files = ["common", "run", "worker", "job"].map(|name| root.join("keima/v1").join(name).with_extension("proto"));
     for file in &files {

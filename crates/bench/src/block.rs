@@ -1,5 +1,6 @@
-//! Passes of the block executor, in this process: what a vector needs to go through columns, forward and transposed, the
-//! exchange between windows and, forward, the mass balance included; tables, set-up and the meeting in the middle are not.
+//! Passes of the block executor, in this process: what a vector needs to go through columns, forward and transposed,
+//! the exchange between windows and, forward, the mass balance included; tables, set-up and the meeting in the middle
+//! are not.
 
 use std::time::Instant;
 
@@ -17,8 +18,8 @@ const LEAST_SECONDS: f64 = 0.25;
 /// Share of the memory to be had that is taken.
 const MEMORY_SHARE: f64 = 0.9;
 
-/// A sample for each number of residues, each number of threads and both directions. What does not fit the memory is left
-/// out.
+/// A sample for each number of residues, each number of threads and both directions. What does not fit the memory is
+/// left out.
 pub(crate) fn samples(height: u32, lanes: &[u32], threads: &[u32]) -> Result<Vec<(Label, Sample)>> {
     let column = column(height)?;
     let mut found = Vec::new();

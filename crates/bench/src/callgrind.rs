@@ -1,8 +1,8 @@
 //! Instructions per state-pass by function, from what valgrind's callgrind wrote.
 //!
-//! What is inlined has no function of its own in callgrind's files, but its lines keep their file. So costs are added up by
-//! (file, line), and a line is given to the function of the source that it stands in: the last `fn` above it. A line of
-//! the standard library that is inlined counts with the line of the project before it in the same machine code.
+//! What is inlined has no function of its own in callgrind's files, but its lines keep their file. So costs are added
+//! up by (file, line), and a line is given to the function of the source that it stands in: the last `fn` above it. A
+//! line of the standard library that is inlined counts with the line of the project before it in the same machine code.
 
 use std::collections::BTreeMap;
 use std::fs::read_to_string;

@@ -1,5 +1,6 @@
-//! golegal, John Tromp's C program (github.com/tromp/golegal), built from a copy of its sources and run as its own script
-//! runs it: for each pass as many processes as are asked for, which share the states and merge each other's files.
+//! golegal, John Tromp's C program (github.com/tromp/golegal), built from a copy of its sources and run as its own
+//! script runs it: for each pass as many processes as are asked for, which share the states and merge each other's
+//! files.
 //!
 //! One run counts modulo one number, 2^64. Its state-passes are the states that it says it has read.
 

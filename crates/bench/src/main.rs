@@ -1,5 +1,5 @@
-//! `keima-bench`: measures keima, prints one table and writes docs/performance.md with a plot. `scripts/bench` builds and
-//! starts it; it is no part of the program that is shipped.
+//! `keima-bench`: measures keima, prints one table and writes docs/performance.md with a plot. `scripts/bench` builds
+//! and starts it; it is no part of the program that is shipped.
 //!
 //! ```text
 //!   measure        rounds over all jobs: kernels and sweeps in processes of this program, counts by the real one, golegal
@@ -76,7 +76,8 @@ enum Verb {
         #[arg(long)]
         tight: bool,
     },
-    /// A fixed piece of the block executor's work on one thread; prints the instruction set and the number of state-passes
+    /// A fixed piece of the block executor's work on one thread; prints the instruction set and the number of
+    /// state-passes
     Work {
         /// Side of the board
         #[arg(long, default_value_t = 8)]

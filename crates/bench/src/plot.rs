@@ -1,5 +1,5 @@
-//! The plot: nanoseconds per state-pass against the board's side, on a logarithmic scale, a line for each executor, number
-//! of residues and number of threads; drawn as SVG.
+//! The plot: nanoseconds per state-pass against the board's side, on a logarithmic scale, a line for each executor,
+//! number of residues and number of threads; drawn as SVG.
 
 use std::collections::BTreeMap;
 

@@ -34,8 +34,8 @@ impl Rows<'_> {
     }
 }
 
-/// How many times less time per state-pass and residue than golegal on the largest board that it counted: on smaller ones
-/// starting its processes, a few for each pass, is most of its time.
+/// How many times less time per state-pass and residue than golegal on the largest board that it counted: on smaller
+/// ones starting its processes, a few for each pass, is most of its time.
 pub(crate) fn against_golegal(rows: &[Row]) -> Vec<[String; 3]> {
     let golegal: Vec<&Row> = rows.iter().filter(|row| row.label.kind == Kind::Golegal).collect();
     let Some(largest) = golegal.iter().max_by_key(|row| row.label.height) else { return Vec::new() };

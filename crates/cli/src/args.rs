@@ -174,8 +174,8 @@ pub(crate) struct PlanArgs {
     /// Longest window of a stage, in cells; chosen by the planner if not given
     #[arg(long, value_name = "CELLS", value_parser = clap::value_parser!(u32).range(1..=32))]
     pub(crate) window: Option<u32>,
-    /// How to count: block (legal Go positions; many times faster), stream (any problem), or auto: block where it can and
-    /// memory suffices, else stream
+    /// How to count: block (legal Go positions; many times faster), stream (any problem), or auto: block where it can
+    /// and memory suffices, else stream
     #[arg(long, value_name = "NAME", value_enum, default_value_t = Executor::Auto)]
     pub(crate) executor: Executor,
 }
@@ -246,8 +246,8 @@ pub(crate) struct EstimateArgs {
     /// Memory of each worker [default: what `keima count` would take on this machine]
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub(crate) memory: Option<u64>,
-    /// Cap on the bytes in all scratch folders together; none if not given. As for `keima count`, a cap asks for runs on
-    /// disk even where memory suffices
+    /// Cap on the bytes in all scratch folders together; none if not given. As for `keima count`, a cap asks for runs
+    /// on disk even where memory suffices
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub(crate) disk: Option<u64>,
     /// Speed of each worker's disk, per second; that of the scratch folder is measured if not given
@@ -338,8 +338,8 @@ pub(crate) struct WorkerArgs {
     /// Address to serve runs to other workers on; port 0 picks one
     #[arg(long, env = "KEIMA_WORKER_LISTEN", value_name = "ADDR", default_value = "127.0.0.1:0")]
     pub(crate) listen: SocketAddr,
-    /// URL under which other workers reach this one [default: LISTEN; where that is 0.0.0.0, the address of this machine
-    /// that leads to the coordinator]
+    /// URL under which other workers reach this one [default: LISTEN; where that is 0.0.0.0, the address of this
+    /// machine that leads to the coordinator]
     #[arg(long, env = "KEIMA_ADVERTISE", value_name = "URL")]
     pub(crate) advertise: Option<String>,
     /// Folder for runs, on a fast disk

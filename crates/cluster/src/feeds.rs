@@ -33,8 +33,8 @@ pub(crate) struct TaskFeeds {
     peers: Peers,
     holders: HashMap<RunId, Vec<Holder>>,
     used: Mutex<HashMap<RunId, Used>>,
-    /// Runs in folders of this machine that were opened. Opening checks header, index and footer: that takes longer than to read
-    /// a small section.
+    /// Runs in folders of this machine that were opened. Opening checks header, index and footer: that takes longer
+    /// than to read a small section.
     open: Mutex<HashMap<RunId, KeptOpen>>,
 }
 

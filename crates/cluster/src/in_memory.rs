@@ -1,8 +1,9 @@
 //! A count by the block executor, in the memory of this process: the plan, the count, and the same recombination and
 //! checks as of any job.
 //!
-//! From both ends of the board to the middle where three vectors fit; else forward alone, in sweeps of as many residues at
-//! a time as fit. No vector goes to disk: an interrupted count goes on after the last sweep that was done ([`kept`]).
+//! From both ends of the board to the middle where three vectors fit; else forward alone, in sweeps of as many residues
+//! at a time as fit. No vector goes to disk: an interrupted count goes on after the last sweep that was done
+//! ([`kept`]).
 
 mod kept;
 
@@ -32,7 +33,8 @@ pub enum InMemoryError {
     Block(#[from] BlockError),
 }
 
-/// State-passes of one thread in which a sweep must be done, about an hour: that much is lost when a count is interrupted.
+/// State-passes of one thread in which a sweep must be done, about an hour: that much is lost when a count is
+/// interrupted.
 const MOST_STATE_PASSES: u64 = 1_000_000_000_000;
 
 /// How a count is done in memory.
@@ -62,7 +64,8 @@ pub struct InMemory {
 }
 
 impl InMemory {
-    /// Plans a count with `threads` threads in at most `memory_bytes`. `series` asks for the counts of all shorter boards.
+    /// Plans a count with `threads` threads in at most `memory_bytes`. `series` asks for the counts of all shorter
+    /// boards.
     pub fn new(
         problem: AnyProblem,
         options: Vec<(String, String)>,
@@ -92,9 +95,9 @@ impl InMemory {
         })
     }
 
-    /// Keeps the residues of each sweep in `folder` until the count is done, and goes on from those that are there. `name`
-    /// is a word that tells this count from others. Returns how many residues are there and how many there will be; none
-    /// where there is only one sweep.
+    /// Keeps the residues of each sweep in `folder` until the count is done, and goes on from those that are there.
+    /// `name` is a word that tells this count from others. Returns how many residues are there and how many there will
+    /// be; none where there is only one sweep.
     pub fn keep_in(&self, folder: &Path, name: &str) -> Option<(usize, usize)> {
         let several = self.lanes.is_some() && self.plan.sweeps.len() > 1;
         let kept = several.then(|| KeptSweeps::open(folder, name))?;

@@ -83,8 +83,8 @@ pub fn random_bits() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-/// Growing waits between attempts: 100 ms, doubled up to a cap, each drawn from the upper half of its range so that many
-/// workers do not come back in step.
+/// Growing waits between attempts: 100 ms, doubled up to a cap, each drawn from the upper half of its range so that
+/// many workers do not come back in step.
 #[derive(Clone, Debug)]
 pub struct Backoff {
     next_millis: u64,

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! The permit is held while the disk is read, never while the peer is waited for: a merge opens many runs at once and
-//! reads them in its own order, so a stream that held a permit all along could lock others out for ever. Memory: at most
-//! two chunks per stream. Streams beyond [`MAX_STREAMS`] are refused, not queued, for the same reason.
+//! reads them in its own order, so a stream that held a permit all along could lock others out for ever. Memory: at
+//! most two chunks per stream. Streams beyond [`MAX_STREAMS`] are refused, not queued, for the same reason.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;

@@ -7,10 +7,10 @@
 //!   every answer may bring housekeeping (stop this, delete that), or "who are you": then hello again
 //! ```
 //!
-//! What must not go wrong: an attempt stands in the table of running ones from its grant until the coordinator's verdict
-//! on its report, and nothing below its folder is deleted in that time. So neither a heartbeat that crossed a report on
-//! its way, nor a coordinator that was restarted in between, can cost a run that stands in a manifest. A coordinator
-//! that is away is waited for, for ever, with growing waits; tasks go on meanwhile.
+//! What must not go wrong: an attempt stands in the table of running ones from its grant until the coordinator's
+//! verdict on its report, and nothing below its folder is deleted in that time. So neither a heartbeat that crossed a
+//! report on its way, nor a coordinator that was restarted in between, can cost a run that stands in a manifest. A
+//! coordinator that is away is waited for, for ever, with growing waits; tasks go on meanwhile.
 
 mod attempt;
 mod table;
@@ -191,8 +191,8 @@ struct Shared<L> {
     deletions: Mutex<JoinSet<()>>,
     /// Held while saying hello: one of many that were asked "who are you" answers for all.
     introduction: tokio::sync::Mutex<()>,
-    /// Reports share it, a heartbeat or hello has it alone: what those say must not be older than a report that overtook
-    /// them.
+    /// Reports share it, a heartbeat or hello has it alone: what those say must not be older than a report that
+    /// overtook them.
     in_order: tokio::sync::RwLock<()>,
     stopping: watch::Sender<bool>,
 }

@@ -200,8 +200,8 @@ async fn one_process_leaves_nothing_in_its_scratch_folder() {
     assert_eq!(run_files(&scratch), 0);
 }
 
-/// A worker with runs comes to a coordinator that has lost its data folder: nobody deletes anything. One without runs may
-/// change its coordinator.
+/// A worker with runs comes to a coordinator that has lost its data folder: nobody deletes anything. One without runs
+/// may change its coordinator.
 #[tokio::test(flavor = "multi_thread")]
 async fn runs_of_another_coordinator_are_not_touched() {
     let dir = tempfile::tempdir().unwrap();

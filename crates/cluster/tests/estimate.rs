@@ -1,4 +1,5 @@
-//! Forecasts as tables: published numbers of states, bytes and times that follow from them, and what more of anything does.
+//! Forecasts as tables: published numbers of states, bytes and times that follow from them, and what more of anything
+//! does.
 
 use std::sync::Arc;
 

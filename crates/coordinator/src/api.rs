@@ -176,8 +176,8 @@ pub struct Hello {
     pub slots: u32,
     /// Memory that one task may use.
     pub task_memory_bytes: u64,
-    /// Cap on the scratch folder, all jobs together. The worker never writes beyond it; a task that would is reported as
-    /// [`Failure::Disk`], and a job that finds no room anywhere is paused, to go on when there is more.
+    /// Cap on the scratch folder, all jobs together. The worker never writes beyond it; a task that would is reported
+    /// as [`Failure::Disk`], and a job that finds no room anywhere is paused, to go on when there is more.
     pub disk_bytes: u64,
     /// Complete runs in its scratch folder.
     pub held: Vec<RunId>,
@@ -212,7 +212,8 @@ pub struct Housekeeping {
 /// Why an attempt failed. The class decides what the coordinator does; the text is for people.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Failure {
-    /// An input could not be had from a holder: gone, unreachable, or damaged. Not the fault of the worker that says so.
+    /// An input could not be had from a holder: gone, unreachable, or damaged. Not the fault of the worker that says
+    /// so.
     Input {
         /// The run.
         run: RunId,
@@ -320,8 +321,8 @@ pub struct JobSpec {
     pub priority: i32,
     /// Memory of one task; fixed for the job's life between column ends.
     pub task_memory_bytes: u64,
-    /// Most bytes that the job may take in all scratch folders together, by its forecast: the planner takes more sweeps of
-    /// fewer residues to stay below it, and refuses the job where that does not help. While the job runs it is the
+    /// Most bytes that the job may take in all scratch folders together, by its forecast: the planner takes more sweeps
+    /// of fewer residues to stay below it, and refuses the job where that does not help. While the job runs it is the
     /// workers' own caps that hold, on what is really written: see [`Hello::disk_bytes`]. `None` for no limit.
     pub disk_bytes: Option<u64>,
     /// Residues carried at once; `None` lets the planner choose.

@@ -1,10 +1,11 @@
 //! Jobs, plans, shards, leases, boundaries and recombination as a pure state machine.
 //!
 //! `api` holds the words that pass between the coordinator, its workers and its clients; `plan` turns a submission into
-//! sweeps and stages; `machine` hands out the work and takes it back; `outcome` makes a count of residues and checks it.
+//! sweeps and stages; `machine` hands out the work and takes it back; `outcome` makes a count of residues and checks
+//! it.
 //!
-//! Architecture invariant: no sockets, files, threads or clocks in here. Calls carry the time, and what must be stored comes
-//! out as records, so that a cluster can be run under a simulated clock, killed at any call, and gone on with.
+//! Architecture invariant: no sockets, files, threads or clocks in here. Calls carry the time, and what must be stored
+//! comes out as records, so that a cluster can be run under a simulated clock, killed at any call, and gone on with.
 
 #![forbid(unsafe_code)]
 

@@ -2,9 +2,9 @@
 //!
 //! # Policy
 //!
-//! **What runs.** A job does its sweeps one after the other, a sweep its stages. At any time a job has at most one stage
-//! under way: its input is the newest *boundary* (the vector that the stage before wrote), its output becomes the next
-//! one. Workers pull. A pull goes through the jobs by priority, then by number, and takes the first task that is
+//! **What runs.** A job does its sweeps one after the other, a sweep its stages. At any time a job has at most one
+//! stage under way: its input is the newest *boundary* (the vector that the stage before wrote), its output becomes the
+//! next one. Workers pull. A pull goes through the jobs by priority, then by number, and takes the first task that is
 //! pending and whose inputs can be read now; the largest tasks of a stage go first, so that the small ones fill the
 //! gaps at the end. A lower job thus gets what the higher ones leave: the ends of their stages, and workers that they
 //! cannot use. A stage is cut into tasks only when somebody asks for one: then the number of slots is known, and a
@@ -12,11 +12,12 @@
 //!
 //! **Who may.** A grant is a lease: attempt number, nonce, deadline. Heartbeats that name attempt and nonce extend it.
 //! When it runs out the task is pending again, and the old attempt's report is refused. Names of attempts are never
-//! used twice, restarts included: each life of the coordinator has a range of numbers of its own. That makes it harmless
-//! to lose the record of a grant, and lets every question about a file be answered from its name and the tables here.
+//! used twice, restarts included: each life of the coordinator has a range of numbers of its own. That makes it
+//! harmless to lose the record of a grant, and lets every question about a file be answered from its name and the
+//! tables here.
 //!
-//! **Slow tasks.** When nothing is pending, a task that takes several times the median of its stage is granted once more
-//! on another worker. The first report wins; a task run twice gives the same vector.
+//! **Slow tasks.** When nothing is pending, a task that takes several times the median of its stage is granted once
+//! more on another worker. The first report wins; a task run twice gives the same vector.
 //!
 //! **Failures.** They are told apart by whose fault they are. A failed *input* is held against the copy that was read:
 //! other copies are used, else the boundary is lost. A full *disk* sets the worker aside for a while. A failed *check*
@@ -28,21 +29,21 @@
 //! what the stage before wrote (machine/closing.rs); state counts and functionals against other sweeps and earlier
 //! tries. A result that fails any check is withheld.
 //!
-//! **What is kept.** The newest boundary; the newest durable one; the newest one of which every run has two holders. All
-//! others go as soon as their successor is complete. Deleting is a matter of comparing, not of remembering: whatever a
-//! worker holds that stands in no kept manifest and was not written by a living attempt of its own is to be
+//! **What is kept.** The newest boundary; the newest durable one; the newest one of which every run has two holders.
+//! All others go as soon as their successor is complete. Deleting is a matter of comparing, not of remembering:
+//! whatever a worker holds that stands in no kept manifest and was not written by a living attempt of its own is to be
 //! deleted, and it is told so until it no longer lists it.
 //!
-//! **Whose runs.** A store has a name for life, which its workers keep beside their runs. A worker that comes with runs of
-//! another store is refused: here their names mean nothing, and comparing would have them all deleted.
+//! **Whose runs.** A store has a name for life, which its workers keep beside their runs. A worker that comes with runs
+//! of another store is refused: here their names mean nothing, and comparing would have them all deleted.
 //!
-//! **What is lost.** Runs on a worker that is away are awaited for the grace time, counted from when it went away or from
-//! when the first worker came back, whichever is later: while nobody is there, there is nobody to recompute either. Then
-//! the job falls back to the newest kept boundary that is whole, or to the start of the sweep.
+//! **What is lost.** Runs on a worker that is away are awaited for the grace time, counted from when it went away or
+//! from when the first worker came back, whichever is later: while nobody is there, there is nobody to recompute
+//! either. Then the job falls back to the newest kept boundary that is whole, or to the start of the sweep.
 //!
 //! **What is stored.** Every change goes into a journal of small records ([`Changes`]), which the caller stores in one
-//! transaction before it lets the answer out. Records that must outlive a power failure are those without which a deletion
-//! would be wrong, and what users were told; losing any other costs time and no more.
+//! transaction before it lets the answer out. Records that must outlive a power failure are those without which a
+//! deletion would be wrong, and what users were told; losing any other costs time and no more.
 //!
 //! The clock never runs here: every call is told the time, and time never runs backwards for the machine.
 
@@ -81,8 +82,8 @@ pub use self::status::{JobStatus, JobWorker, State, WorkerStatus};
 
 /// Jobs, workers and everything that is known of them.
 ///
-/// All calls take the time of day from the caller. After a call, [`Coordinator::take_changes`] gives what must be stored
-/// before the call's answer may leave.
+/// All calls take the time of day from the caller. After a call, [`Coordinator::take_changes`] gives what must be
+/// stored before the call's answer may leave.
 pub struct Coordinator {
     common: Common,
     registry: Arc<dyn Registry>,

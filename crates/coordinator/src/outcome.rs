@@ -160,8 +160,8 @@ pub fn recombine(info: &dyn ProblemInfo, plan: &Plan, values: &FunctionalValues)
 /// A functional's value before the job is done: as soon as the product of all known moduli but one exceeds the bound
 /// on this functional alone, the left-out one serving as the spare.
 ///
-/// `known` holds modulus and residue of every sweep so far. `None` where they do not suffice yet, where there is no such
-/// functional, or where values have several coefficients (these wait for the end).
+/// `known` holds modulus and residue of every sweep so far. `None` where they do not suffice yet, where there is no
+/// such functional, or where values have several coefficients (these wait for the end).
 pub fn early(info: &dyn ProblemInfo, plan: &Plan, functional: u32, known: &[(u64, u64)]) -> Option<SeriesEntry> {
     let functional = info.functionals().into_iter().nth(functional as usize)?;
     if plan.coefficients != 1 {

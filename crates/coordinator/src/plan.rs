@@ -112,8 +112,8 @@ pub struct Plan {
 pub struct BlockPlan {
     /// Families are done together up to so many records.
     pub group_records: u64,
-    /// For each stage how many of its sweep's moduli are carried, the last of which is always the spare: numbers are small
-    /// at first. Stages begin with the second column: a state of the first is a colouring, with the count 1.
+    /// For each stage how many of its sweep's moduli are carried, the last of which is always the spare: numbers are
+    /// small at first. Stages begin with the second column: a state of the first is a colouring, with the count 1.
     pub lanes: Vec<u32>,
 }
 
@@ -284,10 +284,11 @@ fn task_records(task_memory_bytes: u64, key_bytes: u32, lanes: u32) -> Result<u6
 
 /// Windows of a column: the user's, or the longest whose families fit a task.
 ///
-/// Longer windows mean fewer shuffles, but a family that is larger than a task spills in every pass, and its task is the
-/// one that the others wait for at the stage's end: 12x12 with tasks of 80 MiB takes 137 s with windows of four cells
-/// (largest family: 1.9 tasks), 65 s with three (1.4 tasks) and 93 s with two (1.0 tasks). Where no length keeps families small enough, windows
-/// are single cells. Where the problem does not know its families, none is larger than the vector.
+/// Longer windows mean fewer shuffles, but a family that is larger than a task spills in every pass, and its task is
+/// the one that the others wait for at the stage's end: 12x12 with tasks of 80 MiB takes 137 s with windows of four
+/// cells (largest family: 1.9 tasks), 65 s with three (1.4 tasks) and 93 s with two (1.0 tasks). Where no length keeps
+/// families small enough, windows are single cells. Where the problem does not know its families, none is larger than
+/// the vector.
 fn windows(info: &dyn ProblemInfo, limits: &PlanLimits, task_records: u64, peak_states: Option<u64>) -> Vec<Window> {
     let height = info.board().height;
     if let Some(len) = limits.window {

@@ -29,8 +29,8 @@ pub(crate) struct Set<K> {
 }
 
 impl Buffers {
-    /// A set for tasks of this kind: one that was given back, or a new one. Sets of another kind are freed: they belong to
-    /// a job, or a sweep, that is over.
+    /// A set for tasks of this kind: one that was given back, or a new one. Sets of another kind are freed: they belong
+    /// to a job, or a sweep, that is over.
     pub(crate) fn take<K: EngineKey>(&self, budget: Budget, lanes: usize) -> Set<K> {
         let mut sets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         while let Some(set) = sets.pop() {

@@ -1,8 +1,8 @@
 //! Dense blocks: tables for problems whose families fall into blocks that share their transitions.
 //!
-//! Over a window a state is a pair (outside, inside): the codes of the border cells outside and inside the window. Where
-//! the inside codes that are valid depend on a small *signature* of the outside only, all outsides of one signature share
-//! one list of inside codes per pass boundary, and a vector is an array of counts without keys:
+//! Over a window a state is a pair (outside, inside): the codes of the border cells outside and inside the window.
+//! Where the inside codes that are valid depend on a small *signature* of the outside only, all outsides of one
+//! signature share one list of inside codes per pass boundary, and a vector is an array of counts without keys:
 //!
 //! ```text
 //!   vector  = family 0 | family 1 | ...           states that agree in what no pass of the window changes
@@ -80,8 +80,8 @@ pub struct FarTargets {
     pub first: Vec<u32>,
     /// Target blocks.
     pub targets: Vec<u32>,
-    /// Whether every target stands before its source: then one sweep over the blocks in ascending order may do local and
-    /// far operations together, since the target's own local sums are complete.
+    /// Whether every target stands before its source: then one sweep over the blocks in ascending order may do local
+    /// and far operations together, since the target's own local sums are complete.
     pub descending: bool,
 }
 
@@ -150,8 +150,8 @@ pub enum End {
 /// What the tables of a column are made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Directions {
-    /// Passes from the first column to the last. [`PassTable::rows`] are empty, and there is no exchange with the window
-    /// before ([`BlockColumn::positions`] at [`End::First`]): about half of the memory.
+    /// Passes from the first column to the last. [`PassTable::rows`] are empty, and there is no exchange with the
+    /// window before ([`BlockColumn::positions`] at [`End::First`]): about half of the memory.
     Forward,
     /// Transposed passes too.
     Both,
@@ -184,14 +184,14 @@ pub trait BlockColumn: Send + Sync {
     fn families(&self, window: usize, end: End, block: u32, families: &mut Vec<u32>);
     /// Blocks of one signature and one class at `end` lead, entry by entry, to the same families.
     fn exchange_class(&self, window: usize, end: End, block: u32) -> u32;
-    /// A name of what a family and those that it exchanges states with at `end` have in common; both sides give the same.
-    /// A window's families are in ascending order of what they have in common with the window before.
+    /// A name of what a family and those that it exchanges states with at `end` have in common; both sides give the
+    /// same. A window's families are in ascending order of what they have in common with the window before.
     fn rest(&self, window: usize, end: End, family: u32) -> u64;
-    /// Where the entries of `block` at `end` are more than one to a canonical key: for each entry the one that stands for
-    /// its key, itself or another, with the same value. Empty where they are not.
+    /// Where the entries of `block` at `end` are more than one to a canonical key: for each entry the one that stands
+    /// for its key, itself or another, with the same value. Empty where they are not.
     fn twins(&self, window: usize, end: End, block: u32) -> Vec<u16>;
-    /// Overwrites `sample` with the entries of `block` at `end` that are in the sample of the boundary: the same states,
-    /// about one in [`SAMPLE_ONE_IN`], whichever of the two neighbouring windows is asked.
+    /// Overwrites `sample` with the entries of `block` at `end` that are in the sample of the boundary: the same
+    /// states, about one in [`SAMPLE_ONE_IN`], whichever of the two neighbouring windows is asked.
     fn sample(&self, window: usize, end: End, block: u32, sample: &mut Vec<u16>);
     /// Positions, in the vector at `end` of a window, of the states of a first column: each has the value 1 after it.
     fn start(&self, window: usize, end: End) -> Vec<u64>;
@@ -202,11 +202,12 @@ pub trait BlockColumn: Send + Sync {
 
 /// A problem with dense blocks.
 pub trait BlockProblem: ProblemInfo {
-    /// Ways to fill a cell, at most. The number of ways to a state after t cells is at most `choices^(t - m)` on a board
-    /// of height m, since the state tells what is on the last m cells; and that of ways on, with c cells to go,
+    /// Ways to fill a cell, at most. The number of ways to a state after t cells is at most `choices^(t - m)` on a
+    /// board of height m, since the state tells what is on the last m cells; and that of ways on, with c cells to go,
     /// `choices^c`.
     fn choices(&self) -> u32;
-    /// An estimate of [`BlockColumn::bytes`] of a column cut into `windows`, for forward passes; at once, no table is built.
+    /// An estimate of [`BlockColumn::bytes`] of a column cut into `windows`, for forward passes; at once, no table is
+    /// built.
     fn table_bytes(&self, windows: &[Window]) -> u64;
     /// Builds the tables of a column cut into `windows`; seconds for large ones. `Err` says what is too large.
     fn column(&self, windows: &[Window], directions: Directions) -> Result<Box<dyn BlockColumn>, String>;

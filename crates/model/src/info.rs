@@ -35,8 +35,8 @@ pub struct Functional {
 }
 
 impl Functional {
-    /// The counts of all shorter boards on the way to the answer: one functional per column end, `"H(9,4)"` for the letter
-    /// H, after 4 columns of 9 cells. `known` gives the published value after so many columns.
+    /// The counts of all shorter boards on the way to the answer: one functional per column end, `"H(9,4)"` for the
+    /// letter H, after 4 columns of 9 cells. `known` gives the published value after so many columns.
     pub fn column_ends(board: Board, letter: &str, known: impl Fn(u32) -> Option<String>) -> Vec<Self> {
         let Board { height, length } = board;
         let column = |index| Self {
@@ -117,8 +117,8 @@ pub struct About {
 /// What a plan and a check must know of a problem; everything that does not depend on the key's width.
 ///
 /// A problem must have a name, a board, the width of its keys and a bound. The rest has defaults that are right for a
-/// problem without options, with one answer after the last pass, of which nothing more is known; whatever a problem says
-/// beyond that makes its runs faster, better planned or better checked.
+/// problem without options, with one answer after the last pass, of which nothing more is known; whatever a problem
+/// says beyond that makes its runs faster, better planned or better checked.
 pub trait ProblemInfo: Send + Sync {
     /// Name by which users call it: `"go"`.
     fn name(&self) -> &'static str;
@@ -166,7 +166,8 @@ pub trait ProblemInfo: Send + Sync {
         Err(format!("{} counts and cannot list what it counts; leave out --list", self.name()))
     }
     /// Number of low key bits in `layout` that are *not* conserved by the stage: `key >> bits` names the family.
-    /// [`ProblemInfo::key_bits`] (or more), the default, means that nothing is conserved, and all states are one family.
+    /// [`ProblemInfo::key_bits`] (or more), the default, means that nothing is conserved, and all states are one
+    /// family.
     fn family_bits(&self, layout: Layout) -> u32 {
         let _ = layout;
         self.key_bits()

@@ -37,7 +37,8 @@ fn counts_are_those_of_walking_up_to_30_cells() {
     }
 }
 
-/// The key of a plain border before a cell of `row`: edges, brackets, and the edge down, which stands at the row's place.
+/// The key of a plain border before a cell of `row`: edges, brackets, and the edge down, which stands at the row's
+/// place.
 fn key(board: Board, row: u32, state: &State) -> u64 {
     let State::Open(places) = state else { return step::CLOSED };
     let mut key = 0;
@@ -136,8 +137,8 @@ fn larger_squares_have_the_published_numbers() {
 
 #[test]
 fn none_where_colours_forbid_it() {
-    // Of an odd number of cells there is no cycle through all, and a path has ends of the colour that has more; of an even
-    // number it has ends of different colours.
+    // Of an odd number of cells there is no cycle through all, and a path has ends of the colour that has more; of an
+    // even number it has ends of different colours.
     for (height, length) in [(2, 4), (3, 3), (3, 5), (4, 4), (4, 5), (5, 5), (4, 6), (3, 8)] {
         let cells = height * length;
         let of = |ends| Curves { ends, hamiltonian: true };

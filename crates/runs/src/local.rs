@@ -1,8 +1,8 @@
 //! A published run in a file of this machine (or of a shared folder): opened with all checks that need no block, read
 //! block by block with positioned reads.
 //!
-//! The index is checked as a stream and then left on disk: an open run takes 5 KB of memory at most however large it is,
-//! and a range is found by bisection, 16 bytes a step. An index of one piece stays in memory.
+//! The index is checked as a stream and then left on disk: an open run takes 5 KB of memory at most however large it
+//! is, and a range is found by bisection, 16 bytes a step. An index of one piece stays in memory.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};

@@ -30,7 +30,8 @@ pub enum KeyOrder {
         /// Cells in the window.
         len: u32,
     },
-    /// Places in the order of the block executor's groups over the window `first .. first + len`: no keys of the problem.
+    /// Places in the order of the block executor's groups over the window `first .. first + len`: no keys of the
+    /// problem.
     Blocks {
         /// First cell of the window.
         first: u32,

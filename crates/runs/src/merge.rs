@@ -1,6 +1,6 @@
-//! Merge-and-add: k runs become one stream of ascending distinct keys; the values of equal keys are added, lane by lane,
-//! modulo the lane's modulus. States whose lanes are all zero are kept: then counts of states do not depend on the
-//! primes.
+//! Merge-and-add: k runs become one stream of ascending distinct keys; the values of equal keys are added, lane by
+//! lane, modulo the lane's modulus. States whose lanes are all zero are kept: then counts of states do not depend on
+//! the primes.
 //!
 //! A loser tree (Knuth, TAOCP 3, section 5.4.1): the source with the smallest key stands on top, every inner node holds
 //! the loser of its match, so a step costs log2(k) comparisons. A source that stays on top is copied in bulk up to the

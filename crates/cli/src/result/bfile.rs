@@ -10,8 +10,8 @@ use crate::exit::Failed;
 /// Most digits of a number in a b-file.
 const MOST_DIGITS: usize = 1000;
 
-/// Whether the count, if it is what the file is of, is short enough, as far as the proved bound tells. Tables and series
-/// end before the first number that is too long.
+/// Whether the count, if it is what the file is of, is short enough, as far as the proved bound tells. Tables and
+/// series end before the first number that is too long.
 pub(super) fn check_length(table: &Table, info: &dyn ProblemInfo) -> Result<(), Failed> {
     let bound = info.bound();
     let digits: f64 = bound.iter().map(|&(base, exponent)| f64::from(base).log10() * f64::from(exponent)).sum();

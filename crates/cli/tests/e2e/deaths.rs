@@ -60,8 +60,8 @@ fn a_task_panics() {
     assert!(notes(&status).contains("panic"), "{status}");
 }
 
-/// Problems besides Go on three workers, each killed by kill -9 in the middle of a task and started again: number, tables
-/// and residues are those of a count in one process.
+/// Problems besides Go on three workers, each killed by kill -9 in the middle of a task and started again: number,
+/// tables and residues are those of a count in one process.
 #[test]
 fn all_workers_are_killed_in_tasks_of_other_problems() {
     for (words, known) in [(["knight", "6x6", "--open"], Some("3318960")), (["quoridor", "6", "--all"], None)] {

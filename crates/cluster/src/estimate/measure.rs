@@ -35,8 +35,8 @@ const SWEEP_STATE_PASSES: u64 = 400_000_000;
 const MEMORY_BYTES: u64 = 512 << 20;
 /// Bytes that are written and read to know the disk.
 const DISK_BYTES: usize = 256 << 20;
-/// Stream executor: cost of each further lane, relative to that of a state with one (61 ns with one, 73 ns with five). The
-/// small board may need fewer residues than the large one.
+/// Stream executor: cost of each further lane, relative to that of a state with one (61 ns with one, 73 ns with five).
+/// The small board may need fewer residues than the large one.
 const STREAM_LANE: f64 = 0.06;
 
 /// Why there are no speeds.
@@ -382,7 +382,8 @@ async fn run(
     }
 }
 
-/// Sequential speed of the disk below `folder`, in bytes a second: the slower of writing through to it and reading back.
+/// Sequential speed of the disk below `folder`, in bytes a second: the slower of writing through to it and reading
+/// back.
 pub fn measure_disk(folder: &Path) -> Result<f64, MeasureError> {
     let path = folder.join("speed.tmp");
     let measured = disk_seconds(&path);

@@ -6,10 +6,10 @@
 //!   bytes read                states at its start x bytes of a record with the lanes of the stage before
 //! ```
 //!
-//! Exact as far as the problem's numbers of states are; these may be upper bounds, and for Go's first columns they are. Left out are
-//! spills (the planner chooses windows whose families need none, if it can), merges of more runs than are read at once, and
-//! the blocks of runs that two neighbouring tasks both read: at 9x9 as much again, at 11x11 a thirtieth. Cost: one row per
-//! stage, a few thousand at most.
+//! Exact as far as the problem's numbers of states are; these may be upper bounds, and for Go's first columns they are.
+//! Left out are spills (the planner chooses windows whose families need none, if it can), merges of more runs than are
+//! read at once, and the blocks of runs that two neighbouring tasks both read: at 9x9 as much again, at 11x11 a
+//! thirtieth. Cost: one row per stage, a few thousand at most.
 
 use keima_coordinator::{Executor, Plan, PlanError, PlanLimits, Stage, buffer_rows, choose_plan};
 use keima_engine::block::{Direction, steps};

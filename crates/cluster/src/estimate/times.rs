@@ -9,9 +9,9 @@
 //! ```
 //!
 //! A task waits while what it wrote is made durable, and half of that is hidden behind other tasks: 12x12 and 13x13 by
-//! blocks. K is the number of lanes. What a state costs changes slowly with the height: vectors leave the caches, families grow and
-//! their states lie further apart. The change per cell of height is stated here, from runs of 9x9 to 13x13 on two cores of
-//! one machine; beyond these heights it is taken to be none, which is a guess.
+//! blocks. K is the number of lanes. What a state costs changes slowly with the height: vectors leave the caches,
+//! families grow and their states lie further apart. The change per cell of height is stated here, from runs of 9x9 to
+//! 13x13 on two cores of one machine; beyond these heights it is taken to be none, which is a guess.
 
 use super::Offer;
 use super::outline::{Outline, StageOutline, Way};
@@ -83,15 +83,15 @@ pub struct Speeds {
     pub write: PerState,
     /// In memory: by lanes.
     pub sweeps: Vec<SweepSpeed>,
-    /// A whole count in memory, tables and first touch of memory left out, over its sweeps alone: growth of numbers, inner
-    /// products, weighing.
+    /// A whole count in memory, tables and first touch of memory left out, over its sweeps alone: growth of numbers,
+    /// inner products, weighing.
     pub rest: f64,
     /// Block executor: to build tables ...
     pub table_seconds: f64,
     /// ... that the problem estimates at so many bytes.
     pub table_bytes: u64,
-    /// How many columns' worth of states the problem's upper bounds count too much, per cell of height: in the first columns
-    /// not all that is possible later has come about. Of the stream executor; blocks are dense from the start.
+    /// How many columns' worth of states the problem's upper bounds count too much, per cell of height: in the first
+    /// columns not all that is possible later has come about. Of the stream executor; blocks are dense from the start.
     pub missing: f64,
     /// First touch of memory, in nanoseconds of one thread per byte.
     pub touch_nanos: f64,
@@ -170,7 +170,8 @@ impl Times {
     }
 }
 
-/// Share of the states that an outline counts that there will be, if so many columns' worth are missing per cell of height.
+/// Share of the states that an outline counts that there will be, if so many columns' worth are missing per cell of
+/// height.
 pub(super) fn filled(missing: f64, outline: &Outline) -> f64 {
     let board = outline.plan.board;
     (1.0 - missing * f64::from(board.height) / f64::from(board.length.max(1))).clamp(0.5, 1.0)

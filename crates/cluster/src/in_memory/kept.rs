@@ -27,8 +27,8 @@ pub(super) struct KeptSweeps {
 }
 
 impl KeptSweeps {
-    /// What is kept in `folder` of the count called `name`, a word. Of a file that is damaged, the lines that are whole;
-    /// of another count's, nothing.
+    /// What is kept in `folder` of the count called `name`, a word. Of a file that is damaged, the lines that are
+    /// whole; of another count's, nothing.
     pub(super) fn open(folder: &Path, name: &str) -> Self {
         let path = folder.join(FILE);
         let first_line = format!("{FIRST_WORDS} {name}");

@@ -1,7 +1,7 @@
 //! Tables of the block executor: built once, by the first task that needs them, and shared by all tasks of a job.
 //!
-//! One job's tables are kept at a time: they take seconds to build and a part of the memory of a vector. Tasks of another
-//! job replace them; those under way keep what they have.
+//! One job's tables are kept at a time: they take seconds to build and a part of the memory of a vector. Tasks of
+//! another job replace them; those under way keep what they have.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 

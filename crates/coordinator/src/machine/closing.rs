@@ -7,7 +7,8 @@
 //!   functionals whose moduli suffice: spare, known value, formula                      ("functional")
 //! ```
 //!
-//! A stage that fails one of them ends the job with the evidence: no single task is to blame. The start vector is trusted.
+//! A stage that fails one of them ends the job with the evidence: no single task is to blame. The start vector is
+//! trusted.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -74,8 +74,8 @@ impl Common {
         u64::from(self.boot) << 32 | u64::from(self.next_epoch)
     }
 
-    /// The smallest number of a generation or attempt in this life of the coordinator. Records of grants may be lost with
-    /// the machine; names of files that such grants have led to may not come again.
+    /// The smallest number of a generation or attempt in this life of the coordinator. Records of grants may be lost
+    /// with the machine; names of files that such grants have led to may not come again.
     pub(super) fn first_number(&self) -> u32 {
         self.boot.min(0xffff) << 16
     }

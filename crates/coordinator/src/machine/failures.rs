@@ -126,7 +126,8 @@ impl Job {
         !self.aside.contains_key(worker) && self.fits(common, worker)
     }
 
-    /// What time and reports have brought about: inputs that are lost, workers that may try again, nobody who can go on.
+    /// What time and reports have brought about: inputs that are lost, workers that may try again, nobody who can go
+    /// on.
     pub(super) fn look_after(&mut self, common: &mut Common) {
         let now = common.now;
         let before = self.aside.len();
@@ -162,8 +163,8 @@ impl Job {
         self.pause(common, reason);
     }
 
-    /// Bytes of this job's runs on all workers, second copies included. Runs that are to be deleted do not count: the word
-    /// is out with the answer to their holder's next call.
+    /// Bytes of this job's runs on all workers, second copies included. Runs that are to be deleted do not count: the
+    /// word is out with the answer to their holder's next call.
     pub(super) fn disk_bytes(&self, common: &Common) -> u64 {
         let held = common.workers.values().flat_map(|w| &w.held);
         held.filter(|(run, _)| self.needs(run)).fold(0, |sum, (_, &bytes)| sum.saturating_add(bytes))

@@ -150,8 +150,8 @@ impl Job {
         self.record.plan.stage_moduli(self.record.sweep, stage)
     }
 
-    /// Moduli and residues of a functional with one coefficient, from the sweeps so far; the spare is the last where it is
-    /// known.
+    /// Moduli and residues of a functional with one coefficient, from the sweeps so far; the spare is the last where it
+    /// is known.
     pub(super) fn residues_of(&self, functional: u32) -> Vec<(u64, u64)> {
         let plan = &self.record.plan;
         let after = Self::info(self.problem.as_ref())
@@ -166,8 +166,8 @@ impl Job {
         known
     }
 
-    /// The residues of a functional modulo all primes of the plan: where its stage carried fewer, the others follow from
-    /// those, its spare left out. `None` where there are too few.
+    /// The residues of a functional modulo all primes of the plan: where its stage carried fewer, the others follow
+    /// from those, its spare left out. `None` where there are too few.
     fn completed(&self, functional: u32) -> Option<Vec<u64>> {
         let (plan, known) = (&self.record.plan, self.residues_of(functional));
         let (_, others) = known.split_last()?;

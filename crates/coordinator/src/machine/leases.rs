@@ -45,8 +45,8 @@ impl Common {
 }
 
 impl Coordinator {
-    /// A worker asks for work. `None` means that there is none for it now; [`Coordinator::work_serial`] says when to ask
-    /// again.
+    /// A worker asks for work. `None` means that there is none for it now; [`Coordinator::work_serial`] says when to
+    /// ask again.
     pub fn pull(&mut self, now: Millis, id: &WorkerId, epoch: u64) -> Result<Option<Grant>, CallError> {
         self.advance(now);
         self.introduced(id, epoch)?;

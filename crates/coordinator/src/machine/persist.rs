@@ -38,8 +38,8 @@ pub struct Changes {
     pub puts: Vec<(String, Vec<u8>)>,
     /// Keys to delete; none of them is in `puts`. Some may not exist.
     pub deletes: Vec<String>,
-    /// Whether the changes must be on stable storage before answers leave. If not, they may be lost with the machine (not
-    /// with the process): then some work is done again, nothing more.
+    /// Whether the changes must be on stable storage before answers leave. If not, they may be lost with the machine
+    /// (not with the process): then some work is done again, nothing more.
     pub must_be_durable: bool,
 }
 

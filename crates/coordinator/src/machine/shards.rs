@@ -9,8 +9,8 @@
 //! Each finished task left weighted split points; their union, sorted, says roughly how many records lie below each
 //! key. Cuts are made where enough records have gathered, moved down to the family boundary below: families do not
 //! exchange anything during a stage, so whole families make the outputs of different tasks disjoint. A family that is
-//! too large for one task is cut inside; its outputs then hold equal keys, which the next stage adds up, and the stage's
-//! state count is an upper bound only (`Cut::closed` is false). Cost: O(splits log splits).
+//! too large for one task is cut inside; its outputs then hold equal keys, which the next stage adds up, and the
+//! stage's state count is an upper bound only (`Cut::closed` is false). Cost: O(splits log splits).
 
 use keima_runs::Split;
 

@@ -331,8 +331,8 @@ impl Job {
         common.workers.keys().map(one).filter(|w| w.running > 0 || !w.note.is_empty()).collect()
     }
 
-    /// States times passes that are left, by what was seen in an earlier sweep or else by the forecast; `None` where some
-    /// pass is unknown.
+    /// States times passes that are left, by what was seen in an earlier sweep or else by the forecast; `None` where
+    /// some pass is unknown.
     fn state_passes_left(&self, done: u64, stage: u64) -> Option<f64> {
         let record = &self.record;
         let plan = &record.plan;

@@ -32,8 +32,8 @@ pub struct TableRow {
     pub figures: Vec<String>,
 }
 
-/// The tables of a good outcome that are results and not checks alone; none of one that failed a check, whose numbers are
-/// withheld. Rows whose parts were not read are left out.
+/// The tables of a good outcome that are results and not checks alone; none of one that failed a check, whose numbers
+/// are withheld. Rows whose parts were not read are left out.
 pub fn tables(info: &dyn ProblemInfo, outcome: &Outcome) -> Vec<Table> {
     if !outcome.ok {
         return Vec::new();
@@ -72,7 +72,8 @@ fn filled(info: &dyn ProblemInfo, reports: Vec<Report>, series: &[SeriesEntry]) 
     reports.into_iter().map(table).collect()
 }
 
-/// Whether all known values of the tables' rows are met, those of tables that only check among them; `None` where there are none.
+/// Whether all known values of the tables' rows are met, those of tables that only check among them; `None` where there
+/// are none.
 pub(super) fn known_rows(info: &dyn ProblemInfo, series: &[SeriesEntry]) -> Option<Check> {
     let tables = filled(info, info.reports(), series);
     let mut checked = 0;

@@ -22,7 +22,8 @@ const MODULUS_LIMIT: u128 = 1 << 60;
 /// Rows that one kernel carries.
 const LANES: [u32; 4] = [1, 2, 4, 8];
 /// Rows of a buffer for a hundred states of its family at the top of a column, and below it, where the first pass of a
-/// window puts some aside; beside [`step_rows`]. Go, heights 8 to 13: 101 to 103 and 129 to 131 for the largest families.
+/// window puts some aside; beside [`step_rows`]. Go, heights 8 to 13: 101 to 103 and 129 to 131 for the largest
+/// families.
 const TOP_BUFFER_PERCENT: u64 = 105;
 const BUFFER_PERCENT: u64 = 135;
 /// Groups for each task that runs at a time that are aimed at.
@@ -178,8 +179,8 @@ fn filled(total: u32) -> Vec<u64> {
 }
 
 /// The longest windows whose tables and largest family fit a worker, if one task at a time does a lane of it with the
-/// memory of all. Each exchange between windows costs more than doing lanes a few at a time: 13x13 in 1 GiB takes 173 s of
-/// computing with windows 7,6 and two lanes at a time, 232 s with 5,4,4 and four.
+/// memory of all. Each exchange between windows costs more than doing lanes a few at a time: 13x13 in 1 GiB takes 173 s
+/// of computing with windows 7,6 and two lanes at a time, 232 s with 5,4,4 and four.
 fn windows(info: &dyn ProblemInfo, blocks: &dyn BlockProblem, limits: &PlanLimits) -> Result<Memory, PlanError> {
     let height = info.board().height;
     let lengths = limits.window.map_or(1..=LONGEST_WINDOW, |len| len..=len).rev();
@@ -247,8 +248,8 @@ pub fn buffer_rows(info: &dyn ProblemInfo, windows: &[Window]) -> u64 {
     rows.max().unwrap_or(0)
 }
 
-/// Rows by which states move on in a buffer while they go through a window: a block for each pass. Lists of w cells have
-/// about 4^w entries, up to a quarter more where the window is the whole column (Go).
+/// Rows by which states move on in a buffer while they go through a window: a block for each pass. Lists of w cells
+/// have about 4^w entries, up to a quarter more where the window is the whole column (Go).
 fn step_rows(window: Window) -> u64 {
     let entries = 4_u64.saturating_pow(window.len).saturating_mul(5) / 4;
     u64::from(window.len) * entries.min(keima_model::MOST_ENTRIES as u64)

@@ -8,9 +8,10 @@
 //!
 //! and the peak is the maximum over stages. What is retained:
 //!
-//! - On one machine a boundary becomes durable about every [`DURABLE_INTERVAL_SECONDS`], and the newest durable one stays
-//!   until the next is complete: counted as the largest vector of an earlier boundary. It is left out where the whole job is expected to
-//!   take less than the interval. What a stage makes of a large vector is durable, and nothing older is retained.
+//! - On one machine a boundary becomes durable about every [`DURABLE_INTERVAL_SECONDS`], and the newest durable one
+//!   stays until the next is complete: counted as the largest vector of an earlier boundary. It is left out where the
+//!   whole job is expected to take less than the interval. What a stage makes of a large vector is durable, and nothing
+//!   older is retained.
 //! - Where column ends get second copies, the newest column end with two copies stays until the next has them.
 //!
 //! Not in the forecast: spills of running tasks, and equal states that the parts of a cut family write.
@@ -66,8 +67,8 @@ impl<'a> Usage<'a> {
         let height = self.plan.board.height;
         let column = self.plan.board.column(stage.first_pass);
         let end_of = |columns: u32| if columns == 0 { 0.0 } else { self.states(columns * height) };
-        // Copies are made beside the column's tasks, which go first: until the column is well under way both copies of the
-        // column end before are there, and both of this one, of which the first stage reads one.
+        // Copies are made beside the column's tasks, which go first: until the column is well under way both copies of
+        // the column end before are there, and both of this one, of which the first stage reads one.
         let own = if self.plan.board.cell(stage.first_pass) == 0 { 1.0 } else { 2.0 };
         2.0 * end_of(column.saturating_sub(1)) + own * end_of(column)
     }

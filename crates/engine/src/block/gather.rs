@@ -7,8 +7,8 @@
 //!   states of g:      . . x . . x . x . .
 //! ```
 //!
-//! A section has no keys: which entries its rows belong to, and where they go, follows from the tables. Each row goes to
-//! one place, and there are as many rows as places; what stands in the wrong order shows in the fingerprint.
+//! A section has no keys: which entries its rows belong to, and where they go, follows from the tables. Each row goes
+//! to one place, and there are as many rows as places; what stands in the wrong order shows in the fingerprint.
 //!
 //! Cost: 3 to 6 ns a row beside decoding. Memory: the block that is decoded, and lists of entries for the few classes
 //! that meet the group.
@@ -64,8 +64,8 @@ impl<'a> Gather<'a> {
         Self { column, source, sources, number, group, start, routes, spare }
     }
 
-    /// Reads the group's section of `run` into `states`: lanes `first .. first + J` of the rows that `widen` makes. What was
-    /// read is added to `total`.
+    /// Reads the group's section of `run` into `states`: lanes `first .. first + J` of the rows that `widen` makes.
+    /// What was read is added to `total`.
     pub(super) fn read<const J: usize>(
         &mut self,
         run: &RunManifest,

@@ -8,10 +8,10 @@
 //!   key of a row     40 bits and more: the group that reads it;   40 bits: place of s + place in the section
 //! ```
 //!
-//! Consecutive families are put together until the next would make the group larger than `most_records`; a larger family
-//! is a group of its own. So there are fewer than `2 x (states / most_records) + 1` groups. The place of a group is the
-//! number of records of the groups before it at the window's end: all keys of a boundary are different. Everything
-//! follows from the tables and `most_records`: no worker has to be told.
+//! Consecutive families are put together until the next would make the group larger than `most_records`; a larger
+//! family is a group of its own. So there are fewer than `2 x (states / most_records) + 1` groups. The place of a group
+//! is the number of records of the groups before it at the window's end: all keys of a boundary are different.
+//! Everything follows from the tables and `most_records`: no worker has to be told.
 
 use std::ops::Range;
 

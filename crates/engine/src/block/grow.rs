@@ -124,8 +124,8 @@ impl Widen {
         }
     }
 
-    /// Adds `rows` (as [`Widen::reads`] says) up lane by lane to those of `total`, which are lanes `first ..`; those that
-    /// are made are left out.
+    /// Adds `rows` (as [`Widen::reads`] says) up lane by lane to those of `total`, which are lanes `first ..`; those
+    /// that are made are left out.
     pub(super) fn add_up<const J: usize>(&self, first: usize, rows: &[u64], total: &mut [u128; J]) {
         let read = self.reads(first, J);
         let sums = match read.len() {

@@ -19,8 +19,8 @@
 //!   family 1 is done   done 0 | done 1 | . . . . . . . . | family 2 ...
 //! ```
 //!
-//! Memory: 1.01 to 1.1 times the family's largest step and a block for each pass, and 0.28 times for what is put aside in
-//! windows below the top (Go, heights 8 to 13). Cost: that of the sums, see [`super::kernel`].
+//! Memory: 1.01 to 1.1 times the family's largest step and a block for each pass, and 0.28 times for what is put aside
+//! in windows below the top (Go, heights 8 to 13). Cost: that of the sums, see [`super::kernel`].
 
 use keima_model::{BlockTables, Family, Far, MOST_ENTRIES};
 

@@ -4,10 +4,10 @@
 //!   <f, b> = sum over states of f(s) b(s) = sum over digits i, j of (sum over states f_i b_j) P_i P_j
 //! ```
 //!
-//! f(s) counts the ways to a state, b(s) those from it on, so the inner product at any boundary is the count of the whole
-//! board. The sums of products of digits are exact, in 192 bits. Beside them the products of the spare lanes are added
-//! up: the spare's residue of the count, in which no digit has a hand. Every entry of both vectors is held against its
-//! spare lane on the way.
+//! f(s) counts the ways to a state, b(s) those from it on, so the inner product at any boundary is the count of the
+//! whole board. The sums of products of digits are exact, in 192 bits. Beside them the products of the spare lanes are
+//! added up: the spare's residue of the count, in which no digit has a hand. Every entry of both vectors is held
+//! against its spare lane on the way.
 //!
 //! Cost: 20 to 40 ns a state.
 
@@ -133,7 +133,8 @@ pub(super) fn product<const F: usize, const B: usize>(
     Ok(Sum { count, spare: keima_residue::residue_of(&spare, forward.moduli.values()[F - 1]) })
 }
 
-/// The sum over the accepting states of a forward vector at the end of a column: the count of the board that ends there.
+/// The sum over the accepting states of a forward vector at the end of a column: the count of the board that ends
+/// there.
 pub(super) fn accepted<const F: usize>(column: &dyn BlockColumn, forward: &Vector<'_, F>) -> Result<Sum, BlockError> {
     let window = column.windows().len() - 1;
     let tables = column.tables(window);

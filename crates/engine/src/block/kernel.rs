@@ -4,8 +4,8 @@
 //!   after[i] = sum of before[source] for its sources
 //! ```
 //!
-//! In memory [`super::fused`] takes block by block through all passes of a window; out of core [`super::in_place`] takes
-//! a family through pass by pass. The sums within blocks are the same.
+//! In memory [`super::fused`] takes block by block through all passes of a window; out of core [`super::in_place`]
+//! takes a family through pass by pass. The sums within blocks are the same.
 //!
 //! Entries are ordered by their number of sources, so each loop has sums of one length and no branches. What is read is
 //! 2^16 rows long, so that every `u16` is an index of it and no index needs a check.
@@ -84,8 +84,8 @@ fn pull_many<const K: usize>(
     }
 }
 
-/// The transposed sums within a block: `rows` are overwritten with the sums over those successors of `after` that lie in
-/// the block itself.
+/// The transposed sums within a block: `rows` are overwritten with the sums over those successors of `after` that lie
+/// in the block itself.
 #[inline(always)]
 pub(super) fn local_transposed<const K: usize>(
     table: &PassTable,

@@ -1,7 +1,7 @@
 //! Large arrays of rows in anonymous memory, in pages of 2 MiB where the system has them.
 //!
-//! The exchange between windows reads rows from all over a vector: with 4 KiB pages half of its time goes to the address
-//! translation. Memory is zero at first and is only taken when it is touched.
+//! The exchange between windows reads rows from all over a vector: with 4 KiB pages half of its time goes to the
+//! address translation. Memory is zero at first and is only taken when it is touched.
 
 use std::ops::{Deref, DerefMut};
 

@@ -1,13 +1,13 @@
-//! Memory of the tasks of one worker: a share for each, and more for one whose family is large, when others have let go of
-//! theirs.
+//! Memory of the tasks of one worker: a share for each, and more for one whose family is large, when others have let go
+//! of theirs.
 //!
 //! ```text
 //!   all      | tables | share | share | share | share |
 //!   or       | tables | one that needs more   | share |       whoever does not fit waits
 //! ```
 //!
-//! Pieces are followed by padding, which nobody touches and which takes no memory. A task holds one piece at a time, so that nobody waits for ever. What was touched once is kept for the next task and
-//! does not have to be cleared again.
+//! Pieces are followed by padding, which nobody touches and which takes no memory. A task holds one piece at a time, so
+//! that nobody waits for ever. What was touched once is kept for the next task and does not have to be cleared again.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

@@ -20,8 +20,8 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Groups of at most `group_records` records, where families allow. The tables and `tasks` tasks at a time stay within
-    /// `memory_bytes`.
+    /// Groups of at most `group_records` records, where families allow. The tables and `tasks` tasks at a time stay
+    /// within `memory_bytes`.
     pub fn new(column: Box<dyn BlockColumn>, group_records: u64, memory_bytes: u64, tasks: u32) -> Self {
         let windows = 0..column.windows().len();
         let groups = windows.map(|window| Groups::new(column.as_ref(), window, group_records)).collect();
@@ -51,8 +51,8 @@ impl Prepared {
         groups.max().unwrap_or(0)
     }
 
-    /// Canonical keys of the records of a run that window number `window` reads, in the order of the records: they follow
-    /// from the run's keys, which say who wrote them and who reads them.
+    /// Canonical keys of the records of a run that window number `window` reads, in the order of the records: they
+    /// follow from the run's keys, which say who wrote them and who reads them.
     pub fn keys(&self, window: usize, run: &RunManifest) -> Vec<u128> {
         let (column, windows) = (self.column(), self.groups.len());
         let (groups, sources) = (&self.groups[window], &self.groups[(window + windows - 1) % windows]);

@@ -7,11 +7,11 @@
 //!   run                              a d e h ... | b f g ... | c ...
 //! ```
 //!
-//! Nothing is sorted: for each group of the window to come its rows are picked out of the blocks that have some. Where a
-//! block has two entries for one key, one of them is written.
+//! Nothing is sorted: for each group of the window to come its rows are picked out of the blocks that have some. Where
+//! a block has two entries for one key, one of them is written.
 //!
-//! Cost: a look-up and a copy of each row. Memory: 4 bytes for each block and group that it has rows for, and 2 for each
-//! entry of the routes.
+//! Cost: a look-up and a copy of each row. Memory: 4 bytes for each block and group that it has rows for, and 2 for
+//! each entry of the routes.
 
 use std::rc::Rc;
 

@@ -139,8 +139,8 @@ impl Stage<'_> {
         Ok(())
     }
 
-    /// Completes the states that were read: of two entries for one key one was. The number and the sum of those that were,
-    /// and their sample into the input's fingerprint.
+    /// Completes the states that were read: of two entries for one key one was. The number and the sum of those that
+    /// were, and their sample into the input's fingerprint.
     fn standing<const J: usize>(
         &mut self,
         families: &[Family],

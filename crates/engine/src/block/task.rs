@@ -146,7 +146,8 @@ impl<'a> Stage<'a> {
         Ok(self.finish())
     }
 
-    /// As many lanes at a time as a task's share of memory allows; one, where not even that fits and others have to wait.
+    /// As many lanes at a time as a task's share of memory allows; one, where not even that fits and others have to
+    /// wait.
     fn group(&mut self, number: u32) -> Result<(), TaskError> {
         let pool = &self.prepared.pool;
         let lines = Lines::new(self.tables(), self.families(number));

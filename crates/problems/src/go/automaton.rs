@@ -5,9 +5,9 @@
 //! same colour. The reader's state is the last code and the stack of the colours of open connections; a dynamic program
 //! over the cells counts the ways to each, from the top and from the bottom.
 //!
-//! At a kink y the cells y-1 and y are not neighbours, but cell y-1 may owe something to the cell at its west, which is a
-//! neighbour of cell y. This is the paper's definition 3: if the stone at y-1 has a liberty that need not come from cell
-//! y-2, or a connection that is not the one to y-2, it constrains cell y as if it were its neighbour.
+//! At a kink y the cells y-1 and y are not neighbours, but cell y-1 may owe something to the cell at its west, which is
+//! a neighbour of cell y. This is the paper's definition 3: if the stone at y-1 has a liberty that need not come from
+//! cell y-2, or a connection that is not the one to y-2, it constrains cell y as if it were its neighbour.
 //!
 //! Colour reversal is divided out. A few valid classes are not constructible (337 of 109,736 at m=9, kink 0). Paper:
 //! sections 5.2 and 5.3, table 1. Cost: about 2^(m/2+1) stacks x 13 codes x 11 per cell, milliseconds for all kinks.
@@ -76,8 +76,8 @@ pub(super) fn neighbours_agree(previous: u32, code: u32) -> bool {
     }
 }
 
-/// What cell y has for a neighbour above it at kink y: the code `last` of cell y-1 where its west neighbour has a hand in
-/// it, else [`EDGE`]. `previous` is the code of cell y-2 ([`EDGE`] for none).
+/// What cell y has for a neighbour above it at kink y: the code `last` of cell y-1 where its west neighbour has a hand
+/// in it, else [`EDGE`]. `previous` is the code of cell y-2 ([`EDGE`] for none).
 pub(super) fn neighbour_across_kink(previous: u32, last: u32) -> u32 {
     let explained = match last {
         EDGE | EMPTY => true,

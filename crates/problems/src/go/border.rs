@@ -1,9 +1,9 @@
 //! Legal Go positions by a border-state recurrence in a plain map: the rung to check by reading.
 //!
-//! The board is filled point by point, down a column, then the next. What a partial position's completions depend on is,
-//! for each of the `m` points last filled (the border), whether it is empty, and for a stone its colour, whether its
-//! string already has a liberty, and if not, which other border stones belong to the same string. A point is legal to
-//! leave behind unless it is the last border stone of a string without a liberty.
+//! The board is filled point by point, down a column, then the next. What a partial position's completions depend on
+//! is, for each of the `m` points last filled (the border), whether it is empty, and for a stone its colour, whether
+//! its string already has a liberty, and if not, which other border stones belong to the same string. A point is legal
+//! to leave behind unless it is the last border stone of a string without a liberty.
 //!
 //! ```text
 //!          column x-1   column x

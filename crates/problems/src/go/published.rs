@@ -25,8 +25,8 @@
 //! ```
 //!
 //! For m <= 9 they follow from the paper's table 2; e(8) to e(11) were read off exact series of 18 to
-//! 24 columns, in which the error grows by e(m) a column; d(12) to d(16) are half the error of the square board. From m=12
-//! on e(m) is too small to measure, and e(11) serves as its bound, as d(16) does for d(m) from m=17 on.
+//! 24 columns, in which the error grows by e(m) a column; d(12) to d(16) are half the error of the square board. From
+//! m=12 on e(m) is too small to measure, and e(11) serves as its bound, as d(16) does for d(m) from m=17 on.
 //!
 //! The accepted error is four times the sum of the absolute values of the three parts, plus a floor for the digits of
 //! the constants. Where that is more than [`USELESS`], there is no formula.

@@ -1,9 +1,9 @@
 //! Paths and cycles of the grid graph by a border-state recurrence in a plain map: the rung to check by reading.
 //!
-//! Cells are gone through one by one, down a column, then the next, and each chooses its edges to the right and down. Edges
-//! that lead from a cell already gone through to one that is not cut the border; what the completions of a partial curve
-//! depend on is where they are and how the partial paths behind join them: two of them are the ends of one path, or the
-//! path ends behind, in an end of the curve.
+//! Cells are gone through one by one, down a column, then the next, and each chooses its edges to the right and down.
+//! Edges that lead from a cell already gone through to one that is not cut the border; what the completions of a
+//! partial curve depend on is where they are and how the partial paths behind join them: two of them are the ends of
+//! one path, or the path ends behind, in an end of the curve.
 //!
 //! ```text
 //!   done | done         places 0 .. row-1      edges to the right from this column's cells

@@ -5,8 +5,8 @@ use keima_model::Board;
 /// `sequence,n,count`, where n is the side of the board in cells.
 const TABLE: &str = include_str!("../../../../tests/golden/grid_curves.csv");
 
-/// The published number for this board, in decimal. `series` is P for paths between opposite corners, S for paths along a
-/// side, C for cycles.
+/// The published number for this board, in decimal. `series` is P for paths between opposite corners, S for paths along
+/// a side, C for cycles.
 pub fn known(board: Board, series: &str, hamiltonian: bool) -> Option<String> {
     let side = board.height;
     if board.length != side {

@@ -1,7 +1,7 @@
 //! Successors of a packed border state.
 //!
-//! A cell's two edges to earlier cells stand at places `row` (from above) and `row + 1` (from the left) of the border read
-//! from the top, and its edges to later ones take the same places: to the right at `row`, down at `row + 1`.
+//! A cell's two edges to earlier cells stand at places `row` (from above) and `row + 1` (from the left) of the border
+//! read from the top, and its edges to later ones take the same places: to the right at `row`, down at `row + 1`.
 //!
 //! ```text
 //!   above  left     becomes
@@ -13,8 +13,8 @@
 //!   )      (        nothing to change; the partners find each other, for between them all is paired
 //! ```
 //!
-//! An end of the curve is a ) without a partner. Where the cell itself is one, it begins such a bracket, or makes one of the
-//! partner of the edge that leads to it. Two of them that meet complete a path.
+//! An end of the curve is a ) without a partner. Where the cell itself is one, it begins such a bracket, or makes one
+//! of the partner of the edge that leads to it. Two of them that meet complete a path.
 //!
 //! Cost: some 10 ns a state; a partner is looked for edge by edge.
 

@@ -1,14 +1,14 @@
 //! How many states there can be: bracket words.
 //!
-//! A state's word has a place for every edge that may cut the border; each holds nothing, or a bracket, or one of the ends
-//! of the curve that have been passed, which no pair encloses. Pairs nested d deep need d columns. In Hamiltonian curves
-//! the partial paths go through all cells so far, and colours alternate along each, as on a chessboard: a path whose ends
-//! have colours s and t (+1 or -1) has (s+t)/2 more cells of one colour than of the other. Over all paths: the colours at
-//! the edges, and at the ends of the curve so far, sum up to twice the excess of the cells.
+//! A state's word has a place for every edge that may cut the border; each holds nothing, or a bracket, or one of the
+//! ends of the curve that have been passed, which no pair encloses. Pairs nested d deep need d columns. In Hamiltonian
+//! curves the partial paths go through all cells so far, and colours alternate along each, as on a chessboard: a path
+//! whose ends have colours s and t (+1 or -1) has (s+t)/2 more cells of one colour than of the other. Over all paths:
+//! the colours at the edges, and at the ends of the curve so far, sum up to twice the excess of the cells.
 //!
 //! The number of words is an upper bound for that of states, but for the complete curve, which is one more. From the
-//! middle of the board on it is nearly exact; the first columns have fewer states. Cost: microseconds a pass; passes that
-//! look alike are counted once.
+//! middle of the board on it is nearly exact; the first columns have fewer states. Cost: microseconds a pass; passes
+//! that look alike are counted once.
 
 use std::collections::HashMap;
 
@@ -115,8 +115,8 @@ fn words(shape: &Shape) -> u128 {
     }
 }
 
-/// Upper bound for the number of states in a family: the edges outside the window are fixed, any of the window's rows may
-/// have one, and so may the edge down; and one state for the complete curve.
+/// Upper bound for the number of states in a family: the edges outside the window are fixed, any of the window's rows
+/// may have one, and so may the edge down; and one state for the complete curve.
 pub fn largest_family(board: Board, curves: Curves, window: Window) -> u128 {
     let (fixed, free) = (board.height.saturating_sub(window.len), window.len + 1);
     let most_ends = if curves.ends.is_some() { 2 } else { 0 };

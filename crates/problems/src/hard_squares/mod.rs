@@ -1,8 +1,8 @@
 //! Hard squares: `hard-squares MxN`, the sets of cells of a grid in which no two are neighbours.
 //!
-//! The simplest problem of all; `docs/tutorial.md` writes it from nothing, and quotes this code. A state is the m cells last
-//! filled, one bit each (bit i is row i); a cell may be taken if the ones above it and to its left are not. The ladder:
-//! [`brute`], [`border`], [`HardSquares`]; [`published`] values.
+//! The simplest problem of all; `docs/tutorial.md` writes it from nothing, and quotes this code. A state is the m cells
+//! last filled, one bit each (bit i is row i); a cell may be taken if the ones above it and to its left are not. The
+//! ladder: [`brute`], [`border`], [`HardSquares`]; [`published`] values.
 //!
 //! ```text
 //!   Canonical, and the working form     | row m-1 ...... row 0 |                      m bits

@@ -1,7 +1,8 @@
 //! Layouts: how states are written as keys, so that families stand together.
 //!
 //! The passes of a stage give edges to their own cells and to those a knight's move on. Which of the other cells of the
-//! window are ends of paths, none of them changes (whose ends they are, it may). Those bits come first in a stage's keys:
+//! window are ends of paths, none of them changes (whose ends they are, it may). Those bits come first in a stage's
+//! keys:
 //!
 //! ```text
 //!   Stage(window), k conserved cells; cells from the last of the border to the next

@@ -1,7 +1,7 @@
 //! Knight's tours: `knight m x n`.
 //!
-//! An open tour is a Hamiltonian path of the graph of the knight's moves, a closed tour a Hamiltonian cycle; neither has a
-//! direction. Open tours are counted in all, or between two given cells.
+//! An open tour is a Hamiltonian path of the graph of the knight's moves, a closed tour a Hamiltonian cycle; neither
+//! has a direction. Open tours are counted in all, or between two given cells.
 //!
 //! The ladder, each rung checked against the one below:
 //! - [`brute`]: every walk;

@@ -1,13 +1,13 @@
 //! States that no tour completes, told by looking: the colours of the tour's ends, and cells that lack neighbours.
 //!
-//! *Colours.* A knight's move changes the colour, so the ends of a path lie on different colours of a board with an even
-//! number of cells, and both on the majority colour of an odd one; a cycle needs an even board. Every edge serves one
-//! cell of either colour: black cells' missing edges less white cells' change only where an end of the tour goes without
-//! its second edge. That difference tells the colour of the first end.
+//! *Colours.* A knight's move changes the colour, so the ends of a path lie on different colours of a board with an
+//! even number of cells, and both on the majority colour of an odd one; a cycle needs an even board. Every edge serves
+//! one cell of either colour: black cells' missing edges less white cells' change only where an end of the tour goes
+//! without its second edge. That difference tells the colour of the first end.
 //!
-//! *Degree.* A cell that misses more edges than it has neighbours to get them from must be an end of the tour, and is hopeless
-//! if it misses two more. Neighbours count that have not chosen yet and are not full, but not the cell's mate: an edge to it
-//! closes a cycle, which only the last edge may.
+//! *Degree.* A cell that misses more edges than it has neighbours to get them from must be an end of the tour, and is
+//! hopeless if it misses two more. Neighbours count that have not chosen yet and are not full, but not the cell's mate:
+//! an edge to it closes a cycle, which only the last edge may.
 //!
 //! Both only discard states of which nothing comes, so counts are the same without. Peak numbers of states:
 //!

@@ -1,7 +1,7 @@
 //! What is known beforehand: published numbers of tours, and a bound.
 //!
-//! A corner has two neighbours, so every closed tour goes through both of its edges: on boards of at least 3x3 the closed
-//! tours are the open ones from a corner to a cell a knight's move off.
+//! A corner has two neighbours, so every closed tour goes through both of its edges: on boards of at least 3x3 the
+//! closed tours are the open ones from a corner to a cell a knight's move off.
 
 use keima_model::Board;
 

@@ -1,7 +1,7 @@
 //! The working form of a border state: the next 2m+1 cells, four bits each.
 //!
-//! No knight's move leads further than 2m+1 cells on, so all later cells are untouched. The cell that comes next stands in
-//! the lowest nibble; after its pass the state moves down by four bits and one more cell enters at the top.
+//! No knight's move leads further than 2m+1 cells on, so all later cells are untouched. The cell that comes next stands
+//! in the lowest nibble; after its pass the state moves down by four bits and one more cell enters at the top.
 //!
 //! ```text
 //!   code   0        untouched: no edge so far
@@ -11,8 +11,8 @@
 //!          2 to 7   pairs 8 to 13
 //! ```
 //!
-//! Pairs are numbered in the order of the first cell of each. 2m+1 cells hold at most m pairs: up to m = 7 a path end is
-//! bit 3. All words are handled with one bit a cell, the lowest of its nibble.
+//! Pairs are numbered in the order of the first cell of each. 2m+1 cells hold at most m pairs: up to m = 7 a path end
+//! is bit 3. All words are handled with one bit a cell, the lowest of its nibble.
 
 use keima_model::Key;
 

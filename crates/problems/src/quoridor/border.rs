@@ -10,10 +10,10 @@
 //!   line + 1       n        .      n: the new square, which takes its predecessor's place on the frontier
 //! ```
 //!
-//! Afterwards the edges (line, place)-(line, place+1) and (line, place)-(line+1, place) are known, and at the last place
-//! also (line, n-1)-(line+1, n-1). What completions depend on: which frontier squares are connected so far; which goals
-//! each component touches; the Split fences above each gap (they block the gap of the next line too, and no two may
-//! be in a row); whether the left neighbour is Cross; and for each pawn whether it is unplaced, in a component, or
+//! Afterwards the edges (line, place)-(line, place+1) and (line, place)-(line+1, place) are known, and at the last
+//! place also (line, n-1)-(line+1, n-1). What completions depend on: which frontier squares are connected so far; which
+//! goals each component touches; the Split fences above each gap (they block the gap of the next line too, and no two
+//! may be in a row); whether the left neighbour is Cross; and for each pawn whether it is unplaced, in a component, or
 //! has a way to its goal. A component that leaves the frontier with a pawn that has no way to its goal is dead.
 //!
 //! The same recurrence scans along the goals (each line touches both: the engine's direction) or across them (the first

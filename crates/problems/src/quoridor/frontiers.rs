@@ -5,8 +5,9 @@
 //! frontier into components, with the goals they touch and the pawns in them.
 //!
 //! A component that touches a goal is not under an arc of another one, or its way to the goal would cross that arc. So
-//! the goals' flags stand on the *outer* components O1 .. Om, which lie side by side; O1 has square 0 and touches A, Om has
-//! square n-1 and touches B; and no component that touches B lies before one that touches A, or their ways would cross:
+//! the goals' flags stand on the *outer* components O1 .. Om, which lie side by side; O1 has square 0 and touches A, Om
+//! has square n-1 and touches B; and no component that touches B lies before one that touches A, or their ways would
+//! cross:
 //!
 //! ```text
 //!   O1  O2  O3  O4  O5        flags are subsets a of O1..Om with O1, and b with Om, with last(a) <= first(b);
@@ -143,8 +144,8 @@ pub fn most(n: u32) -> Vec<u128> {
 /// Share of [`most`] that a scan has reached before `pass`, by measurements, rounded up.
 ///
 /// Walls between neighbours on the frontier are made of fences in the lines above: it takes more lines than there are
-/// until every state is reached. At the end 48, 54, 59 and 66 % of the bound are, for n = 4 to 7, and with each line less
-/// 1.37 times more are missing. In the first lines, where this formula ends, less than 30 % are reached.
+/// until every state is reached. At the end 48, 54, 59 and 66 % of the bound are, for n = 4 to 7, and with each line
+/// less 1.37 times more are missing. In the first lines, where this formula ends, less than 30 % are reached.
 pub fn reached(n: u32, pass: u32) -> f64 {
     if n < 4 {
         return 1.0;

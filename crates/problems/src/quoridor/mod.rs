@@ -1,9 +1,10 @@
 //! Legal Quoridor positions: `quoridor n`.
 //!
 //! The board has n x n squares and (n-1) x (n-1) intersections, each empty or with a fence of two edges' length: H at
-//! (r, c) blocks (r, c)-(r+1, c) and (r, c+1)-(r+1, c+1), V blocks (r, c)-(r, c+1) and (r+1, c)-(r+1, c+1); fences do not
-//! overlap. Two pawns stand on different squares; the first player's goal is row n-1, the second's row 0. Legal: from each
-//! pawn's square an open path leads to its goal; pawns do not block. Legal is not the same as reachable in a game.
+//! (r, c) blocks (r, c)-(r+1, c) and (r, c+1)-(r+1, c+1), V blocks (r, c)-(r, c+1) and (r+1, c)-(r+1, c+1); fences do
+//! not overlap. Two pawns stand on different squares; the first player's goal is row n-1, the second's row 0. Legal:
+//! from each pawn's square an open path leads to its goal; pawns do not block. Legal is not the same as reachable in a
+//! game.
 //!
 //! The ladder, each rung checked against the one below:
 //! - [`brute`]: every arrangement of fences;

@@ -13,12 +13,12 @@
 //! ```
 //!
 //! `split`: per gap, whether the last fence chosen there is Split; `cross`: whether the last one in this line is Cross
-//! (0 at a line's start; names as in [`super::border`]). `shared`: both pawns were put on one square of the first player's
-//! goal, for the variant with neither pawn on its goal (see [`super::Quoridor`]).
+//! (0 at a line's start; names as in [`super::border`]). `shared`: both pawns were put on one square of the first
+//! player's goal, for the variant with neither pawn on its goal (see [`super::Quoridor`]).
 //!
 //! Exact reductions, which make equal what has equal completions. Once the first pawn is resolved nobody asks for goal
-//! A: its flags are forgotten, and all components that touch B become one, since the second pawn only needs to reach any
-//! of them (if it stood in one, it would be resolved). The same with the players' parts changed. When both are
+//! A: its flags are forgotten, and all components that touch B become one, since the second pawn only needs to reach
+//! any of them (if it stood in one, it would be resolved). The same with the players' parts changed. When both are
 //! resolved, the components are forgotten too.
 //!
 //! Cost: 20 to 40 ns a successor; no allocation, no panic and no endless loop on any bit pattern.
@@ -374,8 +374,8 @@ impl Cell {
         }
     }
 
-    /// The new squares below those whose edges are known now, with and without pawns. `blocked` is whether the new square
-    /// at this place is cut off from its predecessor, `shift` the fences just put.
+    /// The new squares below those whose edges are known now, with and without pawns. `blocked` is whether the new
+    /// square at this place is cut off from its predecessor, `shift` the fences just put.
     #[inline]
     fn finish(self, mut state: State, blocked: bool, shift: u8, out: &mut Successors<u64>) {
         let Self { n, line, place, most } = self;

@@ -1,8 +1,8 @@
 //! The boards themselves, for sides at which they are few.
 //!
 //! The same filter as a count's, breadth first, with all live boards in memory: of a final state one board shows, and
-//! the one with the colours exchanged is the other. Cost: sum of the live boards over all passes, times the squares that
-//! a cell completes; a second at most, since it gives up when too many boards are alive.
+//! the one with the colours exchanged is the other. Cost: sum of the live boards over all passes, times the squares
+//! that a cell completes; a second at most, since it gives up when too many boards are alive.
 
 use keima_model::{Key, Problem, Successors, Window};
 

@@ -1,7 +1,7 @@
 //! Where a state of one window stands in the vector of the neighbouring window.
 //!
-//! At the boundary between window X and its neighbour Y a state has three parts: the codes x in X, the codes y in Y, and
-//! the rest r. For X its outside is (y, r) and its inside x; for Y the outside is (x, r) and the inside y.
+//! At the boundary between window X and its neighbour Y a state has three parts: the codes x in X, the codes y in Y,
+//! and the rest r. For X its outside is (y, r) and its inside x; for Y the outside is (x, r) and the inside y.
 //!
 //! ```text
 //!   entries of an X-block (y, r):   x0 x1 x2 ...        the list of its signature
@@ -16,8 +16,8 @@
 //! has its first stone black, so where that of (x, r) is white all three parts are reversed; the tables hold both.
 //! Where r has no stone and x has none, Y keeps all colourings and nothing is reversed.
 //!
-//! Cost: 2 to 3 ns a state. Memory: (rests) x (codes of X) + (codes of Y) x (signatures of Y) entries: 80 MB at m=13 with
-//! windows of 7 and 6 cells.
+//! Cost: 2 to 3 ns a state. Memory: (rests) x (codes of X) + (codes of Y) x (signatures of Y) entries: 80 MB at m=13
+//! with windows of 7 and 6 cells.
 
 use keima_model::{End, SAMPLE_ONE_IN, Window};
 use rustc_hash::FxHashMap;
@@ -104,8 +104,8 @@ fn index(end: End) -> usize {
 }
 
 impl Exchange {
-    /// From the blocks of `here` at its `end` to the vector of `there` at its other one; `positions` are told only where
-    /// they will be asked for.
+    /// From the blocks of `here` at its `end` to the vector of `there` at its other one; `positions` are told only
+    /// where they will be asked for.
     pub(super) fn new(here: &GoWindow, end: End, (there, finder): &(GoWindow, Finder), positions: bool) -> Self {
         let there_end = 1 - index(end);
         let step = if there_end == 0 { 0 } else { there.window.len as usize };

@@ -1,8 +1,8 @@
 //! Outsides of a window, their signatures, and the lists of inside codes that go with them.
 //!
-//! Upper and lower parts are enumerated once each and grouped by signature. From every upper signature the window is read
-//! once per step; what comes out is shared out to the lower signatures that it fits. Cost: (upper signatures) x (steps) x
-//! (codes of the window) for the lists, and one step per outside; seconds for windows of 7 cells.
+//! Upper and lower parts are enumerated once each and grouped by signature. From every upper signature the window is
+//! read once per step; what comes out is shared out to the lower signatures that it fits. Cost: (upper signatures) x
+//! (steps) x (codes of the window) for the lists, and one step per outside; seconds for windows of 7 cells.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;

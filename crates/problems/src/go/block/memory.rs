@@ -7,8 +7,9 @@
 //!   each block                          205 bytes: bases and targets for each pass, its word, and its part of the exchange
 //! ```
 //!
-//! Building the lists takes hash maps of three times their size for a while; what the allocator keeps of them is counted
-//! as one and a half times the lists (13x13 in a budget of 400 MiB, windows 7,6: 70 MB more than was counted before).
+//! Building the lists takes hash maps of three times their size for a while; what the allocator keeps of them is
+//! counted as one and a half times the lists (13x13 in a budget of 400 MiB, windows 7,6: 70 MB more than was counted
+//! before).
 //!
 //! The states of the first column, all its colourings, take 16 bytes each while they are found.
 //!

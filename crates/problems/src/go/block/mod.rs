@@ -16,9 +16,9 @@
 //! - [`exchange`]: where a state of one window stands in the next;
 //! - [`memory`]: an estimate of what all this takes.
 //!
-//! States are counted singly, not by colour class: an outside with a stone is stored with its first stone black, and its
-//! entries have half of the value of their class; the outside without a stone is stored with all colourings inside. So
-//! nothing is ever reversed within a window, and only there classes have two entries.
+//! States are counted singly, not by colour class: an outside with a stone is stored with its first stone black, and
+//! its entries have half of the value of their class; the outside without a stone is stored with all colourings inside.
+//! So nothing is ever reversed within a window, and only there classes have two entries.
 //!
 //! After the first column each colour pattern is exactly one state with the count 1: the passes begin with the second
 //! column, and no cell is ever an edge.

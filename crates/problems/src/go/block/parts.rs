@@ -1,8 +1,8 @@
 //! Parts of a border: what the cells above, in and below a window must know of each other.
 //!
 //! A border is valid if neighbouring cells agree and the connection flags match as brackets of one colour (see
-//! [`super::super::automaton`], whose rules for neighbours and for the kink are used here). Read from the top, a part of
-//! it leaves behind a stack of open connections, and the code of its last cell:
+//! [`super::super::automaton`], whose rules for neighbours and for the kink are used here). Read from the top, a part
+//! of it leaves behind a stack of open connections, and the code of its last cell:
 //!
 //! ```text
 //!   cell    code
@@ -16,9 +16,9 @@
 //!   ------------------------------------------------------------------------- lower part: demands B, first code
 //! ```
 //!
-//! The lower part is read on its own: each connection that it closes but did not open is a *demand*; the first demand is
-//! for the top of the stack. So whether upper part, window and lower part fit together depends on two stacks of colours
-//! and on the codes beside the window: the signature.
+//! The lower part is read on its own: each connection that it closes but did not open is a *demand*; the first demand
+//! is for the top of the stack. So whether upper part, window and lower part fit together depends on two stacks of
+//! colours and on the codes beside the window: the signature.
 //!
 //! Cost: one step per code of each cell; the parts of six cells number some 10^5.
 

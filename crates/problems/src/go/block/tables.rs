@@ -1,10 +1,10 @@
 //! The transitions of each signature, found by expanding one sample outside with every inside code.
 //!
-//! Where a successor of (outside, inside) has the same outside, it is *local*: a place in the list of the same signature.
-//! A successor with another outside (a string behind an open connection was freed, or a connection dropped or merged) is
-//! *far*: the changed outside is looked up once, to learn its signature, and all that change it in the same way make up
-//! one far operation. What a far operation does to the other outsides of the signature differs, but its signature and
-//! the places in the lists do not: both depend on what the two signatures say.
+//! Where a successor of (outside, inside) has the same outside, it is *local*: a place in the list of the same
+//! signature. A successor with another outside (a string behind an open connection was freed, or a connection dropped
+//! or merged) is *far*: the changed outside is looked up once, to learn its signature, and all that change it in the
+//! same way make up one far operation. What a far operation does to the other outsides of the signature differs, but
+//! its signature and the places in the lists do not: both depend on what the two signatures say.
 //!
 //! ```text
 //!   pass 0, list of signature s        in-degree 1: 0 0      entry 0 of step 1 has the source 3, entry 1 the source 0

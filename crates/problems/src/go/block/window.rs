@@ -1,11 +1,11 @@
 //! One window: blocks in their order, families, bases, and the targets of far operations.
 //!
-//! Blocks are sorted by family (the colours of the outside, those outside the window before first, so that families that
-//! exchange states with the same others are neighbours), then by potential, then by word. The potential of an outside
-//! is 32 x (needy stones) + (connections open out of its two parts). Every far operation lowers it, but for those of the
-//! first pass of a window that does not begin at the top, where the cell above the window can still change: freeing takes
-//! needy stones away, and joining or dropping closes connections without making needy stones. So within a family far
-//! operations lead to blocks that stand before, and one ascending sweep does a whole pass.
+//! Blocks are sorted by family (the colours of the outside, those outside the window before first, so that families
+//! that exchange states with the same others are neighbours), then by potential, then by word. The potential of an
+//! outside is 32 x (needy stones) + (connections open out of its two parts). Every far operation lowers it, but for
+//! those of the first pass of a window that does not begin at the top, where the cell above the window can still
+//! change: freeing takes needy stones away, and joining or dropping closes connections without making needy stones. So
+//! within a family far operations lead to blocks that stand before, and one ascending sweep does a whole pass.
 //!
 //! Cost: one look-up and one expansion per block and far operation.
 
@@ -27,7 +27,8 @@ pub(super) struct GoWindow {
     pub(super) outsides: Vec<u64>,
     /// `lists[end][signature]` at the first and at the last step.
     pub(super) lists: [Vec<Vec<u64>>; 2],
-    /// `twins[end]`: for the outside without stones, for each entry the one of it and its reversal that stands for both.
+    /// `twins[end]`: for the outside without stones, for each entry the one of it and its reversal that stands for
+    /// both.
     pub(super) twins: [Vec<u16>; 2],
     pub(super) tables: BlockTables,
 }
