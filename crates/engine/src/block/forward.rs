@@ -6,13 +6,13 @@
 //!   sweep 1    residues K .. 2K-1    ...
 //! ```
 //!
-//! A lane is one residue of the job from end to end: nothing grows, no entry is held against a spare lane. What is checked
-//! is mass balance of every family, and the spare prime, values and formula at the end, as out of core.
+//! A lane is one residue of the job from end to end: nothing grows, no entry is held against a spare lane. What is
+//! checked is mass balance of every family, and the spare prime, values and formula at the end, as out of core.
 //!
-//! Memory: two vectors of K residues and each thread's mail. Cost: for each sweep n-1 columns, at 2 (K = 1) to 10 ns (K = 8)
-//! of one thread a state and pass.
+//! Memory: two vectors of K residues and each thread's mail. Cost: for each sweep n-1 columns, at 2 (K = 1) to 10 ns (K
+//! = 8) of one thread a state and pass.
 
-use keima_model::End;
+use keima_model::{Directions, End};
 
 use super::BlockError;
 use super::bytes::largest;
@@ -51,7 +51,7 @@ pub fn count_forward(order: &CountOrder<'_>, lanes: usize, kept: &mut dyn Kept) 
     let done = windows(found.len() - missing.len());
     let mut counter = Counter {
         order,
-        mails: Mails::new(order.column)?,
+        mails: Mails::new(order.column, Directions::Forward)?,
         states: largest(order.column).0 as usize,
         lanes,
         memory: Pool::default(),
@@ -94,15 +94,15 @@ struct Counter<'a> {
 }
 
 impl Counter<'_> {
-    /// All columns with the residues of `moduli`, at most K of them: lanes beyond do the first once more. For each prime
-    /// the residues of all boards.
+    /// All columns with the residues of `moduli`, at most K of them: lanes beyond do the first once more. For each
+    /// prime the residues of all boards.
     fn sweep<const K: usize>(&mut self, moduli: &[u64]) -> Result<Vec<(u64, Vec<u64>)>, BlockError> {
         let order = self.order;
         let row: Row<K> = std::array::from_fn(|lane| moduli.get(lane).or(moduli.first()).copied().unwrap_or(0));
         let lanes = Moduli::new(row).ok_or(BlockError::Moduli)?;
         let (mut before, mut after) = (self.rows::<K>(self.states)?, self.rows::<K>(self.states)?);
-        let len = self.mails.buffer_rows();
-        let buffers = (0..order.threads.max(1)).map(|_| self.rows::<K>(len)).collect::<Result<_, _>>()?;
+        let lengths: Vec<usize> = (0..order.threads.max(1)).map(|thread| self.mails.buffer_rows(thread)).collect();
+        let buffers = lengths.into_iter().map(|len| self.rows::<K>(len)).collect::<Result<_, _>>()?;
         let mut sweep = Sweep::with_buffers(order.column, lanes, self.mails.clone(), buffers, order.stop);
         before.fill([0; K]);
         let windows = order.column.windows().len();

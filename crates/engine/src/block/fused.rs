@@ -8,17 +8,19 @@
 //!       mail x to the blocks below            mail y to the blocks above, for the pass before
 //! ```
 //!
-//! The block lies in two halves of a buffer that stays in the cache; from memory come the rows that are gathered, the mail
-//! and the tables. Mail of early operations ([`super::mail`]) is filled beforehand, or, transposed, left for afterwards.
+//! The block lies in two halves of a buffer that stays in the cache; from memory come the rows that are gathered, the
+//! mail and the tables. Mail of early operations ([`super::mail`]) is filled beforehand, or, transposed, left for
+//! afterwards.
 //!
-//! Cost: 3 to 4 ns a state and pass for 4 lanes, where the same passes one by one ([`super::kernel`]) take 7 if the family
-//! does not fit the cache.
+//! Cost: 3 to 4 ns a state and pass for 4 lanes, where the same passes one by one ([`super::kernel`]) take 7 if the
+//! family does not fit the cache.
 
 use keima_model::{BlockTables, Far, MOST_ENTRIES};
 
 use super::kernel::{local, local_transposed};
 use super::lanes::{Moduli, Row, add};
-use super::mail::{Incoming, Mail};
+use super::mail::{Incoming, Letters, Mail};
+use super::sweep::Direction;
 
 /// Room for any block: every `u16` is an index of it.
 pub(super) type Block<const K: usize> = [Row<K>; MOST_ENTRIES];
@@ -42,10 +44,24 @@ impl<const K: usize> Fused<'_, K> {
         (0..).zip(far).map(move |(operation, (far, &target))| (Incoming { source: block, operation }, far, target))
     }
 
-    /// The early ones.
-    pub(super) fn early(&self, block: u32) -> impl Iterator<Item = (usize, &Far)> {
+    /// The early ones of a block, with the place of their mail.
+    pub(super) fn early(&self, block: u32, direction: Direction) -> impl Iterator<Item = (usize, &Far)> {
         let early = self.own(block, 0).filter(move |(.., target)| *target > block);
-        early.map(|(operation, far, _)| (self.place(0, operation), far))
+        early.map(move |(operation, far, target)| {
+            let place = match direction {
+                Direction::Forward => self.place(0, operation),
+                Direction::Backward => self.mail.transposed_place(self.tables, 0, operation, target),
+            };
+            (place, far)
+        })
+    }
+
+    /// Where the mail begins that a block writes.
+    pub(super) fn base(&self, block: u32, direction: Direction) -> usize {
+        match direction {
+            Direction::Forward => self.mail.base(block),
+            Direction::Backward => self.mail.transposed_base(block),
+        }
     }
 
     #[inline(always)]
@@ -66,17 +82,17 @@ impl<const K: usize> Fused<'_, K> {
         block: u32,
         mut x: &'b mut Block<K>,
         mut y: &'b mut Block<K>,
-        mail: &mut [Row<K>],
+        mail: &mut Letters<'_, K>,
     ) -> &'b Block<K> {
         let signature = &self.tables.signatures[self.tables.signature_of[block as usize] as usize];
         for (pass, table) in signature.passes.iter().enumerate() {
             local(table, x, y, self.moduli);
             for &operation in self.mail.incoming(block, pass) {
                 let far = self.pairs(pass, operation);
-                self.add_mail(&mail[self.place(pass, operation)..], targets(far), y);
+                self.add_mail(mail.read(self.place(pass, operation)), targets(far), y);
             }
             for (operation, far, _) in self.own(block, pass).filter(|(.., target)| *target < block) {
-                put_mail(x, sources(far), &mut mail[self.place(pass, operation)..]);
+                put_mail(x, sources(far), mail.write(self.place(pass, operation)));
             }
             std::mem::swap(&mut x, &mut y);
         }
@@ -90,17 +106,21 @@ impl<const K: usize> Fused<'_, K> {
         block: u32,
         mut x: &'b mut Block<K>,
         mut y: &'b mut Block<K>,
-        mail: &mut [Row<K>],
+        mail: &mut Letters<'_, K>,
     ) -> &'b Block<K> {
         let signature = &self.tables.signatures[self.tables.signature_of[block as usize] as usize];
+        // The operations that lead to a block are met in the order in which its mail lies.
+        let mut place = self.mail.transposed_base(block);
         for (pass, table) in signature.passes.iter().enumerate().rev() {
             for &operation in self.mail.incoming(block, pass) {
                 let far = self.pairs(pass, operation);
-                put_mail(x, targets(far), &mut mail[self.place(pass, operation)..]);
+                put_mail(x, targets(far), mail.write(place));
+                place += far.pairs.len();
             }
             local_transposed(table, x, y, self.moduli);
-            for (operation, far, _) in self.own(block, pass).filter(|(.., target)| *target < block) {
-                self.add_mail(&mail[self.place(pass, operation)..], sources(far), y);
+            for (operation, far, target) in self.own(block, pass).filter(|(.., target)| *target < block) {
+                let place = self.mail.transposed_place(self.tables, pass, operation, target);
+                self.add_mail(mail.read(place), sources(far), y);
             }
             std::mem::swap(&mut x, &mut y);
         }

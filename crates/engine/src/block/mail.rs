@@ -1,25 +1,39 @@
 //! Mail: what far operations carry from block to block while each block goes through all passes of a window at once.
 //!
-//! Far operations lead down a family (see [`FarTargets::descending`](keima_model::FarTargets)), so its blocks can be taken
-//! one after the other, from the last to the first, each through the whole window while it lies in the cache. What a
-//! block has for those below it is put into its mail, and taken out when they are reached; transposed, blocks are taken
-//! from the first to the last, and the same places carry values the other way.
+//! Far operations lead down a family (see [`FarTargets::descending`](keima_model::FarTargets)), so its blocks can be
+//! taken one after the other, from the last to the first, each through the whole window while it lies in the cache.
+//! What a block has for those below it is put into its mail, and taken out when they are reached; transposed, blocks
+//! are taken from the first to the last, and the same places carry values the other way.
 //!
 //! ```text
 //!   family's mail = mail of block 0 | mail of block 1 | ...
-//!   block's mail  = pass 0: operation 0, operation 1 ... | pass 1: ... | ...      one row per pair of entries
+//!   block's mail  = what the block itself writes, one row per pair of entries:
+//!                   forward      pass 0: its operations | pass 1: ... | ...
+//!                   transposed   last pass: operations that lead to it | the pass before: ... | ...
 //!   incoming      = for each block and pass: (source block, number of the operation)
 //! ```
 //!
-//! Where a window does not start at the top, its first pass has operations that lead up as well. They are *early*: their
-//! mail is filled before the first block, out of the vector before, or, transposed, added to the vector after at the end.
+//! So a thread that does a block writes into one piece of memory that is that block's alone. Blocks between which there
+//! are no operations can be done at the same time; they stand side by side, in *levels*:
 //!
-//! Memory: 2 to 3.5 rows of mail for each state of the family. A pass-by-pass sweep (see [`super::kernel`]) takes half of
-//! that and moves three times as many bytes: each family is read and written once a pass instead of once a window.
+//! ```text
+//!   forward      | below: not begun | level: each block writes its own | above: done, read by all |
+//!   transposed   | below: done, read by all | level: each block writes its own | above: not begun |
+//! ```
+//!
+//! Where a window does not start at the top, its first pass has operations that lead up as well. They are *early*:
+//! their mail is filled before the first block, out of the vector before, or, transposed, added to the vector after at
+//! the end.
+//!
+//! Memory: 2 to 3.5 rows of mail for each state of the family. A pass-by-pass sweep (see [`super::kernel`]) takes half
+//! of that and moves three times as many bytes: each family is read and written once a pass instead of once a window.
 
-use keima_model::{BlockTables, Family, Far};
+use std::ops::Range;
+
+use keima_model::{BlockTables, Directions, Family, Far};
 
 use super::BlockError;
+use super::lanes::Row;
 
 /// A far operation, seen from the block that it leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,51 +44,53 @@ pub(super) struct Incoming {
     pub(super) operation: u8,
 }
 
-/// Where the mail of a window's far operations lies.
+/// Where the mail of a window's far operations lies. Places count from the first family's on.
 #[derive(Debug, Default)]
 pub(super) struct Mail {
     passes: usize,
-    /// Where the mail of each block begins, from the start of its family's.
-    base: Vec<u64>,
-    /// `offsets[signature][pass][operation]`: from the start of its block's.
-    offsets: Vec<Vec<Vec<u32>>>,
+    forward: Forward,
+    /// Where it is asked for.
+    transposed: Option<Transposed>,
     /// Those of block `b` and pass `p` are `incoming[first[b * passes + p]..first[b * passes + p + 1]]`.
     first: Vec<u32>,
     incoming: Vec<Incoming>,
     /// Blocks that have early operations.
     early: Vec<u32>,
-    /// Rows of the largest family's mail.
-    most_rows: usize,
+    /// First blocks of the levels, ascending.
+    levels: Vec<u32>,
+}
+
+/// Mail in the order of those who send it.
+#[derive(Debug, Default)]
+struct Forward {
+    /// Where the mail of each block begins; after the last its end.
+    base: Vec<u64>,
+    /// `offsets[signature][pass][operation]`: from the start of its block's.
+    offsets: Vec<Vec<Vec<u32>>>,
+}
+
+/// Mail in the order of those who send it back: the blocks that an operation leads to.
+#[derive(Debug)]
+struct Transposed {
+    /// Where the mail of each block begins; after the last its end.
+    base: Vec<u64>,
+    /// `offsets[pass][i]`: from the start of its block's, for the operation with
+    /// [`FarTargets`](keima_model::FarTargets) number `i`.
+    offsets: Vec<Vec<u32>>,
 }
 
 impl Mail {
     /// Refuses tables whose far operations lead up elsewhere than in the first pass.
-    pub(super) fn new(tables: &BlockTables) -> Result<Self, BlockError> {
-        let passes = tables.far.len();
+    pub(super) fn new(tables: &BlockTables, directions: Directions) -> Result<Self, BlockError> {
         if tables.far.iter().skip(1).any(|far| !far.descending) {
             return Err(BlockError::Order);
         }
-        let mut mail = Self { passes, ..Self::default() };
-        let mut rows_of = Vec::new();
-        for signature in &tables.signatures {
-            let mut rows = 0;
-            let mut place = |far: &Far| {
-                rows += far.pairs.len() as u32;
-                rows - far.pairs.len() as u32
-            };
-            mail.offsets.push(signature.passes.iter().map(|pass| pass.far.iter().map(&mut place).collect()).collect());
-            rows_of.push(rows);
-        }
-        mail.base = vec![0; tables.signature_of.len()];
-        for family in &tables.families {
-            let mut rows = 0;
-            for block in family.blocks.clone() {
-                mail.base[block as usize] = rows;
-                rows += u64::from(rows_of[tables.signature_of[block as usize] as usize]);
-            }
-            mail.most_rows = mail.most_rows.max(rows as usize);
-        }
+        let mut mail = Self { passes: tables.far.len(), forward: Forward::new(tables), ..Self::default() };
         mail.sort(tables);
+        mail.find_levels(tables);
+        if directions == Directions::Both {
+            mail.transposed = Some(mail.transpose(tables));
+        }
         Ok(mail)
     }
 
@@ -112,17 +128,84 @@ impl Mail {
         });
     }
 
-    /// Rows of mail that the largest family has.
-    pub(super) fn most_rows(&self) -> usize {
-        self.most_rows
+    /// A block begins a level where an operation joins it with one of the level before.
+    fn find_levels(&mut self, tables: &BlockTables) {
+        for family in &tables.families {
+            let mut level = family.blocks.start;
+            self.levels.push(level);
+            for block in family.blocks.clone() {
+                let leads_to = |far: &keima_model::FarTargets| {
+                    let own = &far.targets[far.first[block as usize] as usize..far.first[block as usize + 1] as usize];
+                    own.iter().any(|target| (level..block).contains(target))
+                };
+                let comes_from = |pass| self.incoming(block, pass).iter().any(|i| (level..block).contains(&i.source));
+                if tables.far.iter().any(leads_to) || (0..self.passes).any(comes_from) {
+                    level = block;
+                    self.levels.push(level);
+                }
+            }
+        }
     }
 
-    /// Where in its family's mail that of an operation begins.
+    fn transpose(&self, tables: &BlockTables) -> Transposed {
+        let blocks = tables.signature_of.len();
+        let offsets = tables.far.iter().map(|far| vec![0; far.targets.len()]).collect();
+        let mut transposed = Transposed { base: Vec::with_capacity(blocks + 1), offsets };
+        let mut end = 0;
+        for block in 0..blocks as u32 {
+            transposed.base.push(end);
+            let mut rows = 0;
+            for pass in (0..self.passes).rev() {
+                for operation in self.incoming(block, pass) {
+                    let signature = tables.signature_of[operation.source as usize] as usize;
+                    let number = usize::from(operation.operation);
+                    let first = tables.far[pass].first[operation.source as usize] as usize;
+                    transposed.offsets[pass][first + number] = rows;
+                    rows += tables.signatures[signature].passes[pass].far[number].pairs.len() as u32;
+                }
+            }
+            end += u64::from(rows);
+        }
+        transposed.base.push(end);
+        transposed
+    }
+
+    /// Where the mail begins that `block` writes forward, and where that of the block before it ends.
+    #[inline(always)]
+    pub(super) fn base(&self, block: u32) -> usize {
+        self.forward.base[block as usize] as usize
+    }
+
+    /// The same for transposed mail; nothing where it was not asked for.
+    #[inline(always)]
+    pub(super) fn transposed_base(&self, block: u32) -> usize {
+        self.transposed.as_ref().map_or(0, |transposed| transposed.base[block as usize] as usize)
+    }
+
+    /// Rows of a family's mail. As many transposed, since no operation leaves the family.
+    pub(super) fn rows(&self, family: &Family) -> usize {
+        self.base(family.blocks.end) - self.base(family.blocks.start)
+    }
+
+    /// Where forward the mail of an operation begins.
     #[inline(always)]
     pub(super) fn place(&self, tables: &BlockTables, pass: usize, operation: Incoming) -> usize {
         let signature = tables.signature_of[operation.source as usize] as usize;
-        self.base[operation.source as usize] as usize
-            + self.offsets[signature][pass][usize::from(operation.operation)] as usize
+        self.base(operation.source) + self.forward.offsets[signature][pass][usize::from(operation.operation)] as usize
+    }
+
+    /// Where transposed the mail of an operation begins that leads to `target`.
+    #[inline(always)]
+    pub(super) fn transposed_place(
+        &self,
+        tables: &BlockTables,
+        pass: usize,
+        operation: Incoming,
+        target: u32,
+    ) -> usize {
+        let first = tables.far[pass].first[operation.source as usize] as usize;
+        let offset = |transposed: &Transposed| transposed.offsets[pass][first + usize::from(operation.operation)];
+        self.transposed_base(target) + self.transposed.as_ref().map_or(0, offset) as usize
     }
 
     /// The operations that lead into a block in a pass.
@@ -134,8 +217,99 @@ impl Mail {
 
     /// Blocks of a family that have early operations.
     pub(super) fn early(&self, family: &Family) -> &[u32] {
-        let place = |block: u32| self.early.partition_point(|&early| early < block);
-        &self.early[place(family.blocks.start)..place(family.blocks.end)]
+        within(&self.early, family)
+    }
+
+    /// A family's levels, ascending: no operation leads from one block of a level to another.
+    pub(super) fn levels<'a>(&'a self, family: &'a Family) -> impl DoubleEndedIterator<Item = Range<u32>> + 'a {
+        let starts = within(&self.levels, family);
+        let end = move |number: usize| starts.get(number + 1).copied().unwrap_or(family.blocks.end);
+        (0..starts.len()).map(move |number| starts[number]..end(number))
+    }
+}
+
+impl Forward {
+    fn new(tables: &BlockTables) -> Self {
+        let mut rows_of = Vec::new();
+        let mut offsets = Vec::new();
+        for signature in &tables.signatures {
+            let mut rows = 0;
+            let mut place = |far: &Far| {
+                rows += far.pairs.len() as u32;
+                rows - far.pairs.len() as u32
+            };
+            offsets.push(signature.passes.iter().map(|pass| pass.far.iter().map(&mut place).collect()).collect());
+            rows_of.push(u64::from(rows));
+        }
+        let mut end = 0;
+        let mut base = vec![0];
+        base.extend(tables.signature_of.iter().map(|&signature| {
+            end += rows_of[signature as usize];
+            end
+        }));
+        Self { base, offsets }
+    }
+}
+
+/// Those of some blocks, ascending, that are a family's.
+fn within<'a>(blocks: &'a [u32], family: &Family) -> &'a [u32] {
+    let place = |first: u32| blocks.partition_point(|&block| block < first);
+    &blocks[place(family.blocks.start)..place(family.blocks.end)]
+}
+
+/// A family's mail, as a thread sees it that does a block: what is its own to write, and what others wrote.
+pub(super) struct Letters<'m, const K: usize> {
+    /// From the place `start` on.
+    own: &'m mut [Row<K>],
+    start: usize,
+    /// From the place `below_start` on, and from `above_start` on.
+    below: &'m [Row<K>],
+    below_start: usize,
+    above: &'m [Row<K>],
+    above_start: usize,
+}
+
+impl<'m, const K: usize> Letters<'m, K> {
+    /// All of it, which begins at the place `start`.
+    pub(super) fn all(mail: &'m mut [Row<K>], start: usize) -> Self {
+        Self { own: mail, start, below: &[], below_start: 0, above: &[], above_start: 0 }
+    }
+
+    /// A piece that begins at the place `start`, and what lies below and above of the level that it belongs to, each
+    /// with its first place.
+    pub(super) fn piece(
+        own: (&'m mut [Row<K>], usize),
+        below: (&'m [Row<K>], usize),
+        above: (&'m [Row<K>], usize),
+    ) -> Self {
+        let ((own, start), (below, below_start), (above, above_start)) = (own, below, above);
+        Self { own, start, below, below_start, above, above_start }
+    }
+
+    /// What lies from a place on; nothing where it belongs to others who are at work.
+    #[inline(always)]
+    pub(super) fn read(&self, place: usize) -> &[Row<K>] {
+        let within = |rows: &'_ [Row<K>], start: usize| (place.wrapping_sub(start) < rows.len()).then(|| place - start);
+        if let Some(at) = within(self.own, self.start) {
+            &self.own[at..]
+        } else if let Some(at) = within(self.above, self.above_start) {
+            &self.above[at..]
+        } else if let Some(at) = within(self.below, self.below_start) {
+            &self.below[at..]
+        } else {
+            &[]
+        }
+    }
+
+    /// The memory of the own mail.
+    pub(super) fn into_own(self) -> &'m mut [Row<K>] {
+        self.own
+    }
+
+    /// The own mail from a place on.
+    #[inline(always)]
+    pub(super) fn write(&mut self, place: usize) -> &mut [Row<K>] {
+        self.own.get_mut(place.wrapping_sub(self.start)..).unwrap_or_default()
     }
 }
 
@@ -167,13 +341,20 @@ mod tests {
     #[test]
     fn mail_is_where_both_sides_look_for_it() {
         let tables = tables([&[2, 0, 1], &[0, 0]], [vec![0, 1, 2, 3], vec![0, 0, 1, 2]]);
-        let mail = Mail::new(&tables).unwrap();
+        let mail = Mail::new(&tables, Directions::Both).unwrap();
         // 3 rows of block 0, then 3 + 2 of blocks 1 and 2.
-        assert_eq!(mail.most_rows(), 13);
+        assert_eq!(mail.rows(&tables.families[0]), 13);
         let from = |source| Incoming { source, operation: 0 };
-        for (pass, source, place) in [(0, 0, 0), (0, 1, 3), (1, 1, 6), (0, 2, 8), (1, 2, 11)] {
+        // Transposed: block 0 has 2 + 2 rows of pass 1 and 3 of pass 0, blocks 1 and 2 have 3.
+        for (pass, source, target, place, transposed) in
+            [(0, 0, 2, 0, 10), (0, 1, 0, 3, 4), (1, 1, 0, 6, 0), (0, 2, 1, 8, 7), (1, 2, 0, 11, 2)]
+        {
             assert_eq!(mail.place(&tables, pass, from(source)), place, "pass {pass} of block {source}");
+            let found = mail.transposed_place(&tables, pass, from(source), target);
+            assert_eq!(found, transposed, "transposed, pass {pass} of block {source}");
         }
+        assert_eq!((0..4).map(|block| mail.base(block)).collect::<Vec<_>>(), [0, 3, 8, 13]);
+        assert_eq!((0..4).map(|block| mail.transposed_base(block)).collect::<Vec<_>>(), [0, 7, 10, 13]);
         assert_eq!(mail.incoming(0, 0), [from(1)]);
         assert_eq!(mail.incoming(1, 0), [from(2)]);
         assert_eq!(mail.incoming(2, 0), [from(0)]);
@@ -184,8 +365,41 @@ mod tests {
     }
 
     #[test]
+    fn blocks_of_a_level_have_nothing_to_do_with_one_another() {
+        // Targets of pass 0 of blocks 0, 1 and 2; pass 1 leads from 1 and 2 to 0.
+        for (targets, levels) in [
+            ([2, 0, 1], &[0..1, 1..2, 2..3][..]),
+            ([2, 0, 0], &[0..1, 1..3]),
+            ([1, 0, 0], &[0..1, 1..3]),
+            ([1, 2, 0], &[0..1, 1..2, 2..3]),
+        ] {
+            let tables = tables([&targets, &[0, 0]], [vec![0, 1, 2, 3], vec![0, 0, 1, 2]]);
+            let mail = Mail::new(&tables, Directions::Forward).unwrap();
+            assert_eq!(mail.levels(&tables.families[0]).collect::<Vec<_>>(), levels, "{targets:?}");
+        }
+    }
+
+    #[test]
+    fn letters_are_read_anywhere_and_written_at_home() {
+        let mut rows: Vec<Row<1>> = (10..20).map(|value| [value]).collect();
+        let (below, rest) = rows.split_at_mut(3);
+        let (level, above) = rest.split_at_mut(4);
+        // Places 100 to 109; the level's first row belongs to another block.
+        let mut letters = Letters::piece((&mut level[1..], 104), (below, 100), (above, 107));
+        for (place, first) in
+            [(100, Some(10)), (102, Some(12)), (103, None), (104, Some(14)), (107, Some(17)), (110, None)]
+        {
+            assert_eq!(letters.read(place).first().map(|row| row[0]), first, "place {place}");
+        }
+        assert_eq!(letters.write(105).len(), 2);
+        for place in [100, 103, 108] {
+            assert!(letters.write(place).is_empty(), "place {place}");
+        }
+    }
+
+    #[test]
     fn operations_that_lead_up_later_are_refused() {
         let tables = tables([&[2, 0, 1], &[2, 0]], [vec![0, 1, 2, 3], vec![0, 0, 1, 2]]);
-        assert!(matches!(Mail::new(&tables), Err(BlockError::Order)));
+        assert!(matches!(Mail::new(&tables, Directions::Both), Err(BlockError::Order)));
     }
 }

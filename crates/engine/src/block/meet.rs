@@ -6,20 +6,21 @@
 //!   lanes     2        2 4 4            4 | 4            4 4 2     2
 //! ```
 //!
-//! Early vectors hold small numbers: after t cells a state has been reached in at most 3^(t-m) ways (for Go: the colours
-//! of its own m cells are known), and with c cells to go there are at most 3^c ways on. So a vector begins with one prime
-//! and the spare, and gets more lanes when the bound asks for them; every entry is held against its spare lane then. The
-//! bound is the problem's, per cell.
+//! Early vectors hold small numbers: after t cells a state has been reached in at most 3^(t-m) ways (for Go: the
+//! colours of its own m cells are known), and with c cells to go there are at most 3^c ways on. So a vector begins with
+//! one prime and the spare, and gets more lanes when the bound asks for them; every entry is held against its spare
+//! lane then. The bound is the problem's, per cell.
 //!
-//! Checks: mass balance of every family and window, in both directions; the spare lane of every entry, at each growth and
-//! at the middle; the inner product once more at a second boundary, modulo the spare, which holds the two directions
-//! against each other; and at each column end that the forward vector passes, the count of the shorter board.
+//! Checks: mass balance of every family and window, in both directions; the spare lane of every entry, at each growth
+//! and at the middle; the inner product once more at a second boundary, modulo the spare, which holds the two
+//! directions against each other; and at each column end that the forward vector passes, the count of the shorter
+//! board.
 //!
 //! Memory: at most 1 forward and 2 transposed vectors at a time. Cost: n-1 columns at 2 to 6 ns a state and pass.
 
 use std::sync::atomic::AtomicBool;
 
-use keima_model::{BlockColumn, End};
+use keima_model::{BlockColumn, Directions, End};
 use keima_residue::residue_of;
 
 use super::BlockError;
@@ -56,7 +57,8 @@ pub struct CountOrder<'a> {
 /// What was counted.
 #[derive(Clone, Debug, Default)]
 pub struct Counted {
-    /// (columns, residues of the board's count modulo the order's moduli). The spare's comes from the spare lanes alone.
+    /// (columns, residues of the board's count modulo the order's moduli). The spare's comes from the spare lanes
+    /// alone.
     pub boards: Vec<(u32, Vec<u64>)>,
     /// State-passes done.
     pub state_passes: u64,
@@ -137,7 +139,7 @@ impl<'a> Counter<'a> {
             states,
             windows,
             done: 0,
-            mails: Mails::new(order.column)?,
+            mails: Mails::new(order.column, Directions::Both)?,
             vectors: Pool::default(),
             buffers: Pool::default(),
             most_lanes: 2,
@@ -180,8 +182,8 @@ impl<'a> Counter<'a> {
             let cells = height * left;
             backward = self.advance(Direction::Backward, backward, stop_at..windows, cells)?;
             if last {
-                // The same count one window on, modulo the spare: the forward vector through the window that the transposed
-                // one has left.
+                // The same count one window on, modulo the spare: the forward vector through the window that the
+                // transposed one has left.
                 let after_window = column.windows()[0].len;
                 let ahead = self.ahead(&forward)?;
                 let other = self.spare_product(0, &ahead[self.states..], &backward)?;
@@ -256,8 +258,8 @@ impl<'a> Counter<'a> {
         Ok(rows)
     }
 
-    /// With nothing to go: each accepting state is completed in one way. Stands at the first step of the first window; of
-    /// two entries of one class there only the one that the last window looks at is set.
+    /// With nothing to go: each accepting state is completed in one way. Stands at the first step of the first window;
+    /// of two entries of one class there only the one that the last window looks at is set.
     fn accepting(&mut self) -> Result<Rows<2>, BlockError> {
         let column = self.order.column;
         let window = column.windows().len() - 1;
@@ -370,9 +372,9 @@ impl<'a> Counter<'a> {
     }
 
     fn sweep<const K: usize>(&mut self, moduli: Moduli<K>) -> Result<Sweep<'a, K>, BlockError> {
-        let len = self.mails.buffer_rows();
-        let mut buffer = || self.buffers.take(len, len * 8 * self.most_lanes);
-        let buffers = (0..self.order.threads.max(1)).map(|_| buffer()).collect::<std::io::Result<_>>()?;
+        let lengths = (0..self.order.threads.max(1)).map(|thread| self.mails.buffer_rows(thread));
+        let take = |len| self.buffers.take(len, len * 8 * self.most_lanes);
+        let buffers = lengths.map(take).collect::<std::io::Result<_>>()?;
         Ok(Sweep::with_buffers(self.order.column, moduli, self.mails.clone(), buffers, self.order.stop))
     }
 

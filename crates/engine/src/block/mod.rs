@@ -11,6 +11,7 @@
 
 mod bytes;
 mod digits;
+mod family;
 mod forward;
 mod fused;
 mod gather;
@@ -26,11 +27,13 @@ mod memory;
 mod pool;
 mod prepared;
 mod scatter;
+mod shared;
 mod slice;
 mod steps;
 mod sums;
 mod sweep;
 mod task;
+mod workers;
 
 use std::ops::Range;
 

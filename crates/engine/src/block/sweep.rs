@@ -5,29 +5,29 @@
 //!   transposed:   vector at the first step of window i+1 --exchange, w passes-->  at the first step of window i
 //! ```
 //!
-//! Families are done by threads, the largest first. Each block is gathered out of the vector before, taken through all
-//! passes at once ([`super::fused`]), and written to its place in the vector after. Mass balance is held for every family:
-//! the sum of what comes out is the sum over what goes in of value x ways. Forward these are the ways on from a state
-//! through the window, which its signature tells; transposed, the ways that lead to it, which a vector of ones tells that
-//! is taken through the window once ([`Sweep::arrivals`]).
+//! Families are done by threads, the largest first ([`super::family`]). One that is more than half of a thread's part
+//! of the window is done by all threads together, before the others ([`super::shared`]): the largest is a sixth of all
+//! states (Go, 13x13), so that more than 3 threads would wait for it otherwise.
 //!
-//! Memory: two vectors, and for each thread the mail of the largest family, 2 to 3.5 times its rows. Cost: the passes, and
-//! per window 3 to 5 ns a state for the exchange.
+//! Memory: two vectors, and mail of the largest family and, for each further thread, of the second largest: 2 to 3.5
+//! times their rows. Cost: the passes, and per window 3 to 5 ns a state for the exchange.
 
-use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
-use keima_model::{BlockColumn, BlockTables, End, Family, MOST_ENTRIES};
+use keima_model::{BlockColumn, BlockTables, Directions, End, Family, MOST_ENTRIES};
 
 use super::BlockError;
-use super::fused::{Block, Fused};
-use super::lanes::{MOST_WAYS, Moduli, Row, Weighted};
+use super::family::{Place, Source};
+use super::fused::Fused;
+use super::lanes::{MOST_WAYS, Moduli, Row};
 use super::mail::Mail;
 use super::memory::Rows;
+use super::workers::{Worker, each};
 
-/// Rows whose weighted sum is taken without reducing it.
-const WEIGHED_AT_A_TIME: usize = 256;
+/// A family of fewer states is not worth starting threads for: some 20 microseconds for each of its levels, of which it
+/// has 20 to 35.
+const LEAST_SHARED_STATES: u64 = 1 << 20;
 
 /// Which way a vector goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,18 +58,30 @@ pub(super) fn step_at(tables: &BlockTables, end: End) -> usize {
 
 /// Where the mail of each window of a column lies, for sweeps of any number of lanes.
 #[derive(Clone, Debug)]
-pub(super) struct Mails(Arc<[Mail]>);
+pub(super) struct Mails {
+    windows: Arc<[Mail]>,
+    /// Rows of mail of the largest family, and of the second largest of a window.
+    most_rows: [usize; 2],
+}
 
 impl Mails {
-    pub(super) fn new(column: &dyn BlockColumn) -> Result<Self, BlockError> {
+    pub(super) fn new(column: &dyn BlockColumn, directions: Directions) -> Result<Self, BlockError> {
+        let windows = 0..column.windows().len();
         let mails: Result<Vec<Mail>, _> =
-            (0..column.windows().len()).map(|window| Mail::new(column.tables(window))).collect();
-        Ok(Self(mails?.into()))
+            windows.clone().map(|window| Mail::new(column.tables(window), directions)).collect();
+        let windows: Arc<[Mail]> = mails?.into();
+        let mut most_rows = [0; 2];
+        for (window, mail) in windows.iter().enumerate() {
+            let mut rows: Vec<usize> = column.tables(window).families.iter().map(|family| mail.rows(family)).collect();
+            rows.sort_unstable_by_key(|&rows| std::cmp::Reverse(rows));
+            most_rows.iter_mut().zip(rows).for_each(|(most, rows)| *most = (*most).max(rows));
+        }
+        Ok(Self { windows, most_rows })
     }
 
-    /// Rows of a thread's buffer: two blocks, and the largest mail.
-    pub(super) fn buffer_rows(&self) -> usize {
-        2 * MOST_ENTRIES + self.0.iter().map(Mail::most_rows).max().unwrap_or(0)
+    /// Rows of a thread's buffer: two blocks, and mail. The first thread's has room for any family's.
+    pub(super) fn buffer_rows(&self, thread: usize) -> usize {
+        2 * MOST_ENTRIES + self.most_rows[usize::from(thread > 0)]
     }
 }
 
@@ -80,6 +92,8 @@ pub struct Sweep<'a, const K: usize> {
     mails: Mails,
     /// One for each thread.
     buffers: Vec<Rows<K>>,
+    least_shared: u64,
+    shared_states: u64,
     stop: &'a AtomicBool,
 }
 
@@ -87,13 +101,13 @@ impl<'a, const K: usize> Sweep<'a, K> {
     /// Buffers for `threads` threads.
     pub fn new(column: &'a dyn BlockColumn, moduli: Moduli<K>, threads: usize) -> Result<Self, BlockError> {
         static NEVER: AtomicBool = AtomicBool::new(false);
-        let mails = Mails::new(column)?;
-        let rows = mails.buffer_rows();
-        let buffers = (0..threads.max(1)).map(|_| Rows::zeroed(rows)).collect::<std::io::Result<_>>()?;
-        Ok(Self { column, moduli, mails, buffers, stop: &NEVER })
+        let mails = Mails::new(column, Directions::Both)?;
+        let buffer = |thread| Rows::zeroed(mails.buffer_rows(thread));
+        let buffers = (0..threads.max(1)).map(buffer).collect::<std::io::Result<_>>()?;
+        Ok(Self::with_buffers(column, moduli, mails, buffers, &NEVER))
     }
 
-    /// The same with memory that there is: one buffer of [`Mails::buffer_rows`] for each thread; `stop` is looked at
+    /// The same with memory that there is: a buffer of [`Mails::buffer_rows`] for each thread; `stop` is looked at
     /// before each block.
     pub(super) fn with_buffers(
         column: &'a dyn BlockColumn,
@@ -102,7 +116,18 @@ impl<'a, const K: usize> Sweep<'a, K> {
         buffers: Vec<Rows<K>>,
         stop: &'a AtomicBool,
     ) -> Self {
-        Self { column, moduli, mails, buffers, stop }
+        Self { column, moduli, mails, buffers, least_shared: LEAST_SHARED_STATES, shared_states: 0, stop }
+    }
+
+    /// Families of at least `states` states may be shared among threads, others not.
+    pub fn share_from(mut self, states: u64) -> Self {
+        self.least_shared = states;
+        self
+    }
+
+    /// States after a window, of all windows so far, that threads shared.
+    pub fn shared_states(&self) -> u64 {
+        self.shared_states
     }
 
     /// The buffers, for other uses.
@@ -115,8 +140,8 @@ impl<'a, const K: usize> Sweep<'a, K> {
         &self.moduli
     }
 
-    /// Takes `before` through window number `window` into `after`. `arrivals` are those of the window, for the mass balance
-    /// of a transposed vector; without them it is not held.
+    /// Takes `before` through window number `window` into `after`. `arrivals` are those of the window, for the mass
+    /// balance of a transposed vector; without them it is not held.
     pub fn run(
         &mut self,
         direction: Direction,
@@ -156,230 +181,23 @@ impl<'a, const K: usize> Sweep<'a, K> {
             tasks.push((family, own));
             rest = later;
         }
+        let mail = &self.mails.windows[window];
         // From the end of the list the largest are taken first.
-        tasks.sort_by_key(|(family, _)| family.size[step]);
-        let tasks = Mutex::new(tasks);
-        let fused = Fused { tables, mail: &self.mails.0[window], moduli: &self.moduli };
+        tasks.sort_by_key(|(family, _)| mail.rows(family));
+        let fused = Fused { tables, mail, moduli: &self.moduli };
         let place = Place { column: self.column, window, direction, fused, before, arrivals, stop: self.stop };
-        std::thread::scope(|scope| {
-            let threads: Vec<_> = self
-                .buffers
-                .iter_mut()
-                .map(|buffer| {
-                    let (tasks, place) = (&tasks, &place);
-                    scope.spawn(move || {
-                        loop {
-                            let task = tasks.lock().map_err(|_| BlockError::Poisoned)?.pop();
-                            let Some((family, own)) = task else { return Ok(()) };
-                            pulp::Arch::new().dispatch(Work { place, family, own, buffer })?;
-                        }
-                    })
-                })
-                .collect();
-            threads.into_iter().try_for_each(|thread| thread.join().unwrap_or(Err(BlockError::Poisoned)))
-        })
-    }
-}
-
-/// A family's work, to be compiled once for each kind of vector instructions; the machine's widest are chosen at run time.
-struct Work<'a, const K: usize> {
-    place: &'a Place<'a, K>,
-    family: &'a Family,
-    own: &'a mut [Row<K>],
-    buffer: &'a mut [Row<K>],
-}
-
-impl<const K: usize> pulp::WithSimd for Work<'_, K> {
-    type Output = Result<(), BlockError>;
-    #[inline(always)]
-    fn with_simd<S: pulp::Simd>(self, _: S) -> Self::Output {
-        self.place.family(self.family, self.own, self.buffer)
-    }
-}
-
-/// A stage: all that its families have in common.
-struct Place<'a, const K: usize> {
-    column: &'a dyn BlockColumn,
-    window: usize,
-    direction: Direction,
-    fused: Fused<'a, K>,
-    before: Source<'a, K>,
-    arrivals: Option<&'a [u32]>,
-    stop: &'a AtomicBool,
-}
-
-/// What goes into a window.
-#[derive(Clone, Copy)]
-enum Source<'a, const K: usize> {
-    /// A vector, by way of the exchange.
-    Vector(&'a [Row<K>]),
-    /// 1 for every state.
-    Ones,
-}
-
-impl<const K: usize> Source<'_, K> {
-    #[inline(always)]
-    fn row(&self, position: u64) -> Row<K> {
-        match self {
-            Self::Vector(before) => before[position as usize],
-            Self::Ones => [1; K],
-        }
-    }
-}
-
-/// What went into a family and what came out, modulo each prime.
-struct Sums<const K: usize> {
-    taken: [u128; K],
-    given: [u128; K],
-}
-
-impl<const K: usize> Place<'_, K> {
-    #[inline(always)]
-    fn family(&self, family: &Family, own: &mut [Row<K>], buffer: &mut [Row<K>]) -> Result<(), BlockError> {
-        let Some((x, rest)) = buffer.split_first_chunk_mut::<MOST_ENTRIES>() else { return Err(BlockError::Order) };
-        let Some((y, mail)) = rest.split_first_chunk_mut::<MOST_ENTRIES>() else { return Err(BlockError::Order) };
-        let mut sums = Sums { taken: [0; K], given: [0; K] };
-        let mut positions = Vec::new();
-        match self.direction {
-            Direction::Forward => {
-                self.fill_early(family, &mut positions, mail);
-                for block in family.blocks.clone().rev() {
-                    self.gather(family, block, &mut positions, x, &mut sums)?;
-                    let rows = self.fused.forward(block, x, y, mail);
-                    self.give(block, rows, own, &mut sums);
-                }
-            }
-            Direction::Backward => {
-                for block in family.blocks.clone() {
-                    self.gather(family, block, &mut positions, x, &mut sums)?;
-                    let rows = self.fused.backward(block, x, y, mail);
-                    self.give(block, rows, own, &mut sums);
-                }
-                self.add_early(family, mail, own, &mut sums);
+        let part = tables.states[step] / self.buffers.len() as u64;
+        let shared = self.least_shared.max(part.div_ceil(2));
+        let workers: Option<Vec<Worker<'_, K>>> = self.buffers.iter_mut().map(|rows| Worker::new(rows)).collect();
+        let mut workers = workers.ok_or(BlockError::Order)?;
+        if workers.len() > 1 {
+            while let Some((family, own)) = tasks.pop_if(|(family, _)| u64::from(family.size[step]) >= shared) {
+                self.shared_states += u64::from(family.size[step]);
+                place.shared(family, own, &mut workers)?;
             }
         }
-        if self.direction == Direction::Forward || self.arrivals.is_some() {
-            self.balance(family.blocks.clone(), &sums)?;
-        }
-        Ok(())
-    }
-
-    /// The end of the window at which the vector before is read.
-    fn end(&self) -> End {
-        match self.direction {
-            Direction::Forward => End::First,
-            Direction::Backward => End::Last,
-        }
-    }
-
-    /// Reads the block's states out of the vector before, and takes up the sum of value x ways.
-    #[inline(always)]
-    fn gather(
-        &self,
-        family: &Family,
-        block: u32,
-        positions: &mut Vec<u64>,
-        rows: &mut Block<K>,
-        sums: &mut Sums<K>,
-    ) -> Result<(), BlockError> {
-        if self.stop.load(Ordering::Relaxed) {
-            return Err(BlockError::Stopped);
-        }
-        let tables = self.fused.tables;
-        let signature = &tables.signatures[tables.signature_of[block as usize] as usize];
-        let step = step_at(tables, self.end());
-        let rows = &mut rows[..signature.entries[step] as usize];
-        match self.before {
-            Source::Vector(before) => {
-                self.column.positions(self.window, self.end(), block, positions);
-                if positions.len() != rows.len() {
-                    return Err(BlockError::Order);
-                }
-                for (row, &position) in rows.iter_mut().zip(&*positions) {
-                    *row = before[position as usize];
-                }
-            }
-            Source::Ones => rows.fill([1; K]),
-        }
-        let ways: &[u32] = match (self.direction, self.arrivals) {
-            (Direction::Forward, _) => &signature.descendants,
-            (Direction::Backward, Some(arrivals)) => {
-                &arrivals[family.start[step] as usize + tables.base[step][block as usize] as usize..]
-            }
-            (Direction::Backward, None) => &[],
-        };
-        for (rows, ways) in rows.chunks(WEIGHED_AT_A_TIME).zip(ways.chunks(WEIGHED_AT_A_TIME)) {
-            let mut sum = Weighted::ZERO;
-            for (row, &ways) in rows.iter().zip(ways) {
-                sum.add(ways, row);
-            }
-            self.accumulate(&mut sums.taken, &sum);
-        }
-        Ok(())
-    }
-
-    /// Puts the block's rows where they belong in the vector after.
-    #[inline(always)]
-    fn give(&self, block: u32, rows: &Block<K>, own: &mut [Row<K>], sums: &mut Sums<K>) {
-        let tables = self.fused.tables;
-        let step = step_at(tables, self.direction.result_end());
-        let entries = tables.signatures[tables.signature_of[block as usize] as usize].entries[step] as usize;
-        let rows = &rows[..entries];
-        own[tables.base[step][block as usize] as usize..][..entries].copy_from_slice(rows);
-        let mut sum = Weighted::ZERO;
-        for row in rows {
-            sum.add(1, row);
-        }
-        self.accumulate(&mut sums.given, &sum);
-    }
-
-    /// The mail of the early operations, out of the vector before.
-    #[inline(always)]
-    fn fill_early(&self, family: &Family, positions: &mut Vec<u64>, mail: &mut [Row<K>]) {
-        let mut entries = Vec::new();
-        for &block in self.fused.mail.early(family) {
-            for (place, far) in self.fused.early(block) {
-                entries.clear();
-                entries.extend(far.pairs.iter().map(|&(from, _)| from));
-                self.column.positions_of(self.window, End::First, block, &entries, positions);
-                for (row, &position) in mail[place..].iter_mut().zip(&*positions) {
-                    *row = self.before.row(position);
-                }
-            }
-        }
-    }
-
-    /// The mail of the early operations into the vector after.
-    #[inline(always)]
-    fn add_early(&self, family: &Family, mail: &[Row<K>], own: &mut [Row<K>], sums: &mut Sums<K>) {
-        for &block in self.fused.mail.early(family) {
-            let own = &mut own[self.fused.tables.base[0][block as usize] as usize..];
-            for (place, far) in self.fused.early(block) {
-                let mut sum = Weighted::ZERO;
-                for (&(from, _), value) in far.pairs.iter().zip(&mail[place..]) {
-                    self.fused.put(&mut own[usize::from(from)], value);
-                    sum.add(1, value);
-                }
-                self.accumulate(&mut sums.given, &sum);
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn accumulate(&self, total: &mut [u128; K], sum: &Weighted<K>) {
-        for ((total, sum), &modulus) in total.iter_mut().zip(sum.values()).zip(self.fused.moduli.values()) {
-            *total = (*total + sum) % u128::from(modulus);
-        }
-    }
-
-    /// Mass balance: what came out is what went in, each state as often as there are ways through the window.
-    fn balance(&self, blocks: Range<u32>, sums: &Sums<K>) -> Result<(), BlockError> {
-        for ((&expected, &got), &modulus) in sums.taken.iter().zip(&sums.given).zip(self.fused.moduli.values()) {
-            if expected != got {
-                let window = self.column.windows()[self.window];
-                return Err(BlockError::Balance { window, blocks, modulus, expected, got });
-            }
-        }
-        Ok(())
+        // Only the first has room for the largest family's mail.
+        let first = tasks.pop();
+        each(&mut workers, first, tasks, |(family, own), worker| place.family(family, own, worker))
     }
 }

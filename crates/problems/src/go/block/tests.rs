@@ -110,69 +110,94 @@ fn values(column: &GoColumn, number: usize, end: End) -> Vec<u64> {
     all
 }
 
-#[test]
-fn windows_agree_with_plain_expansion() {
-    for lengths in CUTS {
-        let windows = windows(lengths);
-        let height = lengths.iter().sum();
-        let column = GoColumn::new(height, &windows, Directions::Both).unwrap();
-        for (number, window) in windows.iter().enumerate() {
-            let vector = values(&column, number, End::First);
-            let mut expected = canonical(&column, number, End::First, &vector);
-            for cell in window.first..window.end() {
-                let mut next = BTreeMap::new();
-                for (&key, &value) in &expected {
-                    let (states, count) = successors(cell, key as u64);
-                    for &state in &states[..count] {
-                        let sum: &mut u64 = next.entry(u128::from(normalise(state, 0))).or_default();
-                        *sum = sum.wrapping_add(value);
-                    }
-                }
-                expected = next;
+/// Each state of a window, expanded cell by cell, leads where the tables say.
+fn check_expansion(column: &GoColumn, number: usize, what: &str) {
+    let window = column.windows()[number];
+    let vector = values(column, number, End::First);
+    let mut expected = canonical(column, number, End::First, &vector);
+    for cell in window.first..window.end() {
+        let mut next = BTreeMap::new();
+        for (&key, &value) in &expected {
+            let (states, count) = successors(cell, key as u64);
+            for &state in &states[..count] {
+                let sum: &mut u64 = next.entry(u128::from(normalise(state, 0))).or_default();
+                *sum = sum.wrapping_add(value);
             }
-            let mut got = canonical(&column, number, End::Last, &through(column.tables(number), &vector));
-            // Valid states that nothing leads to.
-            got.retain(|key, value| *value != 0 || expected.contains_key(key));
-            assert!(got == expected, "cut {lengths:?}, window {window:?}");
         }
+        expected = next;
+    }
+    let mut got = canonical(column, number, End::Last, &through(column.tables(number), &vector));
+    // Valid states that nothing leads to.
+    got.retain(|key, value| *value != 0 || expected.contains_key(key));
+    assert!(got == expected, "{what}");
+}
+
+/// Each pass has as many states as the automaton counts.
+fn check_sizes(column: &GoColumn, number: usize, what: &str) {
+    let height: u32 = column.windows().iter().map(|window| window.len).sum();
+    let classes = automaton::classes(height);
+    let tables = column.tables(number);
+    for (step, &states) in tables.states.iter().enumerate() {
+        let kink = (column.windows()[number].first + step as u32) % height;
+        // The outside without stones has both colourings of what is inside.
+        let stoneless = tables.families.iter().find(|f| column.weight(number, f.blocks.start) == 1).unwrap();
+        let twice = stoneless.size[step] / 2;
+        assert_eq!(u128::from(states - u64::from(twice)), classes[kink as usize], "{what}, step {step}");
     }
 }
 
-#[test]
-fn tables_have_the_size_that_the_automaton_counts() {
-    for lengths in CUTS {
-        let windows = windows(lengths);
-        let height = lengths.iter().sum();
-        let classes = automaton::classes(height);
-        let column = GoColumn::new(height, &windows, Directions::Both).unwrap();
-        for (number, window) in windows.iter().enumerate() {
-            let tables = column.tables(number);
-            for (step, &states) in tables.states.iter().enumerate() {
-                let kink = (window.first + step as u32) % height;
-                // The outside without stones has both colourings of what is inside.
-                let stoneless = tables.families.iter().find(|f| column.weight(number, f.blocks.start) == 1).unwrap();
-                let twice = stoneless.size[step] / 2;
-                assert_eq!(
-                    u128::from(states - u64::from(twice)),
-                    classes[kink as usize],
-                    "{lengths:?} {window:?} {step}"
-                );
-            }
-        }
+/// Far operations lead to blocks before, but for a window's first pass below the top.
+fn check_far(column: &GoColumn, number: usize, what: &str) {
+    for (pass, far) in column.tables(number).far.iter().enumerate() {
+        let may_rise = pass == 0 && column.windows()[number].first > 0;
+        assert!(far.descending || may_rise, "{what}, pass {pass}");
+        let rises = (0_u32..).zip(far.first.windows(2)).any(|(block, range)| {
+            let targets = &far.targets[range[0] as usize..range[1] as usize];
+            targets.iter().any(|&target| if may_rise { target == block } else { target >= block })
+        });
+        assert!(!rises, "{what}, pass {pass}");
     }
 }
 
+fn check_tables(column: &GoColumn, number: usize, what: &str) {
+    check_expansion(column, number, what);
+    check_sizes(column, number, what);
+    check_far(column, number, what);
+}
+
 #[test]
-fn far_operations_lead_to_blocks_before() {
+fn tables_are_what_they_claim() {
     for lengths in CUTS {
         let windows = windows(lengths);
         let column = GoColumn::new(lengths.iter().sum(), &windows, Directions::Both).unwrap();
         for (number, window) in windows.iter().enumerate() {
-            for (pass, far) in column.tables(number).far.iter().enumerate() {
-                assert!(far.descending || pass == 0 && window.first > 0, "{lengths:?} {window:?} pass {pass}");
-            }
+            check_tables(&column, number, &format!("cut {lengths:?}, {window:?}"));
         }
     }
+}
+
+/// Every window that there is in a column: a window's tables do not depend on how the rest is cut.
+fn check_all_windows(height: u32) {
+    for first in 0..height {
+        for len in 1..=(height - first).min(7) {
+            let around = |cells: u32| [cells / 2, cells - cells / 2].into_iter().filter(|&len| len > 0);
+            let lengths: Vec<u32> = around(first).chain([len]).chain(around(height - first - len)).collect();
+            let column = GoColumn::new(height, &windows(&lengths), Directions::Both).unwrap();
+            check_tables(&column, around(first).count(), &format!("{height} cells, window {first}..{}", first + len));
+        }
+    }
+}
+
+#[test]
+fn tables_of_all_windows_up_to_7_cells() {
+    (2..=7).for_each(check_all_windows);
+}
+
+/// 20 seconds in the release profile: run with `cargo test --release -p keima-problems -- --ignored all_windows`.
+#[test]
+#[ignore = "long; run in the release profile"]
+fn tables_of_all_windows_of_8_and_9_cells() {
+    (8..=9).for_each(check_all_windows);
 }
 
 #[test]

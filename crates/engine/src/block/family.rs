@@ -1,0 +1,271 @@
+//! A family through a window: each block is gathered out of the vector before, taken through all passes at once
+//! ([`super::fused`]), and written to its place in the vector after.
+//!
+//! Mass balance is held for every family: the sum of what comes out is the sum over what goes in of value x ways.
+//! Forward these are the ways on from a state through the window, which its signature tells; transposed, the ways that
+//! lead to it, which a vector of ones tells that is taken through the window once ([`super::Sweep::arrivals`]).
+//!
+//! Cost: a window's exchange is 3 to 5 ns a state, since rows come from all over the vector before.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use keima_model::{BlockColumn, End, Family};
+
+use super::BlockError;
+use super::fused::{Block, Fused};
+use super::lanes::{Row, Weighted};
+use super::mail::Letters;
+use super::sweep::{Direction, step_at};
+use super::workers::Worker;
+
+/// Rows whose weighted sum is taken without reducing it.
+const WEIGHED_AT_A_TIME: usize = 256;
+
+/// A stage: all that its families have in common.
+pub(super) struct Place<'a, const K: usize> {
+    pub(super) column: &'a dyn BlockColumn,
+    pub(super) window: usize,
+    pub(super) direction: Direction,
+    pub(super) fused: Fused<'a, K>,
+    pub(super) before: Source<'a, K>,
+    /// Of the window, for the mass balance of a transposed vector.
+    pub(super) arrivals: Option<&'a [u32]>,
+    pub(super) stop: &'a AtomicBool,
+}
+
+/// What goes into a window.
+#[derive(Clone, Copy)]
+pub(super) enum Source<'a, const K: usize> {
+    /// A vector, by way of the exchange.
+    Vector(&'a [Row<K>]),
+    /// 1 for every state.
+    Ones,
+}
+
+impl<const K: usize> Source<'_, K> {
+    #[inline(always)]
+    fn row(&self, position: u64) -> Row<K> {
+        match self {
+            Self::Vector(before) => before[position as usize],
+            Self::Ones => [1; K],
+        }
+    }
+}
+
+/// What went into a family and what came out, modulo each prime.
+#[derive(Clone, Copy)]
+pub(super) struct Sums<const K: usize> {
+    taken: [u128; K],
+    given: [u128; K],
+}
+
+impl<const K: usize> Default for Sums<K> {
+    fn default() -> Self {
+        Self { taken: [0; K], given: [0; K] }
+    }
+}
+
+/// A block's work, to be compiled once for each kind of vector instructions; the machine's widest are chosen at run
+/// time.
+struct Work<'a, 'l, 'm, const K: usize> {
+    place: &'a Place<'a, K>,
+    family: &'a Family,
+    block: u32,
+    own: &'a mut [Row<K>],
+    letters: &'a mut Letters<'l, K>,
+    worker: &'a mut Worker<'m, K>,
+}
+
+impl<const K: usize> pulp::WithSimd for Work<'_, '_, '_, K> {
+    type Output = Result<(), BlockError>;
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) -> Self::Output {
+        let Self { place, family, block, own, letters, worker } = self;
+        place.gather(family, block, worker)?;
+        let Worker { x, y, sums, .. } = worker;
+        let rows = match place.direction {
+            Direction::Forward => place.fused.forward(block, x, y, letters),
+            Direction::Backward => place.fused.backward(block, x, y, letters),
+        };
+        place.give(block, rows, own, sums);
+        Ok(())
+    }
+}
+
+impl<const K: usize> Place<'_, K> {
+    /// A family by one worker. `own` are its rows of the vector after.
+    pub(super) fn family(
+        &self,
+        family: &Family,
+        own: &mut [Row<K>],
+        worker: &mut Worker<'_, K>,
+    ) -> Result<(), BlockError> {
+        worker.sums = Sums::default();
+        let mail = std::mem::take(&mut worker.mail);
+        let mut letters = Letters::all(mail, self.fused.base(family.blocks.start, self.direction));
+        let early = self.fused.mail.early(family);
+        if self.direction == Direction::Forward {
+            early.iter().for_each(|&block| self.fill_early(block, &mut letters, worker));
+        }
+        for number in 0..family.blocks.len() as u32 {
+            let block = match self.direction {
+                Direction::Forward => family.blocks.end - 1 - number,
+                Direction::Backward => family.blocks.start + number,
+            };
+            self.block(family, block, &mut own[self.rows_of(family, block)], &mut letters, worker)?;
+        }
+        if self.direction == Direction::Backward {
+            for &block in early {
+                self.add_early(block, &letters, &mut own[self.rows_of(family, block)], worker);
+            }
+        }
+        worker.mail = letters.into_own();
+        self.balance(family, &worker.sums)
+    }
+
+    /// Takes a block through the window. `own` are its rows of the vector after.
+    pub(super) fn block(
+        &self,
+        family: &Family,
+        block: u32,
+        own: &mut [Row<K>],
+        letters: &mut Letters<'_, K>,
+        worker: &mut Worker<'_, K>,
+    ) -> Result<(), BlockError> {
+        pulp::Arch::new().dispatch(Work { place: self, family, block, own, letters, worker })
+    }
+
+    /// Where a block lies in the vector after, from the start of its family's rows.
+    pub(super) fn rows_of(&self, family: &Family, block: u32) -> Range<usize> {
+        let step = step_at(self.fused.tables, self.direction.result_end());
+        let base = &self.fused.tables.base[step];
+        let last = block + 1 == family.blocks.end;
+        let end = if last { family.size[step] } else { base[block as usize + 1] };
+        base[block as usize] as usize..end as usize
+    }
+
+    /// The end of the window at which the vector before is read.
+    fn end(&self) -> End {
+        match self.direction {
+            Direction::Forward => End::First,
+            Direction::Backward => End::Last,
+        }
+    }
+
+    /// Reads the block's states out of the vector before, and takes up the sum of value x ways.
+    #[inline(always)]
+    fn gather(&self, family: &Family, block: u32, worker: &mut Worker<'_, K>) -> Result<(), BlockError> {
+        let Worker { x: rows, positions, sums, .. } = worker;
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(BlockError::Stopped);
+        }
+        let tables = self.fused.tables;
+        let signature = &tables.signatures[tables.signature_of[block as usize] as usize];
+        let step = step_at(tables, self.end());
+        let rows = &mut rows[..signature.entries[step] as usize];
+        match self.before {
+            Source::Vector(before) => {
+                self.column.positions(self.window, self.end(), block, positions);
+                if positions.len() != rows.len() {
+                    return Err(BlockError::Order);
+                }
+                for (row, &position) in rows.iter_mut().zip(&*positions) {
+                    *row = before[position as usize];
+                }
+            }
+            Source::Ones => rows.fill([1; K]),
+        }
+        let ways: &[u32] = match (self.direction, self.arrivals) {
+            (Direction::Forward, _) => &signature.descendants,
+            (Direction::Backward, Some(arrivals)) => {
+                &arrivals[family.start[step] as usize + tables.base[step][block as usize] as usize..]
+            }
+            (Direction::Backward, None) => &[],
+        };
+        for (rows, ways) in rows.chunks(WEIGHED_AT_A_TIME).zip(ways.chunks(WEIGHED_AT_A_TIME)) {
+            let mut sum = Weighted::ZERO;
+            for (row, &ways) in rows.iter().zip(ways) {
+                sum.add(ways, row);
+            }
+            self.accumulate(&mut sums.taken, &sum);
+        }
+        Ok(())
+    }
+
+    /// Puts the block's rows where they belong in the vector after, which is where `own` begins.
+    #[inline(always)]
+    fn give(&self, block: u32, rows: &Block<K>, own: &mut [Row<K>], sums: &mut Sums<K>) {
+        let tables = self.fused.tables;
+        let step = step_at(tables, self.direction.result_end());
+        let entries = tables.signatures[tables.signature_of[block as usize] as usize].entries[step] as usize;
+        let rows = &rows[..entries];
+        own[..entries].copy_from_slice(rows);
+        let mut sum = Weighted::ZERO;
+        for row in rows {
+            sum.add(1, row);
+        }
+        self.accumulate(&mut sums.given, &sum);
+    }
+
+    /// The mail of a block's early operations, out of the vector before.
+    pub(super) fn fill_early(&self, block: u32, letters: &mut Letters<'_, K>, worker: &mut Worker<'_, K>) {
+        let mut entries = Vec::new();
+        for (place, far) in self.fused.early(block, Direction::Forward) {
+            entries.clear();
+            entries.extend(far.pairs.iter().map(|&(from, _)| from));
+            self.column.positions_of(self.window, End::First, block, &entries, &mut worker.positions);
+            for (row, &position) in letters.write(place).iter_mut().zip(&worker.positions) {
+                *row = self.before.row(position);
+            }
+        }
+    }
+
+    /// The mail of a block's early operations into its rows of the vector after.
+    pub(super) fn add_early(
+        &self,
+        block: u32,
+        letters: &Letters<'_, K>,
+        own: &mut [Row<K>],
+        worker: &mut Worker<'_, K>,
+    ) {
+        for (place, far) in self.fused.early(block, Direction::Backward) {
+            let mut sum = Weighted::ZERO;
+            for (&(from, _), value) in far.pairs.iter().zip(letters.read(place)) {
+                self.fused.put(&mut own[usize::from(from)], value);
+                sum.add(1, value);
+            }
+            self.accumulate(&mut worker.sums.given, &sum);
+        }
+    }
+
+    #[inline(always)]
+    fn accumulate(&self, total: &mut [u128; K], sum: &Weighted<K>) {
+        for ((total, sum), &modulus) in total.iter_mut().zip(sum.values()).zip(self.fused.moduli.values()) {
+            *total = (*total + sum) % u128::from(modulus);
+        }
+    }
+
+    /// Mass balance: what came out is what went in, each state as often as there are ways through the window.
+    pub(super) fn balance(&self, family: &Family, sums: &Sums<K>) -> Result<(), BlockError> {
+        if self.direction == Direction::Backward && self.arrivals.is_none() {
+            return Ok(());
+        }
+        for ((&expected, &got), &modulus) in sums.taken.iter().zip(&sums.given).zip(self.fused.moduli.values()) {
+            if expected != got {
+                let (window, blocks) = (self.column.windows()[self.window], family.blocks.clone());
+                return Err(BlockError::Balance { window, blocks, modulus, expected, got });
+            }
+        }
+        Ok(())
+    }
+
+    /// Sums of all.
+    pub(super) fn all<'s>(&self, sums: impl Iterator<Item = &'s Sums<K>>) -> Sums<K> {
+        let moduli = self.fused.moduli.values();
+        sums.fold(Sums::default(), |all, sums| Sums {
+            taken: std::array::from_fn(|lane| (all.taken[lane] + sums.taken[lane]) % u128::from(moduli[lane])),
+            given: std::array::from_fn(|lane| (all.given[lane] + sums.given[lane]) % u128::from(moduli[lane])),
+        })
+    }
+}

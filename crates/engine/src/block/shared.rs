@@ -1,0 +1,140 @@
+//! A family that several threads take through a window together.
+//!
+//! ```text
+//!   forward      levels descending     | below | level: block | block | block ... | above |
+//!   transposed   levels ascending                 a thread takes the next one
+//! ```
+//!
+//! No operation leads from one block of a level to another ([`super::mail`]), and what a block writes, of the vector
+//! after and of the mail, is its own: so a level is cut into its blocks' pieces, which threads take one by one. All
+//! wait at the end of a level.
+//!
+//! Cost: threads that wait, half a block's time each for each of its levels, and starting them: the largest family of
+//! 13x13 has 1345 blocks in 22 levels, or 4922 in 35 (Go, windows of 7 and 6 cells).
+
+use std::ops::Range;
+
+use keima_model::Family;
+
+use super::BlockError;
+use super::family::{Place, Sums};
+use super::lanes::Row;
+use super::mail::Letters;
+use super::sweep::Direction;
+use super::workers::{Worker, each};
+
+/// What a block writes.
+struct Piece<'p, const K: usize> {
+    block: u32,
+    /// Its rows of the vector after.
+    own: &'p mut [Row<K>],
+    /// Its mail, and the place where that begins.
+    mail: &'p mut [Row<K>],
+    start: usize,
+}
+
+/// Memory from which pieces are cut, in ascending order.
+struct Rest<'p, const K: usize> {
+    rows: &'p mut [Row<K>],
+    /// Number of its first row.
+    first: usize,
+}
+
+impl<'p, const K: usize> Rest<'p, K> {
+    fn cut(&mut self, range: &Range<usize>) -> &'p mut [Row<K>] {
+        let (until, rest) = std::mem::take(&mut self.rows).split_at_mut(range.end - self.first);
+        let skipped = range.start - self.first;
+        *self = Self { rows: rest, first: range.end };
+        &mut until[skipped..]
+    }
+}
+
+impl<const K: usize> Place<'_, K> {
+    /// A family by all workers, with the mail in the memory of the first. `own` are its rows of the vector after.
+    pub(super) fn shared(
+        &self,
+        family: &Family,
+        own: &mut [Row<K>],
+        workers: &mut [Worker<'_, K>],
+    ) -> Result<(), BlockError> {
+        workers.iter_mut().for_each(|worker| worker.sums = Sums::default());
+        let Some(first) = workers.first_mut() else { return Err(BlockError::Order) };
+        let mail = std::mem::take(&mut first.mail);
+        let result = self.levels(family, own, mail, workers);
+        if let Some(first) = workers.first_mut() {
+            first.mail = mail;
+        }
+        result?;
+        self.balance(family, &self.all(workers.iter().map(|worker| &worker.sums)))
+    }
+
+    fn levels(
+        &self,
+        family: &Family,
+        own: &mut [Row<K>],
+        mail: &mut [Row<K>],
+        workers: &mut [Worker<'_, K>],
+    ) -> Result<(), BlockError> {
+        let start = self.fused.base(family.blocks.start, self.direction);
+        let (mail, _) = mail.split_at_mut(self.fused.base(family.blocks.end, self.direction) - start);
+        let early = || self.fused.mail.early(family).iter().copied();
+        match self.direction {
+            Direction::Forward => {
+                let pieces = self.cut(family, early(), own, (&mut *mail, start));
+                each(workers, None, pieces, |piece, worker| {
+                    self.fill_early(piece.block, &mut Letters::all(piece.mail, piece.start), worker);
+                    Ok(())
+                })?;
+                self.fused.mail.levels(family).rev().try_for_each(|level| self.level(family, level, own, mail, workers))
+            }
+            Direction::Backward => {
+                self.fused.mail.levels(family).try_for_each(|level| self.level(family, level, own, mail, workers))?;
+                let (pieces, mail) = (self.cut(family, early(), own, (&mut [], start)), &*mail);
+                each(workers, None, pieces, |piece, worker| {
+                    let letters = Letters::piece((&mut [], start), (mail, start), (&[], start));
+                    self.add_early(piece.block, &letters, piece.own, worker);
+                    Ok(())
+                })
+            }
+        }
+    }
+
+    fn level(
+        &self,
+        family: &Family,
+        level: Range<u32>,
+        own: &mut [Row<K>],
+        mail: &mut [Row<K>],
+        workers: &mut [Worker<'_, K>],
+    ) -> Result<(), BlockError> {
+        let base = |block| self.fused.base(block, self.direction);
+        let (start, first, end) = (base(family.blocks.start), base(level.start), base(level.end));
+        let (below, rest) = mail.split_at_mut(first - start);
+        let (written, above) = rest.split_at_mut(end - first);
+        let (below, above) = (&*below, &*above);
+        let pieces = self.cut(family, level, own, (written, first));
+        each(workers, None, pieces, |piece, worker| {
+            let mut letters = Letters::piece((piece.mail, piece.start), (below, start), (above, end));
+            self.block(family, piece.block, piece.own, &mut letters, worker)
+        })
+    }
+
+    /// The pieces of ascending blocks. `mail` is memory and the place where it begins; without memory pieces have no
+    /// mail.
+    fn cut<'p>(
+        &self,
+        family: &Family,
+        blocks: impl Iterator<Item = u32>,
+        own: &'p mut [Row<K>],
+        (mail, start): (&'p mut [Row<K>], usize),
+    ) -> Vec<Piece<'p, K>> {
+        let silent = mail.is_empty();
+        let (mut own, mut mail) = (Rest { rows: own, first: 0 }, Rest { rows: mail, first: start });
+        let piece = |block| {
+            let places = self.fused.base(block, self.direction)..self.fused.base(block + 1, self.direction);
+            let mail: &'p mut [Row<K>] = if silent { &mut [] } else { mail.cut(&places) };
+            Piece { block, own: own.cut(&self.rows_of(family, block)), mail, start: places.start }
+        };
+        blocks.map(piece).collect()
+    }
+}

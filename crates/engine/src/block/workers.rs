@@ -1,0 +1,95 @@
+//! Threads with memory of their own, and work that they take one by one.
+
+use std::sync::Mutex;
+
+use keima_model::MOST_ENTRIES;
+
+use super::BlockError;
+use super::family::Sums;
+use super::fused::Block;
+use super::lanes::Row;
+
+/// What a thread has to itself.
+pub(super) struct Worker<'m, const K: usize> {
+    /// A block before a pass, and after it.
+    pub(super) x: &'m mut Block<K>,
+    pub(super) y: &'m mut Block<K>,
+    /// Room for a family's mail.
+    pub(super) mail: &'m mut [Row<K>],
+    /// Positions of a block's states in the vector before.
+    pub(super) positions: Vec<u64>,
+    pub(super) sums: Sums<K>,
+}
+
+impl<'m, const K: usize> Worker<'m, K> {
+    /// With `rows` for memory, if they suffice for two blocks.
+    pub(super) fn new(rows: &'m mut [Row<K>]) -> Option<Self> {
+        let (x, rest) = rows.split_first_chunk_mut::<MOST_ENTRIES>()?;
+        let (y, mail) = rest.split_first_chunk_mut::<MOST_ENTRIES>()?;
+        Some(Self { x, y, mail, positions: Vec::new(), sums: Sums::default() })
+    }
+}
+
+/// Workers take tasks from the end of the list until none is left; the first begins with `first`. Its thread is the
+/// caller's.
+pub(super) fn each<T: Send, W: Send>(
+    workers: &mut [W],
+    first: Option<T>,
+    mut tasks: Vec<T>,
+    act: impl Fn(T, &mut W) -> Result<(), BlockError> + Sync,
+) -> Result<(), BlockError> {
+    let Some((caller, others)) = workers.split_first_mut() else { return Err(BlockError::Poisoned) };
+    let first = first.or_else(|| tasks.pop());
+    let others_needed = tasks.len().min(others.len());
+    let tasks = Mutex::new(tasks);
+    let work = |first: Option<T>, worker: &mut W| {
+        let mut next = first;
+        loop {
+            if let Some(task) = next.take() {
+                act(task, worker)?;
+            }
+            next = tasks.lock().map_err(|_| BlockError::Poisoned)?.pop();
+            if next.is_none() {
+                return Ok(());
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        let work = &work;
+        let others = &mut others[..others_needed];
+        let threads: Vec<_> = others.iter_mut().map(|worker| scope.spawn(move || work(None, worker))).collect();
+        let own = work(first, caller);
+        threads.into_iter().map(|thread| thread.join().unwrap_or(Err(BlockError::Poisoned))).fold(own, Result::and)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_tasks_are_done_once_and_the_first_worker_begins_with_the_first() {
+        for (workers, tasks) in [(1, 0), (1, 5), (2, 1), (3, 2), (4, 100)] {
+            let mut workers = vec![Vec::new(); workers];
+            each(&mut workers, Some(1000), (0..tasks).collect(), |task, worker: &mut Vec<i32>| {
+                worker.push(task);
+                Ok(())
+            })
+            .unwrap();
+            assert_eq!(workers[0][0], 1000);
+            let mut done = workers.concat();
+            done.sort_unstable();
+            assert_eq!(done, (0..tasks).chain([1000]).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn a_failure_of_any_worker_is_told() {
+        for wrong in [0, 7, 1000] {
+            let mut workers = vec![(); 3];
+            let act = |task, (): &mut ()| if task == wrong { Err(BlockError::Order) } else { Ok(()) };
+            let result = each(&mut workers, Some(1000), (0..20).collect(), act);
+            assert!(matches!(result, Err(BlockError::Order)), "{wrong}");
+        }
+    }
+}
