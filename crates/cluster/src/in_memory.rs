@@ -148,7 +148,7 @@ impl InMemory {
     pub fn count(&self) -> Result<JobStatus, InMemoryError> {
         let info = self.problem.info();
         let blocks = info.blocks().ok_or_else(|| InMemoryError::NoBlocks(format!("{} has no blocks", info.name())))?;
-        let column = blocks.column(&self.plan.windows, Directions::Both).map_err(InMemoryError::NoBlocks)?;
+        let column = blocks.column(&self.plan.windows, Directions::Folded).map_err(InMemoryError::NoBlocks)?;
         let progress = |done, windows| {
             self.windows_kept.fetch_min(done, Ordering::Relaxed);
             self.windows_done.store(done, Ordering::Relaxed);

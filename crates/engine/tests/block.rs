@@ -10,13 +10,17 @@ use keima_problems::go::{Go, published};
 use keima_residue::{crt, primes_below};
 
 fn column(height: u32, lengths: &[u32]) -> Box<dyn BlockColumn> {
+    column_for(height, lengths, Directions::Both)
+}
+
+fn column_for(height: u32, lengths: &[u32], directions: Directions) -> Box<dyn BlockColumn> {
     let mut first = 0;
     let window = |&len: &u32| {
         first += len;
         Window { first: first - len, len }
     };
     let windows: Vec<Window> = lengths.iter().map(window).collect();
-    Go::<u64>::new(String::new(), Board { height, length: height }).column(&windows, Directions::Both).unwrap()
+    Go::<u64>::new(String::new(), Board { height, length: height }).column(&windows, directions).unwrap()
 }
 
 fn run(
@@ -47,9 +51,24 @@ fn run(
     }
 }
 
-/// All boards told are the published ones, and the spare agrees with the other residues.
+/// All boards told are the published ones, and the spare agrees with the other residues; whether columns are folded or
+/// not.
 fn check(height: u32, length: u32, lengths: &[u32], threads: usize, series: bool, lanes: Option<usize>) {
-    let column = column(height, lengths);
+    for directions in [Directions::Both, Directions::Folded] {
+        check_for(height, length, lengths, threads, series, lanes, directions);
+    }
+}
+
+fn check_for(
+    height: u32,
+    length: u32,
+    lengths: &[u32],
+    threads: usize,
+    series: bool,
+    lanes: Option<usize>,
+    directions: Directions,
+) {
+    let column = column_for(height, lengths, directions);
     let counted = run(column.as_ref(), height, length, threads, series, lanes).unwrap();
     let columns: Vec<u32> = counted.boards.iter().map(|(columns, _)| *columns).collect();
     let expected: Vec<u32> = if series || lanes.is_some() {
@@ -86,6 +105,10 @@ fn counts_are_the_published_ones() {
         (6, 7, &[3, 3]),
         (7, 7, &[4, 3]),
         (8, 8, &[4, 4]),
+        // Long enough for numbers to grow on the way, in each direction and at each boundary.
+        (4, 40, &[2, 2]),
+        (5, 31, &[2, 2, 1]),
+        (6, 26, &[4, 2]),
     ] {
         for (threads, series) in [(1, true), (2, false), (3, true)] {
             check(height, length, lengths, threads, series, None);

@@ -155,6 +155,16 @@ pub enum Directions {
     Forward,
     /// Transposed passes too.
     Both,
+    /// The same, and of two states that are images of each other at the start of a column only one, where the problem
+    /// knows how: see [`BlockColumn::images`].
+    Folded,
+}
+
+impl Directions {
+    /// Whether there are transposed passes.
+    pub fn transposed(self) -> bool {
+        self != Self::Forward
+    }
 }
 
 /// The blocks of a column, window by window; the last window of a column is followed by the first of the next.
@@ -170,6 +180,16 @@ pub trait BlockColumn: Send + Sync {
     /// neighbouring window that shares this boundary: the window before at its last step for [`End::First`], the window
     /// after at step 0 for [`End::Last`].
     fn positions(&self, window: usize, end: End, block: u32, positions: &mut Vec<u64>);
+    /// Where the column is folded ([`Directions::Folded`]): overwrites `positions` with the places of the images of the
+    /// entries of `block` of the first window at step 0, in the vector of the last window at its last step, and tells
+    /// which of the entries have images that are entries of this window too. `None` where it is not folded.
+    ///
+    /// What goes into the first window is the sum of an entry's value and its image's, and half of it for an entry whose
+    /// image is there too. Its values are up to twice as large then. [`BlockColumn::positions`] of the last window tells
+    /// the place of the image for an entry that is not there itself.
+    fn images(&self, _block: u32, _positions: &mut Vec<u64>) -> Option<&[bool]> {
+        None
+    }
     /// Overwrites `keys` with the canonical keys of the entries of `block` at `end`.
     fn keys(&self, window: usize, end: End, block: u32, keys: &mut Vec<u128>);
     /// The same for some of the block's entries only.
@@ -178,7 +198,8 @@ pub trait BlockColumn: Send + Sync {
     fn weight(&self, window: usize, block: u32) -> u64;
     /// Entries of `block` at the end of the column (the last window's last step) that are accepting.
     fn accepting(&self, block: u32) -> &[u16];
-    /// The same for some of the block's entries only, ascending or not.
+    /// The same for some of the block's entries only, ascending or not. Not for the last window of a folded column at its
+    /// end.
     fn positions_of(&self, window: usize, end: End, block: u32, entries: &[u16], positions: &mut Vec<u64>);
     /// Overwrites `families` with the family of the neighbouring window that each entry of `block` at `end` belongs to.
     fn families(&self, window: usize, end: End, block: u32, families: &mut Vec<u32>);

@@ -152,7 +152,7 @@ fn in_memory(registry: &dyn Registry, request: &ProblemRequest, offer: &Offer) -
     let no_blocks = || MeasureError::NoBoard(request.name.clone());
     let blocks = problem.info().blocks().ok_or_else(no_blocks)?;
     let started = Instant::now();
-    let column = blocks.column(&outline.plan.windows, Directions::Both).map_err(MeasureError::Block)?;
+    let column = blocks.column(&outline.plan.windows, Directions::Folded).map_err(MeasureError::Block)?;
     let table_seconds = started.elapsed().as_secs_f64();
     let threads = offer.threads as usize;
     let (one, touch_nanos) = sweep::<1>(column.as_ref(), threads)?;

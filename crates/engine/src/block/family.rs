@@ -173,6 +173,9 @@ impl<const K: usize> Place<'_, K> {
                 for (row, &position) in rows.iter_mut().zip(&*positions) {
                     *row = before[position as usize];
                 }
+                if self.direction == Direction::Forward && self.window == 0 {
+                    self.fold(block, before, positions, rows)?;
+                }
             }
             Source::Ones => rows.fill([1; K]),
         }
@@ -189,6 +192,28 @@ impl<const K: usize> Place<'_, K> {
                 sum.add(ways, row);
             }
             self.accumulate(&mut sums.taken, &sum);
+        }
+        Ok(())
+    }
+
+    /// Where the column is folded: adds the values of the images to those of the states at its start.
+    #[inline(always)]
+    fn fold(
+        &self,
+        block: u32,
+        before: &[Row<K>],
+        positions: &mut Vec<u64>,
+        rows: &mut [Row<K>],
+    ) -> Result<(), BlockError> {
+        let Some(tied) = self.column.images(block, positions) else { return Ok(()) };
+        if positions.len() != rows.len() || tied.len() != rows.len() {
+            return Err(BlockError::Order);
+        }
+        for ((row, &position), &tied) in rows.iter_mut().zip(&*positions).zip(tied) {
+            self.fused.put(row, &before[position as usize]);
+            if tied {
+                self.fused.moduli.halve(row);
+            }
         }
         Ok(())
     }

@@ -45,6 +45,14 @@ impl<const K: usize> Moduli<K> {
         }
     }
 
+    /// Halves residues of odd moduli: a residue or its sum with the modulus is even.
+    #[inline(always)]
+    pub(super) fn halve(&self, row: &mut Row<K>) {
+        for (value, &modulus) in row.iter_mut().zip(&self.0) {
+            *value = (*value >> 1) + (*value & 1) * (modulus / 2 + 1);
+        }
+    }
+
     /// Subtracts `TIMES` times the moduli where that is not negative.
     #[inline(always)]
     fn subtract<const TIMES: u64>(&self, sum: &mut Row<K>) {
@@ -97,6 +105,12 @@ mod tests {
         let moduli = Moduli::new([p, p - 14, 3, 1_000_003]).unwrap();
         assert!(Moduli::new([MODULUS_LIMIT]).is_none());
         assert!(Moduli::new([1]).is_none());
+        let mut row = [p - 1, p - 15, 1, 1_000_002];
+        moduli.halve(&mut row);
+        assert_eq!(row, [(p - 1) / 2, (p - 15) / 2, 2, 500_001]);
+        let mut row = [p - 2, 1, 2, 1];
+        moduli.halve(&mut row);
+        assert_eq!(row, [p - 1, (p - 14).div_ceil(2), 1, 500_002]);
         fn check<const D: usize>(moduli: &Moduli<4>) {
             // The largest sum, and others.
             for less in 0..3 {

@@ -88,7 +88,7 @@ impl Mail {
         let mut mail = Self { passes: tables.far.len(), forward: Forward::new(tables), ..Self::default() };
         mail.sort(tables);
         mail.find_levels(tables);
-        if directions == Directions::Both {
+        if directions.transposed() {
             mail.transposed = Some(mail.transpose(tables));
         }
         Ok(mail)

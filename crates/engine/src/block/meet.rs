@@ -312,7 +312,8 @@ impl<'a> Counter<'a> {
         for window in order {
             cells += self.order.column.windows()[window].len;
             let lanes = self.lanes_for(cells)?;
-            if let Some(grown) = with_rows!(&vector, rows => self.grown(rows, lanes))? {
+            let states = self.states_before(direction, window);
+            if let Some(grown) = with_rows!(&vector, rows => self.grown(rows, states, lanes))? {
                 self.put_back(std::mem::replace(&mut vector, grown));
             }
             let after = with_rows!(&vector, rows => self.window(direction, window, rows))?;
@@ -382,8 +383,24 @@ impl<'a> Counter<'a> {
         sweep.into_buffers().into_iter().for_each(|buffer| self.buffers.put_back(buffer));
     }
 
-    /// The vector with `lanes` lanes; `None` if it has as many.
-    fn grown<const K: usize>(&mut self, rows: &Rows<K>, lanes: usize) -> Result<Option<Lanes>, BlockError> {
+    /// States of the vector that goes into a window.
+    fn states_before(&self, direction: Direction, window: usize) -> usize {
+        let (column, windows) = (self.order.column, self.order.column.windows().len());
+        let states = match direction {
+            Direction::Forward => column.tables((window + windows - 1) % windows).states.last(),
+            Direction::Backward => column.tables((window + 1) % windows).states.first(),
+        };
+        states.map_or(0, |&states| states as usize)
+    }
+
+    /// The vector with `lanes` lanes; `None` if it has as many. Beyond its `states` there may be anything.
+    fn grown<const K: usize>(
+        &mut self,
+        rows: &Rows<K>,
+        states: usize,
+        lanes: usize,
+    ) -> Result<Option<Lanes>, BlockError> {
+        let rows = &rows[..states.min(rows.len())];
         Ok(match lanes {
             _ if lanes <= K => None,
             4 => Some(self.grow::<K, 4>(rows)?.into()),
@@ -391,7 +408,7 @@ impl<'a> Counter<'a> {
         })
     }
 
-    fn grow<const K: usize, const L: usize>(&mut self, rows: &Rows<K>) -> Result<Rows<L>, BlockError> {
+    fn grow<const K: usize, const L: usize>(&mut self, rows: &[Row<K>]) -> Result<Rows<L>, BlockError> {
         let moduli: Moduli<K> = self.moduli()?;
         let wider: Moduli<L> = self.moduli()?;
         let growth = Growth::new(&moduli, wider.values());

@@ -11,9 +11,10 @@ use super::sweep::Direction;
 /// Relative times of a pass with 2, 4 and 8 lanes, for the choice of the middle (measured at 11x11).
 const LANE_COSTS: [(usize, u32); 3] = [(2, 37), (4, 50), (8, 100)];
 
-/// Lanes that numbers of so many cells need, the spare included: 2, 4 or 8.
+/// Lanes that numbers of so many cells need, the spare included: 2, 4 or 8. Where a column is folded, they are up to
+/// twice as large as the bound of the problem.
 pub(super) fn lanes_for(choices: u32, cells: u32, primes: &[u64]) -> Option<usize> {
-    let bound = Integer::from(Integer::u_pow_u(choices, cells));
+    let bound = 2 * Integer::from(Integer::u_pow_u(choices, cells));
     LANE_COSTS.iter().map(|&(lanes, _)| lanes).find(|lanes| {
         let product: Integer = primes.iter().take(lanes - 1).product();
         product > bound

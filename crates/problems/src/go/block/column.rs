@@ -6,9 +6,11 @@ use super::super::Go;
 use super::super::layout;
 use super::super::state::{Word, accepts, normalise, stones, successors};
 use super::HEIGHTS;
-use super::exchange::Exchange;
+use super::exchange::{Exchange, MISSING, NOWHERE};
+use super::fold::{Fate, Fold};
+use super::image::Images;
 use super::memory::{self, table_bytes};
-use super::window::{GoWindow, rest};
+use super::window::{Finder, GoWindow, rest};
 
 /// Windows of a column of legal Go positions, with the exchanges between them.
 pub struct GoColumn {
@@ -18,6 +20,15 @@ pub struct GoColumn {
     exchanges: Vec<[Exchange; 2]>,
     /// For each signature of the last window the accepting entries at its end.
     accepting: Vec<Vec<u16>>,
+    folded: Option<Folded>,
+}
+
+/// What a column has where it is folded.
+struct Folded {
+    /// Images of the first window's entries before it, and of the last one's after it.
+    images: [Images; 2],
+    /// For each signature of the first window, of its entries before it those whose images are there too.
+    tied: Vec<Vec<bool>>,
 }
 
 impl GoColumn {
@@ -39,20 +50,24 @@ impl GoColumn {
         let spans = windows.to_vec();
         let cuts: Vec<(Window, Window)> =
             windows.iter().copied().zip(windows.iter().copied().cycle().skip(windows.len() - 1)).collect();
-        let windows = in_parallel(&cuts, |&(window, before)| GoWindow::new(height, window, before, directions))?;
+        // Else the tables of images are large: see `image`.
+        let short = windows.first().map(|window| window.len) >= windows.last().map(|window| window.len);
+        let fold = (directions == Directions::Folded && short).then(|| Fold::new(height));
+        let windows = in_parallel(&cuts, |&(window, before)| GoWindow::new(height, window, before, directions, fold))?;
         let windows = windows.into_iter().collect::<Result<Vec<_>, String>>()?;
         let count = windows.len();
         let numbers: Vec<usize> = (0..count).collect();
         let exchanges = in_parallel(&numbers, |&number| {
             let (before, after) = (&windows[(number + count - 1) % count], &windows[(number + 1) % count]);
             let (here, _) = &windows[number];
-            let transposed = directions == Directions::Both;
+            let transposed = directions.transposed();
             [Exchange::new(here, End::First, before, transposed), Exchange::new(here, End::Last, after, true)]
         })?;
+        let folded = fold.map(|fold| Folded::new(height, fold, &windows)).transpose()?;
         let windows: Vec<GoWindow> = windows.into_iter().map(|(window, _)| window).collect();
         let last = &windows[count - 1].lists[1];
         let accepting = last.iter().map(|list| entries(list, accepts)).collect();
-        Ok(Self { spans, windows, exchanges, accepting })
+        Ok(Self { spans, windows, exchanges, accepting, folded })
     }
 
     fn last(&self) -> &GoWindow {
@@ -69,6 +84,25 @@ impl GoColumn {
 
     fn signature(&self, window: usize, block: u32) -> u32 {
         self.windows[window].tables.signature_of[block as usize]
+    }
+}
+
+impl Folded {
+    fn new(height: u32, fold: Fold, windows: &[(GoWindow, Finder)]) -> Result<Self, String> {
+        let (Some(first), Some(last)) = (windows.first(), windows.last()) else { return Err("no windows".into()) };
+        if first.0.lists[0].iter().any(|list| list.len() > usize::from(MISSING)) {
+            return Err("a folded window has lists that are too long; use a shorter one".into());
+        }
+        let mut tied = vec![Vec::new(); first.0.tables.signatures.len()];
+        for (&outside, &signature) in first.0.outsides.iter().zip(&first.0.tables.signature_of) {
+            let tied: &mut Vec<bool> = &mut tied[signature as usize];
+            if tied.is_empty() {
+                let list = first.0.lists[0][signature as usize].iter();
+                tied.extend(list.map(|&code| fold.fate(outside | code, 0) == Fate::Tied));
+            }
+        }
+        let images = [Images::new(height, &first.0, End::First, last), Images::new(height, &last.0, End::Last, first)];
+        Ok(Self { images, tied })
     }
 }
 
@@ -112,14 +146,35 @@ impl BlockColumn for GoColumn {
         let lists = self.windows.iter().map(GoWindow::list_bytes).sum::<u64>();
         let blocks = self.windows.iter().map(GoWindow::block_bytes).sum::<u64>();
         let start = memory::start_bytes(self.last().window.end());
+        let folded = self.folded.iter().flat_map(|folded| &folded.images).map(Images::bytes).sum::<u64>();
         memory::with_left_over(lists)
             + start
             + blocks
+            + folded
             + self.exchanges.iter().flatten().map(Exchange::bytes).sum::<u64>()
     }
 
     fn positions(&self, window: usize, end: End, block: u32, positions: &mut Vec<u64>) {
-        self.exchange(window, end).positions(block, self.signature(window, block), positions);
+        let signature = self.signature(window, block);
+        match &self.folded {
+            Some(folded) if end == End::Last && window + 1 == self.windows.len() => {
+                self.exchange(window, end).known_positions(block, signature, positions);
+                let [_, images] = &folded.images;
+                let mut others = Vec::new();
+                images.positions(block, signature, &mut others);
+                for (position, image) in positions.iter_mut().zip(others) {
+                    *position = if *position == NOWHERE { image } else { *position };
+                }
+            }
+            _ => self.exchange(window, end).positions(block, signature, positions),
+        }
+    }
+
+    fn images(&self, block: u32, positions: &mut Vec<u64>) -> Option<&[bool]> {
+        let Folded { images: [images, _], tied } = self.folded.as_ref()?;
+        let signature = self.signature(0, block);
+        images.positions(block, signature, positions);
+        Some(&tied[signature as usize])
     }
 
     fn positions_of(&self, window: usize, end: End, block: u32, entries: &[u16], positions: &mut Vec<u64>) {

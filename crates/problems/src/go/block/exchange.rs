@@ -30,11 +30,51 @@ use super::window::{Finder, GoWindow, colours, reverse_colours};
 /// A block that no state of the boundary has.
 const NONE: u32 = u32::MAX;
 
+/// A place of a state that is in no list: where the column is folded, its image is. Folded lists are shorter.
+pub(super) const MISSING: u16 = u16::MAX;
+
+/// A position of such a state.
+pub(super) const NOWHERE: u64 = u64::MAX;
+
+/// Where each block begins in the vector, and its signature.
+pub(super) struct Starts(Vec<(u64, u32)>);
+
+impl Starts {
+    /// At the first (0) or the last step (1) of a window.
+    pub(super) fn new(window: &GoWindow, end: usize) -> Self {
+        let tables = &window.tables;
+        let step = if end == 0 { 0 } else { window.window.len as usize };
+        let of_family = tables.families.iter().flat_map(|family| {
+            let block = |block: u32| {
+                let base = tables.base[step][block as usize];
+                (family.start[step] + u64::from(base), tables.signature_of[block as usize])
+            };
+            family.blocks.clone().map(block)
+        });
+        Self(of_family.collect())
+    }
+
+    /// Of a block.
+    #[inline]
+    pub(super) fn of(&self, block: u32) -> (u64, u32) {
+        self.0[block as usize]
+    }
+
+    /// Memory that it takes.
+    pub(super) fn bytes(&self) -> u64 {
+        size_of_val(self.0.as_slice()) as u64
+    }
+}
+
+/// The low bit of the nibble of every cell outside a window.
+pub(super) fn outside_cells(window: &GoWindow) -> u64 {
+    !window.inside & layout::outside::<u64>(MAX_BLOCK_HEIGHT, Window { first: 0, len: 0 })
+}
+
 /// The way from X's blocks to Y's positions.
 pub(super) struct Exchange {
     kind: Kind,
-    /// Where each Y-block begins in the vector, and its signature.
-    starts: Vec<(u64, u32)>,
+    starts: Starts,
     /// For each X-block a number for the colours of its rest, and whether it has no stone: what decides, together with
     /// an entry's colours, where the entry belongs.
     classes: Vec<u32>,
@@ -76,13 +116,13 @@ struct Tables {
 
 /// Numbers things in the order in which they are first seen.
 #[derive(Default)]
-struct Numbering {
+pub(super) struct Numbering {
     numbers: FxHashMap<u64, u32>,
-    words: Vec<u64>,
+    pub(super) words: Vec<u64>,
 }
 
 impl Numbering {
-    fn number(&mut self, word: u64) -> u32 {
+    pub(super) fn number(&mut self, word: u64) -> u32 {
         *self.numbers.entry(word).or_insert_with(|| {
             self.words.push(word);
             self.words.len() as u32 - 1
@@ -108,19 +148,13 @@ impl Exchange {
     /// where they will be asked for.
     pub(super) fn new(here: &GoWindow, end: End, (there, finder): &(GoWindow, Finder), positions: bool) -> Self {
         let there_end = 1 - index(end);
-        let step = if there_end == 0 { 0 } else { there.window.len as usize };
-        let mut starts = Vec::with_capacity(there.outsides.len());
-        for family in &there.tables.families {
-            for block in family.blocks.clone() {
-                let base = there.tables.base[step][block as usize];
-                starts.push((family.start[step] + u64::from(base), there.tables.signature_of[block as usize]));
-            }
-        }
+        let starts = Starts::new(there, there_end);
         let kind = if !positions {
             Kind::Unasked
         } else if here.window == there.window {
             let lists = here.lists[index(end)].iter().zip(&finder.places[there_end]);
-            let places = lists.map(|(list, places)| list.iter().map(|code| places.get(code).copied().unwrap_or(0)));
+            let places =
+                lists.map(|(list, places)| list.iter().map(|code| places.get(code).copied().unwrap_or(MISSING)));
             Kind::Alone(places.map(Iterator::collect).collect())
         } else {
             Kind::Neighbours(Tables::new(here, index(end), there, finder))
@@ -171,8 +205,8 @@ impl Exchange {
             }
         };
         let lists = self.patterns.iter().map(|list| of(list)).chain(self.code_hashes.iter().map(|list| of(list)));
-        let own = of(&self.starts) + of(&self.classes) + of(&self.families) + of(&self.other_hashes);
-        (kind + own + lists.sum::<usize>()) as u64
+        let own = of(&self.classes) + of(&self.families) + of(&self.other_hashes);
+        (kind + own + lists.sum::<usize>()) as u64 + self.starts.bytes()
     }
 
     /// Overwrites `families` with those of Y that the entries of X-block `block` belong to.
@@ -199,15 +233,25 @@ impl Exchange {
 
     /// Overwrites `positions` with those of the entries of X-block `block`, whose signature is `signature`.
     pub(super) fn positions(&self, block: u32, signature: u32, positions: &mut Vec<u64>) {
+        self.all::<false>(block, signature, positions);
+    }
+
+    /// The same; [`NOWHERE`] for entries that Y does not have.
+    pub(super) fn known_positions(&self, block: u32, signature: u32, positions: &mut Vec<u64>) {
+        self.all::<true>(block, signature, positions);
+    }
+
+    fn all<const FOLDED: bool>(&self, block: u32, signature: u32, positions: &mut Vec<u64>) {
         match &self.kind {
             Kind::Neighbours(tables) => {
-                self.through(tables, block, tables.codes[signature as usize].iter().copied(), positions);
+                let codes = tables.codes[signature as usize].iter().copied();
+                self.through::<FOLDED>(tables, block, codes, positions);
             }
             Kind::Unasked => positions.clear(),
             Kind::Alone(places) => {
                 positions.clear();
-                let (start, _) = self.starts[block as usize];
-                positions.extend(places[signature as usize].iter().map(|&place| start + u64::from(place)));
+                let (start, _) = self.starts.of(block);
+                positions.extend(places[signature as usize].iter().map(|&place| position::<FOLDED>(start, place)));
             }
         }
     }
@@ -217,18 +261,25 @@ impl Exchange {
         match &self.kind {
             Kind::Neighbours(tables) => {
                 let codes = &tables.codes[signature as usize];
-                self.through(tables, block, entries.iter().map(|&entry| codes[usize::from(entry)]), positions);
+                let codes = entries.iter().map(|&entry| codes[usize::from(entry)]);
+                self.through::<false>(tables, block, codes, positions);
             }
             Kind::Unasked => positions.clear(),
             Kind::Alone(places) => {
                 positions.clear();
-                let (start, places) = (self.starts[block as usize].0, &places[signature as usize]);
+                let (start, places) = (self.starts.of(block).0, &places[signature as usize]);
                 positions.extend(entries.iter().map(|&entry| start + u64::from(places[usize::from(entry)])));
             }
         }
     }
 
-    fn through(&self, tables: &Tables, block: u32, codes: impl Iterator<Item = u32>, positions: &mut Vec<u64>) {
+    fn through<const FOLDED: bool>(
+        &self,
+        tables: &Tables,
+        block: u32,
+        codes: impl Iterator<Item = u32>,
+        positions: &mut Vec<u64>,
+    ) {
         positions.clear();
         let block = block as usize;
         let first = tables.rest_of[block] as usize * tables.code_count;
@@ -238,11 +289,16 @@ impl Exchange {
         let (plain, reversed) = rows.split_at(tables.signature_count);
         positions.extend(codes.map(|code| {
             let found = blocks[code as usize];
-            let (start, signature) = self.starts[found as usize >> 1];
+            let (start, signature) = self.starts.of(found >> 1);
             let places = if found & 1 == 0 { plain } else { reversed };
-            start + u64::from(places[signature as usize])
+            position::<FOLDED>(start, places[signature as usize])
         }));
     }
+}
+
+#[inline]
+fn position<const FOLDED: bool>(start: u64, place: u16) -> u64 {
+    if FOLDED && place == MISSING { NOWHERE } else { start + u64::from(place) }
 }
 
 impl Tables {
@@ -258,7 +314,7 @@ impl Tables {
         let list_codes: Vec<Vec<u32>> =
             here.lists[here_end].iter().map(|list| list.iter().map(|&code| codes.number(code)).collect()).collect();
 
-        let outside = !there.inside & layout::outside::<u64>(MAX_BLOCK_HEIGHT, Window { first: 0, len: 0 });
+        let outside = outside_cells(there);
         let mut blocks = Vec::with_capacity(rests.words.len() * codes.words.len());
         for &rest in &rests.words {
             for &code in &codes.words {
@@ -273,7 +329,7 @@ impl Tables {
         for (&word, rows) in others.words.iter().zip(places.chunks_exact_mut(2 * signature_count)) {
             for (word, row) in [word, reverse(word)].into_iter().zip(rows.chunks_exact_mut(signature_count)) {
                 for (place, list) in row.iter_mut().zip(&finder.places[there_end]) {
-                    *place = list.get(&word).copied().unwrap_or(0);
+                    *place = list.get(&word).copied().unwrap_or(MISSING);
                 }
             }
         }

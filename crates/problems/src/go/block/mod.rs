@@ -14,6 +14,7 @@
 //! - [`tables`]: the transitions of each signature, found by expanding one sample outside;
 //! - [`window`]: blocks and families with their places, and the targets of far operations;
 //! - [`exchange`]: where a state of one window stands in the next;
+//! - [`fold`]: of two mirror images one is enough at the start of a column; [`image`]: where the other one stands;
 //! - [`memory`]: an estimate of what all this takes.
 //!
 //! States are counted singly, not by colour class: an outside with a stone is stored with its first stone black, and
@@ -28,6 +29,8 @@
 
 mod column;
 mod exchange;
+mod fold;
+mod image;
 mod lists;
 mod memory;
 mod parts;

@@ -7,6 +7,7 @@ use keima_model::{BlockColumn, BlockTables, Directions, End, Window};
 use super::super::automaton;
 use super::super::state::{accepts, normalise, successors};
 use super::GoColumn;
+use super::fold::{Fate, Fold, mirror};
 
 /// Windows from their lengths.
 fn windows(lengths: &[u32]) -> Vec<Window> {
@@ -312,6 +313,60 @@ fn descendants_are_the_ways_through_the_window() {
             assert!(got == expected, "{lengths:?} {window:?}");
             if lengths.iter().sum::<u32>() > 6 {
                 break;
+            }
+        }
+    }
+}
+
+/// Folded columns: passes lead from the states that are there where expansion says; each image is where it is said to
+/// be; and of two images just those are there that are to be.
+#[test]
+fn folded_columns_know_the_images() {
+    for lengths in CUTS {
+        let (height, windows) = (lengths.iter().sum(), windows(lengths));
+        let column = GoColumn::new(height, &windows, Directions::Folded).unwrap();
+        let whole = GoColumn::new(height, &windows, Directions::Both).unwrap();
+        let (mut positions, mut keys) = (Vec::new(), Vec::new());
+        if lengths[0] < lengths[lengths.len() - 1] {
+            assert!(column.images(0, &mut positions).is_none(), "{lengths:?}");
+            continue;
+        }
+        let (fold, last) = (Fold::new(height), windows.len() - 1);
+        for (number, window) in windows.iter().enumerate() {
+            let what = format!("folded {lengths:?}, {window:?}");
+            check_expansion(&column, number, &what);
+            check_far(&column, number, &what);
+            for (states, all) in column.tables(number).states.iter().zip(&whole.tables(number).states) {
+                assert!(states <= all, "{what}");
+            }
+            let end = column.tables(number).states.last();
+            assert!(number < last || end == whole.tables(number).states.last(), "{what}: all are there at the end");
+        }
+        // Values at both ends of the column: of a state the same wherever it is, and of its image another.
+        let (before, after) = (values(&column, 0, End::First), values(&column, last, End::Last));
+        let value = |key: u128| keima_model::Key::mix(key, 11);
+        let image = |key: u128| u128::from(normalise(mirror(key as u64, height), 0));
+        let mut kept = 0;
+        for block in 0..column.tables(0).signature_of.len() as u32 {
+            column.keys(0, End::First, block, &mut keys);
+            let tied = column.images(block, &mut positions).unwrap();
+            assert_eq!((positions.len(), tied.len()), (keys.len(), keys.len()));
+            for ((&position, &key), &tied) in positions.iter().zip(&keys).zip(tied) {
+                assert_eq!(after[position as usize], value(image(key)), "{lengths:?}: {key:x}");
+                let fate = fold.fate(key as u64, 0);
+                assert_eq!(fate, if tied { Fate::Tied } else { Fate::Kept }, "{lengths:?}: {key:x}");
+            }
+            kept += keys.len();
+        }
+        assert!(kept < after.len(), "{lengths:?}: nothing was folded");
+        for block in 0..column.tables(last).signature_of.len() as u32 {
+            column.keys(last, End::Last, block, &mut keys);
+            column.positions(last, End::Last, block, &mut positions);
+            assert_eq!(positions.len(), keys.len());
+            for (&position, &key) in positions.iter().zip(&keys) {
+                let there = fold.fate(key as u64, 0) != Fate::Dropped;
+                let expected = if there { value(key) } else { value(image(key)) };
+                assert_eq!(before[position as usize], expected, "{lengths:?}: {key:x}");
             }
         }
     }

@@ -15,6 +15,7 @@ use keima_model::{BlockTables, Directions, End, Family, FarTargets, Window};
 
 use super::super::layout;
 use super::super::state::{normalise, stones, successors};
+use super::fold::Fold;
 use super::lists::{Lists, open_connections};
 use super::tables::{Ordered, Places, Tables, places_of};
 
@@ -42,17 +43,22 @@ pub(super) struct Finder {
 }
 
 impl GoWindow {
-    /// `before` is the window before, the last one for the first.
+    /// `before` is the window before, the last one for the first. `fold` leaves out states whose mirror images are there.
     pub(super) fn new(
         height: u32,
         window: Window,
         before: Window,
         directions: Directions,
+        fold: Option<Fold>,
     ) -> Result<(Self, Finder), String> {
         let outside_cells = layout::outside::<u64>(height, window);
         let column = if height == 16 { u64::MAX } else { (1 << (4 * height)) - 1 };
         let inside = column & !(outside_cells * 0xf);
-        let Lists { signatures, mut outsides } = Lists::new(height, window)?;
+        let mut lists = Lists::new(height, window)?;
+        if let Some(fold) = fold {
+            lists = fold.refine(window, inside, lists);
+        }
+        let Lists { signatures, mut outsides } = lists;
         let rest_cells = outside_cells & layout::outside::<u64>(height, before);
         outsides.sort_by_cached_key(|&(word, _)| {
             (rest(word, rest_cells), family(word), potential(height, window, word), word)

@@ -1,0 +1,114 @@
+//! Where the mirror image of a state of one end window of a column stands in the vector of the other.
+//!
+//! At the end of a column, after the last window and before the first, a state of window X is an outside o and an inside
+//! e. Its image's inside in window Y is made of the cells that the mirror brings there, here called *inner*, and its
+//! outside of all others, *outer*:
+//!
+//! ```text
+//!   7 cells, X = 0..4, Y = 4..7        cells of X-state   e e e e o o o
+//!                                      inner or outer     i i i x x x x     cells 0..3 go to 6..4
+//!      block of Y                   of the image of the outer codes of o and e: a row of a table for each o
+//!      place in that block          of the image of the inner codes, one entry per signature of Y
+//! ```
+//!
+//! Of o and e one has all inner codes and the other all outer ones, but for a cell or two where windows differ in length:
+//! so tables are as small as those of [`super::exchange`]. Normalising is as there.
+//!
+//! Cost: 2 ns an entry; entries of a block have few blocks of Y between them.
+
+use keima_model::End;
+
+use super::super::state::{normalise, reverse};
+use super::exchange::{MISSING, Numbering, Starts, outside_cells};
+use super::fold::mirror;
+use super::window::{Finder, GoWindow};
+
+/// A block that no image is in.
+const NONE: u32 = u32::MAX;
+
+/// From X's blocks to the places of the images in Y's vector.
+pub(super) struct Images {
+    starts: Starts,
+    /// For each X-block the number of its outer codes, and of its inner ones.
+    of_block: Vec<(u32, u32)>,
+    /// The same for each entry of each signature's list.
+    of_entry: Vec<Vec<(u32, u32)>>,
+    /// `blocks[outer of block * outer_count + outer of entry]`: 2 x block of Y + 1 if reversed.
+    blocks: Vec<u32>,
+    outer_count: usize,
+    /// `inners[inner of block * inner_count + inner of entry]`: number of the image's inside.
+    inners: Vec<u32>,
+    inner_count: usize,
+    /// `places[(2 * signature + reversed) * inside_count + inside]`: the images of a block's entries have few signatures.
+    places: Vec<u16>,
+    inside_count: usize,
+}
+
+impl Images {
+    /// From the blocks of `here` at its `end` to the vector of `there` at its other one.
+    pub(super) fn new(height: u32, here: &GoWindow, end: End, (there, finder): &(GoWindow, Finder)) -> Self {
+        let (here_end, there_end) = if end == End::First { (0, 1) } else { (1, 0) };
+        let inner = mirror(there.inside, height);
+        let [mut outers, mut inners, mut outer_codes, mut inner_codes, mut insides] =
+            std::array::from_fn(|_| Numbering::default());
+        let of_block = here.outsides.iter();
+        let of_block = of_block.map(|&word| (outers.number(word & !inner), inners.number(word & inner))).collect();
+        let mut number = |&code: &u64| (outer_codes.number(code & !inner), inner_codes.number(code & inner));
+        let of_entry = here.lists[here_end].iter().map(|list| list.iter().map(&mut number).collect()).collect();
+
+        let outside = outside_cells(there);
+        let image = |(&a, &b): (&u64, &u64)| mirror(a | b, height);
+        let block = |word: u64| {
+            let representative = normalise(word, outside);
+            let block = finder.block_of.get(&representative);
+            block.map_or(NONE, |&block| 2 * block + u32::from(representative != word))
+        };
+        let blocks = pairs(&outers.words, &outer_codes.words).map(image).map(block).collect();
+        let inside = |word: u64| insides.number(word);
+        let all_inners = pairs(&inners.words, &inner_codes.words).map(image).map(inside).collect();
+        let words = &insides.words;
+        let places = finder.places[there_end].iter().flat_map(|list| {
+            let all = words.iter().copied().chain(words.iter().map(|&word| reverse(word)));
+            all.map(|word| list.get(&word).copied().unwrap_or(MISSING))
+        });
+        let places = places.collect();
+        Self {
+            starts: Starts::new(there, there_end),
+            of_block,
+            of_entry,
+            blocks,
+            outer_count: outer_codes.words.len(),
+            inners: all_inners,
+            inner_count: inner_codes.words.len(),
+            places,
+            inside_count: insides.words.len(),
+        }
+    }
+
+    /// Overwrites `positions` with those of the images of the entries of X-block `block`, whose signature is `signature`.
+    pub(super) fn positions(&self, block: u32, signature: u32, positions: &mut Vec<u64>) {
+        positions.clear();
+        let (outer, inner) = self.of_block[block as usize];
+        let blocks = &self.blocks[outer as usize * self.outer_count..][..self.outer_count];
+        let inners = &self.inners[inner as usize * self.inner_count..][..self.inner_count];
+        positions.extend(self.of_entry[signature as usize].iter().map(|&(outer, inner)| {
+            let found = blocks[outer as usize];
+            let (start, signature) = self.starts.of(found >> 1);
+            let row = (2 * signature + (found & 1)) as usize;
+            start + u64::from(self.places[row * self.inside_count + inners[inner as usize] as usize])
+        }));
+    }
+
+    /// Memory that it takes.
+    pub(super) fn bytes(&self) -> u64 {
+        let entries = self.of_entry.iter().map(|list| size_of_val(list.as_slice())).sum::<usize>();
+        let tables = size_of_val(self.blocks.as_slice()) + size_of_val(self.inners.as_slice());
+        let places = size_of_val(self.places.as_slice()) + size_of_val(self.of_block.as_slice());
+        (entries + tables + places) as u64 + self.starts.bytes()
+    }
+}
+
+/// Each of `first` with each of `second`.
+fn pairs<'a>(first: &'a [u64], second: &'a [u64]) -> impl Iterator<Item = (&'a u64, &'a u64)> {
+    first.iter().flat_map(move |a| second.iter().map(move |b| (a, b)))
+}
