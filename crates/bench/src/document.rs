@@ -9,10 +9,12 @@ fn code(text: &str) -> String {
     text.lines().map(|line| if line.is_empty() { "\n".into() } else { format!("    {line}\n") }).collect()
 }
 
-fn ratios(header: [&str; 3], rows: &[[String; 3]]) -> String {
-    let line = |cells: [&str; 3]| format!("| {} |\n", cells.join(" | "));
-    let body = rows.iter().map(|[a, b, c]| line([a, b, c]));
-    line(header) + "| --- | ---: | --- |\n" + &body.collect::<String>()
+/// A table whose second column is a number.
+fn ratios<const N: usize>(header: [&str; N], rows: &[[String; N]]) -> String {
+    let line = |cells: [&str; N]| format!("| {} |\n", cells.join(" | "));
+    let rule = std::array::from_fn(|column| if column == 1 { "---:" } else { "---" });
+    let body = rows.iter().map(|row| line(row.each_ref().map(String::as_str)));
+    line(header) + &line(rule) + &body.collect::<String>()
 }
 
 /// The whole document.
@@ -34,10 +36,11 @@ pub(crate) fn markdown(found: &Found, machine: &Machine, command: &str) -> Strin
         text += "\n## Against golegal\n\n";
         text += &paragraph(
             "How many times less wall time per state-pass and residue than golegal, which counts one residue with two \
-                 processes; two threads or workers.",
+             processes; two threads or workers. Where less was found than is wanted, [targets.md](targets.md) says what \
+             limits it.",
         );
         text.push('\n');
-        text += &ratios(["row", "times", "against"], &golegal);
+        text += &ratios(["row", "times", "wanted", "against"], &golegal);
     }
     let own = targets::among_themselves(&found.rows);
     if !own.is_empty() {
@@ -56,7 +59,8 @@ pub(crate) fn markdown(found: &Found, machine: &Machine, command: &str) -> Strin
         "`scripts/instructions` counts the instructions of the inner loops with valgrind's callgrind on a fixed piece of \
              work and prints them per state-pass, function by function: a figure that noise does not touch. valgrind knows no \
              AVX-512, so the run-time dispatch takes its AVX2 code there (the script says which): the figures compare one \
-             version of keima with another and tell nothing of the AVX-512 code that such machines run. `cargo bench -p keima-engine` times the inner loops alone.",
+             version of keima with another and tell nothing of the AVX-512 code that such machines run. `cargo bench \
+             -p keima-engine` times the inner loops alone.",
     );
     text
 }
@@ -105,8 +109,8 @@ mod tests {
             "which counts one residue with two",
             "    processor  a good one\n",
             "    block passes, forward",
-            "| block passes, forward, 9x9, K=1 | 80.0 | golegal 9x9 |",
-            "| block passes, forward, 9x9, K=4 | 160 | golegal 9x9 |",
+            "| block passes, forward, 9x9, K=1 | 80.0 |  | golegal 9x9 |",
+            "| block passes, forward, 9x9, K=4 | 160 | 250 | golegal 9x9 |",
             "| block passes 9x9: K=4 against K=1, per residue | 2.00 |",
             "- count of something: no memory\n",
             "    keima count go 9x9\n",

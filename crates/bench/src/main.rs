@@ -184,11 +184,12 @@ fn measure_all(args: MeasureArgs) -> Result<()> {
     };
     let found = measure(&wish)?;
     print!("{}", table::text(&found.rows));
-    for [what, times, against] in targets::against_golegal(&found.rows) {
-        println!("{what}: {times} times {against} per residue");
+    let aim = |wanted: String| if wanted.is_empty() { wanted } else { format!(" (wanted: {wanted})") };
+    for [what, times, wanted, against] in targets::against_golegal(&found.rows) {
+        println!("{what}: {times} times {against} per residue{}", aim(wanted));
     }
     for [what, value, wanted] in targets::among_themselves(&found.rows) {
-        println!("{what}: {value}{}", if wanted.is_empty() { wanted } else { format!(" (wanted: {wanted})") });
+        println!("{what}: {value}{}", aim(wanted));
     }
     if let Some(out) = args.out.or_else(|| full.then(|| "docs".into())) {
         let command = typed(std::env::args().skip(2));

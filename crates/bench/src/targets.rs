@@ -35,8 +35,9 @@ impl Rows<'_> {
 }
 
 /// How many times less time per state-pass and residue than golegal on the largest board that it counted: on smaller
-/// ones starting its processes, a few for each pass, is most of its time.
-pub(crate) fn against_golegal(rows: &[Row]) -> Vec<[String; 3]> {
+/// ones starting its processes, a few for each pass, is most of its time. What, how many times, how many are wanted, and
+/// against what.
+pub(crate) fn against_golegal(rows: &[Row]) -> Vec<[String; 4]> {
     let golegal: Vec<&Row> = rows.iter().filter(|row| row.label.kind == Kind::Golegal).collect();
     let Some(largest) = golegal.iter().max_by_key(|row| row.label.height) else { return Vec::new() };
     let others = rows.iter().filter(|row| row.label.kind != Kind::Golegal && row.label.threads == 2);
@@ -45,9 +46,25 @@ pub(crate) fn against_golegal(rows: &[Row]) -> Vec<[String; 3]> {
             let label = row.label;
             let times = ratio(largest.sample.nanos() * f64::from(label.residues), row.sample.nanos());
             let what = format!("{}, {1}x{1}, K={2}", label.kind.name(), label.height, label.residues);
-            [what, short(times), format!("golegal {0}x{0}", largest.label.height)]
+            let against = format!("golegal {0}x{0}", largest.label.height);
+            [what, short(times), wanted(&label).to_owned(), against]
         })
         .collect()
+}
+
+/// How many times faster than golegal a row is to be.
+fn wanted(label: &Label) -> &'static str {
+    match (label.kind, label.height, label.residues) {
+        (Kind::BlockForward | Kind::BlockBackward, 11..=14, 1) => "90",
+        (Kind::BlockForward | Kind::BlockBackward, ..=11, 4 | 8) => "250",
+        (Kind::BlockForward | Kind::BlockBackward, 13, 4 | 8) => "150",
+        (Kind::CountBlockDisk, 13, _) => "30",
+        (Kind::Stream, _, 1) => "3",
+        (Kind::Stream, _, 8) => "15",
+        (Kind::StreamTight, _, 1) => "1.5",
+        (Kind::StreamTight, _, 8) => "7.5",
+        _ => "",
+    }
 }
 
 /// Ratios of rows against each other: what, found, wanted.
@@ -125,8 +142,8 @@ mod tests {
         ];
         let found = against_golegal(&rows);
         assert_eq!(found.len(), 2);
-        assert_eq!(found[0], ["block passes, forward, 10x10, K=1", "63.0", "golegal 11x11"]);
-        assert_eq!(found[1], ["block passes, forward, 13x13, K=4", "126", "golegal 11x11"]);
+        assert_eq!(found[0], ["block passes, forward, 10x10, K=1", "63.0", "", "golegal 11x11"]);
+        assert_eq!(found[1], ["block passes, forward, 13x13, K=4", "126", "150", "golegal 11x11"]);
         assert!(against_golegal(&rows[2..]).is_empty());
     }
 

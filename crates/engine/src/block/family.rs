@@ -106,7 +106,9 @@ impl<const K: usize> Place<'_, K> {
         let mut letters = Letters::all(mail, self.fused.base(family.blocks.start, self.direction));
         let early = self.fused.mail.early(family);
         if self.direction == Direction::Forward {
-            early.iter().for_each(|&block| self.fill_early(block, &mut letters, worker));
+            for &block in early {
+                self.fill_early(block, &mut letters, worker);
+            }
         }
         for number in 0..family.blocks.len() as u32 {
             let block = match self.direction {

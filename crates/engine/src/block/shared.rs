@@ -57,7 +57,9 @@ impl<const K: usize> Place<'_, K> {
         own: &mut [Row<K>],
         workers: &mut [Worker<'_, K>],
     ) -> Result<(), BlockError> {
-        workers.iter_mut().for_each(|worker| worker.sums = Sums::default());
+        for worker in &mut *workers {
+            worker.sums = Sums::default();
+        }
         let Some(first) = workers.first_mut() else { return Err(BlockError::Order) };
         let mail = std::mem::take(&mut first.mail);
         let result = self.levels(family, own, mail, workers);

@@ -120,6 +120,7 @@ impl<'a, const K: usize> Sweep<'a, K> {
     }
 
     /// Families of at least `states` states may be shared among threads, others not.
+    #[must_use]
     pub fn share_from(mut self, states: u64) -> Self {
         self.least_shared = states;
         self
