@@ -26,10 +26,6 @@ use tracing_subscriber::EnvFilter;
 use crate::args::{Cli, Verb};
 use crate::exit::Failed;
 
-/// What is freed goes back to the system soon: `--memory` holds for what the process has, not for what it uses.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let filter = EnvFilter::try_from_env("KEIMA_LOG").unwrap_or_else(|_| {
