@@ -84,7 +84,7 @@ pub struct Speeds {
     /// In memory: by lanes.
     pub sweeps: Vec<SweepSpeed>,
     /// A whole count in memory, tables and first touch of memory left out, over its sweeps alone: growth of numbers,
-    /// inner products, weighing.
+    /// inner products, weighing; less what folding saves, since outlines count the states of columns that are not folded.
     pub rest: f64,
     /// Block executor: to build tables ...
     pub table_seconds: f64,

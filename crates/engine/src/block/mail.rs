@@ -170,6 +170,11 @@ impl Mail {
         transposed
     }
 
+    /// Whether it was made for transposed passes too.
+    pub(super) fn is_transposed(&self) -> bool {
+        self.transposed.is_some()
+    }
+
     /// Where the mail begins that `block` writes forward, and where that of the block before it ends.
     #[inline(always)]
     pub(super) fn base(&self, block: u32) -> usize {

@@ -183,6 +183,9 @@ impl<'a, const K: usize> Sweep<'a, K> {
             rest = later;
         }
         let mail = &self.mails.windows[window];
+        if direction == Direction::Backward && !mail.is_transposed() {
+            return Err(BlockError::Order);
+        }
         // From the end of the list the largest are taken first.
         tasks.sort_by_key(|(family, _)| mail.rows(family));
         let fused = Fused { tables, mail, moduli: &self.moduli };

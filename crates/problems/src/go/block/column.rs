@@ -6,7 +6,7 @@ use super::super::Go;
 use super::super::layout;
 use super::super::state::{Word, accepts, normalise, stones, successors};
 use super::HEIGHTS;
-use super::exchange::{Exchange, MISSING, NOWHERE};
+use super::exchange::{Exchange, MISSING};
 use super::fold::{Fate, Fold};
 use super::image::Images;
 use super::memory::{self, table_bytes};
@@ -160,11 +160,7 @@ impl BlockColumn for GoColumn {
             Some(folded) if end == End::Last && window + 1 == self.windows.len() => {
                 self.exchange(window, end).known_positions(block, signature, positions);
                 let [_, images] = &folded.images;
-                let mut others = Vec::new();
-                images.positions(block, signature, &mut others);
-                for (position, image) in positions.iter_mut().zip(others) {
-                    *position = if *position == NOWHERE { image } else { *position };
-                }
+                images.fill(block, signature, positions);
             }
             _ => self.exchange(window, end).positions(block, signature, positions),
         }

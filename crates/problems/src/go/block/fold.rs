@@ -31,7 +31,7 @@
 //! Only pairs next to the middle are looked at: each one more makes tables larger, since a window's lists then depend on
 //! the colours of more cells outside.
 //!
-//! Gain: of states in the first half of a column some 40 % are not there. Paper: Tromp and Farnebäck, *Combinatorics of
+//! Gain: of states in the first half of a column about a third are not there. Paper: Tromp and Farnebäck, *Combinatorics of
 //! Go* (2016), count both; the representative by the middle cells is ours.
 
 use rustc_hash::FxHashMap;
@@ -105,10 +105,11 @@ impl Fold {
     /// The same lists without the states that are dropped. Signatures are told apart by the colours of the cells outside
     /// that decide.
     pub(super) fn refine(self, window: Window, inside: u64, all: Lists) -> Lists {
-        let outside = self.cells(window.first) & !inside;
-        if self.cells(window.first) == 0 {
+        let cells = self.cells(window.first);
+        if cells == 0 {
             return all;
         }
+        let outside = cells & !inside;
         let mut numbers: FxHashMap<(u32, u64), u32> = FxHashMap::default();
         let mut refined = Lists { signatures: Vec::new(), outsides: Vec::with_capacity(all.outsides.len()) };
         for (word, signature) in all.outsides {
@@ -172,7 +173,8 @@ mod tests {
                 assert!(!symmetric || expected == Fate::Tied, "{height}: {state:x}");
             }
             assert_eq!(2 * kept + tied, all.len() as u32);
-            eprintln!("{height}: {tied} of {}", all.len());
+            // Smaller heights have few pairs to tell images apart.
+            assert!(height < 5 || 2 * tied < all.len() as u32, "{height}: {tied} tied of {}", all.len());
         }
     }
 }

@@ -19,7 +19,7 @@
 use keima_model::End;
 
 use super::super::state::{normalise, reverse};
-use super::exchange::{MISSING, Numbering, Starts, outside_cells};
+use super::exchange::{MISSING, NOWHERE, Numbering, Starts, outside_cells};
 use super::fold::mirror;
 use super::window::{Finder, GoWindow};
 
@@ -88,15 +88,30 @@ impl Images {
     /// Overwrites `positions` with those of the images of the entries of X-block `block`, whose signature is `signature`.
     pub(super) fn positions(&self, block: u32, signature: u32, positions: &mut Vec<u64>) {
         positions.clear();
+        positions.extend(self.of_entry[signature as usize].iter().map(self.position(block)));
+    }
+
+    /// Tells the image's position where that of an entry is [`NOWHERE`].
+    pub(super) fn fill(&self, block: u32, signature: u32, positions: &mut [u64]) {
+        let image = self.position(block);
+        for (position, entry) in positions.iter_mut().zip(&self.of_entry[signature as usize]) {
+            if *position == NOWHERE {
+                *position = image(entry);
+            }
+        }
+    }
+
+    /// The position of an entry's image, by the numbers of its outer and inner codes.
+    fn position(&self, block: u32) -> impl Fn(&(u32, u32)) -> u64 {
         let (outer, inner) = self.of_block[block as usize];
         let blocks = &self.blocks[outer as usize * self.outer_count..][..self.outer_count];
         let inners = &self.inners[inner as usize * self.inner_count..][..self.inner_count];
-        positions.extend(self.of_entry[signature as usize].iter().map(|&(outer, inner)| {
+        move |&(outer, inner)| {
             let found = blocks[outer as usize];
             let (start, signature) = self.starts.of(found >> 1);
             let row = (2 * signature + (found & 1)) as usize;
             start + u64::from(self.places[row * self.inside_count + inners[inner as usize] as usize])
-        }));
+        }
     }
 
     /// Memory that it takes.
