@@ -182,6 +182,11 @@ fn measure_all(args: MeasureArgs) -> Result<()> {
         golegal_boards,
         keima: measure::keima()?,
     };
+    let out = args.out.or_else(|| full.then(|| "docs".into()));
+    if let Some(out) = &out {
+        // Before anything is measured for half an hour that could not be written then.
+        std::fs::create_dir_all(out).with_context(|| format!("cannot make the folder {}", out.display()))?;
+    }
     let found = measure(&wish)?;
     print!("{}", table::text(&found.rows));
     let aim = |wanted: String| if wanted.is_empty() { wanted } else { format!(" (wanted: {wanted})") };
@@ -191,7 +196,7 @@ fn measure_all(args: MeasureArgs) -> Result<()> {
     for [what, value, wanted] in targets::among_themselves(&found.rows) {
         println!("{what}: {value}{}", aim(wanted));
     }
-    if let Some(out) = args.out.or_else(|| full.then(|| "docs".into())) {
+    if let Some(out) = out {
         let command = typed(std::env::args().skip(2));
         let write = |name: &str, text: String| {
             let path = out.join(name);

@@ -53,7 +53,6 @@ fn speeds() -> Speeds {
         rest: 1.0,
         table_seconds: 1.0,
         table_bytes: 1 << 20,
-        touch_nanos: 0.0,
         ..Speeds::default()
     }
 }

@@ -185,6 +185,10 @@ pub trait ProblemInfo: Send + Sync {
     fn blocks(&self) -> Option<&dyn BlockProblem> {
         None
     }
+    /// Why not, where it has none.
+    fn why_no_blocks(&self) -> &'static str {
+        "it is not made of blocks"
+    }
     /// The problem's own conservation law for one pass and one modulus (mass balance), given the sum of the
     /// old values by number of successors (`by_degree[d]`, modulo `modulus`) and the sum of the new ones. `Err` says
     /// what was expected and what came. Only called for problems with one coefficient.

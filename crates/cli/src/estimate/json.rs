@@ -70,7 +70,6 @@ pub(super) fn object(estimate: &Estimate) -> Value {
             })).collect::<Vec<_>>(),
             "rest": speeds.rest,
             "table_seconds": speeds.table_seconds,
-            "touch_nanos": speeds.touch_nanos,
             "missing_columns_per_cell": speeds.missing,
         })),
         "notes": outline.notes,

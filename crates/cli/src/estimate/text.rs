@@ -302,7 +302,7 @@ fn stages(outline: &Outline, times: &Times) -> Vec<String> {
         rows.push(row);
     }
     if times.setup_seconds > 0.0 {
-        let mut row = vec![if in_memory { "tables and memory" } else { "tables" }.to_owned()];
+        let mut row = vec!["tables".to_owned()];
         row.resize(header.len() - 1, String::new());
         row.push(show_long_seconds(times.setup_seconds));
         rows.push(row);

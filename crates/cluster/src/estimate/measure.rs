@@ -155,21 +155,22 @@ fn in_memory(registry: &dyn Registry, request: &ProblemRequest, offer: &Offer) -
     let column = blocks.column(&outline.plan.windows, Directions::Folded).map_err(MeasureError::Block)?;
     let table_seconds = started.elapsed().as_secs_f64();
     let threads = offer.threads as usize;
-    let (one, touch_nanos) = sweep::<1>(column.as_ref(), threads)?;
-    let (two, _) = sweep::<2>(column.as_ref(), threads)?;
-    let (four, _) = sweep::<4>(column.as_ref(), threads)?;
-    let (eight, _) = sweep::<8>(column.as_ref(), threads)?;
+    let sweeps = vec![
+        sweep::<1>(column.as_ref(), threads)?,
+        sweep::<2>(column.as_ref(), threads)?,
+        sweep::<4>(column.as_ref(), threads)?,
+        sweep::<8>(column.as_ref(), threads)?,
+    ];
     drop(column);
     let mut speeds = Speeds {
         boards: outline_name(&outline),
         height: outline.plan.board.height,
         key_bytes: outline.plan.key_bytes,
         threads: offer.threads,
-        sweeps: vec![one, two, four, eight],
+        sweeps,
         rest: 1.0,
         table_seconds,
         table_bytes: outline.table_bytes,
-        touch_nanos,
         ..Speeds::default()
     };
     // The whole count, over what its sweeps alone would take: the faster of two.
@@ -189,17 +190,14 @@ fn outline_name(outline: &Outline) -> String {
     outline.plan.board.to_string()
 }
 
-/// Takes a vector through the windows of a column, both ways: nanoseconds of a thread per state-pass, and of the first
-/// touch of a byte.
-fn sweep<const K: usize>(column: &dyn BlockColumn, threads: usize) -> Result<(SweepSpeed, f64), BlockError> {
+/// Takes a vector through the windows of a column, both ways: nanoseconds of a thread per state-pass.
+fn sweep<const K: usize>(column: &dyn BlockColumn, threads: usize) -> Result<SweepSpeed, BlockError> {
     let primes: Vec<u64> = primes_below(MODULUS_LIMIT.into()).take(K).collect();
     let moduli = Row::<K>::try_from(primes).ok().and_then(Moduli::new).ok_or(BlockError::Moduli)?;
     let (states, _) = largest(column);
     let mut front = Rows::<K>::zeroed(states as usize)?;
     let mut back = Rows::<K>::zeroed(states as usize)?;
-    let started = Instant::now();
     front.fill([1; K]);
-    let touch_nanos = started.elapsed().as_nanos() as f64 / (states.max(1) as f64 * 8.0 * K as f64);
     back.fill([1; K]);
     let mut sweep = Sweep::<K>::new(column, moduli, threads)?;
     let windows = column.windows().len();
@@ -222,12 +220,11 @@ fn sweep<const K: usize>(column: &dyn BlockColumn, threads: usize) -> Result<(Sw
         }
         Ok::<f64, BlockError>(least * threads as f64 / state_passes as f64)
     };
-    let speed = SweepSpeed {
+    Ok(SweepSpeed {
         lanes: K as u32,
         forward_nanos: through(Direction::Forward)?,
         backward_nanos: through(Direction::Backward)?,
-    };
-    Ok((speed, touch_nanos))
+    })
 }
 
 /// Sums of nanoseconds of a count's tasks: reading, passes, writing.

@@ -2,30 +2,31 @@
 //!
 //! ```text
 //!   core-seconds of a stage   states read x read(K) + state-passes x pass(K) + states written x write(K),
-//!                             times growth ^ (height, 13 at most, - measured height)
+//!                             times growth ^ (height, 13 or in memory 15 at most, - measured height)
 //!   wall time of a stage      start + max(threads, disks) + min(threads, disks) / 2, of core-seconds / threads of all
 //!                             workers x idle and disk bytes / disk speed of all
-//!   in memory                 state-passes x pass(K, direction) x rest, tables, and memory that is touched the first time
+//!   in memory                 state-passes x pass(K, direction) x rest, and tables
 //! ```
 //!
 //! A task waits while what it wrote is made durable, and half of that is hidden behind other tasks: 12x12 and 13x13 by
 //! blocks. K is the number of lanes. What a state costs changes slowly with the height: vectors leave the caches,
 //! families grow and their states lie further apart. The change per cell of height is stated here, from runs of 9x9 to
-//! 13x13 on two cores of one machine; beyond these heights it is taken to be none, which is a guess.
+//! 13x13, in memory to 15x15, on two cores; beyond these heights it is taken to be none, which is a guess.
 
 use super::Offer;
 use super::outline::{Outline, StageOutline, Way};
 use keima_engine::block::Direction;
 
 /// A state in memory: cost per cell of height, relative to a cell less.
-const SWEEP_GROWTH: f64 = 1.16;
+const SWEEP_GROWTH: f64 = 1.10;
 /// The same with runs on disk, block executor: passes take longer, but what a group of families costs is shared by more
 /// states.
-const BLOCK_GROWTH: f64 = 0.93;
+const BLOCK_GROWTH: f64 = 0.92;
 /// The same, stream executor.
 const STREAM_GROWTH: f64 = 1.06;
-/// Beyond this height nothing was compared, and costs are taken to stay.
-const MOST_MEASURED_HEIGHT: u32 = 13;
+/// Beyond this height nothing was compared, and costs are taken to stay: in memory, and with runs on disk.
+const MOST_SWEPT_HEIGHT: u32 = 15;
+const MOST_RUN_HEIGHT: u32 = 13;
 /// Stream executor: keys of 128 bits instead of 64.
 const WIDE_KEYS: f64 = 1.3;
 /// Threads that wait for the last task of a stage, as a factor on its time.
@@ -83,8 +84,8 @@ pub struct Speeds {
     pub write: PerState,
     /// In memory: by lanes.
     pub sweeps: Vec<SweepSpeed>,
-    /// A whole count in memory, tables and first touch of memory left out, over its sweeps alone: growth of numbers,
-    /// inner products, weighing; less what folding saves, since outlines count the states of columns that are not folded.
+    /// A whole count in memory, tables left out, over its sweeps alone: growth of numbers, inner products, weighing, the
+    /// first touch of memory; less what folding saves, since outlines count the states of columns that are not folded.
     pub rest: f64,
     /// Block executor: to build tables ...
     pub table_seconds: f64,
@@ -93,8 +94,6 @@ pub struct Speeds {
     /// How many columns' worth of states the problem's upper bounds count too much, per cell of height: in the first
     /// columns not all that is possible later has come about. Of the stream executor; blocks are dense from the start.
     pub missing: f64,
-    /// First touch of memory, in nanoseconds of one thread per byte.
-    pub touch_nanos: f64,
 }
 
 /// When a stage is done.
@@ -113,7 +112,7 @@ pub struct StageTime {
 pub struct Times {
     /// As many as the outline has stages.
     pub stages: Vec<StageTime>,
-    /// Tables, and memory that is touched the first time.
+    /// Tables.
     pub setup_seconds: f64,
     /// Sums of the stages and the set-up.
     pub total: StageTime,
@@ -127,7 +126,6 @@ impl Times {
     /// Multiplies.
     pub fn new(outline: &Outline, speeds: &Speeds, offer: &Offer) -> Self {
         let cores = f64::from(offer.threads.max(1)) * f64::from(offer.workers.max(1));
-        let above = f64::from(outline.plan.board.height.min(MOST_MEASURED_HEIGHT)) - f64::from(speeds.height);
         let blocks = outline.plan.executor == "block";
         let table_seconds = if blocks {
             speeds.table_seconds * outline.table_bytes as f64 / speeds.table_bytes.max(1) as f64
@@ -135,9 +133,9 @@ impl Times {
             0.0
         };
         let in_memory = outline.way == Way::InMemory;
-        let touched = if in_memory { outline.memory_bytes.unwrap_or(0) as f64 } else { 0.0 };
-        let touch_seconds = touched * speeds.touch_nanos * 1e-9;
-        let setup_seconds = table_seconds + touch_seconds / cores;
+        let most_height = if in_memory { MOST_SWEPT_HEIGHT } else { MOST_RUN_HEIGHT };
+        let above = f64::from(outline.plan.board.height.min(most_height)) - f64::from(speeds.height);
+        let setup_seconds = table_seconds;
         let filled = filled(speeds.missing, outline);
         let mut times = Self { setup_seconds, filled, ..Self::default() };
         for stage in &outline.stages {
@@ -164,7 +162,7 @@ impl Times {
         }
         // Every worker builds the tables, a thread for each window.
         let builders = outline.plan.windows.len().min(offer.threads.max(1) as usize) as f64;
-        times.total.core_seconds += table_seconds * builders * f64::from(offer.workers.max(1)) + touch_seconds;
+        times.total.core_seconds += table_seconds * builders * f64::from(offer.workers.max(1));
         times.total.wall_seconds += setup_seconds;
         times
     }

@@ -87,7 +87,7 @@ pub fn choose_plan(
 pub fn block_plan(info: &dyn ProblemInfo, key_bytes: u32, limits: &PlanLimits) -> Result<Plan, PlanError> {
     let board = info.board();
     let no_blocks = |why| PlanError::NoBlocks { what: format!("{} {}", info.name(), info.size()), why };
-    let blocks = info.blocks().ok_or_else(|| no_blocks("it is not made of blocks"))?;
+    let blocks = info.blocks().ok_or_else(|| no_blocks(info.why_no_blocks()))?;
     if board.length < 2 || info.coefficients() != 1 {
         return Err(no_blocks("blocks begin with the second column of a board"));
     }

@@ -130,6 +130,10 @@ impl<K: Word> ProblemInfo for Go<K> {
         block::HEIGHTS.contains(&self.board.height).then_some(self as &dyn BlockProblem)
     }
 
+    fn why_no_blocks(&self) -> &'static str {
+        "blocks are made for boards whose smaller side is 2 to 16"
+    }
+
     fn law(&self, pass: u32, by_degree: &[u64], new: u64, modulus: u64) -> Result<(), String> {
         let at = |degree: usize| by_degree.get(degree).copied().unwrap_or(0) % modulus;
         let column = self.board.column(pass);

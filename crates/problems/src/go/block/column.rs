@@ -61,8 +61,9 @@ impl GoColumn {
             let (before, after) = (&windows[(number + count - 1) % count], &windows[(number + 1) % count]);
             let (here, _) = &windows[number];
             let transposed = directions.transposed();
-            [Exchange::new(here, End::First, before, transposed), Exchange::new(here, End::Last, after, true)]
+            Ok([Exchange::new(here, End::First, before, transposed)?, Exchange::new(here, End::Last, after, true)?])
         })?;
+        let exchanges = exchanges.into_iter().collect::<Result<Vec<_>, String>>()?;
         let folded = fold.map(|fold| Folded::new(height, fold, &windows)).transpose()?;
         let windows: Vec<GoWindow> = windows.into_iter().map(|(window, _)| window).collect();
         let last = &windows[count - 1].lists[1];
@@ -101,7 +102,8 @@ impl Folded {
                 tied.extend(list.map(|&code| fold.fate(outside | code, 0) == Fate::Tied));
             }
         }
-        let images = [Images::new(height, &first.0, End::First, last), Images::new(height, &last.0, End::Last, first)];
+        let images =
+            [Images::new(height, &first.0, End::First, last)?, Images::new(height, &last.0, End::Last, first)?];
         Ok(Self { images, tied })
     }
 }

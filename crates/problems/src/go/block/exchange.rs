@@ -36,28 +36,35 @@ pub(super) const MISSING: u16 = u16::MAX;
 /// A position of such a state.
 pub(super) const NOWHERE: u64 = u64::MAX;
 
-/// Where each block begins in the vector, and its signature.
-pub(super) struct Starts(Vec<(u64, u32)>);
+/// Where each block begins in the vector, and its signature, in one word: `signature << 40 | start`.
+pub(super) struct Starts(Vec<u64>);
+
+/// Bits of a position: a vector of so many rows takes 8 TiB at least.
+const START_BITS: u32 = 40;
 
 impl Starts {
     /// At the first (0) or the last step (1) of a window.
-    pub(super) fn new(window: &GoWindow, end: usize) -> Self {
+    pub(super) fn new(window: &GoWindow, end: usize) -> Result<Self, String> {
         let tables = &window.tables;
         let step = if end == 0 { 0 } else { window.window.len as usize };
-        let of_family = tables.families.iter().flat_map(|family| {
-            let block = |block: u32| {
-                let base = tables.base[step][block as usize];
-                (family.start[step] + u64::from(base), tables.signature_of[block as usize])
-            };
-            family.blocks.clone().map(block)
-        });
-        Self(of_family.collect())
+        if tables.states[step] >> START_BITS != 0 || tables.signatures.len() >> (u64::BITS - START_BITS) != 0 {
+            return Err(format!("a vector of {} states is too long", tables.states[step]));
+        }
+        let mut starts = Vec::with_capacity(tables.signature_of.len());
+        for family in &tables.families {
+            starts.extend(family.blocks.clone().map(|block| {
+                let start = family.start[step] + u64::from(tables.base[step][block as usize]);
+                u64::from(tables.signature_of[block as usize]) << START_BITS | start
+            }));
+        }
+        Ok(Self(starts))
     }
 
     /// Of a block.
     #[inline]
     pub(super) fn of(&self, block: u32) -> (u64, u32) {
-        self.0[block as usize]
+        let both = self.0[block as usize];
+        (both & ((1 << START_BITS) - 1), (both >> START_BITS) as u32)
     }
 
     /// Memory that it takes.
@@ -146,15 +153,19 @@ fn index(end: End) -> usize {
 impl Exchange {
     /// From the blocks of `here` at its `end` to the vector of `there` at its other one; `positions` are told only
     /// where they will be asked for.
-    pub(super) fn new(here: &GoWindow, end: End, (there, finder): &(GoWindow, Finder), positions: bool) -> Self {
+    pub(super) fn new(
+        here: &GoWindow,
+        end: End,
+        (there, finder): &(GoWindow, Finder),
+        positions: bool,
+    ) -> Result<Self, String> {
         let there_end = 1 - index(end);
-        let starts = Starts::new(there, there_end);
+        let starts = Starts::new(there, there_end)?;
         let kind = if !positions {
             Kind::Unasked
         } else if here.window == there.window {
             let lists = here.lists[index(end)].iter().zip(&finder.places[there_end]);
-            let places =
-                lists.map(|(list, places)| list.iter().map(|code| places.get(code).copied().unwrap_or(MISSING)));
+            let places = lists.map(|(list, places)| list.iter().map(|code| places.get(*code).unwrap_or(MISSING)));
             Kind::Alone(places.map(Iterator::collect).collect())
         } else {
             Kind::Neighbours(Tables::new(here, index(end), there, finder))
@@ -185,7 +196,7 @@ impl Exchange {
         let code_hashes = here.lists[index(end)].iter().map(hashes).collect();
         let other = if alone { 0 } else { there.inside };
         let other_hashes = here.outsides.iter().map(|&word| hash(word & other)).collect();
-        Self { kind, starts, classes, rest_cells, patterns, pattern_count, families, code_hashes, other_hashes }
+        Ok(Self { kind, starts, classes, rest_cells, patterns, pattern_count, families, code_hashes, other_hashes })
     }
 
     /// Memory that it takes.
@@ -329,7 +340,7 @@ impl Tables {
         for (&word, rows) in others.words.iter().zip(places.chunks_exact_mut(2 * signature_count)) {
             for (word, row) in [word, reverse(word)].into_iter().zip(rows.chunks_exact_mut(signature_count)) {
                 for (place, list) in row.iter_mut().zip(&finder.places[there_end]) {
-                    *place = list.get(&word).copied().unwrap_or(MISSING);
+                    *place = list.get(word).unwrap_or(MISSING);
                 }
             }
         }

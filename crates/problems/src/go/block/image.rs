@@ -46,7 +46,12 @@ pub(super) struct Images {
 
 impl Images {
     /// From the blocks of `here` at its `end` to the vector of `there` at its other one.
-    pub(super) fn new(height: u32, here: &GoWindow, end: End, (there, finder): &(GoWindow, Finder)) -> Self {
+    pub(super) fn new(
+        height: u32,
+        here: &GoWindow,
+        end: End,
+        (there, finder): &(GoWindow, Finder),
+    ) -> Result<Self, String> {
         let (here_end, there_end) = if end == End::First { (0, 1) } else { (1, 0) };
         let inner = mirror(there.inside, height);
         let [mut outers, mut inners, mut outer_codes, mut inner_codes, mut insides] =
@@ -69,11 +74,11 @@ impl Images {
         let words = &insides.words;
         let places = finder.places[there_end].iter().flat_map(|list| {
             let all = words.iter().copied().chain(words.iter().map(|&word| reverse(word)));
-            all.map(|word| list.get(&word).copied().unwrap_or(MISSING))
+            all.map(|word| list.get(word).unwrap_or(MISSING))
         });
         let places = places.collect();
-        Self {
-            starts: Starts::new(there, there_end),
+        Ok(Self {
+            starts: Starts::new(there, there_end)?,
             of_block,
             of_entry,
             blocks,
@@ -82,7 +87,7 @@ impl Images {
             inner_count: inner_codes.words.len(),
             places,
             inside_count: insides.words.len(),
-        }
+        })
     }
 
     /// Overwrites `positions` with those of the images of the entries of X-block `block`, whose signature is `signature`.

@@ -86,6 +86,7 @@ impl Lists {
                     ));
                 }
                 for list in &mut lists {
+                    list.shrink_to_fit();
                     list.sort_unstable();
                 }
                 all.signatures.push(Listed { lists, sample });

@@ -4,18 +4,17 @@
 //!   lists of a window of w cells        30 MB x 6.1^(w-7) at the top of the column, 90 MB x 6.1^(w-7) below it: below it
 //!                                       there are more signatures
 //!   blocks of a window, c cells outside 6385 x 4.7^(c-6), a quarter more if there are cells on both sides of the window
-//!   each block                          205 bytes: bases and targets for each pass, its word, and its part of the exchange
+//!   each block                          190 bytes: bases and targets for each pass, its word, and its part of the exchange
 //! ```
 //!
-//! Building the lists takes hash maps of three times their size for a while; what the allocator keeps of them is
-//! counted as one and a half times the lists (13x13 in a budget of 400 MiB, windows 7,6: 70 MB more than was counted
-//! before).
+//! Building the lists takes as much again, and hash maps, for a while; what the allocator keeps of them is counted as one
+//! and a half times the lists (13x13 out of core in a budget of 400 MiB: 411 MiB at most, 11 of them the program's file).
 //!
 //! The states of the first column, all its colourings, take 16 bytes each while they are found.
 //!
-//! Measured for 17 cuts of 8 to 15 cells into windows of 3 to 7 (for example 51 MB for 7,6; 133 MB for 7,7; 88 MB for
-//! 4,4,4; 267 MB for 5,4,4; 2.02 GB for 5,5,5; 4.5 GB for 4,4,3,3): from 2 % below to 70 % above what is true, most
-//! above for windows of 3 cells.
+//! Measured for 15 cuts of 8 to 15 cells into windows of 3 to 7 (for example 51 MB for 7,6; 133 MB for 7,7; 81 MB for
+//! 4,4,4; 242 MB for 5,4,4; 1.86 GB for 5,5,5; 3.98 GB for 4,4,3,3), with what is left over: from 20 % below to 90 %
+//! above what is true, most above for windows of 3 cells.
 
 use keima_model::Window;
 
@@ -31,7 +30,7 @@ const BLOCK_GROWTH: f64 = 4.7;
 /// Cells outside on both sides.
 const BOTH_SIDES: f64 = 1.25;
 /// Bytes of a block.
-const BLOCK_BYTES: f64 = 205.0;
+const BLOCK_BYTES: f64 = 190.0;
 
 /// Words that finding the states of the first column takes: all colourings of a column, while they are sorted out.
 pub(super) fn start_bytes(height: u32) -> u64 {

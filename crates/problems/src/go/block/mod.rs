@@ -13,6 +13,7 @@
 //! - [`lists`]: outsides, signatures and lists of one window, by direct enumeration;
 //! - [`tables`]: the transitions of each signature, found by expanding one sample outside;
 //! - [`window`]: blocks and families with their places, and the targets of far operations;
+//! - [`places`]: where each code of a list stands;
 //! - [`exchange`]: where a state of one window stands in the next;
 //! - [`fold`]: of two mirror images one is enough at the start of a column; [`image`]: where the other one stands;
 //! - [`memory`]: an estimate of what all this takes.
@@ -34,6 +35,7 @@ mod image;
 mod lists;
 mod memory;
 mod parts;
+mod places;
 mod tables;
 #[cfg(test)]
 mod tests;

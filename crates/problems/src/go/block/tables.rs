@@ -15,16 +15,12 @@
 //! Lists are ordered by in-degree, so that sums of one length stand together; places are `u16`.
 //! Cost: two expansions per entry of each list, about 0.3 us.
 
-use rustc_hash::FxHashMap;
-
 use keima_model::{Far, PassTable, RowGroup, Signature, Window};
 
 use super::super::state::successors;
 use super::lists::Listed;
+use super::places::Places;
 use super::window::colours;
-
-/// Place of each code in a list.
-pub(super) type Places = FxHashMap<u64, u16>;
 
 /// The lists of all signatures in their final order, and where each code stands.
 pub(super) struct Ordered {
@@ -35,11 +31,6 @@ pub(super) struct Ordered {
     pub(super) samples: Vec<u64>,
 }
 
-/// The places in a list.
-pub(super) fn places_of(list: &[u64]) -> Places {
-    list.iter().copied().zip(0..=u16::MAX).collect()
-}
-
 impl Ordered {
     /// Orders all lists but those of step 0 by the number of local sources.
     pub(super) fn new(window: Window, inside: u64, signatures: Vec<Listed>) -> Self {
@@ -48,13 +39,15 @@ impl Ordered {
             let mut places: Vec<Places> = Vec::with_capacity(lists.len());
             for step in 0..lists.len() {
                 if step > 0 {
-                    let by_value = places_of(&lists[step]);
                     let mut degrees = vec![0_u16; lists[step].len()];
                     for &code in &lists[step - 1] {
                         let (next, count) = successors(window.first + step as u32 - 1, sample | code);
                         for state in &next[..count] {
-                            if state & !inside == sample {
-                                degrees[usize::from(by_value[&(state & inside)])] += 1;
+                            // This step's list is still in ascending order.
+                            let local = state & !inside == sample;
+                            let place = local.then(|| lists[step].binary_search(&(state & inside)));
+                            if let Some(Ok(place)) = place {
+                                degrees[place] += 1;
                             }
                         }
                     }
@@ -63,11 +56,11 @@ impl Ordered {
                     let codes = lists[step].iter().map(|&code| (colours(code), code));
                     let mut order: Vec<(u16, (u64, u64))> = degrees.into_iter().zip(codes).collect();
                     order.sort_unstable();
-                    lists[step] = order.into_iter().map(|(_, (_, code))| code).collect();
+                    lists[step].iter_mut().zip(order).for_each(|(code, (_, (_, ordered)))| *code = ordered);
                 } else {
                     lists[step].sort_unstable_by_key(|&code| (colours(code, inside), code));
                 }
-                places.push(places_of(&lists[step]));
+                places.push(Places::new(&lists[step], inside));
             }
             all.lists.push(lists);
             all.places.push(places);
@@ -106,17 +99,17 @@ impl Tables {
             let (mut passes, mut far, mut targets) = (Vec::new(), Vec::new(), Vec::new());
             for (pass, list) in lists.iter().take(window.len as usize).enumerate() {
                 let after = &ordered.places[signature][pass + 1];
-                let mut building = Building::new(after.len());
+                let mut building = Building::new(lists[pass + 1].len());
                 for (&code, entry) in list.iter().zip(0..=u16::MAX) {
                     let (next, count) = successors(window.first + pass as u32, sample | code);
                     let mut row = [(0_u8, 0_u16); 3];
                     for (successor, &state) in next[..count].iter().enumerate() {
                         let (outside, code) = (state & !inside, state & inside);
                         row[successor] = if outside == sample {
-                            building.local(entry, after.get(&code).copied())?
+                            building.local(entry, after.get(code))?
                         } else {
                             let target = signature_at(outside).ok_or("a far operation leads to no outside")?;
-                            let place = ordered.places[target as usize][pass + 1].get(&code).copied();
+                            let place = ordered.places[target as usize][pass + 1].get(code);
                             let found = FarSample { entry, successor: successor as u8 };
                             building.far(outside, target, found, place)?
                         };
@@ -221,7 +214,8 @@ impl Building {
         }
     }
 
-    fn finish(self) -> PassTable {
+    fn finish(mut self) -> PassTable {
+        self.rows.iter_mut().for_each(|group| group.rows.shrink_to_fit());
         let most = self.sources.iter().map(Vec::len).max().unwrap_or(0);
         let mut in_degrees = vec![0; most + 1];
         for sources in &self.sources {
@@ -229,6 +223,7 @@ impl Building {
         }
         let far = self.far.into_iter().map(|mut far| {
             far.pairs.sort_unstable_by_key(|&(source, target)| (target, source));
+            far.pairs.shrink_to_fit();
             Far { pairs: far.pairs }
         });
         PassTable { in_degrees, sources: self.sources.concat(), far: far.collect(), rows: self.rows }

@@ -17,7 +17,8 @@ use super::super::layout;
 use super::super::state::{normalise, stones, successors};
 use super::fold::Fold;
 use super::lists::{Lists, open_connections};
-use super::tables::{Ordered, Places, Tables, places_of};
+use super::places::Places;
+use super::tables::{Ordered, Tables};
 
 /// One window of a column.
 pub(super) struct GoWindow {
@@ -65,7 +66,8 @@ impl GoWindow {
         });
         let block_of: FxHashMap<u64, u32> = outsides.iter().map(|&(word, _)| word).zip(0..).collect();
         let signature_of: Vec<u32> = outsides.iter().map(|&(_, signature)| signature).collect();
-        let outsides: Vec<u64> = outsides.into_iter().map(|(word, _)| word).collect();
+        // Not in the memory of the pairs, which is twice as large and more.
+        let outsides: Vec<u64> = outsides.iter().map(|&(word, _)| word).collect();
 
         let mut ordered = Ordered::new(window, inside, signatures);
         let signature_at = |outside: u64| Some(signature_of[*block_of.get(&outside)? as usize]);
@@ -76,7 +78,8 @@ impl GoWindow {
 
         let mut far = Vec::new();
         for pass in 0..window.len {
-            let mut all = FarTargets { descending: true, ..FarTargets::default() };
+            let first = Vec::with_capacity(outsides.len() + 1);
+            let mut all = FarTargets { descending: true, first, ..FarTargets::default() };
             for (&outside, (&signature, block)) in outsides.iter().zip(signature_of.iter().zip(0..)) {
                 all.first.push(all.targets.len() as u32);
                 let list = &ordered.lists[signature as usize][pass as usize];
@@ -90,6 +93,7 @@ impl GoWindow {
                 }
             }
             all.first.push(all.targets.len() as u32);
+            all.targets.shrink_to_fit();
             far.push(all);
         }
 
@@ -151,7 +155,7 @@ impl GoWindow {
     pub(super) fn finder(&self) -> Finder {
         Finder {
             block_of: self.outsides.iter().copied().zip(0..).collect(),
-            places: [0, 1].map(|end| self.lists[end].iter().map(|list| places_of(list)).collect()),
+            places: [0, 1].map(|end| self.lists[end].iter().map(|list| Places::new(list, self.inside)).collect()),
         }
     }
 
@@ -163,7 +167,7 @@ impl GoWindow {
             End::First => (&finder.places[0], 0),
             End::Last => (&finder.places[1], self.window.len as usize),
         };
-        let place = *places[signature].get(&(state & self.inside))?;
+        let place = places[signature].get(state & self.inside)?;
         let family = self.tables.families.partition_point(|family| family.blocks.end as usize <= block);
         Some(self.tables.families[family].start[step] + u64::from(self.tables.base[step][block]) + u64::from(place))
     }
@@ -171,7 +175,7 @@ impl GoWindow {
 
 /// The entry of each code or of its reversal: lists that belong to no stones hold both.
 fn twins(list: &[u64], places: &Places) -> Vec<u16> {
-    let twin = |code: &u64| places.get(&normalise(*code, 0)).copied();
+    let twin = |code: &u64| places.get(normalise(*code, 0));
     list.iter().zip(0..).map(|(code, entry)| twin(code).unwrap_or(entry)).collect()
 }
 
