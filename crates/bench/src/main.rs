@@ -110,6 +110,9 @@ struct MeasureArgs {
     /// Two small boards and three runs: some minutes
     #[arg(long)]
     quick: bool,
+    /// Only what a target is about or is held against, golegal first of all
+    #[arg(long, conflicts_with = "quick")]
+    targets: bool,
     /// Sides of the boards [default: 9 to 14, with --quick 9 and 10]
     #[arg(long, value_delimiter = ',', value_name = "SIDES", value_parser = clap::value_parser!(u32).range(3..=16))]
     boards: Vec<u32>,
@@ -161,7 +164,7 @@ fn print(samples: &[(sample::Label, sample::Sample)]) -> Result<()> {
 }
 
 fn measure_all(args: MeasureArgs) -> Result<()> {
-    let full = !args.quick && args.boards.is_empty();
+    let full = !args.quick && !args.targets && args.boards.is_empty();
     let boards = match (args.boards, args.quick) {
         (boards, _) if !boards.is_empty() => boards,
         (_, true) => vec![9, 10],
@@ -170,10 +173,12 @@ fn measure_all(args: MeasureArgs) -> Result<()> {
     let golegal_boards = match (args.golegal_boards, full) {
         (boards, _) if !boards.is_empty() => boards,
         (_, true) => vec![11],
+        (_, false) if args.targets && boards.contains(&11) => vec![11],
         (_, false) => boards.iter().copied().max().into_iter().collect(),
     };
     let wish = Wish {
         quick: args.quick,
+        targets: args.targets,
         boards,
         runs: args.runs.unwrap_or(if args.quick { 3 } else { 5 }),
         most_job_seconds: args.row_seconds,

@@ -13,6 +13,7 @@ use crate::count::Count;
 use crate::golegal::{Golegal, modulo_word};
 use crate::sample::{Kind, Label, Sample};
 use crate::table::Row;
+use crate::targets;
 
 /// State-passes of a stream sweep.
 const STREAM_STATE_PASSES: f64 = 2e7;
@@ -20,6 +21,9 @@ const STREAM_STATE_PASSES: f64 = 2e7;
 const TIGHT_STATE_PASSES: f64 = 1.2e8;
 /// The board on which the stream executor is tried with little memory: its vector is well above what a task needs.
 const TIGHT_HEIGHT: u32 = 12;
+/// The boards that one and two workers count.
+const CLUSTER_BLOCK_HEIGHT: u32 = 12;
+const CLUSTER_STREAM_HEIGHT: u32 = 11;
 /// A count out of core gets this part of the vector, and so many MiB for the program and its tables.
 const DISK_PART: f64 = 10.0;
 const DISK_BESIDE_MIB: u64 = 100;
@@ -28,6 +32,8 @@ const DISK_BESIDE_MIB: u64 = 100;
 #[derive(Clone, Debug)]
 pub(crate) struct Wish {
     pub(crate) quick: bool,
+    /// Only what a target is about.
+    pub(crate) targets: bool,
     pub(crate) boards: Vec<u32>,
     pub(crate) runs: usize,
     /// No job gets a further run beyond this.
@@ -74,6 +80,30 @@ impl Job {
                 format!("{} {height}x{height}, threads {}", count.kind.name(), count.threads, height = count.height)
             }
             Self::Golegal { height } => format!("golegal {height}x{height}"),
+        }
+    }
+
+    /// As much of it as a target is about, or is held against by one.
+    fn aimed(&self) -> Option<Self> {
+        let is_wanted =
+            |kind, height, residues| !targets::wanted(&Label { kind, height, residues, threads: 2 }).is_empty();
+        match *self {
+            Self::Block { height, ref lanes } => {
+                // On its smallest board a pass is what it is held against on its largest one.
+                let wanted = |&residues: &u32| residues == 1 || is_wanted(Kind::BlockForward, height, residues);
+                Some(Self::Block { height, lanes: lanes.iter().copied().filter(wanted).collect() })
+            }
+            Self::Stream { residues, .. } => (residues != 4).then(|| self.clone()),
+            Self::Count(Count { kind: Kind::CountBlock, height, threads, .. }) => {
+                (height == 13 && threads == 2).then(|| self.clone())
+            }
+            Self::Count(Count { kind: Kind::CountBlockDisk, height, .. }) => {
+                is_wanted(Kind::CountBlockDisk, height, 0).then(|| self.clone())
+            }
+            Self::Count(Count { kind: Kind::CountStream, height, threads, .. }) => {
+                (height == CLUSTER_STREAM_HEIGHT && threads == 1).then(|| self.clone())
+            }
+            Self::Count(_) | Self::Golegal { .. } => Some(self.clone()),
         }
     }
 
@@ -151,7 +181,7 @@ pub(crate) fn jobs(wish: &Wish) -> Result<Vec<Job>> {
         if height <= 10 || (height == 11 && !wish.quick) {
             jobs.extend([1, 2].map(|threads| count(Kind::CountStream, height, threads, None)));
         }
-        let (block, stream) = if wish.quick { (10, 10) } else { (12, 11) };
+        let (block, stream) = if wish.quick { (10, 10) } else { (CLUSTER_BLOCK_HEIGHT, CLUSTER_STREAM_HEIGHT) };
         for (kind, at) in [(Kind::ClusterBlock, block), (Kind::ClusterStream, stream)] {
             if height == at {
                 jobs.extend([1, 2].map(|workers| count(kind, height, workers, None)));
@@ -165,6 +195,9 @@ pub(crate) fn jobs(wish: &Wish) -> Result<Vec<Job>> {
                 }
             }
         }
+    }
+    if wish.targets {
+        jobs = jobs.iter().filter_map(Job::aimed).collect();
     }
     Ok(jobs)
 }
@@ -246,6 +279,7 @@ mod tests {
     fn wish(runs: usize) -> Wish {
         Wish {
             quick: true,
+            targets: false,
             boards: vec![9],
             runs,
             most_job_seconds: 1e9,
@@ -308,5 +342,28 @@ mod tests {
             assert!(names.iter().any(|found| found == name), "{name} is not among {names:?}");
         }
         assert!(!names.iter().any(|name| name.contains("memory 14x14")));
+    }
+
+    #[test]
+    fn targets_alone_are_a_part_of_all_jobs() {
+        let wish =
+            Wish { quick: false, targets: true, boards: (9..=14).collect(), golegal: Some("g".into()), ..wish(5) };
+        let jobs = jobs(&wish).unwrap();
+        let names: Vec<String> = jobs.iter().map(Job::name).collect();
+        for name in
+            ["stream sweep 12x12, K=8, threads 2, tight", "count, block, memory 13x13, threads 2", "golegal 9x9"]
+        {
+            assert!(names.iter().any(|found| found == name), "{name} is not among {names:?}");
+        }
+        for part in ["K=4", "memory 13x13, threads 1", "disk 12x12", "count, stream 10x10"] {
+            assert!(!names.iter().any(|name| name.contains(part)), "{part} is among {names:?}");
+        }
+        let lanes = |height: u32| {
+            jobs.iter().find_map(|job| match job {
+                Job::Block { height: at, lanes } if *at == height => Some(lanes.clone()),
+                _ => None,
+            })
+        };
+        assert_eq!([10, 11, 12, 13].map(lanes), [vec![1, 4, 8], vec![1, 4, 8], vec![1], vec![1, 4, 8]].map(Some));
     }
 }

@@ -52,8 +52,8 @@ pub(crate) fn against_golegal(rows: &[Row]) -> Vec<[String; 4]> {
         .collect()
 }
 
-/// How many times faster than golegal a row is to be.
-fn wanted(label: &Label) -> &'static str {
+/// How many times faster than golegal a row is to be; empty where that is not said.
+pub(crate) fn wanted(label: &Label) -> &'static str {
     match (label.kind, label.height, label.residues) {
         (Kind::BlockForward | Kind::BlockBackward, 11..=14, 1) => "90",
         (Kind::BlockForward | Kind::BlockBackward, ..=11, 4 | 8) => "250",

@@ -82,6 +82,7 @@ pub(crate) fn status_json(status: &JobStatus) -> Value {
         "disk_bytes": status.disk_bytes,
         "seconds": status.seconds,
         "eta_seconds": finite(status.eta_seconds),
+        "copied_passes": status.copied_passes,
         "resumed_from": status.resumed_from,
         "series": series_json(&status.series),
         "moduli": status.plan.as_ref().map(|p| p.moduli.iter().map(u64::to_string).collect::<Vec<_>>()),
@@ -129,6 +130,9 @@ pub(crate) fn status_text(status: &JobStatus) -> String {
         },
     );
     line("disk", format!("{} now, {} at most", show_bytes(status.disk_bytes), show_bytes(status.disk_peak_bytes)));
+    if let (Some(passes), false) = (status.copied_passes, status.state.is_over()) {
+        line("copied", format!("the boundary after {passes} passes is on two workers"));
+    }
     line("resumed", status.resumed_from.clone().unwrap_or_default());
     for entry in status.series.iter().rev().take(1) {
         line("last value", format!("{} = {}", entry.name, entry.count));

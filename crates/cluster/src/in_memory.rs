@@ -255,6 +255,7 @@ impl InMemory {
             eta_seconds: (done > first)
                 .then(|| seconds * f64::from(windows - done.min(windows)) / f64::from(done - first)),
             series: Vec::new(),
+            copied_passes: None,
             resumed_from: None,
             outcome: None,
             notes: Vec::new(),

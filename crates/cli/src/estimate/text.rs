@@ -93,9 +93,12 @@ pub(super) fn text(estimate: &Estimate) -> String {
     lines.join("\n")
 }
 
+fn plural(n: u32, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
 fn offered(estimate: &Estimate) -> String {
     let offer = &estimate.offer;
-    let plural = |n: u32, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
     let each = if offer.workers == 1 { "with" } else { "with, each," };
     let (workers, threads) = (plural(offer.workers, "worker"), plural(offer.threads, "thread"));
     format!("on {workers} {each} {threads} and {} of memory", show_bytes(offer.memory_bytes))
@@ -127,7 +130,8 @@ fn is_forward_alone(outline: &Outline) -> bool {
 fn moduli(outline: &Outline) -> String {
     let plan = &outline.plan;
     let sizes: Vec<String> = plan.sweeps.iter().map(|(first, end)| (end - first).to_string()).collect();
-    let mut lanes: Vec<u32> = outline.stages.iter().map(|stage| stage.lanes).collect();
+    // One lane has the vector of ones beside the numbers; these begin with two.
+    let mut lanes: Vec<u32> = outline.stages.iter().map(|stage| stage.lanes).filter(|&lanes| lanes > 1).collect();
     lanes.sort_unstable();
     lanes.dedup();
     let sweeps = if outline.way == Way::InMemory && !is_forward_alone(outline) {
@@ -171,10 +175,11 @@ fn grouped(count: u128) -> String {
 }
 
 fn measured_speeds(speeds: &Speeds, outline: &Outline) -> String {
-    let measured = format!("measured here on {} with {} threads", speeds.boards, speeds.threads);
+    let measured = format!("measured here on {} with {}", speeds.boards, plural(speeds.threads, "thread"));
     if outline.way == Way::InMemory {
         let sweeps = speeds.sweeps.iter().map(|sweep| {
-            format!("{} lanes: {:.1} forward, {:.1} transposed", sweep.lanes, sweep.forward_nanos, sweep.backward_nanos)
+            let lanes = plural(sweep.lanes, "lane");
+            format!("{lanes}: {:.1} forward, {:.1} transposed", sweep.forward_nanos, sweep.backward_nanos)
         });
         let sweeps = sweeps.collect::<Vec<_>>().join("; ");
         return format!(

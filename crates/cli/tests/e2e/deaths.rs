@@ -4,7 +4,7 @@
 //! time, so that a kill that is decided on by looking at the status meets the stage that it saw.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::cluster::{Cluster, EXECUTORS, Setup, notes};
 use crate::golden::legal;
@@ -160,6 +160,11 @@ fn names(cluster: &Cluster, worker: &str) -> BTreeSet<PathBuf> {
     run_files(&scratch).iter().map(|path| path.strip_prefix(&scratch).unwrap().to_owned()).collect()
 }
 
+/// Of `j1/s0/g9/t2/a0/r0.run` the 9: stages and rounds of copies are numbered as they begin.
+fn generation(run: &Path) -> Option<u32> {
+    run.iter().nth(2)?.to_str()?.strip_prefix('g')?.parse().ok()
+}
+
 /// A worker loses its scratch folder, where column ends had second copies: the job goes back to one of those.
 #[test]
 fn a_scratch_folder_vanishes_and_copies_are_used() {
@@ -169,10 +174,14 @@ fn a_scratch_folder_vanishes_and_copies_are_used() {
         // Slow enough that the moment is seen on a busy machine, too: some seconds from the first copies to the end.
         let mut a = cluster.worker("a", "worker.after_pull=sleep:250");
         let _b = cluster.worker("b", "worker.after_pull=sleep:250");
-        // The second column end is only copied when the first one's copies are complete or given up.
-        cluster.when(&job, "second copies", |s| {
-            let both = names(&cluster, "a").intersection(&names(&cluster, "b")).count();
-            s["column"].as_u64() >= Some(5) && both > 0 && s["tasks_running"].as_u64() > Some(0)
+        cluster.when(&job, "a column end on both, and a stage that reads what only one has", |s| {
+            let (in_a, in_b) = (names(&cluster, "a"), names(&cluster, "b"));
+            // Some of the stage's tasks are done: the newest generation is its own, the one before that its input.
+            let made: BTreeSet<u32> = in_a.union(&in_b).filter_map(|name| generation(name)).collect();
+            let input = made.iter().nth_back(1);
+            let only_in_a = in_a.difference(&in_b).any(|name| generation(name).as_ref() == input);
+            let at_work = s["tasks_done"].as_u64() > Some(0) && s["tasks_running"].as_u64() > Some(0);
+            s["copied_passes"].as_u64() >= Some(8) && at_work && only_in_a
         });
         a.kill();
         std::fs::remove_dir_all(cluster.scratch("a")).unwrap();

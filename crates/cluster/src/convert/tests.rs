@@ -219,6 +219,7 @@ fn a_job_survives() {
         seconds: 15.25,
         eta_seconds: Some(16.75),
         series: Vec::new(),
+        copied_passes: Some(17),
         resumed_from: Some("boundary 10".to_owned()),
         outcome: None,
         notes: vec!["one".to_owned(), "two".to_owned()],
@@ -229,7 +230,14 @@ fn a_job_survives() {
         workers: vec![JobWorker { worker: WorkerId("w".to_owned()), running: 1, note: "slow".to_owned() }],
     };
     check(&status);
-    check(&JobStatus { plan: None, eta_seconds: None, resumed_from: None, workers: Vec::new(), ..status });
+    check(&JobStatus {
+        plan: None,
+        eta_seconds: None,
+        copied_passes: None,
+        resumed_from: None,
+        workers: Vec::new(),
+        ..status
+    });
 }
 
 #[test]

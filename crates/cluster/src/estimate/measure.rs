@@ -1,6 +1,6 @@
 //! Speeds of this machine, measured by running the real thing on small boards of the same problem.
 //!
-//! - In memory: vectors with 2, 4 and 8 lanes through the windows of a column, both ways, and a whole count.
+//! - In memory: vectors with 1, 2, 4 and 8 lanes through the windows of a column, both ways, and a whole count.
 //! - With runs on disk: whole counts by one process's coordinator and worker, of whose tasks the times are taken. Their runs
 //!   are small and stay in the system's cache: what the disk adds is [`measure_disk`]'s.
 //!

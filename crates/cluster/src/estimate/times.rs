@@ -127,7 +127,7 @@ impl Times {
     pub fn new(outline: &Outline, speeds: &Speeds, offer: &Offer) -> Self {
         let cores = f64::from(offer.threads.max(1)) * f64::from(offer.workers.max(1));
         let blocks = outline.plan.executor == "block";
-        let table_seconds = if blocks {
+        let setup_seconds = if blocks {
             speeds.table_seconds * outline.table_bytes as f64 / speeds.table_bytes.max(1) as f64
         } else {
             0.0
@@ -135,7 +135,6 @@ impl Times {
         let in_memory = outline.way == Way::InMemory;
         let most_height = if in_memory { MOST_SWEPT_HEIGHT } else { MOST_RUN_HEIGHT };
         let above = f64::from(outline.plan.board.height.min(most_height)) - f64::from(speeds.height);
-        let setup_seconds = table_seconds;
         let filled = filled(speeds.missing, outline);
         let mut times = Self { setup_seconds, filled, ..Self::default() };
         for stage in &outline.stages {
@@ -162,7 +161,7 @@ impl Times {
         }
         // Every worker builds the tables, a thread for each window.
         let builders = outline.plan.windows.len().min(offer.threads.max(1) as usize) as f64;
-        times.total.core_seconds += table_seconds * builders * f64::from(offer.workers.max(1));
+        times.total.core_seconds += setup_seconds * builders * f64::from(offer.workers.max(1));
         times.total.wall_seconds += setup_seconds;
         times
     }

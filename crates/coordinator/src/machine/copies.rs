@@ -1,7 +1,9 @@
 //! Second copies: at column ends every run of the boundary gets another holder, beside the stages that follow.
 //!
 //! One boundary at a time is copied; while that takes longer than a column, the column ends in between are passed over,
-//! so that there is always one that gets done. Copies go under the run's own name, so whoever holds a sound file of
+//! so that there is always one that gets done. A worker with several slots has one for copies; one with a single slot
+//! makes them when it has nothing else to do, or before all else once a column end was passed over: so no cluster goes
+//! on for long without copies. Copies go under the run's own name, so whoever holds a sound file of
 //! that name counts, however it came there.
 
 use std::collections::BTreeMap;
@@ -20,6 +22,8 @@ pub(super) struct CopyRound {
     /// Generation of the copies' attempts.
     pub(super) generation: u32,
     pub(super) tasks: Vec<CopyTask>,
+    /// Whether a later column end was passed over since it began.
+    pub(super) overdue: bool,
 }
 
 /// The copying of one run.
@@ -37,7 +41,11 @@ impl Job {
             self.copying = None;
             return;
         }
-        if self.copying.is_some() || self.boundaries.is_empty() {
+        if let Some(round) = &mut self.copying {
+            round.overdue = true;
+            return;
+        }
+        if self.boundaries.is_empty() {
             return;
         }
         let generation = self.new_generation(common);
@@ -46,7 +54,7 @@ impl Job {
             .runs()
             .map(|run| CopyTask { run: run.clone(), done: false, attempts: 0, failed: BTreeMap::new() })
             .collect();
-        self.copying = Some(CopyRound { boundary: newest.head.generation, generation, tasks });
+        self.copying = Some(CopyRound { boundary: newest.head.generation, generation, tasks, overdue: false });
         common.work_changed();
         self.settle_copies(common);
     }
@@ -59,6 +67,21 @@ impl Job {
             self.copying = None;
             self.end_leases(common, |attempt| attempt.generation == generation);
         }
+    }
+
+    /// Passes before the newest boundary of which every run has two holders now; `None` where there is none.
+    pub(super) fn copied_passes(&self, common: &Common) -> Option<u32> {
+        let here = |run: &RunManifest| {
+            let holders = common.holders_of(&run.id);
+            holders.iter().filter(|(id, worker)| worker.here && !self.is_bad(&run.id, id)).count()
+        };
+        let copied = |b: &&Boundary| b.head.copied && b.runs().all(|run| here(run) >= 2);
+        self.boundaries.iter().rev().find(copied).map(|b| b.head.pass)
+    }
+
+    /// A copy for a worker to make, if copying has waited for too long.
+    pub(super) fn grant_overdue_copy(&mut self, common: &mut Common, worker: &WorkerId) -> Option<Grant> {
+        self.copying.as_ref().is_some_and(|round| round.overdue).then(|| self.grant_copy(common, worker))?
     }
 
     /// A copy for a worker to make.

@@ -11,6 +11,7 @@
 
 use super::Coordinator;
 use super::common::Common;
+use super::jobs::Job;
 use crate::api::{AttemptId, CallError, Grant, Housekeeping, JobId, Millis, Report, Verdict, Work, WorkerId};
 
 /// A living grant.
@@ -56,12 +57,10 @@ impl Coordinator {
         }
         let order = self.by_priority();
         // A copy is bound by network and disk, and keeps a boundary from going: it may take one slot of several at any
-        // time, but the only slot only when there is nothing else.
+        // time, but the only slot only when there is nothing else, or when it has waited for too long.
         let may_copy = !self.common.attempts_on(id).any(|(_, lease)| lease.copy);
-        if may_copy
-            && slots > 1
-            && let Some(grant) = self.first_of(&order, |job, common| job.grant_copy(common, id))
-        {
+        let copy_first = if slots > 1 { Job::grant_copy } else { Job::grant_overdue_copy };
+        if may_copy && let Some(grant) = self.first_of(&order, |job, common| copy_first(job, common, id)) {
             return Ok(Some(grant));
         }
         if let Some(grant) = self.first_of(&order, |job, common| job.grant_task(common, id)) {

@@ -145,6 +145,9 @@ pub struct JobStatus {
     pub eta_seconds: Option<f64>,
     /// Values that could be told already.
     pub series: Vec<SeriesEntry>,
+    /// Passes before the newest boundary of which every run has two holders: what the loss of any one worker leaves;
+    /// `None` where there is none.
+    pub copied_passes: Option<u32>,
     /// Where a restarted coordinator took the job up again.
     pub resumed_from: Option<String>,
     /// The result, when there is one. Of a failed check there are the checks and residues but no counts.
@@ -298,6 +301,7 @@ impl Job {
                 .foreseeable_rate()
                 .and_then(|rate| Some(self.state_passes_left(states_done, states_stage)? / rate)),
             series: self.early.values().filter(|entry| entry.ok).cloned().collect(),
+            copied_passes: self.copied_passes(common),
             resumed_from: self.resumed_from.clone(),
             outcome: record.outcome.clone(),
             notes: record.notes.iter().cloned().collect(),

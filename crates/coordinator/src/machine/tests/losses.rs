@@ -50,6 +50,21 @@ fn a_lost_disk_costs_a_column_where_there_are_second_copies() {
     assert!(fell.contains("to the boundary after"), "{fell}");
 }
 
+/// Workers with one slot that always have a task to do make copies all the same, once a column end was passed over.
+#[test]
+fn copies_are_made_by_workers_that_are_never_idle() {
+    let mut sim = Sim { slots: 1, ..Sim::new(27, 2, config()) };
+    let id = sim.submit(spec("4x4", 9));
+    (0..2).for_each(|number| sim.hello(&worker(number)));
+    // One does what it asks for before the other asks: there is always a task that nobody is at.
+    work_until(&mut sim, id, 2, |sim| copied(sim, id));
+    let (pass, status) = (sim.coordinator.jobs[&id].boundaries.last().map(|b| b.head.pass), sim.status(id));
+    assert!(status.copied_passes.is_some_and(|passes| Some(passes) <= pass && passes % 4 == 0), "{status:#?}");
+    sim.kill(&worker(0), |_| false);
+    sim.tick(60_000);
+    assert_eq!(sim.status(id).copied_passes, None, "one of two holders is gone");
+}
+
 #[test]
 fn a_damaged_copy_is_replaced_by_the_other_one() {
     let mut sim = Sim::new(22, 2, config());

@@ -46,6 +46,8 @@ pub(super) struct Sim {
     pub(super) events: BTreeMap<&'static str, u64>,
     /// Memory of one task on every worker.
     pub(super) task_memory_bytes: u64,
+    /// Slots of every worker that says hello.
+    pub(super) slots: u32,
 }
 
 pub(super) fn worker(number: usize) -> WorkerId {
@@ -91,6 +93,7 @@ impl Sim {
             workers: (0..workers).map(|number| (worker(number), FakeWorker::default())).collect(),
             events: BTreeMap::new(),
             task_memory_bytes: 1 << 30,
+            slots: 2,
         }
     }
 
@@ -150,7 +153,7 @@ impl Sim {
         let me = &self.workers[id];
         let hello = Hello {
             holder: Holder { worker: id.clone(), address: String::new(), folder: format!("/scratch/{id}") },
-            slots: 2,
+            slots: self.slots,
             task_memory_bytes: self.task_memory_bytes,
             disk_bytes: 1 << 40,
             held: me.disk.keys().cloned().collect(),
@@ -199,13 +202,13 @@ impl Sim {
 
     /// `true` when there was work.
     pub(super) fn pull(&mut self, id: &WorkerId) -> bool {
-        if self.workers[id].running.len() >= 2 {
+        if self.workers[id].running.len() >= self.slots as usize {
             return false;
         }
         let Some(epoch) = self.epoch(id) else { return false };
         let answer = self.coordinator.pull(self.now, id, epoch);
         let Some(Some(grant)) = self.taken(id, answer) else { return false };
-        assert!(self.coordinator.common.attempts_on(id).count() <= 2, "more grants than slots");
+        assert!(self.coordinator.common.attempts_on(id).count() <= self.slots as usize, "more grants than slots");
         assert!(self.workers[id].running.iter().all(|g| g.attempt != grant.attempt), "an attempt's name came twice");
         self.workers.get_mut(id).expect("known").running.push(grant);
         true

@@ -16,8 +16,8 @@
 //! has its first stone black, so where that of (x, r) is white all three parts are reversed; the tables hold both.
 //! Where r has no stone and x has none, Y keeps all colourings and nothing is reversed.
 //!
-//! Cost: 2 to 3 ns a state. Memory: (rests) x (codes of X) + (codes of Y) x (signatures of Y) entries: 80 MB at m=13
-//! with windows of 7 and 6 cells.
+//! Cost: 2 to 3 ns a state. Memory: (rests) x (codes of X) + (codes of Y) x (signatures of Y) entries: 24 MB at m=13
+//! with windows of 7 and 6 cells, for forward passes.
 
 use keima_model::{End, SAMPLE_ONE_IN, Window};
 use rustc_hash::FxHashMap;
@@ -47,8 +47,13 @@ impl Starts {
     pub(super) fn new(window: &GoWindow, end: usize) -> Result<Self, String> {
         let tables = &window.tables;
         let step = if end == 0 { 0 } else { window.window.len as usize };
-        if tables.states[step] >> START_BITS != 0 || tables.signatures.len() >> (u64::BITS - START_BITS) != 0 {
-            return Err(format!("a vector of {} states is too long", tables.states[step]));
+        let (states, signatures) = (tables.states[step], tables.signatures.len());
+        if states >> START_BITS != 0 || signatures >> (u64::BITS - START_BITS) != 0 {
+            return Err(format!(
+                "a vector of {states} states in blocks of {signatures} signatures: fewer than 2^{START_BITS} states and \
+                 2^{} signatures are possible, try shorter windows",
+                u64::BITS - START_BITS
+            ));
         }
         let mut starts = Vec::with_capacity(tables.signature_of.len());
         for family in &tables.families {

@@ -2,12 +2,24 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use keima_model::{BlockColumn, BlockTables, Directions, End, Window};
+use keima_model::{BlockColumn, BlockTables, Board, Directions, End, ProblemInfo, Window};
 
+use super::super::Go;
 use super::super::automaton;
 use super::super::state::{accepts, normalise, successors};
-use super::GoColumn;
 use super::fold::{Fate, Fold, mirror};
+use super::{GoColumn, HEIGHTS};
+
+/// What users are told where there are no blocks names the heights that there are.
+#[test]
+fn the_reason_names_the_heights() {
+    for (height, made) in [(*HEIGHTS.start(), true), (*HEIGHTS.end(), true), (*HEIGHTS.end() + 1, false)] {
+        let problem = Go::<u128>::new(String::new(), Board { height, length: 20 });
+        assert_eq!(problem.blocks().is_some(), made, "{height}");
+        let range = format!("{} to {}", HEIGHTS.start(), HEIGHTS.end());
+        assert!(problem.why_no_blocks().contains(&range), "{range}");
+    }
+}
 
 /// Windows from their lengths.
 fn windows(lengths: &[u32]) -> Vec<Window> {
