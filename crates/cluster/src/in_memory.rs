@@ -118,8 +118,8 @@ impl InMemory {
         let family = u64::try_from(families.collect::<Option<Vec<_>>>()?.into_iter().max()?).ok()?;
         // The program itself, and what the allocator does not give back.
         let with = |bytes: u64, tables: u64| bytes + bytes / 20 + tables + (64 << 20);
-        // Tables for both directions are twice as large; going forward alone takes one exchange of those too.
-        let tables = 2 * blocks.table_bytes(&plan.windows);
+        // Going forward alone takes one exchange of those of both directions too.
+        let tables = blocks.table_bytes(&plan.windows, Directions::Folded);
         let both = memory_bytes(plan.peak_states, family, board.height, board.length, blocks.choices(), threads.into());
         let both = both.map(|bytes| Fit { memory_bytes: with(bytes, tables), lanes: None });
         let column = plan.states.iter().rev().take(board.height as usize).fold(0, |sum: u64, &s| sum.saturating_add(s));

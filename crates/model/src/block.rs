@@ -227,9 +227,8 @@ pub trait BlockProblem: ProblemInfo {
     /// board of height m, since the state tells what is on the last m cells; and that of ways on, with c cells to go,
     /// `choices^c`.
     fn choices(&self) -> u32;
-    /// An estimate of [`BlockColumn::bytes`] of a column cut into `windows`, for forward passes; at once, no table is
-    /// built.
-    fn table_bytes(&self, windows: &[Window]) -> u64;
+    /// An estimate of [`BlockColumn::bytes`] of a column cut into `windows`; at once, no table is built.
+    fn table_bytes(&self, windows: &[Window], directions: Directions) -> u64;
     /// Builds the tables of a column cut into `windows`; seconds for large ones. `Err` says what is too large.
     fn column(&self, windows: &[Window], directions: Directions) -> Result<Box<dyn BlockColumn>, String>;
 }

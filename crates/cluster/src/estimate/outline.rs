@@ -13,7 +13,7 @@
 
 use keima_coordinator::{Executor, Plan, PlanError, PlanLimits, Stage, buffer_rows, choose_plan};
 use keima_engine::block::{Direction, steps};
-use keima_model::{AnyProblem, Window};
+use keima_model::{AnyProblem, Directions, Window};
 
 use super::Offer;
 use crate::in_memory::InMemory;
@@ -100,7 +100,7 @@ impl Outline {
         let plan = choose_plan(info, problem.key_bytes(), &limits, offer.executor)?;
         let way = if workers > 1 { Way::Cluster } else { Way::OneProcess };
         let tables = info.blocks().filter(|_| plan.block.is_some());
-        let table_bytes = tables.map_or(0, |blocks| blocks.table_bytes(&plan.windows));
+        let table_bytes = tables.map_or(0, |blocks| blocks.table_bytes(&plan.windows, Directions::Forward));
         let (stages, notes) = (Vec::new(), Vec::new());
         let mut outline = Self { way, plan, states, stages, memory_bytes: None, table_bytes, notes };
         if outline.states.is_none() {
@@ -132,7 +132,7 @@ impl Outline {
             states,
             stages: Vec::new(),
             memory_bytes: Some(fit.memory_bytes),
-            table_bytes: blocks.table_bytes(&plan.windows),
+            table_bytes: blocks.table_bytes(&plan.windows, Directions::Forward),
             notes: Vec::new(),
             plan,
         };

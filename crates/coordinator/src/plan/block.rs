@@ -8,7 +8,7 @@
 //!   lanes of a column    the fewest whose primes, the spare left out, exceed the bound of all counts at its end
 //! ```
 
-use keima_model::{BlockProblem, ProblemInfo, Window};
+use keima_model::{BlockProblem, Directions, ProblemInfo, Window};
 use keima_residue::{Integer, primes_below};
 
 use super::forecast::Usage;
@@ -212,7 +212,13 @@ impl Memory {
         let families = windows.iter().map(|&window| info.largest_family(window).unwrap_or(u128::MAX));
         let family = u64::try_from(families.max().unwrap_or(0)).unwrap_or(u64::MAX);
         let buffer_rows = buffer_rows(info, &windows);
-        Self { table_bytes: blocks.table_bytes(&windows), windows, family, buffer_rows, tasks: tasks.into() }
+        Self {
+            table_bytes: blocks.table_bytes(&windows, Directions::Forward),
+            windows,
+            family,
+            buffer_rows,
+            tasks: tasks.into(),
+        }
     }
 
     /// The buffer of the largest family.

@@ -1,5 +1,7 @@
 //! A column of windows, as the engine sees it.
 
+use std::ops::Range;
+
 use keima_model::{BlockColumn, BlockProblem, BlockTables, Directions, End, ProblemInfo, Window};
 
 use super::super::Go;
@@ -117,17 +119,16 @@ fn in_parallel<T: Sync, R: Send>(items: &[T], make: impl Fn(&T) -> R + Sync) -> 
     })
 }
 
-/// The borders after a first column, all colourings, cell by cell.
-fn colourings(height: u32) -> Vec<u64> {
-    let mut borders = vec![0_u64];
-    for cell in 0..height {
-        let next = |&border: &u64| {
-            let (states, count) = successors(cell, border);
-            states.into_iter().take(count)
-        };
-        borders = borders.iter().flat_map(next).collect();
+/// Visits the borders after a first column, all colourings, of which there are 3^height; `border` has the cells before
+/// the first of `cells`.
+fn colourings(cells: Range<u32>, border: u64, visit: &mut impl FnMut(u64)) {
+    if cells.is_empty() {
+        return visit(border);
     }
-    borders
+    let (states, count) = successors(cells.start, border);
+    for &state in &states[..count] {
+        colourings(cells.start + 1..cells.end, state, visit);
+    }
 }
 
 /// Entries of a list with codes of a kind.
@@ -239,16 +240,21 @@ impl BlockColumn for GoColumn {
         let here = &self.windows[window];
         let height = self.last().window.end();
         let outside = layout::outside::<u64>(height, here.window);
-        // Of each pair of reversed colourings the one that is stored.
-        let borders = colourings(height);
-        let stored =
-            borders.into_iter().filter(|&border| stones(border) & outside == 0 || normalise(border, outside) == border);
         let finder = here.finder();
-        stored.filter_map(|border| here.position(&finder, end, border)).collect()
+        let mut positions = Vec::new();
+        colourings(0..height, 0, &mut |border| {
+            // Of each pair of reversed colourings the one that is stored.
+            if stones(border) & outside == 0 || normalise(border, outside) == border {
+                positions.extend(here.position(&finder, end, border));
+            }
+        });
+        positions
     }
 
     fn one_column(&self) -> u64 {
-        colourings(self.last().window.end()).into_iter().filter(|&border| accepts(border)).count() as u64
+        let mut count = 0;
+        colourings(0..self.last().window.end(), 0, &mut |border| count += u64::from(accepts(border)));
+        count
     }
 }
 
@@ -257,8 +263,8 @@ impl<K: Word> BlockProblem for Go<K> {
         3
     }
 
-    fn table_bytes(&self, windows: &[Window]) -> u64 {
-        table_bytes(self.board().height, windows)
+    fn table_bytes(&self, windows: &[Window], directions: Directions) -> u64 {
+        table_bytes(self.board().height, windows, directions)
     }
 
     fn column(&self, windows: &[Window], directions: Directions) -> Result<Box<dyn BlockColumn>, String> {

@@ -10,13 +10,14 @@
 //! Building the lists takes as much again, and hash maps, for a while; what the allocator keeps of them is counted as one
 //! and a half times the lists (13x13 out of core in a budget of 400 MiB: 411 MiB at most, 11 of them the program's file).
 //!
-//! The states of the first column, all its colourings, take 16 bytes each while they are found.
+//! The positions of the states of the first column, one of each pair of colourings, take 8 bytes each, and as much again
+//! while their list grows.
 //!
 //! Measured for 15 cuts of 8 to 15 cells into windows of 3 to 7 (for example 51 MB for 7,6; 133 MB for 7,7; 81 MB for
 //! 4,4,4; 242 MB for 5,4,4; 1.86 GB for 5,5,5; 3.98 GB for 4,4,3,3), with what is left over: from 20 % below to 90 %
 //! above what is true, most above for windows of 3 cells.
 
-use keima_model::Window;
+use keima_model::{Directions, Window};
 
 /// Bytes of the lists of a window of 7 cells at the top of the column, and below it.
 const TOP_LIST_BYTES: f64 = 30e6;
@@ -32,9 +33,9 @@ const BOTH_SIDES: f64 = 1.25;
 /// Bytes of a block.
 const BLOCK_BYTES: f64 = 190.0;
 
-/// Words that finding the states of the first column takes: all colourings of a column, while they are sorted out.
+/// Bytes that finding the states of the first column takes.
 pub(super) fn start_bytes(height: u32) -> u64 {
-    3_u64.saturating_pow(height).saturating_mul(16)
+    3_u64.saturating_pow(height).saturating_mul(8)
 }
 
 /// What lists take with what building them leaves behind.
@@ -42,8 +43,12 @@ pub(super) const fn with_left_over(list_bytes: u64) -> u64 {
     list_bytes * 5 / 2
 }
 
-/// Estimate of the bytes of tables for forward passes.
-pub(super) fn table_bytes(height: u32, windows: &[Window]) -> u64 {
+/// Tables for both directions, and folded ones, against those for forward passes.
+const BOTH: f64 = 2.0;
+const FOLDED: f64 = 2.25;
+
+/// Estimate of the bytes of tables.
+pub(super) fn table_bytes(height: u32, windows: &[Window], directions: Directions) -> u64 {
     let window = |window: &Window| {
         let list_bytes = if window.first == 0 { TOP_LIST_BYTES } else { LIST_BYTES };
         let lists = list_bytes * LIST_GROWTH.powf(f64::from(window.len) - 7.0);
@@ -51,15 +56,20 @@ pub(super) fn table_bytes(height: u32, windows: &[Window]) -> u64 {
         let outside = f64::from(height.saturating_sub(window.len));
         2.5 * lists + BLOCK_BYTES * sides * BLOCKS * BLOCK_GROWTH.powf(outside - 6.0)
     };
+    let directions = match directions {
+        Directions::Forward => 1.0,
+        Directions::Both => BOTH,
+        Directions::Folded => FOLDED,
+    };
     // Saturates, as float casts do.
-    (windows.iter().map(window).sum::<f64>() as u64).saturating_add(start_bytes(height))
+    ((windows.iter().map(window).sum::<f64>() * directions) as u64).saturating_add(start_bytes(height))
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::GoColumn;
     use super::*;
-    use keima_model::{BlockColumn, Directions};
+    use keima_model::BlockColumn;
 
     #[test]
     fn estimates_are_near() {
@@ -72,9 +82,14 @@ mod tests {
                 window
             });
             let windows: Vec<Window> = windows.collect();
-            let bytes = GoColumn::new(height, &windows, Directions::Forward).unwrap().bytes();
-            let ratio = table_bytes(height, &windows) as f64 / bytes as f64;
-            assert!((0.8..1.8).contains(&ratio), "{lengths:?}: {bytes} bytes, estimated {ratio} times as much");
+            for directions in [Directions::Forward, Directions::Both, Directions::Folded] {
+                if directions == Directions::Both && height > 10 {
+                    continue;
+                }
+                let bytes = GoColumn::new(height, &windows, directions).unwrap().bytes();
+                let ratio = table_bytes(height, &windows, directions) as f64 / bytes as f64;
+                assert!((0.8..2.0).contains(&ratio), "{lengths:?}, {directions:?}: {bytes} bytes, estimated {ratio}");
+            }
         }
     }
 }
