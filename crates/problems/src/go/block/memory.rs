@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Building the lists takes as much again, and hash maps, for a while; what the allocator keeps of them is counted as one
-//! and a half times the lists (13x13 out of core in a budget of 400 MiB: 411 MiB at most, 11 of them the program's file).
+//! and a half times the lists (13x13 out of core in a budget of 412 MiB: 410 MiB at most, 11 of them the program's file).
 //!
 //! The positions of the states of the first column, one of each pair of colourings, take 8 bytes each, and as much again
 //! while their list grows.
