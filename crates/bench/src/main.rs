@@ -110,7 +110,7 @@ struct MeasureArgs {
     /// Two small boards and three runs: some minutes
     #[arg(long)]
     quick: bool,
-    /// Only what a target is about or is held against, golegal first of all
+    /// Only what a target is about, and what that is held against
     #[arg(long, conflicts_with = "quick")]
     targets: bool,
     /// Sides of the boards [default: 9 to 14, with --quick 9 and 10]
@@ -122,7 +122,7 @@ struct MeasureArgs {
     /// Sources of golegal (github.com/tromp/golegal), to be built and run beside keima
     #[arg(long, value_name = "DIR")]
     golegal: Option<PathBuf>,
-    /// Boards that golegal counts [default: 11, with --quick the largest]
+    /// Boards that golegal counts [default: 11, or else the largest]
     #[arg(long, value_delimiter = ',', value_name = "SIDES")]
     golegal_boards: Vec<u32>,
     /// No row gets another run when this much time has gone by
@@ -170,11 +170,10 @@ fn measure_all(args: MeasureArgs) -> Result<()> {
         (_, true) => vec![9, 10],
         (_, false) => (9..=14).collect(),
     };
-    let golegal_boards = match (args.golegal_boards, full) {
-        (boards, _) if !boards.is_empty() => boards,
-        (_, true) => vec![11],
-        (_, false) if args.targets && boards.contains(&11) => vec![11],
-        (_, false) => boards.iter().copied().max().into_iter().collect(),
+    let golegal_boards = match args.golegal_boards {
+        asked if !asked.is_empty() => asked,
+        _ if boards.contains(&11) => vec![11],
+        _ => boards.iter().copied().max().into_iter().collect(),
     };
     let wish = Wish {
         quick: args.quick,

@@ -132,7 +132,7 @@ impl Outline {
             states,
             stages: Vec::new(),
             memory_bytes: Some(fit.memory_bytes),
-            table_bytes: blocks.table_bytes(&plan.windows, Directions::Forward),
+            table_bytes: blocks.table_bytes(&plan.windows, Directions::Folded),
             notes: Vec::new(),
             plan,
         };

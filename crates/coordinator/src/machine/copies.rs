@@ -3,12 +3,12 @@
 //! One boundary at a time is copied; while that takes longer than a column, the column ends in between are passed over,
 //! so that there is always one that gets done. A worker with several slots has one for copies; one with a single slot
 //! makes them when it has nothing else to do, or before all else once a column end was passed over: so no cluster goes
-//! on for long without copies. Copies go under the run's own name, so whoever holds a sound file of
-//! that name counts, however it came there.
+//! on for long without copies. Copies go under the run's own name, so whoever holds a sound file of that name counts,
+//! however it came there.
 
 use std::collections::BTreeMap;
 
-use keima_runs::{RunManifest, TaskManifest};
+use keima_runs::{RunId, RunManifest, TaskManifest};
 
 use super::boundaries::Boundary;
 use super::common::Common;
@@ -71,12 +71,13 @@ impl Job {
 
     /// Passes before the newest boundary of which every run has two holders now; `None` where there is none.
     pub(super) fn copied_passes(&self, common: &Common) -> Option<u32> {
-        let here = |run: &RunManifest| {
-            let holders = common.holders_of(&run.id);
-            holders.iter().filter(|(id, worker)| worker.here && !self.is_bad(&run.id, id)).count()
-        };
-        let copied = |b: &&Boundary| b.head.copied && b.runs().all(|run| here(run) >= 2);
+        let copied = |b: &&Boundary| b.head.copied && b.runs().all(|run| self.has_two_holders(&run.id, common));
         self.boundaries.iter().rev().find(copied).map(|b| b.head.pass)
+    }
+
+    /// Whether two workers that are here hold sound copies of a run.
+    fn has_two_holders(&self, run: &RunId, common: &Common) -> bool {
+        common.holders_of(run).iter().filter(|(id, worker)| worker.here && !self.is_bad(run, id)).count() >= 2
     }
 
     /// A copy for a worker to make, if copying has waited for too long.
@@ -159,8 +160,7 @@ impl Job {
     fn settle_copies(&mut self, common: &mut Common) {
         let Some(mut round) = self.copying.take() else { return };
         for task in round.tasks.iter_mut().filter(|t| !t.done) {
-            let sound = |id: &WorkerId| !self.is_bad(&task.run.id, id);
-            task.done = common.holders_of(&task.run.id).iter().filter(|(id, w)| w.here && sound(id)).count() >= 2;
+            task.done = self.has_two_holders(&task.run.id, common);
         }
         if round.tasks.iter().any(|t| !t.done) {
             self.copying = Some(round);

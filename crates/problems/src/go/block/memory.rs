@@ -14,8 +14,8 @@
 //! while their list grows.
 //!
 //! Measured for 15 cuts of 8 to 15 cells into windows of 3 to 7 (for example 51 MB for 7,6; 133 MB for 7,7; 81 MB for
-//! 4,4,4; 242 MB for 5,4,4; 1.86 GB for 5,5,5; 3.98 GB for 4,4,3,3), with what is left over: from 20 % below to 90 %
-//! above what is true, most above for windows of 3 cells.
+//! 4,4,4; 242 MB for 5,4,4; 1.86 GB for 5,5,5; 3.98 GB for 4,4,3,3). Against the eight cuts of the test, of 8 to 12 cells,
+//! with what is left over: from 14 % below to 34 % above for forward passes, 6 to 56 % above for folded ones.
 
 use keima_model::{Directions, Window};
 
@@ -82,13 +82,15 @@ mod tests {
                 window
             });
             let windows: Vec<Window> = windows.collect();
-            for directions in [Directions::Forward, Directions::Both, Directions::Folded] {
+            // A count in memory sets aside what folded tables are estimated at.
+            for (directions, least) in [(Directions::Forward, 0.8), (Directions::Both, 1.0), (Directions::Folded, 1.0)]
+            {
                 if directions == Directions::Both && height > 10 {
                     continue;
                 }
                 let bytes = GoColumn::new(height, &windows, directions).unwrap().bytes();
                 let ratio = table_bytes(height, &windows, directions) as f64 / bytes as f64;
-                assert!((0.8..2.0).contains(&ratio), "{lengths:?}, {directions:?}: {bytes} bytes, estimated {ratio}");
+                assert!((least..1.8).contains(&ratio), "{lengths:?}, {directions:?}: {bytes} bytes, estimated {ratio}");
             }
         }
     }
