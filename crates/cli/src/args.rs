@@ -13,7 +13,8 @@ Exit codes:
   1  an error that is none of these; the message says what to do
   2  the command line cannot be understood, or no such size can be counted
   3  a check of the numbers failed: the number is withheld, the evidence is on stderr
-  4  interrupted, paused, or stopped for want of disk: the same command resumes
+  4  interrupted, paused, or stopped for want of disk: the same command goes on (of a count in memory from the last
+     sweep that was done, or anew)
   5  the job was cancelled";
 
 /// Counts combinatorial objects exactly, on one machine or on a cluster, when the work does not fit in memory.
@@ -205,8 +206,8 @@ impl From<Executor> for keima_coordinator::Executor {
 pub(crate) struct CountArgs {
     #[command(flatten)]
     pub(crate) problem: ProblemArgs,
-    /// Memory that the whole process stays under [default: 2GiB, and for the block executor three quarters of what the
-    /// machine has to give]
+    /// Memory that the whole process stays under [default: for a count in memory three quarters of what the machine has
+    /// to give, 2GiB with runs on disk]
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub(crate) memory: Option<u64>,
     /// Threads that count; all cores if not given
@@ -221,14 +222,14 @@ pub(crate) struct CountArgs {
     /// Folder for the state of the run [default: `$XDG_STATE_HOME/keima/JOB`]
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
-    /// Forget what an interrupted run of the same job left, and start anew
+    /// Forget what an interrupted run left in the state folder and the scratch folder, and start anew
     #[arg(long)]
     pub(crate) fresh: bool,
     #[command(flatten)]
     pub(crate) plan: PlanArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
-    /// How often to make the state durable, in seconds
+    /// How often to make the state durable, in seconds; counts in memory have none
     #[arg(long, value_name = "SECONDS", default_value_t = 60, hide_short_help = true)]
     pub(crate) checkpoint_seconds: u64,
 }

@@ -52,13 +52,28 @@ fn folder_name(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).take(120).collect()
 }
 
-fn remove(folder: &Path) -> Result<(), Failed> {
-    match std::fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(Failed::other(format!("cannot delete {}: {error}", folder.display())))
-        }
-        _ => Ok(()),
+/// Folders of a count's state and of its runs: `(state, scratch)`.
+fn folders(args: &CountArgs, data: &Path) -> (PathBuf, PathBuf) {
+    (data.join("state"), args.scratch.clone().unwrap_or_else(|| data.join("scratch")))
+}
+
+/// Deletes what earlier runs of this count left; refuses if one of them is still at work.
+fn forget(args: &CountArgs, name: &str) -> Result<(), Failed> {
+    let data = match &args.data {
+        Some(data) => data.clone(),
+        // Where there is no folder, nothing was left.
+        None => match default_data(name) {
+            Ok(data) => data,
+            Err(_) => return Ok(()),
+        },
+    };
+    let (state, scratch) = folders(args, &data);
+    LocalCluster::forget(&state, &scratch)?;
+    LocalCluster::forget(&state, &data.join("scratch"))?;
+    if args.data.is_none() {
+        InMemory::forget(&data, name);
     }
+    Ok(())
 }
 
 pub(crate) async fn count(args: CountArgs) -> Result<(), Failed> {
@@ -68,23 +83,19 @@ pub(crate) async fn count(args: CountArgs) -> Result<(), Failed> {
     wanted.check(problem.info())?;
     let name = folder_name(&problem_name(&request, &problem.info().size()));
     let slots = args.threads.unwrap_or_else(cores);
-    if args.fresh && args.data.is_none() {
-        remove(&default_data(&name)?)?;
+    if args.fresh {
+        forget(&args, &name)?;
     }
     if let Some(in_memory) = in_memory(&args, problem, &request, slots, &name)? {
         return count_in_memory(&args, &wanted, in_memory, &name).await;
     }
     let own_folder = args.data.is_none();
     let data = args.data.clone().map_or_else(|| default_data(&name), Ok)?;
-    let scratch = args.scratch.clone().unwrap_or_else(|| data.join("scratch"));
-    if args.fresh {
-        remove(&data.join("state"))?;
-        remove(&scratch)?;
-    }
+    let (state, scratch) = folders(&args, &data);
     let memory_bytes = args.memory.unwrap_or(MEMORY_BYTES);
     let disk_bytes = args.disk.unwrap_or(DISK_BYTES);
     let config = LocalConfig {
-        data: data.join("state"),
+        data: state.clone(),
         scratch: scratch.clone(),
         memory_bytes,
         disk_bytes,
@@ -100,10 +111,11 @@ pub(crate) async fn count(args: CountArgs) -> Result<(), Failed> {
     let is_done = ended.as_ref().is_ok_and(|status| status.state == State::Done);
     if own_folder && (is_done || refused) {
         // A finished run has nothing to resume, nor has one that was refused; the folder was ours to make.
-        remove(&data)?;
-        if args.scratch.is_some() {
-            remove_if_empty(&scratch);
+        LocalCluster::forget(&state, &scratch)?;
+        if is_done {
+            InMemory::forget(&data, &name);
         }
+        let _ = std::fs::remove_dir(&data);
     }
     let status = ended?;
     let mut extra = Extra::default();
@@ -129,13 +141,21 @@ fn in_memory(
         || args.data.is_some()
         || args.plan.window.is_some()
         || args.plan.residues_per_sweep.is_some();
-    let begun = || default_data(name).is_ok_and(|data| data.join("state").exists()) && !args.fresh;
-    if args.plan.executor == Executor::Stream || out_of_core || begun() {
-        return Ok(None);
-    }
+    let kept = || default_data(name).map_or(0, |data| InMemory::kept_in(&data, name));
+    let begun = || default_data(name).is_ok_and(|data| data.join("state").exists());
     let allowed = args.memory.unwrap_or_else(|| available_memory_bytes().map_or(MEMORY_BYTES, |bytes| bytes / 4 * 3));
-    if InMemory::fit(&problem, slots, allowed).is_none() {
-        return Ok(None);
+    let forbidden = args.plan.executor == Executor::Stream || out_of_core || begun();
+    if forbidden || InMemory::fit(&problem, slots, allowed).is_none() {
+        // Hours of work may be in them.
+        return match if args.data.is_none() { kept() } else { 0 } {
+            0 => Ok(None),
+            found => Err(Failed::usage(format!(
+                "{found} residues of {name} are kept of a count in memory that was interrupted, and this one would be on \
+                 disk, from the beginning: type the same command as before, with as much memory (here {} are allowed; \
+                 --memory says how much), or begin anew with --fresh or in a folder of its own (--data DIR)",
+                show_bytes(allowed)
+            ))),
+        };
     }
     let options = request.options.clone();
     InMemory::new(problem, options, slots, allowed, args.output.result.series)
@@ -155,7 +175,8 @@ pub(crate) fn available_memory_bytes() -> Option<u64> {
 
 async fn count_in_memory(args: &CountArgs, wanted: &Wanted, in_memory: InMemory, name: &str) -> Result<(), Failed> {
     let in_memory = Arc::new(in_memory);
-    let kept = in_memory.keep_in(&default_data(name)?, name);
+    let data = default_data(name).ok();
+    let kept = data.as_deref().and_then(|data| in_memory.keep_in(data, name));
     if let Some((found @ 1.., residues)) = kept.filter(|_| !args.output.quiet) {
         eprintln!("going on with {name}: {found} of {residues} residues were kept");
     }
@@ -184,19 +205,15 @@ async fn count_in_memory(args: &CountArgs, wanted: &Wanted, in_memory: InMemory,
     let status = ended
         .map_err(|panic| Failed::other(format!("the count failed: {panic}; please report it")))?
         .map_err(|error| Failed::other(error.to_string()))?;
+    // Of a count that went on in another way, with more memory.
+    if let Some(data) = &data {
+        InMemory::forget(data, name);
+    }
     let mut extra = Extra::default();
     if let Some(bytes) = peak_memory_bytes() {
         extra.0.insert("peak_memory_bytes", bytes.into());
     }
     finished(&status, wanted, args.output.quiet, &extra)
-}
-
-/// A scratch folder that the user named is left as it was found, but for what others put there.
-fn remove_if_empty(scratch: &Path) {
-    for leftover in ["worker.id", "worker.lock", "coordinator.id"] {
-        let _ = std::fs::remove_file(scratch.join(leftover));
-    }
-    let _ = std::fs::remove_dir(scratch);
 }
 
 /// Most memory that this process has had resident, where the system tells.
@@ -281,6 +298,14 @@ async fn take_up(
     let jobs = coordinator.jobs().await?;
     let wanted = request(&args.problem);
     let same = |s: &&JobStatus| s.problem == wanted.name && s.size == wanted.size && s.options == wanted.options;
+    let unfinished = |s: &&JobStatus| matches!(s.state, State::Queued | State::Running | State::Paused);
+    if let Some(other) = jobs.iter().filter(|s| !same(s)).find(unfinished) {
+        return Err(Failed::usage(format!(
+            "an interrupted count of {} {} lies in this folder and would go on before this one: finish it with its own \
+             command, delete it with --fresh, or take another folder (--data DIR)",
+            other.problem, other.size
+        )));
+    }
     if let Some(old) = jobs.iter().rev().find(same) {
         match old.state {
             State::Done => {
@@ -297,15 +322,28 @@ async fn take_up(
                         show_bytes(task_memory_bytes)
                     )));
                 }
+                let begun = old.plan.as_ref().map_or("", |plan| &plan.executor);
+                let asked = match args.plan.executor {
+                    Executor::Auto => begun,
+                    Executor::Stream => "stream",
+                    Executor::Block => "block",
+                };
+                if asked != begun {
+                    return Err(Failed::usage(format!(
+                        "the interrupted run was begun by the {begun} executor; leave out --executor to go on with it, or \
+                         start anew with --fresh"
+                    )));
+                }
                 if old.state == State::Paused {
                     coordinator.resume(old.id).await?;
                 }
-                say(format!(
-                    "going on with {} {} after {}",
-                    old.problem,
-                    old.size,
-                    crate::units::show_seconds(old.seconds)
-                ));
+                let how = old.plan.as_ref().map_or(String::new(), |plan| {
+                    let windows = plan.windows.iter().map(|window| window.len).max().unwrap_or(0);
+                    let residues = plan.sweeps.first().map_or(0, |&(first, end)| end - first);
+                    format!(", as it was begun: {begun} executor, windows of up to {windows} cells, {residues} residues a sweep")
+                });
+                let after = crate::units::show_seconds(old.seconds);
+                say(format!("going on with {} {} after {after}{how}", old.problem, old.size));
                 return Ok(old.id);
             }
             State::CheckFailed | State::Cancelled => {}

@@ -108,6 +108,16 @@ impl InMemory {
         Some((found, self.plan.moduli.len()))
     }
 
+    /// How many residues of the count called `name` are kept in `folder`.
+    pub fn kept_in(folder: &Path, name: &str) -> usize {
+        KeptSweeps::open(folder, name).len()
+    }
+
+    /// Forgets them.
+    pub fn forget(folder: &Path, name: &str) {
+        KeptSweeps::open(folder, name).remove();
+    }
+
     /// How a count fits `memory_bytes`; `None` where the block executor cannot do it, or it does not fit.
     pub fn fit(problem: &AnyProblem, threads: u32, allowed_bytes: u64) -> Option<Fit> {
         let info = problem.info();
@@ -177,7 +187,12 @@ impl InMemory {
         }
         match counted {
             Ok(counted) => Ok(self.ended(&counted)),
-            Err(error @ (BlockError::Balance { .. } | BlockError::Spare { .. } | BlockError::TwoCuts { .. })) => {
+            Err(
+                error @ (BlockError::Balance { .. }
+                | BlockError::Exchange { .. }
+                | BlockError::Spare { .. }
+                | BlockError::TwoCuts { .. }),
+            ) => {
                 let mut status = self.ended(&Counted::default());
                 status.reason = error.to_string();
                 if let Some(outcome) = &mut status.outcome {
@@ -204,6 +219,8 @@ impl InMemory {
             let text =
                 format!("every family of {windows} windows of the forward vector, modulo every prime that it had");
             outcome.add_check(Check::new("mass_balance", true, text));
+            let text = "each window has read what the one before wrote: the sums over all states, modulo one prime";
+            outcome.add_check(Check::new("exchange", true, text.to_owned()));
         }
         if !counted.two_cuts.is_empty() {
             outcome.add_check(Check::new("two_cuts", true, counted.two_cuts.clone()));
@@ -225,7 +242,12 @@ impl InMemory {
         let per_column = self.plan.windows.len() as u32;
         // Columns are done from both ends; what is shown is how many are done.
         let in_sweep = (per_column * board.length.saturating_sub(1)).max(1);
-        let (sweep, done_here) = (done / in_sweep, done % in_sweep);
+        let sweep = match self.lanes {
+            // What is done twice, for the second cut, shows as the last window.
+            None => 0,
+            Some(_) => done.saturating_sub(1) / in_sweep,
+        };
+        let done_here = (done - sweep * in_sweep).min(in_sweep);
         let pass = (done_here * board.height / per_column).min(board.passes());
         JobStatus {
             id: JobId(1),

@@ -28,6 +28,7 @@ mod local;
 mod remote_feed;
 mod run_server;
 mod run_store;
+mod scratch;
 mod store;
 #[cfg(test)]
 mod transfer_tests;
@@ -39,7 +40,8 @@ pub use grpc::{GrpcLink, JobClient, JobWatch, ServeError, serve_coordinator, ser
 pub use in_memory::{Fit, InMemory, InMemoryError};
 pub use link::{Backoff, CoordinatorLink, LinkError, random_bits};
 pub use local::{LocalCluster, LocalConfig, LocalError};
-pub use run_store::{RunStore, ScratchError};
+pub use run_store::RunStore;
+pub use scratch::ScratchError;
 pub use store::{STORE_FORMAT, Store, StoreError};
 pub use worker::{PROCESS_OVERHEAD_BYTES, Worker, WorkerConfig, WorkerError, task_memory_bytes};
 

@@ -1,7 +1,7 @@
 //! A coordinator and a worker in this process, without sockets: what `keima count` runs. It is the same code path as a
 //! cluster's; only the link between the two is a function call.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use keima_coordinator::Config;
@@ -11,6 +11,9 @@ use tokio::task::JoinHandle;
 
 use crate::driver::{CoordinatorHandle, StartError};
 use crate::link::LinkError;
+use crate::run_store::RunStore;
+use crate::scratch;
+use crate::store::Store;
 use crate::worker::{Worker, WorkerConfig, WorkerError};
 
 /// What the process may use.
@@ -44,7 +47,7 @@ pub enum LocalError {
 /// A cluster of one process.
 pub struct LocalCluster {
     coordinator: CoordinatorHandle,
-    store: Arc<crate::run_store::RunStore>,
+    store: Arc<RunStore>,
     stop: watch::Sender<bool>,
     worker: JoinHandle<Result<(), WorkerError>>,
 }
@@ -82,6 +85,15 @@ impl LocalCluster {
             let _ = stopped.wait_for(|&stop| stop).await;
         }));
         Ok(Self { coordinator, store, stop, worker })
+    }
+
+    /// Deletes the records in `data` and the runs in `scratch`, and nothing else that is there. Refuses if another
+    /// process uses one of them.
+    pub fn forget(data: &Path, scratch: &Path) -> Result<(), LocalError> {
+        // Records of runs that are not there mean that they are to be made again; runs without records belong to nobody.
+        scratch::forget(scratch).map_err(WorkerError::from)?;
+        Store::forget(data).map_err(StartError::from)?;
+        Ok(())
     }
 
     /// The coordinator's half: submit, status, pause ...

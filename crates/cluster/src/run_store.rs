@@ -14,7 +14,7 @@
 //! header, index and footer.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -23,49 +23,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use keima_coordinator::{AttemptId, StoreId, WorkerId};
 use keima_runs::{DiskBudget, LocalRun, RunError, RunHeader, RunId, RunManifest, adopt_file, read_manifest, run_path};
 
-use crate::folder_lock::lock_soon;
-use crate::link::random_bits;
-
-/// Name of the file with the worker's name; proves that a folder seen here is the one that the worker means.
-pub(crate) const ID_FILE: &str = "worker.id";
-/// Name of the file with the name of the coordinator's store.
-const STORE_FILE: &str = "coordinator.id";
-/// Where second copies come in.
-const INCOMING: &str = "incoming";
+use crate::scratch::{
+    ID_FILE, INCOMING, STORE_FILE, ScratchError, is_job, lock, read_or_make_name, read_owner, write_name,
+};
 
 /// Runs that tasks keep open at a time, all together: a quarter of the files that a process may mostly have open.
 const MOST_KEPT_OPEN: usize = 256;
-
-/// Why a scratch folder cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum ScratchError {
-    /// Another worker has it.
-    #[error(
-        "the scratch folder {0} is in use by another worker; stop that one, or give this one its own (--scratch DIR)"
-    )]
-    InUse(PathBuf),
-    /// The system refused.
-    #[error("cannot {action} {path}: {source}; check that the scratch folder exists and is writable")]
-    Io {
-        /// What was tried.
-        action: &'static str,
-        /// On what.
-        path: PathBuf,
-        /// What came.
-        #[source]
-        source: io::Error,
-    },
-    /// A name in the folder is none.
-    #[error("{path} should hold a name of 16 hex digits, it holds {got:?}; {advice}")]
-    BadName {
-        /// The file.
-        path: PathBuf,
-        /// What it holds, shortened.
-        got: String,
-        /// What to do.
-        advice: &'static str,
-    },
-}
 
 struct Held {
     header: RunHeader,
@@ -111,16 +74,7 @@ impl RunStore {
         };
         std::fs::create_dir_all(root).map_err(io("make", root))?;
         let root = root.canonicalize().map_err(io("resolve", root))?;
-        let lock_path = root.join("worker.lock");
-        let options = OpenOptions::new().create(true).truncate(false).write(true).clone();
-        let lock = options.open(&lock_path).map_err(io("open", &lock_path))?;
-        match lock_soon(&lock) {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(ScratchError::InUse(root)),
-            Err(TryLockError::Error(source)) => {
-                return Err(ScratchError::Io { action: "lock", path: lock_path, source });
-            }
-        }
+        let lock = lock(&root)?;
         let worker = read_or_make_name(&root)?;
         let owner = Mutex::new(read_owner(&root)?);
         let store = Self {
@@ -152,9 +106,7 @@ impl RunStore {
             let (path, name) = (entry.path(), entry.file_name());
             let name = name.to_string_lossy();
             if entry.file_type().map_err(io)?.is_dir() {
-                let job =
-                    name.strip_prefix('j').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
-                if job || !top {
+                if is_job(&name) || !top {
                     self.take_stock(&path, false)?;
                     // Succeeds on empty folders only, which is what is wanted.
                     let _ = std::fs::remove_dir(&path);
@@ -362,51 +314,4 @@ impl SharedFolders {
             std::fs::read_to_string(Path::new(folder).join(ID_FILE)).is_ok_and(|name| name.trim() == worker.0)
         })
     }
-}
-
-/// A name of 16 hex digits from a file; `None` where there is no such file.
-fn read_name(root: &Path, file: &str, advice: &'static str) -> Result<Option<String>, ScratchError> {
-    let path = root.join(file);
-    match std::fs::read_to_string(&path) {
-        Ok(text) => {
-            let name = text.trim();
-            if name.len() == 16 && name.bytes().all(|b| b.is_ascii_hexdigit()) {
-                Ok(Some(name.to_owned()))
-            } else {
-                Err(ScratchError::BadName { path, got: name.chars().take(40).collect(), advice })
-            }
-        }
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(ScratchError::Io { action: "read", path, source }),
-    }
-}
-
-/// Writes a name aside and renames it: a kill in between must not leave half of it.
-fn write_name(root: &Path, file: &str, name: &str) -> Result<(), ScratchError> {
-    let path = root.join(file);
-    let io = |action| {
-        let path = path.clone();
-        move |source| ScratchError::Io { action, path, source }
-    };
-    let aside = root.join(format!("{file}.tmp"));
-    std::fs::write(&aside, format!("{name}\n")).map_err(io("write"))?;
-    File::open(&aside).and_then(|f| f.sync_all()).map_err(io("sync"))?;
-    std::fs::rename(&aside, &path).map_err(io("rename"))?;
-    File::open(root).and_then(|f| f.sync_all()).map_err(io("sync"))
-}
-
-fn read_or_make_name(root: &Path) -> Result<WorkerId, ScratchError> {
-    if let Some(name) = read_name(root, ID_FILE, "remove it, and the worker takes a new name")? {
-        return Ok(WorkerId(name));
-    }
-    let name = format!("{:016x}", random_bits());
-    write_name(root, ID_FILE, &name)?;
-    Ok(WorkerId(name))
-}
-
-fn read_owner(root: &Path) -> Result<Option<StoreId>, ScratchError> {
-    let advice = "take another scratch folder, or remove this one with the runs in it";
-    let name = read_name(root, STORE_FILE, advice)?;
-    // Sixteen hex digits are always a u64.
-    Ok(name.and_then(|name| u64::from_str_radix(&name, 16).ok()).map(StoreId))
 }

@@ -10,19 +10,21 @@
 //! `Durability::Immediate`; its weaker level is lost with the process and is not used). Cost: one fsync a commit, 2 to
 //! 5 ms on a plain disk, which is why `journal` puts several events into one commit.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 
-use crate::folder_lock::lock_soon;
+use crate::folder_lock::{NoLock, lock_file, remove_file_if_there};
 
 /// Version of the layout of the store; a store of another version is refused.
 pub const STORE_FORMAT: u64 = 1;
 
 const META: TableDefinition<'_, &str, u64> = TableDefinition::new("meta");
 const RECORDS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("records");
+const LOCK_FILE: &str = "coordinator.lock";
+const FILE: &str = "coordinator.redb";
 /// Records are few and small; redb would take a gibibyte by default.
 const CACHE_BYTES: usize = 8 << 20;
 
@@ -89,21 +91,8 @@ impl Store {
             move |source| StoreError::Io { action, path, source }
         };
         std::fs::create_dir_all(folder).map_err(io("make", folder))?;
-        let lock_path = folder.join("coordinator.lock");
-        let lock = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(&lock_path)
-            .map_err(io("open", &lock_path))?;
-        match lock_soon(&lock) {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(StoreError::InUse(folder.to_owned())),
-            Err(TryLockError::Error(source)) => {
-                return Err(StoreError::Io { action: "lock", path: lock_path, source });
-            }
-        }
-        let path = folder.join("coordinator.redb");
+        let lock = lock(folder)?;
+        let path = folder.join(FILE);
         let database = Database::builder()
             .set_cache_size(CACHE_BYTES)
             .create(&path)
@@ -115,6 +104,21 @@ impl Store {
             Some(got) => return Err(StoreError::OtherFormat { path: store.path, got }),
         }
         Ok(store)
+    }
+
+    /// Deletes the records in `folder`, if there are any and nobody uses them, and the folder if nothing else is in it.
+    pub(crate) fn forget(folder: &Path) -> Result<(), StoreError> {
+        let path = folder.join(FILE);
+        if !path.exists() {
+            return Ok(());
+        }
+        let lock = lock(folder)?;
+        let removed = remove_file_if_there(&path).and_then(|()| remove_file_if_there(&folder.join(LOCK_FILE)));
+        removed.map_err(|source| StoreError::Io { action: "delete", path, source })?;
+        drop(lock);
+        // If nothing else is in it.
+        let _ = std::fs::remove_dir(folder);
+        Ok(())
     }
 
     fn failed(&self, error: &redb::Error) -> StoreError {
@@ -173,6 +177,15 @@ impl Store {
     }
 }
 
+/// Takes a data folder for this process.
+fn lock(folder: &Path) -> Result<File, StoreError> {
+    let path = folder.join(LOCK_FILE);
+    lock_file(&path).map_err(|error| match error {
+        NoLock::InUse => StoreError::InUse(folder.to_owned()),
+        NoLock::Io(action, source) => StoreError::Io { action, path, source },
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -200,6 +213,23 @@ mod tests {
         let error = Store::open(dir.path()).unwrap_err();
         assert!(matches!(error, StoreError::InUse(_)), "{error}");
         assert!(error.to_string().contains("--data"));
+    }
+
+    #[test]
+    fn records_in_use_are_not_forgotten() {
+        let dir = tempfile::tempdir().unwrap();
+        let (folder, foreign) = (dir.path().join("state"), dir.path().join("state/notes.txt"));
+        let store = Store::open(&folder).unwrap();
+        assert!(matches!(Store::forget(&folder).unwrap_err(), StoreError::InUse(_)));
+        drop(store);
+        std::fs::write(&foreign, "mine").unwrap();
+        Store::forget(&folder).unwrap();
+        assert!(foreign.exists() && !folder.join(FILE).exists());
+        std::fs::remove_file(foreign).unwrap();
+        drop(Store::open(&folder).unwrap());
+        Store::forget(&folder).unwrap();
+        assert!(!folder.exists());
+        Store::forget(&folder).unwrap();
     }
 
     #[test]

@@ -232,3 +232,30 @@ fn a_scratch_folder_is_taken_up_again() {
     assert!(!dir.path().join("j1/s0/g1/t0/a0/r1.run.tmp").exists());
     assert!(dir.path().join("notes.txt").exists());
 }
+
+#[test]
+fn what_is_forgotten_is_ours_and_not_in_use() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().join("scratch");
+    std::fs::create_dir_all(root.join("j9")).unwrap();
+    std::fs::write(root.join("j9/notes.txt"), b"not ours").unwrap();
+    // A folder that never was a scratch folder.
+    crate::scratch::forget(&root).unwrap();
+    assert!(root.join("j9/notes.txt").exists());
+    std::fs::remove_dir_all(root.join("j9")).unwrap();
+    std::fs::write(root.join("notes.txt"), b"not ours").unwrap();
+
+    let store = RunStore::open(&root, 1 << 30).unwrap();
+    write_run(&store);
+    assert!(crate::scratch::forget(&root).unwrap_err().to_string().contains("in use"));
+    assert!(root.join("j1").exists());
+    drop(store);
+    crate::scratch::forget(&root).unwrap();
+    let left: Vec<_> = std::fs::read_dir(&root).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["notes.txt"]);
+    std::fs::remove_file(root.join("notes.txt")).unwrap();
+    drop(RunStore::open(&root, 1 << 30).unwrap());
+    crate::scratch::forget(&root).unwrap();
+    assert!(!root.exists(), "an empty folder goes too");
+    crate::scratch::forget(&root).unwrap();
+}

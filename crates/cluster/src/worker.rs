@@ -31,7 +31,8 @@ use tokio::task::JoinSet;
 use self::table::Table;
 use self::tables::Tables;
 use crate::link::{Backoff, CoordinatorLink, LinkError};
-use crate::run_store::{RunStore, ScratchError, SharedFolders};
+use crate::run_store::{RunStore, SharedFolders};
+use crate::scratch::ScratchError;
 
 /// Memory that a worker process needs besides its tasks: program, runtime, connections, buffers of streams to other
 /// workers. An allowance, to be held against measurements of the whole process.

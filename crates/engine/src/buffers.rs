@@ -52,6 +52,11 @@ impl Buffers {
         }
     }
 
+    /// Frees the sets that nobody has: the memory is to be for something else.
+    pub fn let_go(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
     pub(crate) fn give_back<K: EngineKey>(&self, mut set: Set<K>) {
         set.order.clear();
         set.rows.clear();

@@ -293,10 +293,21 @@ fn what_is_stopped_stops() {
     assert!(matches!(count(&order), Err(BlockError::Stopped)));
 }
 
+/// What is wrong with the positions of a block's entries at one end of a window.
+type Bend = fn(usize, End, u32, &mut [u64]);
+
 /// A column whose tables can be damaged.
 struct Damaged {
     whole: Box<dyn BlockColumn>,
     tables: Vec<BlockTables>,
+    bend: Bend,
+}
+
+impl Damaged {
+    fn new(whole: Box<dyn BlockColumn>, bend: Bend) -> Self {
+        let tables = (0..whole.windows().len()).map(|window| whole.tables(window).clone()).collect();
+        Self { whole, tables, bend }
+    }
 }
 
 impl BlockColumn for Damaged {
@@ -311,6 +322,13 @@ impl BlockColumn for Damaged {
     }
     fn positions(&self, window: usize, end: End, block: u32, positions: &mut Vec<u64>) {
         self.whole.positions(window, end, block, positions);
+        (self.bend)(window, end, block, positions);
+    }
+    fn images(&self, block: u32, positions: &mut Vec<u64>) -> Option<&[bool]> {
+        self.whole.images(block, positions)
+    }
+    fn tied(&self, block: u32) -> Option<&[bool]> {
+        self.whole.tied(block)
     }
     fn keys(&self, window: usize, end: End, block: u32, keys: &mut Vec<u128>) {
         self.whole.keys(window, end, block, keys);
@@ -339,8 +357,8 @@ impl BlockColumn for Damaged {
     fn twins(&self, window: usize, end: End, block: u32) -> Vec<u16> {
         self.whole.twins(window, end, block)
     }
-    fn sample(&self, window: usize, end: End, block: u32, sample: &mut Vec<u16>) {
-        self.whole.sample(window, end, block, sample);
+    fn sample(&self, window: usize, end: End, block: u32, key: u64, sample: &mut Vec<u16>) {
+        self.whole.sample(window, end, block, key, sample);
     }
     fn start(&self, window: usize, end: End) -> Vec<u64> {
         self.whole.start(window, end)
@@ -354,10 +372,9 @@ impl BlockColumn for Damaged {
 #[test]
 fn damaged_tables_are_found() {
     let damaged = |damage: &dyn Fn(&mut BlockTables)| {
-        let whole = column(6, &[3, 3]);
-        let mut tables: Vec<BlockTables> = (0..2).map(|window| whole.tables(window).clone()).collect();
-        damage(&mut tables[1]);
-        run(&Damaged { whole, tables }, 6, 6, 2, false, None)
+        let mut column = Damaged::new(column(6, &[3, 3]), |_, _, _, _| {});
+        damage(&mut column.tables[1]);
+        run(&column, 6, 6, 2, false, None)
     };
     assert!(damaged(&|_| {}).is_ok());
     // The signature of the most blocks, so that the damage meets states that are reached.
@@ -378,4 +395,72 @@ fn damaged_tables_are_found() {
         row[1] = u16::from(row[1] == 0);
     });
     assert!(matches!(backward, Err(BlockError::Balance { .. })), "{backward:?}");
+}
+
+/// A block of the middle of a vector, with states that are reached.
+const BENT: u32 = 60;
+
+/// A row that is read twice, and another that is not, are found in each direction and at every boundary, whether the
+/// column is folded or not; two rows that change places in the first window, by the second cut.
+#[test]
+fn what_is_read_wrong_is_found() {
+    fn twice(positions: &mut [u64]) {
+        positions[0] = positions[positions.len() - 1];
+    }
+    let check = |bend: Bend, lanes: Option<usize>, what: &str| {
+        for directions in [Directions::Both, Directions::Folded] {
+            let column = Damaged::new(column_for(6, &[3, 3], directions), bend);
+            let result = run(&column, 6, 7, 2, false, lanes);
+            assert!(matches!(result, Err(BlockError::Exchange { .. })), "{what}, {directions:?}: {result:?}");
+        }
+    };
+    let first: Bend = |window, end, block, positions| {
+        if (window, end, block) == (0, End::First, BENT) {
+            twice(positions);
+        }
+    };
+    let second: Bend = |window, end, block, positions| {
+        if (window, end, block) == (1, End::First, BENT) {
+            twice(positions);
+        }
+    };
+    for lanes in [None, Some(1), Some(4)] {
+        check(first, lanes, "forward, into the first window");
+        check(second, lanes, "forward, into the second window");
+    }
+    let back: Bend = |window, end, block, positions| {
+        if (window, end, block) == (0, End::Last, BENT) {
+            twice(positions);
+        }
+    };
+    check(back, None, "transposed, into the first window");
+    let back: Bend = |window, end, block, positions| {
+        if (window, end, block) == (1, End::Last, BENT) {
+            twice(positions);
+        }
+    };
+    check(back, None, "transposed, into the second window");
+
+    let swapped: Bend = |window, end, block, positions| {
+        if (window, end, block) == (0, End::First, BENT) {
+            positions.swap(0, 1);
+        }
+    };
+    let result = run(&Damaged::new(column(6, &[3, 3]), swapped), 6, 7, 2, false, None);
+    assert!(matches!(result, Err(BlockError::TwoCuts { .. })), "{result:?}");
+}
+
+/// Numbers that outgrow their lanes, since the bound was told too small, are found by the spare.
+#[test]
+fn what_outgrows_its_lanes_is_found() {
+    let column = column(4, &[2, 2]);
+    let (stop, progress) = (AtomicBool::new(false), |_: u32, _: u32| {});
+    let moduli: Vec<u64> = primes_below(1 << 60).take(4).collect();
+    let count = |choices| {
+        let (column, moduli, stop, progress) = (column.as_ref(), &moduli[..], &stop, &progress);
+        count(&CountOrder { column, height: 4, length: 40, choices, moduli, threads: 1, series: false, stop, progress })
+    };
+    assert!(count(3).is_ok());
+    let result = count(2);
+    assert!(matches!(result, Err(BlockError::Spare { .. })), "{result:?}");
 }

@@ -3,13 +3,13 @@
 
 mod common;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use common::{Local, Settings, sweep_with};
-use keima_engine::block::{Prepared, run_block_task};
+use keima_engine::block::{Direction, Moduli, Prepared, Sweep, run_block_task};
 use keima_engine::{BlockStage, Buffers, Task, TaskError, TaskOrder};
 use keima_model::{AnyProblem, BlockColumn, Board, Directions, End, Key, Layout, ProblemRequest, Registry, Window};
 use keima_problems::Problems;
@@ -170,7 +170,7 @@ impl Run {
         };
         let times = times(self.prepared.column(), last);
         let moduli = &header.moduli;
-        let mut tally = Tally { states: 0, sums: vec![0; moduli.len()], fingerprint: vec![0; moduli.len()] };
+        let mut tally = empty(moduli.len());
         for run in vector.iter().flat_map(|m| &m.runs) {
             let keys = self.prepared.keys(0, run);
             let feed = keima_engine::FeedOpener::open(&Local(self.folder.path()), run, &header, 0, None).unwrap();
@@ -181,14 +181,7 @@ impl Run {
             }
             assert_eq!(rows.len(), keys.len() * moduli.len(), "a key for each row of {}", run.id);
             for (&key, row) in keys.iter().zip(rows.chunks(moduli.len())) {
-                let hash = Key::mix(key as u64, SALT) >> 16;
-                // States that are not reached yet stand in the blocks, too.
-                tally.states += u64::from(row.iter().any(|&value| value > 0));
-                for (lane, (&value, &p)) in row.iter().zip(moduli).enumerate() {
-                    let value = mul_mod(value, times[&key], p);
-                    tally.sums[lane] = add_mod(tally.sums[lane], value, p);
-                    tally.fingerprint[lane] = add_mod(tally.fingerprint[lane], mul_mod(hash, value, p), p);
-                }
+                add(&mut tally, key, row, times[&key], moduli);
             }
         }
         tally
@@ -203,6 +196,56 @@ fn total(of: &[TaskManifest], pick: fn(&TaskManifest) -> &Tally, moduli: &[u64])
         add_row(&mut sum.fingerprint, &tally.fingerprint, moduli);
     }
     sum
+}
+
+fn empty(lanes: usize) -> Tally {
+    Tally { states: 0, sums: vec![0; lanes], fingerprint: vec![0; lanes] }
+}
+
+/// A canonical state, which `times` single ones stand for with this value each.
+fn add(tally: &mut Tally, key: u128, row: &[u64], times: u64, moduli: &[u64]) {
+    let hash = Key::mix(key as u64, SALT) >> 16;
+    // States that are not reached yet stand in the blocks, too.
+    tally.states += u64::from(row.iter().any(|&value| value > 0));
+    for (lane, (&value, &p)) in row.iter().zip(moduli).enumerate() {
+        let value = mul_mod(value, times, p);
+        tally.sums[lane] = add_mod(tally.sums[lane], value, p);
+        tally.fingerprint[lane] = add_mod(tally.fingerprint[lane], mul_mod(hash, value, p), p);
+    }
+}
+
+/// A count in memory, forward: the vector at each column's end from the second on, in canonical form.
+fn ends_in_memory(height: u32, length: u32, lengths: &[u32], threads: usize) -> Vec<Tally> {
+    let problem = go(height, length);
+    let column = problem.info().blocks().unwrap().column(&windows(lengths), Directions::Both).unwrap();
+    let (column, last) = (column.as_ref(), lengths.len() - 1);
+    let states = (0..=last).flat_map(|window| column.tables(window).states.clone()).max().unwrap() as usize;
+    let (mut before, mut after) = (vec![[0; 4]; states], vec![[0; 4]; states]);
+    column.start(last, End::Last).into_iter().for_each(|position| before[position as usize] = [1; 4]);
+    let moduli = moduli(4);
+    let row: [u64; 4] = moduli.clone().try_into().unwrap();
+    let mut sweep = Sweep::new(column, Moduli::new(row).unwrap(), threads).unwrap().share_from(1000);
+    let times = times(column, last);
+    let (mut ends, mut keys) = (Vec::new(), Vec::new());
+    for _ in 1..length {
+        for window in 0..=last {
+            sweep.run(Direction::Forward, window, &before, &mut after, None).unwrap();
+            std::mem::swap(&mut before, &mut after);
+        }
+        let (mut tally, mut place, mut seen) = (empty(4), 0, BTreeSet::new());
+        for block in 0..column.tables(last).signature_of.len() as u32 {
+            column.keys(last, End::Last, block, &mut keys);
+            for (key, row) in keys.iter().zip(&before[place..]) {
+                // Of the outside without stones, both colourings of a state.
+                if seen.insert(*key) {
+                    add(&mut tally, *key, row, times[key], &moduli);
+                }
+            }
+            place += keys.len();
+        }
+        ends.push(tally);
+    }
+    ends
 }
 
 /// How many states each canonical key stands for.
@@ -288,11 +331,44 @@ fn every_column_end_is_the_stream_executors() {
 }
 
 #[test]
-#[ignore = "long; run in the release profile"]
-fn every_column_end_is_the_stream_executors_up_to_10x10() {
+fn every_column_end_is_the_stream_executors_at_9x9() {
     check(9, 9, &cut(&[5, 4], 5000, 2, &[2, 4]), true);
     check(9, 9, &cut(&[3, 3, 3], 5000, 3, &[4]), true);
+}
+
+#[test]
+fn every_column_end_is_the_stream_executors_at_10x10() {
     check(10, 10, &cut(&[5, 5], 20_000, 2, &[2, 4, 8]), true);
+}
+
+/// Longer boards than they are high, out of core and in memory.
+#[test]
+fn every_column_end_of_long_boards_is_the_stream_executors() {
+    for (height, lengths) in
+        [(2, &[1, 1][..]), (3, &[2, 1]), (4, &[4]), (5, &[2, 3]), (6, &[3, 3]), (7, &[4, 3]), (8, &[4, 4])]
+    {
+        check(height, 10, &cut(lengths, 1000, 2, &[2, 4, 8]), true);
+        check_in_memory(height, 10, lengths);
+    }
+}
+
+/// Of counts in memory too: states, sums and fingerprints.
+fn check_in_memory(height: u32, length: u32, lengths: &[u32]) {
+    let settings = Settings { window: 3, shards: 2, memory_bytes: 8 << 20, moduli: moduli(4) };
+    let found = sweep_with(&go(height, length), &settings, &mut |_| {}).unwrap();
+    let own = ends_in_memory(height, length, lengths, 2);
+    assert_eq!(own.len(), found.columns.len() - 1);
+    for ((own, theirs), columns) in own.iter().zip(&found.columns[1..]).zip(2..) {
+        let what = format!("{height}x{columns} {lengths:?}");
+        assert_eq!((&own.sums, &own.fingerprint), (&theirs.sums, &theirs.fingerprint), "{what}");
+        assert!(columns == length || theirs.states == own.states, "{what}: {} and {}", own.states, theirs.states);
+    }
+}
+
+#[test]
+fn every_column_end_in_memory_is_the_stream_executors() {
+    check_in_memory(9, 9, &[5, 4]);
+    check_in_memory(10, 10, &[5, 5]);
 }
 
 /// Memory in which so many lanes of the largest family of a small board fit at a time.

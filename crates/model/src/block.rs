@@ -190,6 +190,11 @@ pub trait BlockColumn: Send + Sync {
     fn images(&self, _block: u32, _positions: &mut Vec<u64>) -> Option<&[bool]> {
         None
     }
+    /// Where the column is folded: for each entry of `block` of the first window at step 0 whether its image is an entry
+    /// too, as [`BlockColumn::images`] tells.
+    fn tied(&self, _block: u32) -> Option<&[bool]> {
+        None
+    }
     /// Overwrites `keys` with the canonical keys of the entries of `block` at `end`.
     fn keys(&self, window: usize, end: End, block: u32, keys: &mut Vec<u128>);
     /// The same for some of the block's entries only.
@@ -212,8 +217,9 @@ pub trait BlockColumn: Send + Sync {
     /// for its key, itself or another, with the same value. Empty where they are not.
     fn twins(&self, window: usize, end: End, block: u32) -> Vec<u16>;
     /// Overwrites `sample` with the entries of `block` at `end` that are in the sample of the boundary: the same
-    /// states, about one in [`SAMPLE_ONE_IN`], whichever of the two neighbouring windows is asked.
-    fn sample(&self, window: usize, end: End, block: u32, sample: &mut Vec<u16>);
+    /// states, about one in [`SAMPLE_ONE_IN`], whichever of the two neighbouring windows is asked. Each state is in the
+    /// samples of one `key` in [`SAMPLE_ONE_IN`].
+    fn sample(&self, window: usize, end: End, block: u32, key: u64, sample: &mut Vec<u16>);
     /// Positions, in the vector at `end` of a window, of the states of a first column: each has the value 1 after it.
     fn start(&self, window: usize, end: End) -> Vec<u64>;
     /// Number of accepting states of a first column, each colouring of a class counted: the count of the board that has

@@ -135,14 +135,17 @@ fn json_has_its_shape() {
 /// Between what two directions need and what runs on disk need lies a count in memory that only goes forward.
 #[test]
 fn in_little_memory_a_count_goes_forward_a_few_residues_at_a_time() {
-    for (memory, sweeps, two_cuts) in [("1GiB", 1, true), ("120MiB", 2, false)] {
+    for (memory, bytes, sweeps, two_cuts) in [("1GiB", 1 << 30, 1, true), ("120MiB", 120 << 20, 2, false)] {
         let got = keima(&["count", "go", "10x10", "--threads", "2", "--memory", memory, "--json", "--quiet"]).json();
         assert_eq!(got["count"], legal("10x10"), "{memory}");
         assert_eq!(got["statistics"]["sweeps"], sweeps, "{memory}");
         assert_eq!((&got["statistics"]["bytes_written"], &got["statistics"]["executor"]), (&0.into(), &"block".into()));
         let checks = got["checks"].as_array().unwrap();
         let has = |name: &str| checks.iter().any(|check| check["name"] == name && check["ok"] == true);
-        assert!(has("mass_balance") && has("spare_prime") && has("two_cuts") == two_cuts, "{memory}: {checks:?}");
+        let all = ["mass_balance", "exchange", "spare_prime", "column_values", "known_value"].map(has);
+        assert!(all == [true; 5] && has("two_cuts") == two_cuts, "{memory}: {checks:?}");
+        let (most, allowed) = (got["peak_memory_bytes"].as_u64().unwrap(), bytes);
+        assert!(most <= allowed, "{memory}: {most} bytes of memory were taken");
     }
 }
 
@@ -160,6 +163,18 @@ fn sweeps_in_memory_outlive_a_kill() {
     let mut first = Process::spawn("a count", start("105MiB"));
     until("the first sweep", || folder.join("sweeps").exists().then_some(()));
     first.kill();
+    // Another way would lose them; a refusal leaves them.
+    for more in [&["--memory", "64MiB"][..], &["--disk", "10GiB"], &["--executor", "stream"]] {
+        let mut counting = command(&[&["count", "go", "10x10", "--threads", "2"], more].concat());
+        counting.env("XDG_STATE_HOME", home.path());
+        let other = run(counting);
+        assert_eq!(other.code, Some(2), "{other:#?}");
+        assert!(
+            other.stderr.contains("residues of go-10x10 are kept") && other.stderr.contains("--fresh"),
+            "{other:#?}"
+        );
+        assert!(folder.join("sweeps").exists());
+    }
     // With more memory, two at a time: what is kept serves all the same.
     let second = run(start("120MiB"));
     assert_eq!(second.ok(), legal("10x10"));
@@ -201,7 +216,7 @@ fn executors_agree_and_are_chosen() {
     for (args, text) in [
         (&["hard-squares", "5x5", "--executor", "block"][..], "use --executor stream"),
         (&["go", "1x5", "--executor", "block"], "smaller side is 2 to 16"),
-        (&["go", "13x13", "--executor", "block", "--memory", "64MiB"], "by more memory"),
+        (&["go", "13x13", "--executor", "block", "--memory", "64MiB"], "give more memory"),
         (&["go", "9x9", "--executor", "quick"], "possible values"),
     ] {
         let ran = keima(&[&["count"], args].concat());
@@ -221,6 +236,41 @@ fn state_is_kept_where_it_belongs() {
     let keima = home.path().join("keima");
     assert!(keima.is_dir());
     assert_eq!(std::fs::read_dir(keima).unwrap().count(), 0);
+}
+
+/// A scratch folder that the user named keeps what is not keima's, and what is in use.
+#[test]
+fn fresh_deletes_what_is_keimas() {
+    let (home, scratch) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    std::fs::create_dir(scratch.path().join("photos")).unwrap();
+    std::fs::write(scratch.path().join("photos/one"), "mine").unwrap();
+    let count = |size: &str| {
+        let mut counting = command(&["count", "go", size, "--fresh", "--scratch", scratch.path().to_str().unwrap()]);
+        counting.env("XDG_STATE_HOME", home.path());
+        counting
+    };
+    assert_eq!(run(count("5x5")).ok(), legal("5x5"));
+    let left =
+        || -> Vec<_> { std::fs::read_dir(scratch.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect() };
+    assert_eq!(left(), ["photos"]);
+    // Another one at work there.
+    let mut other = Process::spawn("a count", count("12x12"));
+    until("runs of the other", || scratch.path().join("j1").exists().then_some(()));
+    let refused = run(count("5x5"));
+    assert_ne!(refused.code, Some(0), "{refused:#?}");
+    assert!(refused.stderr.contains("in use"), "{refused:#?}");
+    assert!(scratch.path().join("j1").exists());
+    other.kill();
+    assert_eq!(run(count("5x5")).ok(), legal("5x5"));
+    assert_eq!(left(), ["photos"]);
+}
+
+/// Where there is no folder for the state, a count that needs none is done all the same.
+#[test]
+fn a_count_in_memory_needs_no_home() {
+    let mut counting = command(&["count", "go", "5x5"]);
+    counting.env_remove("XDG_STATE_HOME").env_remove("HOME");
+    assert_eq!(run(counting).ok(), legal("5x5"));
 }
 
 /// A finished run with a data folder of the user's is told again, or counted anew with --fresh.

@@ -32,9 +32,19 @@ impl KeptSweeps {
     pub(super) fn open(folder: &Path, name: &str) -> Self {
         let path = folder.join(FILE);
         let first_line = format!("{FIRST_WORDS} {name}");
-        let text = fs::read_to_string(&path).unwrap_or_default();
-        let mut lines = text.lines();
-        let found = if lines.next() == Some(&first_line) { lines.filter_map(read).collect() } else { Vec::new() };
+        let bytes = fs::read(&path).unwrap_or_else(|error| {
+            if error.kind() != std::io::ErrorKind::NotFound {
+                tracing::warn!(path = %path.display(), %error, "cannot read which sweeps are done: all are done anew");
+            }
+            Vec::new()
+        });
+        // A line that is damaged may be no text.
+        let mut lines = bytes.split(|&byte| byte == b'\n').map(|line| std::str::from_utf8(line).ok());
+        let found = if lines.next() == Some(Some(&first_line)) {
+            lines.filter_map(|line| read(line?)).collect()
+        } else {
+            Vec::new()
+        };
         Self { path, first_line, found }
     }
 
@@ -115,22 +125,27 @@ mod tests {
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "nothing unfinished is left");
 
         let last = whole.lines().last().unwrap();
-        let cut = &whole[..whole.len() - 3];
+        let (cut, in_last) = (&whole[..whole.len() - 3], whole.len() - 3);
         for (name, text, expected) in [
-            ("go-3x2", whole.clone(), &[101, 103, 107][..]),
-            ("go-3x3", whole.clone(), &[]),
-            // Cut off, a digit changed, a residue that is none, empty, none.
-            ("go-3x2", cut.to_owned(), &[101, 103]),
-            ("go-3x2", whole.replacen("103 5", "103 6", 1), &[101, 107]),
-            ("go-3x2", whole.replace(last, line(&(107, vec![0, 107])).trim_end()), &[101, 103]),
-            ("go-3x2", format!("{whole}\n \n7\n"), &[101, 103, 107]),
-            ("go-3x2", whole.replace("sweeps 1", "sweeps 2"), &[]),
-            ("go-3x2", String::new(), &[]),
+            ("go-3x2", whole.clone().into_bytes(), &[101, 103, 107][..]),
+            ("go-3x3", whole.clone().into_bytes(), &[]),
+            // Cut off, a digit changed, no digit, a residue that is none, empty, none.
+            ("go-3x2", cut.as_bytes().to_vec(), &[101, 103]),
+            ("go-3x2", whole.replacen("103 5", "103 6", 1).into_bytes(), &[101, 107]),
+            (
+                "go-3x2",
+                whole.bytes().enumerate().map(|(i, byte)| if i == in_last { byte | 0x80 } else { byte }).collect(),
+                &[101, 103],
+            ),
+            ("go-3x2", whole.replace(last, line(&(107, vec![0, 107])).trim_end()).into_bytes(), &[101, 103]),
+            ("go-3x2", format!("{whole}\n \n7\n").into_bytes(), &[101, 103, 107]),
+            ("go-3x2", whole.replace("sweeps 1", "sweeps 2").into_bytes(), &[]),
+            ("go-3x2", Vec::new(), &[]),
         ] {
             fs::write(&file, &text).unwrap();
             let kept = KeptSweeps::open(&folder, name);
             let moduli: Vec<u64> = kept.found.iter().map(|(modulus, _)| *modulus).collect();
-            assert_eq!(moduli, expected, "{name}: {text}");
+            assert_eq!(moduli, expected, "{name}: {}", text.escape_ascii());
             assert_eq!(kept.find(103), expected.contains(&103).then(|| vec![5, 102]));
         }
         kept.remove();

@@ -112,7 +112,14 @@ impl<L: CoordinatorLink> Shared<L> {
         active: Active,
     ) -> Result<TaskManifest, Failure> {
         let problem = self.problem(&order.problem)?;
-        let tables = order.block.as_ref().map(|block| self.tables.of(&order.problem, block));
+        // Both executors count on all of the memory.
+        let tables = if let Some(block) = &order.block {
+            self.buffers.let_go();
+            Some(self.tables.of(&order.problem, block))
+        } else {
+            self.tables.let_go();
+            None
+        };
         let feeds = TaskFeeds::new(Arc::clone(&self.store), Arc::clone(&self.folders), &order.inputs);
         let order = task_order(attempt, order);
         let store = Arc::clone(&self.store);

@@ -1,7 +1,8 @@
 //! Tables of the block executor: built once, by the first task that needs them, and shared by all tasks of a job.
 //!
 //! One job's tables are kept at a time: they take seconds to build and a part of the memory of a vector. Tasks of
-//! another job replace them; those under way keep what they have.
+//! another job replace them; those under way keep what they have, so while two jobs take turns there may be two. Tables
+//! that nobody uses make room for a task of the stream executor.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -38,6 +39,18 @@ impl Tables {
     /// Tables, and as many tasks at a time, stay within `memory_bytes`.
     pub(super) fn new(memory_bytes: u64, tasks: u32) -> Self {
         Self { kept: Mutex::default(), memory_bytes, tasks }
+    }
+
+    /// A task comes that needs none: tables that nobody uses are freed, and of others the memory that no task has.
+    pub(super) fn let_go(&self) {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some((_, slot)) = &*kept else { return };
+        match slot.get() {
+            // The slot's own, and no promise that could be about to be kept.
+            Some(Ok(prepared)) if Arc::strong_count(prepared) > 1 || Arc::strong_count(slot) > 1 => prepared.let_go(),
+            None if Arc::strong_count(slot) > 1 => {}
+            _ => *kept = None,
+        }
     }
 
     /// The tables of an order. Does not block.

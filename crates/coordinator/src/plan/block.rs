@@ -71,9 +71,17 @@ pub fn choose_plan(
     let because = |plan: Plan, why: String| Plan { why, ..plan };
     match executor {
         Executor::Stream => Ok(because(plan(info, key_bytes, limits)?, "asked for".into())),
-        Executor::Block => Ok(because(block_plan(info, key_bytes, limits)?, "asked for".into())),
+        Executor::Block => {
+            let plan = block_plan(info, key_bytes, limits)?;
+            let why = format!("asked for{}", taken_otherwise(&plan, limits));
+            Ok(because(plan, why))
+        }
         Executor::Auto => match block_plan(info, key_bytes, limits) {
-            Ok(plan) => Ok(because(plan, "the problem is made of blocks, and its largest family fits a task".into())),
+            Ok(plan) => {
+                let otherwise = taken_otherwise(&plan, limits);
+                let why = format!("the problem is made of blocks, and its largest family fits a task{otherwise}");
+                Ok(because(plan, why))
+            }
             Err(PlanError::NoBlocks { why, .. }) => Ok(because(plan(info, key_bytes, limits)?, why.into())),
             Err(error @ PlanError::Family { .. }) => {
                 Ok(because(plan(info, key_bytes, limits)?, format!("by blocks: {error}")))
@@ -81,6 +89,20 @@ pub fn choose_plan(
             Err(error) => Err(error),
         },
     }
+}
+
+/// What was asked for that blocks cannot have just so.
+fn taken_otherwise(plan: &Plan, limits: &PlanLimits) -> String {
+    let mut text = String::new();
+    if limits.window.is_some_and(|window| window > LONGEST_WINDOW) {
+        text += &format!("; windows of blocks have {LONGEST_WINDOW} cells at most");
+    }
+    let largest = plan.sweeps.first().map_or(0, |&(first, end)| end - first);
+    if limits.residues_per_sweep.is_some_and(|asked| asked != largest) {
+        text +=
+            &format!("; {largest} residues a sweep: blocks take 1, 2, 4 or 8 at a time, and no more than are needed");
+    }
+    text
 }
 
 /// Plans a job over dense blocks whose vectors are in runs.

@@ -40,8 +40,9 @@ pub enum PlanError {
     },
     /// A family does not fit a task.
     #[error(
-        "{} of memory for a task are too little for the block executor, whose largest family needs {}: give each task \
-         more, by more memory, fewer threads, fewer residues a sweep or a shorter --window; or use --executor stream",
+        "{} of memory for a task are too little for the block executor: {} are needed for one residue of the largest \
+         family and the tables, with all of a worker's memory for one task at a time; give more memory, leave out --window \
+         if it was given, or use --executor stream",
         size(*got_bytes), size(*least_bytes)
     )]
     Family {

@@ -5,16 +5,19 @@
 //! Forward these are the ways on from a state through the window, which its signature tells; transposed, the ways that
 //! lead to it, which a vector of ones tells that is taken through the window once ([`super::Sweep::arrivals`]).
 //!
+//! That begins with rows that were read. Whether they are those that stand in the vector, each once, the sums of all
+//! families together tell, see [`Masses`].
+//!
 //! Cost: a window's exchange is 3 to 5 ns a state, since rows come from all over the vector before.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use keima_model::{BlockColumn, End, Family};
+use keima_model::{BlockColumn, End, Family, Window};
 
 use super::BlockError;
 use super::fused::{Block, Fused};
-use super::lanes::{Row, Weighted};
+use super::lanes::{LastLane, Row, Weighted};
 use super::mail::Letters;
 use super::sweep::{Direction, step_at};
 use super::workers::Worker;
@@ -58,11 +61,42 @@ impl<const K: usize> Source<'_, K> {
 pub(super) struct Sums<const K: usize> {
     taken: [u128; K],
     given: [u128; K],
+    /// Of the rows that were read, and of those that came out and have an image that is not there, the sums in the last
+    /// lane.
+    read: u128,
+    imaged: u128,
 }
 
 impl<const K: usize> Default for Sums<K> {
     fn default() -> Self {
-        Self { taken: [0; K], given: [0; K] }
+        Self { taken: [0; K], given: [0; K], read: 0, imaged: 0 }
+    }
+}
+
+/// The sums over all states, each as often as it counts ([`BlockColumn::weight`]), modulo the last lane's prime. What a
+/// window has read is what stood in the vector before, whichever window wrote that and however its states are ordered:
+/// a row that was read twice, or not at all, shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Masses {
+    /// Of the rows that were read, images added up where the column is folded.
+    pub read: u64,
+    /// Of the rows that were written, each image that is not there counted as if it were.
+    pub written: u64,
+}
+
+impl Masses {
+    /// What `window` has read is what is `standing` in the vector before, where that is known.
+    pub(super) fn hold(self, standing: Option<u64>, window: Window, modulus: u64) -> Result<(), BlockError> {
+        match standing.filter(|&standing| standing != self.read) {
+            None => Ok(()),
+            Some(expected) => Err(BlockError::Exchange { window, modulus, expected, got: self.read }),
+        }
+    }
+
+    /// Both together.
+    pub(super) fn and(self, other: Self, modulus: u64) -> Self {
+        let sum = |one: u64, other: u64| ((u128::from(one) + u128::from(other)) % u128::from(modulus)) as u64;
+        Self { read: sum(self.read, other.read), written: sum(self.written, other.written) }
     }
 }
 
@@ -123,7 +157,9 @@ impl<const K: usize> Place<'_, K> {
             }
         }
         worker.mail = letters.into_own();
-        self.balance(family, &worker.sums)
+        self.balance(family, &worker.sums)?;
+        worker.masses = worker.masses.and(self.masses(family, &worker.sums), self.last_modulus());
+        Ok(())
     }
 
     /// Takes a block through the window. `own` are its rows of the vector after.
@@ -188,13 +224,16 @@ impl<const K: usize> Place<'_, K> {
             }
             (Direction::Backward, None) => &[],
         };
+        let mut read = LastLane::default();
         for (rows, ways) in rows.chunks(WEIGHED_AT_A_TIME).zip(ways.chunks(WEIGHED_AT_A_TIME)) {
             let mut sum = Weighted::ZERO;
             for (row, &ways) in rows.iter().zip(ways) {
                 sum.add(ways, row);
+                read.add(1, row);
             }
             self.accumulate(&mut sums.taken, &sum);
         }
+        sums.read = (sums.read + read.value()) % u128::from(self.last_modulus());
         Ok(())
     }
 
@@ -233,6 +272,13 @@ impl<const K: usize> Place<'_, K> {
             sum.add(1, row);
         }
         self.accumulate(&mut sums.given, &sum);
+        if self.direction == Direction::Backward && self.window == 0 {
+            let mut imaged = LastLane::default();
+            for (row, &tied) in rows.iter().zip(self.column.tied(block).unwrap_or_default()) {
+                imaged.add(u64::from(!tied), row);
+            }
+            sums.imaged = (sums.imaged + imaged.value()) % u128::from(self.last_modulus());
+        }
     }
 
     /// The mail of a block's early operations, out of the vector before.
@@ -287,12 +333,25 @@ impl<const K: usize> Place<'_, K> {
         Ok(())
     }
 
+    fn last_modulus(&self) -> u64 {
+        self.fused.moduli.values()[K - 1]
+    }
+
+    /// A family's part of the masses.
+    pub(super) fn masses(&self, family: &Family, sums: &Sums<K>) -> Masses {
+        let weight = u128::from(self.column.weight(self.window, family.blocks.start));
+        let weighed = |sum: u128| (sum * weight % u128::from(self.last_modulus())) as u64;
+        Masses { read: weighed(sums.read), written: weighed(sums.given[K - 1] + sums.imaged) }
+    }
+
     /// Sums of all.
     pub(super) fn all<'s>(&self, sums: impl Iterator<Item = &'s Sums<K>>) -> Sums<K> {
         let moduli = self.fused.moduli.values();
         sums.fold(Sums::default(), |all, sums| Sums {
             taken: std::array::from_fn(|lane| (all.taken[lane] + sums.taken[lane]) % u128::from(moduli[lane])),
             given: std::array::from_fn(|lane| (all.given[lane] + sums.given[lane]) % u128::from(moduli[lane])),
+            read: (all.read + sums.read) % u128::from(moduli[K - 1]),
+            imaged: (all.imaged + sums.imaged) % u128::from(moduli[K - 1]),
         })
     }
 }

@@ -6,8 +6,9 @@
 //!   sweep 1    residues K .. 2K-1    ...
 //! ```
 //!
-//! A lane is one residue of the job from end to end: nothing grows, no entry is held against a spare lane. What is
-//! checked is mass balance of every family, and the spare prime, values and formula at the end, as out of core.
+//! A lane is one residue of the job from end to end: nothing grows, no entry is held against a spare lane, and there is
+//! no second direction to compare with. What is checked is mass balance of every family, that each window reads what
+//! the one before wrote, and the spare prime, values and formula at the end, as out of core.
 //!
 //! Memory: two vectors of K residues and each thread's mail. Cost: for each sweep n-1 columns, at 2 (K = 1) to 10 ns (K
 //! = 8) of one thread a state and pass.
@@ -115,9 +116,12 @@ impl Counter<'_> {
             found.iter_mut().zip(residues).for_each(|((_, boards), residue)| boards.push(residue));
         };
         read(&before);
+        let mut standing = None;
         for window in (1..order.length).flat_map(|_| 0..windows) {
             (order.progress)(self.done, self.windows);
-            sweep.run(Direction::Forward, window, &before, &mut after, None)?;
+            let masses = sweep.run(Direction::Forward, window, &before, &mut after, None)?;
+            masses.hold(standing, order.column.windows()[window], row[K - 1])?;
+            standing = Some(masses.written);
             std::mem::swap(&mut before, &mut after);
             self.done += 1;
             let states = &order.column.tables(window).states;

@@ -95,6 +95,28 @@ impl<const K: usize> Weighted<K> {
     }
 }
 
+/// The sum of the values in the last lane of many rows.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct LastLane {
+    low: u64,
+    high: u64,
+}
+
+impl LastLane {
+    /// Adds a row's, `times` being 1 or 2. Holds for 2^31 rows.
+    #[inline(always)]
+    pub(super) fn add<const K: usize>(&mut self, times: u64, row: &Row<K>) {
+        let value = row[K - 1];
+        self.low += (value & 0xffff_ffff) * times;
+        self.high += (value >> 32) * times;
+    }
+
+    /// The sum.
+    pub(super) fn value(&self) -> u128 {
+        u128::from(self.low) + (u128::from(self.high) << 32)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -140,5 +162,10 @@ mod tests {
             sum.add((1 << 16) - 1, &[MODULUS_LIMIT - 1]);
         }
         assert_eq!(sum.values(), [(((1_u128 << 16) - 1) * u128::from(MODULUS_LIMIT - 1)) << 16]);
+        let mut sum = LastLane::default();
+        for _ in 0..1 << 16 {
+            sum.add(2, &[7, MODULUS_LIMIT - 1]);
+        }
+        assert_eq!(sum.value(), u128::from(MODULUS_LIMIT - 1) << 17);
     }
 }

@@ -11,10 +11,10 @@
 //! one prime and the spare, and gets more lanes when the bound asks for them; every entry is held against its spare
 //! lane then. The bound is the problem's, per cell.
 //!
-//! Checks: mass balance of every family and window, in both directions; the spare lane of every entry, at each growth
-//! and at the middle; the inner product once more at a second boundary, modulo the spare, which holds the two
-//! directions against each other; and at each column end that the forward vector passes, the count of the shorter
-//! board.
+//! Checks: mass balance of every family and window, in both directions; that each window reads what the one before
+//! wrote, modulo the spare; the spare lane of every entry, at each growth and at the middle; the inner product once more
+//! at a second boundary, modulo the spare, which holds the first window's two directions against each other; and at each
+//! column end that the forward vector passes, the count of the shorter board.
 //!
 //! Memory: at most 1 forward and 2 transposed vectors at a time. Cost: n-1 columns at 2 to 6 ns a state and pass.
 
@@ -25,6 +25,7 @@ use keima_residue::residue_of;
 
 use super::BlockError;
 use super::bytes::largest;
+use super::family::Masses;
 use super::grow::Growth;
 use super::inner::{self, Sum, Vector, each_block};
 use super::lanes::{MODULUS_LIMIT, Moduli, Row};
@@ -113,6 +114,9 @@ struct Counter<'a> {
     most_lanes: usize,
     /// For each window the ways that lead to each of its states, once a transposed vector has come there.
     arrivals: Vec<Vec<u32>>,
+    /// Of the forward and of the transposed vector, once they have been through a window: what their states add up to,
+    /// modulo the spare.
+    standing: [Option<u64>; 2],
     counted: Counted,
 }
 
@@ -144,6 +148,7 @@ impl<'a> Counter<'a> {
             buffers: Pool::default(),
             most_lanes: 2,
             arrivals: vec![Vec::new(); order.column.windows().len()],
+            standing: [None; 2],
             counted: Counted::default(),
         })
     }
@@ -290,7 +295,8 @@ impl<'a> Counter<'a> {
             }
         }));
         let moduli = Moduli::new([self.spare]).ok_or(BlockError::Moduli)?;
-        self.through(Direction::Forward, 0, spares, ahead, moduli)?;
+        let masses = self.through(Direction::Forward, 0, spares, ahead, moduli)?;
+        masses.hold(self.standing[0], self.order.column.windows()[0], self.spare)?;
         Ok(both)
     }
 
@@ -350,7 +356,10 @@ impl<'a> Counter<'a> {
         }
         let mut after = self.rows::<K>()?;
         let moduli = self.moduli()?;
-        self.through(direction, window, before, &mut after, moduli)?;
+        let masses = self.through(direction, window, before, &mut after, moduli)?;
+        let standing = &mut self.standing[usize::from(direction == Direction::Backward)];
+        masses.hold(*standing, self.order.column.windows()[window], self.spare)?;
+        *standing = Some(masses.written);
         Ok(after.into())
     }
 
@@ -361,15 +370,15 @@ impl<'a> Counter<'a> {
         before: &[Row<K>],
         after: &mut [Row<K>],
         moduli: Moduli<K>,
-    ) -> Result<(), BlockError> {
+    ) -> Result<Masses, BlockError> {
         (self.order.progress)(self.done, self.windows);
         let mut sweep = self.sweep(moduli)?;
-        sweep.run(direction, window, before, after, Some(&self.arrivals[window]))?;
+        let masses = sweep.run(direction, window, before, after, Some(&self.arrivals[window]))?;
         self.put_back_buffers(sweep);
         self.done += 1;
         let states = &self.order.column.tables(window).states;
         self.counted.state_passes += states.iter().take(states.len() - 1).sum::<u64>();
-        Ok(())
+        Ok(masses)
     }
 
     fn sweep<const K: usize>(&mut self, moduli: Moduli<K>) -> Result<Sweep<'a, K>, BlockError> {

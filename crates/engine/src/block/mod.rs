@@ -40,6 +40,7 @@ use std::ops::Range;
 use keima_model::Window;
 
 pub use bytes::{forward_bytes, largest, memory_bytes};
+pub use family::Masses;
 pub use forward::{Kept, count_forward};
 pub use lanes::{MODULUS_LIMIT, Moduli, Row};
 pub use meet::{CountOrder, Counted, count};
@@ -74,6 +75,22 @@ pub enum BlockError {
         expected: u128,
         /// What came out.
         got: u128,
+    },
+    /// What was read of a vector is not what stands in it.
+    #[error(
+        "what cells {}..{} have read of the vector before adds up to {got} modulo {modulus}, what stands in it to \
+         {expected}; the machine or its memory may be faulty",
+        window.first, window.end()
+    )]
+    Exchange {
+        /// The window that has read.
+        window: Window,
+        /// The modulus.
+        modulus: u64,
+        /// What was written.
+        expected: u64,
+        /// What was read.
+        got: u64,
     },
     /// An entry's spare lane is not what its other lanes predict.
     #[error(

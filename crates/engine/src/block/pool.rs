@@ -64,20 +64,27 @@ impl Pool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Frees the pieces that nobody has.
+    pub(super) fn let_go(&self) {
+        self.lock().kept.clear();
+    }
+
     /// A piece of at least `words`, no more than all of it, with anything in it. Waits until there is one; `stop` is
     /// asked whether to go on waiting.
     pub(super) fn take(&self, words: usize, stop: impl Fn() -> bool) -> Result<Piece<'_>, NoMemory> {
         let words = words.clamp(self.share_words, self.all_words.max(self.share_words));
         let mut state = self.lock();
         loop {
-            if let Some(place) = state.kept.iter().position(|piece| len(piece) >= words) {
+            // One that is much larger would be charged as what it is, and others would wait for what nobody uses.
+            let suits = |piece: &Rows<1>| (words..=words + words / 4).contains(&len(piece));
+            if let Some(place) = state.kept.iter().position(suits) {
                 let piece = state.kept.swap_remove(place);
                 state.in_use_words += len(&piece);
                 return Ok(Piece { rows: Some(piece), pool: self });
             }
             let kept: usize = state.kept.iter().map(len).sum();
             if state.in_use_words + kept + words > self.all_words {
-                // Too small, all of them.
+                // Too small or too large, all of them.
                 state.kept.clear();
             }
             if state.in_use_words == 0 || state.in_use_words + words <= self.all_words {
@@ -158,6 +165,16 @@ mod tests {
         let all = pool.take(90, never).unwrap();
         assert_eq!((len(&all), pool.lock().kept.len()), (90, 0), "the kept piece gave way");
         drop(all);
-        assert_eq!(len(&pool.take(5, never).unwrap()), 90, "a larger piece serves too");
+        let shares = [5, 30, 7].map(|words| pool.take(words, || true).unwrap());
+        assert_eq!(shares.each_ref().map(len), [30; 3], "a piece for all does not serve one of them");
+        assert!(matches!(pool.take(1, || true), Err(NoMemory::Stopped)));
+        drop(shares);
+        assert_eq!(pool.lock().kept.len(), 3);
+        assert_eq!(len(&pool.take(30, never).unwrap()), 30);
+        pool.let_go();
+        assert_eq!(pool.lock().kept.len(), 0);
+        let large = pool.take(80, never).unwrap();
+        drop(large);
+        assert_eq!(len(&pool.take(70, never).unwrap()), 80, "a little larger is good enough");
     }
 }

@@ -34,6 +34,11 @@ impl Prepared {
         self.column.as_ref()
     }
 
+    /// Frees the memory that is kept for the next task.
+    pub fn let_go(&self) {
+        self.pool.let_go();
+    }
+
     /// Number of groups of window number `window`.
     pub fn groups(&self, window: usize) -> usize {
         self.groups[window].groups.len()

@@ -67,7 +67,14 @@ impl<const K: usize> Place<'_, K> {
             first.mail = mail;
         }
         result?;
-        self.balance(family, &self.all(workers.iter().map(|worker| &worker.sums)))
+        let sums = self.all(workers.iter().map(|worker| &worker.sums));
+        self.balance(family, &sums)?;
+        let modulus = self.fused.moduli.values()[K - 1];
+        workers
+            .iter_mut()
+            .take(1)
+            .for_each(|first| first.masses = first.masses.and(self.masses(family, &sums), modulus));
+        Ok(())
     }
 
     fn levels(

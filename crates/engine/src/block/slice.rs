@@ -1,15 +1,16 @@
 //! A group of families through a window, some lanes of it: gathered, and taken through the passes in one buffer.
 //!
 //! Laws: for every family the sum of what comes out is the sum over what goes in of value x ways; what was read is what
-//! stands in the states; what is written is what came out. The fingerprint is over a keyed sample of the states, one in
-//! 64: a state in a wrong place shows with that chance, a section or a block that went wrong for certain.
+//! stands in the states; what is written is what came out. The fingerprint is over a sample of the states, one in 64,
+//! whose key is the job's salt and the boundary: a state in a wrong place shows with that chance, a section that went
+//! wrong all but for certain, and whatever goes wrong at every boundary too.
 //!
 //! Cost: the passes (see [`super::in_place`]), and 5 to 8 ns a state to read and place it.
 
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use keima_model::{End, Family};
+use keima_model::{End, Family, Key as _};
 
 use super::gather::{Gather, stands};
 use super::groups::ends;
@@ -183,15 +184,23 @@ impl Stage<'_> {
         (standing, got)
     }
 
+    /// Which states of the boundary at `end` are sampled: what one task has written another reads, with the same key.
+    fn sample_key(&self, end: End) -> u64 {
+        let order = self.task.order;
+        let boundary = order.first_pass + if end == End::First { 0 } else { order.window.len };
+        u64::from(boundary).mix(order.salt) >> 32
+    }
+
     /// The sampled states of a family into the fingerprint.
     fn sample<const J: usize>(&mut self, end: End, family: &Family, lanes: &Lanes<J>, rows: &[Row<J>]) {
+        let key = self.sample_key(end);
         let (column, tables) = (self.prepared.column(), self.tables());
         let step = if end == End::First { 0 } else { tables.states.len() - 1 };
         let (mut entries, mut keys, mut sampled) = (Vec::new(), Vec::new(), Vec::new());
         let mut place = 0;
         let tally = if end == End::First { &mut self.input } else { &mut self.output };
         for block in family.blocks.clone() {
-            column.sample(self.window, end, block, &mut entries);
+            column.sample(self.window, end, block, key, &mut entries);
             let twins = column.twins(self.window, end, block);
             entries.retain(|&entry| stands(&twins, entry));
             column.keys_of(self.window, end, block, &entries, &mut keys);

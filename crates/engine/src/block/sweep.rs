@@ -18,7 +18,7 @@ use std::sync::atomic::AtomicBool;
 use keima_model::{BlockColumn, BlockTables, Directions, End, Family, MOST_ENTRIES};
 
 use super::BlockError;
-use super::family::{Place, Source};
+use super::family::{Masses, Place, Source};
 use super::fused::Fused;
 use super::lanes::{MOST_WAYS, Moduli, Row};
 use super::mail::Mail;
@@ -142,7 +142,8 @@ impl<'a, const K: usize> Sweep<'a, K> {
     }
 
     /// Takes `before` through window number `window` into `after`. `arrivals` are those of the window, for the mass
-    /// balance of a transposed vector; without them it is not held.
+    /// balance of a transposed vector; without them it is not held. Returns what to hold against the vectors before and
+    /// after.
     pub fn run(
         &mut self,
         direction: Direction,
@@ -150,7 +151,7 @@ impl<'a, const K: usize> Sweep<'a, K> {
         before: &[Row<K>],
         after: &mut [Row<K>],
         arrivals: Option<&[u32]>,
-    ) -> Result<(), BlockError> {
+    ) -> Result<Masses, BlockError> {
         self.run_from(direction, window, Source::Vector(before), after, arrivals)
     }
 
@@ -172,7 +173,7 @@ impl<'a, const K: usize> Sweep<'a, K> {
         before: Source<'_, K>,
         after: &mut [Row<K>],
         arrivals: Option<&[u32]>,
-    ) -> Result<(), BlockError> {
+    ) -> Result<Masses, BlockError> {
         let tables = self.column.tables(window);
         let step = step_at(tables, direction.result_end());
         let mut rest = after;
@@ -202,6 +203,8 @@ impl<'a, const K: usize> Sweep<'a, K> {
         }
         // Only the first has room for the largest family's mail.
         let first = tasks.pop();
-        each(&mut workers, first, tasks, |(family, own), worker| place.family(family, own, worker))
+        each(&mut workers, first, tasks, |(family, own), worker| place.family(family, own, worker))?;
+        let modulus = self.moduli.values()[K - 1];
+        Ok(workers.iter().fold(Masses::default(), |all, worker| all.and(worker.masses, modulus)))
     }
 }

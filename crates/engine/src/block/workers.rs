@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use keima_model::MOST_ENTRIES;
 
 use super::BlockError;
-use super::family::Sums;
+use super::family::{Masses, Sums};
 use super::fused::Block;
 use super::lanes::Row;
 
@@ -18,7 +18,10 @@ pub(super) struct Worker<'m, const K: usize> {
     pub(super) mail: &'m mut [Row<K>],
     /// Positions of a block's states in the vector before.
     pub(super) positions: Vec<u64>,
+    /// Of the family that is at work.
     pub(super) sums: Sums<K>,
+    /// Of all families so far.
+    pub(super) masses: Masses,
 }
 
 impl<'m, const K: usize> Worker<'m, K> {
@@ -26,7 +29,7 @@ impl<'m, const K: usize> Worker<'m, K> {
     pub(super) fn new(rows: &'m mut [Row<K>]) -> Option<Self> {
         let (x, rest) = rows.split_first_chunk_mut::<MOST_ENTRIES>()?;
         let (y, mail) = rest.split_first_chunk_mut::<MOST_ENTRIES>()?;
-        Some(Self { x, y, mail, positions: Vec::new(), sums: Sums::default() })
+        Some(Self { x, y, mail, positions: Vec::new(), sums: Sums::default(), masses: Masses::default() })
     }
 }
 

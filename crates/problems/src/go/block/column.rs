@@ -170,10 +170,13 @@ impl BlockColumn for GoColumn {
     }
 
     fn images(&self, block: u32, positions: &mut Vec<u64>) -> Option<&[bool]> {
-        let Folded { images: [images, _], tied } = self.folded.as_ref()?;
-        let signature = self.signature(0, block);
-        images.positions(block, signature, positions);
-        Some(&tied[signature as usize])
+        let Folded { images: [images, _], .. } = self.folded.as_ref()?;
+        images.positions(block, self.signature(0, block), positions);
+        self.tied(block)
+    }
+
+    fn tied(&self, block: u32) -> Option<&[bool]> {
+        Some(&self.folded.as_ref()?.tied[self.signature(0, block) as usize])
     }
 
     fn positions_of(&self, window: usize, end: End, block: u32, entries: &[u16], positions: &mut Vec<u64>) {
@@ -194,8 +197,8 @@ impl BlockColumn for GoColumn {
         self.exchange(window, end).class(block)
     }
 
-    fn sample(&self, window: usize, end: End, block: u32, sample: &mut Vec<u16>) {
-        self.exchange(window, end).sample(block, self.signature(window, block), sample);
+    fn sample(&self, window: usize, end: End, block: u32, key: u64, sample: &mut Vec<u16>) {
+        self.exchange(window, end).sample(block, self.signature(window, block), key, sample);
     }
 
     fn twins(&self, window: usize, end: End, block: u32) -> Vec<u16> {

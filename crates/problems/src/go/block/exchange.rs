@@ -238,11 +238,12 @@ impl Exchange {
         self.classes[block as usize]
     }
 
-    /// Overwrites `sample` with the entries of X-block `block` that are in the boundary's sample: those whose x and y
-    /// have hashes that add up to 0. Both windows find the same states, since reversed codes have the same hash.
-    pub(super) fn sample(&self, block: u32, signature: u32, sample: &mut Vec<u16>) {
+    /// Overwrites `sample` with the entries of X-block `block` that are in the boundary's sample of `key`: those whose x
+    /// and y have hashes that add up to it. Both windows find the same states, since reversed codes have the same hash.
+    pub(super) fn sample(&self, block: u32, signature: u32, key: u64, sample: &mut Vec<u16>) {
         sample.clear();
-        let wanted = self.other_hashes[block as usize].wrapping_neg() % SAMPLE_ONE_IN as u8;
+        let key = (key % SAMPLE_ONE_IN) as u8;
+        let wanted = key.wrapping_sub(self.other_hashes[block as usize]) % SAMPLE_ONE_IN as u8;
         let hashes = (0..=u16::MAX).zip(&self.code_hashes[signature as usize]);
         sample.extend(hashes.filter(|&(_, &hash)| hash == wanted).map(|(entry, _)| entry));
     }

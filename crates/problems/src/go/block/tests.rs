@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use keima_model::{BlockColumn, BlockTables, Board, Directions, End, ProblemInfo, Window};
+use keima_model::{BlockColumn, BlockTables, Board, Directions, End, ProblemInfo, SAMPLE_ONE_IN, Window};
 
 use super::super::Go;
 use super::super::automaton;
@@ -206,11 +206,14 @@ fn tables_of_all_windows_up_to_7_cells() {
     (2..=7).for_each(check_all_windows);
 }
 
-/// 20 seconds in the release profile: run with `cargo test --release -p keima-problems -- --ignored all_windows`.
 #[test]
-#[ignore = "long; run in the release profile"]
-fn tables_of_all_windows_of_8_and_9_cells() {
-    (8..=9).for_each(check_all_windows);
+fn tables_of_all_windows_of_8_cells() {
+    check_all_windows(8);
+}
+
+#[test]
+fn tables_of_all_windows_of_9_cells() {
+    check_all_windows(9);
 }
 
 #[test]
@@ -283,7 +286,13 @@ fn the_exchange_tells_families_and_samples() {
                             assert_eq!(keys[entry], keys[usize::from(twin)]);
                             assert_eq!(twins[usize::from(twin)], twin, "one entry stands for each key");
                         }
-                        column.sample(number, end, block, &mut entries);
+                        let mut in_any = 0;
+                        for key in 0..SAMPLE_ONE_IN {
+                            column.sample(number, end, block, key + 3 * SAMPLE_ONE_IN, &mut entries);
+                            in_any += entries.len();
+                        }
+                        assert_eq!(in_any, keys.len(), "each state is in the sample of one key");
+                        column.sample(number, end, block, u64::from(height), &mut entries);
                         let mut of_sample = Vec::new();
                         column.keys_of(number, end, block, &entries, &mut of_sample);
                         assert!(entries.iter().map(|&e| keys[usize::from(e)]).eq(of_sample.iter().copied()));
