@@ -113,6 +113,9 @@ struct MeasureArgs {
     /// Only what a target is about, and what that is held against
     #[arg(long, conflicts_with = "quick")]
     targets: bool,
+    /// Only rows whose name has this in it, such as `block`, `stream sweep` or `cluster`, and golegal
+    #[arg(long, value_name = "TEXT")]
+    only: Option<String>,
     /// Sides of the boards [default: 9 to 14, with --quick 9 and 10]
     #[arg(long, value_delimiter = ',', value_name = "SIDES", value_parser = clap::value_parser!(u32).range(3..=16))]
     boards: Vec<u32>,
@@ -164,7 +167,7 @@ fn print(samples: &[(sample::Label, sample::Sample)]) -> Result<()> {
 }
 
 fn measure_all(args: MeasureArgs) -> Result<()> {
-    let full = !args.quick && !args.targets && args.boards.is_empty();
+    let full = !args.quick && !args.targets && args.boards.is_empty() && args.only.is_none();
     let boards = match (args.boards, args.quick) {
         (boards, _) if !boards.is_empty() => boards,
         (_, true) => vec![9, 10],
@@ -178,6 +181,7 @@ fn measure_all(args: MeasureArgs) -> Result<()> {
     let wish = Wish {
         quick: args.quick,
         targets: args.targets,
+        only: args.only,
         boards,
         runs: args.runs.unwrap_or(if args.quick { 3 } else { 5 }),
         most_job_seconds: args.row_seconds,

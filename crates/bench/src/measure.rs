@@ -34,6 +34,8 @@ pub(crate) struct Wish {
     pub(crate) quick: bool,
     /// Only what a target is about.
     pub(crate) targets: bool,
+    /// Only jobs whose name has this in it, and golegal.
+    pub(crate) only: Option<String>,
     pub(crate) boards: Vec<u32>,
     pub(crate) runs: usize,
     /// No job gets a further run beyond this.
@@ -199,6 +201,10 @@ pub(crate) fn jobs(wish: &Wish) -> Result<Vec<Job>> {
     if wish.targets {
         jobs = jobs.iter().filter_map(Job::aimed).collect();
     }
+    if let Some(only) = &wish.only {
+        jobs.retain(|job| matches!(job, Job::Golegal { .. }) || job.name().contains(only.as_str()));
+        ensure!(!jobs.is_empty(), "no row has {only:?} in its name");
+    }
     Ok(jobs)
 }
 
@@ -280,6 +286,7 @@ mod tests {
         Wish {
             quick: true,
             targets: false,
+            only: None,
             boards: vec![9],
             runs,
             most_job_seconds: 1e9,
@@ -346,8 +353,14 @@ mod tests {
 
     #[test]
     fn targets_alone_are_a_part_of_all_jobs() {
-        let wish =
-            Wish { quick: false, targets: true, boards: (9..=14).collect(), golegal: Some("g".into()), ..wish(5) };
+        let wish = Wish {
+            quick: false,
+            targets: true,
+            only: None,
+            boards: (9..=14).collect(),
+            golegal: Some("g".into()),
+            ..wish(5)
+        };
         let jobs = jobs(&wish).unwrap();
         let names: Vec<String> = jobs.iter().map(Job::name).collect();
         for name in

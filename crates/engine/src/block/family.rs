@@ -1,5 +1,6 @@
 //! A family through a window: each block is gathered out of the vector before, taken through all passes at once
-//! ([`super::fused`]), and written to its place in the vector after.
+//! ([`super::fused`]), or with all others pass by pass where the family is small ([`super::by_pass`]), and written to its
+//! place in the vector after.
 //!
 //! Mass balance is held for every family: the sum of what comes out is the sum over what goes in of value x ways.
 //! Forward these are the ways on from a state through the window, which its signature tells; transposed, the ways that
@@ -16,8 +17,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use keima_model::{BlockColumn, End, Family, Window};
 
 use super::BlockError;
-use super::fused::{Block, Fused};
-use super::lanes::{LastLane, Row, Weighted};
+use super::by_pass::{Buffers, ByPass};
+use super::fused::Fused;
+use super::lanes::{LastLane, Row, Weighted, dispatch};
 use super::mail::Letters;
 use super::sweep::{Direction, step_at};
 use super::workers::Worker;
@@ -34,6 +36,8 @@ pub(super) struct Place<'a, const K: usize> {
     pub(super) before: Source<'a, K>,
     /// Of the window, for the mass balance of a transposed vector.
     pub(super) arrivals: Option<&'a [u32]>,
+    /// See [`super::by_pass`].
+    pub(super) by_pass_bytes: usize,
     pub(super) stop: &'a AtomicBool,
 }
 
@@ -116,13 +120,13 @@ impl<const K: usize> pulp::WithSimd for Work<'_, '_, '_, K> {
     #[inline(always)]
     fn with_simd<S: pulp::Simd>(self, _: S) -> Self::Output {
         let Self { place, family, block, own, letters, worker } = self;
-        place.gather(family, block, worker)?;
-        let Worker { x, y, sums, .. } = worker;
+        let Worker { x, y, positions, sums, .. } = worker;
+        place.gather(family, block, &mut x[..], positions, sums)?;
         let rows = match place.direction {
             Direction::Forward => place.fused.forward(block, x, y, letters),
             Direction::Backward => place.fused.backward(block, x, y, letters),
         };
-        place.give(block, rows, own, sums);
+        place.give(block, &rows[..], own, sums);
         Ok(())
     }
 }
@@ -136,6 +140,12 @@ impl<const K: usize> Place<'_, K> {
         worker: &mut Worker<'_, K>,
     ) -> Result<(), BlockError> {
         worker.sums = Sums::default();
+        if let Some(buffers) = Buffers::new(family, self.by_pass_bytes, worker.mail) {
+            worker.by_pass_states += family.size.first().map_or(0, |&size| u64::from(size));
+            let (positions, sums) = (&mut worker.positions, &mut worker.sums);
+            dispatch::<K, _>(ByPass { place: self, family, own, buffers, positions, sums })?;
+            return self.close(family, worker);
+        }
         let mail = std::mem::take(&mut worker.mail);
         let mut letters = Letters::all(mail, self.fused.base(family.blocks.start, self.direction));
         let early = self.fused.mail.early(family);
@@ -157,6 +167,11 @@ impl<const K: usize> Place<'_, K> {
             }
         }
         worker.mail = letters.into_own();
+        self.close(family, worker)
+    }
+
+    /// Holds a family's laws, and takes up its part of the masses.
+    fn close(&self, family: &Family, worker: &mut Worker<'_, K>) -> Result<(), BlockError> {
         self.balance(family, &worker.sums)?;
         worker.masses = worker.masses.and(self.masses(family, &worker.sums), self.last_modulus());
         Ok(())
@@ -171,7 +186,7 @@ impl<const K: usize> Place<'_, K> {
         letters: &mut Letters<'_, K>,
         worker: &mut Worker<'_, K>,
     ) -> Result<(), BlockError> {
-        pulp::Arch::new().dispatch(Work { place: self, family, block, own, letters, worker })
+        dispatch::<K, _>(Work { place: self, family, block, own, letters, worker })
     }
 
     /// Where a block lies in the vector after, from the start of its family's rows.
@@ -193,8 +208,14 @@ impl<const K: usize> Place<'_, K> {
 
     /// Reads the block's states out of the vector before, and takes up the sum of value x ways.
     #[inline(always)]
-    fn gather(&self, family: &Family, block: u32, worker: &mut Worker<'_, K>) -> Result<(), BlockError> {
-        let Worker { x: rows, positions, sums, .. } = worker;
+    pub(super) fn gather(
+        &self,
+        family: &Family,
+        block: u32,
+        rows: &mut [Row<K>],
+        positions: &mut Vec<u64>,
+        sums: &mut Sums<K>,
+    ) -> Result<(), BlockError> {
         if self.stop.load(Ordering::Relaxed) {
             return Err(BlockError::Stopped);
         }
@@ -261,7 +282,7 @@ impl<const K: usize> Place<'_, K> {
 
     /// Puts the block's rows where they belong in the vector after, which is where `own` begins.
     #[inline(always)]
-    fn give(&self, block: u32, rows: &Block<K>, own: &mut [Row<K>], sums: &mut Sums<K>) {
+    pub(super) fn give(&self, block: u32, rows: &[Row<K>], own: &mut [Row<K>], sums: &mut Sums<K>) {
         let tables = self.fused.tables;
         let step = step_at(tables, self.direction.result_end());
         let entries = tables.signatures[tables.signature_of[block as usize] as usize].entries[step] as usize;

@@ -115,7 +115,7 @@ fn end(tables: &BlockTables, block: u32, step: usize) -> usize {
 
 /// A block's far operations in a pass, with their targets.
 #[inline(always)]
-fn far(tables: &BlockTables, block: u32, pass: usize) -> impl Iterator<Item = (&Far, u32)> {
+pub(super) fn far(tables: &BlockTables, block: u32, pass: usize) -> impl Iterator<Item = (&Far, u32)> {
     let table = &tables.signatures[tables.signature_of[block as usize] as usize].passes[pass];
     let targets = &tables.far[pass];
     let first = targets.first[block as usize] as usize;

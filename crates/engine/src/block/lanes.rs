@@ -62,6 +62,13 @@ impl<const K: usize> Moduli<K> {
     }
 }
 
+/// Does work with rows of K lanes, compiled for the machine's widest vector instructions; not so a single lane, of which
+/// compilers make gathers that are slower than plain loads: 1.1 times the time forward and back at 13x13.
+#[inline]
+pub(super) fn dispatch<const K: usize, W: pulp::WithSimd>(work: W) -> W::Output {
+    if K == 1 { work.with_simd(pulp::Scalar::new()) } else { pulp::Arch::new().dispatch(work) }
+}
+
 /// Adds without reducing.
 #[inline(always)]
 pub(super) fn add<const K: usize>(sum: &mut Row<K>, row: &Row<K>) {

@@ -9,6 +9,7 @@
 // What is to be compiled for the machine's vector instructions must end up inside the function that is dispatched to.
 #![allow(clippy::inline_always)]
 
+mod by_pass;
 mod bytes;
 mod digits;
 mod family;

@@ -18,6 +18,7 @@ use std::sync::atomic::AtomicBool;
 use keima_model::{BlockColumn, BlockTables, Directions, End, Family, MOST_ENTRIES};
 
 use super::BlockError;
+use super::by_pass::most_bytes;
 use super::family::{Masses, Place, Source};
 use super::fused::Fused;
 use super::lanes::{MOST_WAYS, Moduli, Row};
@@ -79,9 +80,10 @@ impl Mails {
         Ok(Self { windows, most_rows })
     }
 
-    /// Rows of a thread's buffer: two blocks, and mail. The first thread's has room for any family's.
+    /// Rows of a thread's buffer: two blocks, mail, and padding that nobody touches. The first thread's has room for any
+    /// family's mail. A small family's states twice over take no more than that, see [`super::by_pass`].
     pub(super) fn buffer_rows(&self, thread: usize) -> usize {
-        2 * MOST_ENTRIES + self.most_rows[usize::from(thread > 0)]
+        4 * MOST_ENTRIES + self.most_rows[usize::from(thread > 0)]
     }
 }
 
@@ -94,6 +96,8 @@ pub struct Sweep<'a, const K: usize> {
     buffers: Vec<Rows<K>>,
     least_shared: u64,
     shared_states: u64,
+    by_pass_bytes: usize,
+    by_pass_states: u64,
     stop: &'a AtomicBool,
 }
 
@@ -116,7 +120,17 @@ impl<'a, const K: usize> Sweep<'a, K> {
         buffers: Vec<Rows<K>>,
         stop: &'a AtomicBool,
     ) -> Self {
-        Self { column, moduli, mails, buffers, least_shared: LEAST_SHARED_STATES, shared_states: 0, stop }
+        Self {
+            column,
+            moduli,
+            mails,
+            buffers,
+            least_shared: LEAST_SHARED_STATES,
+            shared_states: 0,
+            by_pass_bytes: most_bytes(K),
+            by_pass_states: 0,
+            stop,
+        }
     }
 
     /// Families of at least `states` states may be shared among threads, others not.
@@ -124,6 +138,18 @@ impl<'a, const K: usize> Sweep<'a, K> {
     pub fn share_from(mut self, states: u64) -> Self {
         self.least_shared = states;
         self
+    }
+
+    /// Families whose states take up to `bytes`, twice over, are done pass by pass, others block by block.
+    #[must_use]
+    pub fn by_pass_up_to(mut self, bytes: usize) -> Self {
+        self.by_pass_bytes = bytes;
+        self
+    }
+
+    /// States before a window, of all windows so far, that were done pass by pass.
+    pub fn by_pass_states(&self) -> u64 {
+        self.by_pass_states
     }
 
     /// States after a window, of all windows so far, that threads shared.
@@ -190,7 +216,16 @@ impl<'a, const K: usize> Sweep<'a, K> {
         // From the end of the list the largest are taken first.
         tasks.sort_by_key(|(family, _)| mail.rows(family));
         let fused = Fused { tables, mail, moduli: &self.moduli };
-        let place = Place { column: self.column, window, direction, fused, before, arrivals, stop: self.stop };
+        let place = Place {
+            column: self.column,
+            window,
+            direction,
+            fused,
+            before,
+            arrivals,
+            by_pass_bytes: self.by_pass_bytes,
+            stop: self.stop,
+        };
         let part = tables.states[step] / self.buffers.len() as u64;
         let shared = self.least_shared.max(part.div_ceil(2));
         let workers: Option<Vec<Worker<'_, K>>> = self.buffers.iter_mut().map(|rows| Worker::new(rows)).collect();
@@ -205,6 +240,7 @@ impl<'a, const K: usize> Sweep<'a, K> {
         let first = tasks.pop();
         each(&mut workers, first, tasks, |(family, own), worker| place.family(family, own, worker))?;
         let modulus = self.moduli.values()[K - 1];
+        self.by_pass_states += workers.iter().map(|worker| worker.by_pass_states).sum::<u64>();
         Ok(workers.iter().fold(Masses::default(), |all, worker| all.and(worker.masses, modulus)))
     }
 }

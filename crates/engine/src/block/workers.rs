@@ -22,6 +22,8 @@ pub(super) struct Worker<'m, const K: usize> {
     pub(super) sums: Sums<K>,
     /// Of all families so far.
     pub(super) masses: Masses,
+    /// States before the window of families that were done pass by pass.
+    pub(super) by_pass_states: u64,
 }
 
 impl<'m, const K: usize> Worker<'m, K> {
@@ -29,7 +31,15 @@ impl<'m, const K: usize> Worker<'m, K> {
     pub(super) fn new(rows: &'m mut [Row<K>]) -> Option<Self> {
         let (x, rest) = rows.split_first_chunk_mut::<MOST_ENTRIES>()?;
         let (y, mail) = rest.split_first_chunk_mut::<MOST_ENTRIES>()?;
-        Some(Self { x, y, mail, positions: Vec::new(), sums: Sums::default(), masses: Masses::default() })
+        Some(Self {
+            x,
+            y,
+            mail,
+            positions: Vec::new(),
+            sums: Sums::default(),
+            masses: Masses::default(),
+            by_pass_states: 0,
+        })
     }
 }
 
