@@ -56,6 +56,10 @@ pub(super) fn object(estimate: &Estimate) -> Value {
         "disk_seconds": seconds(|times| times.total.disk_seconds),
         "core_seconds": seconds(|times| times.total.core_seconds),
         "wall_seconds": seconds(|times| times.total.wall_seconds),
+        "largest_family_seconds": seconds(|times| times.total.family_seconds),
+        "stages_that_wait_for_largest_family": times.map(|times| {
+            times.stages.iter().filter(|time| time.waits_for_family()).count()
+        }),
         "setup_seconds": seconds(|times| times.setup_seconds),
         "filled": seconds(|times| times.filled),
         "stages": stages(&outline.stages, times.map_or(&[], |times| &times.stages)),
@@ -88,10 +92,14 @@ fn stages(stages: &[StageOutline], times: &[StageTime]) -> Value {
             "states_before": stage.states_before,
             "states_after": stage.states_after,
             "state_passes": stage.state_passes,
+            "largest_family_share": stage.family_share,
+            "largest_family_slices": stage.family_slices,
+            "slices": stage.slices,
             "bytes_read": stage.bytes_read,
             "bytes_written": stage.bytes_written,
             "bytes_copied": stage.bytes_copied,
             "core_seconds": time.core_seconds,
+            "largest_family_seconds": time.family_seconds,
             "disk_seconds": time.disk_seconds,
             "wall_seconds": time.wall_seconds,
         })

@@ -68,6 +68,7 @@ pub(super) fn text(estimate: &Estimate) -> String {
             }
             line("core time", core_time(times.total.core_seconds));
             line("wall time", show_long_seconds(times.total.wall_seconds));
+            line("families", waits(times));
         }
         (peak, _) => {
             line("states", peak.map_or("unknown".to_owned(), |peak| format!("at most {} at a time", grouped(peak))));
@@ -157,6 +158,21 @@ fn core_time(seconds: f64) -> String {
     } else {
         format!("{} core-hours", significant(hours))
     }
+}
+
+/// Where one thread has longer to do than all together, if anywhere.
+fn waits(times: &Times) -> String {
+    let waiting: Vec<StageTime> = times.stages.iter().copied().filter(StageTime::waits_for_family).collect();
+    if waiting.is_empty() {
+        return String::new();
+    }
+    let (number, time) = (waiting.len(), waiting.into_iter().sum::<StageTime>());
+    format!(
+        "in {number} of {} all wait for the thread with the largest family: {} instead of {}",
+        plural(times.stages.len() as u32, "stage"),
+        show_long_seconds(time.family_seconds),
+        show_long_seconds(time.threads_seconds),
+    )
 }
 
 /// A number with three digits or more: `"0.0123"`, `"7.25"`, `"85.1"`, `"12,345"`.
@@ -333,12 +349,6 @@ impl ShownColumn {
         let lanes = || stages.iter().map(|(stage, _)| stage.lanes);
         let (least, most) = (lanes().min().unwrap_or(0), lanes().max().unwrap_or(0));
         let sum = |field: fn(&StageOutline) -> u64| stages.iter().map(|(stage, _)| field(stage) as f64).sum();
-        let mut time = StageTime::default();
-        for (_, stage) in stages {
-            time.core_seconds += stage.core_seconds;
-            time.disk_seconds += stage.disk_seconds;
-            time.wall_seconds += stage.wall_seconds;
-        }
         let first = stages.first().map(|(stage, _)| **stage);
         Self {
             sweep: first.map_or(0, |stage| stage.sweep),
@@ -348,7 +358,7 @@ impl ShownColumn {
             state_passes: sum(|stage| stage.state_passes),
             bytes_read: sum(|stage| stage.bytes_read),
             bytes_written: sum(|stage| stage.bytes_written),
-            time,
+            time: stages.iter().map(|(_, time)| **time).sum(),
         }
     }
 

@@ -157,7 +157,10 @@ fn estimates() {
             "go 6x6 --executor stream --disk-bandwidth 1GiB",
             &["stream executor", "1.00 GiB a second and worker, as given"],
         ),
-        ("go 5x5 --workers 3 --threads 4 --disk-bandwidth 1GiB", &["3 workers", "on a cluster", "second copies"]),
+        (
+            "go 5x5 --workers 3 --threads 4 --disk-bandwidth 1GiB",
+            &["3 workers", "on a cluster", "second copies", "largest family"],
+        ),
         ("knight 8x8 --closed", &["unknown", "does not know its numbers of states"]),
     ] {
         let args: Vec<&str> = ["estimate"].into_iter().chain(args.split(' ')).collect();
@@ -177,8 +180,25 @@ fn estimates() {
     for name in ["core_seconds", "wall_seconds", "bytes_read", "bytes_written", "disk_peak_bytes"] {
         assert!(estimate[name].as_f64().is_some_and(|number| number > 0.0), "{name}: {estimate}");
     }
+    // All of a 5x5 board's states are one family: in each of four columns eleven threads wait for the twelfth.
+    let estimate = json(&["go", "5x5", "--workers", "3", "--threads", "4", "--disk-bandwidth", "1GiB"]);
+    let seconds = |name: &str| estimate[name].as_f64().unwrap();
+    assert_eq!(estimate["stages_that_wait_for_largest_family"].as_u64(), Some(4), "{estimate}");
+    assert!(seconds("largest_family_seconds") <= seconds("core_seconds"), "{estimate}");
+    assert!(seconds("largest_family_seconds") <= seconds("wall_seconds"), "{estimate}");
+    let estimate = json(&["go", "5x5", "--memory", "1GiB"]);
+    assert_eq!(estimate["stages_that_wait_for_largest_family"].as_u64(), Some(0), "in memory: {estimate}");
     let estimate = json(&["knight", "8x8", "--closed"]);
-    for name in ["peak_states", "core_seconds", "wall_seconds", "bytes_read", "disk_peak_bytes", "speeds"] {
+    for name in [
+        "peak_states",
+        "core_seconds",
+        "wall_seconds",
+        "largest_family_seconds",
+        "stages_that_wait_for_largest_family",
+        "bytes_read",
+        "disk_peak_bytes",
+        "speeds",
+    ] {
         assert!(estimate[name].is_null(), "{name}: {estimate}");
     }
     assert!(dir.path().read_dir().unwrap().next().is_none(), "the scratch folder was not tidied");

@@ -11,6 +11,7 @@
 //! [`times`] multiplies, and says what it takes for granted. Nothing here is measured but by [`measure`], so that all
 //! the rest is the same everywhere.
 
+mod families;
 mod measure;
 mod outline;
 mod times;

@@ -3,19 +3,23 @@
 //! ```text
 //!   state-passes of a stage   sum over its passes of the states before them
 //!   bytes written             states at its end x bytes of a record with its lanes
-//!   bytes read                states at its start x bytes of a record with the lanes of the stage before
+//!   bytes before it           states at its start x bytes of a record with the lanes of the stage before
+//!   bytes read                bytes before it x slices: families that are larger than a task are done a few lanes at a
+//!                             time, and all lanes of their runs are read each time (see [`super::families`])
 //! ```
 //!
 //! Exact as far as the problem's numbers of states are; these may be upper bounds, and for Go's first columns they are.
-//! Left out are spills (the planner chooses windows whose families need none, if it can), merges of more runs than are
-//! read at once, and the blocks of runs that two neighbouring tasks both read: at 9x9 as much again, at 11x11 a
-//! thirtieth. Cost: one row per stage, a few thousand at most.
+//! Left out are spills (the planner chooses windows whose families need none, if it can), what is put aside of families
+//! that are done a few lanes at a time, merges of more runs than are read at once, and the blocks of runs that two
+//! neighbouring tasks both read: at 9x9 as much again, at 11x11 a thirtieth. 13x13 with 8 residues in 330 MiB, half of
+//! whose reading is done again: 80.0 GB forecast, 77.3 GB read. Cost: one row per stage, a few thousand at most.
 
-use keima_coordinator::{Executor, Plan, PlanError, PlanLimits, Stage, buffer_rows, choose_plan};
+use keima_coordinator::{Executor, Plan, PlanError, PlanLimits, Stage, choose_plan};
 use keima_engine::block::{Direction, steps};
-use keima_model::{AnyProblem, Directions, Window};
+use keima_model::{AnyProblem, Directions, ProblemInfo, Window};
 
 use super::Offer;
+use super::families::{Families, Slices};
 use crate::in_memory::InMemory;
 use crate::worker::task_memory_bytes;
 
@@ -52,7 +56,16 @@ pub struct StageOutline {
     pub states_after: u64,
     /// Sum over the passes of the states before them.
     pub state_passes: u64,
-    /// Bytes read from runs.
+    /// Share of the states in the largest family, which one thread takes through the window; 0 in memory, where threads
+    /// share it, and where nobody knows.
+    pub family_share: f64,
+    /// How often the runs of the largest family are read, a few lanes at a time.
+    pub family_slices: u32,
+    /// How often runs are read on average.
+    pub slices: f64,
+    /// Bytes of the runs that there are at its start.
+    pub bytes_before: u64,
+    /// Bytes read from them.
     pub bytes_read: u64,
     /// Bytes written to runs.
     pub bytes_written: u64,
@@ -110,9 +123,10 @@ impl Outline {
             ));
             return Ok(outline);
         }
-        outline.stages = outline.planned(workers > 1);
+        let families = outline.families(info, offer);
+        outline.stages = outline.planned(&families, workers > 1);
         outline.note_spills(info.largest_family(outline.longest_window()));
-        outline.note_slices(buffer_rows(info, &outline.plan.windows), offer);
+        outline.note_slices(&families);
         Ok(outline)
     }
 
@@ -205,6 +219,10 @@ impl Outline {
             states_before: ends[usize::from(!from_first)],
             states_after: ends[usize::from(from_first)],
             state_passes: self.state_passes(pass, window.len),
+            family_share: 0.0,
+            family_slices: 1,
+            slices: 1.0,
+            bytes_before: 0,
             bytes_read: 0,
             bytes_written: 0,
             bytes_copied: 0,
@@ -224,8 +242,20 @@ impl Outline {
         self.plan.windows.iter().copied().max_by_key(|window| window.len).unwrap_or(whole)
     }
 
-    /// The stages of a plan with runs on disk.
-    fn planned(&self, copies: bool) -> Vec<StageOutline> {
+    /// For each window of a plan with runs on disk.
+    fn families(&self, info: &dyn ProblemInfo, offer: &Offer) -> Vec<Families> {
+        let plan = &self.plan;
+        let tables = self.table_bytes / u64::from(offer.threads.max(1));
+        let task_bytes = plan.task_memory_bytes.saturating_sub(tables);
+        let of = |&window: &Window| match plan.block {
+            Some(_) => Families::of_blocks(info, plan, window, task_bytes),
+            None => Families::of_streams(info, plan, window),
+        };
+        plan.windows.iter().map(of).collect()
+    }
+
+    /// The stages of a plan with runs on disk; `families` are those of its windows.
+    fn planned(&self, families: &[Families], copies: bool) -> Vec<StageOutline> {
         let plan = &self.plan;
         let mut stages = Vec::new();
         for sweep in 0..plan.sweeps.len() as u32 {
@@ -236,6 +266,10 @@ impl Outline {
                 let (before, after) = (self.states_before(stage.first_pass), self.states_before(stage.end_pass()));
                 let bytes = |states: u64, lanes| (states as f64 * plan.record_bytes_with(lanes)) as u64;
                 let bytes_written = bytes(after, lanes);
+                // The first stage of a sweep makes its states itself.
+                let bytes_before = if number == 0 { 0 } else { bytes(before, lanes_before) };
+                let own = families.get(number as usize % families.len().max(1));
+                let slices = own.map_or(Slices { largest: 1, mean: 1.0 }, |families| families.slices(lanes));
                 let ends_column = stage.window.end() >= plan.board.height;
                 stages.push(StageOutline {
                     sweep,
@@ -246,8 +280,11 @@ impl Outline {
                     states_before: before,
                     states_after: after,
                     state_passes: self.state_passes(stage.first_pass, stage.window.len),
-                    // The first stage of a sweep makes its states itself.
-                    bytes_read: if number == 0 { 0 } else { bytes(before, lanes_before) },
+                    family_share: own.map_or(0.0, |families| families.share),
+                    family_slices: slices.largest,
+                    slices: slices.mean,
+                    bytes_before,
+                    bytes_read: (bytes_before as f64 * slices.mean) as u64,
                     bytes_written,
                     bytes_copied: if copies && ends_column && number + 1 < plan.stages() { bytes_written } else { 0 },
                 });
@@ -258,17 +295,19 @@ impl Outline {
     }
 
     /// The block executor takes a family that is larger than a task through its window a few lanes at a time.
-    fn note_slices(&mut self, buffer_rows: u64, offer: &Offer) {
-        let lanes = self.stages.iter().map(|stage| stage.lanes).max().unwrap_or(0);
-        let lane_bytes = buffer_rows.saturating_mul(8).max(1);
-        let own = self.plan.task_memory_bytes.saturating_sub(self.table_bytes / u64::from(offer.threads.max(1)));
-        let at_once = own / lane_bytes;
-        if self.plan.block.is_some() && at_once < u64::from(lanes) {
-            let how = match at_once {
-                0 => "one residue at a time, by one task that has all of a worker's memory".to_owned(),
-                at_once => format!("{at_once} of {lanes} residues at a time"),
-            };
-            self.notes.push(format!("the largest families are done {how}; that they are read again is left out here"));
+    fn note_slices(&mut self, families: &[Families]) {
+        let alone = families.iter().any(|families| families.most_lanes < 1.0);
+        let Some(most) = self.stages.iter().max_by_key(|stage| stage.family_slices) else { return };
+        let (lanes, slices) = (most.lanes, most.family_slices);
+        if alone {
+            let text = "the largest families are done one residue at a time, by one task that has all of a worker's \
+                        memory; that the worker's other tasks wait for it is left out here";
+            self.notes.push(text.into());
+        } else if slices > 1 {
+            self.notes.push(format!(
+                "the largest families are done {} of {lanes} residues at a time: their runs are read {slices} times",
+                lanes / slices
+            ));
         }
     }
 
@@ -301,5 +340,60 @@ impl Outline {
     pub fn totals(&self) -> (u64, u64, u64, u64) {
         let sum = |field: fn(&StageOutline) -> u64| self.stages.iter().map(field).fold(0, u64::saturating_add);
         (sum(|s| s.state_passes), sum(|s| s.bytes_read), sum(|s| s.bytes_written), sum(|s| s.bytes_copied))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use keima_model::{ProblemRequest, Registry};
+    use keima_problems::Problems;
+
+    fn outline(size: &str, executor: Executor, workers: u32, threads: u32, memory_mib: u64) -> Outline {
+        let offer = Offer {
+            workers,
+            threads,
+            memory_bytes: memory_mib << 20,
+            cache_bytes: 0,
+            disk_bytes: None,
+            disk_bytes_per_second: None,
+            executor,
+            out_of_core: true,
+            residues_per_sweep: None,
+            window: None,
+        };
+        let request = ProblemRequest { name: "go".into(), size: size.into(), options: Vec::new() };
+        Outline::new(&Problems.open(&request).unwrap(), &offer).unwrap()
+    }
+
+    /// Families of real tables, over the states of their window where these are most.
+    #[test]
+    fn shares_are_those_of_the_largest_families() {
+        let check = |size: &str, executor, threads, memory_mib, shares: &[f64]| {
+            let outline = outline(size, executor, 1, threads, memory_mib);
+            for (stage, share) in outline.stages.iter().zip(shares.iter().cycle()) {
+                assert!((stage.family_share - share).abs() < 1e-9, "{size} {executor:?}: {stage:?}, expected {share}");
+            }
+        };
+        let of_13 = [8_275_411.0 / 49_335_983.0, 6_081_926.0 / 50_258_461.0];
+        check("13x13", Executor::Block, 2, 330, &of_13);
+        check("13x13", Executor::Block, 2, 4096, &of_13);
+        // Windows of one cell are cut anywhere.
+        check("19x19", Executor::Stream, 16, 65_536, &[0.0]);
+    }
+
+    /// What `keima count go --executor block` read and wrote: families of a third and more of a task's memory.
+    #[test]
+    fn what_is_read_again_is_counted() {
+        let check = |size: &str, memory_mib, read: f64, written: f64| {
+            let outline = outline(size, Executor::Block, 1, 2, memory_mib);
+            let (_, bytes_read, bytes_written, _) = outline.totals();
+            for (got, expected) in [(bytes_read, read), (bytes_written, written)] {
+                assert!((got as f64 / expected - 1.0).abs() < 0.05, "{size} {memory_mib}: {got}, not {expected}");
+            }
+            let slices = outline.stages.iter().map(|stage| stage.family_slices).max();
+            assert_eq!(slices > Some(1), outline.notes.iter().any(|note| note.contains("residues at a time")));
+        };
+        check("13x13", 330, 77.35e9, 43.99e9);
     }
 }

@@ -3,10 +3,15 @@
 //! ```text
 //!   core-seconds of a stage   states read x read(K) + state-passes x pass(K) + states written x write(K),
 //!                             times growth ^ (height, 13 or in memory 15 at most, - measured height)
-//!   wall time of a stage      start + max(threads, disks) + min(threads, disks) / 2, of core-seconds / threads of all
-//!                             workers x idle and disk bytes / disk speed of all
+//!   wall time of a stage      start + the longer of
+//!     all workers             core-seconds / threads of all x idle, with disk bytes / disk speed of all
+//!     the largest family      its share of the core-seconds, with its share of the disk bytes / disk speed of one
+//!   x with y                  max(x, y) + min(x, y) / 2
 //!   in memory                 state-passes x pass(K, direction) x rest, and tables
 //! ```
+//!
+//! With runs on disk a family is done by one thread, however many there are. Where it is done a few lanes at a time, what
+//! a state costs without lanes to read it and take it through passes is paid for each slice of them.
 //!
 //! A task waits while what it wrote is made durable, and half of that is hidden behind other tasks: 12x12 and 13x13 by
 //! blocks. K is the number of lanes. What a state costs changes slowly with the height: vectors leave the caches,
@@ -50,7 +55,12 @@ pub struct PerState {
 impl PerState {
     /// With so many lanes.
     pub fn at(&self, lanes: u32) -> f64 {
-        self.lane_nanos.mul_add(f64::from(lanes), self.base_nanos)
+        self.in_slices(lanes, 1.0)
+    }
+
+    /// With so many lanes, in slices of them.
+    fn in_slices(&self, lanes: u32, slices: f64) -> f64 {
+        self.lane_nanos.mul_add(f64::from(lanes), self.base_nanos * slices)
     }
 }
 
@@ -101,10 +111,38 @@ pub struct Speeds {
 pub struct StageTime {
     /// Time of all threads together.
     pub core_seconds: f64,
+    /// The same, if they work at the same time.
+    pub threads_seconds: f64,
+    /// Of it the time of the thread that does the largest family; 0 in memory, where threads share it.
+    pub family_seconds: f64,
     /// Time of the disks, if all workers' work at the same time.
     pub disk_seconds: f64,
     /// From its start to its end.
     pub wall_seconds: f64,
+}
+
+impl StageTime {
+    /// Whether all others wait for the thread that does the largest family.
+    pub fn waits_for_family(&self) -> bool {
+        self.family_seconds > self.threads_seconds
+    }
+
+    fn add(&mut self, time: &Self) {
+        self.core_seconds += time.core_seconds;
+        self.threads_seconds += time.threads_seconds;
+        self.family_seconds += time.family_seconds;
+        self.disk_seconds += time.disk_seconds;
+        self.wall_seconds += time.wall_seconds;
+    }
+}
+
+impl std::iter::Sum for StageTime {
+    fn sum<I: Iterator<Item = Self>>(times: I) -> Self {
+        times.fold(Self::default(), |mut sum, time| {
+            sum.add(&time);
+            sum
+        })
+    }
 }
 
 /// When all is done.
@@ -141,22 +179,27 @@ impl Times {
             let mut time = StageTime::default();
             if in_memory {
                 time.core_seconds = swept(stage, &speeds.sweeps) * speeds.rest * SWEEP_GROWTH.powf(above) * 1e-9;
-                time.wall_seconds = time.core_seconds / cores;
+                time.threads_seconds = time.core_seconds / cores;
+                time.wall_seconds = time.threads_seconds;
             } else {
                 let growth = if blocks { BLOCK_GROWTH } else { STREAM_GROWTH };
                 let wide = if !blocks && outline.plan.key_bytes > speeds.key_bytes { WIDE_KEYS } else { 1.0 };
-                time.core_seconds = in_runs(stage, speeds) * growth.powf(above) * wide * filled * 1e-9;
-                let disk_bytes = through_the_disk(stage, offer) as f64 * filled;
+                let core_seconds = |slices| in_runs(stage, speeds, slices) * growth.powf(above) * wide * filled * 1e-9;
+                let copied = stage.bytes_copied as f64 * 2.0;
+                let disk_bytes = (through_the_disk(stage, offer, stage.slices) + copied) * filled;
                 times.disk_bytes += disk_bytes;
-                let speed = offer.disk_bytes_per_second.map(|speed| speed * f64::from(offer.workers.max(1)));
-                time.disk_seconds = speed.map_or(0.0, |speed| disk_bytes / speed);
-                let threads = time.core_seconds / cores * IDLE;
-                let together = threads.max(time.disk_seconds) + OVERLAP * threads.min(time.disk_seconds);
-                time.wall_seconds = together + STAGE_SECONDS;
+                let disk_seconds = |bytes: f64| offer.disk_bytes_per_second.map_or(0.0, |speed| bytes / speed);
+                time.disk_seconds = disk_seconds(disk_bytes) / f64::from(offer.workers.max(1));
+                time.core_seconds = core_seconds(stage.slices);
+                time.threads_seconds = time.core_seconds / cores * IDLE;
+                let slices = f64::from(stage.family_slices);
+                time.family_seconds = core_seconds(slices) * stage.family_share;
+                let family_bytes = through_the_disk(stage, offer, slices) * stage.family_share * filled;
+                let all = overlapped(time.threads_seconds, time.disk_seconds);
+                let family = overlapped(time.family_seconds, disk_seconds(family_bytes));
+                time.wall_seconds = all.max(family) + STAGE_SECONDS;
             }
-            times.total.core_seconds += time.core_seconds;
-            times.total.disk_seconds += time.disk_seconds;
-            times.total.wall_seconds += time.wall_seconds;
+            times.total.add(&time);
             times.stages.push(time);
         }
         // Every worker builds the tables, a thread for each window.
@@ -174,11 +217,16 @@ pub(super) fn filled(missing: f64, outline: &Outline) -> f64 {
     (1.0 - missing * f64::from(board.height) / f64::from(board.length.max(1))).clamp(0.5, 1.0)
 }
 
-/// Nanoseconds of one thread.
-fn in_runs(stage: &StageOutline, speeds: &Speeds) -> f64 {
-    let read = if stage.bytes_read == 0 { 0 } else { stage.states_before };
-    read as f64 * speeds.read.at(stage.lanes)
-        + stage.state_passes as f64 * speeds.pass.at(stage.lanes)
+/// What threads do while disks work, and the other way round.
+fn overlapped(thread_seconds: f64, disk_seconds: f64) -> f64 {
+    thread_seconds.max(disk_seconds) + OVERLAP * thread_seconds.min(disk_seconds)
+}
+
+/// Nanoseconds of one thread, with the lanes in so many slices.
+fn in_runs(stage: &StageOutline, speeds: &Speeds, slices: f64) -> f64 {
+    let read = if stage.bytes_before == 0 { 0 } else { stage.states_before };
+    read as f64 * speeds.read.in_slices(stage.lanes, slices)
+        + stage.state_passes as f64 * speeds.pass.in_slices(stage.lanes, slices)
         + stage.states_after as f64 * speeds.write.at(stage.lanes)
 }
 
@@ -192,11 +240,98 @@ fn swept(stage: &StageOutline, sweeps: &[SweepSpeed]) -> f64 {
     stage.state_passes as f64 * nanos
 }
 
-/// Bytes of a stage that the disks see: what is written of large vectors, and what does not stay in memory beside.
-fn through_the_disk(stage: &StageOutline, offer: &Offer) -> u64 {
-    let held = stage.bytes_read.saturating_add(stage.bytes_written);
+/// Bytes of a stage that the disks see, with the lanes in so many slices: what is written of large vectors, and what does
+/// not stay in memory beside. Second copies left out.
+fn through_the_disk(stage: &StageOutline, offer: &Offer, slices: f64) -> f64 {
+    let held = stage.bytes_before.saturating_add(stage.bytes_written);
     let cached = held <= offer.cache_bytes.saturating_mul(offer.workers.max(1).into());
-    let read = if cached { 0 } else { stage.bytes_read };
-    let written = if stage.bytes_read < DURABLE_BYTES && cached { 0 } else { stage.bytes_written };
-    read.saturating_add(written).saturating_add(stage.bytes_copied.saturating_mul(2))
+    let read = if cached { 0.0 } else { stage.bytes_before as f64 * slices };
+    let written = if stage.bytes_before < DURABLE_BYTES && cached { 0 } else { stage.bytes_written };
+    read + written as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use keima_coordinator::Executor;
+    use keima_model::{ProblemRequest, Registry};
+    use keima_problems::Problems;
+
+    fn outline(size: &str, offer: &Offer) -> Outline {
+        let request = ProblemRequest { name: "go".into(), size: size.into(), options: Vec::new() };
+        Outline::new(&Problems.open(&request).unwrap(), offer).unwrap()
+    }
+
+    fn offer(workers: u32, threads: u32, disk_bytes_per_second: Option<f64>) -> Offer {
+        Offer {
+            workers,
+            threads,
+            memory_bytes: 8 << 30,
+            cache_bytes: 0,
+            disk_bytes: None,
+            disk_bytes_per_second,
+            executor: Executor::Block,
+            out_of_core: true,
+            residues_per_sweep: None,
+            window: None,
+        }
+    }
+
+    /// By hand: 10 s to read, 6 s and 12 s of passes with two lanes, 20 s to write; 16 GB are read and 16 GB written.
+    #[test]
+    fn a_stage_takes_as_long_as_the_thread_with_its_largest_family() {
+        let speeds = Speeds {
+            height: 10,
+            read: PerState { base_nanos: 10.0, lane_nanos: 0.0 },
+            pass: PerState { base_nanos: 1.0, lane_nanos: 1.0 },
+            write: PerState { base_nanos: 20.0, lane_nanos: 0.0 },
+            ..Speeds::default()
+        };
+        let check = |machines: (u32, u32), gigabytes: Option<f64>, share, slices: (u32, f64), expected: [f64; 5]| {
+            let offer = offer(machines.0, machines.1, gigabytes.map(|speed| speed * 1e9));
+            let mut outline = outline("10x10", &offer);
+            outline.stages.truncate(2);
+            outline.stages.drain(..1);
+            for stage in &mut outline.stages {
+                (stage.lanes, stage.states_before, stage.states_after) = (2, 1_000_000_000, 1_000_000_000);
+                stage.state_passes = 6_000_000_000;
+                (stage.bytes_before, stage.bytes_written, stage.bytes_copied) = (16_000_000_000, 16_000_000_000, 0);
+                (stage.family_share, stage.family_slices, stage.slices) = (share, slices.0, slices.1);
+            }
+            let times = Times::new(&outline, &speeds, &offer);
+            let [time] = times.stages[..] else { panic!("{}", times.stages.len()) };
+            let got =
+                [time.core_seconds, time.threads_seconds, time.family_seconds, time.disk_seconds, time.wall_seconds];
+            let near = got.iter().zip(expected).all(|(got, expected)| (got - expected).abs() < 1e-9);
+            assert!(near, "{machines:?} {gigabytes:?} {share} {slices:?}: {got:?}, expected {expected:?}");
+            assert_eq!(time.waits_for_family(), expected[2] > expected[1]);
+            // Tables take no time here.
+            assert_eq!(times.total, time);
+        };
+        // Core time, all threads, largest family, disks, wall time.
+        check((1, 2), None, 0.25, (1, 1.0), [48.0, 25.2, 12.0, 0.0, 25.205]);
+        check((1, 16), None, 0.25, (1, 1.0), [48.0, 3.15, 12.0, 0.0, 12.005]);
+        check((8, 2), None, 0.25, (1, 1.0), [48.0, 3.15, 12.0, 0.0, 12.005]);
+        check((40, 16), None, 0.02, (1, 1.0), [48.0, 0.07875, 0.96, 0.0, 0.965]);
+        check((1, 16), None, 0.05, (1, 1.0), [48.0, 3.15, 2.4, 0.0, 3.155]);
+        check((1, 16), None, 0.0, (1, 1.0), [48.0, 3.15, 0.0, 0.0, 3.155]);
+        // The family's 8 GB go to one worker's disk; all 32 GB to those of all.
+        check((1, 16), Some(1.0), 0.25, (1, 1.0), [48.0, 3.15, 12.0, 32.0, 33.58]);
+        check((4, 4), Some(1.0), 0.25, (1, 1.0), [48.0, 3.15, 12.0, 8.0, 16.005]);
+        // Twice to be read and taken through passes without lanes, of all states a quarter more; 12 GB of the family.
+        check((1, 16), None, 0.25, (2, 1.25), [52.0, 3.4125, 16.0, 0.0, 16.005]);
+        check((4, 4), Some(1.0), 0.25, (2, 1.25), [52.0, 3.4125, 16.0, 9.0, 22.005]);
+    }
+
+    /// In memory threads share the largest family.
+    #[test]
+    fn nobody_waits_for_a_family_in_memory() {
+        let offer = Offer { executor: Executor::Auto, out_of_core: false, ..offer(1, 64, None) };
+        let speed = SweepSpeed { lanes: 1, forward_nanos: 1.0, backward_nanos: 1.0 };
+        let outline = outline("12x12", &offer);
+        let times = Times::new(&outline, &Speeds { sweeps: vec![speed], rest: 1.0, ..Speeds::default() }, &offer);
+        assert_eq!(outline.way, Way::InMemory);
+        assert!(times.total.core_seconds > 0.0 && times.total.family_seconds == 0.0, "{:?}", times.total);
+        assert!((times.total.wall_seconds - times.total.core_seconds / 64.0).abs() < 1e-9, "{:?}", times.total);
+    }
 }

@@ -1,0 +1,209 @@
+//! Families of a window, as far as forecasts need them: how large the largest is, and how often runs are read where
+//! families are done a few lanes at a time.
+//!
+//! ```text
+//!   share            states of the largest family / states of the vector, each at the boundary where it has most
+//!   lanes at a time  a task's memory / bytes of the family's buffer with one lane, down to a power of two, at least 1
+//!   slices           lanes / lanes at a time; on average 1 + sum over families of share x (slices - 1)
+//!   other families   C(n, k) of 0.31^k times the largest's size, k = 0, 1, .. n; n = cells outside the window - 1,
+//!                    or with cells on both sides twice as many, n = cells outside - 2
+//! ```
+//!
+//! The last line is Go's, the only problem with blocks: in the largest family the colours outside the window alternate,
+//! and each pair of neighbours of one colour costs two thirds of the states (heights 8 to 15, windows of 3 to 7 cells:
+//! 0.28 to 0.39 are left). Families with empty cells outside are smaller still, and left out. Against the families of
+//! real tables of these heights, with memory for a quarter of a lane of the largest to eight lanes: 7 % too few or too
+//! many slices on average at most, and up to a third where some kind of families just fits, or just does not.
+//!
+//! Streams cut what is larger than twice a task: there the largest family is such a piece at most.
+
+use keima_coordinator::{Plan, buffer_rows};
+use keima_model::{Layout, ProblemInfo, Window};
+
+/// Size of families with one more pair of neighbours outside that have one colour.
+const PAIR_RATIO: f64 = 0.31;
+/// Streams: a family of so many times the records of a task is cut.
+const CUT_TASKS: u128 = 2;
+
+/// The families of one window.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Families {
+    /// Share of the states in the largest one, which one thread takes through the window.
+    pub(super) share: f64,
+    /// Lanes of it that a task's memory holds.
+    pub(super) most_lanes: f64,
+    /// Of each kind of families their size, relative to the largest, and the share of the states that all of them have.
+    kinds: Vec<(f64, f64)>,
+}
+
+/// How often runs are read.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Slices {
+    /// For the largest family.
+    pub(super) largest: u32,
+    /// On average over all states.
+    pub(super) mean: f64,
+}
+
+impl Families {
+    /// With dense blocks and `task_bytes` of memory for a task.
+    pub(super) fn of_blocks(info: &dyn ProblemInfo, plan: &Plan, window: Window, task_bytes: u64) -> Self {
+        let share = share(info.largest_family(window), plan, window);
+        let lane_bytes = buffer_rows(info, &[window]).saturating_mul(8);
+        let most_lanes = task_bytes as f64 / lane_bytes.max(1) as f64;
+        Self { share, most_lanes, kinds: kinds(share, plan.board.height, window) }
+    }
+
+    /// With streams: lanes are never parted.
+    pub(super) fn of_streams(info: &dyn ProblemInfo, plan: &Plan, window: Window) -> Self {
+        // A window of one cell is cut anywhere, and so is what conserves nothing.
+        let whole = window.len > 1 && info.family_bits(Layout::Stage(window)) < info.key_bits();
+        let largest = info.largest_family(window).filter(|_| whole);
+        let piece = largest.map(|states| states.min(CUT_TASKS * u128::from(plan.task_records)));
+        Self { share: share(piece, plan, window), most_lanes: f64::INFINITY, kinds: Vec::new() }
+    }
+
+    /// Slices of so many lanes.
+    pub(super) fn slices(&self, lanes: u32) -> Slices {
+        let of = |size: f64| {
+            let at_a_time = (self.most_lanes / size).clamp(1.0, f64::from(lanes.max(1))) as u32;
+            lanes.max(1) / (1 << at_a_time.ilog2())
+        };
+        let again = self.kinds.iter().map(|&(size, share)| share * f64::from(of(size) - 1));
+        Slices { largest: of(1.0), mean: 1.0 + again.sum::<f64>() }
+    }
+}
+
+/// Share of a window's states; 0 where nobody knows. The same is taken for the first columns, whose families are
+/// smaller in streams, and dense from the start in blocks.
+fn share(largest: Option<u128>, plan: &Plan, window: Window) -> f64 {
+    let own = |column: u32| {
+        let first = column * plan.board.height + window.first;
+        plan.states.iter().skip(first as usize).take(window.len as usize + 1)
+    };
+    let most = (0..plan.board.length).flat_map(own).max().copied().unwrap_or(0);
+    largest.map_or(0.0, |largest| (largest as f64 / most.max(1) as f64).min(1.0))
+}
+
+/// (Relative size, share) of families by the number of pairs outside that have one colour.
+fn kinds(share: f64, height: u32, window: Window) -> Vec<(f64, f64)> {
+    let outside = height.saturating_sub(window.len);
+    let two_sides = window.first > 0 && window.end() < height;
+    let (pairs, sets) = if two_sides { (outside.saturating_sub(2), 2.0) } else { (outside.saturating_sub(1), 1.0) };
+    let (mut size, mut number, mut left) = (1.0, sets, 1.0_f64);
+    let kind = |pair: u32| {
+        let kind = (size, (share * size * number).min(left));
+        left -= kind.1;
+        size *= PAIR_RATIO;
+        number *= f64::from(pairs - pair) / f64::from(pair + 1);
+        kind
+    };
+    (0..=pairs).map(kind).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use keima_coordinator::{Executor, PlanLimits, choose_plan};
+    use keima_model::{AnyProblem, Directions, Family, ProblemRequest, Registry};
+    use keima_problems::Problems;
+
+    fn open(name: &str, size: &str) -> AnyProblem {
+        Problems.open(&ProblemRequest { name: name.into(), size: size.into(), options: Vec::new() }).unwrap()
+    }
+
+    fn plan(problem: &AnyProblem, executor: Executor, window: u32, task_memory_bytes: u64) -> Plan {
+        let limits = PlanLimits {
+            task_memory_bytes,
+            disk_bytes: None,
+            residues_per_sweep: Some(1),
+            window: Some(window),
+            slots: 1,
+            worker_slots: 1,
+            second_copies: false,
+        };
+        choose_plan(problem.info(), problem.key_bytes(), &limits, executor).unwrap()
+    }
+
+    /// Held against the families of real tables, with memory for a quarter of a lane of the largest to eight lanes.
+    #[test]
+    fn slices_are_nearly_those_of_real_families() {
+        let check = |height: u32, len: u32| {
+            let problem = open("go", &format!("{height}x{height}"));
+            let plan = plan(&problem, Executor::Block, len, 1 << 30);
+            let column = problem.info().blocks().unwrap().column(&plan.windows, Directions::Forward).unwrap();
+            for (number, &window) in plan.windows.iter().enumerate() {
+                let tables = column.tables(number);
+                let most = |family: &Family| f64::from(family.size.iter().max().copied().unwrap());
+                let largest = tables.families.iter().map(most).fold(1.0, f64::max);
+                let lane_bytes = buffer_rows(problem.info(), &[window]) as f64 * 8.0;
+                let (steps, mut sum) = (40, 0.0);
+                for step in 0..=steps {
+                    let held = 0.25 * 32_f64.powf(f64::from(step) / f64::from(steps));
+                    let real = |family: &Family| match held * largest / most(family) {
+                        8.0.. => 1.0,
+                        4.0.. => 2.0,
+                        2.0.. => 4.0,
+                        _ => 8.0,
+                    };
+                    let read = |family: &Family| f64::from(family.size[0]) * real(family);
+                    let expected = tables.families.iter().map(read).sum::<f64>() / tables.states[0] as f64;
+                    let task_bytes = (held * lane_bytes).ceil() as u64;
+                    let got = Families::of_blocks(problem.info(), &plan, window, task_bytes).slices(8).mean;
+                    let off = got / expected - 1.0;
+                    assert!(off.abs() < 0.35, "{height} {window:?} {held}: {got}, not {expected}");
+                    sum += off;
+                }
+                let mean = sum / f64::from(steps + 1);
+                assert!(mean.abs() < 0.07, "{height} {window:?}: {mean} on average");
+            }
+        };
+        check(9, 5);
+        check(10, 5);
+        check(11, 4);
+        check(12, 6);
+    }
+
+    /// By hand: 2 cells outside, above the window or one on each side, 4 lanes.
+    #[test]
+    fn slices_by_hand() {
+        let check = |share: f64, window: Window, most_lanes: f64, lanes: u32, largest: u32, mean: f64| {
+            let kinds = kinds(share, 6, window);
+            let got = Families { share, most_lanes, kinds }.slices(lanes);
+            assert_eq!(got.largest, largest, "{share} {window:?} {most_lanes}");
+            assert!((got.mean - mean).abs() < 1e-9, "{share} {window:?} {most_lanes}: {}", got.mean);
+        };
+        let (top, end, middle) =
+            (Window { first: 0, len: 4 }, Window { first: 2, len: 4 }, Window { first: 1, len: 4 });
+        check(0.5, top, 4.0, 4, 1, 1.0);
+        check(0.5, top, 3.9, 4, 2, 1.5);
+        check(0.5, end, 3.9, 2, 1, 1.0);
+        check(0.5, end, 1.9, 4, 4, 2.5);
+        // The second kind, with 0.155 of the states, does not fit either: 0.31 x 4 is more than 1.2.
+        check(0.5, end, 1.2, 4, 4, 1.0 + 0.5 * 3.0 + 0.155);
+        check(0.5, end, 0.1, 8, 8, 1.0 + 0.5 * 7.0 + 0.155 * 7.0);
+        check(0.2, middle, 1.2, 4, 4, 1.0 + 0.4 * 3.0);
+        // No more states than there are.
+        check(0.7, middle, 1.2, 4, 4, 4.0);
+        check(1.0, Window { first: 0, len: 6 }, 0.5, 8, 8, 8.0);
+    }
+
+    #[test]
+    fn streams_cut_what_is_larger_than_two_tasks() {
+        let check = |name: &str, size: &str, window: u32, memory_mib: u64, states: fn(u128, u128) -> u128| {
+            let problem = open(name, size);
+            let plan = plan(&problem, Executor::Stream, window, memory_mib << 20);
+            let &window = plan.windows.last().unwrap();
+            let first = plan.states.len() - 1 - window.len as usize;
+            let most = plan.states[first..].iter().max().copied().unwrap();
+            let family = problem.info().largest_family(window).unwrap();
+            let expected = states(family, u128::from(plan.task_records)) as f64 / most as f64;
+            let families = Families::of_streams(problem.info(), &plan, window);
+            assert!((families.share - expected).abs() < 1e-12, "{name} {size} {window:?}: {families:?} {expected}");
+            assert_eq!(families.slices(8), Slices { largest: 1, mean: 1.0 });
+        };
+        check("go", "9x9", 3, 1024, |family, _| family);
+        check("go", "13x13", 6, 64, |_, task| 2 * task);
+        check("go", "9x9", 1, 1024, |_, _| 0);
+    }
+}
