@@ -110,11 +110,15 @@ pub(crate) async fn count(args: CountArgs) -> Result<(), Failed> {
     cluster.stop().await?;
     let is_done = ended.as_ref().is_ok_and(|status| status.state == State::Done);
     if own_folder && (is_done || refused) {
-        // A finished run has nothing to resume, nor has one that was refused; the folder was ours to make.
-        LocalCluster::forget(&state, &scratch)?;
+        // A finished run has nothing to resume, nor has one that was refused; the folder was ours to make. What lies in a
+        // scratch folder that was named may be of others, if this run was refused.
         if is_done {
+            LocalCluster::forget(&state, &scratch)?;
             InMemory::forget(&data, &name);
+        } else if args.scratch.is_some() {
+            LocalCluster::leave(&scratch)?;
         }
+        LocalCluster::forget(&state, &data.join("scratch"))?;
         let _ = std::fs::remove_dir(&data);
     }
     let status = ended?;
@@ -205,8 +209,8 @@ async fn count_in_memory(args: &CountArgs, wanted: &Wanted, in_memory: InMemory,
     let status = ended
         .map_err(|panic| Failed::other(format!("the count failed: {panic}; please report it")))?
         .map_err(|error| Failed::other(error.to_string()))?;
-    // Of a count that went on in another way, with more memory.
-    if let Some(data) = &data {
+    if let (State::Done, Some(data)) = (status.state, &data) {
+        // Of a count that went on in another way, with more memory.
         InMemory::forget(data, name);
     }
     let mut extra = Extra::default();

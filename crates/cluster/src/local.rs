@@ -96,6 +96,11 @@ impl LocalCluster {
         Ok(())
     }
 
+    /// Deletes the names in `scratch`, if there are no runs.
+    pub fn leave(scratch: &Path) -> Result<(), LocalError> {
+        Ok(scratch::leave(scratch).map_err(WorkerError::from)?)
+    }
+
     /// The coordinator's half: submit, status, pause ...
     pub fn coordinator(&self) -> &CoordinatorHandle {
         &self.coordinator

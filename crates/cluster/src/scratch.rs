@@ -51,6 +51,15 @@ pub enum ScratchError {
     },
 }
 
+/// Takes the names out of a scratch folder without runs, and the folder away if nothing else is in it.
+pub(crate) fn leave(root: &Path) -> Result<(), ScratchError> {
+    let Ok(mut entries) = std::fs::read_dir(root) else { return Ok(()) };
+    if entries.any(|entry| entry.is_ok_and(|entry| is_job(&entry.file_name().to_string_lossy()))) {
+        return Ok(());
+    }
+    forget(root)
+}
+
 /// Deletes what keima has in `root`, if that is a scratch folder and nobody uses it, and the folder if nothing else is
 /// in it.
 pub(crate) fn forget(root: &Path) -> Result<(), ScratchError> {

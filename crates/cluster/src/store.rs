@@ -109,7 +109,7 @@ impl Store {
     /// Deletes the records in `folder`, if there are any and nobody uses them, and the folder if nothing else is in it.
     pub(crate) fn forget(folder: &Path) -> Result<(), StoreError> {
         let path = folder.join(FILE);
-        if !path.exists() {
+        if !folder.exists() {
             return Ok(());
         }
         let lock = lock(folder)?;

@@ -247,6 +247,8 @@ fn what_is_forgotten_is_ours_and_not_in_use() {
 
     let store = RunStore::open(&root, 1 << 30).unwrap();
     write_run(&store);
+    crate::scratch::leave(&root).unwrap();
+    assert!(root.join("j1").exists() && root.join("worker.id").exists());
     assert!(crate::scratch::forget(&root).unwrap_err().to_string().contains("in use"));
     assert!(root.join("j1").exists());
     drop(store);
