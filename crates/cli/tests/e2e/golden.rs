@@ -265,6 +265,30 @@ fn fresh_deletes_what_is_keimas() {
     assert_eq!(left(), ["photos"]);
 }
 
+/// An interrupted run is not taken for what it is not: another executor's, or another board's.
+#[test]
+fn a_run_goes_on_as_it_was_begun_or_not_at_all() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().to_str().unwrap();
+    fn count<'a>(size: &'a str, data: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+        [&["count", "go", size, "--data", data], more].concat()
+    }
+    let mut first = Process::spawn("a count", command(&count("10x10", data, &["--executor", "stream"])));
+    until("runs", || dir.path().join("scratch/j1").exists().then_some(()));
+    first.kill();
+    for (size, more, text) in [
+        ("10x10", &["--executor", "block"][..], "begun by the stream executor"),
+        ("5x5", &[], "an interrupted count of go 10x10"),
+    ] {
+        let refused = keima(&count(size, data, more));
+        assert_eq!(refused.code, Some(2), "{refused:#?}");
+        assert!(refused.stderr.contains(text), "{refused:#?}");
+    }
+    let rest = keima(&count("10x10", data, &[]));
+    assert_eq!(rest.ok(), legal("10x10"));
+    assert!(rest.stderr.contains("as it was begun: stream executor"), "{rest:#?}");
+}
+
 /// Where there is no folder for the state, a count that needs none is done all the same.
 #[test]
 fn a_count_in_memory_needs_no_home() {

@@ -94,6 +94,12 @@ fn block_at<const K: usize>(rows: &[Row<K>], start: u32) -> &Block<K> {
     rows[start as usize..].first_chunk().expect("buffers are padded")
 }
 
+/// The same, to write.
+#[inline(always)]
+fn block_at_mut<const K: usize>(rows: &mut [Row<K>], start: u32) -> &mut Block<K> {
+    rows[start as usize..].first_chunk_mut().expect("buffers are padded")
+}
+
 #[inline(always)]
 fn forward<const K: usize>(place: &Place<'_, K>, family: &Family, pass: usize, x: &[Row<K>], y: &mut [Row<K>]) {
     if place.fused.tables.far[pass].descending {
@@ -126,8 +132,7 @@ fn carry<const K: usize>(place: &Place<'_, K>, block: u32, pass: usize, x: &[Row
     let tables = place.fused.tables;
     let source = block_at(x, tables.base[pass][block as usize]);
     for (far, target) in far(tables, block, pass) {
-        let start = tables.base[pass + 1][target as usize] as usize;
-        let target: &mut Block<K> = y[start..].first_chunk_mut().expect("buffers are padded");
+        let target = block_at_mut(y, tables.base[pass + 1][target as usize]);
         for &(from, to) in &far.pairs {
             place.fused.put(&mut target[usize::from(to)], &source[usize::from(from)]);
         }
@@ -140,7 +145,7 @@ fn backward<const K: usize>(place: &Place<'_, K>, family: &Family, pass: usize, 
     let (before, after) = (&tables.base[pass], &tables.base[pass + 1]);
     for block in family.blocks.clone() {
         let table = &tables.signatures[tables.signature_of[block as usize] as usize].passes[pass];
-        let rows: &mut Block<K> = y[before[block as usize] as usize..].first_chunk_mut().expect("buffers are padded");
+        let rows = block_at_mut(y, before[block as usize]);
         local_transposed(table, block_at(x, after[block as usize]), rows, moduli);
         for (far, target) in far(tables, block, pass) {
             let target = block_at(x, after[target as usize]);

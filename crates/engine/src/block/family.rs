@@ -144,7 +144,7 @@ impl<const K: usize> Place<'_, K> {
             worker.by_pass_states += family.size.first().map_or(0, |&size| u64::from(size));
             let (positions, sums) = (&mut worker.positions, &mut worker.sums);
             dispatch::<K, _>(ByPass { place: self, family, own, buffers, positions, sums })?;
-            return self.close(family, worker);
+            return self.close(family, &worker.sums, &mut worker.masses);
         }
         let mail = std::mem::take(&mut worker.mail);
         let mut letters = Letters::all(mail, self.fused.base(family.blocks.start, self.direction));
@@ -167,13 +167,13 @@ impl<const K: usize> Place<'_, K> {
             }
         }
         worker.mail = letters.into_own();
-        self.close(family, worker)
+        self.close(family, &worker.sums, &mut worker.masses)
     }
 
     /// Holds a family's laws, and takes up its part of the masses.
-    fn close(&self, family: &Family, worker: &mut Worker<'_, K>) -> Result<(), BlockError> {
-        self.balance(family, &worker.sums)?;
-        worker.masses = worker.masses.and(self.masses(family, &worker.sums), self.last_modulus());
+    pub(super) fn close(&self, family: &Family, sums: &Sums<K>, masses: &mut Masses) -> Result<(), BlockError> {
+        self.balance(family, sums)?;
+        *masses = masses.and(self.masses(family, sums), self.last_modulus());
         Ok(())
     }
 
@@ -341,7 +341,7 @@ impl<const K: usize> Place<'_, K> {
     }
 
     /// Mass balance: what came out is what went in, each state as often as there are ways through the window.
-    pub(super) fn balance(&self, family: &Family, sums: &Sums<K>) -> Result<(), BlockError> {
+    fn balance(&self, family: &Family, sums: &Sums<K>) -> Result<(), BlockError> {
         if self.direction == Direction::Backward && self.arrivals.is_none() {
             return Ok(());
         }
@@ -359,7 +359,7 @@ impl<const K: usize> Place<'_, K> {
     }
 
     /// A family's part of the masses.
-    pub(super) fn masses(&self, family: &Family, sums: &Sums<K>) -> Masses {
+    fn masses(&self, family: &Family, sums: &Sums<K>) -> Masses {
         let weight = u128::from(self.column.weight(self.window, family.blocks.start));
         let weighed = |sum: u128| (sum * weight % u128::from(self.last_modulus())) as u64;
         Masses { read: weighed(sums.read), written: weighed(sums.given[K - 1] + sums.imaged) }

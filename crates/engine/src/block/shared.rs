@@ -68,13 +68,8 @@ impl<const K: usize> Place<'_, K> {
         }
         result?;
         let sums = self.all(workers.iter().map(|worker| &worker.sums));
-        self.balance(family, &sums)?;
-        let modulus = self.fused.moduli.values()[K - 1];
-        workers
-            .iter_mut()
-            .take(1)
-            .for_each(|first| first.masses = first.masses.and(self.masses(family, &sums), modulus));
-        Ok(())
+        let Some(first) = workers.first_mut() else { return Err(BlockError::Order) };
+        self.close(family, &sums, &mut first.masses)
     }
 
     fn levels(

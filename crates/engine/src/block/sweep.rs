@@ -168,8 +168,8 @@ impl<'a, const K: usize> Sweep<'a, K> {
     }
 
     /// Takes `before` through window number `window` into `after`. `arrivals` are those of the window, for the mass
-    /// balance of a transposed vector; without them it is not held, and no mass is read. Returns what to hold against the vectors before and
-    /// after.
+    /// balance of a transposed vector; without them it is not held, and no mass is read. Returns what to hold against the
+    /// vectors before and after.
     pub fn run(
         &mut self,
         direction: Direction,
