@@ -115,7 +115,7 @@ impl Encoder {
 }
 
 /// Whether strictly ascending keys leave nothing out; a single key has no gaps to tell either way.
-fn is_consecutive<K: Word>(keys: &[K]) -> bool {
+pub(crate) fn is_consecutive<K: Word>(keys: &[K]) -> bool {
     match (keys.first(), keys.last()) {
         (Some(first), Some(last)) => keys.len() > 1 && last.widen() - first.widen() == keys.len() as u128 - 1,
         _ => false,
@@ -221,7 +221,7 @@ impl Decoder {
             let last = fixed.first.checked_add(fixed.records as u128 - 1).and_then(K::from_wide);
             last.ok_or_else(|| malformed("a block's last key exceeds its width"))?;
             out.keys.clear();
-            out.keys.extend((0..fixed.records as u128).filter_map(|i| K::from_wide(fixed.first + i)));
+            first.count_up(fixed.records as u64, &mut out.keys);
         } else {
             let keys = if packed { self.unpack(keys, fixed.plain_bytes).map_err(malformed)? } else { keys };
             varint::decode(keys, first, fixed.records, &mut out.keys).map_err(malformed)?;

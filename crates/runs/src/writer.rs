@@ -134,7 +134,7 @@ impl<K: Word> RunWriter<K> {
                 self.write_block(Some(next))?;
             }
             let mut take = (self.block_records - self.block.len()).min(keys.len());
-            if self.consecutive {
+            if self.consecutive && !block::is_consecutive(keys) {
                 let gap = keys.windows(2).position(|pair| pair[0].widen().checked_add(1) != Some(pair[1].widen()));
                 take = gap.map_or(take, |at| take.min(at + 1));
             }

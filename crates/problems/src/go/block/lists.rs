@@ -4,14 +4,14 @@
 //! read once per step; what comes out is shared out to the lower signatures that it fits. Cost: (upper signatures) x
 //! (steps) x (codes of the window) for the lists, and one step per outside; seconds for windows of 7 cells.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use keima_model::{MOST_ENTRIES, Window};
 
 use super::super::layout;
 use super::super::state::{ABOVE, BELOW, EDGE, NEEDY, normalise};
-use super::parts::{Colours, Lower, Read, Rules, Upper, read_on};
+use super::parts::{Lower, Read, Rules, Upper, read_on};
 
 /// What the blocks of one signature have in common.
 pub(super) struct Listed {
@@ -27,50 +27,51 @@ pub(super) struct Lists {
     pub(super) outsides: Vec<(u64, u32)>,
 }
 
-const NO_KINK: Rules = Rules { kink: None, may_demand: false };
-
 impl Lists {
     pub(super) fn new(height: u32, window: Window) -> Result<Self, String> {
         let mut uppers: BTreeMap<Upper, Vec<u64>> = BTreeMap::new();
-        read_on(0..window.first, NO_KINK, Read::default(), &mut |read| {
+        read_on(0..window.first, Rules::default(), Read::default(), &mut |read| {
             uppers.entry(Upper::of(read)).or_default().push(read.word);
         });
         let mut lowers: BTreeMap<Lower, Vec<u64>> = BTreeMap::new();
-        let rules = Rules { may_demand: true, ..NO_KINK };
+        let rules = Rules { may_demand: true, most_open: 0, ..Rules::default() };
         read_on(window.end()..height, rules, Read::default(), &mut |read| {
-            if read.stack.len == 0 {
-                let first = if window.end() < height { (read.word >> (4 * window.end()) & 0xf) as u32 } else { EDGE };
-                lowers.entry(Lower { demands: read.demands, first }).or_default().push(read.word);
-            }
+            let first = if window.end() < height { (read.word >> (4 * window.end()) & 0xf) as u32 } else { EDGE };
+            lowers.entry(Lower { demands: read.demands, first }).or_default().push(read.word);
         });
+        let lowers: Vec<(Lower, Vec<u64>)> = lowers.into_iter().collect();
         // Lower signatures by the stack that they need.
-        let mut by_stack: HashMap<Colours, Vec<(Lower, &Vec<u64>)>> = HashMap::new();
-        for (lower, words) in &lowers {
-            by_stack.entry(lower.demands.reversed()).or_default().push((*lower, words));
+        let mut by_stack: Vec<Vec<(usize, Lower)>> = Vec::new();
+        for (number, &(lower, _)) in lowers.iter().enumerate() {
+            let stack = lower.demands.reversed().number();
+            by_stack.resize(by_stack.len().max(stack + 1), Vec::new());
+            by_stack[stack].push((number, lower));
         }
+        let most_open = lowers.iter().map(|(lower, _)| lower.demands.len).max().unwrap_or(0);
 
         let outside = layout::outside::<u64>(height, window);
+        let steps = window.len as usize + 1;
         let mut all = Self { signatures: Vec::new(), outsides: Vec::new() };
         for (upper, upper_words) in &uppers {
-            let mut lists: BTreeMap<Lower, Vec<Vec<u64>>> = BTreeMap::new();
-            for step in 0..=window.len {
-                let kink = window.first + step;
-                let rules = Rules { kink: Some(kink), ..NO_KINK };
+            // By lower signature and step.
+            let mut lists: Vec<Vec<Vec<u64>>> = vec![Vec::new(); lowers.len()];
+            for step in 0..steps {
+                let kink = window.first + step as u32;
+                let rules = Rules { kink: Some(kink), most_open, ..Rules::default() };
                 read_on(window.first..window.end(), rules, upper.read(), &mut |read| {
-                    for (lower, _) in by_stack.get(&read.stack).into_iter().flatten() {
+                    for (number, lower) in by_stack.get(read.stack.number()).into_iter().flatten() {
                         if lower.fits(read, kink == window.end()) {
-                            let steps = lists.entry(*lower).or_default();
-                            steps.resize(window.len as usize + 1, Vec::new());
-                            steps[step as usize].push(read.word);
+                            lists[*number].resize(steps, Vec::new());
+                            lists[*number][step].push(read.word);
                         }
                     }
                 });
             }
-            for (lower, mut lists) in lists {
+            for (mut lists, (_, lower_words)) in lists.into_iter().zip(&lowers).filter(|(lists, _)| !lists.is_empty()) {
                 let number = all.signatures.len() as u32;
                 let before = all.outsides.len();
                 for &upper_word in upper_words {
-                    for &lower_word in lowers.get(&lower).into_iter().flatten() {
+                    for &lower_word in lower_words {
                         let word = upper_word | lower_word;
                         // Of an outside and its reversal the one whose first stone is black.
                         if normalise(word, outside) == word {

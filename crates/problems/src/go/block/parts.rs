@@ -51,6 +51,10 @@ impl Colours {
         self.bits &= !(1 << self.len);
         Some(self)
     }
+    /// A number of its own: its entries in binary, below a one.
+    pub(super) fn number(self) -> usize {
+        1 << self.len | self.bits as usize
+    }
     /// The list from its other end.
     pub(super) fn reversed(self) -> Self {
         (0..self.len).rev().fold(Self::default(), |list, i| list.push(self.bits >> i & 1))
@@ -80,6 +84,15 @@ pub(super) struct Rules {
     pub(super) kink: Option<u32>,
     /// Whether connections may be closed that were not opened.
     pub(super) may_demand: bool,
+    /// Most connections that may be open at the end.
+    pub(super) most_open: u32,
+}
+
+impl Default for Rules {
+    /// No kink, no demands, and any number of open connections.
+    fn default() -> Self {
+        Self { kink: None, may_demand: false, most_open: u32::MAX }
+    }
 }
 
 /// Visits all ways to read `cells` after `from`.
@@ -103,6 +116,10 @@ pub(super) fn read_on(cells: Range<u32>, rules: Rules, from: Read, visit: &mut i
         }
         if code >= NEEDY && code & BELOW != 0 {
             stack = stack.push(colour);
+        }
+        // Each cell closes one connection at most.
+        if stack.len.saturating_sub(cells.end - cell - 1) > rules.most_open {
+            continue;
         }
         let next = Read {
             word: from.word | u64::from(code) << (4 * cell),
@@ -162,7 +179,7 @@ mod tests {
         for height in 1..=8 {
             let classes = automaton::classes(height);
             for kink in 0..height {
-                let rules = Rules { kink: Some(kink), may_demand: false };
+                let rules = Rules { kink: Some(kink), ..Rules::default() };
                 let mut states = 0_u128;
                 read_on(0..height, rules, Read::default(), &mut |read| states += u128::from(read.stack.len == 0));
                 assert_eq!(states.div_ceil(2), classes[kink as usize], "m={height} kink {kink}");

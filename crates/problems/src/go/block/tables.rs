@@ -160,8 +160,10 @@ impl Tables {
 
 /// One pass of one signature while its entries are gone through.
 struct Building {
-    /// Sources of each entry after the pass.
-    sources: Vec<Vec<u16>>,
+    /// Entries after the pass.
+    entries_after: usize,
+    /// (place, source) of each local successor, the sources ascending.
+    local: Vec<(u16, u16)>,
     far: Vec<FarBuilding>,
     rows: Vec<RowGroup>,
 }
@@ -179,12 +181,12 @@ const NO_PLACE: &str = "a successor stands in no list";
 
 impl Building {
     fn new(entries_after: usize) -> Self {
-        Self { sources: vec![Vec::new(); entries_after], far: Vec::new(), rows: Vec::new() }
+        Self { entries_after, local: Vec::new(), far: Vec::new(), rows: Vec::new() }
     }
 
     fn local(&mut self, entry: u16, place: Option<u16>) -> Result<(u8, u16), String> {
         let place = place.ok_or(NO_PLACE)?;
-        self.sources[usize::from(place)].push(entry);
+        self.local.push((place, entry));
         Ok((0, place))
     }
 
@@ -216,16 +218,29 @@ impl Building {
 
     fn finish(mut self) -> PassTable {
         self.rows.iter_mut().for_each(|group| group.rows.shrink_to_fit());
-        let most = self.sources.iter().map(Vec::len).max().unwrap_or(0);
-        let mut in_degrees = vec![0; most + 1];
-        for sources in &self.sources {
-            in_degrees[sources.len()] += 1;
+        // By place, in a sort by counting; sources of one place stay in their order.
+        let mut degrees = vec![0_usize; self.entries_after];
+        self.local.iter().for_each(|&(place, _)| degrees[usize::from(place)] += 1);
+        let mut in_degrees = vec![0; degrees.iter().max().map_or(1, |most| most + 1)];
+        degrees.iter().for_each(|&degree| in_degrees[degree] += 1);
+        let mut free: Vec<usize> = degrees
+            .iter()
+            .scan(0, |end, degree| {
+                *end += degree;
+                Some(*end - degree)
+            })
+            .collect();
+        let mut sources = vec![0; self.local.len()];
+        for &(place, source) in &self.local {
+            let free = &mut free[usize::from(place)];
+            sources[*free] = source;
+            *free += 1;
         }
         let far = self.far.into_iter().map(|mut far| {
             far.pairs.sort_unstable_by_key(|&(source, target)| (target, source));
             far.pairs.shrink_to_fit();
             Far { pairs: far.pairs }
         });
-        PassTable { in_degrees, sources: self.sources.concat(), far: far.collect(), rows: self.rows }
+        PassTable { in_degrees, sources, far: far.collect(), rows: self.rows }
     }
 }
