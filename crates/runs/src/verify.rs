@@ -4,7 +4,7 @@
 use std::fs::{self, File};
 use std::path::Path;
 
-use keima_residue::add_mod;
+use keima_residue::{add_mod, reduce_wide};
 
 use crate::block::Decoder;
 use crate::header::{Shape, lane_moduli, other};
@@ -37,6 +37,7 @@ fn verify_blocks<K: Word>(run: &LocalRun, path: &Path) -> Result<(), RunError> {
     let shape = Shape::of::<K>(run.header(), &manifest.id, &place)?;
     let moduli = lane_moduli(run.header());
     let mut sums = vec![0; moduli.len()];
+    let mut totals = vec![0_u128; moduli.len()];
     let mut decoder = Decoder::default();
     let mut batch = Batch::<K>::new();
     let mut raw = Vec::new();
@@ -61,10 +62,12 @@ fn verify_blocks<K: Word>(run: &LocalRun, path: &Path) -> Result<(), RunError> {
         }
         next = cover.to;
         last = batch.keys.last().map_or(last, |k| k.widen());
+        totals.fill(0);
         for row in batch.rows.chunks_exact(moduli.len()) {
-            for ((sum, &value), &modulus) in sums.iter_mut().zip(row).zip(&moduli) {
-                *sum = add_mod(*sum, value, modulus);
-            }
+            totals.iter_mut().zip(row).for_each(|(total, &value)| *total += u128::from(value));
+        }
+        for ((sum, &total), &modulus) in sums.iter_mut().zip(&totals).zip(&moduli) {
+            *sum = add_mod(*sum, reduce_wide(total, modulus), modulus);
         }
     }
     if next.is_some() {

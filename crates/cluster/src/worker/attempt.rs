@@ -32,6 +32,7 @@ impl<L: CoordinatorLink> Shared<L> {
             },
         };
         self.table.insert(attempt, active.clone());
+        tracing::debug!(%attempt, "granted");
         failpoint::hit("worker.after_pull");
         let stop = Arc::clone(&active.stop);
         let result = match grant.work {
@@ -54,6 +55,7 @@ impl<L: CoordinatorLink> Shared<L> {
                 false
             }
             Ok(manifest) => {
+                tracing::debug!(%attempt, times = ?manifest.times, states = manifest.output.states, "done");
                 failpoint::hit("worker.before_report");
                 self.report(&grant.attempt, grant.nonce, Report::Done(Box::new(manifest))).await?
             }
@@ -62,6 +64,7 @@ impl<L: CoordinatorLink> Shared<L> {
             self.delete_attempt(attempt).await;
         }
         self.table.remove(attempt);
+        tracing::debug!(%attempt, keep, "reported");
         Ok(())
     }
 
