@@ -16,7 +16,7 @@
 use std::rc::Rc;
 
 use keima_model::{BlockColumn, End};
-use keima_runs::{Batch, CursorBuffers, RunCursor, RunError, RunHeader, RunManifest};
+use keima_runs::{Batch, BlockFeed, CursorBuffers, RunCursor, RunError, RunHeader, RunManifest};
 use rustc_hash::FxHashMap;
 
 use super::groups::{Group, Groups, place_of, section_key};
@@ -39,6 +39,16 @@ pub(super) struct Gather<'a> {
     routes: FxHashMap<(u32, u32), Rc<[u16]>>,
     /// Memory for the next section.
     spare: (CursorBuffers, Batch<u64>),
+}
+
+/// A group's section of a run that is to be read.
+pub(super) struct Opened<'a> {
+    run: &'a RunManifest,
+    /// Key of its first row.
+    low: u64,
+    /// Families of the source that have rows for the group, if they have any; then there is a feed.
+    met: Vec<u32>,
+    feed: Option<Box<dyn BlockFeed>>,
 }
 
 /// What was read of the runs for one group.
@@ -64,18 +74,13 @@ impl<'a> Gather<'a> {
         Self { column, source, sources, number, group, start, routes, spare }
     }
 
-    /// Reads the group's section of `run` into `states`: lanes `first .. first + J` of the rows that `widen` makes.
-    /// What was read is added to `total`.
-    pub(super) fn read<const J: usize>(
-        &mut self,
-        run: &RunManifest,
+    /// Opens the group's section of `run`, and says that it will be read soon.
+    pub(super) fn open(
+        &self,
+        run: &'a RunManifest,
         header: &RunHeader,
         task: &Task<'_>,
-        (widen, first): (&Widen, usize),
-        states: &mut [Row<J>],
-        total: &mut [u128; J],
-    ) -> Result<Read, TaskError> {
-        let failed = |source| TaskError::Input { run: run.id.clone(), source };
+    ) -> Result<Opened<'a>, TaskError> {
         let place = place_of(run.first_key as u64);
         let Some(source) = self.sources.at_place(place) else {
             return Err(TaskError::Refused(format!(
@@ -84,13 +89,39 @@ impl<'a> Gather<'a> {
             )));
         };
         let column = self.column;
-        let tables = column.tables(self.source);
         let met: Vec<u32> = source
             .families
             .clone()
             .filter(|&family| self.group.rests.binary_search(&column.rest(self.source, End::Last, family)).is_ok())
             .collect();
         let low = section_key(self.number, place);
+        let feed = if met.is_empty() {
+            None
+        } else {
+            let (low, high) = (u128::from(low), u128::from(section_key(self.number + 1, 0)));
+            let opened = task.feeds.open(run, header, low, Some(high));
+            let mut feed = opened.map_err(|source| TaskError::Input { run: run.id.clone(), source })?;
+            feed.prepare();
+            Some(feed)
+        };
+        Ok(Opened { run, low, met, feed })
+    }
+
+    /// Reads a section into `states`: lanes `first .. first + J` of the rows that `widen` makes. What was read is added
+    /// to `total`.
+    pub(super) fn read<const J: usize>(
+        &mut self,
+        opened: Opened<'_>,
+        header: &RunHeader,
+        order: &TaskOrder,
+        (widen, first): (&Widen, usize),
+        states: &mut [Row<J>],
+        total: &mut [u128; J],
+    ) -> Result<Read, TaskError> {
+        let Opened { run, low, met, mut feed } = opened;
+        let failed = |source| TaskError::Input { run: run.id.clone(), source };
+        let column = self.column;
+        let tables = column.tables(self.source);
         let mut section: Option<Section> = None;
         let mut read = Read::default();
         let lanes = widen.reads(first, J);
@@ -101,15 +132,15 @@ impl<'a> Gather<'a> {
                 if entries.is_empty() {
                     continue;
                 }
-                let section = match &mut section {
-                    Some(section) => section,
-                    none => {
-                        let (low, high) = (u128::from(low), u128::from(section_key(self.number + 1, 0)));
-                        let feed = task.feeds.open(run, header, low, Some(high)).map_err(failed)?;
+                let section = match (&mut section, feed.take()) {
+                    (Some(section), _) => section,
+                    (None, None) => break,
+                    (none, Some(feed)) => {
                         let (buffers, batch) = std::mem::take(&mut self.spare);
-                        let cursor = RunCursor::new(feed, header, &run.id, low, Some(high)).with_buffers(buffers);
+                        let (from, to) = (u128::from(low), u128::from(section_key(self.number + 1, 0)));
+                        let cursor = RunCursor::new(feed, header, &run.id, from, Some(to)).with_buffers(buffers);
                         let cursor = cursor.with_lanes(lanes.clone());
-                        none.insert(Section::new(cursor, low as u64, batch))
+                        none.insert(Section::new(cursor, low, batch))
                     }
                 };
                 column.positions_of(self.source, End::Last, block, &entries, &mut positions);
@@ -120,7 +151,7 @@ impl<'a> Gather<'a> {
                         .map_err(failed)?;
                     let (now, later) = positions.split_at(rows.len() / lanes.len());
                     let placed = widen.place(first, rows, now, self.start, states);
-                    placed.map_err(|wrong| self.misplaced(task.order, rows, wrong))?;
+                    placed.map_err(|wrong| self.misplaced(order, rows, wrong))?;
                     read.rows += now.len() as u64;
                     positions = later;
                 }

@@ -7,6 +7,7 @@
 //!
 //! Cost: the passes (see [`super::in_place`]), and 5 to 8 ns a state to read and place it.
 
+use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
@@ -19,6 +20,10 @@ use super::lanes::{Moduli, Row, Weighted};
 use super::sums::{Enter, Total, add_up, merge};
 use super::task::{Stage, nanos, refuse};
 use crate::TaskError;
+
+/// Sections that are asked for before they are read: the disk or another worker is at work on the next ones while one is
+/// put in its place.
+const OPEN_AHEAD: usize = 4;
 
 /// Some lanes of a stage.
 pub(super) struct Lanes<const J: usize> {
@@ -106,10 +111,15 @@ impl Stage<'_> {
             let (groups, sources) =
                 (&prepared.groups[self.window], &prepared.groups[(self.window + windows - 1) % windows]);
             let mut gather = Gather::new(prepared.column(), self.window, groups, sources, number);
-            for run in &task.order.inputs {
+            let (mut to_open, mut opened) = (task.order.inputs.iter(), VecDeque::new());
+            loop {
                 self.check_stop()?;
+                for run in to_open.by_ref().take(OPEN_AHEAD - opened.len()) {
+                    opened.push_back(gather.open(run, &self.header_in, task)?);
+                }
+                let Some(section) = opened.pop_front() else { break };
                 let widen = (&self.widen, lanes.first);
-                let read = gather.read(run, &self.header_in, task, widen, states, &mut expected)?;
+                let read = gather.read(section, &self.header_in, task.order, widen, states, &mut expected)?;
                 rows += read.rows;
                 self.bytes_read += read.bytes;
                 if lanes.first == 0 {

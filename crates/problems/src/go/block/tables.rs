@@ -220,9 +220,13 @@ impl Building {
         self.rows.iter_mut().for_each(|group| group.rows.shrink_to_fit());
         // By place, in a sort by counting; sources of one place stay in their order.
         let mut degrees = vec![0_usize; self.entries_after];
-        self.local.iter().for_each(|&(place, _)| degrees[usize::from(place)] += 1);
+        for &(place, _) in &self.local {
+            degrees[usize::from(place)] += 1;
+        }
         let mut in_degrees = vec![0; degrees.iter().max().map_or(1, |most| most + 1)];
-        degrees.iter().for_each(|&degree| in_degrees[degree] += 1);
+        for &degree in &degrees {
+            in_degrees[degree] += 1;
+        }
         let mut free: Vec<usize> = degrees
             .iter()
             .scan(0, |end, degree| {
