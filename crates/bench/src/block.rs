@@ -11,16 +11,16 @@ use keima_residue::primes_below;
 
 use crate::board;
 use crate::process::{available_bytes, cpu_seconds, forget_peak, peak_bytes};
-use crate::sample::{Kind, Label, Sample};
+use crate::sample::{Kind, Label, Line, Sample};
 
 /// Columns are done until this much time has gone by.
 const LEAST_SECONDS: f64 = 0.25;
 /// Share of the memory to be had that is taken.
 const MEMORY_SHARE: f64 = 0.9;
 
-/// A sample for each number of residues, each number of threads and both directions. What does not fit the memory is
-/// left out.
-pub(crate) fn samples(height: u32, lanes: &[u32], threads: &[u32]) -> Result<Vec<(Label, Sample)>> {
+/// A sample for each number of residues, each number of threads and both directions. Of what does not fit the memory
+/// there is a note.
+pub(crate) fn samples(height: u32, lanes: &[u32], threads: &[u32]) -> Result<Vec<Line>> {
     let column = column(height)?;
     let mut found = Vec::new();
     for &residues in lanes {
@@ -112,9 +112,15 @@ impl<'a, const K: usize> Vector<'a, K> {
     }
 }
 
-fn both<const K: usize>(column: &dyn BlockColumn, height: u32, threads: u32) -> Result<Vec<(Label, Sample)>> {
-    if bytes::<K>(column) > MEMORY_SHARE * available_bytes() {
-        return Ok(Vec::new());
+fn both<const K: usize>(column: &dyn BlockColumn, height: u32, threads: u32) -> Result<Vec<Line>> {
+    let needed_bytes = bytes::<K>(column);
+    if needed_bytes > MEMORY_SHARE * available_bytes() {
+        // Nothing in it that is another number at another time: one note is enough.
+        return Ok(vec![Line::Note(format!(
+            "K={K} needs {:.1} GB for a vector and the one after it, more than {:.0} % of the memory to be had",
+            needed_bytes / 1e9,
+            100.0 * MEMORY_SHARE,
+        ))]);
     }
     forget_peak();
     let mut vector = Vector::<K>::new(column, threads)?;
@@ -135,7 +141,7 @@ fn both<const K: usize>(column: &dyn BlockColumn, height: u32, threads: u32) -> 
             peak_bytes: peak_bytes(None),
             ..Sample::default()
         };
-        found.push((Label { kind, height, residues: K as u32, threads }, sample));
+        found.push(Line::Sample(Label { kind, height, residues: K as u32, threads }, sample));
     }
     Ok(found)
 }
@@ -148,7 +154,8 @@ mod tests {
     fn both_directions_are_measured() {
         let found = samples(4, &[1, 4], &[1, 2]).unwrap();
         assert_eq!(found.len(), 8);
-        for (label, sample) in found {
+        for line in found {
+            let Line::Sample(label, sample) = line else { panic!("{line:?}") };
             assert!(sample.seconds >= LEAST_SECONDS && sample.state_passes > 0.0, "{label:?} {sample:?}");
         }
         assert!(samples(4, &[3], &[1]).is_err());

@@ -7,8 +7,13 @@ use keima_problems::Problems;
 
 /// Legal Go positions on the square board.
 pub(crate) fn go(side: u32) -> Result<AnyProblem> {
-    let request = ProblemRequest { name: "go".into(), size: format!("{side}x{side}"), options: vec![] };
-    Problems.open(&request).with_context(|| format!("go {side}x{side}"))
+    go_of(side, side)
+}
+
+/// The same on a board that is no square.
+pub(crate) fn go_of(height: u32, length: u32) -> Result<AnyProblem> {
+    let request = ProblemRequest { name: "go".into(), size: format!("{height}x{length}"), options: vec![] };
+    Problems.open(&request).with_context(|| format!("go {height}x{length}"))
 }
 
 /// Numbers of states, of single ones, before each pass of the square board and after the last.

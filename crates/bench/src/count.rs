@@ -20,6 +20,10 @@ const READY: Duration = Duration::from_secs(20);
 /// A worker's memory.
 const WORKER_MEMORY: &str = "4GiB";
 
+/// A count out of core gets this part of the vector, and so many MiB for the program and its tables.
+const DISK_PART: f64 = 10.0;
+const DISK_BESIDE_MIB: u64 = 100;
+
 /// A count to be done.
 #[derive(Clone, Debug)]
 pub(crate) struct Count {
@@ -129,6 +133,14 @@ impl Count {
         drop((coordinator, workers));
         Ok((result, seconds, peak))
     }
+}
+
+/// A tenth of the vector's bytes, of all residues at its largest, and what stands beside it.
+pub(crate) fn disk_mib(height: u32) -> Result<u64> {
+    let states = board::states(height)?.into_iter().max().unwrap_or(0) as f64;
+    // As many residues as the bound of the square board asks for, and the spare.
+    let residues = (f64::from(height * height) * 3_f64.log2() / 60.0).ceil() + 1.0;
+    Ok((states * residues * 8.0 / DISK_PART / f64::from(1 << 20)) as u64 + DISK_BESIDE_MIB)
 }
 
 /// A command as it stands in the documents: folders of this machine are no part of it.

@@ -3,7 +3,8 @@
 //!
 //! ```text
 //!   measure        rounds over all jobs: kernels and sweeps in processes of this program, counts by the real one, golegal
-//!   block, stream  one such process; prints a line of JSON for each sample
+//!   block, disk,   one such process; prints a line of JSON for each sample, and for what does not fit the machine
+//!   stream
 //!   work           a fixed piece of work for callgrind
 //!   instructions   callgrind's file as a table
 //! ```
@@ -14,6 +15,7 @@ mod block;
 mod board;
 mod callgrind;
 mod count;
+mod disk;
 mod document;
 mod golegal;
 mod machine;
@@ -21,6 +23,7 @@ mod measure;
 mod plot;
 mod process;
 mod sample;
+mod stage;
 mod stream;
 mod table;
 mod targets;
@@ -31,8 +34,10 @@ use anyhow::{Context, Result};
 use clap::{Args, Parser, Subcommand};
 use keima_engine::block::Direction;
 
+use crate::disk::Disk;
 use crate::machine::Machine;
 use crate::measure::{Wish, measure};
+use crate::sample::Line;
 
 /// Measures keima.
 #[derive(Parser)]
@@ -57,6 +62,25 @@ enum Verb {
         /// Threads
         #[arg(long, value_delimiter = ',', default_value = "1")]
         threads: Vec<u32>,
+    },
+    /// Passes of the block executor out of core, through runs in a temporary folder in $TMPDIR, or else in the current
+    /// folder: a line of JSON, a sample or why there is none
+    Disk {
+        /// Side of the board
+        #[arg(long)]
+        height: u32,
+        /// Residues carried at once: 1, 2, 4, 8
+        #[arg(long, default_value_t = 1)]
+        lanes: u32,
+        /// Threads
+        #[arg(long, default_value_t = 1)]
+        threads: u32,
+        /// Memory for tables and tasks, for which the planner chooses windows and groups
+        #[arg(long, value_name = "MIB", default_value_t = disk::MEMORY_MIB)]
+        memory: u64,
+        /// Nothing is measured where two boundaries would take more of the disk
+        #[arg(long, value_name = "BYTES", default_value_t = disk::BYTES_MOST)]
+        bytes_most: u64,
     },
     /// A sweep of the stream executor: a line of JSON
     Stream {
@@ -113,7 +137,7 @@ struct MeasureArgs {
     /// Only what a target is about, and what that is held against
     #[arg(long, conflicts_with = "quick")]
     targets: bool,
-    /// Only rows whose name has this in it, such as `block`, `stream sweep` or `cluster`, and golegal
+    /// Only rows whose name has this in it, such as `block`, `passes, disk`, `stream sweep` or `cluster`, and golegal
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
     /// Sides of the boards [default: 9 to 14, with --quick 9 and 10]
@@ -143,8 +167,13 @@ fn main() -> Result<()> {
     match Cli::parse().verb {
         Verb::Measure(args) => measure_all(args),
         Verb::Block { height, lanes, threads } => print(&block::samples(height, &lanes, &threads)?),
+        Verb::Disk { height, lanes, threads, memory, bytes_most } => {
+            let wish = Disk { height, residues: lanes, threads, memory_mib: memory, bytes_most };
+            print(&[disk::sample(&wish)?])
+        }
         Verb::Stream { height, lanes, threads, state_passes, tight } => {
-            print(&[stream::sample(height, lanes, threads, tight, state_passes)?])
+            let (label, sample) = stream::sample(height, lanes, threads, tight, state_passes)?;
+            print(&[Line::Sample(label, sample)])
         }
         Verb::Work { height, lanes, columns, backward } => {
             let direction = if backward { Direction::Backward } else { Direction::Forward };
@@ -159,9 +188,9 @@ fn main() -> Result<()> {
     }
 }
 
-fn print(samples: &[(sample::Label, sample::Sample)]) -> Result<()> {
-    for sample in samples {
-        println!("{}", serde_json::to_string(sample)?);
+fn print(lines: &[Line]) -> Result<()> {
+    for line in lines {
+        println!("{}", serde_json::to_string(line)?);
     }
     Ok(())
 }
@@ -203,6 +232,9 @@ fn measure_all(args: MeasureArgs) -> Result<()> {
     }
     for [what, value, wanted] in targets::among_themselves(&found.rows) {
         println!("{what}: {value}{}", aim(wanted));
+    }
+    for note in &found.notes {
+        println!("not measured: {note}");
     }
     if let Some(out) = out {
         let command = typed(std::env::args().skip(2));

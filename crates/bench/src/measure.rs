@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 
 use crate::board;
-use crate::count::Count;
+use crate::count::{Count, disk_mib};
 use crate::golegal::{Golegal, modulo_word};
-use crate::sample::{Kind, Label, Sample};
+use crate::sample::{Kind, Label, Line, Sample};
 use crate::table::Row;
 use crate::targets;
 
@@ -24,9 +24,6 @@ const TIGHT_HEIGHT: u32 = 12;
 /// The boards that one and two workers count.
 const CLUSTER_BLOCK_HEIGHT: u32 = 12;
 const CLUSTER_STREAM_HEIGHT: u32 = 11;
-/// A count out of core gets this part of the vector, and so many MiB for the program and its tables.
-const DISK_PART: f64 = 10.0;
-const DISK_BESIDE_MIB: u64 = 100;
 
 /// What is wished.
 #[derive(Clone, Debug)]
@@ -51,13 +48,14 @@ pub(crate) struct Wish {
 #[derive(Clone, Debug)]
 pub(crate) enum Job {
     Block { height: u32, lanes: Vec<u32> },
+    Disk { height: u32, residues: u32, threads: u32 },
     Stream { height: u32, residues: u32, threads: u32, tight: bool, state_passes: f64 },
     Count(Count),
     Golegal { height: u32 },
 }
 
 /// What one run yields.
-type Samples = Vec<(Label, Sample)>;
+type Lines = Vec<Line>;
 
 /// What was found.
 #[derive(Debug, Default)]
@@ -70,10 +68,23 @@ pub(crate) struct Found {
     pub(crate) seconds: f64,
 }
 
+impl Found {
+    /// Notes what was not measured, once for all runs.
+    fn note(&mut self, job: &Job, why: &str) {
+        let text = format!("{}: {why}", job.name());
+        if !self.notes.contains(&text) {
+            self.notes.push(text);
+        }
+    }
+}
+
 impl Job {
     fn name(&self) -> String {
         match self {
             Self::Block { height, .. } => format!("block passes {height}x{height}"),
+            Self::Disk { height, residues, threads } => {
+                format!("block passes, disk {height}x{height}, K={residues}, threads {threads}")
+            }
             Self::Stream { height, residues, threads, tight, .. } => {
                 let tight = if *tight { ", tight" } else { "" };
                 format!("stream sweep {height}x{height}, K={residues}, threads {threads}{tight}")
@@ -95,6 +106,8 @@ impl Job {
                 let wanted = |&residues: &u32| residues == 1 || is_wanted(Kind::BlockForward, height, residues);
                 Some(Self::Block { height, lanes: lanes.iter().copied().filter(wanted).collect() })
             }
+            // No target is set for them.
+            Self::Disk { .. } => None,
             Self::Stream { residues, .. } => (residues != 4).then(|| self.clone()),
             Self::Count(Count { kind: Kind::CountBlock, height, threads, .. }) => {
                 (height == 13 && threads == 2).then(|| self.clone())
@@ -116,6 +129,9 @@ impl Job {
                 let lanes: Vec<String> = lanes.iter().map(u32::to_string).collect();
                 format!("block --height {height} --lanes {} --threads 1,2", lanes.join(","))
             }
+            Self::Disk { height, residues, threads } => {
+                format!("disk --height {height} --lanes {residues} --threads {threads}")
+            }
             Self::Stream { height, residues, threads, tight, state_passes } => {
                 let tight = if *tight { " --tight" } else { "" };
                 format!(
@@ -135,9 +151,9 @@ impl Job {
         }
     }
 
-    fn run(&self, wish: &Wish, golegal: Option<&Golegal>) -> Result<Samples> {
+    fn run(&self, wish: &Wish, golegal: Option<&Golegal>) -> Result<Lines> {
         match self {
-            Self::Count(count) => Ok(vec![count.sample(&wish.keima)?]),
+            Self::Count(count) => count.sample(&wish.keima).map(|(label, sample)| vec![Line::Sample(label, sample)]),
             Self::Golegal { height } => {
                 let (label, sample, legal) = golegal.context("golegal is not built")?.sample(*height, 2)?;
                 let problem = board::go(*height)?;
@@ -146,7 +162,7 @@ impl Job {
                 if let Some(known) = known {
                     ensure!(modulo_word(&known) == legal, "golegal counted {legal} modulo 2^64, known is {known}");
                 }
-                Ok(vec![(label, sample)])
+                Ok(vec![Line::Sample(label, sample)])
             }
             _ => {
                 let program = std::env::current_exe()?;
@@ -165,6 +181,9 @@ pub(crate) fn jobs(wish: &Wish) -> Result<Vec<Job>> {
     let count = |kind, height, threads, memory_mib| Job::Count(Count { kind, height, threads, memory_mib });
     for &height in &wish.boards {
         jobs.push(Job::Block { height, lanes: vec![1, 2, 4, 8] });
+        for residues in [1, 4, 8] {
+            jobs.extend([1, 2].map(|threads| Job::Disk { height, residues, threads }));
+        }
         for residues in [1, 4, 8] {
             for threads in [1, 2] {
                 let state_passes = STREAM_STATE_PASSES;
@@ -208,14 +227,6 @@ pub(crate) fn jobs(wish: &Wish) -> Result<Vec<Job>> {
     Ok(jobs)
 }
 
-/// A tenth of the vector's bytes, of all residues at its largest, and what stands beside it.
-fn disk_mib(height: u32) -> Result<u64> {
-    let states = board::states(height)?.into_iter().max().unwrap_or(0) as f64;
-    // As many residues as the bound of the square board asks for, and the spare.
-    let residues = (f64::from(height * height) * 3_f64.log2() / 60.0).ceil() + 1.0;
-    Ok((states * residues * 8.0 / DISK_PART / f64::from(1 << 20)) as u64 + DISK_BESIDE_MIB)
-}
-
 /// Measures, telling on standard error what is under way.
 pub(crate) fn measure(wish: &Wish) -> Result<Found> {
     ensure!(
@@ -229,7 +240,7 @@ pub(crate) fn measure(wish: &Wish) -> Result<Found> {
     Ok(found)
 }
 
-fn rounds(jobs: &[Job], wish: &Wish, run: &mut dyn FnMut(&Job) -> Result<Samples>) -> Found {
+fn rounds(jobs: &[Job], wish: &Wish, run: &mut dyn FnMut(&Job) -> Result<Lines>) -> Found {
     let started = Instant::now();
     let mut found = Found::default();
     let mut samples: BTreeMap<Label, Vec<Sample>> = BTreeMap::new();
@@ -246,11 +257,14 @@ fn rounds(jobs: &[Job], wish: &Wish, run: &mut dyn FnMut(&Job) -> Result<Samples
             eprintln!("round {} of {}: {}", round + 1, wish.runs, job.name());
             let began = Instant::now();
             match run(job) {
-                Ok(more) => more.into_iter().for_each(|(label, sample)| samples.entry(label).or_default().push(sample)),
+                Ok(lines) => lines.into_iter().for_each(|line| match line {
+                    Line::Sample(label, sample) => samples.entry(label).or_default().push(sample),
+                    Line::Note(text) => found.note(job, &text),
+                }),
                 Err(error) => {
                     failed[number] = true;
                     eprintln!("  failed: {error:#}");
-                    found.notes.push(format!("{}: {error:#}", job.name()));
+                    found.note(job, &format!("{error:#}"));
                 }
             }
             taken[number] += began.elapsed();
@@ -306,10 +320,12 @@ mod tests {
             order.push(height);
             ensure!(height != 10, "not this one");
             let label = Label { kind: Kind::Golegal, height, residues: 1, threads: 2 };
-            Ok(vec![(label, Sample { seconds: order.len() as f64, ..Sample::default() })])
+            let note = Line::Note("only a half".into());
+            let sample = Sample { seconds: order.len() as f64, ..Sample::default() };
+            Ok(if height == 9 { vec![Line::Sample(label, sample), note] } else { vec![Line::Sample(label, sample)] })
         });
         assert_eq!(order, [9, 10, 11, 9, 11, 9, 11]);
-        assert_eq!(found.notes, ["golegal 10x10: not this one"]);
+        assert_eq!(found.notes, ["golegal 9x9: only a half", "golegal 10x10: not this one"]);
         let medians: Vec<(u32, usize, f64)> =
             found.rows.iter().map(|row| (row.label.height, row.runs, row.sample.seconds)).collect();
         assert_eq!(medians, [(9, 3, 4.0), (11, 3, 5.0)]);
@@ -338,6 +354,8 @@ mod tests {
         let names: Vec<String> = jobs(&full).unwrap().iter().map(Job::name).collect();
         for name in [
             "block passes 14x14",
+            "block passes, disk 9x9, K=4, threads 1",
+            "block passes, disk 14x14, K=8, threads 2",
             "stream sweep 14x14, K=8, threads 2",
             "stream sweep 12x12, K=8, threads 2, tight",
             "count, block, memory 13x13, threads 2",
@@ -368,7 +386,7 @@ mod tests {
         {
             assert!(names.iter().any(|found| found == name), "{name} is not among {names:?}");
         }
-        for part in ["K=4", "memory 13x13, threads 1", "disk 12x12", "count, stream 10x10"] {
+        for part in ["K=4", "passes, disk", "memory 13x13, threads 1", "disk 12x12", "count, stream 10x10"] {
             assert!(!names.iter().any(|name| name.contains(part)), "{part} is among {names:?}");
         }
         let lanes = |height: u32| {

@@ -1,4 +1,5 @@
-//! What is measured: a label that says what ran, a sample of one run of it, and medians over samples.
+//! What is measured: a label that says what ran, a sample of one run of it, and medians over samples; and what one
+//! process of this program tells another.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,6 +10,8 @@ pub(crate) enum Kind {
     BlockForward,
     /// The same, transposed.
     BlockBackward,
+    /// Passes of the block executor out of core, forward: tasks, and the runs between them.
+    BlockDisk,
     /// Sweeps of the stream executor, tasks with room for all that they write.
     Stream,
     /// The same with a tenth of the vector's bytes as memory.
@@ -33,6 +36,7 @@ impl Kind {
         match self {
             Self::BlockForward => "block passes, forward",
             Self::BlockBackward => "block passes, transposed",
+            Self::BlockDisk => "block passes, disk",
             Self::Stream => "stream sweep",
             Self::StreamTight => "stream sweep, memory 1/10",
             Self::CountBlock => "count, block, memory",
@@ -81,6 +85,16 @@ pub(crate) struct Sample {
     pub(crate) map_seconds: f64,
     /// Sorting and writing.
     pub(crate) write_seconds: f64,
+}
+
+/// A line that a process of this program prints for another: a pair, or a string.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Line {
+    /// What was measured.
+    Sample(Label, Sample),
+    /// What was not, and why.
+    Note(String),
 }
 
 impl Sample {
@@ -168,6 +182,17 @@ mod tests {
         check(&[9.0, 1.0, 5.0], 5.0);
         check(&[9.0, 1.0, 5.0, 6.0], 5.5);
         check(&[2.0, 1000.0, 1.0, 3.0, -5.0], 2.0);
+    }
+
+    #[test]
+    fn lines_are_read_as_they_were_written() {
+        let label = Label { kind: Kind::BlockDisk, height: 9, residues: 8, threads: 2 };
+        let sample = Line::Sample(label, Sample { seconds: 0.5, ..Sample::default() });
+        for (line, begins) in [(sample, r#"[{"kind":"BlockDisk","height":9"#), (Line::Note("no".into()), r#""no""#)] {
+            let text = serde_json::to_string(&line).unwrap();
+            assert!(text.starts_with(begins), "{text}");
+            assert_eq!(serde_json::from_str::<Line>(&text).unwrap(), line);
+        }
     }
 
     #[test]

@@ -3,19 +3,20 @@
 //! sweep goes on until enough states have gone through passes, or to the end of the board.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use keima_engine::{Buffers, FeedOpener, MIN_TASK_MEMORY_BYTES, Task, TaskError, TaskOrder, run_task};
+use keima_engine::{Buffers, MIN_TASK_MEMORY_BYTES, Task, TaskError, TaskOrder, run_task};
 use keima_model::{AnyProblem, Layout, Window};
 use keima_residue::primes_below;
-use keima_runs::{BlockFeed, DiskBudget, LocalRun, RunError, RunHeader, RunManifest, TaskManifest, run_path};
+use keima_runs::{DiskBudget, TaskManifest};
 
 use crate::board;
 use crate::process::{cpu_seconds, forget_peak, peak_bytes};
 use crate::sample::{Kind, Label, Sample};
+use crate::stage::{Local, add_up, all_tasks, delete};
 
 /// Longest window, as the planner has it.
 const LONGEST_WINDOW: u32 = 4;
@@ -27,21 +28,6 @@ const TASK_MEMORY_BYTES: u64 = 256 << 20;
 const OUTPUT_PERCENT: u64 = 30;
 /// A tight sweep has this part of the vector as memory.
 const TIGHT: u64 = 10;
-
-struct Local<'a>(&'a Path);
-
-impl FeedOpener for Local<'_> {
-    fn open(
-        &self,
-        run: &RunManifest,
-        header: &RunHeader,
-        low: u128,
-        high: Option<u128>,
-    ) -> Result<Box<dyn BlockFeed>, RunError> {
-        let local = LocalRun::open(&run_path(self.0, &run.id)?, run, header)?;
-        Ok(Box::new(local.feed(low, high)))
-    }
-}
 
 /// What does not change from stage to stage.
 struct Sweep<'a> {
@@ -84,20 +70,8 @@ pub(crate) fn sample(height: u32, residues: u32, threads: u32, tight: bool, leas
             (started, cpu_before, total) = (Instant::now(), cpu_seconds().0, Sample::default());
         }
         let made = sweep.stage(stage, &vector)?;
-        for run in vector.iter().flat_map(|task: &TaskManifest| &task.runs) {
-            std::fs::remove_file(run_path(scratch.path(), &run.id)?)?;
-            sweep.disk.refund(run.bytes);
-        }
-        for task in &made {
-            total.state_passes += task.passes.iter().map(|pass| pass.states as f64).sum::<f64>();
-            total.state_boundaries += task.output.states as f64;
-            total.bytes_read += task.bytes_read as f64;
-            total.bytes_written +=
-                task.runs.iter().map(|run| run.bytes as f64).sum::<f64>() + task.bytes_spilled as f64;
-            total.read_seconds += task.times.read_nanos as f64 / 1e9;
-            total.map_seconds += task.times.map_nanos as f64 / 1e9;
-            total.write_seconds += task.times.write_nanos as f64 / 1e9;
-        }
+        delete(&vector, scratch.path(), &sweep.disk)?;
+        add_up(&mut total, &made);
         vector = made;
         if stage >= sweep.windows.len() && total.state_passes >= least {
             break;
@@ -139,25 +113,7 @@ impl Sweep<'_> {
                 block: None,
             })
             .collect();
-        let (taken, made) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-        std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..self.threads)
-                .map(|_| {
-                    scope.spawn(|| -> Result<(), TaskError> {
-                        while let Some(order) = orders.get(taken.fetch_add(1, Ordering::Relaxed)) {
-                            let manifest = self.task(order)?;
-                            made.lock().unwrap_or_else(PoisonError::into_inner).push(manifest);
-                        }
-                        Ok(())
-                    })
-                })
-                .collect();
-            threads.into_iter().try_for_each(|thread| match thread.join() {
-                Ok(ended) => ended.map_err(anyhow::Error::from),
-                Err(_) => Err(anyhow::anyhow!("a task's thread failed")),
-            })
-        })?;
-        Ok(made.into_inner().unwrap_or_else(PoisonError::into_inner))
+        all_tasks(&orders, self.threads, &|order, stop| self.task(order, stop))
     }
 
     /// Into how many tasks a vector is cut: enough for all threads, and so that what a task writes fits its memory.
@@ -167,7 +123,7 @@ impl Sweep<'_> {
         (self.threads * TASKS_A_THREAD).max(by_memory + 1) as usize
     }
 
-    fn task(&self, order: &TaskOrder) -> Result<TaskManifest, TaskError> {
+    fn task(&self, order: &TaskOrder, stop: &AtomicBool) -> Result<TaskManifest, TaskError> {
         run_task(
             self.problem,
             &Task {
@@ -175,7 +131,7 @@ impl Sweep<'_> {
                 feeds: &Local(self.scratch),
                 scratch: self.scratch,
                 disk: &self.disk,
-                stop: &AtomicBool::new(false),
+                stop,
                 states_done: &AtomicU64::new(0),
                 buffers: &self.buffers,
             },

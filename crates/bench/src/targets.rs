@@ -97,6 +97,20 @@ pub(crate) fn among_themselves(rows: &[Row]) -> Vec<[String; 3]> {
         let what = format!("block passes {height}x{height}: K=4 against K=1, per residue");
         tell(what, over(nanos(1), nanos(4)), "");
     }
+    for &height in &heights {
+        for residues in [1, 4, 8] {
+            let nanos = |kind| rows.nanos(kind, height, 2, residues);
+            let what = format!("block passes {height}x{height}, K={residues}, two threads: on disk against in memory");
+            tell(what, over(nanos(Kind::BlockForward), nanos(Kind::BlockDisk)), "");
+        }
+    }
+    for &height in &heights {
+        for residues in [1, 8] {
+            let nanos = |threads| rows.nanos(Kind::BlockDisk, height, threads, residues);
+            let what = format!("block passes, disk {height}x{height}, K={residues}: two threads against one");
+            tell(what, over(nanos(1), nanos(2)), "");
+        }
+    }
     if let (Some(&least), Some(&most)) = (heights.first(), heights.last())
         && least < most
     {
@@ -154,6 +168,10 @@ mod tests {
             row(Kind::Stream, 9, 1, 2, 50.0),
             row(Kind::BlockForward, 9, 1, 1, 2.0),
             row(Kind::BlockForward, 12, 1, 1, 3.0),
+            row(Kind::BlockForward, 12, 4, 2, 3.0),
+            row(Kind::BlockDisk, 12, 4, 2, 12.0),
+            row(Kind::BlockDisk, 12, 8, 1, 40.0),
+            row(Kind::BlockDisk, 12, 8, 2, 25.0),
             row(Kind::ClusterBlock, 12, 6, 1, 16.0),
             row(Kind::ClusterBlock, 12, 6, 2, 10.0),
             row(Kind::CountBlock, 13, 6, 2, 25.0),
@@ -163,6 +181,8 @@ mod tests {
         let found: Vec<(&str, &str)> = found.iter().map(|[what, value, _]| (what.as_str(), value.as_str())).collect();
         let expected = [
             ("stream sweep 9x9, K=1: two threads against one", "1.80"),
+            ("block passes 12x12, K=4, two threads: on disk against in memory", "0.25"),
+            ("block passes, disk 12x12, K=8: two threads against one", "1.60"),
             ("count go 13x13 by blocks, two threads, seconds", "25.0"),
             ("cluster, block 12x12: two workers against one", "1.60"),
         ];
