@@ -43,7 +43,7 @@ const LEAST_SECONDS: f64 = 0.5;
 /// Memory for tables and tasks, unless something else is asked for: that of the cluster rows' workers.
 pub(crate) const MEMORY_MIB: u64 = 4096;
 /// What two boundaries may take on disk, unless something else is asked for.
-pub(crate) const BYTES_MOST: u64 = 8_000_000_000;
+pub(crate) const BYTES_MOST: u64 = 30_000_000_000;
 /// Bits of a key below the number of the group that reads it, as in `keima_engine::block`.
 const GROUP_SHIFT: u32 = 40;
 /// Residues below 2^60.
@@ -225,7 +225,7 @@ impl<'a> Sweep<'a> {
             self.problem.info(),
             &Task {
                 order,
-                feeds: &Local(self.scratch),
+                feeds: &Local::new(self.scratch),
                 scratch: self.scratch,
                 disk: &self.disk,
                 stop,

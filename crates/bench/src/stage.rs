@@ -1,18 +1,29 @@
 //! What stages of both executors have in common where their vectors are in runs: tasks on threads, runs of this
 //! machine, and what is told of a stage. No cost of its own beside a thread for each of those asked for.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::Result;
 use keima_engine::{FeedOpener, TaskError, TaskOrder};
-use keima_runs::{BlockFeed, DiskBudget, LocalRun, RunError, RunHeader, RunManifest, TaskManifest, run_path};
+use keima_runs::{BlockFeed, DiskBudget, LocalRun, RunError, RunHeader, RunId, RunManifest, TaskManifest, run_path};
 
 use crate::sample::Sample;
 
-/// Reads runs from the scratch folder.
-pub(crate) struct Local<'a>(pub(crate) &'a Path);
+/// Reads runs from the scratch folder. Those that were opened stay open, as on a worker: that checks their indices, and
+/// takes longer than to read a small section.
+pub(crate) struct Local<'a> {
+    folder: &'a Path,
+    open: Mutex<HashMap<RunId, LocalRun>>,
+}
+
+impl<'a> Local<'a> {
+    pub(crate) fn new(folder: &'a Path) -> Self {
+        Self { folder, open: Mutex::default() }
+    }
+}
 
 impl FeedOpener for Local<'_> {
     fn open(
@@ -22,8 +33,14 @@ impl FeedOpener for Local<'_> {
         low: u128,
         high: Option<u128>,
     ) -> Result<Box<dyn BlockFeed>, RunError> {
-        let local = LocalRun::open(&run_path(self.0, &run.id)?, run, header)?;
-        Ok(Box::new(local.feed(low, high)))
+        let known = self.open.lock().unwrap_or_else(PoisonError::into_inner).get(&run.id).cloned();
+        let local = match known {
+            Some(local) => local,
+            None => LocalRun::open(&run_path(self.folder, &run.id)?, run, header)?,
+        };
+        let feed = Box::new(local.feed(low, high));
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).entry(run.id.clone()).or_insert(local);
+        Ok(feed)
     }
 }
 

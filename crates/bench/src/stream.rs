@@ -128,7 +128,7 @@ impl Sweep<'_> {
             self.problem,
             &Task {
                 order,
-                feeds: &Local(self.scratch),
+                feeds: &Local::new(self.scratch),
                 scratch: self.scratch,
                 disk: &self.disk,
                 stop,
