@@ -2,7 +2,8 @@
 //! coordinator's word.
 //!
 //! ```text
-//!   hello ─> per slot:   pull ─> run on a thread of its own ─> report until taken ─> pull ...
+//!   hello ─> per slot, and once more for copies:
+//!                        pull ─> run on a thread of its own ─> report until taken ─> pull ...
 //!        └─> heartbeat every few seconds: attempts at work, runs held
 //!   every answer may bring housekeeping (stop this, delete that), or "who are you": then hello again
 //! ```
@@ -145,7 +146,8 @@ impl Worker {
             stopping: watch::channel(false).0,
         });
         let mut tasks = JoinSet::new();
-        for _ in 0..slots {
+        // One more: a copy is made beside the tasks.
+        for _ in 0..=slots {
             let shared = Arc::clone(&shared);
             tasks.spawn(async move { shared.pull_tasks().await });
         }

@@ -1,9 +1,8 @@
 //! Second copies: at column ends every run of the boundary gets another holder, beside the stages that follow.
 //!
 //! One boundary at a time is copied; while that takes longer than a column, the column ends in between are passed over,
-//! so that there is always one that gets done. A worker with several slots has one for copies; one with a single slot
-//! makes them when it has nothing else to do, or before all else once a column end was passed over: so no cluster goes
-//! on for long without copies. Copies go under the run's own name, so whoever holds a sound file of that name counts,
+//! so that there is always one that gets done. A worker makes one copy at a time, beside its tasks: most of a copy's time
+//! is spent on waiting for the disk. Copies go under the run's own name, so whoever holds a sound file of that name counts,
 //! however it came there.
 
 use std::collections::BTreeMap;
@@ -22,8 +21,6 @@ pub(super) struct CopyRound {
     /// Generation of the copies' attempts.
     pub(super) generation: u32,
     pub(super) tasks: Vec<CopyTask>,
-    /// Whether a later column end was passed over since it began.
-    pub(super) overdue: bool,
 }
 
 /// The copying of one run.
@@ -41,11 +38,7 @@ impl Job {
             self.copying = None;
             return;
         }
-        if let Some(round) = &mut self.copying {
-            round.overdue = true;
-            return;
-        }
-        if self.boundaries.is_empty() {
+        if self.copying.is_some() || self.boundaries.is_empty() {
             return;
         }
         let generation = self.new_generation(common);
@@ -54,7 +47,7 @@ impl Job {
             .runs()
             .map(|run| CopyTask { run: run.clone(), done: false, attempts: 0, failed: BTreeMap::new() })
             .collect();
-        self.copying = Some(CopyRound { boundary: newest.head.generation, generation, tasks, overdue: false });
+        self.copying = Some(CopyRound { boundary: newest.head.generation, generation, tasks });
         common.work_changed();
         self.settle_copies(common);
     }
@@ -78,11 +71,6 @@ impl Job {
     /// Whether two workers that are here hold sound copies of a run.
     fn has_two_holders(&self, run: &RunId, common: &Common) -> bool {
         common.holders_of(run).iter().filter(|(id, worker)| worker.here && !self.is_bad(run, id)).count() >= 2
-    }
-
-    /// A copy for a worker to make, if copying has waited for too long.
-    pub(super) fn grant_overdue_copy(&mut self, common: &mut Common, worker: &WorkerId) -> Option<Grant> {
-        self.copying.as_ref().is_some_and(|round| round.overdue).then(|| self.grant_copy(common, worker))?
     }
 
     /// A copy for a worker to make.

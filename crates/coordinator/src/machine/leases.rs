@@ -11,7 +11,6 @@
 
 use super::Coordinator;
 use super::common::Common;
-use super::jobs::Job;
 use crate::api::{AttemptId, CallError, Grant, Housekeeping, JobId, Millis, Report, Verdict, Work, WorkerId};
 
 /// A living grant.
@@ -52,27 +51,19 @@ impl Coordinator {
         self.advance(now);
         self.introduced(id, epoch)?;
         let slots = self.common.workers.get(id).map_or(0, |w| w.slots) as usize;
-        if self.common.attempts_on(id).count() >= slots {
-            return Ok(None);
-        }
         let order = self.by_priority();
-        // A copy is bound by network and disk, and keeps a boundary from going: it may take one slot of several at any
-        // time, but the only slot only when there is nothing else, or when it has waited for too long.
-        let may_copy = !self.common.attempts_on(id).any(|(_, lease)| lease.copy);
-        let copy_first = if slots > 1 { Job::grant_copy } else { Job::grant_overdue_copy };
-        if may_copy && let Some(grant) = self.first_of(&order, |job, common| copy_first(job, common, id)) {
+        // A copy is bound by network and disk, and keeps a boundary from going: a worker makes one beside its tasks.
+        let is_copying = self.common.attempts_on(id).any(|(_, lease)| lease.copy);
+        if !is_copying && let Some(grant) = self.first_of(&order, |job, common| job.grant_copy(common, id)) {
             return Ok(Some(grant));
+        }
+        if self.common.attempts_on(id).filter(|(_, lease)| !lease.copy).count() >= slots {
+            return Ok(None);
         }
         if let Some(grant) = self.first_of(&order, |job, common| job.grant_task(common, id)) {
             return Ok(Some(grant));
         }
-        if let Some(grant) = self.first_of(&order, |job, common| job.grant_again(common, id)) {
-            return Ok(Some(grant));
-        }
-        if may_copy {
-            return Ok(self.first_of(&order, |job, common| job.grant_copy(common, id)));
-        }
-        Ok(None)
+        Ok(self.first_of(&order, |job, common| job.grant_again(common, id)))
     }
 
     /// Jobs that want work, the first in line first.

@@ -202,13 +202,16 @@ impl Sim {
 
     /// `true` when there was work.
     pub(super) fn pull(&mut self, id: &WorkerId) -> bool {
-        if self.workers[id].running.len() >= self.slots as usize {
+        // One more for a copy.
+        if self.workers[id].running.len() > self.slots as usize {
             return false;
         }
         let Some(epoch) = self.epoch(id) else { return false };
         let answer = self.coordinator.pull(self.now, id, epoch);
         let Some(Some(grant)) = self.taken(id, answer) else { return false };
-        assert!(self.coordinator.common.attempts_on(id).count() <= self.slots as usize, "more grants than slots");
+        let copies = self.coordinator.common.attempts_on(id).filter(|(_, lease)| lease.copy).count();
+        let tasks = self.coordinator.common.attempts_on(id).count() - copies;
+        assert!(tasks <= self.slots as usize && copies <= 1, "{tasks} tasks, {copies} copies, {} slots", self.slots);
         assert!(self.workers[id].running.iter().all(|g| g.attempt != grant.attempt), "an attempt's name came twice");
         self.workers.get_mut(id).expect("known").running.push(grant);
         true
