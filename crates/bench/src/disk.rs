@@ -20,22 +20,20 @@
 //! boundaries.
 
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
 use keima_coordinator::{Plan, PlanLimits, block_plan};
 use keima_engine::block::{Prepared, run_block_task};
-use keima_engine::{BlockStage, Buffers, Task, TaskError, TaskOrder};
+use keima_engine::{BlockStage, Task, TaskOrder};
 use keima_model::{AnyProblem, BlockColumn, Directions, ProblemInfo};
 use keima_residue::{Integer, add_row, primes_below, residue_of};
-use keima_runs::{DiskBudget, Tally, TaskManifest};
+use keima_runs::{Tally, TaskManifest};
 
 use crate::board;
 use crate::process::{cpu_seconds, forget_peak, peak_bytes};
 use crate::sample::{Kind, Label, Line, Sample};
-use crate::stage::{Local, add_up, all_tasks, delete};
+use crate::stage::{Scratch, add_up};
 
 /// Columns are done until this many state-passes, or this much time, have gone by.
 const LEAST_STATE_PASSES: f64 = 1e8;
@@ -123,10 +121,7 @@ struct Sweep<'a> {
     /// States before each pass of a window, and after its last.
     states: Vec<Vec<u64>>,
     published: Vec<Published>,
-    threads: u64,
-    scratch: &'a Path,
-    disk: Arc<DiskBudget>,
-    buffers: Buffers,
+    scratch: Scratch<'a>,
 }
 
 impl<'a> Sweep<'a> {
@@ -144,10 +139,7 @@ impl<'a> Sweep<'a> {
             published: published(problem.info(), &moduli)?,
             problem,
             moduli,
-            threads: u64::from(wish.threads),
-            scratch,
-            disk: Arc::new(DiskBudget::new(wish.bytes_most)),
-            buffers: Buffers::default(),
+            scratch: Scratch::new(scratch, u64::from(wish.threads), wish.bytes_most),
         })
     }
 
@@ -167,7 +159,7 @@ impl<'a> Sweep<'a> {
             let (started, before) = (Instant::now(), cpu_seconds().0);
             for stage in 1..=stages {
                 let made = self.stage(sweep, stage, &vector)?;
-                delete(&vector, self.scratch, &self.disk)?;
+                self.scratch.delete(&vector)?;
                 add_up(&mut total, &made);
                 vector = made;
                 if stage % windows == 0 && enough(&total, started.elapsed().as_secs_f64()) {
@@ -176,7 +168,7 @@ impl<'a> Sweep<'a> {
             }
             total.seconds += started.elapsed().as_secs_f64();
             total.cpu_seconds += cpu_seconds().0 - before;
-            delete(&vector, self.scratch, &self.disk)?;
+            self.scratch.delete(&vector)?;
             sweep += 1;
         }
         total.peak_bytes = peak_bytes(None);
@@ -214,25 +206,10 @@ impl<'a> Sweep<'a> {
             }),
         };
         let orders: Vec<TaskOrder> = largest_first.into_iter().map(order).collect();
-        let made = all_tasks(&orders, self.threads, &|order, stop| self.task(order, stop))?;
+        let task = |task: &Task<'_>| run_block_task(&self.prepared, self.problem.info(), task);
+        let made = self.scratch.all_tasks(&orders, &task)?;
         self.check(window, vector, &made).with_context(|| format!("after pass {}", stage.end_pass()))?;
         Ok(made)
-    }
-
-    fn task(&self, order: &TaskOrder, stop: &AtomicBool) -> Result<TaskManifest, TaskError> {
-        run_block_task(
-            &self.prepared,
-            self.problem.info(),
-            &Task {
-                order,
-                feeds: &Local::new(self.scratch),
-                scratch: self.scratch,
-                disk: &self.disk,
-                stop,
-                states_done: &AtomicU64::new(0),
-                buffers: &self.buffers,
-            },
-        )
     }
 
     /// Every state of the tables went through, what was read is what had been written, and counts are the published
@@ -295,11 +272,9 @@ fn records(vector: &[TaskManifest], groups: usize) -> Vec<u64> {
 }
 
 fn tally(of: &[TaskManifest], pick: fn(&TaskManifest) -> &Tally, moduli: &[u64]) -> Tally {
-    let mut sum = Tally { states: 0, sums: vec![0; moduli.len()], fingerprint: vec![0; moduli.len()] };
-    for tally in of.iter().map(pick) {
-        sum.states += tally.states;
-        add_row(&mut sum.sums, &tally.sums, moduli);
-        add_row(&mut sum.fingerprint, &tally.fingerprint, moduli);
+    let mut sum = Tally::zero(moduli.len());
+    for manifest in of {
+        sum.add(pick(manifest), moduli);
     }
     sum
 }

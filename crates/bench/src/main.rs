@@ -47,6 +47,20 @@ struct Cli {
     verb: Verb,
 }
 
+/// Which passes through runs are measured.
+#[derive(Args)]
+struct Passes {
+    /// Side of the board
+    #[arg(long)]
+    height: u32,
+    /// Residues carried at once; by blocks 1, 2, 4 or 8
+    #[arg(long, default_value_t = 1)]
+    lanes: u32,
+    /// Threads
+    #[arg(long, default_value_t = 1)]
+    threads: u32,
+}
+
 #[derive(Subcommand)]
 enum Verb {
     /// Everything: a table on standard output; a full run also writes docs/performance.md and its plot
@@ -66,15 +80,8 @@ enum Verb {
     /// Passes of the block executor out of core, through runs in a temporary folder in $TMPDIR, or else in the current
     /// folder: a line of JSON, a sample or why there is none
     Disk {
-        /// Side of the board
-        #[arg(long)]
-        height: u32,
-        /// Residues carried at once: 1, 2, 4, 8
-        #[arg(long, default_value_t = 1)]
-        lanes: u32,
-        /// Threads
-        #[arg(long, default_value_t = 1)]
-        threads: u32,
+        #[command(flatten)]
+        passes: Passes,
         /// Memory for tables and tasks, for which the planner chooses windows and groups
         #[arg(long, value_name = "MIB", default_value_t = disk::MEMORY_MIB)]
         memory: u64,
@@ -84,15 +91,8 @@ enum Verb {
     },
     /// A sweep of the stream executor: a line of JSON
     Stream {
-        /// Side of the board
-        #[arg(long)]
-        height: u32,
-        /// Residues carried at once
-        #[arg(long, default_value_t = 1)]
-        lanes: u32,
-        /// Threads
-        #[arg(long, default_value_t = 1)]
-        threads: u32,
+        #[command(flatten)]
+        passes: Passes,
         /// End when so many state-passes are measured
         #[arg(long, default_value_t = f64::INFINITY)]
         state_passes: f64,
@@ -167,11 +167,11 @@ fn main() -> Result<()> {
     match Cli::parse().verb {
         Verb::Measure(args) => measure_all(args),
         Verb::Block { height, lanes, threads } => print(&block::samples(height, &lanes, &threads)?),
-        Verb::Disk { height, lanes, threads, memory, bytes_most } => {
+        Verb::Disk { passes: Passes { height, lanes, threads }, memory, bytes_most } => {
             let wish = Disk { height, residues: lanes, threads, memory_mib: memory, bytes_most };
             print(&[disk::sample(&wish)?])
         }
-        Verb::Stream { height, lanes, threads, state_passes, tight } => {
+        Verb::Stream { passes: Passes { height, lanes, threads }, state_passes, tight } => {
             let (label, sample) = stream::sample(height, lanes, threads, tight, state_passes)?;
             print(&[Line::Sample(label, sample)])
         }

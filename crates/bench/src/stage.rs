@@ -3,24 +3,24 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Result;
-use keima_engine::{FeedOpener, TaskError, TaskOrder};
+use keima_engine::{Buffers, FeedOpener, Task, TaskError, TaskOrder};
 use keima_runs::{BlockFeed, DiskBudget, LocalRun, RunError, RunHeader, RunId, RunManifest, TaskManifest, run_path};
 
 use crate::sample::Sample;
 
 /// Reads runs from the scratch folder. Those that were opened stay open, as on a worker: that checks their indices, and
 /// takes longer than to read a small section.
-pub(crate) struct Local<'a> {
+struct Local<'a> {
     folder: &'a Path,
     open: Mutex<HashMap<RunId, LocalRun>>,
 }
 
 impl<'a> Local<'a> {
-    pub(crate) fn new(folder: &'a Path) -> Self {
+    fn new(folder: &'a Path) -> Self {
         Self { folder, open: Mutex::default() }
     }
 }
@@ -44,46 +44,69 @@ impl FeedOpener for Local<'_> {
     }
 }
 
-/// Does one task; the second argument is to stop it.
-pub(crate) type DoTask<'a> = dyn Fn(&TaskOrder, &AtomicBool) -> Result<TaskManifest, TaskError> + Sync + 'a;
+/// Does one task.
+pub(crate) type DoTask<'a> = dyn Fn(&Task<'_>) -> Result<TaskManifest, TaskError> + Sync + 'a;
 
-/// All tasks of a stage, in this order, as many at a time as there are threads. Where one fails the others are stopped,
-/// and its error is told.
-pub(crate) fn all_tasks(orders: &[TaskOrder], threads: u64, task: &DoTask<'_>) -> Result<Vec<TaskManifest>> {
-    let (taken, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let (made, failed) = (Mutex::new(Vec::new()), Mutex::new(None));
-    let work = || {
-        while let Some(order) = orders.get(taken.fetch_add(1, Ordering::Relaxed)) {
-            match task(order, &stop) {
-                Ok(manifest) => made.lock().unwrap_or_else(PoisonError::into_inner).push(manifest),
-                Err(error) => {
-                    failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
-                    stop.store(true, Ordering::Relaxed);
-                    return;
-                }
-            }
-        }
-    };
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        // All are joined, whichever fails.
-        let ended: Vec<bool> = threads.into_iter().map(|thread| thread.join().is_ok()).collect();
-        anyhow::ensure!(ended.into_iter().all(|well| well), "a task's thread failed");
-        Ok(())
-    })?;
-    match failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        Some(error) => Err(error.into()),
-        None => Ok(made.into_inner().unwrap_or_else(PoisonError::into_inner)),
-    }
+/// Where stages are done: a folder, and what tasks share.
+pub(crate) struct Scratch<'a> {
+    folder: &'a Path,
+    pub(crate) threads: u64,
+    disk: Arc<DiskBudget>,
+    buffers: Buffers,
 }
 
-/// Deletes a boundary that was read.
-pub(crate) fn delete(vector: &[TaskManifest], scratch: &Path, disk: &DiskBudget) -> Result<()> {
-    for run in vector.iter().flat_map(|task| &task.runs) {
-        std::fs::remove_file(run_path(scratch, &run.id)?)?;
-        disk.refund(run.bytes);
+impl<'a> Scratch<'a> {
+    pub(crate) fn new(folder: &'a Path, threads: u64, bytes_most: u64) -> Self {
+        Self { folder, threads, disk: Arc::new(DiskBudget::new(bytes_most)), buffers: Buffers::default() }
     }
-    Ok(())
+
+    /// All tasks of a stage, in this order, as many at a time as there are threads. Where one fails the others are
+    /// stopped, and its error is told.
+    pub(crate) fn all_tasks(&self, orders: &[TaskOrder], task: &DoTask<'_>) -> Result<Vec<TaskManifest>> {
+        let (taken, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let (made, failed) = (Mutex::new(Vec::new()), Mutex::new(None));
+        let work = || {
+            while let Some(order) = orders.get(taken.fetch_add(1, Ordering::Relaxed)) {
+                let done = task(&Task {
+                    order,
+                    feeds: &Local::new(self.folder),
+                    scratch: self.folder,
+                    disk: &self.disk,
+                    stop: &stop,
+                    states_done: &AtomicU64::new(0),
+                    buffers: &self.buffers,
+                });
+                match done {
+                    Ok(manifest) => made.lock().unwrap_or_else(PoisonError::into_inner).push(manifest),
+                    Err(error) => {
+                        failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                        stop.store(true, Ordering::Relaxed);
+                        return;
+                    }
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..self.threads).map(|_| scope.spawn(work)).collect();
+            // All are joined, whichever fails.
+            let ended: Vec<bool> = threads.into_iter().map(|thread| thread.join().is_ok()).collect();
+            anyhow::ensure!(ended.into_iter().all(|well| well), "a task's thread failed");
+            Ok(())
+        })?;
+        match failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some(error) => Err(error.into()),
+            None => Ok(made.into_inner().unwrap_or_else(PoisonError::into_inner)),
+        }
+    }
+
+    /// Deletes a boundary that was read.
+    pub(crate) fn delete(&self, vector: &[TaskManifest]) -> Result<()> {
+        for run in vector.iter().flat_map(|task| &task.runs) {
+            std::fs::remove_file(run_path(self.folder, &run.id)?)?;
+            self.disk.refund(run.bytes);
+        }
+        Ok(())
+    }
 }
 
 /// Adds what a stage's tasks tell of themselves.

@@ -2,21 +2,18 @@
 //! many at a time as there are threads. The first column, in which the vector grows, is not measured; from there on the
 //! sweep goes on until enough states have gone through passes, or to the end of the board.
 
-use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use keima_engine::{Buffers, MIN_TASK_MEMORY_BYTES, Task, TaskError, TaskOrder, run_task};
+use keima_engine::{MIN_TASK_MEMORY_BYTES, TaskOrder, run_task};
 use keima_model::{AnyProblem, Layout, Window};
 use keima_residue::primes_below;
-use keima_runs::{DiskBudget, TaskManifest};
+use keima_runs::TaskManifest;
 
 use crate::board;
 use crate::process::{cpu_seconds, forget_peak, peak_bytes};
 use crate::sample::{Kind, Label, Sample};
-use crate::stage::{Local, add_up, all_tasks, delete};
+use crate::stage::{Scratch, add_up};
 
 /// Longest window, as the planner has it.
 const LONGEST_WINDOW: u32 = 4;
@@ -33,11 +30,8 @@ const TIGHT: u64 = 10;
 struct Sweep<'a> {
     problem: &'a AnyProblem,
     windows: Vec<Window>,
-    scratch: &'a Path,
-    disk: Arc<DiskBudget>,
-    buffers: Buffers,
+    scratch: Scratch<'a>,
     moduli: Vec<u64>,
-    threads: u64,
     task_memory_bytes: u64,
 }
 
@@ -52,11 +46,8 @@ pub(crate) fn sample(height: u32, residues: u32, threads: u32, tight: bool, leas
     let mut sweep = Sweep {
         problem: &problem,
         windows: Window::cut(height, LONGEST_WINDOW),
-        scratch: scratch.path(),
-        disk: Arc::new(DiskBudget::new(u64::MAX)),
-        buffers: Buffers::default(),
+        scratch: Scratch::new(scratch.path(), threads, u64::MAX),
         moduli: primes_below(1 << 64).take(residues as usize).collect(),
-        threads,
         task_memory_bytes: TASK_MEMORY_BYTES,
     };
     if tight {
@@ -70,7 +61,7 @@ pub(crate) fn sample(height: u32, residues: u32, threads: u32, tight: bool, leas
             (started, cpu_before, total) = (Instant::now(), cpu_seconds().0, Sample::default());
         }
         let made = sweep.stage(stage, &vector)?;
-        delete(&vector, scratch.path(), &sweep.disk)?;
+        sweep.scratch.delete(&vector)?;
         add_up(&mut total, &made);
         vector = made;
         if stage >= sweep.windows.len() && total.state_passes >= least {
@@ -113,29 +104,14 @@ impl Sweep<'_> {
                 block: None,
             })
             .collect();
-        all_tasks(&orders, self.threads, &|order, stop| self.task(order, stop))
+        self.scratch.all_tasks(&orders, &|task| run_task(self.problem, task))
     }
 
     /// Into how many tasks a vector is cut: enough for all threads, and so that what a task writes fits its memory.
     fn tasks(&self, vector: &[TaskManifest]) -> usize {
         let bytes: u64 = vector.iter().flat_map(|task| &task.runs).map(|run| run.bytes).sum();
         let by_memory = bytes / (self.task_memory_bytes * OUTPUT_PERCENT / 100).max(1);
-        (self.threads * TASKS_A_THREAD).max(by_memory + 1) as usize
-    }
-
-    fn task(&self, order: &TaskOrder, stop: &AtomicBool) -> Result<TaskManifest, TaskError> {
-        run_task(
-            self.problem,
-            &Task {
-                order,
-                feeds: &Local::new(self.scratch),
-                scratch: self.scratch,
-                disk: &self.disk,
-                stop,
-                states_done: &AtomicU64::new(0),
-                buffers: &self.buffers,
-            },
-        )
+        (self.scratch.threads * TASKS_A_THREAD).max(by_memory + 1) as usize
     }
 }
 

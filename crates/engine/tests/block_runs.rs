@@ -189,11 +189,9 @@ impl Run {
 }
 
 fn total(of: &[TaskManifest], pick: fn(&TaskManifest) -> &Tally, moduli: &[u64]) -> Tally {
-    let mut sum = Tally { states: 0, sums: vec![0; moduli.len()], fingerprint: vec![0; moduli.len()] };
-    for tally in of.iter().map(pick) {
-        sum.states += tally.states;
-        add_row(&mut sum.sums, &tally.sums, moduli);
-        add_row(&mut sum.fingerprint, &tally.fingerprint, moduli);
+    let mut sum = Tally::zero(moduli.len());
+    for manifest in of {
+        sum.add(pick(manifest), moduli);
     }
     sum
 }

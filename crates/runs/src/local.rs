@@ -154,10 +154,12 @@ impl Opened {
             return Err(RunError::Truncated { place, what: "the file up to its trailer", expected, got });
         }
         let (index_at, blocks, manifest) = (footer.index_at, footer.blocks, footer.manifest);
-        let (index, marks) = (Window::default(), Marks::new(blocks));
+        let (index, marks) = (Window::default(), Marks::new(0));
         let mut opened = Self { source, header, manifest, seed, index_at, blocks, index, marks };
         let crc_bytes = tail.len() - (TRAILER_BYTES - 24);
-        let index = opened.check_index(bytes.len() as u64, footer_at, tail.get(..crc_bytes).unwrap_or_default())?;
+        let (index, marks) =
+            opened.check_index(bytes.len() as u64, footer_at, tail.get(..crc_bytes).unwrap_or_default())?;
+        opened.marks = marks;
         if blocks <= Window::ENTRIES {
             opened.index = index;
         }
@@ -169,21 +171,20 @@ impl Opened {
 
     /// Streams the index: its checksum (which covers `tail`, the footer, too) first of all, then whether the blocks
     /// fill the file from the header to the index in key order, with as many records as the footer says. Gives the last
-    /// piece.
-    fn check_index(&mut self, header_bytes: u64, footer_at: u64, tail: &[u8]) -> Result<Window, RunError> {
-        let index_at = self.index_at;
-        let malformed = |run: &Self, what| run.source.malformed(what, index_at);
+    /// piece, and the marks.
+    fn check_index(&self, header_bytes: u64, footer_at: u64, tail: &[u8]) -> Result<(Window, Marks), RunError> {
+        let malformed = |what| self.source.malformed(what, self.index_at);
         let index_bytes = self.blocks.checked_mul(ENTRY_BYTES as u64);
         let index_end = index_bytes.and_then(|bytes| self.index_at.checked_add(bytes));
         if self.blocks == 0 || index_end != Some(footer_at) {
-            return Err(malformed(self, "its index does not end where its footer begins"));
+            return Err(malformed("its index does not end where its footer begins"));
         }
         self.source.advise(self.index_at, footer_at - self.index_at, Advice::WillNeed);
         let mut crc = self.seed;
         let mut fault = None;
         let (mut offset, mut records) = (header_bytes, 0_u64);
         let mut previous: Option<u128> = None;
-        let mut window = Window::default();
+        let (mut window, mut marks) = (Window::default(), Marks::new(self.blocks));
         for number in 0..self.blocks {
             let entry = window.entry(self, number)?;
             if number == window.first {
@@ -196,7 +197,7 @@ impl Opened {
                 fault = fault.or(Some("its index does not describe blocks that follow each other"));
             }
             previous = Some(entry.first);
-            self.marks.add(number, entry.first);
+            marks.add(number, entry.first);
             offset = offset.saturating_add(entry.bytes.into());
             records = records.saturating_add(entry.records.into());
         }
@@ -206,18 +207,15 @@ impl Opened {
             return Err(RunError::Checksum { place, what, at: 0, expected, got });
         }
         if let Some(what) = fault {
-            return Err(malformed(self, what));
+            return Err(malformed(what));
         }
         if offset != self.index_at || records != self.manifest.records || previous > Some(self.manifest.last_key) {
-            return Err(malformed(self, "its index and its footer contradict each other"));
+            return Err(malformed("its index and its footer contradict each other"));
         }
-        Ok(window)
+        Ok((window, marks))
     }
 
     fn first_key(&self, number: u64) -> Result<u128, RunError> {
-        if let Some(entry) = self.index.held(number) {
-            return Ok(entry.first);
-        }
         let mut key = [0; 16];
         self.source.read("the index", self.index_at + number * ENTRY_BYTES as u64, &mut key)?;
         Ok(u128::from_le_bytes(key))

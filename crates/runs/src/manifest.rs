@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use keima_residue::add_row;
 use serde::{Deserialize, Serialize};
 
 /// Name of a run, unique in a job's life: the attempt that wrote it and a number, `"j3/s0/g12/t5/a0/r1"`. It is also
@@ -103,6 +104,20 @@ pub struct Tally {
     pub sums: Vec<u64>,
     /// Sum of h(canonical key) x lane modulo the lane's modulus: the keyed fingerprint.
     pub fingerprint: Vec<u64>,
+}
+
+impl Tally {
+    /// Of no states.
+    pub fn zero(lanes: usize) -> Self {
+        Self { states: 0, sums: vec![0; lanes], fingerprint: vec![0; lanes] }
+    }
+
+    /// Adds the totals over other states; lanes repeat `moduli`.
+    pub fn add(&mut self, other: &Self, moduli: &[u64]) {
+        self.states = self.states.saturating_add(other.states);
+        add_row(&mut self.sums, &other.sums, moduli);
+        add_row(&mut self.fingerprint, &other.fingerprint, moduli);
+    }
 }
 
 /// What one task saw of one pass.

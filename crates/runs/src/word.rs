@@ -16,7 +16,9 @@ pub trait Word: Copy + Ord + Debug + LowerHex + Default + Send + Sync + 'static 
     /// How far this key lies above `lower`, if that fits 64 bits.
     fn gap(self, lower: Self) -> Option<u64>;
     /// Adds this key and those after it to `keys`, `count` in all, of which the last must fit.
-    fn count_up(self, count: u64, keys: &mut Vec<Self>);
+    fn count_up(self, count: u64, keys: &mut Vec<Self>) {
+        keys.extend((0..count).map(|above| self.step(above)));
+    }
 }
 
 impl Word for u64 {
@@ -37,9 +39,6 @@ impl Word for u64 {
     fn gap(self, lower: Self) -> Option<u64> {
         Some(self.wrapping_sub(lower))
     }
-    fn count_up(self, count: u64, keys: &mut Vec<Self>) {
-        keys.extend((0..count).map(|above| self.step(above)));
-    }
 }
 
 impl Word for u128 {
@@ -59,9 +58,6 @@ impl Word for u128 {
     #[inline]
     fn gap(self, lower: Self) -> Option<u64> {
         self.wrapping_sub(lower).try_into().ok()
-    }
-    fn count_up(self, count: u64, keys: &mut Vec<Self>) {
-        keys.extend((0..count).map(|above| self.step(above)));
     }
 }
 

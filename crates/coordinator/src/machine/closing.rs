@@ -119,20 +119,15 @@ impl Job {
         let (read, moduli) = (self.moduli_read(stage.number), self.stage_moduli(stage.number));
         let coefficients = self.record.plan.coefficients as usize;
         let lanes = moduli.len() * coefficients;
-        let zero = |lanes| Tally { states: 0, sums: vec![0; lanes], fingerprint: vec![0; lanes] };
         let mut sums = Sums {
-            input: zero(read.len() * coefficients),
-            output: zero(lanes),
+            input: Tally::zero(read.len() * coefficients),
+            output: Tally::zero(lanes),
             functionals: self.functionals_of(stage.number).into_iter().map(|f| (f, vec![0; lanes])).collect(),
         };
         let mut states = vec![0_u64; place.window.len as usize];
         for manifest in stage.tasks.iter().filter_map(|task| task.done.as_ref()).map(|done| &done.manifest) {
-            let (input, output) = (&mut sums.input, &mut sums.output);
-            for (sum, tally, moduli) in [(input, &manifest.input, &read), (output, &manifest.output, &moduli)] {
-                sum.states = sum.states.saturating_add(tally.states);
-                add_row(&mut sum.sums, &tally.sums, moduli);
-                add_row(&mut sum.fingerprint, &tally.fingerprint, moduli);
-            }
+            sums.input.add(&manifest.input, &read);
+            sums.output.add(&manifest.output, &moduli);
             for (sum, pass) in states.iter_mut().zip(&manifest.passes) {
                 *sum = sum.saturating_add(pass.states);
             }

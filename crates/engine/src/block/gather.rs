@@ -44,8 +44,6 @@ pub(super) struct Gather<'a> {
 /// A group's section of a run that is to be read.
 pub(super) struct Opened<'a> {
     run: &'a RunManifest,
-    /// Key of its first row.
-    low: u64,
     /// Families of the source that have rows for the group, if they have any; then there is a feed.
     met: Vec<u32>,
     feed: Option<Box<dyn BlockFeed>>,
@@ -94,17 +92,19 @@ impl<'a> Gather<'a> {
             .clone()
             .filter(|&family| self.group.rests.binary_search(&column.rest(self.source, End::Last, family)).is_ok())
             .collect();
-        let low = section_key(self.number, place);
-        let feed = if met.is_empty() {
-            None
-        } else {
-            let (low, high) = (u128::from(low), u128::from(section_key(self.number + 1, 0)));
-            let opened = task.feeds.open(run, header, low, Some(high));
-            let mut feed = opened.map_err(|source| TaskError::Input { run: run.id.clone(), source })?;
-            feed.prepare();
-            Some(feed)
-        };
-        Ok(Opened { run, low, met, feed })
+        if met.is_empty() {
+            return Ok(Opened { run, met, feed: None });
+        }
+        let (low, high) = self.section(run);
+        let opened = task.feeds.open(run, header, low.into(), Some(high.into()));
+        let mut feed = opened.map_err(|source| TaskError::Input { run: run.id.clone(), source })?;
+        feed.prepare();
+        Ok(Opened { run, met, feed: Some(feed) })
+    }
+
+    /// Keys of the group's section of `run`: the first row's, and what they are below.
+    fn section(&self, run: &RunManifest) -> (u64, u64) {
+        (section_key(self.number, place_of(run.first_key as u64)), section_key(self.number + 1, 0))
     }
 
     /// Reads a section into `states`: lanes `first .. first + J` of the rows that `widen` makes. What was read is added
@@ -118,31 +118,21 @@ impl<'a> Gather<'a> {
         states: &mut [Row<J>],
         total: &mut [u128; J],
     ) -> Result<Read, TaskError> {
-        let Opened { run, low, met, mut feed } = opened;
+        let Opened { run, met, feed } = opened;
+        let Some(feed) = feed else { return Ok(Read::default()) };
         let failed = |source| TaskError::Input { run: run.id.clone(), source };
         let column = self.column;
         let tables = column.tables(self.source);
-        let mut section: Option<Section> = None;
         let mut read = Read::default();
         let lanes = widen.reads(first, J);
         let mut positions = Vec::new();
+        let (low, high) = self.section(run);
+        let (buffers, batch) = std::mem::take(&mut self.spare);
+        let cursor = RunCursor::new(feed, header, &run.id, low.into(), Some(high.into())).with_buffers(buffers);
+        let mut section = Section::new(cursor.with_lanes(lanes.clone()), low, batch);
         for family in met {
             for block in tables.families[family as usize].blocks.clone() {
                 let entries = self.route(block);
-                if entries.is_empty() {
-                    continue;
-                }
-                let section = match (&mut section, feed.take()) {
-                    (Some(section), _) => section,
-                    (None, None) => break,
-                    (none, Some(feed)) => {
-                        let (buffers, batch) = std::mem::take(&mut self.spare);
-                        let (from, to) = (u128::from(low), u128::from(section_key(self.number + 1, 0)));
-                        let cursor = RunCursor::new(feed, header, &run.id, from, Some(to)).with_buffers(buffers);
-                        let cursor = cursor.with_lanes(lanes.clone());
-                        none.insert(Section::new(cursor, low, batch))
-                    }
-                };
                 column.positions_of(self.source, End::Last, block, &entries, &mut positions);
                 let mut positions = positions.as_slice();
                 while !positions.is_empty() {
@@ -157,11 +147,9 @@ impl<'a> Gather<'a> {
                 }
             }
         }
-        if let Some(mut section) = section {
-            section.end().map_err(failed)?;
-            read.bytes = section.cursor.bytes_read();
-            self.spare = (section.cursor.into_buffers(), section.batch);
-        }
+        section.end().map_err(failed)?;
+        read.bytes = section.cursor.bytes_read();
+        self.spare = (section.cursor.into_buffers(), section.batch);
         Ok(read)
     }
 

@@ -127,11 +127,9 @@ pub(crate) fn sweep_with(
         }
         let total = |pick: fn(&TaskManifest) -> &Tally, of: &[TaskManifest]| {
             let lanes = settings.moduli.len() * info.coefficients() as usize;
-            let mut sum = Tally { states: 0, sums: vec![0; lanes], fingerprint: vec![0; lanes] };
-            for tally in of.iter().map(pick) {
-                sum.states += tally.states;
-                keima_residue::add_row(&mut sum.sums, &tally.sums, &settings.moduli);
-                keima_residue::add_row(&mut sum.fingerprint, &tally.fingerprint, &settings.moduli);
+            let mut sum = Tally::zero(lanes);
+            for manifest in of {
+                sum.add(pick(manifest), &settings.moduli);
             }
             sum
         };
