@@ -129,16 +129,20 @@ fn both<const K: usize>(column: &dyn BlockColumn, height: u32, threads: u32) -> 
         // Once before: memory is handed out when it is touched, and a vector fills up.
         vector.column(direction)?;
         let (started, before, mut columns) = (Instant::now(), cpu_seconds().0, 0.0);
+        let times_before = vector.sweep.times();
         while columns < 1.0 || started.elapsed().as_secs_f64() < LEAST_SECONDS {
             vector.column(direction)?;
             columns += 1.0;
         }
+        let times = vector.sweep.times();
         let sample = Sample {
             seconds: started.elapsed().as_secs_f64(),
             cpu_seconds: cpu_seconds().0 - before,
             state_passes: columns * vector.state_passes,
             state_boundaries: columns * vector.state_boundaries,
             peak_bytes: peak_bytes(None),
+            read_seconds: (times.read_nanos - times_before.read_nanos) as f64 / 1e9,
+            map_seconds: (times.map_nanos - times_before.map_nanos) as f64 / 1e9,
             ..Sample::default()
         };
         found.push(Line::Sample(Label { kind, height, residues: K as u32, threads }, sample));

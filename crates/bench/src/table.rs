@@ -32,8 +32,9 @@ pub(crate) const LEGEND: &str = "\
 K: residues, carried at once by passes and sweeps, of the answer by counts. threads: of the process; of a cluster, workers
 of one thread each; of golegal, processes. ns: wall time per state-pass, one state through one pass, for all K residues;
 ns/K: for one of them. states/s: state-passes per second and core. read B, written B: bytes of runs read and written, spills
-included, per state and boundary between windows; nothing is synced in block passes, disk. peak MiB: memory of the process that counts. read/map/write: how tasks
-divided their time. State-passes of counts are those of one sweep over the whole board for each sweep of the plan.";
+included, per state and boundary between windows; nothing is synced in block passes, disk. peak MiB: memory of the process
+that counts. read/map/write: how threads divided their time; in memory, reading is the exchange between windows.
+State-passes of counts are those of one sweep over the whole board for each sweep of the plan.";
 
 fn cells(row: &Row) -> [String; HEADER.len()] {
     let (label, sample) = (&row.label, &row.sample);

@@ -144,6 +144,16 @@ pub struct TaskTimes {
     pub write_nanos: u64,
 }
 
+impl TaskTimes {
+    /// Adds those of another task.
+    pub fn add(&mut self, other: Self) {
+        let Self { read_nanos, map_nanos, write_nanos } = other;
+        self.read_nanos = self.read_nanos.saturating_add(read_nanos);
+        self.map_nanos = self.map_nanos.saturating_add(map_nanos);
+        self.write_nanos = self.write_nanos.saturating_add(write_nanos);
+    }
+}
+
 /// Sum of a functional over a task's output, one entry per lane.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FunctionalSum {

@@ -332,10 +332,7 @@ impl Job {
         totals.bytes_read = totals.bytes_read.saturating_add(manifest.bytes_read);
         totals.bytes_written = totals.bytes_written.saturating_add(manifest.bytes_written);
         totals.bytes_spilled = totals.bytes_spilled.saturating_add(manifest.bytes_spilled);
-        let (sum, times) = (&mut totals.times, &manifest.times);
-        sum.read_nanos = sum.read_nanos.saturating_add(times.read_nanos);
-        sum.map_nanos = sum.map_nanos.saturating_add(times.map_nanos);
-        sum.write_nanos = sum.write_nanos.saturating_add(times.write_nanos);
+        totals.times.add(manifest.times);
         totals.tasks = totals.tasks.saturating_add(1);
         self.rate.add(manifest.passes.iter().fold(0, |sum, pass| sum.saturating_add(pass.states)));
         self.disk_failures.remove(worker);

@@ -12,7 +12,10 @@
 //!
 //! Cost: 0.8 to 0.9 times that of block by block (Go, 11x11 and 13x13, K = 1 and 4), and for K = 8 about the same.
 
+use std::time::Instant;
+
 use keima_model::{Family, MOST_ENTRIES};
+use keima_runs::TaskTimes;
 
 use super::BlockError;
 use super::family::{Place, Sums};
@@ -20,7 +23,9 @@ use super::fused::Block;
 use super::in_place::far;
 use super::kernel::{local, local_transposed};
 use super::lanes::Row;
+use super::reading::Positions;
 use super::sweep::{Direction, step_at};
+use super::task::nanos;
 
 /// Bytes of both buffers, at most, for rows of K lanes. Measured at 11x11 and 13x13 with two threads that share 32 MiB of
 /// cache: with more, or with 4 MiB, there is less to be had, and with eight lanes more than half of this loses.
@@ -53,25 +58,30 @@ pub(super) struct ByPass<'a, 'w, const K: usize> {
     /// Its rows of the vector after.
     pub(super) own: &'w mut [Row<K>],
     pub(super) buffers: Buffers<'w, K>,
-    pub(super) positions: &'w mut Vec<u64>,
+    pub(super) positions: &'w mut Positions,
     pub(super) sums: &'w mut Sums<K>,
+    pub(super) times: &'w mut TaskTimes,
 }
 
 impl<const K: usize> pulp::WithSimd for ByPass<'_, '_, K> {
     type Output = Result<(), BlockError>;
     #[inline(always)]
     fn with_simd<S: pulp::Simd>(self, _: S) -> Self::Output {
-        let Self { place, family, own, buffers: Buffers { mut x, mut y }, positions, sums } = self;
+        let Self { place, family, own, buffers: Buffers { mut x, mut y }, positions, sums, times } = self;
+        let started = Instant::now();
         let tables = place.fused.tables;
         let passes = tables.far.len();
         let first = match place.direction {
             Direction::Forward => 0,
             Direction::Backward => passes,
         };
-        for block in family.blocks.clone() {
-            let start = tables.base[first][block as usize] as usize;
-            place.gather(family, block, &mut x[start..], positions, sums)?;
+        let mut rest = family.blocks.clone();
+        while !rest.is_empty() {
+            let blocks = place.next_together(&mut rest, usize::MAX);
+            place.read(family, blocks, x, |block| tables.base[first][block as usize] as usize, positions, sums)?;
         }
+        times.read_nanos += nanos(started);
+        let started = Instant::now();
         for number in 0..passes {
             match place.direction {
                 Direction::Forward => forward(place, family, number, x, y),
@@ -84,6 +94,7 @@ impl<const K: usize> pulp::WithSimd for ByPass<'_, '_, K> {
             let start = tables.base[last][block as usize] as usize;
             place.give(block, &x[start..], &mut own[start..], sums);
         }
+        times.map_nanos += nanos(started);
         Ok(())
     }
 }

@@ -1,6 +1,6 @@
-//! A family through a window: each block is gathered out of the vector before, taken through all passes at once
-//! ([`super::fused`]), or with all others pass by pass where the family is small ([`super::by_pass`]), and written to its
-//! place in the vector after.
+//! A family through a window: its blocks are read out of the vector before, some at a time ([`super::reading`]), taken
+//! through all passes each at once ([`super::fused`]), or with all others pass by pass where the family is small
+//! ([`super::by_pass`]), and written to their places in the vector after.
 //!
 //! Mass balance is held for every family: the sum of what comes out is the sum over what goes in of value x ways.
 //! Forward these are the ways on from a state through the window, which its signature tells; transposed, the ways that
@@ -12,9 +12,10 @@
 //! Cost: a window's exchange is 3 to 5 ns a state, since rows come from all over the vector before.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 
-use keima_model::{BlockColumn, End, Family, Window};
+use keima_model::{BlockColumn, End, Family, MOST_ENTRIES, Window};
 
 use super::BlockError;
 use super::by_pass::{Buffers, ByPass};
@@ -22,10 +23,8 @@ use super::fused::Fused;
 use super::lanes::{LastLane, Row, Weighted, dispatch};
 use super::mail::Letters;
 use super::sweep::{Direction, step_at};
+use super::task::nanos;
 use super::workers::Worker;
-
-/// Rows whose weighted sum is taken without reducing it.
-const WEIGHED_AT_A_TIME: usize = 256;
 
 /// A stage: all that its families have in common.
 pub(super) struct Place<'a, const K: usize> {
@@ -63,11 +62,11 @@ impl<const K: usize> Source<'_, K> {
 /// What went into a family and what came out, modulo each prime.
 #[derive(Clone, Copy)]
 pub(super) struct Sums<const K: usize> {
-    taken: [u128; K],
+    pub(super) taken: [u128; K],
     given: [u128; K],
     /// Of the rows that were read, and of those that came out and have an image that is not there, the sums in the last
     /// lane.
-    read: u128,
+    pub(super) read: u128,
     imaged: u128,
 }
 
@@ -104,12 +103,12 @@ impl Masses {
     }
 }
 
-/// A block's work, to be compiled once for each kind of vector instructions; the machine's widest are chosen at run
-/// time.
+/// The work of blocks that are read together, to be compiled once for each kind of vector instructions; the machine's
+/// widest are chosen at run time.
 struct Work<'a, 'l, 'm, const K: usize> {
     place: &'a Place<'a, K>,
     family: &'a Family,
-    block: u32,
+    blocks: Range<u32>,
     own: &'a mut [Row<K>],
     letters: &'a mut Letters<'l, K>,
     worker: &'a mut Worker<'m, K>,
@@ -119,14 +118,24 @@ impl<const K: usize> pulp::WithSimd for Work<'_, '_, '_, K> {
     type Output = Result<(), BlockError>;
     #[inline(always)]
     fn with_simd<S: pulp::Simd>(self, _: S) -> Self::Output {
-        let Self { place, family, block, own, letters, worker } = self;
-        let Worker { x, y, positions, sums, .. } = worker;
-        place.gather(family, block, &mut x[..], positions, sums)?;
-        let rows = match place.direction {
-            Direction::Forward => place.fused.forward(block, x, y, letters),
-            Direction::Backward => place.fused.backward(block, x, y, letters),
-        };
-        place.give(block, &rows[..], own, sums);
+        let Self { place, family, blocks, own, letters, worker } = self;
+        let Worker { x, y, positions, sums, times, .. } = worker;
+        let started = Instant::now();
+        let start = |block| place.start_of(&blocks, block);
+        place.read(family, blocks.clone(), &mut x[..], start, positions, sums)?;
+        times.read_nanos += nanos(started);
+        let started = Instant::now();
+        let first = place.rows_of(family, &blocks).start;
+        for number in 0..blocks.len() as u32 {
+            let block = place.nth(&blocks, number);
+            let x = x[start(block)..].first_chunk_mut().ok_or(BlockError::Order)?;
+            let rows = match place.direction {
+                Direction::Forward => place.fused.forward(block, x, y, letters),
+                Direction::Backward => place.fused.backward(block, x, y, letters),
+            };
+            place.give(block, &rows[..], &mut own[place.rows_of(family, &(block..block + 1)).start - first..], sums);
+        }
+        times.map_nanos += nanos(started);
         Ok(())
     }
 }
@@ -142,8 +151,8 @@ impl<const K: usize> Place<'_, K> {
         worker.sums = Sums::default();
         if let Some(buffers) = Buffers::new(family, self.by_pass_bytes, worker.mail) {
             worker.by_pass_states += family.size.first().map_or(0, |&size| u64::from(size));
-            let (positions, sums) = (&mut worker.positions, &mut worker.sums);
-            dispatch::<K, _>(ByPass { place: self, family, own, buffers, positions, sums })?;
+            let Worker { positions, sums, times, .. } = worker;
+            dispatch::<K, _>(ByPass { place: self, family, own, buffers, positions, sums, times })?;
             return self.close(family, &worker.sums, &mut worker.masses);
         }
         let mail = std::mem::take(&mut worker.mail);
@@ -154,16 +163,15 @@ impl<const K: usize> Place<'_, K> {
                 self.fill_early(block, &mut letters, worker);
             }
         }
-        for number in 0..family.blocks.len() as u32 {
-            let block = match self.direction {
-                Direction::Forward => family.blocks.end - 1 - number,
-                Direction::Backward => family.blocks.start + number,
-            };
-            self.block(family, block, &mut own[self.rows_of(family, block)], &mut letters, worker)?;
+        let mut rest = family.blocks.clone();
+        while !rest.is_empty() {
+            let blocks = self.next_together(&mut rest, MOST_ENTRIES);
+            let own = &mut own[self.rows_of(family, &blocks)];
+            self.blocks(family, blocks, own, &mut letters, worker)?;
         }
         if self.direction == Direction::Backward {
             for &block in early {
-                self.add_early(block, &letters, &mut own[self.rows_of(family, block)], worker);
+                self.add_early(block, &letters, &mut own[self.rows_of(family, &(block..block + 1))], worker);
             }
         }
         worker.mail = letters.into_own();
@@ -177,107 +185,24 @@ impl<const K: usize> Place<'_, K> {
         Ok(())
     }
 
-    /// Takes a block through the window. `own` are its rows of the vector after.
-    pub(super) fn block(
+    /// Takes blocks through the window that are read together. `own` are their rows of the vector after.
+    pub(super) fn blocks(
         &self,
         family: &Family,
-        block: u32,
+        blocks: Range<u32>,
         own: &mut [Row<K>],
         letters: &mut Letters<'_, K>,
         worker: &mut Worker<'_, K>,
     ) -> Result<(), BlockError> {
-        dispatch::<K, _>(Work { place: self, family, block, own, letters, worker })
+        dispatch::<K, _>(Work { place: self, family, blocks, own, letters, worker })
     }
 
-    /// Where a block lies in the vector after, from the start of its family's rows.
-    pub(super) fn rows_of(&self, family: &Family, block: u32) -> Range<usize> {
+    /// Where blocks lie in the vector after, from the start of their family's rows.
+    pub(super) fn rows_of(&self, family: &Family, blocks: &Range<u32>) -> Range<usize> {
         let step = step_at(self.fused.tables, self.direction.result_end());
         let base = &self.fused.tables.base[step];
-        let last = block + 1 == family.blocks.end;
-        let end = if last { family.size[step] } else { base[block as usize + 1] };
-        base[block as usize] as usize..end as usize
-    }
-
-    /// The end of the window at which the vector before is read.
-    fn end(&self) -> End {
-        match self.direction {
-            Direction::Forward => End::First,
-            Direction::Backward => End::Last,
-        }
-    }
-
-    /// Reads the block's states out of the vector before, and takes up the sum of value x ways.
-    #[inline(always)]
-    pub(super) fn gather(
-        &self,
-        family: &Family,
-        block: u32,
-        rows: &mut [Row<K>],
-        positions: &mut Vec<u64>,
-        sums: &mut Sums<K>,
-    ) -> Result<(), BlockError> {
-        if self.stop.load(Ordering::Relaxed) {
-            return Err(BlockError::Stopped);
-        }
-        let tables = self.fused.tables;
-        let signature = &tables.signatures[tables.signature_of[block as usize] as usize];
-        let step = step_at(tables, self.end());
-        let rows = &mut rows[..signature.entries[step] as usize];
-        match self.before {
-            Source::Vector(before) => {
-                self.column.positions(self.window, self.end(), block, positions);
-                if positions.len() != rows.len() {
-                    return Err(BlockError::Order);
-                }
-                for (row, &position) in rows.iter_mut().zip(&*positions) {
-                    *row = before[position as usize];
-                }
-                if self.direction == Direction::Forward && self.window == 0 {
-                    self.fold(block, before, positions, rows)?;
-                }
-            }
-            Source::Ones => rows.fill([1; K]),
-        }
-        let ways: &[u32] = match (self.direction, self.arrivals) {
-            (Direction::Forward, _) => &signature.descendants,
-            (Direction::Backward, Some(arrivals)) => {
-                &arrivals[family.start[step] as usize + tables.base[step][block as usize] as usize..]
-            }
-            (Direction::Backward, None) => &[],
-        };
-        let mut read = LastLane::default();
-        for (rows, ways) in rows.chunks(WEIGHED_AT_A_TIME).zip(ways.chunks(WEIGHED_AT_A_TIME)) {
-            let mut sum = Weighted::ZERO;
-            for (row, &ways) in rows.iter().zip(ways) {
-                sum.add(ways, row);
-                read.add(1, row);
-            }
-            self.accumulate(&mut sums.taken, &sum);
-        }
-        sums.read = (sums.read + read.value()) % u128::from(self.last_modulus());
-        Ok(())
-    }
-
-    /// Where the column is folded: adds the values of the images to those of the states at its start.
-    #[inline(always)]
-    fn fold(
-        &self,
-        block: u32,
-        before: &[Row<K>],
-        positions: &mut Vec<u64>,
-        rows: &mut [Row<K>],
-    ) -> Result<(), BlockError> {
-        let Some(tied) = self.column.images(block, positions) else { return Ok(()) };
-        if positions.len() != rows.len() || tied.len() != rows.len() {
-            return Err(BlockError::Order);
-        }
-        for ((row, &position), &tied) in rows.iter_mut().zip(&*positions).zip(tied) {
-            self.fused.put(row, &before[position as usize]);
-            if tied {
-                self.fused.moduli.halve(row);
-            }
-        }
-        Ok(())
+        let end = if blocks.end == family.blocks.end { family.size[step] } else { base[blocks.end as usize] };
+        base[blocks.start as usize] as usize..end as usize
     }
 
     /// Puts the block's rows where they belong in the vector after, which is where `own` begins.
@@ -308,8 +233,9 @@ impl<const K: usize> Place<'_, K> {
         for (place, far) in self.fused.early(block, Direction::Forward) {
             entries.clear();
             entries.extend(far.pairs.iter().map(|&(from, _)| from));
-            self.column.positions_of(self.window, End::First, block, &entries, &mut worker.positions);
-            for (row, &position) in letters.write(place).iter_mut().zip(&worker.positions) {
+            let positions = worker.positions.one();
+            self.column.positions_of(self.window, End::First, block, &entries, positions);
+            for (row, &position) in letters.write(place).iter_mut().zip(&*positions) {
                 *row = self.before.row(position);
             }
         }
@@ -334,7 +260,7 @@ impl<const K: usize> Place<'_, K> {
     }
 
     #[inline(always)]
-    fn accumulate(&self, total: &mut [u128; K], sum: &Weighted<K>) {
+    pub(super) fn accumulate(&self, total: &mut [u128; K], sum: &Weighted<K>) {
         for ((total, sum), &modulus) in total.iter_mut().zip(sum.values()).zip(self.fused.moduli.values()) {
             *total = (*total + sum) % u128::from(modulus);
         }
@@ -354,7 +280,7 @@ impl<const K: usize> Place<'_, K> {
         Ok(())
     }
 
-    fn last_modulus(&self) -> u64 {
+    pub(super) fn last_modulus(&self) -> u64 {
         self.fused.moduli.values()[K - 1]
     }
 

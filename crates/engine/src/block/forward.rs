@@ -14,6 +14,7 @@
 //! = 8) of one thread a state and pass.
 
 use keima_model::{Directions, End};
+use keima_runs::TaskTimes;
 
 use super::BlockError;
 use super::bytes::largest;
@@ -59,6 +60,7 @@ pub fn count_forward(order: &CountOrder<'_>, lanes: usize, kept: &mut dyn Kept) 
         done,
         windows: done + windows(missing.len()),
         state_passes: 0,
+        times: TaskTimes::default(),
     };
     for missing in missing.chunks(lanes) {
         let moduli: Vec<u64> = missing.iter().map(|&i| order.moduli[i]).collect();
@@ -78,6 +80,7 @@ pub fn count_forward(order: &CountOrder<'_>, lanes: usize, kept: &mut dyn Kept) 
     Ok(Counted {
         boards: (1..=order.length).map(board).collect(),
         state_passes: counter.state_passes,
+        times: counter.times,
         middle: order.length,
         two_cuts: String::new(),
     })
@@ -92,6 +95,7 @@ struct Counter<'a> {
     done: u32,
     windows: u32,
     state_passes: u64,
+    times: TaskTimes,
 }
 
 impl Counter<'_> {
@@ -130,6 +134,7 @@ impl Counter<'_> {
                 read(&before);
             }
         }
+        self.times.add(sweep.times());
         for rows in sweep.into_buffers().into_iter().chain([before, after]) {
             self.memory.put_back(rows);
         }

@@ -22,6 +22,7 @@ use std::sync::atomic::AtomicBool;
 
 use keima_model::{BlockColumn, Directions, End};
 use keima_residue::residue_of;
+use keima_runs::TaskTimes;
 
 use super::BlockError;
 use super::bytes::largest;
@@ -63,6 +64,8 @@ pub struct Counted {
     pub boards: Vec<(u32, Vec<u64>)>,
     /// State-passes done.
     pub state_passes: u64,
+    /// Time of all threads in windows: reading is the exchange, mapping the passes.
+    pub times: TaskTimes,
     /// Where the two directions met: columns that the forward vector went.
     pub middle: u32,
     /// For people: what was compared at two boundaries; empty where all columns were done forward.
@@ -374,6 +377,7 @@ impl<'a> Counter<'a> {
         (self.order.progress)(self.done, self.windows);
         let mut sweep = self.sweep(moduli)?;
         let masses = sweep.run(direction, window, before, after, Some(&self.arrivals[window]))?;
+        self.counted.times.add(sweep.times());
         self.put_back_buffers(sweep);
         self.done += 1;
         let states = &self.order.column.tables(window).states;

@@ -27,6 +27,7 @@ mod meet;
 mod memory;
 mod pool;
 mod prepared;
+mod reading;
 mod scatter;
 mod shared;
 mod slice;

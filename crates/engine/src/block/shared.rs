@@ -6,15 +6,15 @@
 //! ```
 //!
 //! No operation leads from one block of a level to another ([`super::mail`]), and what a block writes, of the vector
-//! after and of the mail, is its own: so a level is cut into its blocks' pieces, which threads take one by one. All
-//! wait at the end of a level.
+//! after and of the mail, is its own: so a level is cut into pieces of a few blocks each, which threads take one by one.
+//! All wait at the end of a level.
 //!
 //! Cost: threads that wait, half a block's time each for each of its levels, and starting them: the largest family of
 //! 13x13 has 1345 blocks in 22 levels, or 4922 in 35 (Go, windows of 7 and 6 cells).
 
 use std::ops::Range;
 
-use keima_model::Family;
+use keima_model::{Family, MOST_ENTRIES};
 
 use super::BlockError;
 use super::family::{Place, Sums};
@@ -23,12 +23,15 @@ use super::mail::Letters;
 use super::sweep::Direction;
 use super::workers::{Worker, each};
 
-/// What a block writes.
+/// Parts of a level for each thread, at least, where there are as many blocks.
+const PARTS: usize = 8;
+
+/// What blocks write that follow each other.
 struct Piece<'p, const K: usize> {
-    block: u32,
-    /// Its rows of the vector after.
+    blocks: Range<u32>,
+    /// Their rows of the vector after.
     own: &'p mut [Row<K>],
-    /// Its mail, and the place where that begins.
+    /// Their mail, and the place where that begins.
     mail: &'p mut [Row<K>],
     start: usize,
 }
@@ -81,12 +84,12 @@ impl<const K: usize> Place<'_, K> {
     ) -> Result<(), BlockError> {
         let start = self.fused.base(family.blocks.start, self.direction);
         let (mail, _) = mail.split_at_mut(self.fused.base(family.blocks.end, self.direction) - start);
-        let early = || self.fused.mail.early(family).iter().copied();
+        let early = || self.fused.mail.early(family).iter().map(|&block| block..block + 1);
         match self.direction {
             Direction::Forward => {
                 let pieces = self.cut(family, early(), own, (&mut *mail, start));
                 each(workers, None, pieces, |piece, worker| {
-                    self.fill_early(piece.block, &mut Letters::all(piece.mail, piece.start), worker);
+                    self.fill_early(piece.blocks.start, &mut Letters::all(piece.mail, piece.start), worker);
                     Ok(())
                 })?;
                 self.fused.mail.levels(family).rev().try_for_each(|level| self.level(family, level, own, mail, workers))
@@ -96,7 +99,7 @@ impl<const K: usize> Place<'_, K> {
                 let (pieces, mail) = (self.cut(family, early(), own, (&mut [], start)), &*mail);
                 each(workers, None, pieces, |piece, worker| {
                     let letters = Letters::piece((&mut [], start), (mail, start), (&[], start));
-                    self.add_early(piece.block, &letters, piece.own, worker);
+                    self.add_early(piece.blocks.start, &letters, piece.own, worker);
                     Ok(())
                 })
             }
@@ -116,29 +119,43 @@ impl<const K: usize> Place<'_, K> {
         let (below, rest) = mail.split_at_mut(first - start);
         let (written, above) = rest.split_at_mut(end - first);
         let (below, above) = (&*below, &*above);
-        let pieces = self.cut(family, level, own, (written, first));
+        let pieces = self.cut(family, self.parts(level, workers.len()), own, (written, first));
         each(workers, None, pieces, |piece, worker| {
             let mut letters = Letters::piece((piece.mail, piece.start), (below, start), (above, end));
-            self.block(family, piece.block, piece.own, &mut letters, worker)
+            self.blocks(family, piece.blocks, piece.own, &mut letters, worker)
         })
     }
 
-    /// The pieces of ascending blocks. `mail` is memory and the place where it begins; without memory pieces have no
+    /// A level in ascending parts for threads to take, each of blocks that can be read together; as many as keep threads
+    /// from waiting long at its end.
+    fn parts(&self, level: Range<u32>, threads: usize) -> impl Iterator<Item = Range<u32>> {
+        let rows = level.clone().map(|block| self.rows_before(block)).sum::<usize>() / (PARTS * threads);
+        let mut rest = level;
+        let mut parts = Vec::new();
+        while !rest.is_empty() {
+            parts.push(self.next_together(&mut rest, rows.min(MOST_ENTRIES)));
+        }
+        parts.sort_unstable_by_key(|part| part.start);
+        parts.into_iter()
+    }
+
+    /// The pieces of ascending parts. `mail` is memory and the place where it begins; without memory pieces have no
     /// mail.
     fn cut<'p>(
         &self,
         family: &Family,
-        blocks: impl Iterator<Item = u32>,
+        parts: impl Iterator<Item = Range<u32>>,
         own: &'p mut [Row<K>],
         (mail, start): (&'p mut [Row<K>], usize),
     ) -> Vec<Piece<'p, K>> {
         let silent = mail.is_empty();
         let (mut own, mut mail) = (Rest { rows: own, first: 0 }, Rest { rows: mail, first: start });
-        let piece = |block| {
-            let places = self.fused.base(block, self.direction)..self.fused.base(block + 1, self.direction);
+        let piece = |blocks: Range<u32>| {
+            let places = self.fused.base(blocks.start, self.direction)..self.fused.base(blocks.end, self.direction);
             let mail: &'p mut [Row<K>] = if silent { &mut [] } else { mail.cut(&places) };
-            Piece { block, own: own.cut(&self.rows_of(family, block)), mail, start: places.start }
+            let own = own.cut(&self.rows_of(family, &blocks));
+            Piece { blocks, own, mail, start: places.start }
         };
-        blocks.map(piece).collect()
+        parts.map(piece).collect()
     }
 }

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use keima_model::{BlockColumn, BlockTables, Directions, End, Family, MOST_ENTRIES};
+use keima_runs::TaskTimes;
 
 use super::BlockError;
 use super::by_pass::most_bytes;
@@ -80,10 +81,11 @@ impl Mails {
         Ok(Self { windows, most_rows })
     }
 
-    /// Rows of a thread's buffer: two blocks, mail, and padding that nobody touches. The first thread's has room for any
-    /// family's mail. A small family's states twice over take no more than that, see [`super::by_pass`].
+    /// Rows of a thread's buffer: blocks that were read together, one more, mail, and padding that nobody touches. The
+    /// first thread's has room for any family's mail. A small family's states twice over take no more than that, see
+    /// [`super::by_pass`].
     pub(super) fn buffer_rows(&self, thread: usize) -> usize {
-        4 * MOST_ENTRIES + self.most_rows[usize::from(thread > 0)]
+        5 * MOST_ENTRIES + self.most_rows[usize::from(thread > 0)]
     }
 }
 
@@ -98,6 +100,7 @@ pub struct Sweep<'a, const K: usize> {
     shared_states: u64,
     by_pass_bytes: usize,
     by_pass_states: u64,
+    times: TaskTimes,
     stop: &'a AtomicBool,
 }
 
@@ -129,6 +132,7 @@ impl<'a, const K: usize> Sweep<'a, K> {
             shared_states: 0,
             by_pass_bytes: most_bytes(K),
             by_pass_states: 0,
+            times: TaskTimes::default(),
             stop,
         }
     }
@@ -150,6 +154,11 @@ impl<'a, const K: usize> Sweep<'a, K> {
     /// States before a window, of all windows so far, that were done pass by pass.
     pub fn by_pass_states(&self) -> u64 {
         self.by_pass_states
+    }
+
+    /// Time of all threads in all windows so far: reading is the exchange, mapping the passes.
+    pub fn times(&self) -> TaskTimes {
+        self.times
     }
 
     /// States after a window, of all windows so far, that threads shared.
@@ -241,6 +250,9 @@ impl<'a, const K: usize> Sweep<'a, K> {
         each(&mut workers, first, tasks, |(family, own), worker| place.family(family, own, worker))?;
         let modulus = self.moduli.values()[K - 1];
         self.by_pass_states += workers.iter().map(|worker| worker.by_pass_states).sum::<u64>();
+        for worker in &workers {
+            self.times.add(worker.times);
+        }
         Ok(workers.iter().fold(Masses::default(), |all, worker| all.and(worker.masses, modulus)))
     }
 }

@@ -3,42 +3,48 @@
 use std::sync::Mutex;
 
 use keima_model::MOST_ENTRIES;
+use keima_runs::TaskTimes;
 
 use super::BlockError;
 use super::family::{Masses, Sums};
 use super::fused::Block;
 use super::lanes::Row;
+use super::reading::Positions;
 
 /// What a thread has to itself.
 pub(super) struct Worker<'m, const K: usize> {
-    /// A block before a pass, and after it.
-    pub(super) x: &'m mut Block<K>,
+    /// Blocks that were read together and have [`MOST_ENTRIES`] rows at most, or a single one; and as many rows again, so
+    /// that a block and what follows is room for any block.
+    pub(super) x: &'m mut [Row<K>],
+    /// A block after a pass, or before it.
     pub(super) y: &'m mut Block<K>,
     /// Room for a family's mail.
     pub(super) mail: &'m mut [Row<K>],
-    /// Positions of a block's states in the vector before.
-    pub(super) positions: Vec<u64>,
+    pub(super) positions: Positions,
     /// Of the family that is at work.
     pub(super) sums: Sums<K>,
     /// Of all families so far.
     pub(super) masses: Masses,
     /// States before the window of families that were done pass by pass.
     pub(super) by_pass_states: u64,
+    /// Spent with reading vectors, and with passes.
+    pub(super) times: TaskTimes,
 }
 
 impl<'m, const K: usize> Worker<'m, K> {
-    /// With `rows` for memory, if they suffice for two blocks.
+    /// With `rows` for memory, if they suffice for blocks.
     pub(super) fn new(rows: &'m mut [Row<K>]) -> Option<Self> {
-        let (x, rest) = rows.split_first_chunk_mut::<MOST_ENTRIES>()?;
+        let (x, rest) = rows.split_at_mut_checked(2 * MOST_ENTRIES)?;
         let (y, mail) = rest.split_first_chunk_mut::<MOST_ENTRIES>()?;
         Some(Self {
             x,
             y,
             mail,
-            positions: Vec::new(),
+            positions: Positions::default(),
             sums: Sums::default(),
             masses: Masses::default(),
             by_pass_states: 0,
+            times: TaskTimes::default(),
         })
     }
 }

@@ -12,7 +12,9 @@
 //!     far      op 0: (1, 7) (2, 9)     into entries 7 and 9 of the block to which the operation leads
 //! ```
 //!
-//! Lists are ordered by in-degree, so that sums of one length stand together; places are `u16`.
+//! Lists are ordered by in-degree, so that sums of one length stand together; places are `u16`. At both ends of a window
+//! what comes next is the order in which blocks stand that have these codes outside: neighbours in a list are neighbours
+//! among the blocks of the next window mostly, which are read together.
 //! Cost: two expansions per entry of each list, about 0.3 us.
 
 use keima_model::{Far, PassTable, RowGroup, Signature, Window};
@@ -20,7 +22,7 @@ use keima_model::{Far, PassTable, RowGroup, Signature, Window};
 use super::super::state::successors;
 use super::lists::Listed;
 use super::places::Places;
-use super::window::colours;
+use super::window::{colours, potential};
 
 /// The lists of all signatures in their final order, and where each code stands.
 pub(super) struct Ordered {
@@ -32,9 +34,11 @@ pub(super) struct Ordered {
 }
 
 impl Ordered {
-    /// Orders all lists but those of step 0 by the number of local sources.
+    /// Orders all lists but those of step 0 by the number of local sources; at the ends of the window by family and
+    /// potential.
     pub(super) fn new(window: Window, inside: u64, signatures: Vec<Listed>) -> Self {
         let mut all = Self { lists: Vec::new(), places: Vec::new(), samples: Vec::new() };
+        let as_blocks = |code| (colours(code, inside), potential(code, window.first..window.end()), code);
         for Listed { mut lists, sample } in signatures {
             let mut places: Vec<Places> = Vec::with_capacity(lists.len());
             for step in 0..lists.len() {
@@ -52,13 +56,13 @@ impl Ordered {
                         }
                     }
                     let last = step + 1 == lists.len();
-                    let colours = |code| if last { colours(code, inside) } else { 0 };
-                    let codes = lists[step].iter().map(|&code| (colours(code), code));
-                    let mut order: Vec<(u16, (u64, u64))> = degrees.into_iter().zip(codes).collect();
+                    let as_blocks = |code| if last { as_blocks(code) } else { (0, 0, code) };
+                    let codes = lists[step].iter().map(|&code| as_blocks(code));
+                    let mut order: Vec<(u16, (u64, u32, u64))> = degrees.into_iter().zip(codes).collect();
                     order.sort_unstable();
-                    lists[step].iter_mut().zip(order).for_each(|(code, (_, (_, ordered)))| *code = ordered);
+                    lists[step].iter_mut().zip(order).for_each(|(code, (_, (.., ordered)))| *code = ordered);
                 } else {
-                    lists[step].sort_unstable_by_key(|&code| (colours(code, inside), code));
+                    lists[step].sort_by_cached_key(|&code| as_blocks(code));
                 }
                 places.push(Places::new(&lists[step], inside));
             }

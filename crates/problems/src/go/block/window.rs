@@ -9,6 +9,8 @@
 //!
 //! Cost: one look-up and one expansion per block and far operation.
 
+use std::ops::Range;
+
 use rustc_hash::FxHashMap;
 
 use keima_model::{BlockTables, Directions, End, Family, FarTargets, Window};
@@ -62,7 +64,8 @@ impl GoWindow {
         let Lists { signatures, mut outsides } = lists;
         let rest_cells = outside_cells & layout::outside::<u64>(height, before);
         outsides.sort_by_cached_key(|&(word, _)| {
-            (rest(word, rest_cells), family(word), potential(height, window, word), word)
+            let potential = potential(word, 0..window.first) + potential(word, window.end()..height);
+            (rest(word, rest_cells), family(word), potential, word)
         });
         let block_of: FxHashMap<u64, u32> = outsides.iter().map(|&(word, _)| word).zip(0..).collect();
         let signature_of: Vec<u32> = outsides.iter().map(|&(_, signature)| signature).collect();
@@ -202,8 +205,8 @@ pub(super) fn rest(word: u64, cells: u64) -> u64 {
     colours.min(reverse_colours(colours))
 }
 
-/// What far operations lower.
-fn potential(height: u32, window: Window, word: u64) -> u32 {
-    let needy = (word >> 3 & 0x1111_1111_1111_1111).count_ones();
-    32 * needy + open_connections(word, 0..window.first) + open_connections(word, window.end()..height)
+/// What far operations lower, of the part of `word` in `cells`: that of an outside is the sum over its two parts.
+pub(super) fn potential(word: u64, cells: Range<u32>) -> u32 {
+    let needy = cells.clone().filter(|&cell| word >> (4 * cell + 3) & 1 != 0).count() as u32;
+    32 * needy + open_connections(word, cells)
 }
