@@ -6,6 +6,7 @@ use keima_runs::RunId;
 
 use super::sim::{Sim, config, spec, worker};
 use super::toy::Toys;
+use crate::machine::persist::VERSION;
 use crate::machine::{Config, Coordinator, RestoreError, State};
 use crate::{CallError, Hello, Holder, JobId, Report, Verdict};
 
@@ -216,7 +217,7 @@ fn stores_that_cannot_be_read_are_refused() {
         store.insert(key.into(), value.into());
         restore(&store)
     };
-    assert_eq!(damage("meta/version", &[99]), Some(RestoreError::Version { expected: 3, got: 99 }));
+    assert_eq!(damage("meta/version", &[99]), Some(RestoreError::Version { expected: VERSION, got: 99 }));
     for key in ["job/1", "job/x", "boundary/1/0/1", "task/1/0", "value/1/0/99999999999", "nonsense", "grant/1"] {
         let error = damage(key, &[0xff]).unwrap_or_else(|| panic!("{key} was taken"));
         let RestoreError::Damaged { key: named, .. } = error else { panic!("{error}") };
