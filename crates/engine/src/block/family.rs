@@ -9,7 +9,7 @@
 //! That begins with rows that were read. Whether they are those that stand in the vector, each once, the sums of all
 //! families together tell, see [`Masses`].
 //!
-//! Cost: a window's exchange is 3 to 5 ns a state, since rows come from all over the vector before.
+//! Cost: that of reading and of the passes, see there.
 
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;

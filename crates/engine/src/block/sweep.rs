@@ -10,7 +10,7 @@
 //! states (Go, 13x13), so that more than 3 threads would wait for it otherwise.
 //!
 //! Memory: two vectors, and mail of the largest family and, for each further thread, of the second largest: 2 to 3.5
-//! times their rows. Cost: the passes, and per window 3 to 5 ns a state for the exchange.
+//! times their rows. Cost: the passes, and per window 3 to 10 ns a state for the exchange ([`super::reading`]).
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
