@@ -161,6 +161,7 @@ mod tests {
         for line in found {
             let Line::Sample(label, sample) = line else { panic!("{line:?}") };
             assert!(sample.seconds >= LEAST_SECONDS && sample.state_passes > 0.0, "{label:?} {sample:?}");
+            assert!(sample.read_seconds > 0.0 && sample.map_seconds > 0.0, "{label:?} {sample:?}");
         }
         assert!(samples(4, &[3], &[1]).is_err());
     }

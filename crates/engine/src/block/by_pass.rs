@@ -77,7 +77,7 @@ impl<const K: usize> pulp::WithSimd for ByPass<'_, '_, K> {
         };
         let mut rest = family.blocks.clone();
         while !rest.is_empty() {
-            let blocks = place.next_together(&mut rest, usize::MAX);
+            let blocks = place.next_together(&mut rest);
             place.read(family, blocks, x, |block| tables.base[first][block as usize] as usize, positions, sums)?;
         }
         times.read_nanos += nanos(started);

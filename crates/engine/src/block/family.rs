@@ -15,7 +15,7 @@ use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use keima_model::{BlockColumn, End, Family, MOST_ENTRIES, Window};
+use keima_model::{BlockColumn, End, Family, Window};
 
 use super::BlockError;
 use super::by_pass::{Buffers, ByPass};
@@ -165,7 +165,7 @@ impl<const K: usize> Place<'_, K> {
         }
         let mut rest = family.blocks.clone();
         while !rest.is_empty() {
-            let blocks = self.next_together(&mut rest, MOST_ENTRIES);
+            let blocks = self.next_together(&mut rest);
             let own = &mut own[self.rows_of(family, &blocks)];
             self.blocks(family, blocks, own, &mut letters, worker)?;
         }

@@ -18,7 +18,7 @@
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-use keima_model::{End, Family};
+use keima_model::{End, Family, MOST_ENTRIES};
 
 use super::BlockError;
 use super::family::{Place, Source, Sums};
@@ -74,9 +74,14 @@ impl<const K: usize> Place<'_, K> {
         }
     }
 
-    /// Cuts off those of some blocks that are done first, as many as are read together; more than one only if they have
-    /// up to `most_rows` rows.
-    pub(super) fn next_together(&self, rest: &mut Range<u32>, most_rows: usize) -> Range<u32> {
+    /// Cuts off those of some blocks that are done first, as many as are read together: no more rows than the largest
+    /// block may have.
+    pub(super) fn next_together(&self, rest: &mut Range<u32>) -> Range<u32> {
+        self.next_of_rows(rest, MOST_ENTRIES)
+    }
+
+    /// The same with up to `most_rows` rows, or one block.
+    pub(super) fn next_of_rows(&self, rest: &mut Range<u32>, most_rows: usize) -> Range<u32> {
         let all = together(K).min(rest.len() as u32);
         let mut rows = 0;
         let fits = |number: &u32| {

@@ -128,15 +128,15 @@ impl<const K: usize> Place<'_, K> {
 
     /// A level in ascending parts for threads to take, each of blocks that can be read together; as many as keep threads
     /// from waiting long at its end.
-    fn parts(&self, level: Range<u32>, threads: usize) -> impl Iterator<Item = Range<u32>> {
+    fn parts(&self, level: Range<u32>, threads: usize) -> Vec<Range<u32>> {
         let rows = level.clone().map(|block| self.rows_before(block)).sum::<usize>() / (PARTS * threads);
         let mut rest = level;
         let mut parts = Vec::new();
         while !rest.is_empty() {
-            parts.push(self.next_together(&mut rest, rows.min(MOST_ENTRIES)));
+            parts.push(self.next_of_rows(&mut rest, rows.min(MOST_ENTRIES)));
         }
         parts.sort_unstable_by_key(|part| part.start);
-        parts.into_iter()
+        parts
     }
 
     /// The pieces of ascending parts. `mail` is memory and the place where it begins; without memory pieces have no
@@ -144,7 +144,7 @@ impl<const K: usize> Place<'_, K> {
     fn cut<'p>(
         &self,
         family: &Family,
-        parts: impl Iterator<Item = Range<u32>>,
+        parts: impl IntoIterator<Item = Range<u32>>,
         own: &'p mut [Row<K>],
         (mail, start): (&'p mut [Row<K>], usize),
     ) -> Vec<Piece<'p, K>> {
@@ -156,6 +156,6 @@ impl<const K: usize> Place<'_, K> {
             let own = own.cut(&self.rows_of(family, &blocks));
             Piece { blocks, own, mail, start: places.start }
         };
-        parts.map(piece).collect()
+        parts.into_iter().map(piece).collect()
     }
 }
