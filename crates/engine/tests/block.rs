@@ -236,6 +236,7 @@ fn the_steps_of_a_count_are_known_beforehand() {
         assert_eq!(forward, (counted.middle as usize - 1) * lengths.len() + ahead, "{what}");
         assert_eq!(steps.iter().filter(|step| step.arrivals).count(), lengths.len() * ahead, "{what}");
         assert!(steps.iter().all(|step| [1, 2, 4, 8].contains(&step.lanes)), "{what}");
+        assert!(counted.times.read_nanos > 0 && counted.times.map_nanos > 0, "{what}: {:?}", counted.times);
     }
     assert_eq!(steps(&[Window { first: 0, len: 3 }], 3, 201, 3), None);
     assert_eq!(steps(&[Window { first: 0, len: 3 }], 3, 1, 3), Some(Vec::new()));

@@ -252,3 +252,48 @@ impl Building {
         PassTable { in_degrees, sources, far: far.collect(), rows: self.rows }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use keima_model::Directions;
+
+    use super::super::super::state::normalise;
+    use super::super::window::GoWindow;
+    use super::*;
+
+    /// Of two windows one's codes are the other's outsides: those of one colouring, and of one number of sources where
+    /// that comes first, stand in the order of the other's blocks.
+    #[test]
+    fn lists_are_in_the_order_of_blocks() {
+        for (top, height) in [(2, 5), (3, 6), (4, 6), (4, 8)] {
+            let windows = [Window { first: 0, len: top }, Window { first: top, len: height - top }];
+            let make = |own, before| GoWindow::new(height, own, before, Directions::Both, None).unwrap();
+            let made = [make(windows[0], windows[1]), make(windows[1], windows[0])];
+            for (number, (own, _)) in made.iter().enumerate() {
+                let block_of = &made[1 - number].1.block_of;
+                let mut neighbours = 0;
+                for (lists, end) in own.lists.iter().zip([0, 1]) {
+                    for (list, signature) in lists.iter().zip(&own.tables.signatures) {
+                        let degrees = &signature.passes[signature.passes.len() - 1].in_degrees;
+                        let parts = if end == 0 { vec![list.len() as u32] } else { degrees.clone() };
+                        let mut rest = list.as_slice();
+                        for part in parts {
+                            let (codes, after) = rest.split_at(part as usize);
+                            rest = after;
+                            for pair in codes.windows(2) {
+                                let [one, next] = [0, 1].map(|i| (pair[i], colours(pair[i], own.inside)));
+                                if one.1 == next.1 && normalise(one.0, 0) == one.0 {
+                                    neighbours += 1;
+                                    let what = format!("{height} {:?}, end {end}: {pair:x?}", own.window);
+                                    assert!(block_of[&one.0] < block_of[&next.0], "{what}");
+                                }
+                            }
+                        }
+                        assert!(rest.is_empty());
+                    }
+                }
+                assert!(neighbours > 0);
+            }
+        }
+    }
+}
