@@ -49,9 +49,14 @@ pub(super) enum NoMemory {
 }
 
 impl Pool {
-    pub(super) fn new(bytes: u64, tasks: u32) -> Self {
+    /// `most_words` is what the largest task needs at least. Where that is a little more than an even share, shares are so
+    /// much smaller that all others have theirs while it has its own: a quarter at most.
+    pub(super) fn new(bytes: u64, tasks: u32, most_words: usize) -> Self {
         let all_words = usize::try_from(bytes / 8).unwrap_or(usize::MAX);
-        let share_words = all_words / tasks.max(1) as usize;
+        let tasks = tasks.max(1) as usize;
+        let even = all_words / tasks;
+        let beside = all_words.saturating_sub(most_words.max(even)) / (tasks - 1).max(1);
+        let share_words = if tasks > 1 && beside >= even / 4 * 3 { beside.min(even) } else { even };
         Self { all_words, share_words, state: Mutex::default(), freed: Condvar::new() }
     }
 
@@ -75,8 +80,9 @@ impl Pool {
         let words = words.clamp(self.share_words, self.all_words.max(self.share_words));
         let mut state = self.lock();
         loop {
-            // One that is much larger would be charged as what it is, and others would wait for what nobody uses.
-            let suits = |piece: &Rows<1>| (words..=words + words / 4).contains(&len(piece));
+            // One that is larger is charged as what it is, and others would wait for what nobody uses.
+            let more = if words > self.share_words { words / 4 } else { 0 };
+            let suits = |piece: &Rows<1>| (words..=words + more).contains(&len(piece));
             if let Some(place) = state.kept.iter().position(suits) {
                 let piece = state.kept.swap_remove(place);
                 state.in_use_words += len(&piece);
@@ -136,7 +142,7 @@ mod tests {
 
     #[test]
     fn who_needs_more_than_a_share_waits_for_others() {
-        let pool = Pool::new(8 * 100, 2);
+        let pool = Pool::new(8 * 100, 2, 80);
         assert_eq!(pool.words(), (50, 100));
         let never = || false;
         let (one, two) = (pool.take(10, never).unwrap(), pool.take(50, never).unwrap());
@@ -154,8 +160,24 @@ mod tests {
     }
 
     #[test]
+    fn shares_leave_room_for_one_that_is_a_little_larger() {
+        for (tasks, most, share) in
+            [(2, 0, 50), (2, 50, 50), (2, 60, 40), (2, 62, 38), (2, 70, 50), (4, 40, 20), (1, 100, 100)]
+        {
+            let pool = Pool::new(8 * 100, tasks, most);
+            assert_eq!(pool.words(), (share, 100), "{tasks} tasks, one of {most}");
+        }
+        let (pool, never) = (Pool::new(8 * 100, 2, 60), || false);
+        let large = pool.take(60, never).unwrap();
+        let beside = pool.take(40, || true).unwrap();
+        drop((large, beside));
+        let shares = [1, 1].map(|words| pool.take(words, || true).unwrap());
+        assert_eq!(shares.each_ref().map(len), [40; 2], "the larger piece that was kept is not one of them");
+    }
+
+    #[test]
     fn pieces_are_kept_and_make_room() {
-        let pool = Pool::new(8 * 90, 3);
+        let pool = Pool::new(8 * 90, 3, 30);
         let never = || false;
         drop(pool.take(1, never).unwrap());
         assert_eq!(pool.lock().kept.len(), 1);
