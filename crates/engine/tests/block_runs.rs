@@ -77,7 +77,7 @@ impl Run {
             folder: tempfile::tempdir().unwrap(),
             disk: Arc::new(DiskBudget::new(u64::MAX)),
             board: problem.info().board(),
-            prepared: Prepared::new(column, cut.group_records, cut.memory_bytes + bytes + bytes / 6, 1),
+            prepared: Prepared::new(column, cut.group_records, cut.memory_bytes + bytes, 1),
             problem,
             windows,
             cut: cut.clone(),

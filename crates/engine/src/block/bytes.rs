@@ -28,10 +28,11 @@ pub fn memory_bytes(states: u64, family: u64, height: u32, length: u32, choices:
     Some((3 * states + mail_rows(family, threads)) * 8 * lanes)
 }
 
-/// Rows of all threads' buffers: mail and, for each, three times the largest block ([`super::workers`]) and as much for
-/// the positions of what is read together.
+/// Rows of all threads' buffers: mail and, for each thread, those of blocks ([`super::workers`]). These have room for
+/// three times the largest block that tables allow, of which one is filled by what is read together, with its positions;
+/// of the others no more is touched than a block of this column has, a quarter of that and less.
 pub(super) fn mail_rows(family: u64, threads: u64) -> u64 {
-    family * 7 / 2 + threads.saturating_sub(1) * family * 5 / 4 + threads * 4 * MOST_ENTRIES as u64
+    family * 7 / 2 + threads.saturating_sub(1) * family * 5 / 4 + threads * 2 * MOST_ENTRIES as u64
 }
 
 /// Bytes that [`super::count_forward`] takes beside the tables.

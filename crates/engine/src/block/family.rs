@@ -229,6 +229,7 @@ impl<const K: usize> Place<'_, K> {
 
     /// The mail of a block's early operations, out of the vector before.
     pub(super) fn fill_early(&self, block: u32, letters: &mut Letters<'_, K>, worker: &mut Worker<'_, K>) {
+        let started = Instant::now();
         let mut entries = Vec::new();
         for (place, far) in self.fused.early(block, Direction::Forward) {
             entries.clear();
@@ -239,6 +240,7 @@ impl<const K: usize> Place<'_, K> {
                 *row = self.before.row(position);
             }
         }
+        worker.times.read_nanos += nanos(started);
     }
 
     /// The mail of a block's early operations into its rows of the vector after.

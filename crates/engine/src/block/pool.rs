@@ -31,6 +31,7 @@ pub(super) struct Pool {
     /// In words of 8 bytes.
     all_words: usize,
     share_words: usize,
+    tasks: u32,
     state: Mutex<State>,
     freed: Condvar,
 }
@@ -53,11 +54,16 @@ impl Pool {
     /// much smaller that all others have theirs while it has its own: a quarter at most.
     pub(super) fn new(bytes: u64, tasks: u32, most_words: usize) -> Self {
         let all_words = usize::try_from(bytes / 8).unwrap_or(usize::MAX);
-        let tasks = tasks.max(1) as usize;
-        let even = all_words / tasks;
-        let beside = all_words.saturating_sub(most_words.max(even)) / (tasks - 1).max(1);
+        let tasks = tasks.max(1);
+        let even = all_words / tasks as usize;
+        let beside = all_words.saturating_sub(most_words.max(even)) / (tasks as usize - 1).max(1);
         let share_words = if tasks > 1 && beside >= even / 4 * 3 { beside.min(even) } else { even };
-        Self { all_words, share_words, state: Mutex::default(), freed: Condvar::new() }
+        Self { all_words, share_words, tasks, state: Mutex::default(), freed: Condvar::new() }
+    }
+
+    /// Tasks at a time.
+    pub(super) fn tasks(&self) -> u32 {
+        self.tasks
     }
 
     /// Most words that a task can have without waiting, and at all.
@@ -167,12 +173,15 @@ mod tests {
             let pool = Pool::new(8 * 100, tasks, most);
             assert_eq!(pool.words(), (share, 100), "{tasks} tasks, one of {most}");
         }
-        let (pool, never) = (Pool::new(8 * 100, 2, 60), || false);
+        let never = || false;
+        let pool = Pool::new(8 * 100, 2, 60);
         let large = pool.take(60, never).unwrap();
-        let beside = pool.take(40, || true).unwrap();
-        drop((large, beside));
+        assert_eq!(len(&pool.take(1, || true).unwrap()), 40, "beside the large one");
+        drop(large);
+        let pool = Pool::new(8 * 100, 2, 70);
+        drop(pool.take(60, never).unwrap());
         let shares = [1, 1].map(|words| pool.take(words, || true).unwrap());
-        assert_eq!(shares.each_ref().map(len), [40; 2], "the larger piece that was kept is not one of them");
+        assert_eq!(shares.each_ref().map(len), [50; 2], "the larger piece that was kept is none of them");
     }
 
     #[test]

@@ -22,20 +22,23 @@ pub struct Prepared {
 impl Prepared {
     /// Groups of at most `group_records` records, where families allow. The tables and `tasks` tasks at a time stay
     /// within `memory_bytes`.
-    ///
-    /// The allocator keeps some of what was freed while tables were built and of tasks' buffers: 13 MB more than a
-    /// process is granted for itself, beside 94 MB of tables (13x13, windows 7,6, two threads). So a sixth of the tables'
-    /// size is left to it, where the largest group can do without.
     pub fn new(column: Box<dyn BlockColumn>, group_records: u64, memory_bytes: u64, tasks: u32) -> Self {
         let windows = 0..column.windows().len();
         let groups = windows.map(|window| Groups::new(column.as_ref(), window, group_records)).collect();
-        let tables = column.bytes();
-        let mut prepared = Self { column, groups, start: OnceLock::new(), pool: Pool::new(0, tasks, 0) };
-        let all = memory_bytes.saturating_sub(tables);
-        let most_words = prepared.most_rows();
-        let least = all.min(most_words as u64 * 8);
-        prepared.pool = Pool::new(all.saturating_sub(tables / 6).max(least), tasks, most_words);
-        prepared
+        let left = memory_bytes.saturating_sub(column.bytes());
+        let prepared = Self { column, groups, start: OnceLock::new(), pool: Pool::new(left, tasks, 0) };
+        let pool = Pool::new(left, tasks, prepared.most_rows());
+        Self { pool, ..prepared }
+    }
+
+    /// Leaves so much of the tasks' memory to the rest of the process, where the largest group can do without.
+    #[must_use]
+    pub fn leaving(self, bytes: u64) -> Self {
+        let most_words = self.most_rows();
+        let all = self.pool.words().1 as u64 * 8;
+        let left = all.saturating_sub(bytes).max(all.min(most_words as u64 * 8));
+        let pool = Pool::new(left, self.pool.tasks(), most_words);
+        Self { pool, ..self }
     }
 
     /// The tables.
