@@ -152,11 +152,11 @@ impl<L: CoordinatorLink> Shared<L> {
             Ok(manifest)
         };
         let other = |text| Failure::Other { text };
-        // The runtime waits for its own thread when it ends, and that one for the task's.
+        // The runtime waits for its own thread when it ends, and that one for the task's, whose panic it passes on.
         let ran = tokio::task::spawn_blocking(move || {
             let thread = std::thread::Builder::new().name("task".to_owned()).spawn(work);
             let thread = thread.map_err(|error| other(format!("no thread for the task: {error}")))?;
-            thread.join().unwrap_or_else(|_| Err(other("the task's thread panicked".to_owned())))
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         });
         ran.await.unwrap_or_else(|error| Err(other(format!("the task's thread failed: {error}"))))
     }

@@ -10,9 +10,9 @@ use keima_coordinator::BlockOrder;
 use keima_engine::block::Prepared;
 use keima_model::{Directions, ProblemInfo, ProblemRequest, Window};
 
-/// A sixth of the tables' size is left to the allocator, which keeps some of what was freed while they were built and of
+/// Of the tables' size one part in so many is left to the allocator, which keeps some of what was freed while they were built and of
 /// tasks' buffers: 13 MB more than a process is granted for itself, beside 94 MB of tables (13x13, windows 7,6, two tasks).
-const LEFT_TO_ALLOCATOR: u64 = 6;
+const LEFT_ONE_IN: u64 = 6;
 
 /// What tables are made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,7 +77,7 @@ impl Promise {
             let no_blocks =
                 || format!("{} {} is not made of blocks here; use the same version of keima", info.name(), info.size());
             let column = info.blocks().ok_or_else(no_blocks)?.column(&self.made.windows, Directions::Forward)?;
-            let kept = column.bytes() / LEFT_TO_ALLOCATOR;
+            let kept = column.bytes() / LEFT_ONE_IN;
             let prepared = Prepared::new(column, self.made.group_records, self.memory_bytes, self.tasks);
             Ok(Arc::new(prepared.leaving(kept)))
         });

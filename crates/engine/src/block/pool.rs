@@ -30,8 +30,8 @@ fn len(piece: &Rows<1>) -> usize {
 pub(super) struct Pool {
     /// In words of 8 bytes.
     all_words: usize,
-    share_words: usize,
-    tasks: u32,
+    tasks: usize,
+    most_words: usize,
     state: Mutex<State>,
     freed: Condvar,
 }
@@ -50,25 +50,30 @@ pub(super) enum NoMemory {
 }
 
 impl Pool {
-    /// `most_words` is what the largest task needs at least. Where that is a little more than an even share, shares are so
-    /// much smaller that all others have theirs while it has its own: a quarter at most.
+    /// `most_words` is what the largest task needs at least.
     pub(super) fn new(bytes: u64, tasks: u32, most_words: usize) -> Self {
         let all_words = usize::try_from(bytes / 8).unwrap_or(usize::MAX);
-        let tasks = tasks.max(1);
-        let even = all_words / tasks as usize;
-        let beside = all_words.saturating_sub(most_words.max(even)) / (tasks as usize - 1).max(1);
-        let share_words = if tasks > 1 && beside >= even / 4 * 3 { beside.min(even) } else { even };
-        Self { all_words, share_words, tasks, state: Mutex::default(), freed: Condvar::new() }
+        Self { all_words, tasks: tasks.max(1) as usize, most_words, state: Mutex::default(), freed: Condvar::new() }
     }
 
-    /// Tasks at a time.
-    pub(super) fn tasks(&self) -> u32 {
-        self.tasks
+    /// Less by so much, where the largest task can do without.
+    pub(super) fn leaving(self, bytes: u64) -> Self {
+        let words = usize::try_from(bytes / 8).unwrap_or(usize::MAX);
+        let left = self.all_words.saturating_sub(words).max(self.all_words.min(self.most_words));
+        Self { all_words: left, ..self }
+    }
+
+    /// An even share; where the largest task needs a little more than that, shares are so much smaller that all others
+    /// have theirs while it has its own: a quarter at most.
+    fn share_words(&self) -> usize {
+        let even = self.all_words / self.tasks;
+        let beside = self.all_words.saturating_sub(self.most_words.max(even)) / (self.tasks - 1).max(1);
+        if beside >= even / 4 * 3 { beside.min(even) } else { even }
     }
 
     /// Most words that a task can have without waiting, and at all.
     pub(super) fn words(&self) -> (usize, usize) {
-        (self.share_words, self.all_words)
+        (self.share_words(), self.all_words)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -83,11 +88,12 @@ impl Pool {
     /// A piece of at least `words`, no more than all of it, with anything in it. Waits until there is one; `stop` is
     /// asked whether to go on waiting.
     pub(super) fn take(&self, words: usize, stop: impl Fn() -> bool) -> Result<Piece<'_>, NoMemory> {
-        let words = words.clamp(self.share_words, self.all_words.max(self.share_words));
+        let share_words = self.share_words();
+        let words = words.clamp(share_words, self.all_words);
         let mut state = self.lock();
         loop {
             // One that is larger is charged as what it is, and others would wait for what nobody uses.
-            let more = if words > self.share_words { words / 4 } else { 0 };
+            let more = if words > share_words { words / 4 } else { 0 };
             let suits = |piece: &Rows<1>| (words..=words + more).contains(&len(piece));
             if let Some(place) = state.kept.iter().position(suits) {
                 let piece = state.kept.swap_remove(place);
@@ -168,10 +174,17 @@ mod tests {
     #[test]
     fn shares_leave_room_for_one_that_is_a_little_larger() {
         for (tasks, most, share) in
-            [(2, 0, 50), (2, 50, 50), (2, 60, 40), (2, 62, 38), (2, 70, 50), (4, 40, 20), (1, 100, 100)]
+            [(2, 0, 50), (2, 50, 50), (2, 60, 40), (2, 62, 38), (2, 70, 50), (4, 40, 20), (1, 10, 100), (1, 100, 100)]
         {
             let pool = Pool::new(8 * 100, tasks, most);
             assert_eq!(pool.words(), (share, 100), "{tasks} tasks, one of {most}");
+        }
+        for (most, left, all) in [(0, 30, 70), (60, 30, 70), (80, 30, 80), (200, 30, 100), (0, 200, 0)] {
+            assert_eq!(
+                Pool::new(8 * 100, 2, most).leaving(8 * left).words().1,
+                all,
+                "{left} of 100 left, one of {most}"
+            );
         }
         let never = || false;
         let pool = Pool::new(8 * 100, 2, 60);

@@ -24,21 +24,16 @@ impl Prepared {
     /// within `memory_bytes`.
     pub fn new(column: Box<dyn BlockColumn>, group_records: u64, memory_bytes: u64, tasks: u32) -> Self {
         let windows = 0..column.windows().len();
-        let groups = windows.map(|window| Groups::new(column.as_ref(), window, group_records)).collect();
+        let groups: Vec<Groups> = windows.map(|window| Groups::new(column.as_ref(), window, group_records)).collect();
         let left = memory_bytes.saturating_sub(column.bytes());
-        let prepared = Self { column, groups, start: OnceLock::new(), pool: Pool::new(left, tasks, 0) };
-        let pool = Pool::new(left, tasks, prepared.most_rows());
-        Self { pool, ..prepared }
+        let pool = Pool::new(left, tasks, most_rows(column.as_ref(), &groups));
+        Self { column, groups, start: OnceLock::new(), pool }
     }
 
     /// Leaves so much of the tasks' memory to the rest of the process, where the largest group can do without.
     #[must_use]
     pub fn leaving(self, bytes: u64) -> Self {
-        let most_words = self.most_rows();
-        let all = self.pool.words().1 as u64 * 8;
-        let left = all.saturating_sub(bytes).max(all.min(most_words as u64 * 8));
-        let pool = Pool::new(left, self.pool.tasks(), most_words);
-        Self { pool, ..self }
+        Self { pool: self.pool.leaving(bytes), ..self }
     }
 
     /// The tables.
@@ -58,14 +53,7 @@ impl Prepared {
 
     /// Rows of memory that the group of the most needs for each residue.
     pub fn most_rows(&self) -> usize {
-        let groups = (0..self.groups.len()).flat_map(|window| {
-            let tables = self.column.tables(window);
-            self.groups[window].groups.iter().map(move |group| {
-                let families = group.families.start as usize..group.families.end as usize;
-                Lines::new(tables, &tables.families[families]).rows()
-            })
-        });
-        groups.max().unwrap_or(0)
+        most_rows(self.column(), &self.groups)
     }
 
     /// Canonical keys of the records of a run that window number `window` reads, in the order of the records: they
@@ -86,4 +74,15 @@ impl Prepared {
             start
         })
     }
+}
+
+fn most_rows(column: &dyn BlockColumn, groups: &[Groups]) -> usize {
+    let rows = groups.iter().enumerate().flat_map(|(window, groups)| {
+        let tables = column.tables(window);
+        groups.groups.iter().map(move |group| {
+            let families = group.families.start as usize..group.families.end as usize;
+            Lines::new(tables, &tables.families[families]).rows()
+        })
+    });
+    rows.max().unwrap_or(0)
 }

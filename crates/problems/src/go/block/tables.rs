@@ -261,38 +261,40 @@ mod tests {
     use super::super::window::GoWindow;
     use super::*;
 
-    /// Of two windows one's codes are the other's outsides: those of one colouring, and of one number of sources where
-    /// that comes first, stand in the order of the other's blocks.
+    /// Neighbours in the window's lists at both ends, of one colouring, and of one number of sources where that comes
+    /// first; those whose first stone is white stand in no block as they are.
+    fn neighbours(window: &GoWindow) -> Vec<(u64, u64)> {
+        let mut all = Vec::new();
+        let [firsts, lasts] = &window.lists;
+        for ((signature, first), last) in window.tables.signatures.iter().zip(firsts).zip(lasts) {
+            all.extend(first.windows(2));
+            let mut rest = last.as_slice();
+            for &count in &signature.passes[signature.passes.len() - 1].in_degrees {
+                let (part, after) = rest.split_at(count as usize);
+                all.extend(part.windows(2));
+                rest = after;
+            }
+            assert!(rest.is_empty());
+        }
+        let same = |&(one, next): &(u64, u64)| colours(one, window.inside) == colours(next, window.inside);
+        let pairs = all.into_iter().map(|pair| (pair[0], pair[1]));
+        pairs.filter(same).filter(|&(one, _)| normalise(one, 0) == one).collect()
+    }
+
+    /// Of two windows one's codes are the other's outsides, and stand in the order of its blocks.
     #[test]
     fn lists_are_in_the_order_of_blocks() {
         for (top, height) in [(2, 5), (3, 6), (4, 6), (4, 8)] {
             let windows = [Window { first: 0, len: top }, Window { first: top, len: height - top }];
             let make = |own, before| GoWindow::new(height, own, before, Directions::Both, None).unwrap();
-            let made = [make(windows[0], windows[1]), make(windows[1], windows[0])];
-            for (number, (own, _)) in made.iter().enumerate() {
-                let block_of = &made[1 - number].1.block_of;
-                let mut neighbours = 0;
-                for (lists, end) in own.lists.iter().zip([0, 1]) {
-                    for (list, signature) in lists.iter().zip(&own.tables.signatures) {
-                        let degrees = &signature.passes[signature.passes.len() - 1].in_degrees;
-                        let parts = if end == 0 { vec![list.len() as u32] } else { degrees.clone() };
-                        let mut rest = list.as_slice();
-                        for part in parts {
-                            let (codes, after) = rest.split_at(part as usize);
-                            rest = after;
-                            for pair in codes.windows(2) {
-                                let [one, next] = [0, 1].map(|i| (pair[i], colours(pair[i], own.inside)));
-                                if one.1 == next.1 && normalise(one.0, 0) == one.0 {
-                                    neighbours += 1;
-                                    let what = format!("{height} {:?}, end {end}: {pair:x?}", own.window);
-                                    assert!(block_of[&one.0] < block_of[&next.0], "{what}");
-                                }
-                            }
-                        }
-                        assert!(rest.is_empty());
-                    }
+            let [upper, lower] = [make(windows[0], windows[1]), make(windows[1], windows[0])];
+            for ((own, _), (_, other)) in [(&upper, &lower), (&lower, &upper)] {
+                let pairs = neighbours(own);
+                assert!(!pairs.is_empty());
+                for (one, next) in pairs {
+                    let what = format!("{height} {:?}: {one:x} {next:x}", own.window);
+                    assert!(other.block_of[&one] < other.block_of[&next], "{what}");
                 }
-                assert!(neighbours > 0);
             }
         }
     }
