@@ -88,7 +88,7 @@ impl Count {
             state_passes: sweeps * state_passes,
             state_boundaries: sweeps * state_boundaries,
             bytes_read: number("bytes_read"),
-            bytes_written: number("bytes_written") + number("bytes_spilled"),
+            bytes_written: number("bytes_written"),
             peak_bytes: peak,
             read_seconds: number("read_seconds"),
             map_seconds: number("map_seconds"),

@@ -2,9 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use keima_engine::block::{
-    BlockError, CountOrder, Counted, Direction, Kept, Moduli, Row, Sweep, count, count_forward, steps,
-};
+use keima_engine::block::{BlockError, CountOrder, Counted, Direction, Kept, count, count_forward, steps};
 use keima_model::{BlockColumn, BlockProblem, BlockTables, Board, Directions, End, Window};
 use keima_problems::go::{Go, published};
 use keima_residue::{crt, primes_below};
@@ -117,85 +115,6 @@ fn counts_are_the_published_ones() {
         for (threads, lanes) in [(1, 1), (2, 2), (3, 4), (1, 8)] {
             check(height, length, lengths, threads, true, Some(lanes));
         }
-    }
-}
-
-/// A vector through a window: the rows after it, and how many states are of families that threads shared, and that were
-/// done pass by pass.
-fn through<const K: usize>(
-    column: &dyn BlockColumn,
-    direction: Direction,
-    window: usize,
-    threads: usize,
-    share_from: u64,
-    by_pass_bytes: usize,
-) -> (Vec<Row<K>>, u64, u64) {
-    let moduli: Vec<u64> = primes_below(1 << 60).take(K).collect();
-    let moduli: Moduli<K> = Moduli::new(moduli.try_into().unwrap()).unwrap();
-    let states = (0..column.windows().len()).flat_map(|w| column.tables(w).states.clone()).max().unwrap() as usize;
-    let row = |i: u64| std::array::from_fn(|lane| (i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15 >> lane) % (1 << 59));
-    let before: Vec<Row<K>> = (0..states as u64).map(row).collect();
-    let mut after = vec![[0; K]; states];
-    let sweep = Sweep::<K>::new(column, moduli, threads).unwrap().share_from(share_from);
-    let mut sweep = sweep.by_pass_up_to(by_pass_bytes);
-    let arrivals = sweep.arrivals(window, &mut after).unwrap();
-    sweep.run(direction, window, &before, &mut after, Some(&arrivals)).unwrap();
-    (after, sweep.shared_states(), sweep.by_pass_states())
-}
-
-/// Whether small families are done block by block or pass by pass, the same comes out, with mass balance held.
-#[test]
-fn families_that_are_done_pass_by_pass_are_the_same() {
-    fn check<const K: usize>(column: &dyn BlockColumn, what: &str) -> u64 {
-        let mut all = 0;
-        for (window, direction) in
-            (0..column.windows().len()).flat_map(|w| [(w, Direction::Forward), (w, Direction::Backward)])
-        {
-            let (by_block, _, none) = through::<K>(column, direction, window, 1, u64::MAX, 0);
-            assert_eq!(none, 0);
-            for (threads, bytes) in [(1, 1 << 30), (2, 1 << 30), (1, 64 * 8 * K)] {
-                let (by_pass, _, some) = through::<K>(column, direction, window, threads, u64::MAX, bytes);
-                assert!(by_pass == by_block, "{what}, window {window}, {direction:?}, {K} residues, {bytes} bytes");
-                all += some;
-            }
-        }
-        all
-    }
-    for (height, lengths) in [(5, &[3, 2][..]), (6, &[2, 2, 2]), (7, &[4, 3]), (8, &[3, 3, 2]), (8, &[4, 4])] {
-        let column = column(height, lengths);
-        let what = format!("{height} {lengths:?}");
-        let all = check::<1>(column.as_ref(), &what) + check::<2>(column.as_ref(), &what);
-        assert!(all > 0 && check::<8>(column.as_ref(), &what) > 0, "{what}: nothing was done pass by pass");
-    }
-}
-
-/// Whether a family is done by one thread or by all, the same comes out, with mass balance held.
-#[test]
-fn families_that_threads_share_are_the_same() {
-    fn check<const K: usize>(column: &dyn BlockColumn, what: &str) {
-        for (window, direction) in
-            (0..column.windows().len()).flat_map(|w| [(w, Direction::Forward), (w, Direction::Backward)])
-        {
-            let (alone, none, _) = through::<K>(column, direction, window, 1, 0, 0);
-            assert_eq!(none, 0, "a thread alone shares nothing");
-            for threads in [3, 16] {
-                let what = format!("{what}, window {window}, {direction:?}, {threads} threads, {K} residues");
-                let (apart, none, _) = through::<K>(column, direction, window, threads, u64::MAX, 0);
-                let (shared, some, _) = through::<K>(column, direction, window, threads, 0, 0);
-                assert_eq!(none, 0, "{what}");
-                // With few threads there may be no family that is large for them.
-                assert!(some > 0 || threads == 3, "{what}: nothing was shared");
-                assert!(apart == alone, "{what}: apart");
-                assert!(shared == alone, "{what}: shared");
-            }
-        }
-    }
-    for (height, lengths) in
-        [(2, &[1, 1][..]), (3, &[3]), (5, &[3, 2]), (6, &[2, 2, 2]), (7, &[4, 3]), (8, &[3, 3, 2]), (8, &[4, 4])]
-    {
-        let column = column(height, lengths);
-        check::<1>(column.as_ref(), &format!("{height} {lengths:?}"));
-        check::<4>(column.as_ref(), &format!("{height} {lengths:?}"));
     }
 }
 

@@ -226,13 +226,25 @@ fn a_worker_hangs() {
     cluster.counts(&next, &legal("6x6"));
 }
 
-/// `keima count` dies and the same command goes on: at a point, by kill -9, by an interrupt.
+/// `keima count` dies and the same command goes on: at a point, by kill -9, by an interrupt. The residues are those of a
+/// count that nothing happened to.
 #[test]
 fn a_count_is_cut_off_and_goes_on() {
-    for how in ["abort", "KILL", "INT", "TERM"] {
+    for (how, executor) in [
+        ("abort", "block"),
+        ("abort", "stream"),
+        ("KILL", "block"),
+        ("KILL", "stream"),
+        ("INT", "block"),
+        ("TERM", "stream"),
+    ] {
         let dir = tempfile::tempdir().unwrap();
-        let args = ["count", "go", "8x8", "--json", "--threads", "2", "--checkpoint-seconds", "0"];
-        let args = [&args[..], &["--data", dir.path().to_str().unwrap()]].concat();
+        let what = format!("{how}, {executor}");
+        let words =
+            ["count", "go", "8x8", "--json", "--threads", "2", "--checkpoint-seconds", "0", "--executor", executor];
+        let at = |folder: &str| dir.path().join(folder).to_str().unwrap().to_owned();
+        let (folder, quiet_folder) = (at("data"), at("quiet"));
+        let args = [&words[..], &["--data", &folder]].concat();
         let fault = if how == "abort" { "worker.before_report=abort@30" } else { SLOW };
         let mut counting = Process::start("count", &args, fault);
         if how == "abort" {
@@ -243,16 +255,19 @@ fn a_count_is_cut_off_and_goes_on() {
                 counting.kill();
             } else {
                 counting.signal(how);
-                assert_eq!(counting.ended().code(), Some(4), "{how}");
-                assert!(counting.stderr().contains("type the same command again"), "{how}: {}", counting.stderr());
+                assert_eq!(counting.ended().code(), Some(4), "{what}");
+                assert!(counting.stderr().contains("type the same command again"), "{what}: {}", counting.stderr());
             }
         }
-        assert_eq!(counting.stdout(), "", "{how}: a number before its time");
+        assert_eq!(counting.stdout(), "", "{what}: a number before its time");
         let ran = keima(&args);
         let object = ran.json();
-        assert_eq!(object["count"], legal("8x8"), "{how}");
-        assert!(ran.stderr.contains("going on with go 8x8"), "{how}: {ran:#?}");
-        let from = object["resumed_from"].as_str().unwrap_or_else(|| panic!("{how}: {object}"));
-        assert!(from.contains("the boundary after") || from.contains("stage"), "{how}: {from}");
+        assert_eq!(object["count"], legal("8x8"), "{what}");
+        assert!(ran.stderr.contains("going on with go 8x8"), "{what}: {ran:#?}");
+        let from = object["resumed_from"].as_str().unwrap_or_else(|| panic!("{what}: {object}"));
+        assert!(from.contains("the boundary after") || from.contains("stage"), "{what}: {from}");
+        let undisturbed = keima(&[&words[..], &["--data", &quiet_folder]].concat()).json();
+        assert_eq!(undisturbed["resumed_from"], serde_json::Value::Null, "{what}");
+        assert_eq!(object["residues"], undisturbed["residues"], "{what}");
     }
 }

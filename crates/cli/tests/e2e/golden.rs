@@ -149,6 +149,24 @@ fn in_little_memory_a_count_goes_forward_a_few_residues_at_a_time() {
     }
 }
 
+/// Out of core a process stays within what it was given, down to less than a twentieth of its vector and 100 MiB for the
+/// program and its tables: lanes of the largest families go one at a time.
+#[test]
+fn a_twentieth_of_the_vector_is_enough() {
+    // Eight residues of 2.8 million states.
+    let (memory, vector) = (64 << 20, 2_792_174 * 64);
+    assert!(memory < vector / 20 + (100 << 20));
+    let data = tempfile::tempdir().unwrap();
+    let words =
+        ["count", "go", "11x11", "--executor", "block", "--threads", "2", "--memory", "64MiB", "--json", "--quiet"];
+    let got = keima(&[&words[..], &["--data", data.path().to_str().unwrap()]].concat()).json();
+    assert_eq!(got["count"], legal("11x11"));
+    let number = |name: &str| got["statistics"][name].as_u64().unwrap();
+    assert!(number("bytes_spilled") > 0 && number("bytes_written") > vector, "{}", got["statistics"]);
+    let most = got["peak_memory_bytes"].as_u64().unwrap();
+    assert!(most <= memory, "{most} bytes of memory were taken, {memory} were given");
+}
+
 /// A count in memory that was killed goes on after the sweeps that it had done, and leaves nothing.
 #[test]
 fn sweeps_in_memory_outlive_a_kill() {

@@ -8,6 +8,7 @@
 //!   steer    submit, watch, pause, resume, cancel, result; a full disk
 //!   deaths   processes die at named points or by kill -9; folders vanish
 //!   tutorial the commands of docs/tutorial.md
+//!   network  workers that see nothing of each other but their addresses
 //!   damage   run files with a flipped bit, cut short, from another job
 //! ```
 //!
@@ -20,6 +21,7 @@ mod damage;
 mod deaths;
 mod formats;
 mod golden;
+mod network;
 mod problems;
 mod process;
 mod steer;

@@ -63,6 +63,8 @@ pub(super) struct Stage<'a> {
     pub(super) states: Vec<u64>,
     runs: Vec<(RunManifest, Vec<Split>)>,
     pub(super) bytes_read: u64,
+    /// Of lanes that waited for others.
+    bytes_spilled: u64,
     pub(super) times: TaskTimes,
 }
 
@@ -122,6 +124,7 @@ impl<'a> Stage<'a> {
             states: vec![0; order.window.len as usize],
             runs: Vec::new(),
             bytes_read: 0,
+            bytes_spilled: 0,
             times: TaskTimes::default(),
         })
     }
@@ -232,6 +235,7 @@ impl<'a> Stage<'a> {
             self.output.add_sums(&total, first, lanes.moduli.values());
             self.times.write_nanos += nanos(started);
         }
+        self.bytes_spilled += spool.bytes();
         let (all, mut from, mut slice) = (scatter.rows(), 0, Vec::new());
         let mut rows = |count: usize, batch: &mut Vec<u64>| {
             let start = batch.len();
@@ -290,7 +294,7 @@ impl<'a> Stage<'a> {
             let count = if order.low == 0 { self.prepared.column().one_column() } else { 0 };
             functionals.push(FunctionalSum { functional, lanes: moduli.iter().map(|p| count % p).collect() });
         }
-        let bytes_written = runs.iter().map(|run| run.bytes).sum();
+        let bytes_written = runs.iter().map(|run| run.bytes).sum::<u64>() + self.bytes_spilled;
         TaskManifest {
             runs,
             splits,
@@ -300,7 +304,7 @@ impl<'a> Stage<'a> {
             functionals,
             bytes_read: self.bytes_read,
             bytes_written,
-            bytes_spilled: 0,
+            bytes_spilled: self.bytes_spilled,
             times: self.times,
         }
     }

@@ -122,7 +122,9 @@ impl Tables {
                 }
                 far.push(building.far.iter().map(|far| far.found).collect());
                 targets.push(building.far.iter().map(|far| far.target).collect());
-                passes.push(building.finish());
+                let table = building.finish();
+                check_law(&table, list.len())?;
+                passes.push(table);
             }
             tables.signatures.push(Signature { entries, passes, descendants: Vec::new() });
             tables.far.push(far);
@@ -159,6 +161,25 @@ impl Tables {
         for (signature, ways) in self.signatures.iter_mut().zip(after) {
             signature.descendants = ways;
         }
+    }
+}
+
+/// Go's own law, new + dropped = 3 old: from a state there are three ways on, or two and one that is dropped. Where each
+/// entry has two or three, and both directions the same, it follows from the mass balance of the families.
+fn check_law(pass: &PassTable, entries: usize) -> Result<(), String> {
+    let mut ways = vec![0_u32; entries];
+    let far = pass.far.iter().flat_map(|far| far.pairs.iter().map(|(source, _)| source));
+    pass.sources.iter().chain(far).for_each(|&source| ways[usize::from(source)] += 1);
+    let mut back = vec![0; entries];
+    for group in &pass.rows {
+        group.rows.iter().for_each(|row| back[usize::from(row[0])] += u32::from(group.degree));
+    }
+    match ways.iter().zip(&back).position(|(ways, back)| !(2..=3).contains(ways) || ways != back) {
+        None => Ok(()),
+        Some(entry) => Err(format!(
+            "an entry has {} ways on and, transposed, {}: two or three are expected; this is a fault of the program",
+            ways[entry], back[entry]
+        )),
     }
 }
 
@@ -279,6 +300,26 @@ mod tests {
         let same = |&(one, next): &(u64, u64)| colours(one, window.inside) == colours(next, window.inside);
         let pairs = all.into_iter().map(|pair| (pair[0], pair[1]));
         pairs.filter(same).filter(|&(one, _)| normalise(one, 0) == one).collect()
+    }
+
+    #[test]
+    fn tables_that_break_the_law_are_refused() {
+        let group = |degree, rows| RowGroup { degree, blocks: [0; 3], rows };
+        let far = vec![Far { pairs: vec![(1, 0)] }];
+        let rows = vec![group(2, vec![[0, 0, 1, 0]]), group(3, vec![[1, 0, 1, 0]])];
+        let whole = PassTable { in_degrees: vec![], sources: vec![0, 1, 0, 1], far, rows };
+        assert_eq!(check_law(&whole, 2), Ok(()));
+        let check = |damage: fn(&mut PassTable), expected: &str| {
+            let mut table = whole.clone();
+            damage(&mut table);
+            let error = check_law(&table, 2).unwrap_err();
+            assert!(error.contains(expected), "{error}");
+        };
+        check(|table| table.sources[0] = 1, "1 ways on and, transposed, 2");
+        check(|table| table.far.clear(), "2 ways on and, transposed, 3");
+        check(|table| table.rows[0].degree = 3, "2 ways on and, transposed, 3");
+        check(|table| table.far[0].pairs.push((1, 1)), "4 ways on and, transposed, 3");
+        check(|table| table.rows.clear(), "2 ways on and, transposed, 0");
     }
 
     /// Of two windows one's codes are the other's outsides, and stand in the order of its blocks.

@@ -1,0 +1,31 @@
+//! Workers on machines of their own: here they are on one, so what tells them that a folder is another's is taken away
+//! before they look. Then all that one reads of another comes through its service.
+
+use crate::cluster::{Cluster, EXECUTORS, Setup};
+use crate::golden::legal;
+use crate::process::keima;
+
+/// The vector goes from worker to worker at each boundary, and nothing but grants and reports through the coordinator.
+#[test]
+fn inputs_come_over_the_network() {
+    for executor in EXECUTORS {
+        // Without second copies all that is sent is what tasks read.
+        let cluster = Cluster::start(Setup { executor, second_copies: false, ..Setup::default() });
+        let [a, b] = ["a", "b"].map(|name| {
+            let worker = cluster.worker(name, "run_server.mid_stream=sleep:0");
+            std::fs::remove_file(cluster.scratch(name).join("worker.id")).unwrap();
+            worker
+        });
+        let job = cluster.submit("8x8");
+        let status = cluster.counts(&job, &legal("8x8"));
+        for worker in [&a, &b] {
+            let chunks = worker.stderr().matches("failpoint run_server.mid_stream hit").count();
+            assert!(chunks > 0, "{executor}: nothing was sent: {status}");
+        }
+        let alone = tempfile::tempdir().unwrap();
+        let data = alone.path().to_str().unwrap();
+        let alone = keima(&["count", "go", "8x8", "--executor", executor, "--json", "--quiet", "--data", data]).json();
+        let found = cluster.client(&["result", &job, "--json"]).json();
+        assert_eq!(found["residues"], alone["residues"], "{executor}");
+    }
+}

@@ -1,0 +1,143 @@
+//! Vectors in memory against the stream executor's at every column's end, folded and not, whatever the lanes; a longer
+//! board's column ends are those of all shorter ones.
+
+mod common;
+#[path = "common/states.rs"]
+mod states;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use common::{Settings, sweep_with};
+use keima_engine::block::{Direction, Moduli, Row, Sweep};
+use keima_model::{BlockColumn, Directions, End};
+use keima_residue::add_mod;
+use keima_runs::Tally;
+use states::{add, empty, go, moduli, times, windows};
+
+/// The values of all canonical states at a column's end.
+type Values<const K: usize> = BTreeMap<u128, Row<K>>;
+
+/// A count in memory, forward: the vector at each column's end from the second on, in canonical form.
+fn ends_in_memory<const K: usize>(height: u32, length: u32, lengths: &[u32], directions: Directions) -> Vec<Tally> {
+    let problem = go(height, length);
+    let column = problem.info().blocks().unwrap().column(&windows(lengths), directions).unwrap();
+    let (column, last) = (column.as_ref(), lengths.len() - 1);
+    let states = (0..=last).flat_map(|window| column.tables(window).states.clone()).max().unwrap() as usize;
+    let (mut before, mut after) = (vec![[0; K]; states], vec![[0; K]; states]);
+    column.start(last, End::Last).into_iter().for_each(|position| before[position as usize] = [1; K]);
+    let moduli = moduli(K);
+    let row: Row<K> = moduli.clone().try_into().unwrap();
+    let mut sweep = Sweep::new(column, Moduli::new(row).unwrap(), 2).unwrap().share_from(1000);
+    let times = times(column, last);
+    // Where the first window is shorter than the last there is no folding.
+    let folded = column.images(0, &mut Vec::new()).is_some();
+    assert_eq!(folded, directions == Directions::Folded && lengths[0] >= lengths[last], "{height} {lengths:?}");
+    let mut ends = Vec::new();
+    for _ in 1..length {
+        for window in 0..=last {
+            sweep.run(Direction::Forward, window, &before, &mut after, None).unwrap();
+            std::mem::swap(&mut before, &mut after);
+        }
+        let values = if folded { unfolded(column, &before, &moduli) } else { as_they_are(column, &before) };
+        assert!(values.keys().eq(times.keys()), "{height}x{length} {lengths:?}: all canonical states have a value");
+        let mut tally = empty(K);
+        values.iter().for_each(|(key, row)| add(&mut tally, *key, row, times[key], &moduli));
+        ends.push(tally);
+    }
+    ends
+}
+
+/// Canonical keys of all entries at a column's end, in the order of the vector.
+fn keys(column: &dyn BlockColumn) -> Vec<u128> {
+    let last = column.windows().len() - 1;
+    let (mut all, mut keys) = (Vec::new(), Vec::new());
+    for block in 0..column.tables(last).signature_of.len() as u32 {
+        column.keys(last, End::Last, block, &mut keys);
+        all.append(&mut keys);
+    }
+    all
+}
+
+/// Of the outside without stones both colourings of a state are there, with the same value.
+fn as_they_are<const K: usize>(column: &dyn BlockColumn, vector: &[Row<K>]) -> Values<K> {
+    let mut values = Values::new();
+    for (key, row) in keys(column).into_iter().zip(vector) {
+        assert_eq!(values.entry(key).or_insert(*row), row, "both colourings of {key:x}");
+    }
+    values
+}
+
+/// A column that began with one of two mirror images, which had the values of both, ends with values that are nobody's;
+/// but a state's and its image's add up to twice what each of them has where nothing is folded, since columns and
+/// images may change places.
+fn unfolded<const K: usize>(column: &dyn BlockColumn, vector: &[Row<K>], moduli: &[u64]) -> Values<K> {
+    let keys = keys(column);
+    let (mut values, mut own, mut images) = (Values::new(), Vec::new(), Vec::new());
+    let mut pairs = BTreeSet::new();
+    for block in 0..column.tables(0).signature_of.len() as u32 {
+        column.positions(0, End::First, block, &mut own);
+        column.images(block, &mut images).expect("a folded column");
+        pairs.extend(own.iter().zip(&images).map(|(&one, &other)| (one as usize, other as usize)));
+    }
+    let half = |p: u64| p.div_ceil(2);
+    for (one, other) in pairs {
+        let row: Row<K> = std::array::from_fn(|lane| {
+            let p = moduli[lane];
+            keima_residue::mul_mod(add_mod(vector[one][lane], vector[other][lane], p), half(p), p)
+        });
+        for key in [keys[one], keys[other]] {
+            assert_eq!(values.entry(key).or_insert(row), &row, "{key:x}");
+        }
+    }
+    values
+}
+
+/// States, sums and fingerprints are those of the stream executor.
+fn check(height: u32, length: u32, lengths: &[u32]) {
+    fn check_for<const K: usize>(lengths: &[u32], (height, length): (u32, u32), theirs: &[Tally]) {
+        for directions in [Directions::Both, Directions::Folded] {
+            let own = ends_in_memory::<K>(height, length, lengths, directions);
+            assert_eq!(own.len(), theirs.len() - 1);
+            for ((own, theirs), columns) in own.iter().zip(&theirs[1..]).zip(2..) {
+                let what = format!("{height}x{columns} {lengths:?}, {directions:?}, {K} residues");
+                // The spare comes last.
+                let some = |row: &[u64]| row[..K - 1].iter().chain(row.last()).copied().collect::<Vec<_>>();
+                assert_eq!((&own.sums, &own.fingerprint), (&some(&theirs.sums), &some(&theirs.fingerprint)), "{what}");
+                assert!(columns == length || theirs.states == own.states, "{what}: {} states", own.states);
+            }
+        }
+    }
+    let settings = Settings { window: 3, shards: 2, memory_bytes: 8 << 20, moduli: moduli(8) };
+    let found = sweep_with(&go(height, length), &settings, &mut |_| {}).unwrap();
+    check_for::<1>(lengths, (height, length), &found.columns);
+    check_for::<2>(lengths, (height, length), &found.columns);
+    check_for::<4>(lengths, (height, length), &found.columns);
+    check_for::<8>(lengths, (height, length), &found.columns);
+}
+
+#[test]
+fn every_column_end_is_the_stream_executors() {
+    for (height, lengths) in [
+        (2, &[1, 1][..]),
+        (3, &[2, 1]),
+        (4, &[4]),
+        (5, &[2, 3]),
+        (5, &[3, 2]),
+        (6, &[3, 3]),
+        (7, &[4, 3]),
+        (7, &[3, 2, 2]),
+        (8, &[4, 4]),
+    ] {
+        check(height, 10, lengths);
+    }
+}
+
+#[test]
+fn every_column_end_is_the_stream_executors_at_9x10() {
+    check(9, 10, &[5, 4]);
+}
+
+#[test]
+fn every_column_end_is_the_stream_executors_at_10x10() {
+    check(10, 10, &[5, 5]);
+}

@@ -1,0 +1,191 @@
+//! Vectors through the passes of a window, forward and transposed: each way of doing them gives the same rows, lanes do
+//! not know of each other, and the transposed passes are the transposes of the others.
+
+use keima_engine::block::{Direction, Moduli, Row, Sweep};
+use keima_model::{BlockColumn, BlockProblem, Board, Directions, End, Window};
+use keima_problems::go::Go;
+use keima_residue::{add_mod, mul_mod, primes_below};
+
+/// Windows of a column, tables of passes in both directions.
+fn column(height: u32, lengths: &[u32]) -> Box<dyn BlockColumn> {
+    let mut first = 0;
+    let window = |&len: &u32| {
+        first += len;
+        Window { first: first - len, len }
+    };
+    let windows: Vec<Window> = lengths.iter().map(window).collect();
+    let board = Board { height, length: height };
+    Go::<u64>::new(String::new(), board).column(&windows, Directions::Both).unwrap()
+}
+
+/// Lane `lane` has the same modulus and the same values whatever K.
+fn moduli<const K: usize>() -> Row<K> {
+    let primes: Vec<u64> = primes_below(1 << 60).take(8).collect();
+    std::array::from_fn(|lane| primes[lane])
+}
+
+/// As many rows as the largest step of the column has.
+fn rows<const K: usize>(column: &dyn BlockColumn, seed: u64) -> Vec<Row<K>> {
+    let states = (0..column.windows().len()).flat_map(|w| column.tables(w).states.clone()).max().unwrap();
+    let value =
+        |i: u64, lane: usize| (i + seed).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(lane as u32) % (1 << 59);
+    (0..states).map(|i| std::array::from_fn(|lane| value(i, lane))).collect()
+}
+
+/// A vector through a window: the rows after it, and how many states are of families that threads shared, and that were
+/// done pass by pass.
+fn through<const K: usize>(
+    column: &dyn BlockColumn,
+    direction: Direction,
+    window: usize,
+    threads: usize,
+    share_from: u64,
+    by_pass_bytes: usize,
+) -> (Vec<Row<K>>, u64, u64) {
+    let before = rows::<K>(column, 1);
+    let mut after = vec![[0; K]; before.len()];
+    let sweep = Sweep::<K>::new(column, Moduli::new(moduli()).unwrap(), threads).unwrap().share_from(share_from);
+    let mut sweep = sweep.by_pass_up_to(by_pass_bytes);
+    let arrivals = sweep.arrivals(window, &mut after).unwrap();
+    sweep.run(direction, window, &before, &mut after, Some(&arrivals)).unwrap();
+    (after, sweep.shared_states(), sweep.by_pass_states())
+}
+
+/// Whether small families are done block by block or pass by pass, the same comes out, with mass balance held.
+#[test]
+fn families_that_are_done_pass_by_pass_are_the_same() {
+    fn check<const K: usize>(column: &dyn BlockColumn, what: &str) -> u64 {
+        let mut all = 0;
+        for (window, direction) in
+            (0..column.windows().len()).flat_map(|w| [(w, Direction::Forward), (w, Direction::Backward)])
+        {
+            let (by_block, _, none) = through::<K>(column, direction, window, 1, u64::MAX, 0);
+            assert_eq!(none, 0);
+            for (threads, bytes) in [(1, 1 << 30), (2, 1 << 30), (1, 64 * 8 * K)] {
+                let (by_pass, _, some) = through::<K>(column, direction, window, threads, u64::MAX, bytes);
+                assert!(by_pass == by_block, "{what}, window {window}, {direction:?}, {K} residues, {bytes} bytes");
+                all += some;
+            }
+        }
+        all
+    }
+    for (height, lengths) in [(5, &[3, 2][..]), (6, &[2, 2, 2]), (7, &[4, 3]), (8, &[3, 3, 2]), (8, &[4, 4])] {
+        let column = column(height, lengths);
+        let what = format!("{height} {lengths:?}");
+        let all = check::<1>(column.as_ref(), &what) + check::<2>(column.as_ref(), &what);
+        assert!(all > 0 && check::<8>(column.as_ref(), &what) > 0, "{what}: nothing was done pass by pass");
+    }
+}
+
+/// Whether a family is done by one thread or by all, the same comes out, with mass balance held.
+#[test]
+fn families_that_threads_share_are_the_same() {
+    fn check<const K: usize>(column: &dyn BlockColumn, what: &str) {
+        for (window, direction) in
+            (0..column.windows().len()).flat_map(|w| [(w, Direction::Forward), (w, Direction::Backward)])
+        {
+            let (alone, none, _) = through::<K>(column, direction, window, 1, 0, 0);
+            assert_eq!(none, 0, "a thread alone shares nothing");
+            for threads in [3, 16] {
+                let what = format!("{what}, window {window}, {direction:?}, {threads} threads, {K} residues");
+                let (apart, none, _) = through::<K>(column, direction, window, threads, u64::MAX, 0);
+                let (shared, some, _) = through::<K>(column, direction, window, threads, 0, 0);
+                assert_eq!(none, 0, "{what}");
+                // With few threads there may be no family that is large for them.
+                assert!(some > 0 || threads == 3, "{what}: nothing was shared");
+                assert!(apart == alone, "{what}: apart");
+                assert!(shared == alone, "{what}: shared");
+            }
+        }
+    }
+    for (height, lengths) in
+        [(2, &[1, 1][..]), (3, &[3]), (5, &[3, 2]), (6, &[2, 2, 2]), (7, &[4, 3]), (8, &[3, 3, 2]), (8, &[4, 4])]
+    {
+        let column = column(height, lengths);
+        check::<1>(column.as_ref(), &format!("{height} {lengths:?}"));
+        check::<4>(column.as_ref(), &format!("{height} {lengths:?}"));
+    }
+}
+
+/// Eight lanes, which may be done by the machine's widest instructions, are eight times one, which never is.
+#[test]
+fn lanes_do_not_know_of_each_other() {
+    fn lane(rows: &[Row<8>], lane: usize) -> Vec<Row<1>> {
+        rows.iter().map(|row| [row[lane]]).collect()
+    }
+    for (height, lengths, by_pass_bytes) in
+        [(5, &[3, 2][..], 0), (7, &[4, 3], 0), (7, &[4, 3], 1 << 30), (8, &[3, 3, 2], 0)]
+    {
+        let column = column(height, lengths);
+        for (window, direction) in
+            (0..column.windows().len()).flat_map(|w| [(w, Direction::Forward), (w, Direction::Backward)])
+        {
+            let before = rows::<8>(column.as_ref(), 1);
+            let modulus = moduli::<8>();
+            let mut together = vec![[0; 8]; before.len()];
+            let mut sweep =
+                Sweep::new(column.as_ref(), Moduli::new(modulus).unwrap(), 1).unwrap().by_pass_up_to(by_pass_bytes);
+            sweep.run(direction, window, &before, &mut together, None).unwrap();
+            for number in 0..8 {
+                let moduli = Moduli::new([modulus[number]]).unwrap();
+                let mut alone = vec![[0]; before.len()];
+                let mut sweep = Sweep::new(column.as_ref(), moduli, 1).unwrap().by_pass_up_to(by_pass_bytes);
+                sweep.run(direction, window, &lane(&before, number), &mut alone, None).unwrap();
+                let what = format!("{height} {lengths:?}, window {window}, {direction:?}, lane {number}");
+                assert!(alone == lane(&together, number), "{what}");
+            }
+        }
+    }
+}
+
+/// With A the passes of a window, and x and y as they are read of the neighbouring vectors: <A x, y> = <x, A' y>.
+#[test]
+fn transposed_passes_are_the_transposes() {
+    /// A vector as a window reads it at one end, block by block.
+    fn read<const K: usize>(column: &dyn BlockColumn, window: usize, end: End, vector: &[Row<K>]) -> Vec<Row<K>> {
+        let (mut all, mut positions) = (Vec::new(), Vec::new());
+        for block in 0..column.tables(window).signature_of.len() as u32 {
+            column.positions(window, end, block, &mut positions);
+            all.extend(positions.iter().map(|&position| vector[position as usize]));
+        }
+        all
+    }
+    fn inner<const K: usize>(one: &[Row<K>], other: &[Row<K>]) -> Row<K> {
+        std::array::from_fn(|lane| {
+            let p = moduli::<K>()[lane];
+            one.iter()
+                .zip(other)
+                .fold(0, |sum, (one, other)| add_mod(sum, mul_mod(one[lane] % p, other[lane] % p, p), p))
+        })
+    }
+    fn check<const K: usize>(height: u32, lengths: &[u32]) {
+        let column = column(height, lengths);
+        let column = column.as_ref();
+        let mut sweep = Sweep::new(column, Moduli::new(moduli::<K>()).unwrap(), 2).unwrap();
+        for window in 0..lengths.len() {
+            let (x, y) = (rows::<K>(column, 1), rows::<K>(column, 7919));
+            let (mut forward, mut backward) = (vec![[0; K]; x.len()], vec![[0; K]; x.len()]);
+            sweep.run(Direction::Forward, window, &x, &mut forward, None).unwrap();
+            sweep.run(Direction::Backward, window, &y, &mut backward, None).unwrap();
+            let (x, y) = (read(column, window, End::First, &x), read(column, window, End::Last, &y));
+            assert_eq!(x.len() as u64, column.tables(window).states[0]);
+            let what = format!("{height} {lengths:?}, window {window}, {K} residues");
+            assert_eq!(inner(&forward, &y), inner(&x, &backward), "{what}");
+            assert_ne!(inner(&forward, &y), [0; K], "{what}");
+        }
+    }
+    for (height, lengths) in [
+        (2, &[1, 1][..]),
+        (3, &[3]),
+        (5, &[3, 2]),
+        (6, &[2, 2, 2]),
+        (7, &[4, 3]),
+        (8, &[3, 3, 2]),
+        (8, &[4, 4]),
+        (9, &[5, 4]),
+        (9, &[3, 3, 3]),
+    ] {
+        check::<1>(height, lengths);
+        check::<4>(height, lengths);
+    }
+}

@@ -1,0 +1,59 @@
+//! What a vector at the end of a column is held against the stream executor's by: its canonical states, each once, with
+//! their sums and fingerprint.
+
+use std::collections::BTreeMap;
+
+use keima_model::{AnyProblem, BlockColumn, End, Key, ProblemRequest, Registry, Window};
+use keima_problems::Problems;
+use keima_residue::{add_mod, mul_mod, primes_below};
+use keima_runs::Tally;
+
+pub(crate) const SALT: u64 = 99;
+
+pub(crate) fn go(height: u32, length: u32) -> AnyProblem {
+    let request = ProblemRequest { name: "go".into(), size: format!("{height}x{length}"), options: vec![] };
+    Problems.open(&request).unwrap()
+}
+
+pub(crate) fn windows(lengths: &[u32]) -> Vec<Window> {
+    let mut first = 0;
+    let window = |&len: &u32| {
+        first += len;
+        Window { first: first - len, len }
+    };
+    lengths.iter().map(window).collect()
+}
+
+/// The first of many primes, and the spare.
+pub(crate) fn moduli(lanes: usize) -> Vec<u64> {
+    let primes: Vec<u64> = primes_below(1 << 60).take(8).collect();
+    primes[1..lanes].iter().chain(&primes[..1]).copied().collect()
+}
+
+pub(crate) fn empty(lanes: usize) -> Tally {
+    Tally { states: 0, sums: vec![0; lanes], fingerprint: vec![0; lanes] }
+}
+
+/// A canonical state, which `times` single ones stand for with this value each.
+pub(crate) fn add(tally: &mut Tally, key: u128, row: &[u64], times: u64, moduli: &[u64]) {
+    let hash = Key::mix(key as u64, SALT) >> 16;
+    // States that are not reached yet stand in the blocks, too.
+    tally.states += u64::from(row.iter().any(|&value| value > 0));
+    for (lane, (&value, &p)) in row.iter().zip(moduli).enumerate() {
+        let value = mul_mod(value, times, p);
+        tally.sums[lane] = add_mod(tally.sums[lane], value, p);
+        tally.fingerprint[lane] = add_mod(tally.fingerprint[lane], mul_mod(hash, value, p), p);
+    }
+}
+
+/// How many states each canonical key stands for.
+pub(crate) fn times(column: &dyn BlockColumn, window: usize) -> BTreeMap<u128, u64> {
+    let (mut times, mut keys) = (BTreeMap::new(), Vec::new());
+    for block in 0..column.tables(window).signature_of.len() as u32 {
+        column.keys(window, End::Last, block, &mut keys);
+        for &key in &keys {
+            *times.entry(key).or_insert(0) += column.weight(window, block);
+        }
+    }
+    times
+}
