@@ -21,7 +21,8 @@ pub struct RunOptions {
     pub durable: bool,
     /// Target size of a decoded block; a block holds one record at least and 4 MiB at most.
     pub block_bytes: usize,
-    /// Whether to compress key sections where that saves an eighth. Off by default: keys take some 1.1 of 8K + 1 bytes.
+    /// Whether to compress key sections where that saves an eighth. Off by default, since keys take some 1.1 of 8K + 1.1
+    /// bytes: a count of 11x11 by streams with K = 4 wrote 4.3 % fewer bytes and took 3 % longer (medians of three).
     pub compress_keys: bool,
     /// Whether to begin a new block wherever a key is not the one before plus one: such blocks have no key section.
     pub consecutive: bool,
