@@ -102,6 +102,8 @@ fn stages_read_what_was_written() {
     check("9x9", Executor::Stream, None, 0);
     check("9x9", Executor::Stream, Some(1), 0);
     check("19x19", Executor::Auto, None, 0);
+    check("20x20", Executor::Auto, None, 0);
+    check("21x21", Executor::Auto, Some(4), 0);
     check("10x14", Executor::Block, None, 1);
     check("13x13", Executor::Block, Some(2), 1);
 }
