@@ -21,9 +21,9 @@ const STREAM_STATE_PASSES: f64 = 2e7;
 const TIGHT_STATE_PASSES: f64 = 1.2e8;
 /// The board on which the stream executor is tried with little memory: its vector is well above what a task needs.
 const TIGHT_HEIGHT: u32 = 12;
-/// The boards that one and two workers count.
-const CLUSTER_BLOCK_HEIGHT: u32 = 12;
-const CLUSTER_STREAM_HEIGHT: u32 = 11;
+/// The largest boards that one and two workers count; targets are about these.
+pub(crate) const CLUSTER_BLOCK_HEIGHT: u32 = 12;
+pub(crate) const CLUSTER_STREAM_HEIGHT: u32 = 11;
 
 /// What is wished.
 #[derive(Clone, Debug)]
@@ -118,7 +118,11 @@ impl Job {
             Self::Count(Count { kind: Kind::CountStream, height, threads, .. }) => {
                 (height == CLUSTER_STREAM_HEIGHT && threads == 1).then(|| self.clone())
             }
-            Self::Count(_) | Self::Golegal { .. } => Some(self.clone()),
+            Self::Count(Count { kind, height, .. }) => {
+                let largest = if kind == Kind::ClusterBlock { CLUSTER_BLOCK_HEIGHT } else { CLUSTER_STREAM_HEIGHT };
+                (height == largest).then(|| self.clone())
+            }
+            Self::Golegal { .. } => Some(self.clone()),
         }
     }
 
@@ -203,8 +207,8 @@ pub(crate) fn jobs(wish: &Wish) -> Result<Vec<Job>> {
             jobs.extend([1, 2].map(|threads| count(Kind::CountStream, height, threads, None)));
         }
         let (block, stream) = if wish.quick { (10, 10) } else { (CLUSTER_BLOCK_HEIGHT, CLUSTER_STREAM_HEIGHT) };
-        for (kind, at) in [(Kind::ClusterBlock, block), (Kind::ClusterStream, stream)] {
-            if height == at {
+        for (kind, largest) in [(Kind::ClusterBlock, block), (Kind::ClusterStream, stream)] {
+            if height <= largest {
                 jobs.extend([1, 2].map(|workers| count(kind, height, workers, None)));
             }
         }
@@ -360,6 +364,7 @@ mod tests {
             "stream sweep 12x12, K=8, threads 2, tight",
             "count, block, memory 13x13, threads 2",
             "count, block, disk 13x13, threads 2",
+            "cluster, block 9x9, threads 2",
             "cluster, block 12x12, threads 1",
             "cluster, stream 11x11, threads 2",
             "golegal 9x9",
@@ -386,7 +391,9 @@ mod tests {
         {
             assert!(names.iter().any(|found| found == name), "{name} is not among {names:?}");
         }
-        for part in ["K=4", "passes, disk", "memory 13x13, threads 1", "disk 12x12", "count, stream 10x10"] {
+        let parts =
+            ["K=4", "passes, disk", "memory 13x13, threads 1", "disk 12x12", "count, stream 10x10", "block 11x11, t"];
+        for part in parts {
             assert!(!names.iter().any(|name| name.contains(part)), "{part} is among {names:?}");
         }
         let lanes = |height: u32| {

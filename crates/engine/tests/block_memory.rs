@@ -41,7 +41,9 @@ fn ends_in_memory<const K: usize>(height: u32, length: u32, lengths: &[u32], dir
         let values = if folded { unfolded(column, &before, &moduli) } else { as_they_are(column, &before) };
         assert!(values.keys().eq(times.keys()), "{height}x{length} {lengths:?}: all canonical states have a value");
         let mut tally = empty(K);
-        values.iter().for_each(|(key, row)| add(&mut tally, *key, row, times[key], &moduli));
+        for (key, row) in &values {
+            add(&mut tally, *key, row, times[key], &moduli);
+        }
         ends.push(tally);
     }
     ends

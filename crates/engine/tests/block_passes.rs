@@ -126,8 +126,8 @@ fn lanes_do_not_know_of_each_other() {
             let mut sweep =
                 Sweep::new(column.as_ref(), Moduli::new(modulus).unwrap(), 1).unwrap().by_pass_up_to(by_pass_bytes);
             sweep.run(direction, window, &before, &mut together, None).unwrap();
-            for number in 0..8 {
-                let moduli = Moduli::new([modulus[number]]).unwrap();
+            for (number, &modulus) in modulus.iter().enumerate() {
+                let moduli = Moduli::new([modulus]).unwrap();
                 let mut alone = vec![[0]; before.len()];
                 let mut sweep = Sweep::new(column.as_ref(), moduli, 1).unwrap().by_pass_up_to(by_pass_bytes);
                 sweep.run(direction, window, &lane(&before, number), &mut alone, None).unwrap();

@@ -5,9 +5,7 @@
 //! same colour. The reader's state is the last code and the stack of the colours of open connections; a dynamic program
 //! over the cells counts the ways to each, from the top and from the bottom.
 //!
-//! At a kink y the cells y-1 and y are not neighbours, but cell y-1 may owe something to the cell at its west, which is
-//! a neighbour of cell y. This is the paper's definition 3: if the stone at y-1 has a liberty that need not come from
-//! cell y-2, or a connection that is not the one to y-2, it constrains cell y as if it were its neighbour.
+//! What neighbours at a kink are is told in `kink.rs`.
 //!
 //! Colour reversal is divided out. A few valid classes are not constructible (337 of 109,736 at m=9, kink 0). Paper:
 //! sections 5.2 and 5.3, table 1. Cost: about 2^(m/2+1) stacks x 13 codes x 11 per cell, milliseconds for all kinks.
@@ -16,7 +14,8 @@ use std::ops::Range;
 
 use keima_model::Window;
 
-use super::state::{ABOVE, BELOW, COLOUR, EDGE, EMPTY, FREE, NEEDY};
+use super::kink::{neighbour_across_kink, neighbours_agree};
+use super::state::{ABOVE, BELOW, COLOUR, EDGE, EMPTY, NEEDY};
 
 /// A set of codes, bit `c` for code `c`.
 type Codes = u16;
@@ -62,34 +61,6 @@ pub fn largest_family(height: u32, window: Window) -> u128 {
 fn largest_of(allowed: Vec<Codes>, window: Window) -> u128 {
     let kinks = window.first..window.end() + 1;
     Reader::new(allowed).count(kinks).into_iter().max().unwrap_or(0)
-}
-
-/// Whether `code` may follow `previous` in a neighbouring cell below. [`EDGE`] as `previous` allows everything.
-pub(super) fn neighbours_agree(previous: u32, code: u32) -> bool {
-    let same_colour = (previous ^ code) & COLOUR == 0;
-    match (previous, code) {
-        (EDGE, _) => true,
-        (NEEDY.., EMPTY) | (EMPTY, NEEDY..) => false,
-        (NEEDY.., NEEDY..) if same_colour => previous & BELOW != 0 && code & ABOVE != 0,
-        (NEEDY.., FREE..NEEDY) | (FREE..NEEDY, NEEDY..) => !same_colour,
-        _ => true,
-    }
-}
-
-/// What cell y has for a neighbour above it at kink y: the code `last` of cell y-1 where its west neighbour has a hand
-/// in it, else [`EDGE`]. `previous` is the code of cell y-2 ([`EDGE`] for none).
-pub(super) fn neighbour_across_kink(previous: u32, last: u32) -> u32 {
-    let explained = match last {
-        EDGE | EMPTY => true,
-        FREE..NEEDY => previous == EMPTY || previous == last,
-        // Its only possible connections besides the one to y-2 lead through the west.
-        _ => {
-            let connected =
-                previous >= NEEDY && (previous ^ last) & COLOUR == 0 && previous & BELOW != 0 && last & ABOVE != 0;
-            last & (ABOVE | BELOW) == 0 || connected
-        }
-    };
-    if explained { EDGE } else { last }
 }
 
 /// The automaton for one set of allowed codes per cell.

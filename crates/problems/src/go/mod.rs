@@ -8,12 +8,14 @@
 //! - [`brute`]: every colouring;
 //! - [`border`]: the border-state recurrence in a plain map;
 //! - [`Go`]: the same recurrence in the engine's terms. [`state`] holds states and their successors, [`layout`] writes
-//!   them as keys, [`automaton`] tells beforehand how many there are, [`published`] what the result must agree with.
+//!   them as keys, [`automaton`] tells beforehand how many there are (by the rule of `kink.rs`), [`published`] what the
+//!   result must agree with.
 
 pub mod automaton;
 pub mod block;
 pub mod border;
 pub mod brute;
+mod kink;
 pub mod layout;
 pub mod published;
 mod request;

@@ -1,5 +1,17 @@
 //! Outsides of a window, their signatures, and the lists of inside codes that go with them.
 //!
+//! ```text
+//!   height 5, window of cells 2 and 3; f free, n needy, with flags a above, b below
+//!
+//!   upper: cells 0, 1      stack, last code       inside words that fit            lower: cell 4      demands, first code
+//!   .  .                   -      empty      -->  (fB fB) (fB fW) (. fW) ...  <--  .                  -        empty
+//!   nB nW                  -      nW         -->  (nB .)x  (nB nW) ...        <--  nB                 -        nB
+//!   nBb fW                 B      fW         -->  (fW nBa)x (fW fW) ...       <--  nBa                B        nB above
+//!
+//!   signature = a line at the left and one at the right; its list at step s: the words that lead from the stack at the
+//!   left to the demands at the right, with the kink above cell 2 + s. x: does not fit
+//! ```
+//!
 //! Upper and lower parts are enumerated once each and grouped by signature. From every upper signature the window is
 //! read once per step; what comes out is shared out to the lower signatures that it fits. Cost: (upper signatures) x
 //! (steps) x (codes of the window) for the lists, and one step per outside; seconds for windows of 7 cells.

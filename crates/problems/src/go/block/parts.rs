@@ -1,7 +1,7 @@
 //! Parts of a border: what the cells above, in and below a window must know of each other.
 //!
 //! A border is valid if neighbouring cells agree and the connection flags match as brackets of one colour (see
-//! [`super::super::automaton`], whose rules for neighbours and for the kink are used here). Read from the top, a part
+//! [`super::super::automaton`]; the rules for neighbours are those of [`super::super::kink`]). Read from the top, a part
 //! of it leaves behind a stack of open connections, and the code of its last cell:
 //!
 //! ```text
@@ -24,7 +24,7 @@
 
 use std::ops::Range;
 
-use super::super::automaton::{neighbour_across_kink, neighbours_agree};
+use super::super::kink::{neighbour_across_kink, neighbours_agree};
 use super::super::state::{ABOVE, BELOW, COLOUR, EDGE, EMPTY, FREE, NEEDY};
 
 /// The codes that a cell can have after the first column.

@@ -1,5 +1,16 @@
 //! One window: blocks in their order, families, bases, and the targets of far operations.
 //!
+//! ```text
+//!   height 5, window of cells 2 and 3; of the family with black, white and black at cells 0, 1 and 4:
+//!
+//!   cell 0           cell 1    cell 4           potential
+//!   free             free      free              0      <---------------.  a liberty for the string of cells 0 and 4
+//!   needy            free      free             32                      |  frees both of them: a far operation, and
+//!   free             free      needy            32                      |  it leads to a block that stands before
+//!   needy            free      needy            64                      |
+//!   needy, below     free      needy, above     64 + 2  ----------------'
+//! ```
+//!
 //! Blocks are sorted by family (the colours of the outside, those outside the window before first, so that families
 //! that exchange states with the same others are neighbours), then by potential, then by word. The potential of an
 //! outside is 32 x (needy stones) + (connections open out of its two parts). Every far operation lowers it, but for
