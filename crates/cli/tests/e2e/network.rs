@@ -12,7 +12,8 @@ fn inputs_come_over_the_network() {
         // Without second copies all that is sent is what tasks read.
         let cluster = Cluster::start(Setup { executor, second_copies: false, ..Setup::default() });
         let [a, b] = ["a", "b"].map(|name| {
-            let worker = cluster.worker(name, "run_server.mid_stream=sleep:0");
+            // Tasks take so long that each worker gets some of every stage.
+            let worker = cluster.worker(name, "run_server.mid_stream=sleep:0;worker.after_pull=sleep:20");
             std::fs::remove_file(cluster.scratch(name).join("worker.id")).unwrap();
             worker
         });
