@@ -21,9 +21,13 @@ const STREAM_STATE_PASSES: f64 = 2e7;
 const TIGHT_STATE_PASSES: f64 = 1.2e8;
 /// The board on which the stream executor is tried with little memory: its vector is well above what a task needs.
 const TIGHT_HEIGHT: u32 = 12;
-/// The largest boards that one and two workers count; targets are about these.
-pub(crate) const CLUSTER_BLOCK_HEIGHT: u32 = 12;
-pub(crate) const CLUSTER_STREAM_HEIGHT: u32 = 11;
+/// The largest board that one and two workers count by streams.
+const CLUSTER_STREAM_HEIGHT: u32 = 11;
+
+/// The largest board that one and two workers count; targets are about this one.
+pub(crate) fn cluster_height(kind: Kind) -> u32 {
+    if kind == Kind::ClusterBlock { 12 } else { CLUSTER_STREAM_HEIGHT }
+}
 
 /// What is wished.
 #[derive(Clone, Debug)]
@@ -118,10 +122,7 @@ impl Job {
             Self::Count(Count { kind: Kind::CountStream, height, threads, .. }) => {
                 (height == CLUSTER_STREAM_HEIGHT && threads == 1).then(|| self.clone())
             }
-            Self::Count(Count { kind, height, .. }) => {
-                let largest = if kind == Kind::ClusterBlock { CLUSTER_BLOCK_HEIGHT } else { CLUSTER_STREAM_HEIGHT };
-                (height == largest).then(|| self.clone())
-            }
+            Self::Count(Count { kind, height, .. }) => (height == cluster_height(kind)).then(|| self.clone()),
             Self::Golegal { .. } => Some(self.clone()),
         }
     }
@@ -206,9 +207,8 @@ pub(crate) fn jobs(wish: &Wish) -> Result<Vec<Job>> {
         if height <= 10 || (height == 11 && !wish.quick) {
             jobs.extend([1, 2].map(|threads| count(Kind::CountStream, height, threads, None)));
         }
-        let (block, stream) = if wish.quick { (10, 10) } else { (CLUSTER_BLOCK_HEIGHT, CLUSTER_STREAM_HEIGHT) };
-        for (kind, largest) in [(Kind::ClusterBlock, block), (Kind::ClusterStream, stream)] {
-            if height <= largest {
+        for kind in [Kind::ClusterBlock, Kind::ClusterStream] {
+            if height <= cluster_height(kind) {
                 jobs.extend([1, 2].map(|workers| count(kind, height, workers, None)));
             }
         }
@@ -391,8 +391,14 @@ mod tests {
         {
             assert!(names.iter().any(|found| found == name), "{name} is not among {names:?}");
         }
-        let parts =
-            ["K=4", "passes, disk", "memory 13x13, threads 1", "disk 12x12", "count, stream 10x10", "block 11x11, t"];
+        let parts = [
+            "K=4",
+            "passes, disk",
+            "memory 13x13, threads 1",
+            "disk 12x12",
+            "count, stream 10x10",
+            "cluster, block 11x11",
+        ];
         for part in parts {
             assert!(!names.iter().any(|name| name.contains(part)), "{part} is among {names:?}");
         }

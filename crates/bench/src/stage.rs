@@ -115,7 +115,7 @@ pub(crate) fn add_up(total: &mut Sample, made: &[TaskManifest]) {
         total.state_passes += task.passes.iter().map(|pass| pass.states as f64).sum::<f64>();
         total.state_boundaries += task.output.states as f64;
         total.bytes_read += task.bytes_read as f64;
-        total.bytes_written += task.runs.iter().map(|run| run.bytes as f64).sum::<f64>() + task.bytes_spilled as f64;
+        total.bytes_written += task.bytes_written as f64;
         total.read_seconds += task.times.read_nanos as f64 / 1e9;
         total.map_seconds += task.times.map_nanos as f64 / 1e9;
         total.write_seconds += task.times.write_nanos as f64 / 1e9;

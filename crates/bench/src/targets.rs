@@ -1,6 +1,6 @@
 //! Ratios: against golegal per residue, and of rows against each other, each beside what is aimed at.
 
-use crate::measure::{CLUSTER_BLOCK_HEIGHT, CLUSTER_STREAM_HEIGHT};
+use crate::measure::cluster_height;
 use crate::sample::{Kind, Label, ratio};
 use crate::table::{Row, short};
 
@@ -121,21 +121,18 @@ pub(crate) fn among_themselves(rows: &[Row]) -> Vec<[String; 3]> {
     }
     tell("count go 13x13 by blocks, two threads, seconds".into(), rows.seconds(Kind::CountBlock, 13, 2), "20 to 30");
     for &height in &heights {
-        let wanted_at = |largest, wanted| if height == largest { wanted } else { "" };
-        for (kind, name, wanted) in [
-            (Kind::ClusterBlock, "block", wanted_at(CLUSTER_BLOCK_HEIGHT, "1.5")),
-            (Kind::ClusterStream, "stream", wanted_at(CLUSTER_STREAM_HEIGHT, "1.8")),
-        ] {
+        let wanted_of = |kind, wanted| if height == cluster_height(kind) { wanted } else { "" };
+        for (kind, name, wanted) in [(Kind::ClusterBlock, "block", "1.5"), (Kind::ClusterStream, "stream", "1.8")] {
             let seconds = |workers| rows.seconds(kind, height, workers);
             tell(
                 format!("cluster, {name} {height}x{height}: two workers against one"),
                 over(seconds(1), seconds(2)),
-                wanted,
+                wanted_of(kind, wanted),
             );
         }
         let one = rows.seconds(Kind::CountStream, height, 1);
         let what = format!("cluster, stream {height}x{height}: one worker's time against keima count");
-        let wanted = wanted_at(CLUSTER_STREAM_HEIGHT, "at most 1.1 on runs of minutes");
+        let wanted = wanted_of(Kind::ClusterStream, "at most 1.1 on runs of minutes");
         tell(what, over(rows.seconds(Kind::ClusterStream, height, 1), one), wanted);
     }
     found

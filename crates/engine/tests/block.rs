@@ -1,5 +1,8 @@
 //! The block executor's counts against published values, whatever the windows, the threads and the middle.
 
+#[path = "common/column.rs"]
+mod blocks;
+
 use std::sync::atomic::AtomicBool;
 
 use keima_engine::block::{BlockError, CountOrder, Counted, Direction, Kept, count, count_forward, steps};
@@ -8,17 +11,7 @@ use keima_problems::go::{Go, published};
 use keima_residue::{crt, primes_below};
 
 fn column(height: u32, lengths: &[u32]) -> Box<dyn BlockColumn> {
-    column_for(height, lengths, Directions::Both)
-}
-
-fn column_for(height: u32, lengths: &[u32], directions: Directions) -> Box<dyn BlockColumn> {
-    let mut first = 0;
-    let window = |&len: &u32| {
-        first += len;
-        Window { first: first - len, len }
-    };
-    let windows: Vec<Window> = lengths.iter().map(window).collect();
-    Go::<u64>::new(String::new(), Board { height, length: height }).column(&windows, directions).unwrap()
+    blocks::column(height, lengths, Directions::Both)
 }
 
 fn run(
@@ -66,7 +59,7 @@ fn check_for(
     lanes: Option<usize>,
     directions: Directions,
 ) {
-    let column = column_for(height, lengths, directions);
+    let column = blocks::column(height, lengths, directions);
     let counted = run(column.as_ref(), height, length, threads, series, lanes).unwrap();
     let columns: Vec<u32> = counted.boards.iter().map(|(columns, _)| *columns).collect();
     let expected: Vec<u32> = if series || lanes.is_some() {
@@ -358,7 +351,7 @@ fn what_is_read_wrong_is_found() {
     }
     let check = |bend: Bend, lanes: Option<usize>, what: &str| {
         for directions in [Directions::Both, Directions::Folded] {
-            let column = Damaged::new(column_for(6, &[3, 3], directions), bend);
+            let column = Damaged::new(blocks::column(6, &[3, 3], directions), bend);
             let result = run(&column, 6, 7, 2, false, lanes);
             assert!(matches!(result, Err(BlockError::Exchange { .. })), "{what}, {directions:?}: {result:?}");
         }

@@ -1,6 +1,8 @@
 //! Vectors in memory against the stream executor's at every column's end, folded and not, whatever the lanes; a longer
 //! board's column ends are those of all shorter ones.
 
+#[path = "common/column.rs"]
+mod blocks;
 mod common;
 #[path = "common/states.rs"]
 mod states;
@@ -12,15 +14,14 @@ use keima_engine::block::{Direction, Moduli, Row, Sweep};
 use keima_model::{BlockColumn, Directions, End};
 use keima_residue::add_mod;
 use keima_runs::Tally;
-use states::{add, empty, go, moduli, times, windows};
+use states::{add, empty, go, moduli, times};
 
 /// The values of all canonical states at a column's end.
 type Values<const K: usize> = BTreeMap<u128, Row<K>>;
 
 /// A count in memory, forward: the vector at each column's end from the second on, in canonical form.
 fn ends_in_memory<const K: usize>(height: u32, length: u32, lengths: &[u32], directions: Directions) -> Vec<Tally> {
-    let problem = go(height, length);
-    let column = problem.info().blocks().unwrap().column(&windows(lengths), directions).unwrap();
+    let column = blocks::column(height, lengths, directions);
     let (column, last) = (column.as_ref(), lengths.len() - 1);
     let states = (0..=last).flat_map(|window| column.tables(window).states.clone()).max().unwrap() as usize;
     let (mut before, mut after) = (vec![[0; K]; states], vec![[0; K]; states]);

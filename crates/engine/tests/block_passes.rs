@@ -1,21 +1,16 @@
 //! Vectors through the passes of a window, forward and transposed: each way of doing them gives the same rows, lanes do
 //! not know of each other, and the transposed passes are the transposes of the others.
 
+#[path = "common/column.rs"]
+mod blocks;
+
 use keima_engine::block::{Direction, Moduli, Row, Sweep};
-use keima_model::{BlockColumn, BlockProblem, Board, Directions, End, Window};
-use keima_problems::go::Go;
+use keima_model::{BlockColumn, Directions, End};
 use keima_residue::{add_mod, mul_mod, primes_below};
 
-/// Windows of a column, tables of passes in both directions.
+/// Tables of passes in both directions.
 fn column(height: u32, lengths: &[u32]) -> Box<dyn BlockColumn> {
-    let mut first = 0;
-    let window = |&len: &u32| {
-        first += len;
-        Window { first: first - len, len }
-    };
-    let windows: Vec<Window> = lengths.iter().map(window).collect();
-    let board = Board { height, length: height };
-    Go::<u64>::new(String::new(), board).column(&windows, Directions::Both).unwrap()
+    blocks::column(height, lengths, Directions::Both)
 }
 
 /// Lane `lane` has the same modulus and the same values whatever K.

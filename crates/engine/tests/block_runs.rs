@@ -1,6 +1,8 @@
 //! The block executor out of core against the stream executor and against published values, whatever the windows, the
 //! groups, the shards and the lanes; and what it says of damaged inputs.
 
+#[path = "common/column.rs"]
+mod blocks;
 mod common;
 #[path = "common/states.rs"]
 mod states;
@@ -17,7 +19,7 @@ use keima_problems::go::published;
 use keima_residue::{Integer, add_row, residue_of};
 use keima_runs::{DiskBudget, RunCursor, RunHeader, Tally, TaskManifest, run_path};
 use proptest::prelude::*;
-use states::{SALT, add, empty, go, moduli, times, windows};
+use states::{SALT, add, empty, go, moduli, times};
 
 /// What must not change the result.
 #[derive(Clone, Debug)]
@@ -48,9 +50,9 @@ struct Run {
 impl Run {
     fn new(height: u32, length: u32, cut: &Cut) -> Self {
         let problem = go(height, length);
-        let windows = windows(&cut.lengths);
+        let windows = blocks::windows(&cut.lengths);
         // Tasks have what the tables leave.
-        let column = problem.info().blocks().unwrap().column(&windows, Directions::Forward).unwrap();
+        let column = blocks::column(height, &cut.lengths, Directions::Forward);
         let bytes = column.bytes();
         Self {
             folder: tempfile::tempdir().unwrap(),

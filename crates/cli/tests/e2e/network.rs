@@ -5,7 +5,7 @@ use crate::cluster::{Cluster, EXECUTORS, Setup};
 use crate::golden::legal;
 use crate::process::keima;
 
-/// The vector goes from worker to worker at each boundary, and nothing but grants and reports through the coordinator.
+/// Each worker reads runs of the other through its service, and the residues are those of one process.
 #[test]
 fn inputs_come_over_the_network() {
     for executor in EXECUTORS {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use keima_model::{AnyProblem, BlockColumn, End, Key, ProblemRequest, Registry, Window};
+use keima_model::{AnyProblem, BlockColumn, End, Key, ProblemRequest, Registry};
 use keima_problems::Problems;
 use keima_residue::{add_mod, mul_mod, primes_below};
 use keima_runs::Tally;
@@ -13,15 +13,6 @@ pub(crate) const SALT: u64 = 99;
 pub(crate) fn go(height: u32, length: u32) -> AnyProblem {
     let request = ProblemRequest { name: "go".into(), size: format!("{height}x{length}"), options: vec![] };
     Problems.open(&request).unwrap()
-}
-
-pub(crate) fn windows(lengths: &[u32]) -> Vec<Window> {
-    let mut first = 0;
-    let window = |&len: &u32| {
-        first += len;
-        Window { first: first - len, len }
-    };
-    lengths.iter().map(window).collect()
 }
 
 /// The first of many primes, and the spare.
