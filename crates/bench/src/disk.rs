@@ -26,7 +26,7 @@ use anyhow::{Context, Result, bail, ensure};
 use keima_coordinator::{Plan, PlanLimits, block_plan};
 use keima_engine::block::{Prepared, run_block_task};
 use keima_engine::{BlockStage, Task, TaskOrder};
-use keima_model::{AnyProblem, BlockColumn, Directions, ProblemInfo};
+use keima_model::{AnyProblem, BlockColumn, Directions, PLACE_BITS, ProblemInfo};
 use keima_residue::{Integer, add_row, primes_below, residue_of};
 use keima_runs::{Tally, TaskManifest};
 
@@ -42,8 +42,6 @@ const LEAST_SECONDS: f64 = 0.5;
 pub(crate) const MEMORY_MIB: u64 = 4096;
 /// What two boundaries may take on disk, unless something else is asked for.
 pub(crate) const BYTES_MOST: u64 = 30_000_000_000;
-/// Bits of a key below the number of the group that reads it, as in `keima_engine::block`.
-const GROUP_SHIFT: u32 = 40;
 /// Residues below 2^60.
 const RESIDUE_BITS: f64 = 60.0;
 const SALT: u64 = 99;
@@ -194,8 +192,8 @@ impl<'a> Sweep<'a> {
             layout_in: stage.layout_in,
             layout_out: stage.layout_out,
             from_start: number == 0,
-            low: (group as u128) << GROUP_SHIFT,
-            high: (group + 1 < groups).then_some((group as u128 + 1) << GROUP_SHIFT),
+            low: (group as u128) << PLACE_BITS,
+            high: (group + 1 < groups).then_some((group as u128 + 1) << PLACE_BITS),
             inputs: inputs.clone(),
             memory_bytes: self.plan.task_memory_bytes,
             durable: false,
@@ -253,7 +251,7 @@ fn states(column: &dyn BlockColumn, window: usize) -> Vec<u64> {
     for family in &tables.families {
         let single = column.weight(window, family.blocks.start) == 1;
         for (states, &size) in states.iter_mut().zip(&family.size) {
-            *states += u64::from(if single { size.div_ceil(2) } else { size });
+            *states += if single { size.div_ceil(2) } else { size };
         }
     }
     states
@@ -263,7 +261,7 @@ fn states(column: &dyn BlockColumn, window: usize) -> Vec<u64> {
 fn records(vector: &[TaskManifest], groups: usize) -> Vec<u64> {
     let mut records = vec![0; groups];
     for split in vector.iter().flat_map(|task| &task.splits) {
-        let group = (split.key >> GROUP_SHIFT).checked_sub(1).and_then(|group| usize::try_from(group).ok());
+        let group = (split.key >> PLACE_BITS).checked_sub(1).and_then(|group| usize::try_from(group).ok());
         if let Some(records) = group.and_then(|group| records.get_mut(group)) {
             *records += split.records;
         }

@@ -7,13 +7,15 @@ use std::time::Duration;
 
 use common::{coordinator, count, ended, go, quick, registry, run_files, worker};
 use keima_cluster::{JobClient, LocalCluster, LocalConfig, PROTOCOL_VERSION};
-use keima_coordinator::State;
+use keima_coordinator::{Executor, JobSpec, JobStatus, State};
 
 /// Numbers of legal positions (J. Tromp, <https://tromp.github.io/go/legal.html>).
 const L44: &str = "24318165";
 const L55: &str = "414295148741";
 const L66: &str = "62567386502084877";
 const L88: &str = "990966953618170260281935463385";
+const L99: &str = "103919148791293834318983090438798793469";
+const L1010: &str = "96498428501909654589630887978835098088148177857";
 
 fn local_config(data: &Path, scratch: &Path) -> LocalConfig {
     LocalConfig {
@@ -27,10 +29,16 @@ fn local_config(data: &Path, scratch: &Path) -> LocalConfig {
 }
 
 async fn local(size: &str, expected: &str) {
+    local_with(go(size), 128, expected).await;
+}
+
+/// What a count in one process with so much memory ends with.
+async fn local_with(spec: JobSpec, memory_mib: u64, expected: &str) -> JobStatus {
+    let size = spec.problem.size.clone();
     let dir = tempfile::tempdir().unwrap();
     let config = local_config(&dir.path().join("data"), &dir.path().join("scratch"));
-    let cluster = LocalCluster::start(registry(), config).unwrap();
-    let job = cluster.coordinator().submit(go(size)).await.unwrap();
+    let cluster = LocalCluster::start(registry(), LocalConfig { memory_bytes: memory_mib << 20, ..config }).unwrap();
+    let job = cluster.coordinator().submit(spec).await.unwrap();
     let status = loop {
         let status = cluster.coordinator().status(job).await.unwrap();
         if status.state.is_over() {
@@ -41,6 +49,7 @@ async fn local(size: &str, expected: &str) {
     assert_eq!(status.state, State::Done, "{status:?}");
     assert_eq!(count(&status), expected, "{size}");
     cluster.stop().await.unwrap();
+    status
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -48,6 +57,18 @@ async fn one_process_counts() {
     local("4x4", L44).await;
     local("5x5", L55).await;
     local("6x6", L66).await;
+}
+
+/// With short windows the tables of all families take more memory than there is.
+#[tokio::test(flavor = "multi_thread")]
+async fn tables_are_made_in_parts_where_all_of_them_do_not_fit() {
+    for (size, window, memory_mib, parted, expected) in
+        [("8x8", 2, 64, false, L88), ("9x9", 2, 64, true, L99), ("10x10", 3, 80, true, L1010)]
+    {
+        let spec = JobSpec { window: Some(window), executor: Executor::Block, ..go(size) };
+        let plan = local_with(spec, memory_mib, expected).await.plan.unwrap();
+        assert_eq!(plan.block.unwrap().parted, parted, "{size} in windows of {window}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

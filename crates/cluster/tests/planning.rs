@@ -101,9 +101,11 @@ fn the_executor_is_chosen_and_said() {
         ("go", "9x9", &GENEROUS, Executor::Auto, "block", "made of blocks"),
         ("go", "9x9", &GENEROUS, Executor::Stream, "stream", "asked for"),
         ("go", "9x9", &GENEROUS, Executor::Block, "block", "asked for"),
-        ("go", "17x17", &GENEROUS, Executor::Auto, "stream", "smaller side is 2 to 16"),
+        ("go", "17x17", &GENEROUS, Executor::Auto, "block", "a part at a time"),
+        ("go", "19x19", &GENEROUS, Executor::Auto, "stream", "by blocks"),
+        ("go", "22x22", &GENEROUS, Executor::Auto, "stream", "smaller side is 2 to 21"),
         ("go", "13x13", &small, Executor::Auto, "stream", "by blocks"),
-        ("go", "1x9", &GENEROUS, Executor::Auto, "stream", "smaller side is 2 to 16"),
+        ("go", "1x9", &GENEROUS, Executor::Auto, "stream", "smaller side is 2 to 21"),
         ("hard-squares", "9x9", &GENEROUS, Executor::Auto, "stream", "not made of blocks"),
     ] {
         let plan = plan(name, size, limits, executor).unwrap();

@@ -120,6 +120,9 @@ pub struct BlockOrder {
     pub group_records: u64,
     /// Moduli of the runs that are read: all of the stage's, or the first ones and the last.
     pub moduli_in: Vec<u64>,
+    /// Whether tables are made for each group of families.
+    #[serde(default)]
+    pub parted: bool,
 }
 
 /// What a worker is asked to do.

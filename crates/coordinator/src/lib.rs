@@ -19,4 +19,5 @@ pub use machine::{Changes, Config, Coordinator, JobStatus, JobWorker, RestoreErr
 pub use outcome::{Check, FunctionalValues, Outcome, SeriesEntry, Table, TableRow, early, recombine, tables};
 pub use plan::{
     BlockPlan, Plan, PlanError, PlanLimits, Stage, block_plan, buffer_rows, choose_plan, in_memory_plan, plan,
+    share_bytes,
 };

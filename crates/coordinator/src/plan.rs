@@ -8,7 +8,7 @@
 use keima_model::{Board, Layout, ProblemInfo, Window};
 use serde::{Deserialize, Serialize};
 
-pub use self::block::{block_plan, buffer_rows, choose_plan, in_memory_plan};
+pub use self::block::{block_plan, buffer_rows, choose_plan, in_memory_plan, share_bytes};
 pub use self::error::PlanError;
 use self::forecast::Usage;
 pub(crate) use self::moduli::{bound_product, bound_text};
@@ -115,6 +115,9 @@ pub struct BlockPlan {
     /// For each stage how many of its sweep's moduli are carried, the last of which is always the spare: numbers are
     /// small at first. Stages begin with the second column: a state of the first is a colouring, with the count 1.
     pub lanes: Vec<u32>,
+    /// Whether tables are made for each group of families: those of all of them would not fit a worker.
+    #[serde(default)]
+    pub parted: bool,
 }
 
 /// One stage of a plan: the passes `first_pass .. first_pass + window.len`.

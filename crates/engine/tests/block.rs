@@ -3,6 +3,7 @@
 #[path = "common/column.rs"]
 mod blocks;
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use keima_engine::block::{BlockError, CountOrder, Counted, Direction, Kept, count, count_forward, steps};
@@ -326,13 +327,13 @@ fn damaged_tables_are_found() {
     };
     let forward = damaged(&|tables| {
         let signature = common(tables);
-        let sources = &mut tables.signatures[signature].passes[1].sources;
+        let sources = &mut Arc::make_mut(&mut tables.signatures[signature]).passes[1].sources;
         sources[0] = (0..u16::MAX).find(|source| !sources.contains(source) || *source != sources[0]).unwrap();
     });
     assert!(matches!(forward, Err(BlockError::Balance { .. })), "{forward:?}");
     let backward = damaged(&|tables| {
         let signature = common(tables);
-        let rows = &mut tables.signatures[signature].passes[1].rows;
+        let rows = &mut Arc::make_mut(&mut tables.signatures[signature]).passes[1].rows;
         let row = rows.iter_mut().flat_map(|group| &mut group.rows).next().unwrap();
         row[1] = u16::from(row[1] == 0);
     });

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use common::{Local, Settings, sweep_with};
 use keima_engine::block::{Prepared, run_block_task};
 use keima_engine::{BlockStage, Buffers, Task, TaskError, TaskOrder};
-use keima_model::{AnyProblem, Board, Directions, Layout, Window};
+use keima_model::{AnyProblem, Board, Directions, Layout, PLACE_BITS, Window};
 use keima_problems::go::published;
 use keima_residue::{Integer, add_row, residue_of};
 use keima_runs::{DiskBudget, RunCursor, RunHeader, Tally, TaskManifest, run_path};
@@ -32,6 +32,17 @@ struct Cut {
     lanes: Vec<usize>,
     /// Memory of a task.
     memory_bytes: u64,
+    /// Which tasks make the tables of their groups only.
+    parted: Parted,
+}
+
+/// Whose tables are made a part at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Parted {
+    Nobody,
+    Every,
+    /// Every second task: what it reads was written by both kinds, and both read what it writes.
+    Second,
 }
 
 /// Enough for all lanes at a time.
@@ -43,6 +54,7 @@ struct Run {
     problem: AnyProblem,
     board: Board,
     prepared: Prepared,
+    parted: Option<Prepared>,
     windows: Vec<Window>,
     cut: Cut,
 }
@@ -59,6 +71,11 @@ impl Run {
             disk: Arc::new(DiskBudget::new(u64::MAX)),
             board: problem.info().board(),
             prepared: Prepared::new(column, cut.group_records, cut.memory_bytes + bytes, 1),
+            parted: (cut.parted != Parted::Nobody).then(|| {
+                let parts = blocks::parts(height, &cut.lengths);
+                let bytes = parts.bytes();
+                Prepared::parted(parts, cut.group_records, cut.memory_bytes + bytes, 1)
+            }),
             problem,
             windows,
             cut: cut.clone(),
@@ -101,8 +118,10 @@ impl Run {
     }
 
     fn task(&self, order: &TaskOrder) -> Result<TaskManifest, TaskError> {
+        let is_second = (u128::from(order.first_pass) + (order.low >> PLACE_BITS)) % 2 == 1;
+        let parted = self.parted.as_ref().filter(|_| self.cut.parted == Parted::Every || is_second);
         run_block_task(
-            &self.prepared,
+            parted.unwrap_or(&self.prepared),
             self.problem.info(),
             &Task {
                 order,
@@ -121,9 +140,9 @@ impl Run {
         let groups = self.prepared.groups(stage % self.windows.len());
         let mut made = Vec::new();
         for (task, low) in (0..groups).step_by(self.cut.groups).enumerate() {
-            let high = (low + self.cut.groups < groups).then_some(((low + self.cut.groups) as u128) << 40);
+            let high = (low + self.cut.groups < groups).then_some(((low + self.cut.groups) as u128) << PLACE_BITS);
             let attempt = format!("j1/s0/g{stage}/t{task}/a0");
-            let order = TaskOrder { attempt, low: (low as u128) << 40, high, ..self.order(stage, vector) };
+            let order = TaskOrder { attempt, low: (low as u128) << PLACE_BITS, high, ..self.order(stage, vector) };
             made.push(self.task(&order).unwrap());
         }
         if stage > 0 {
@@ -149,11 +168,14 @@ impl Run {
             moduli: order.block.as_ref().unwrap().moduli_in.clone(),
             coefficients: 1,
         };
-        let times = times(self.prepared.column(), last);
+        let times = times(blocks::column(self.board.height, &self.cut.lengths, Directions::Forward).as_ref(), last);
         let moduli = &header.moduli;
         let mut tally = empty(moduli.len());
         for run in vector.iter().flat_map(|m| &m.runs) {
-            let keys = self.prepared.keys(0, run);
+            let keys = self.prepared.keys(0, run).unwrap();
+            if let Some(parted) = &self.parted {
+                assert_eq!(parted.keys(0, run).unwrap(), keys);
+            }
             let feed = keima_engine::FeedOpener::open(&Local(self.folder.path()), run, &header, 0, None).unwrap();
             let mut cursor = RunCursor::<u64>::new(feed, &header, &run.id, 0, None);
             let (mut batch, mut rows) = (keima_runs::Batch::new(), Vec::new());
@@ -227,7 +249,8 @@ fn check(height: u32, length: u32, cut: &Cut, stream: bool) {
 }
 
 fn cut(lengths: &[u32], group_records: u64, groups: usize, lanes: &[usize]) -> Cut {
-    Cut { lengths: lengths.to_vec(), group_records, groups, lanes: lanes.to_vec(), memory_bytes: MEMORY_BYTES }
+    let (lengths, lanes) = (lengths.to_vec(), lanes.to_vec());
+    Cut { lengths, group_records, groups, lanes, memory_bytes: MEMORY_BYTES, parted: Parted::Nobody }
 }
 
 #[test]
@@ -244,6 +267,24 @@ fn every_column_end_is_the_stream_executors() {
         (8, 8, cut(&[3, 3, 2], 1 << 40, 1, &[2, 8])),
     ] {
         check(height, length, &cut, true);
+    }
+}
+
+/// Tables of the families of one group at a time.
+#[test]
+fn every_column_end_is_the_stream_executors_with_tables_made_in_parts() {
+    for (height, length, cut) in [
+        (2, 4, cut(&[1, 1], 1, 1, &[2])),
+        (4, 4, cut(&[2, 2], 10, 2, &[2])),
+        (5, 5, cut(&[1, 3, 1], 50, 1, &[2, 4])),
+        (6, 6, cut(&[2, 2, 2], 100, 3, &[2, 4])),
+        (7, 7, cut(&[3, 2, 2], 1000, 7, &[2, 4, 4, 8])),
+        (7, 7, cut(&[2, 2, 2, 1], 300, 7, &[2, 4])),
+        (8, 8, cut(&[3, 3, 2], 5000, 1, &[2, 8])),
+    ] {
+        for parted in [Parted::Every, Parted::Second] {
+            check(height, length, &Cut { parted, ..cut.clone() }, true);
+        }
     }
 }
 
@@ -309,10 +350,14 @@ proptest! {
     fn nothing_that_must_not_matter_matters(
         lengths in prop::collection::vec(1_u32..5, 1..4).prop_filter("2 to 7", |l| (2..8).contains(&l.iter().sum::<u32>())),
         group_records in 1_u64..3000, groups in 1_usize..40, grows in 1_usize..4, memory_bytes in few_lanes_bytes(1)..MEMORY_BYTES,
+        parted in prop::sample::select(vec![Parted::Nobody, Parted::Every, Parted::Second]),
     ) {
         let height: u32 = lengths.iter().sum();
         let lanes: Vec<usize> = std::iter::repeat_n(2, grows.min(2)).chain([4]).collect();
-        check(height, height, &Cut { lengths, group_records, groups, lanes, memory_bytes }, false);
+        // There are no parts of a single window; a part's tables are a part of its task's memory.
+        let parted = if lengths.len() == 1 { Parted::Nobody } else { parted };
+        let memory_bytes = if parted == Parted::Nobody { memory_bytes } else { memory_bytes + MEMORY_BYTES };
+        check(height, height, &Cut { lengths, group_records, groups, lanes, memory_bytes, parted }, false);
     }
 }
 

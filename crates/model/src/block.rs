@@ -16,12 +16,18 @@
 //!
 //! Boundaries of a window of w passes are numbered 0 to w ("steps"); pass number `t` leads from step `t` to step `t+1`.
 
+use std::any::Any;
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::{ProblemInfo, Window};
 
 /// Most entries of a list: indices into a block are `u16`.
 pub const MOST_ENTRIES: usize = 1 << 16;
+
+/// Bits of a row's place among those of its boundary, in the keys of runs: vectors have fewer rows than that. Above them
+/// stands the number of the group of families that reads the row.
+pub const PLACE_BITS: u32 = 43;
 
 /// Share of a boundary's states that is fingerprinted.
 pub const SAMPLE_ONE_IN: u64 = 64;
@@ -30,11 +36,14 @@ pub const SAMPLE_ONE_IN: u64 = 64;
 #[derive(Clone, Debug, Default)]
 pub struct BlockTables {
     /// What the blocks share.
-    pub signatures: Vec<Signature>,
+    pub signatures: Vec<Arc<Signature>>,
     /// Signature of each block, an index into `signatures`.
     pub signature_of: Vec<u32>,
-    /// `base[step][block]`: where the block begins, counted from the start of its family.
+    /// `base[step][block]`: where the block begins, counted from the start of its family; of families of 2^32 entries
+    /// and more the lower half of that, see [`BlockTables::place`].
     pub base: Vec<Vec<u32>>,
+    /// The upper half; empty where it is 0 for all blocks.
+    pub base_upper: Vec<Vec<u8>>,
     /// `far[pass]`: target blocks of the far operations of all blocks.
     pub far: Vec<FarTargets>,
     /// The families, in the order of their blocks.
@@ -46,15 +55,17 @@ pub struct BlockTables {
 impl BlockTables {
     /// Memory that the signatures take.
     pub fn signature_bytes(&self) -> u64 {
-        let signature = |signature: &Signature| {
-            let pass = |pass: &PassTable| {
-                let far: usize = pass.far.iter().map(|far| of(&far.pairs)).sum();
-                let rows: usize = pass.rows.iter().map(|group| of(&group.rows)).sum();
-                of(&pass.in_degrees) + of(&pass.sources) + far + rows
-            };
-            of(&signature.entries) + of(&signature.descendants) + signature.passes.iter().map(pass).sum::<usize>()
-        };
-        self.signatures.iter().map(signature).sum::<usize>() as u64
+        self.signatures.iter().map(|signature| signature.bytes()).sum()
+    }
+
+    /// Where a block begins at a step, counted from the start of its family.
+    #[inline]
+    pub fn place(&self, step: usize, block: u32) -> u64 {
+        let lower = u64::from(self.base[step][block as usize]);
+        match self.base_upper.get(step) {
+            None => lower,
+            Some(upper) => u64::from(upper[block as usize]) << 32 | lower,
+        }
     }
 
     /// Memory that blocks and families take.
@@ -62,6 +73,7 @@ impl BlockTables {
         let family = |family: &Family| size_of::<Family>() + of(&family.start) + of(&family.size);
         let bytes = of(&self.signature_of)
             + self.base.iter().map(|base| of(base)).sum::<usize>()
+            + self.base_upper.iter().map(|base| of(base)).sum::<usize>()
             + self.far.iter().map(|far| of(&far.first) + of(&far.targets)).sum::<usize>()
             + self.families.iter().map(family).sum::<usize>();
         bytes as u64
@@ -93,7 +105,7 @@ pub struct Family {
     /// `start[step]`: where the family begins in the vector; `start[step] + size[step]` is where it ends.
     pub start: Vec<u64>,
     /// `size[step]`: its entries.
-    pub size: Vec<u32>,
+    pub size: Vec<u64>,
 }
 
 /// What all blocks of a signature share.
@@ -105,6 +117,18 @@ pub struct Signature {
     pub passes: Vec<PassTable>,
     /// Number of ways through all passes of the window, for each entry at step 0.
     pub descendants: Vec<u32>,
+}
+
+impl Signature {
+    /// Memory that it takes.
+    pub fn bytes(&self) -> u64 {
+        let pass = |pass: &PassTable| {
+            let far: usize = pass.far.iter().map(|far| of(&far.pairs)).sum();
+            let rows: usize = pass.rows.iter().map(|group| of(&group.rows)).sum();
+            of(&pass.in_degrees) + of(&pass.sources) + far + rows
+        };
+        (of(&self.entries) + of(&self.descendants) + self.passes.iter().map(pass).sum::<usize>()) as u64
+    }
 }
 
 /// One pass for the blocks of one signature.
@@ -227,14 +251,110 @@ pub trait BlockColumn: Send + Sync {
     fn one_column(&self) -> u64;
 }
 
+/// The families of a window, without their blocks: enough to make groups of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FamilyList {
+    /// Entries of each family before the first pass and after the last.
+    pub ends: Vec<[u64; 2]>,
+    /// What each has in common with those that it exchanges states with, in the window before and in the one after: see
+    /// [`BlockColumn::rest`].
+    pub rests: [Vec<u64>; 2],
+}
+
+impl FamilyList {
+    /// Of a window whose tables are there.
+    pub fn of(column: &dyn BlockColumn, window: usize) -> Self {
+        let tables = column.tables(window);
+        let last = tables.states.len() - 1;
+        let ends = tables.families.iter().map(|family| [0, last].map(|step| family.size[step])).collect();
+        let rests = [End::First, End::Last].map(|end| {
+            let numbers = (0..).zip(&tables.families).map(|(number, _)| number);
+            numbers.map(|number| column.rest(window, end, number)).collect()
+        });
+        Self { ends, rests }
+    }
+
+    /// Memory that it takes.
+    pub fn bytes(&self) -> u64 {
+        (of(&self.ends) + self.rests.iter().map(|rests| of(rests)).sum::<usize>()) as u64
+    }
+}
+
+/// A column whose blocks are too many to have all of them at a time: tables are made for a few families when they are
+/// needed.
+pub trait BlockParts: Send + Sync {
+    /// The windows, from the top of the column to its end; two or more.
+    fn windows(&self) -> &[Window];
+    /// The families of window number `window`, in the order of their blocks.
+    fn families(&self, window: usize) -> &FamilyList;
+    /// Memory that a process has less for what parts have in common.
+    fn bytes(&self) -> u64;
+    /// Tables for some consecutive families of a window, and for the families of the window before that have states for
+    /// them. Where these are the same as for `last`, they are not made again.
+    fn part(&self, window: usize, families: Range<u32>, last: Option<&Sources>) -> Result<BlockPart, String>;
+    /// See [`BlockColumn::one_column`].
+    fn one_column(&self) -> u64;
+}
+
+/// Families of the window before a part's, with their tables.
+#[derive(Clone)]
+pub struct Sources {
+    /// Their numbers there, ascending.
+    pub families: Vec<u32>,
+    /// For who made them.
+    pub tables: Arc<dyn Any + Send + Sync>,
+}
+
+/// Tables for some families of a window, as if it had no others.
+pub struct BlockPart {
+    /// Its window has these families only, numbered from 0; the window before has those of `sources`, of which there
+    /// are no passes and no exchange but that at [`End::Last`]: its [`BlockColumn::families`] tells `u32::MAX` for
+    /// entries that go elsewhere, and its [`BlockColumn::positions_of`] is for the others. There are no tables of other
+    /// windows; families of the window after have the numbers that they have there.
+    pub column: Box<dyn BlockColumn>,
+    /// Families of the window before.
+    pub sources: Sources,
+}
+
+/// Memory for tables that are made a part at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PartedBytes {
+    /// Of a worker: [`BlockParts::bytes`], what is kept of parts left out.
+    pub worker_bytes: u64,
+    /// Of a task: its largest part.
+    pub task_bytes: u64,
+}
+
+impl PartedBytes {
+    /// Of a worker with so much memory, what it keeps of parts for later ones.
+    pub fn kept(memory_bytes: u64) -> u64 {
+        memory_bytes / 8
+    }
+
+    /// Of a worker with so much memory, what is left to parts while they are made, and to the allocator.
+    pub fn making(memory_bytes: u64) -> u64 {
+        memory_bytes / 6
+    }
+}
+
 /// A problem with dense blocks.
 pub trait BlockProblem: ProblemInfo {
     /// Ways to fill a cell, at most. The number of ways to a state after t cells is at most `choices^(t - m)` on a
     /// board of height m, since the state tells what is on the last m cells; and that of ways on, with c cells to go,
     /// `choices^c`.
     fn choices(&self) -> u32;
-    /// An estimate of [`BlockColumn::bytes`] of a column cut into `windows`; at once, no table is built.
+    /// An estimate of [`BlockColumn::bytes`] of a column cut into `windows`; at once, no table is built. [`u64::MAX`]
+    /// where there are no tables of all families.
     fn table_bytes(&self, windows: &[Window], directions: Directions) -> u64;
+    /// An estimate of what tables take that are made a part at a time.
+    fn parted_bytes(&self, windows: &[Window]) -> PartedBytes;
+    /// An estimate of the seconds that one thread takes to make them for all families of window number `window` once, with
+    /// so many states in groups of `group_records`.
+    fn parted_seconds(&self, windows: &[Window], window: usize, states: u64, group_records: u64) -> f64;
     /// Builds the tables of a column cut into `windows`; seconds for large ones. `Err` says what is too large.
     fn column(&self, windows: &[Window], directions: Directions) -> Result<Box<dyn BlockColumn>, String>;
+    /// Prepares a column cut into `windows`, two or more, for tables that are made a part at a time, for forward passes;
+    /// `kept_bytes` of what parts have in common are kept for others.
+    /// The states are those of [`BlockProblem::column`], in the same order.
+    fn parts(&self, windows: &[Window], kept_bytes: u64) -> Result<Box<dyn BlockParts>, String>;
 }

@@ -16,8 +16,8 @@ mod key;
 mod problem;
 
 pub use block::{
-    BlockColumn, BlockProblem, BlockTables, Directions, End, Family, Far, FarTargets, MOST_ENTRIES, PassTable,
-    RowGroup, SAMPLE_ONE_IN, Signature,
+    BlockColumn, BlockPart, BlockParts, BlockProblem, BlockTables, Directions, End, Family, FamilyList, Far,
+    FarTargets, MOST_ENTRIES, PLACE_BITS, PartedBytes, PassTable, RowGroup, SAMPLE_ONE_IN, Signature, Sources,
 };
 pub use board::{Board, Layout, Window};
 pub use info::{About, Decimal, Forecast, Formula, Functional, ProblemInfo, Report, ReportColumn, ReportRow};

@@ -233,7 +233,7 @@ fn executors_agree_and_are_chosen() {
     }
     for (args, text) in [
         (&["hard-squares", "5x5", "--executor", "block"][..], "use --executor stream"),
-        (&["go", "1x5", "--executor", "block"], "smaller side is 2 to 16"),
+        (&["go", "1x5", "--executor", "block"], "smaller side is 2 to 21"),
         (&["go", "13x13", "--executor", "block", "--memory", "64MiB"], "give more memory"),
         (&["go", "9x9", "--executor", "quick"], "possible values"),
     ] {

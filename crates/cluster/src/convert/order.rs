@@ -143,6 +143,7 @@ impl Wire for StageOrder {
                 windows: list_to(&block.windows),
                 group_records: block.group_records,
                 moduli_in: block.moduli_in.clone(),
+                parted: block.parted,
             }),
         }
     }
@@ -179,6 +180,7 @@ fn block_from(block: v1::BlockOrder) -> Result<BlockOrder, ConvertError> {
         windows: list_from(at_most("BlockOrder.windows", block.windows, MAX_SIDE as usize)?)?,
         group_records: block.group_records,
         moduli_in: at_most("BlockOrder.moduli_in", block.moduli_in, MAX_MODULI)?,
+        parted: block.parted,
     })
 }
 

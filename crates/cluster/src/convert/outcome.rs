@@ -125,10 +125,11 @@ impl Wire for Plan {
             peak_states: self.peak_states,
             disk_bytes: self.disk_bytes,
             record_bytes: self.record_bytes,
-            block: self
-                .block
-                .as_ref()
-                .map(|block| v1::BlockPlan { group_records: block.group_records, lanes: block.lanes.clone() }),
+            block: self.block.as_ref().map(|block| v1::BlockPlan {
+                group_records: block.group_records,
+                lanes: block.lanes.clone(),
+                parted: block.parted,
+            }),
             why: self.why.clone(),
         }
     }
@@ -155,7 +156,7 @@ impl Wire for Plan {
                 .block
                 .map(|block| {
                     let lanes = at_most("BlockPlan.lanes", block.lanes, 1 << 20)?;
-                    Ok::<_, ConvertError>(BlockPlan { group_records: block.group_records, lanes })
+                    Ok::<_, ConvertError>(BlockPlan { group_records: block.group_records, lanes, parted: block.parted })
                 })
                 .transpose()?,
             why: bounded("Plan.why", message.why, TEXT_BYTES)?,

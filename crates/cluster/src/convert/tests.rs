@@ -69,6 +69,7 @@ fn order() -> StageOrder {
             windows: vec![Window { first: 0, len: 4 }, Window { first: 4, len: 3 }],
             group_records: 5000,
             moduli_in: vec![(1 << 60) - 93, (1 << 60) - 107],
+            parted: true,
         }),
         problem: request(),
         job_tag: 1,
@@ -174,7 +175,7 @@ fn words_survive() {
 #[test]
 fn a_job_survives() {
     let plan = Plan {
-        block: Some(keima_coordinator::BlockPlan { group_records: 7, lanes: vec![2, 4, 4, 8] }),
+        block: Some(keima_coordinator::BlockPlan { group_records: 7, lanes: vec![2, 4, 4, 8], parted: true }),
         why: "asked for".into(),
         executor: "stream".to_owned(),
         board: Board { height: 9, length: 5 },

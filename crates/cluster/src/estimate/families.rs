@@ -134,7 +134,7 @@ mod tests {
             let column = problem.info().blocks().unwrap().column(&plan.windows, Directions::Forward).unwrap();
             for (number, &window) in plan.windows.iter().enumerate() {
                 let tables = column.tables(number);
-                let most = |family: &Family| f64::from(family.size.iter().max().copied().unwrap());
+                let most = |family: &Family| family.size.iter().max().copied().unwrap() as f64;
                 let largest = tables.families.iter().map(most).fold(1.0, f64::max);
                 let lane_bytes = buffer_rows(problem.info(), &[window]) as f64 * 8.0;
                 let (steps, mut sum) = (40, 0.0);
@@ -146,7 +146,7 @@ mod tests {
                         2.0.. => 4.0,
                         _ => 8.0,
                     };
-                    let read = |family: &Family| f64::from(family.size[0]) * real(family);
+                    let read = |family: &Family| family.size[0] as f64 * real(family);
                     let expected = tables.families.iter().map(read).sum::<f64>() / tables.states[0] as f64;
                     let task_bytes = (held * lane_bytes).ceil() as u64;
                     let got = Families::of_blocks(problem.info(), &plan, window, task_bytes).slices(8).mean;

@@ -14,9 +14,9 @@
 //! neighbouring tasks both read: at 9x9 as much again, at 11x11 a thirtieth. 13x13 with 8 residues in 330 MiB, half of
 //! whose reading is done again: 80.0 GB forecast, 77.3 GB read. Cost: one row per stage, a few thousand at most.
 
-use keima_coordinator::{Executor, Plan, PlanError, PlanLimits, Stage, choose_plan};
+use keima_coordinator::{Executor, Plan, PlanError, PlanLimits, Stage, choose_plan, share_bytes};
 use keima_engine::block::{Direction, steps};
-use keima_model::{AnyProblem, Directions, ProblemInfo, Window};
+use keima_model::{AnyProblem, BlockProblem, Directions, PartedBytes, ProblemInfo, Window};
 
 use super::Offer;
 use super::families::{Families, Slices};
@@ -71,6 +71,8 @@ pub struct StageOutline {
     pub bytes_written: u64,
     /// Bytes of second copies, which another worker reads and writes.
     pub bytes_copied: u64,
+    /// Seconds of one thread for tables that are made for each group of families.
+    pub table_seconds: f64,
 }
 
 /// What is known of a count before anything is measured.
@@ -88,6 +90,8 @@ pub struct Outline {
     pub memory_bytes: Option<u64>,
     /// Bytes of the block executor's tables on each worker, an estimate; 0 for the stream executor.
     pub table_bytes: u64,
+    /// Where tables are made for each group of families.
+    pub parted: Option<PartedBytes>,
     /// What the figures do not say.
     pub notes: Vec<String>,
 }
@@ -113,9 +117,17 @@ impl Outline {
         let plan = choose_plan(info, problem.key_bytes(), &limits, offer.executor)?;
         let way = if workers > 1 { Way::Cluster } else { Way::OneProcess };
         let tables = info.blocks().filter(|_| plan.block.is_some());
-        let table_bytes = tables.map_or(0, |blocks| blocks.table_bytes(&plan.windows, Directions::Forward));
+        let parted = tables.filter(|_| plan.block.as_ref().is_some_and(|block| block.parted));
+        let parted = parted.map(|blocks| blocks.parted_bytes(&plan.windows));
+        let table_bytes = match (parted, tables) {
+            (Some(PartedBytes { worker_bytes, .. }), _) => {
+                worker_bytes + PartedBytes::kept(offer.memory_bytes) + PartedBytes::making(offer.memory_bytes)
+            }
+            (None, Some(blocks)) => blocks.table_bytes(&plan.windows, Directions::Forward),
+            (None, None) => 0,
+        };
         let (stages, notes) = (Vec::new(), Vec::new());
-        let mut outline = Self { way, plan, states, stages, memory_bytes: None, table_bytes, notes };
+        let mut outline = Self { way, plan, states, stages, memory_bytes: None, table_bytes, parted, notes };
         if outline.states.is_none() {
             let name = info.name();
             outline.notes.push(format!(
@@ -125,6 +137,9 @@ impl Outline {
         }
         let families = outline.families(info, offer);
         outline.stages = outline.planned(&families, workers > 1);
+        if let Some(blocks) = tables.filter(|_| parted.is_some()) {
+            outline.add_parts(blocks);
+        }
         outline.note_spills(info.largest_family(outline.longest_window()));
         outline.note_slices(&families);
         Ok(outline)
@@ -147,6 +162,7 @@ impl Outline {
             stages: Vec::new(),
             memory_bytes: Some(fit.memory_bytes),
             table_bytes: blocks.table_bytes(&plan.windows, Directions::Folded),
+            parted: None,
             notes: Vec::new(),
             plan,
         };
@@ -226,6 +242,7 @@ impl Outline {
             bytes_read: 0,
             bytes_written: 0,
             bytes_copied: 0,
+            table_seconds: 0.0,
         }
     }
 
@@ -246,7 +263,8 @@ impl Outline {
     fn families(&self, info: &dyn ProblemInfo, offer: &Offer) -> Vec<Families> {
         let plan = &self.plan;
         let tables = self.table_bytes / u64::from(offer.threads.max(1));
-        let task_bytes = plan.task_memory_bytes.saturating_sub(tables);
+        let part = self.parted.map_or(0, |parted| parted.task_bytes);
+        let task_bytes = share_bytes(plan.task_memory_bytes, tables, part);
         let of = |&window: &Window| match plan.block {
             Some(_) => Families::of_blocks(info, plan, window, task_bytes),
             None => Families::of_streams(info, plan, window),
@@ -287,11 +305,24 @@ impl Outline {
                     bytes_read: (bytes_before as f64 * slices.mean) as u64,
                     bytes_written,
                     bytes_copied: if copies && ends_column && number + 1 < plan.stages() { bytes_written } else { 0 },
+                    table_seconds: 0.0,
                 });
                 lanes_before = lanes;
             }
         }
         stages
+    }
+
+    /// Time for tables that are made for each group of families.
+    fn add_parts(&mut self, blocks: &dyn BlockProblem) {
+        let windows = &self.plan.windows;
+        let records = self.plan.block.as_ref().map_or(1, |block| block.group_records);
+        for stage in &mut self.stages {
+            let number = windows.iter().position(|&window| window == stage.window);
+            let states = stage.states_before;
+            stage.table_seconds = number.map_or(0.0, |number| blocks.parted_seconds(windows, number, states, records));
+        }
+        self.notes.push("what tables take that are made a part at a time is a fit to parts of 13 to 17 cells".into());
     }
 
     /// The block executor takes a family that is larger than a task through its window a few lanes at a time.

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   core-seconds of a stage   states read x read(K) + state-passes x pass(K) + states written x write(K),
-//!                             times growth ^ (height, 13 or in memory 15 at most, - measured height)
+//!                             times growth ^ (height, 13 or in memory 15 at most, - measured height); with runs on disk
+//!                             and tables that are made a part at a time, what these take
 //!   wall time of a stage      start + the longer of
 //!     all workers             core-seconds / threads of all x idle, with disk bytes / disk speed of all
 //!     the largest family      its share of the core-seconds, with its share of the disk bytes / disk speed of one
@@ -38,6 +39,8 @@ const WIDE_KEYS: f64 = 1.3;
 const IDLE: f64 = 1.05;
 /// Of the shorter of the threads' and the disks' time, the part that the other does not hide.
 const OVERLAP: f64 = 0.5;
+/// To list the families of all windows, where tables are made a part at a time.
+const FAMILY_SECONDS_PER_BYTE: f64 = 36e-9;
 /// To cut, grant and commit a stage.
 const STAGE_SECONDS: f64 = 0.005;
 /// A vector of this size is written through to the disk at every boundary; smaller ones mostly never get there.
@@ -165,7 +168,9 @@ impl Times {
     pub fn new(outline: &Outline, speeds: &Speeds, offer: &Offer) -> Self {
         let cores = f64::from(offer.threads.max(1)) * f64::from(offer.workers.max(1));
         let blocks = outline.plan.executor == "block";
-        let setup_seconds = if blocks {
+        let setup_seconds = if let Some(parted) = &outline.parted {
+            FAMILY_SECONDS_PER_BYTE * parted.worker_bytes as f64
+        } else if blocks {
             speeds.table_seconds * outline.table_bytes as f64 / speeds.table_bytes.max(1) as f64
         } else {
             0.0
@@ -184,7 +189,9 @@ impl Times {
             } else {
                 let growth = if blocks { BLOCK_GROWTH } else { STREAM_GROWTH };
                 let wide = if !blocks && outline.plan.key_bytes > speeds.key_bytes { WIDE_KEYS } else { 1.0 };
-                let core_seconds = |slices| in_runs(stage, speeds, slices) * growth.powf(above) * wide * filled * 1e-9;
+                let core_seconds = |slices| {
+                    in_runs(stage, speeds, slices) * growth.powf(above) * wide * filled * 1e-9 + stage.table_seconds
+                };
                 let copied = stage.bytes_copied as f64 * 2.0;
                 let disk_bytes = (through_the_disk(stage, offer, stage.slices) + copied) * filled;
                 times.disk_bytes += disk_bytes;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use keima_coordinator::BlockOrder;
 use keima_engine::block::Prepared;
-use keima_model::{Directions, ProblemInfo, ProblemRequest, Window};
+use keima_model::{Directions, PartedBytes, ProblemInfo, ProblemRequest, Window};
 
 /// Of the tables' size one part in so many is left to the allocator, which keeps some of what was freed while they were
 /// built and of tasks' buffers: 13 MB more than a process is granted for itself, beside 94 MB of tables (13x13, windows 7,6, two tasks).
@@ -20,6 +20,7 @@ struct Made {
     problem: ProblemRequest,
     windows: Vec<Window>,
     group_records: u64,
+    parted: bool,
 }
 
 type Slot = Arc<OnceLock<Result<Arc<Prepared>, String>>>;
@@ -59,8 +60,12 @@ impl Tables {
 
     /// The tables of an order. Does not block.
     pub(super) fn of(&self, problem: &ProblemRequest, order: &BlockOrder) -> Promise {
-        let made =
-            Made { problem: problem.clone(), windows: order.windows.clone(), group_records: order.group_records };
+        let made = Made {
+            problem: problem.clone(),
+            windows: order.windows.clone(),
+            group_records: order.group_records,
+            parted: order.parted,
+        };
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let slot = match &*kept {
             Some((have, slot)) if *have == made => Arc::clone(slot),
@@ -76,7 +81,13 @@ impl Promise {
         let built = self.slot.get_or_init(|| {
             let no_blocks =
                 || format!("{} {} is not made of blocks here; use the same version of keima", info.name(), info.size());
-            let column = info.blocks().ok_or_else(no_blocks)?.column(&self.made.windows, Directions::Forward)?;
+            let blocks = info.blocks().ok_or_else(no_blocks)?;
+            if self.made.parted {
+                let parts = blocks.parts(&self.made.windows, PartedBytes::kept(self.memory_bytes))?;
+                let prepared = Prepared::parted(parts, self.made.group_records, self.memory_bytes, self.tasks);
+                return Ok(Arc::new(prepared.leaving(PartedBytes::making(self.memory_bytes))));
+            }
+            let column = blocks.column(&self.made.windows, Directions::Forward)?;
             let kept = column.bytes() / LEFT_ONE_IN;
             let prepared = Prepared::new(column, self.made.group_records, self.memory_bytes, self.tasks);
             Ok(Arc::new(prepared.leaving(kept)))

@@ -8,6 +8,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
+use keima_model::PLACE_BITS;
 use keima_runs::{Split, TaskManifest};
 
 use super::boundaries::Committed;
@@ -21,10 +22,8 @@ use crate::plan::LARGE_VECTOR_BYTES;
 
 /// Split points that are kept of a whole boundary, roughly.
 const MOST_SPLITS: usize = 1 << 18;
-/// Bits of a key below the number of the group that reads it, in runs of the block executor.
-const GROUP_SHIFT: u32 = 40;
-/// Most groups of a window: their numbers have 24 bits.
-const MOST_GROUPS: u64 = 1 << 24;
+/// Most groups of a window: their numbers have the bits of a key above a place.
+const MOST_GROUPS: u64 = 1 << (u64::BITS - PLACE_BITS);
 /// Tasks of the first stage of blocks, whose groups nobody has counted yet.
 const FIRST_TASKS_PER_SLOT: u64 = 8;
 
@@ -134,7 +133,7 @@ impl Job {
             })
         };
         // Keys of blocks have the number of the group that reads them above its records' places.
-        let family_bits = if plan.block.is_some() { Some(GROUP_SHIFT) } else { own_bits() };
+        let family_bits = if plan.block.is_some() { Some(PLACE_BITS) } else { own_bits() };
         let grain = Grain {
             task_records: plan.task_records,
             min_task_records: plan.min_task_records,
@@ -152,7 +151,7 @@ impl Job {
         // No two consecutive groups fit one; some shards at the end may hold none.
         let groups = (2 * plan.peak_states / block.group_records.max(1)).saturating_add(1).min(MOST_GROUPS);
         let tasks = groups.min(u64::from(plan.slots) * FIRST_TASKS_PER_SLOT).max(1);
-        let bound = |task: u64| u128::from(task * groups / tasks) << GROUP_SHIFT;
+        let bound = |task: u64| u128::from(task * groups / tasks) << PLACE_BITS;
         (0..tasks)
             .map(|task| {
                 let high = (task + 1 < tasks).then(|| bound(task + 1));
@@ -235,6 +234,7 @@ impl Job {
                 windows: self.record.plan.windows.clone(),
                 group_records: block.group_records,
                 moduli_in: self.moduli_read(stage.number),
+                parted: block.parted,
             }),
         };
         let attempt = AttemptId {

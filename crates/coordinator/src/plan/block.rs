@@ -4,11 +4,13 @@
 //!   a worker's memory    the tables, and for each task a buffer of its families, with room for what passes put aside
 //!   windows              the longest, up to 7 cells, whose largest family fits, if not with all lanes then with one at a
 //!                        time
+//!   tables in parts      where the tables of all families do not fit: made for each group of families, in the windows for
+//!                        which this, and the reading and writing of the states, takes least time
 //!   moduli               primes just below 2^60; the spare; and as many more as fill the lanes, which are 1, 2, 4 or 8
 //!   lanes of a column    the fewest whose primes, the spare left out, exceed the bound of all counts at its end
 //! ```
 
-use keima_model::{BlockProblem, Directions, ProblemInfo, Window};
+use keima_model::{BlockProblem, Directions, PLACE_BITS, PartedBytes, ProblemInfo, Window};
 use keima_residue::{Integer, primes_below};
 
 use super::forecast::Usage;
@@ -21,6 +23,8 @@ const LONGEST_WINDOW: u32 = 7;
 const MODULUS_LIMIT: u128 = 1 << 60;
 /// Rows that one kernel carries.
 const LANES: [u32; 4] = [1, 2, 4, 8];
+/// To write and to read a state with eight lanes, for one thread.
+const EXCHANGE_NANOS: f64 = 130.0;
 /// Rows of a buffer for a hundred states of its family at the top of a column, and below it, where the first pass of a
 /// window puts some aside; beside [`step_rows`]. Go, heights 8 to 13: 101 to 103 and 129 to 131 for the largest
 /// families.
@@ -28,6 +32,10 @@ const TOP_BUFFER_PERCENT: u64 = 105;
 const BUFFER_PERCENT: u64 = 135;
 /// Groups for each task that runs at a time that are aimed at.
 const GROUPS_PER_SLOT: u64 = 16;
+/// The same where tables are made for each of them: each makes all blocks of its rests.
+const PARTED_GROUPS_PER_SLOT: u64 = 4;
+/// Of a window there are fewer than three times as many groups, for whose numbers keys have room.
+const MOST_GROUPS: u64 = 1 << (u64::BITS - PLACE_BITS - 2);
 /// Tasks are not cut finer than this.
 const LEAST_GROUP_RECORDS: u64 = 1 << 14;
 
@@ -79,7 +87,10 @@ pub fn choose_plan(
         Executor::Auto => match block_plan(info, key_bytes, limits) {
             Ok(plan) => {
                 let otherwise = taken_otherwise(&plan, limits);
-                let why = format!("the problem is made of blocks, and its largest family fits a task{otherwise}");
+                let parts = plan.block.as_ref().is_some_and(|block| block.parted);
+                let parts = if parts { ", with tables made a part at a time" } else { "" };
+                let why =
+                    format!("the problem is made of blocks, and its largest family fits a task{parts}{otherwise}");
                 Ok(because(plan, why))
             }
             Err(PlanError::NoBlocks { why, .. }) => Ok(because(plan(info, key_bytes, limits)?, why.into())),
@@ -120,7 +131,7 @@ pub fn block_plan(info: &dyn ProblemInfo, key_bytes: u32, limits: &PlanLimits) -
     }
     let states = saturated_states(info)?;
     let needed = moduli::below(MODULUS_LIMIT, &bound_product(&info.bound())).len() as u32;
-    let memory = windows(info, blocks, limits)?;
+    let memory = windows(info, blocks, limits, &states, needed)?;
     let mut refusal = no_blocks("no number of residues suits it");
     // As many residues at a time as were asked for, or as memory and disk allow.
     let most = limits.residues_per_sweep.unwrap_or(8);
@@ -130,12 +141,14 @@ pub fn block_plan(info: &dyn ProblemInfo, key_bytes: u32, limits: &PlanLimits) -
         let largest = sweeps.first().map_or(1, |&(first, end)| end - first);
         let mut plan = base(info, key_bytes, limits, states.clone(), memory.windows.clone(), filled(total), sweeps);
         plan.record_bytes = 8.0 * f64::from(largest) * super::INDEX_FACTOR;
-        let group_records = group_records(&plan, memory.share_bytes(limits.task_memory_bytes), largest);
+        let parted = memory.parted.is_some();
+        let share_bytes = memory.share_bytes(limits.task_memory_bytes);
+        let group_records = most_records(&plan.windows, plan.peak_states, (plan.slots, parted), share_bytes, largest);
         plan.task_records = group_records;
-        plan.block = Some(BlockPlan { group_records, lanes: Vec::new() });
+        plan.block = Some(BlockPlan { group_records, lanes: Vec::new(), parted });
         let lanes_of = |stage| lanes_at_end(info, &plan, stage);
         let lanes = (0..plan.stages()).map(lanes_of).collect();
-        plan.block = Some(BlockPlan { group_records, lanes });
+        plan.block = Some(BlockPlan { group_records, lanes, parted });
         plan.disk_bytes = Usage::of(&plan, largest).peak_disk_bytes(limits.second_copies)
             + memory.aside_bytes(limits.task_memory_bytes, largest);
         match limits.disk_bytes {
@@ -203,18 +216,63 @@ fn filled(total: u32) -> Vec<u64> {
 /// The longest windows whose tables and largest family fit a worker, if one task at a time does a lane of it with the
 /// memory of all. Each exchange between windows costs more than doing lanes a few at a time: 13x13 in 1 GiB takes 173 s
 /// of computing with windows 7,6 and two lanes at a time, 232 s with 5,4,4 and four.
-fn windows(info: &dyn ProblemInfo, blocks: &dyn BlockProblem, limits: &PlanLimits) -> Result<Memory, PlanError> {
+fn windows(
+    info: &dyn ProblemInfo,
+    blocks: &dyn BlockProblem,
+    limits: &PlanLimits,
+    states: &[u64],
+    residues: u32,
+) -> Result<Memory, PlanError> {
     let height = info.board().height;
     let lengths = limits.window.map_or(1..=LONGEST_WINDOW, |len| len..=len).rev();
     let mut least_bytes = u64::MAX;
-    for windows in lengths.map(|len| Window::cut(height, len.min(LONGEST_WINDOW))) {
-        let memory = Memory::of(info, blocks, windows, limits.worker_slots.max(1));
+    let whole = lengths.clone().map(|len| Window::cut(height, len.min(LONGEST_WINDOW)));
+    for windows in whole {
+        let memory = Memory::of(info, blocks, windows, limits, false);
         if memory.least_bytes() <= limits.task_memory_bytes {
             return Ok(memory);
         }
         least_bytes = least_bytes.min(memory.least_bytes());
     }
-    Err(PlanError::Family { got_bytes: limits.task_memory_bytes, least_bytes })
+    let parted = lengths.flat_map(|len| cuts(height, len.min(LONGEST_WINDOW)));
+    let peak_states = states.iter().max().copied().unwrap_or(0);
+    let mut best: Option<(f64, Memory)> = None;
+    for windows in parted.filter(|windows| windows.len() > 1) {
+        let memory = Memory::of(info, blocks, windows, limits, true);
+        if memory.least_bytes() > limits.task_memory_bytes {
+            least_bytes = least_bytes.min(memory.least_bytes());
+            continue;
+        }
+        let lanes = residues.min(limits.residues_per_sweep.unwrap_or(8)).clamp(1, 8);
+        let share_bytes = memory.share_bytes(limits.task_memory_bytes);
+        let records = most_records(&memory.windows, peak_states, (limits.slots, true), share_bytes, lanes);
+        let seconds = |window| blocks.parted_seconds(&memory.windows, window, peak_states, records);
+        let tables = (0..memory.windows.len()).map(seconds);
+        let exchanges = EXCHANGE_NANOS * 1e-9 * peak_states as f64 * memory.windows.len() as f64;
+        let seconds = tables.sum::<f64>() + exchanges;
+        if best.as_ref().is_none_or(|(least, _)| seconds < *least) {
+            best = Some((seconds, memory));
+        }
+    }
+    best.map(|(_, memory)| memory).ok_or(PlanError::Family { got_bytes: limits.task_memory_bytes, least_bytes })
+}
+
+/// Cuts of a column into windows of at most `len` cells: even ones, with the longer windows first or last, and such with
+/// shorter windows at both ends, where families are larger.
+fn cuts(height: u32, len: u32) -> Vec<Vec<Window>> {
+    let even = |height| Window::cut(height, len).into_iter().map(|window| window.len);
+    let mut cuts: Vec<Vec<u32>> = vec![even(height).collect(), even(height).rev().collect()];
+    for end in (1..len).rev().filter(|end| 2 * end < height) {
+        cuts.push(std::iter::once(end).chain(even(height - 2 * end)).chain([end]).collect());
+    }
+    let windows = |lengths: Vec<u32>| {
+        let ends = lengths.iter().scan(0, |end, len| {
+            *end += len;
+            Some(*end)
+        });
+        ends.zip(&lengths).map(|(end, &len)| Window { first: end - len, len }).collect()
+    };
+    cuts.into_iter().map(windows).collect()
 }
 
 /// What a cut of the column needs.
@@ -224,23 +282,35 @@ struct Memory {
     family: u64,
     /// Rows of a task's buffer for it.
     buffer_rows: u64,
+    /// Tables of a worker: those of all families, or what parts are made of.
     table_bytes: u64,
+    /// Where tables are made a part at a time: those of a task's largest part.
+    parted: Option<u64>,
     /// Tasks that share a worker's memory.
     tasks: u64,
 }
 
 impl Memory {
-    fn of(info: &dyn ProblemInfo, blocks: &dyn BlockProblem, windows: Vec<Window>, tasks: u32) -> Self {
+    fn of(
+        info: &dyn ProblemInfo,
+        blocks: &dyn BlockProblem,
+        windows: Vec<Window>,
+        limits: &PlanLimits,
+        parted: bool,
+    ) -> Self {
+        let tasks = u64::from(limits.worker_slots.max(1));
         let families = windows.iter().map(|&window| info.largest_family(window).unwrap_or(u128::MAX));
         let family = u64::try_from(families.max().unwrap_or(0)).unwrap_or(u64::MAX);
         let buffer_rows = buffer_rows(info, &windows);
-        Self {
-            table_bytes: blocks.table_bytes(&windows, Directions::Forward),
-            windows,
-            family,
-            buffer_rows,
-            tasks: tasks.into(),
-        }
+        let (table_bytes, part_bytes) = if parted {
+            let PartedBytes { worker_bytes, task_bytes } = blocks.parted_bytes(&windows);
+            let memory_bytes = limits.task_memory_bytes.saturating_mul(tasks);
+            let beside_bytes = PartedBytes::kept(memory_bytes) + PartedBytes::making(memory_bytes);
+            (worker_bytes.saturating_add(beside_bytes), Some(task_bytes))
+        } else {
+            (blocks.table_bytes(&windows, Directions::Forward), None)
+        };
+        Self { windows, family, buffer_rows, table_bytes, parted: part_bytes, tasks }
     }
 
     /// The buffer of the largest family.
@@ -250,7 +320,7 @@ impl Memory {
 
     /// What is left to a task.
     fn share_bytes(&self, task_memory_bytes: u64) -> u64 {
-        task_memory_bytes.saturating_sub(self.table_bytes.div_ceil(self.tasks))
+        share_bytes(task_memory_bytes, self.table_bytes.div_ceil(self.tasks), self.parted.unwrap_or(0))
     }
 
     /// Bytes of disk for a family that does not fit a task's share, while its lanes are done a few at a time.
@@ -261,8 +331,16 @@ impl Memory {
 
     /// Memory of each task, if one at a time is to do a lane of the largest family with the memory of all.
     fn least_bytes(&self) -> u64 {
-        self.family_bytes(1).saturating_add(self.table_bytes).div_ceil(self.tasks)
+        let one = self.family_bytes(1).saturating_add(self.parted.unwrap_or(0));
+        one.saturating_add(self.table_bytes).div_ceil(self.tasks)
     }
+}
+
+/// Of a task's memory what tables leave for states: its part of a worker's, and where they are made a part at a time, the
+/// part itself. Most parts are much smaller than the largest, for which others wait if need be.
+pub fn share_bytes(task_memory_bytes: u64, table_bytes: u64, part_bytes: u64) -> u64 {
+    let left = task_memory_bytes.saturating_sub(table_bytes);
+    left - part_bytes.min(left / 4)
 }
 
 /// Rows of memory that a task needs for each residue of the largest family of any of the windows.
@@ -284,11 +362,19 @@ fn step_rows(window: Window) -> u64 {
 }
 
 /// Records of a group: they fit a task, and there are groups for all.
-fn group_records(plan: &Plan, share_bytes: u64, lanes: u32) -> u64 {
-    let steps = plan.windows.iter().map(|&window| step_rows(window)).max().unwrap_or(0);
+fn most_records(
+    windows: &[Window],
+    peak_states: u64,
+    (slots, parted): (u32, bool),
+    share_bytes: u64,
+    lanes: u32,
+) -> u64 {
+    let steps = windows.iter().map(|&window| step_rows(window)).max().unwrap_or(0);
     let rows = (share_bytes / (8 * u64::from(lanes))).saturating_sub(steps);
-    let by_slots = plan.peak_states / (GROUPS_PER_SLOT * u64::from(plan.slots));
-    (rows * 100 / (BUFFER_PERCENT + 10)).min(by_slots.max(LEAST_GROUP_RECORDS)).max(1)
+    let groups = if parted { PARTED_GROUPS_PER_SLOT } else { GROUPS_PER_SLOT };
+    let by_slots = peak_states / (groups * u64::from(slots.max(1)));
+    let most = (rows * 100 / (BUFFER_PERCENT + 10)).min(by_slots.max(LEAST_GROUP_RECORDS));
+    most.max(peak_states / MOST_GROUPS).max(1)
 }
 
 /// Lanes of a stage: such that the counts at its column's end are known from them. Only a single sweep grows: others

@@ -17,7 +17,7 @@ pub fn largest(column: &dyn BlockColumn) -> (u64, u64) {
         window.states.first().copied().unwrap_or(0).max(window.states.last().copied().unwrap_or(0))
     };
     let family = tables().flat_map(|t| &t.families).flat_map(|f| f.size.iter().copied()).max().unwrap_or(0);
-    (tables().map(ends).max().unwrap_or(0), family.into())
+    (tables().map(ends).max().unwrap_or(0), family)
 }
 
 /// Bytes that [`super::count`] takes beside the tables: three vectors, and each thread's mail. One thread at a time has

@@ -150,7 +150,7 @@ impl<const K: usize> Place<'_, K> {
     ) -> Result<(), BlockError> {
         worker.sums = Sums::default();
         if let Some(buffers) = Buffers::new(family, self.by_pass_bytes, worker.mail) {
-            worker.by_pass_states += family.size.first().map_or(0, |&size| u64::from(size));
+            worker.by_pass_states += family.size.first().copied().unwrap_or(0);
             let Worker { positions, sums, times, .. } = worker;
             dispatch::<K, _>(ByPass { place: self, family, own, buffers, positions, sums, times })?;
             return self.close(family, &worker.sums, &mut worker.masses);
@@ -201,7 +201,8 @@ impl<const K: usize> Place<'_, K> {
     pub(super) fn rows_of(&self, family: &Family, blocks: &Range<u32>) -> Range<usize> {
         let step = step_at(self.fused.tables, self.direction.result_end());
         let base = &self.fused.tables.base[step];
-        let end = if blocks.end == family.blocks.end { family.size[step] } else { base[blocks.end as usize] };
+        let end =
+            if blocks.end == family.blocks.end { family.size[step] } else { u64::from(base[blocks.end as usize]) };
         base[blocks.start as usize] as usize..end as usize
     }
 

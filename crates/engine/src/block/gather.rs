@@ -15,24 +15,21 @@
 
 use std::rc::Rc;
 
-use keima_model::{BlockColumn, End};
+use keima_model::{End, Family};
 use keima_runs::{Batch, BlockFeed, CursorBuffers, RunCursor, RunError, RunHeader, RunManifest};
 use rustc_hash::FxHashMap;
 
-use super::groups::{Group, Groups, place_of, section_key};
+use super::groups::{Groups, place_of, section_key};
 use super::grow::{Misplaced, Widen};
 use super::lanes::Row;
+use super::view::View;
 use crate::{Task, TaskError, TaskOrder};
 
 /// The exchange from one window to a group of the next.
 pub(super) struct Gather<'a> {
-    column: &'a dyn BlockColumn,
-    /// The window that the runs come from, and its groups.
-    source: usize,
+    view: &'a View<'a>,
+    /// The groups of the window that the runs come from.
     sources: &'a Groups,
-    /// Number of the group, and what it is.
-    number: u32,
-    group: &'a Group,
     /// Where the group begins in the vector at the start of its window.
     start: u64,
     /// For blocks of one signature and class the entries that belong to the group, ascending.
@@ -45,7 +42,7 @@ pub(super) struct Gather<'a> {
 pub(super) struct Opened<'a> {
     run: &'a RunManifest,
     /// Families of the source that have rows for the group, if they have any; then there is a feed.
-    met: Vec<u32>,
+    met: Vec<&'a Family>,
     feed: Option<Box<dyn BlockFeed>>,
 }
 
@@ -57,19 +54,11 @@ pub(super) struct Read {
 }
 
 impl<'a> Gather<'a> {
-    /// `groups` are those of `window`, `sources` those of the window before.
-    pub(super) fn new(
-        column: &'a dyn BlockColumn,
-        window: usize,
-        groups: &'a Groups,
-        sources: &'a Groups,
-        number: u32,
-    ) -> Self {
-        let group = &groups.groups[number as usize];
-        let source = (window + column.windows().len() - 1) % column.windows().len();
-        let start = column.tables(window).families[group.families.start as usize].start[0];
+    /// `sources` are the groups of the window before.
+    pub(super) fn new(view: &'a View<'a>, sources: &'a Groups) -> Self {
+        let start = view.families().first().map_or(0, |family| family.start[0]);
         let (routes, spare) = (FxHashMap::default(), Default::default());
-        Self { column, source, sources, number, group, start, routes, spare }
+        Self { view, sources, start, routes, spare }
     }
 
     /// Opens the group's section of `run`, and says that it will be read soon.
@@ -83,15 +72,10 @@ impl<'a> Gather<'a> {
         let Some(source) = self.sources.at_place(place) else {
             return Err(TaskError::Refused(format!(
                 "run {} begins at place {place}, where no group of window {} begins; it was written with other tables",
-                run.id, self.source
+                run.id, self.view.source
             )));
         };
-        let column = self.column;
-        let met: Vec<u32> = source
-            .families
-            .clone()
-            .filter(|&family| self.group.rests.binary_search(&column.rest(self.source, End::Last, family)).is_ok())
-            .collect();
+        let met: Vec<&Family> = source.families.clone().filter_map(|family| self.view.source_family(family)).collect();
         if met.is_empty() {
             return Ok(Opened { run, met, feed: None });
         }
@@ -104,7 +88,8 @@ impl<'a> Gather<'a> {
 
     /// Keys of the group's section of `run`: the first row's, and what they are below.
     fn section(&self, run: &RunManifest) -> (u64, u64) {
-        (section_key(self.number, place_of(run.first_key as u64)), section_key(self.number + 1, 0))
+        let number = self.view.number;
+        (section_key(number, place_of(run.first_key as u64)), section_key(number + 1, 0))
     }
 
     /// Reads a section into `states`: lanes `first .. first + J` of the rows that `widen` makes. What was read is added
@@ -121,8 +106,7 @@ impl<'a> Gather<'a> {
         let Opened { run, met, feed } = opened;
         let Some(feed) = feed else { return Ok(Read::default()) };
         let failed = |source| TaskError::Input { run: run.id.clone(), source };
-        let column = self.column;
-        let tables = column.tables(self.source);
+        let column = self.view.column();
         let mut read = Read::default();
         let lanes = widen.reads(first, J);
         let mut positions = Vec::new();
@@ -131,9 +115,9 @@ impl<'a> Gather<'a> {
         let cursor = RunCursor::new(feed, header, &run.id, low.into(), Some(high.into())).with_buffers(buffers);
         let mut section = Section::new(cursor.with_lanes(lanes.clone()), low, batch);
         for family in met {
-            for block in tables.families[family as usize].blocks.clone() {
+            for block in family.blocks.clone() {
                 let entries = self.route(block);
-                column.positions_of(self.source, End::Last, block, &entries, &mut positions);
+                column.positions_of(self.view.source, End::Last, block, &entries, &mut positions);
                 let mut positions = positions.as_slice();
                 while !positions.is_empty() {
                     let rows = section
@@ -157,7 +141,7 @@ impl<'a> Gather<'a> {
         match wrong {
             Misplaced::Position(position) => TaskError::Refused(format!(
                 "position {position} is not in group {}; this is a fault of the program",
-                self.number
+                self.view.number
             )),
             Misplaced::Spare(number) => {
                 let row = rows.chunks(order.moduli_in().len()).nth(number).unwrap_or_default();
@@ -178,12 +162,12 @@ impl<'a> Gather<'a> {
 
     /// The canonical keys of the rows of the section that the group at `place` wrote for this one, in their order.
     pub(super) fn keys(&mut self, place: u64) -> Vec<u128> {
-        let (column, mut keys, mut some) = (self.column, Vec::new(), Vec::new());
+        let (view, mut keys, mut some) = (self.view, Vec::new(), Vec::new());
         let families = self.sources.at_place(place).map_or(0..0, |source| source.families.clone());
-        for family in &column.tables(self.source).families[families.start as usize..families.end as usize] {
+        for family in families.filter_map(|family| view.source_family(family)) {
             for block in family.blocks.clone() {
                 let entries = self.route(block);
-                column.keys_of(self.source, End::Last, block, &entries, &mut some);
+                view.column().keys_of(view.source, End::Last, block, &entries, &mut some);
                 keys.extend_from_slice(&some);
             }
         }
@@ -192,16 +176,16 @@ impl<'a> Gather<'a> {
 
     /// Entries of a block of the source window that belong to the group, and that stand for their key.
     fn route(&mut self, block: u32) -> Rc<[u16]> {
-        let signature = self.column.tables(self.source).signature_of[block as usize];
-        let class = self.column.exchange_class(self.source, End::Last, block);
-        let (column, source, group) = (self.column, self.source, self.group);
+        let (view, column, source) = (self.view, self.view.column(), self.view.source);
+        let signature = column.tables(source).signature_of[block as usize];
+        let class = column.exchange_class(source, End::Last, block);
         let route = self.routes.entry((signature, class)).or_insert_with(|| {
             let mut families = Vec::new();
             column.families(source, End::Last, block, &mut families);
             let twins = column.twins(source, End::Last, block);
             (0..=u16::MAX)
                 .zip(&families)
-                .filter(|&(ref entry, &family)| group.families.contains(&family) && stands(&twins, *entry))
+                .filter(|&(ref entry, &family)| view.has(family) && stands(&twins, *entry))
                 .map(|(entry, _)| entry)
                 .collect()
         });

@@ -5,7 +5,7 @@
 //!   groups                 0     | 1 | 2       | 3
 //!
 //!   run of group s for the window after:   section of its group 0 | section of its group 1 | ...
-//!   key of a row     40 bits and more: the group that reads it;   40 bits: place of s + place in the section
+//!   key of a row     bits 43 and up: the group that reads it;   43 bits: place of s + place in the section
 //! ```
 //!
 //! Consecutive families are put together until the next would make the group larger than `most_records`; a larger
@@ -15,10 +15,7 @@
 
 use std::ops::Range;
 
-use keima_model::{BlockColumn, BlockTables, End, Family};
-
-/// Bits of a key below the number of the group that reads it.
-pub(super) const PLACE_BITS: u32 = 40;
+use keima_model::{BlockTables, Family, FamilyList, PLACE_BITS};
 
 /// Families that are done together.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,15 +38,13 @@ pub(super) struct Groups {
 
 impl Groups {
     /// Groups of at most `most_records` records at the ends of the window, where families allow.
-    pub(super) fn new(column: &dyn BlockColumn, window: usize, most_records: u64) -> Self {
-        let tables = column.tables(window);
+    pub(super) fn new(list: &FamilyList, most_records: u64) -> Self {
         let mut groups: Vec<Group> = Vec::new();
-        let mut group_of = Vec::with_capacity(tables.families.len());
+        let mut group_of = Vec::with_capacity(list.ends.len());
         let (mut gathered, mut place) = (0, 0);
-        for (family, number) in tables.families.iter().zip(0_u32..) {
-            let (first, last) = ends(tables, family);
+        let [rests, _] = &list.rests;
+        for ((&[first, last], &rest), number) in list.ends.iter().zip(rests).zip(0_u32..) {
             let records = first.max(last);
-            let rest = column.rest(window, End::First, number);
             if let Some(group) = groups.last_mut().filter(|_| gathered + records <= most_records) {
                 group.families.end = number + 1;
                 if group.rests.last() != Some(&rest) {
@@ -76,7 +71,7 @@ impl Groups {
 
 /// Entries of a family at the window's two ends.
 pub(super) fn ends(tables: &BlockTables, family: &Family) -> (u64, u64) {
-    (family.size[0].into(), family.size[tables.states.len() - 1].into())
+    (family.size[0], family.size[tables.states.len() - 1])
 }
 
 /// Key of the first row that the group at `place` sends to `group`.

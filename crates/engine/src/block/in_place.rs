@@ -49,7 +49,7 @@ impl Line {
         for pass in (0..passes).rev() {
             let (mut shift, mut rows) = (0, 0);
             for block in family.blocks.clone() {
-                let read = tables.base[pass][block as usize] as usize;
+                let read = tables.place(pass, block) as usize;
                 shift = shift.max(end(tables, block, pass + 1).saturating_sub(read));
                 rows += up(tables, block, pass).map(|(far, _)| far.pairs.len()).sum::<usize>();
             }
@@ -110,7 +110,7 @@ fn entries(tables: &BlockTables, block: u32, step: usize) -> usize {
 
 /// Where a block ends in its family.
 fn end(tables: &BlockTables, block: u32, step: usize) -> usize {
-    tables.base[step][block as usize] as usize + entries(tables, block, step)
+    tables.place(step, block) as usize + entries(tables, block, step)
 }
 
 /// A block's far operations in a pass, with their targets.
@@ -158,12 +158,12 @@ impl<const K: usize> Passes<'_, K> {
         let moduli = *self.moduli;
         let (from, to) = (line.leads[pass], line.leads[pass + 1]);
         let after = |block: u32| {
-            let start = to + tables.base[pass + 1][block as usize] as usize;
+            let start = to + tables.place(pass + 1, block) as usize;
             start..start + entries(tables, block, pass + 1)
         };
         let mut put = 0;
         for number in family.blocks.clone() {
-            let start = from + tables.base[pass][number as usize] as usize;
+            let start = from + tables.place(pass, number) as usize;
             let (done, rest) = self.rows.split_at_mut(start);
             let source: &[Row<K>; MOST_ENTRIES] = rest.first_chunk().expect("buffers are padded");
             let table = &tables.signatures[tables.signature_of[number as usize] as usize].passes[pass];
@@ -226,9 +226,10 @@ mod tests {
         let signature = Signature { entries: vec![2, 3], passes: vec![table], descendants: vec![1; 2] };
         let descending = false;
         BlockTables {
-            signatures: vec![signature],
+            signatures: vec![signature.into()],
             signature_of: vec![0; 3],
             base: vec![vec![0, 2, 4], vec![0, 3, 6]],
+            base_upper: Vec::new(),
             far: vec![FarTargets { first: vec![0, 1, 2, 3], targets: targets.to_vec(), descending }],
             families: vec![Family { blocks: 0..3, start: vec![0, 0], size: vec![6, 9] }],
             states: vec![6, 9],

@@ -335,7 +335,7 @@ mod tests {
             FarTargets { first, targets: targets.to_vec(), descending }
         });
         BlockTables {
-            signatures: vec![idle, busy],
+            signatures: vec![idle.into(), busy.into()],
             signature_of: vec![0, 1, 1],
             far: far.collect(),
             families: vec![Family { blocks: 0..3, ..Family::default() }],

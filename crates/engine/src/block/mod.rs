@@ -35,6 +35,7 @@ mod steps;
 mod sums;
 mod sweep;
 mod task;
+mod view;
 mod workers;
 
 use std::ops::Range;

@@ -71,6 +71,11 @@ impl Pool {
         if beside >= even / 4 * 3 { beside.min(even) } else { even }
     }
 
+    /// What the largest task needs at least.
+    pub(super) fn most_words(&self) -> usize {
+        self.most_words
+    }
+
     /// Most words that a task can have without waiting, and at all.
     pub(super) fn words(&self) -> (usize, usize) {
         (self.share_words(), self.all_words)

@@ -1,22 +1,43 @@
-//! What all tasks of a job on one worker share: the tables, the groups, the start vector, and memory.
+//! What all tasks of a job on one worker share: the tables, or what parts of them are made of; the groups, the start
+//! vector, and memory.
 
 use std::sync::OnceLock;
 
-use keima_model::{BlockColumn, End};
+use keima_model::{BlockColumn, BlockParts, End, FamilyList, MOST_ENTRIES, Sources, Window};
 use keima_runs::RunManifest;
 
 use super::gather::Gather;
-use super::groups::{Groups, place_of};
+use super::groups::{Group, Groups, place_of};
 use super::in_place::Lines;
 use super::pool::Pool;
+use super::view::View;
+use crate::TaskError;
+
+/// Rows of a buffer for a hundred states of its group, where tables cannot tell (Go, heights 8 to 13: 101 to 131 for the
+/// largest families).
+const BUFFER_PERCENT: u64 = 135;
 
 /// The tables of a job with the groups that its tasks are made of. One for all tasks of a worker.
 pub struct Prepared {
-    pub(super) column: Box<dyn BlockColumn>,
+    tables: Tables,
     pub(super) groups: Vec<Groups>,
     /// States of the first column, in the vector at the start of the first window, ascending.
     start: OnceLock<Vec<u64>>,
     pub(super) pool: Pool,
+}
+
+enum Tables {
+    Whole(Box<dyn BlockColumn>),
+    Parted(Box<dyn BlockParts>),
+}
+
+impl Tables {
+    fn windows(&self) -> &[Window] {
+        match self {
+            Self::Whole(column) => column.windows(),
+            Self::Parted(parts) => parts.windows(),
+        }
+    }
 }
 
 impl Prepared {
@@ -24,10 +45,25 @@ impl Prepared {
     /// within `memory_bytes`.
     pub fn new(column: Box<dyn BlockColumn>, group_records: u64, memory_bytes: u64, tasks: u32) -> Self {
         let windows = 0..column.windows().len();
-        let groups: Vec<Groups> = windows.map(|window| Groups::new(column.as_ref(), window, group_records)).collect();
+        let groups = windows.map(|window| Groups::new(&FamilyList::of(column.as_ref(), window), group_records));
+        let groups: Vec<Groups> = groups.collect();
         let left = memory_bytes.saturating_sub(column.bytes());
         let pool = Pool::new(left, tasks, most_rows(column.as_ref(), &groups));
-        Self { column, groups, start: OnceLock::new(), pool }
+        Self { tables: Tables::Whole(column), groups, start: OnceLock::new(), pool }
+    }
+
+    /// The same where tables are made for each group: they count as a part of its task's memory.
+    pub fn parted(parts: Box<dyn BlockParts>, group_records: u64, memory_bytes: u64, tasks: u32) -> Self {
+        let windows = 0..parts.windows().len();
+        let groups: Vec<Groups> =
+            windows.clone().map(|window| Groups::new(parts.families(window), group_records)).collect();
+        let left = memory_bytes.saturating_sub(parts.bytes());
+        let rows = windows.zip(&groups).flat_map(|(window, groups)| {
+            let (list, len) = (parts.families(window), parts.windows()[window].len);
+            groups.groups.iter().map(move |group| rows_at_most(list, len, group))
+        });
+        let pool = Pool::new(left, tasks, rows.max().unwrap_or(0));
+        Self { tables: Tables::Parted(parts), groups, start: OnceLock::new(), pool }
     }
 
     /// Leaves so much of the tasks' memory to the rest of the process, where the largest group can do without.
@@ -36,9 +72,17 @@ impl Prepared {
         Self { pool: self.pool.leaving(bytes), ..self }
     }
 
-    /// The tables.
-    pub fn column(&self) -> &dyn BlockColumn {
-        self.column.as_ref()
+    /// The windows of a column.
+    pub fn windows(&self) -> &[Window] {
+        self.tables.windows()
+    }
+
+    /// Memory that is taken as long as this is there, beside tasks'.
+    pub fn bytes(&self) -> u64 {
+        match &self.tables {
+            Tables::Whole(column) => column.bytes(),
+            Tables::Parted(parts) => parts.bytes(),
+        }
     }
 
     /// Frees the memory that is kept for the next task.
@@ -53,23 +97,62 @@ impl Prepared {
 
     /// Rows of memory that the group of the most needs for each residue.
     pub fn most_rows(&self) -> usize {
-        most_rows(self.column(), &self.groups)
+        match &self.tables {
+            Tables::Whole(column) => most_rows(column.as_ref(), &self.groups),
+            Tables::Parted(_) => self.pool.most_words(),
+        }
     }
 
     /// Canonical keys of the records of a run that window number `window` reads, in the order of the records: they
     /// follow from the run's keys, which say who wrote them and who reads them.
-    pub fn keys(&self, window: usize, run: &RunManifest) -> Vec<u128> {
-        let (column, windows) = (self.column(), self.groups.len());
-        let (groups, sources) = (&self.groups[window], &self.groups[(window + windows - 1) % windows]);
-        let of = |group: usize| {
-            Gather::new(column, window, groups, sources, group as u32).keys(place_of(run.first_key as u64))
-        };
-        (0..groups.groups.len()).flat_map(of).collect()
+    pub fn keys(&self, window: usize, run: &RunManifest) -> Result<Vec<u128>, TaskError> {
+        let place = place_of(run.first_key as u64);
+        let mut keys = Vec::new();
+        for number in 0..self.groups(window) as u32 {
+            let view = self.view(window, number, None)?;
+            keys.extend(Gather::new(&view, self.sources(window)).keys(place));
+        }
+        Ok(keys)
     }
 
-    pub(super) fn start(&self) -> &[u64] {
+    /// The groups of the window before.
+    pub(super) fn sources(&self, window: usize) -> &Groups {
+        &self.groups[(window + self.groups.len() - 1) % self.groups.len()]
+    }
+
+    /// The groups of the window after.
+    pub(super) fn targets(&self, window: usize) -> &Groups {
+        &self.groups[(window + 1) % self.groups.len()]
+    }
+
+    /// The tables for a group of a window; `last` is what those for the group before have to offer.
+    pub(super) fn view(&self, window: usize, number: u32, last: Option<&Sources>) -> Result<View<'_>, TaskError> {
+        let Some(group) = self.groups[window].groups.get(number as usize) else {
+            return Err(TaskError::Refused(format!("window {window} has no group {number}")));
+        };
+        match &self.tables {
+            Tables::Whole(column) => {
+                let start = if window == 0 { self.start(column.as_ref()) } else { &[] };
+                Ok(View::whole(column.as_ref(), start, (window, number), group))
+            }
+            Tables::Parted(parts) => {
+                let part = parts.part(window, group.families.clone(), last).map_err(TaskError::Refused)?;
+                Ok(View::part(part, (window, number), group))
+            }
+        }
+    }
+
+    /// Legal states of the first column.
+    pub(super) fn one_column(&self) -> u64 {
+        match &self.tables {
+            Tables::Whole(column) => column.one_column(),
+            Tables::Parted(parts) => parts.one_column(),
+        }
+    }
+
+    fn start(&self, column: &dyn BlockColumn) -> &[u64] {
         self.start.get_or_init(|| {
-            let mut start = self.column.start(0, End::First);
+            let mut start = column.start(0, End::First);
             start.sort_unstable();
             start
         })
@@ -85,4 +168,13 @@ fn most_rows(column: &dyn BlockColumn, groups: &[Groups]) -> usize {
         })
     });
     rows.max().unwrap_or(0)
+}
+
+/// Rows of memory that a group takes for each residue, by the sizes of its families.
+fn rows_at_most(list: &FamilyList, window_len: u32, group: &Group) -> usize {
+    let families = &list.ends[group.families.start as usize..group.families.end as usize];
+    let states: u64 = families.iter().map(|ends| ends[0].max(ends[1])).sum();
+    let block = 4_u64.saturating_pow(window_len).saturating_mul(5) / 4;
+    let steps = u64::from(window_len) * block.min(MOST_ENTRIES as u64);
+    (states.saturating_mul(BUFFER_PERCENT) / 100 + steps) as usize
 }

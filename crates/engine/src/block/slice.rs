@@ -19,6 +19,7 @@ use super::in_place::{Lines, Memory, Passes};
 use super::lanes::{Moduli, Row, Weighted};
 use super::sums::{Enter, Total, add_up, merge};
 use super::task::{Stage, nanos, refuse};
+use super::view::View;
 use crate::TaskError;
 
 /// Sections that are asked for before they are read: the disk or another worker is at work on the next ones while one is
@@ -36,21 +37,22 @@ impl Stage<'_> {
     /// Takes lanes of a group through the window: the states at its end, family by family.
     pub(super) fn slice<'m, const J: usize>(
         &mut self,
-        number: u32,
+        view: &View<'_>,
         lines: &Lines,
         lanes: &Lanes<J>,
         memory: &'m mut Memory<'_>,
     ) -> Result<&'m [Row<J>], TaskError> {
         let Some((states, aside)) = memory.rows::<J>(lines) else {
             return refuse(format!(
-                "there is no memory for lanes {} to {} of group {number}",
+                "there is no memory for lanes {} to {} of group {}",
                 lanes.first,
-                lanes.first + J
+                lanes.first + J,
+                view.number
             ));
         };
-        let (tables, families) = (self.tables(), self.families(number));
+        let (tables, families) = (view.tables(), view.families());
         let before: u64 = families.iter().map(|family| ends(tables, family).0).sum();
-        self.gather(number, lanes, &mut states[lines.lead..][..before as usize])?;
+        self.gather(view, lanes, &mut states[lines.lead..][..before as usize])?;
         let (mut from, mut done) = (lines.lead, 0);
         for (family, line) in families.iter().zip(&lines.families) {
             self.check_stop()?;
@@ -65,14 +67,14 @@ impl Stage<'_> {
             arch.dispatch(Passes { tables, family, line, rows, aside, moduli });
             let rows = &states[start..start + after as usize];
             let got = arch.dispatch(Total { rows, moduli });
-            self.balance(number, lanes, expected, got)?;
+            self.balance(view, lanes, expected, got)?;
             if lanes.first == 0 {
-                self.count_states(family);
+                self.count_states(view, family);
             }
-            self.read_off(family, lanes, rows);
+            self.read_off(view, family, lanes, rows);
             self.times.map_nanos += nanos(started);
             let started = Instant::now();
-            self.sample(End::Last, family, lanes, rows);
+            self.sample((view, End::Last), family, lanes, rows);
             if start > done {
                 states.copy_within(start..start + after as usize, done);
             }
@@ -89,28 +91,20 @@ impl Stage<'_> {
     /// Fills in the group's states at the start of the window, and takes up the input's tally.
     fn gather<const J: usize>(
         &mut self,
-        number: u32,
+        view: &View<'_>,
         lanes: &Lanes<J>,
         states: &mut [Row<J>],
     ) -> Result<(), TaskError> {
         let started = Instant::now();
-        let (prepared, task) = (self.prepared, self.task);
-        let families = self.families(number);
-        let windows = prepared.groups.len();
+        let task = self.task;
         let (mut expected, mut rows) = ([0; J], 0);
         if task.order.from_start {
-            let start = families.first().map_or(0, |family| family.start[0]);
             states.fill([0; J]);
-            let all = prepared.start();
-            let from = all.partition_point(|&position| position < start);
-            let end = start + states.len() as u64;
-            for position in all[from..].iter().take_while(|&&position| position < end) {
-                states[(position - start) as usize] = [1; J];
+            for place in view.start() {
+                states[place as usize] = [1; J];
             }
         } else {
-            let (groups, sources) =
-                (&prepared.groups[self.window], &prepared.groups[(self.window + windows - 1) % windows]);
-            let mut gather = Gather::new(prepared.column(), self.window, groups, sources, number);
+            let mut gather = Gather::new(view, self.prepared.sources(self.window));
             let (mut to_open, mut opened) = (task.order.inputs.iter(), VecDeque::new());
             loop {
                 self.check_stop()?;
@@ -127,11 +121,12 @@ impl Stage<'_> {
                 }
             }
         }
-        let (standing, got) = self.standing(families, lanes, states);
+        let (standing, got) = self.standing(view, lanes, states);
         if !task.order.from_start {
             if rows != standing {
                 return refuse(format!(
-                    "group {number} has {standing} states, but its inputs have {rows}; they are not those of one boundary"
+                    "group {} has {standing} states, but its inputs have {rows}; they are not those of one boundary",
+                    view.number
                 ));
             }
             // What is made follows from what was read.
@@ -140,7 +135,7 @@ impl Stage<'_> {
                     *expected = got;
                 }
             }
-            self.balance(number, lanes, expected, got)?;
+            self.balance(view, lanes, expected, got)?;
         }
         if lanes.first == 0 {
             self.input.states += standing;
@@ -154,13 +149,13 @@ impl Stage<'_> {
     /// were, and their sample into the input's fingerprint.
     fn standing<const J: usize>(
         &mut self,
-        families: &[Family],
+        view: &View<'_>,
         lanes: &Lanes<J>,
         states: &mut [Row<J>],
     ) -> (u64, [u128; J]) {
-        let (column, tables) = (self.prepared.column(), self.tables());
+        let (column, tables) = (view.column(), view.tables());
         let (mut base, mut standing, mut got) = (0, 0, [0; J]);
-        for family in families {
+        for family in view.families() {
             let own = &mut states[base..base + family.size[0] as usize];
             base += own.len();
             let mut place = 0;
@@ -189,7 +184,7 @@ impl Stage<'_> {
                     add_up(&mut got, &sum, &lanes.moduli);
                 }
             }
-            self.sample(End::First, family, lanes, own);
+            self.sample((view, End::First), family, lanes, own);
         }
         (standing, got)
     }
@@ -202,9 +197,15 @@ impl Stage<'_> {
     }
 
     /// The sampled states of a family into the fingerprint.
-    fn sample<const J: usize>(&mut self, end: End, family: &Family, lanes: &Lanes<J>, rows: &[Row<J>]) {
+    fn sample<const J: usize>(
+        &mut self,
+        (view, end): (&View<'_>, End),
+        family: &Family,
+        lanes: &Lanes<J>,
+        rows: &[Row<J>],
+    ) {
         let key = self.sample_key(end);
-        let (column, tables) = (self.prepared.column(), self.tables());
+        let (column, tables) = (view.column(), view.tables());
         let step = if end == End::First { 0 } else { tables.states.len() - 1 };
         let (mut entries, mut keys, mut sampled) = (Vec::new(), Vec::new(), Vec::new());
         let mut place = 0;
@@ -224,7 +225,7 @@ impl Stage<'_> {
     /// Two sums that must be the same.
     fn balance<const J: usize>(
         &self,
-        group: u32,
+        view: &View<'_>,
         lanes: &Lanes<J>,
         expected: [u128; J],
         got: [u128; J],
@@ -233,9 +234,9 @@ impl Stage<'_> {
         for ((&expected, &got), &modulus) in expected.iter().zip(&got).zip(lanes.moduli.values()) {
             if expected != got {
                 let detail = format!(
-                    "group {group} of window {:?}, task {}: expected {expected}, got {got}; the machine or its memory may \
+                    "group {} of window {:?}, task {}: expected {expected}, got {got}; the machine or its memory may \
                      be faulty",
-                    order.window, order.attempt
+                    view.number, order.window, order.attempt
                 );
                 return Err(TaskError::Check { check: "mass balance", pass: order.first_pass, modulus, detail });
             }
@@ -244,19 +245,19 @@ impl Stage<'_> {
     }
 
     /// States by their canonical keys before each pass.
-    fn count_states(&mut self, family: &Family) {
-        let single = self.prepared.column().weight(self.window, family.blocks.start) == 1;
+    fn count_states(&mut self, view: &View<'_>, family: &Family) {
+        let single = view.column().weight(self.window, family.blocks.start) == 1;
         for (states, &size) in self.states.iter_mut().zip(&family.size) {
-            *states += u64::from(if single { size.div_ceil(2) } else { size });
+            *states += if single { size.div_ceil(2) } else { size };
         }
     }
 
     /// Adds a family's part of the functionals at a column's end: accepting states, each with its weight.
-    fn read_off<const J: usize>(&mut self, family: &Family, lanes: &Lanes<J>, rows: &[Row<J>]) {
+    fn read_off<const J: usize>(&mut self, view: &View<'_>, family: &Family, lanes: &Lanes<J>, rows: &[Row<J>]) {
         if self.functionals.is_empty() {
             return;
         }
-        let (column, tables) = (self.prepared.column(), self.tables());
+        let (column, tables) = (view.column(), view.tables());
         let step = tables.states.len() - 1;
         let (mut place, mut total) = (0, [0; J]);
         for block in family.blocks.clone() {

@@ -240,8 +240,8 @@ impl<'a, const K: usize> Sweep<'a, K> {
         let workers: Option<Vec<Worker<'_, K>>> = self.buffers.iter_mut().map(|rows| Worker::new(rows)).collect();
         let mut workers = workers.ok_or(BlockError::Order)?;
         if workers.len() > 1 {
-            while let Some((family, own)) = tasks.pop_if(|(family, _)| u64::from(family.size[step]) >= shared) {
-                self.shared_states += u64::from(family.size[step]);
+            while let Some((family, own)) = tasks.pop_if(|(family, _)| family.size[step] >= shared) {
+                self.shared_states += family.size[step];
                 place.shared(family, own, &mut workers)?;
             }
         }

@@ -16,13 +16,12 @@
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use keima_model::{BlockTables, Family, ProblemInfo, Window};
+use keima_model::{PLACE_BITS, ProblemInfo, Sources, Window};
 use keima_runs::{
     FunctionalSum, KeyOrder, PassTally, RunHeader, RunId, RunManifest, RunOptions, RunWriter, Split, Spool, Tally,
     TaskManifest, TaskTimes,
 };
 
-use super::groups::PLACE_BITS;
 use super::grow::Widen;
 use super::in_place::{Lines, Memory};
 use super::lanes::{MODULUS_LIMIT, Moduli};
@@ -31,6 +30,7 @@ use super::prepared::Prepared;
 use super::scatter::{self, Scatter};
 use super::slice::Lanes;
 use super::sums::{Total, merge};
+use super::view::View;
 use crate::tally::EndTally;
 use crate::{Task, TaskError, TaskOrder};
 
@@ -86,7 +86,7 @@ fn header(order: &TaskOrder, moduli: &[u64], boundary: u32, window: Window) -> R
 impl<'a> Stage<'a> {
     fn new(prepared: &'a Prepared, info: &'a dyn ProblemInfo, task: &'a Task<'a>) -> Result<Self, TaskError> {
         let order = task.order;
-        let windows = prepared.column.windows();
+        let windows = prepared.windows();
         let Some(window) = windows.iter().position(|&window| window == order.window) else {
             return refuse(format!("the column is cut into {windows:?}, not into {:?}", order.window));
         };
@@ -129,45 +129,44 @@ impl<'a> Stage<'a> {
         })
     }
 
-    pub(super) fn tables(&self) -> &'a BlockTables {
-        self.prepared.column.tables(self.window)
-    }
-
-    /// Families of a group.
-    pub(super) fn families(&self, group: u32) -> &'a [Family] {
-        let families = &self.prepared.groups[self.window].groups[group as usize].families;
-        &self.tables().families[families.start as usize..families.end as usize]
-    }
-
     fn run(mut self) -> Result<TaskManifest, TaskError> {
         let order = self.task.order;
         let groups = self.prepared.groups[self.window].groups.len() as u128;
         let (low, high) = (order.low >> PLACE_BITS, order.high.map_or(groups, |high| (high >> PLACE_BITS).min(groups)));
+        let mut last = None;
         for group in low..high {
-            self.group(group as u32)?;
+            last = self.group(group as u32, last)?;
         }
         Ok(self.finish())
     }
 
     /// As many lanes at a time as a task's share of memory allows; one, where not even that fits and others have to
     /// wait.
-    fn group(&mut self, number: u32) -> Result<(), TaskError> {
+    ///
+    /// `last` is what the tables for the group before have to offer; what these have is returned.
+    fn group(&mut self, number: u32, last: Option<Sources>) -> Result<Option<Sources>, TaskError> {
         let pool = &self.prepared.pool;
-        let lines = Lines::new(self.tables(), self.families(number));
+        let started = Instant::now();
+        let view = self.prepared.view(self.window, number, last.as_ref())?;
+        drop(last);
+        let lines = Lines::new(view.tables(), view.families());
+        self.times.read_nanos += nanos(started);
         let needed = lines.rows().max(1);
+        // Tables that are made for this group count as its memory.
+        let tables = (view.bytes() / 8) as usize;
         let (share, all) = pool.words();
-        if needed > all {
+        if needed + tables > all {
             return refuse(format!(
                 "group {number} of window {:?} needs {} bytes of memory for each residue, but there are {} beside the \
                  tables; use more memory, or a shorter --window",
                 self.task.order.window,
-                needed * 8,
+                (needed + tables) * 8,
                 all * 8
             ));
         }
-        let lanes = (share / needed).clamp(1, self.task.order.moduli.len());
+        let lanes = (share.saturating_sub(tables) / needed).clamp(1, self.task.order.moduli.len());
         let lanes = 1 << lanes.ilog2();
-        let mut arena = pool.take(needed * lanes, || self.is_to_stop()).map_err(|error| match error {
+        let mut arena = pool.take(needed * lanes + tables, || self.is_to_stop()).map_err(|error| match error {
             NoMemory::Stopped => TaskError::Stopped,
             NoMemory::System(error) => {
                 TaskError::Refused(format!("no memory for a task of {} bytes: {error}", needed * lanes * 8))
@@ -175,11 +174,12 @@ impl<'a> Stage<'a> {
         })?;
         let memory = Memory(arena.words());
         match lanes {
-            1 => self.slices::<1>(number, &lines, memory),
-            2 => self.slices::<2>(number, &lines, memory),
-            4 => self.slices::<4>(number, &lines, memory),
-            _ => self.slices::<8>(number, &lines, memory),
+            1 => self.slices::<1>(&view, &lines, memory)?,
+            2 => self.slices::<2>(&view, &lines, memory)?,
+            4 => self.slices::<4>(&view, &lines, memory)?,
+            _ => self.slices::<8>(&view, &lines, memory)?,
         }
+        Ok(view.sources())
     }
 
     pub(super) fn is_to_stop(&self) -> bool {
@@ -195,17 +195,21 @@ impl<'a> Stage<'a> {
     }
 
     /// Takes a group through the window, `J` lanes at a time.
-    fn slices<const J: usize>(&mut self, number: u32, lines: &Lines, mut memory: Memory<'_>) -> Result<(), TaskError> {
+    fn slices<const J: usize>(
+        &mut self,
+        view: &View<'_>,
+        lines: &Lines,
+        mut memory: Memory<'_>,
+    ) -> Result<(), TaskError> {
         let (prepared, task, lanes) = (self.prepared, self.task, self.task.order.moduli.len());
         let started = Instant::now();
-        let targets = &prepared.groups[(self.window + 1) % prepared.groups.len()];
-        let scatter = Scatter::new(prepared.column(), self.window, targets, self.families(number));
+        let scatter = Scatter::new(view.column(), self.window, prepared.targets(self.window), view.families());
         self.times.write_nanos += nanos(started);
         self.output.states += scatter.rows();
-        let place = prepared.groups[self.window].groups[number as usize].place;
+        let place = view.group.place;
         if lanes == J {
             let lanes = self.lanes::<J>(0)?;
-            let states = self.slice(number, lines, &lanes, &mut memory)?;
+            let states = self.slice(view, lines, &lanes, &mut memory)?;
             let (mut picker, mut total) = (scatter.pick(states), [0; J]);
             let mut rows = |count: usize, batch: &mut Vec<u64>| {
                 let at = batch.len();
@@ -220,7 +224,7 @@ impl<'a> Stage<'a> {
         let mut spool = Spool::create(task.scratch, task.disk).map_err(TaskError::Output)?;
         for first in (0..lanes).step_by(J) {
             let lanes = self.lanes::<J>(first)?;
-            let states = self.slice(number, lines, &lanes, &mut memory)?;
+            let states = self.slice(view, lines, &lanes, &mut memory)?;
             let (started, mut picker, mut total) = (Instant::now(), scatter.pick(states), [0; J]);
             let mut picked = Vec::new();
             loop {
@@ -254,7 +258,7 @@ impl<'a> Stage<'a> {
 
     fn write(&mut self, scatter: &Scatter, rows: &mut scatter::Rows<'_>, place: u64) -> Result<(), TaskError> {
         let (task, started) = (self.task, Instant::now());
-        let windows = self.prepared.column.windows();
+        let windows = self.prepared.windows();
         let next = windows[(self.window + 1) % windows.len()];
         let header = header(task.order, &task.order.moduli, task.order.first_pass + task.order.window.len, next);
         let id = RunId(format!("{}/r{}", task.order.attempt, self.runs.len()));
@@ -291,7 +295,7 @@ impl<'a> Stage<'a> {
         let mut functionals: Vec<FunctionalSum> = self.functionals.into_iter().map(own).collect();
         if let Some(functional) = self.one_column {
             // The whole first column, told by whoever does the first group.
-            let count = if order.low == 0 { self.prepared.column().one_column() } else { 0 };
+            let count = if order.low == 0 { self.prepared.one_column() } else { 0 };
             functionals.push(FunctionalSum { functional, lanes: moduli.iter().map(|p| count % p).collect() });
         }
         let bytes_written = runs.iter().map(|run| run.bytes).sum::<u64>() + self.bytes_spilled;

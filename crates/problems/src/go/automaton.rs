@@ -10,7 +10,9 @@
 //! Colour reversal is divided out. A few valid classes are not constructible (337 of 109,736 at m=9, kink 0). Paper:
 //! sections 5.2 and 5.3, table 1. Cost: about 2^(m/2+1) stacks x 13 codes x 11 per cell, milliseconds for all kinks.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 
 use keima_model::Window;
 
@@ -36,7 +38,21 @@ pub fn classes(height: u32) -> Vec<u128> {
 
 /// Number of valid states in the largest family of a stage over `window`, at the boundary of its passes where it is
 /// largest. That family has stones on all cells outside the window, their colours alternating.
+///
+/// The planner asks for the same windows again and again: what was counted once is kept.
 pub fn largest_family(height: u32, window: Window) -> u128 {
+    static KNOWN: Mutex<BTreeMap<(u32, u32, u32), u128>> = Mutex::new(BTreeMap::new());
+    let what = (height, window.first, window.len);
+    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(&states) = known().get(&what) {
+        return states;
+    }
+    let states = count_largest_family(height, window);
+    known().insert(what, states);
+    states
+}
+
+fn count_largest_family(height: u32, window: Window) -> u128 {
     if window.len >= height {
         return classes(height).into_iter().max().unwrap_or(0);
     }

@@ -1,23 +1,24 @@
 //! A column of windows, as the engine sees it.
 
-use std::ops::Range;
-
-use keima_model::{BlockColumn, BlockProblem, BlockTables, Directions, End, ProblemInfo, Window};
+use keima_model::{
+    BlockColumn, BlockParts, BlockProblem, BlockTables, Directions, End, PartedBytes, ProblemInfo, Window,
+};
 
 use super::super::Go;
-use super::super::layout;
-use super::super::state::{Word, accepts, normalise, stones, successors};
-use super::HEIGHTS;
-use super::exchange::{Exchange, MISSING};
+use super::super::border;
+use super::super::state::{Word, accepts};
+use super::exchange::{Exchange, MISSING, Side, family_numbers};
 use super::fold::{Fate, Fold};
 use super::image::Images;
 use super::memory::{self, table_bytes};
+use super::parted::GoParts;
 use super::window::{Finder, GoWindow, rest};
+use super::{HEIGHTS, MAX_BLOCK_HEIGHT};
 
 /// Windows of a column of legal Go positions, with the exchanges between them.
-pub struct GoColumn {
+pub struct GoColumn<W> {
     spans: Vec<Window>,
-    windows: Vec<GoWindow>,
+    windows: Vec<GoWindow<W>>,
     /// For each window the exchange with the one before and with the one after.
     exchanges: Vec<[Exchange; 2]>,
     /// For each signature of the last window the accepting entries at its end.
@@ -33,22 +34,16 @@ struct Folded {
     tied: Vec<Vec<bool>>,
 }
 
-impl GoColumn {
+impl<W: Word> GoColumn<W> {
     /// Tables for `windows`, which cut a column of `height` cells from its top to its end.
     pub fn new(height: u32, windows: &[Window], directions: Directions) -> Result<Self, String> {
-        if !HEIGHTS.contains(&height) {
-            return Err(format!("dense blocks are made for heights of {HEIGHTS:?}, not {height}"));
+        if !(*HEIGHTS.start()..=MAX_BLOCK_HEIGHT).contains(&height) {
+            let least = HEIGHTS.start();
+            return Err(format!(
+                "tables of all blocks are made for {least} to {MAX_BLOCK_HEIGHT} cells, not for {height}"
+            ));
         }
-        let mut next = 0;
-        for window in windows {
-            if window.first != next || window.len == 0 {
-                return Err(format!("windows {windows:?} do not cut a column of {height} cells"));
-            }
-            next = window.end();
-        }
-        if next != height {
-            return Err(format!("windows {windows:?} do not cut a column of {height} cells"));
-        }
+        check_cut(height, windows)?;
         let spans = windows.to_vec();
         let cuts: Vec<(Window, Window)> =
             windows.iter().copied().zip(windows.iter().copied().cycle().skip(windows.len() - 1)).collect();
@@ -62,18 +57,21 @@ impl GoColumn {
         let exchanges = in_parallel(&numbers, |&number| {
             let (before, after) = (&windows[(number + count - 1) % count], &windows[(number + 1) % count]);
             let (here, _) = &windows[number];
-            let transposed = directions.transposed();
-            Ok([Exchange::new(here, End::First, before, transposed)?, Exchange::new(here, End::Last, after, true)?])
+            let new = |end, (there, finder): &(GoWindow<W>, Finder<W>), asked: bool| {
+                let families = &family_numbers(there);
+                let blocks = asked.then_some((there, finder));
+                Exchange::new(here, end, &Side { inside: there.inside, families, blocks })
+            };
+            Ok([new(End::First, before, directions.transposed())?, new(End::Last, after, true)?])
         })?;
         let exchanges = exchanges.into_iter().collect::<Result<Vec<_>, String>>()?;
         let folded = fold.map(|fold| Folded::new(height, fold, &windows)).transpose()?;
-        let windows: Vec<GoWindow> = windows.into_iter().map(|(window, _)| window).collect();
-        let last = &windows[count - 1].lists[1];
-        let accepting = last.iter().map(|list| entries(list, accepts)).collect();
+        let windows: Vec<GoWindow<W>> = windows.into_iter().map(|(window, _)| window).collect();
+        let accepting = windows[count - 1].accepting();
         Ok(Self { spans, windows, exchanges, accepting, folded })
     }
 
-    fn last(&self) -> &GoWindow {
+    fn last(&self) -> &GoWindow<W> {
         &self.windows[self.windows.len() - 1]
     }
 
@@ -86,12 +84,12 @@ impl GoColumn {
     }
 
     fn signature(&self, window: usize, block: u32) -> u32 {
-        self.windows[window].tables.signature_of[block as usize]
+        self.windows[window].signature(block)
     }
 }
 
 impl Folded {
-    fn new(height: u32, fold: Fold, windows: &[(GoWindow, Finder)]) -> Result<Self, String> {
+    fn new<W: Word>(height: u32, fold: Fold, windows: &[(GoWindow<W>, Finder<W>)]) -> Result<Self, String> {
         let (Some(first), Some(last)) = (windows.first(), windows.last()) else { return Err("no windows".into()) };
         if first.0.lists[0].iter().any(|list| list.len() > usize::from(MISSING)) {
             return Err("a folded window has lists that are too long; use a shorter one".into());
@@ -111,7 +109,7 @@ impl Folded {
 }
 
 /// What `make` makes of each item, on a thread each: building tables takes seconds, and there are few windows.
-fn in_parallel<T: Sync, R: Send>(items: &[T], make: impl Fn(&T) -> R + Sync) -> Result<Vec<R>, String> {
+pub(super) fn in_parallel<T: Sync, R: Send>(items: &[T], make: impl Fn(&T) -> R + Sync) -> Result<Vec<R>, String> {
     std::thread::scope(|scope| {
         let threads: Vec<_> = items.iter().map(|item| scope.spawn(|| make(item))).collect();
         let results = threads.into_iter().map(std::thread::ScopedJoinHandle::join);
@@ -119,24 +117,7 @@ fn in_parallel<T: Sync, R: Send>(items: &[T], make: impl Fn(&T) -> R + Sync) -> 
     })
 }
 
-/// Visits the borders after a first column, all colourings, of which there are 3^height; `border` has the cells before
-/// the first of `cells`.
-fn colourings(cells: Range<u32>, border: u64, visit: &mut impl FnMut(u64)) {
-    if cells.is_empty() {
-        return visit(border);
-    }
-    let (states, count) = successors(cells.start, border);
-    for &state in &states[..count] {
-        colourings(cells.start + 1..cells.end, state, visit);
-    }
-}
-
-/// Entries of a list with codes of a kind.
-fn entries(list: &[u64], kind: impl Fn(u64) -> bool) -> Vec<u16> {
-    (0..=u16::MAX).zip(list).filter(|&(_, &code)| kind(code)).map(|(entry, _)| entry).collect()
-}
-
-impl BlockColumn for GoColumn {
+impl<W: Word> BlockColumn for GoColumn<W> {
     fn windows(&self) -> &[Window] {
         &self.spans
     }
@@ -190,7 +171,12 @@ impl BlockColumn for GoColumn {
     fn rest(&self, window: usize, end: End, family: u32) -> u64 {
         let families = &self.windows[window].tables.families;
         let outside = self.windows[window].outsides[families[family as usize].blocks.start as usize];
-        rest(outside, self.exchange(window, end).rest_cells)
+        let neighbour = match end {
+            End::First => window + self.windows.len() - 1,
+            End::Last => window + 1,
+        };
+        let neighbour = &self.windows[neighbour % self.windows.len()];
+        rest(outside, W::ONES & !(self.windows[window].inside | neighbour.inside))
     }
 
     fn exchange_class(&self, window: usize, end: End, block: u32) -> u32 {
@@ -202,32 +188,19 @@ impl BlockColumn for GoColumn {
     }
 
     fn twins(&self, window: usize, end: End, block: u32) -> Vec<u16> {
-        let here = &self.windows[window];
-        if stones(here.outsides[block as usize]) == 0 {
-            here.twins[usize::from(end == End::Last)].clone()
-        } else {
-            Vec::new()
-        }
+        self.windows[window].twins(end, block)
     }
 
     fn keys(&self, window: usize, end: End, block: u32, keys: &mut Vec<u128>) {
-        keys.clear();
-        let window = &self.windows[window];
-        let (outside, signature) = (window.outsides[block as usize], window.tables.signature_of[block as usize]);
-        let list = &window.lists[usize::from(end == End::Last)][signature as usize];
-        keys.extend(list.iter().map(|&code| u128::from(normalise(outside | code, 0))));
+        self.windows[window].keys(end, block, None, keys);
     }
 
     fn keys_of(&self, window: usize, end: End, block: u32, entries: &[u16], keys: &mut Vec<u128>) {
-        keys.clear();
-        let here = &self.windows[window];
-        let outside = here.outsides[block as usize];
-        let list = &here.lists[usize::from(end == End::Last)][self.signature(window, block) as usize];
-        keys.extend(entries.iter().map(|&entry| u128::from(normalise(outside | list[usize::from(entry)], 0))));
+        self.windows[window].keys(end, block, Some(entries), keys);
     }
 
     fn weight(&self, window: usize, block: u32) -> u64 {
-        if stones(self.windows[window].outsides[block as usize]) == 0 { 1 } else { 2 }
+        if self.windows[window].is_stoneless(block) { 1 } else { 2 }
     }
 
     fn accepting(&self, block: u32) -> &[u16] {
@@ -241,23 +214,31 @@ impl BlockColumn for GoColumn {
 
     fn start(&self, window: usize, end: End) -> Vec<u64> {
         let here = &self.windows[window];
-        let height = self.last().window.end();
-        let outside = layout::outside::<u64>(height, here.window);
-        let finder = here.finder();
-        let mut positions = Vec::new();
-        colourings(0..height, 0, &mut |border| {
-            // Of each pair of reversed colourings the one that is stored.
-            if stones(border) & outside == 0 || normalise(border, outside) == border {
-                positions.extend(here.position(&finder, end, border));
-            }
-        });
-        positions
+        here.start(self.last().window.end(), &here.finder(), end)
     }
 
     fn one_column(&self) -> u64 {
-        let mut count = 0;
-        colourings(0..self.last().window.end(), 0, &mut |border| count += u64::from(accepts(border)));
-        count
+        one_column(self.last().window.end())
+    }
+}
+
+/// Legal positions of a single column.
+pub(super) fn one_column(height: u32) -> u64 {
+    border::series(1, height as usize).last().copied().unwrap_or(0)
+}
+
+/// `Err` unless `windows` cut a column of `height` cells.
+pub(super) fn check_cut(height: u32, windows: &[Window]) -> Result<(), String> {
+    let mut next = 0;
+    let fits = windows.iter().all(|window| {
+        let fits = window.first == next && window.len > 0;
+        next = window.end();
+        fits
+    });
+    if fits && next == height {
+        Ok(())
+    } else {
+        Err(format!("windows {windows:?} do not cut a column of {height} cells"))
     }
 }
 
@@ -267,10 +248,28 @@ impl<K: Word> BlockProblem for Go<K> {
     }
 
     fn table_bytes(&self, windows: &[Window], directions: Directions) -> u64 {
-        table_bytes(self.board().height, windows, directions)
+        let height = self.board().height;
+        if height > MAX_BLOCK_HEIGHT { u64::MAX } else { table_bytes(height, windows, directions) }
+    }
+
+    fn parted_bytes(&self, windows: &[Window]) -> PartedBytes {
+        memory::parted_bytes(self.board().height, windows)
+    }
+
+    fn parted_seconds(&self, windows: &[Window], window: usize, states: u64, group_records: u64) -> f64 {
+        memory::parted_seconds(self.board().height, windows, window, states, group_records)
     }
 
     fn column(&self, windows: &[Window], directions: Directions) -> Result<Box<dyn BlockColumn>, String> {
-        Ok(Box::new(GoColumn::new(self.board().height, windows, directions)?))
+        Ok(Box::new(GoColumn::<u64>::new(self.board().height, windows, directions)?))
+    }
+
+    fn parts(&self, windows: &[Window], kept_bytes: u64) -> Result<Box<dyn BlockParts>, String> {
+        let height = self.board().height;
+        if height <= MAX_BLOCK_HEIGHT {
+            Ok(Box::new(GoParts::<u64>::new(height, windows, kept_bytes)?))
+        } else {
+            Ok(Box::new(GoParts::<u128>::new(height, windows, kept_bytes)?))
+        }
     }
 }

@@ -19,12 +19,12 @@
 //! Cost: 2 to 3 ns a state. Memory: (rests) x (codes of X) + (codes of Y) x (signatures of Y) entries: 24 MB at m=13
 //! with windows of 7 and 6 cells, for forward passes.
 
-use keima_model::{End, SAMPLE_ONE_IN, Window};
+use std::sync::Arc;
+
+use keima_model::{End, SAMPLE_ONE_IN};
 use rustc_hash::FxHashMap;
 
-use super::super::layout;
-use super::super::state::{normalise, reverse, stones};
-use super::MAX_BLOCK_HEIGHT;
+use super::super::state::{Word, normalise, reverse, stones};
 use super::window::{Finder, GoWindow, colours, reverse_colours};
 
 /// A block that no state of the boundary has.
@@ -44,7 +44,7 @@ const START_BITS: u32 = 40;
 
 impl Starts {
     /// At the first (0) or the last step (1) of a window.
-    pub(super) fn new(window: &GoWindow, end: usize) -> Result<Self, String> {
+    pub(super) fn new<W: Word>(window: &GoWindow<W>, end: usize) -> Result<Self, String> {
         let tables = &window.tables;
         let step = if end == 0 { 0 } else { window.window.len as usize };
         let (states, signatures) = (tables.states[step], tables.signatures.len());
@@ -58,7 +58,7 @@ impl Starts {
         let mut starts = Vec::with_capacity(tables.signature_of.len());
         for family in &tables.families {
             starts.extend(family.blocks.clone().map(|block| {
-                let start = family.start[step] + u64::from(tables.base[step][block as usize]);
+                let start = family.start[step] + tables.place(step, block);
                 u64::from(tables.signature_of[block as usize]) << START_BITS | start
             }));
         }
@@ -79,8 +79,8 @@ impl Starts {
 }
 
 /// The low bit of the nibble of every cell outside a window.
-pub(super) fn outside_cells(window: &GoWindow) -> u64 {
-    !window.inside & layout::outside::<u64>(MAX_BLOCK_HEIGHT, Window { first: 0, len: 0 })
+pub(super) fn outside_cells<W: Word>(window: &GoWindow<W>) -> W {
+    !window.inside & W::ONES
 }
 
 /// The way from X's blocks to Y's positions.
@@ -90,12 +90,10 @@ pub(super) struct Exchange {
     /// For each X-block a number for the colours of its rest, and whether it has no stone: what decides, together with
     /// an entry's colours, where the entry belongs.
     classes: Vec<u32>,
-    /// The low bit of the nibbles of the rest.
-    pub(super) rest_cells: u64,
     /// Numbers of the colours of the codes of X, for each signature's list.
     patterns: Vec<Vec<u16>>,
     pattern_count: usize,
-    /// `families[rest * pattern_count + pattern]`: family of Y.
+    /// `families[rest * pattern_count + pattern]`: family of Y, or [`NONE`].
     families: Vec<u32>,
     /// Hashes of the codes of X, for each signature's list, and of the y of each X-block: see [`Exchange::sample`].
     code_hashes: Vec<Vec<u8>>,
@@ -116,7 +114,7 @@ struct Tables {
     rest_of: Vec<u32>,
     /// For each X-block the number of its y, unreversed.
     other_of: Vec<u32>,
-    /// Codes of X: `codes[signature][i]` numbers entry i of the X-list.
+    /// Codes of X: `codes[signature][i]` numbers entry i of the X-list; [`NONE`] if it is not asked for.
     codes: Vec<Vec<u32>>,
     /// `blocks[rest * codes + code]`: 2 x block of Y + 1 if reversed, or [`NONE`].
     blocks: Vec<u32>,
@@ -128,13 +126,13 @@ struct Tables {
 
 /// Numbers things in the order in which they are first seen.
 #[derive(Default)]
-pub(super) struct Numbering {
-    numbers: FxHashMap<u64, u32>,
-    pub(super) words: Vec<u64>,
+pub(super) struct Numbering<W> {
+    numbers: FxHashMap<W, u32>,
+    pub(super) words: Vec<W>,
 }
 
-impl Numbering {
-    pub(super) fn number(&mut self, word: u64) -> u32 {
+impl<W: Word> Numbering<W> {
+    pub(super) fn number(&mut self, word: W) -> u32 {
         *self.numbers.entry(word).or_insert_with(|| {
             self.words.push(word);
             self.words.len() as u32 - 1
@@ -143,8 +141,10 @@ impl Numbering {
 }
 
 /// A hash of the codes of some cells, and of their reversal, below [`SAMPLE_ONE_IN`].
-fn hash(word: u64) -> u8 {
-    let mixed = word.min(reverse(word)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+fn hash<W: Word>(word: W) -> u8 {
+    let wide = word.min(reverse(word)).widen();
+    let folded = wide as u64 ^ ((wide >> 64) as u64).wrapping_mul(0xd6e8_feb8_6659_fd93);
+    let mixed = folded.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     ((mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 32) as u8 % SAMPLE_ONE_IN as u8
 }
 
@@ -155,53 +155,68 @@ fn index(end: End) -> usize {
     }
 }
 
+/// What an exchange must know of the window Y.
+pub(super) struct Side<'a, W> {
+    /// All bits of its cells.
+    pub(super) inside: W,
+    /// The numbers of its families, by their colours.
+    pub(super) families: &'a FxHashMap<W, u32>,
+    /// Its blocks, where positions will be asked for; those of the families that have numbers.
+    pub(super) blocks: Option<(&'a GoWindow<W>, &'a Finder<W>)>,
+}
+
+/// Numbers of the families of a window, by their colours.
+pub(super) fn family_numbers<W: Word>(window: &GoWindow<W>) -> FxHashMap<W, u32> {
+    let first = window.tables.families.iter().map(|family| window.outsides[family.blocks.start as usize]);
+    first.map(|outside| colours(outside, W::ONES)).zip(0..).collect()
+}
+
 impl Exchange {
-    /// From the blocks of `here` at its `end` to the vector of `there` at its other one; `positions` are told only
-    /// where they will be asked for.
-    pub(super) fn new(
-        here: &GoWindow,
-        end: End,
-        (there, finder): &(GoWindow, Finder),
-        positions: bool,
-    ) -> Result<Self, String> {
+    /// From the blocks of `here` at its `end` to the vector of `there` at its other one.
+    pub(super) fn new<W: Word>(here: &GoWindow<W>, end: End, there: &Side<'_, W>) -> Result<Self, String> {
         let there_end = 1 - index(end);
-        let starts = Starts::new(there, there_end)?;
-        let kind = if !positions {
-            Kind::Unasked
-        } else if here.window == there.window {
-            let lists = here.lists[index(end)].iter().zip(&finder.places[there_end]);
-            let places = lists.map(|(list, places)| list.iter().map(|code| places.get(*code).unwrap_or(MISSING)));
-            Kind::Alone(places.map(Iterator::collect).collect())
-        } else {
-            Kind::Neighbours(Tables::new(here, index(end), there, finder))
-        };
-        let cells = 0x1111_1111_1111_1111;
+        let cells = W::ONES;
         let rest_cells = !(here.inside | there.inside) & cells;
         let (mut rests, mut inner) = (Numbering::default(), Numbering::default());
-        let class = |&word: &u64| 2 * rests.number(colours(word, rest_cells)) + u32::from(stones(word) == 0);
+        let class = |&word: &W| 2 * rests.number(colours(word, rest_cells)) + u32::from(stones(word) == W::ZERO);
         let classes = here.outsides.iter().map(class).collect();
         let lists = here.lists[index(end)].iter();
-        let patterns =
+        let patterns: Vec<Vec<u16>> =
             lists.map(|list| list.iter().map(|&code| inner.number(colours(code, cells)) as u16).collect()).collect();
-        let mut family_of = FxHashMap::default();
-        for (family, number) in there.tables.families.iter().zip(0_u32..) {
-            family_of.insert(colours(there.outsides[family.blocks.start as usize], cells), number);
-        }
-        let alone = here.window == there.window;
-        let family = |colours: u64| {
+        let alone = here.inside == there.inside;
+        let family = |colours: W| {
             // The first stone of an outside is black.
-            let first = colours & (cells << 1) & (colours & (cells << 1)).wrapping_neg();
-            let colours = if colours & first >> 1 == 0 { colours } else { reverse_colours(colours) };
-            family_of.get(&if alone { 0 } else { colours }).copied().unwrap_or(NONE)
+            let first = (colours & (cells << 1)).lowest();
+            let colours = if colours & first >> 1 == W::ZERO { colours } else { reverse_colours(colours) };
+            there.families.get(&if alone { W::ZERO } else { colours }).copied().unwrap_or(NONE)
         };
-        let pairs = rests.words.iter().flat_map(|rest| inner.words.iter().map(move |pattern| rest | pattern));
-        let families = pairs.map(family).collect();
+        let pairs = rests.words.iter().flat_map(|rest| inner.words.iter().map(move |pattern| *rest | *pattern));
+        let families: Vec<u32> = pairs.map(family).collect();
         let pattern_count = inner.words.len();
-        let hashes = |list: &Vec<u64>| list.iter().map(|&code| hash(code)).collect();
+        let kind = match there.blocks {
+            None => Kind::Unasked,
+            Some((_, finder)) if alone => {
+                let lists = here.lists[index(end)].iter().zip(&finder.places[there_end]);
+                let places = lists.map(|(list, places)| list.iter().map(|code| places.get(*code).unwrap_or(MISSING)));
+                Kind::Alone(places.map(Iterator::collect).collect())
+            }
+            Some((there, finder)) => {
+                // Codes that go to families that there are not are not asked for.
+                let leads = |pattern: usize| families.iter().skip(pattern).step_by(pattern_count).any(|&f| f != NONE);
+                let leads: Vec<bool> = (0..pattern_count).map(leads).collect();
+                let asked = |pattern: u16| leads[usize::from(pattern)];
+                Kind::Neighbours(Tables::new((here, index(end), &patterns), asked, there, finder))
+            }
+        };
+        let starts = match there.blocks {
+            Some((there, _)) => Starts::new(there, there_end)?,
+            None => Starts(Vec::new()),
+        };
+        let hashes = |list: &Arc<Vec<W>>| list.iter().map(|&code| hash(code)).collect();
         let code_hashes = here.lists[index(end)].iter().map(hashes).collect();
-        let other = if alone { 0 } else { there.inside };
+        let other = if alone { W::ZERO } else { there.inside };
         let other_hashes = here.outsides.iter().map(|&word| hash(word & other)).collect();
-        Ok(Self { kind, starts, classes, rest_cells, patterns, pattern_count, families, code_hashes, other_hashes })
+        Ok(Self { kind, starts, classes, patterns, pattern_count, families, code_hashes, other_hashes })
     }
 
     /// Memory that it takes.
@@ -319,7 +334,13 @@ fn position<const FOLDED: bool>(start: u64, place: u16) -> u64 {
 }
 
 impl Tables {
-    fn new(here: &GoWindow, here_end: usize, there: &GoWindow, finder: &Finder) -> Self {
+    /// From the lists of a window at one of its ends, with the pattern of each code and which of them are asked for.
+    fn new<W: Word>(
+        (here, here_end, patterns): (&GoWindow<W>, usize, &[Vec<u16>]),
+        asked: impl Fn(u16) -> bool,
+        there: &GoWindow<W>,
+        finder: &Finder<W>,
+    ) -> Self {
         let there_end = 1 - here_end;
         let (mut rests, mut others, mut codes) = (Numbering::default(), Numbering::default(), Numbering::default());
         let rest_cells = !(here.inside | there.inside);
@@ -328,8 +349,9 @@ impl Tables {
             .iter()
             .map(|&word| (rests.number(word & rest_cells), others.number(word & there.inside)))
             .unzip();
-        let list_codes: Vec<Vec<u32>> =
-            here.lists[here_end].iter().map(|list| list.iter().map(|&code| codes.number(code)).collect()).collect();
+        let mut number = |(&code, &pattern)| if asked(pattern) { codes.number(code) } else { NONE };
+        let lists = here.lists[here_end].iter().zip(patterns);
+        let list_codes = lists.map(|(list, patterns)| list.iter().zip(patterns).map(&mut number).collect()).collect();
 
         let outside = outside_cells(there);
         let mut blocks = Vec::with_capacity(rests.words.len() * codes.words.len());

@@ -38,6 +38,7 @@ use rustc_hash::FxHashMap;
 
 use keima_model::Window;
 
+use super::super::state::Word;
 use super::lists::{Listed, Lists};
 use super::window::colours;
 
@@ -73,17 +74,19 @@ impl Fold {
     }
 
     /// The low bit of the nibble of each cell that decides then.
-    fn cells(self, kink: u32) -> u64 {
-        let pairs = self.pairs(kink).fold(0, |cells, (upper, lower)| cells | 1_u64 << (4 * upper) | 1 << (4 * lower));
+    fn cells<W: Word>(self, kink: u32) -> W {
+        let pairs = self
+            .pairs(kink)
+            .fold(W::ZERO, |cells, (upper, lower)| cells | W::ONE << (4 * upper) | W::ONE << (4 * lower));
         // The middle cell lies between them.
-        if self.height % 2 == 1 && pairs != 0 { pairs | 1 << (4 * (self.height / 2)) } else { pairs }
+        if self.height % 2 == 1 && pairs != W::ZERO { pairs | W::ONE << (4 * (self.height / 2)) } else { pairs }
     }
 
     /// Of a state before the pass over cell `kink`.
-    pub(super) fn fate(self, state: u64, kink: u32) -> Fate {
+    pub(super) fn fate<W: Word>(self, state: W, kink: u32) -> Fate {
         // 0 empty, 2 black, 3 white.
         let colours = colours(state, self.cells(kink));
-        let of = |cell: u32| colours >> (4 * cell) & 3;
+        let of = |cell: u32| (colours >> (4 * cell)).low() & 3;
         let mut first = if self.height % 2 == 1 { of(self.height / 2) } else { 0 };
         // The upper one of the first pair of black and white.
         let mut unequal = 0;
@@ -104,23 +107,23 @@ impl Fold {
 
     /// The same lists without the states that are dropped. Signatures are told apart by the colours of the cells outside
     /// that decide.
-    pub(super) fn refine(self, window: Window, inside: u64, all: Lists) -> Lists {
-        let cells = self.cells(window.first);
-        if cells == 0 {
+    pub(super) fn refine<W: Word>(self, window: Window, inside: W, all: Lists<W>) -> Lists<W> {
+        let cells: W = self.cells(window.first);
+        if cells == W::ZERO {
             return all;
         }
         let outside = cells & !inside;
-        let mut numbers: FxHashMap<(u32, u64), u32> = FxHashMap::default();
+        let mut numbers: FxHashMap<(u32, W), u32> = FxHashMap::default();
         let mut refined = Lists { signatures: Vec::new(), outsides: Vec::with_capacity(all.outsides.len()) };
         for (word, signature) in all.outsides {
             let number = *numbers.entry((signature, colours(word, outside))).or_insert_with(|| {
                 let lists = (window.first..).zip(&all.signatures[signature as usize].lists);
-                let kept = |kink, list: &Vec<u64>| {
-                    let kept = |code: &&u64| self.fate(word | **code, kink) != Fate::Dropped;
+                let kept = |kink, list: &Vec<W>| {
+                    let kept = |code: &&W| self.fate(word | **code, kink) != Fate::Dropped;
                     list.iter().filter(kept).copied().collect()
                 };
                 let lists = lists.map(|(kink, list)| kept(kink, list)).collect();
-                refined.signatures.push(Listed { lists, sample: word });
+                refined.signatures.push(Listed { lists, sample: word, made: None });
                 refined.signatures.len() as u32 - 1
             });
             refined.outsides.push((word, number));
@@ -130,10 +133,11 @@ impl Fold {
 }
 
 /// The mirror image of a state of a column of `height` cells, of which any may be 0.
-pub(super) fn mirror(state: u64, height: u32) -> u64 {
-    let image = (0..height).fold(0, |image, cell| image | (state >> (4 * cell) & 0xf) << (4 * (height - 1 - cell)));
+pub(super) fn mirror<W: Word>(state: W, height: u32) -> W {
+    let image = (0..height)
+        .fold(W::ZERO, |image, cell| image | (state >> (4 * cell) & W::truncate(0xf)) << (4 * (height - 1 - cell)));
     // Needy stones: above becomes below.
-    let needy = image >> 3 & 0x1111_1111_1111_1111;
+    let needy = image >> 3 & W::ONES;
     let flags = needy << 1 | needy << 2;
     image & !flags | (image & needy << 1) << 1 | (image & needy << 2) >> 1
 }

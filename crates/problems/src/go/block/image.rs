@@ -18,7 +18,7 @@
 
 use keima_model::End;
 
-use super::super::state::{normalise, reverse};
+use super::super::state::{Word, normalise, reverse};
 use super::exchange::{MISSING, NOWHERE, Numbering, Starts, outside_cells};
 use super::fold::mirror;
 use super::window::{Finder, GoWindow};
@@ -46,11 +46,11 @@ pub(super) struct Images {
 
 impl Images {
     /// From the blocks of `here` at its `end` to the vector of `there` at its other one.
-    pub(super) fn new(
+    pub(super) fn new<W: Word>(
         height: u32,
-        here: &GoWindow,
+        here: &GoWindow<W>,
         end: End,
-        (there, finder): &(GoWindow, Finder),
+        (there, finder): &(GoWindow<W>, Finder<W>),
     ) -> Result<Self, String> {
         let (here_end, there_end) = if end == End::First { (0, 1) } else { (1, 0) };
         let inner = mirror(there.inside, height);
@@ -58,18 +58,18 @@ impl Images {
             std::array::from_fn(|_| Numbering::default());
         let of_block = here.outsides.iter();
         let of_block = of_block.map(|&word| (outers.number(word & !inner), inners.number(word & inner))).collect();
-        let mut number = |&code: &u64| (outer_codes.number(code & !inner), inner_codes.number(code & inner));
+        let mut number = |&code: &W| (outer_codes.number(code & !inner), inner_codes.number(code & inner));
         let of_entry = here.lists[here_end].iter().map(|list| list.iter().map(&mut number).collect()).collect();
 
         let outside = outside_cells(there);
-        let image = |(&a, &b): (&u64, &u64)| mirror(a | b, height);
-        let block = |word: u64| {
+        let image = |(&a, &b): (&W, &W)| mirror(a | b, height);
+        let block = |word: W| {
             let representative = normalise(word, outside);
             let block = finder.block_of.get(&representative);
             block.map_or(NONE, |&block| 2 * block + u32::from(representative != word))
         };
         let blocks = pairs(&outers.words, &outer_codes.words).map(image).map(block).collect();
-        let inside = |word: u64| insides.number(word);
+        let inside = |word: W| insides.number(word);
         let all_inners = pairs(&inners.words, &inner_codes.words).map(image).map(inside).collect();
         let words = &insides.words;
         let places = finder.places[there_end].iter().flat_map(|list| {
@@ -129,6 +129,6 @@ impl Images {
 }
 
 /// Each of `first` with each of `second`.
-fn pairs<'a>(first: &'a [u64], second: &'a [u64]) -> impl Iterator<Item = (&'a u64, &'a u64)> {
+fn pairs<'a, W>(first: &'a [W], second: &'a [W]) -> impl Iterator<Item = (&'a W, &'a W)> {
     first.iter().flat_map(move |a| second.iter().map(move |b| (a, b)))
 }

@@ -18,68 +18,56 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
 
 use keima_model::{MOST_ENTRIES, Window};
 
 use super::super::layout;
-use super::super::state::{ABOVE, BELOW, EDGE, NEEDY, normalise};
+use super::super::state::{ABOVE, BELOW, NEEDY, Word, normalise};
+use super::catalogue::{Catalogue, Halves, Shelf};
 use super::parts::{Lower, Read, Rules, Upper, read_on};
+use super::tables::Made;
+use super::window::inside_of;
 
 /// What the blocks of one signature have in common.
-pub(super) struct Listed {
+pub(super) struct Listed<W> {
     /// `lists[step]`: inside codes, each as a word with nothing outside the window; ascending.
-    pub(super) lists: Vec<Vec<u64>>,
+    pub(super) lists: Vec<Vec<W>>,
     /// One outside of this signature.
-    pub(super) sample: u64,
+    pub(super) sample: W,
+    /// Its tables, if they are there already; then there are no lists.
+    pub(super) made: Option<Arc<Made<W>>>,
 }
+
+/// Signatures by their halves, with the number of each, or none where no inside code fits.
+pub(super) type Numbers = Vec<(Halves, Option<u32>)>;
 
 /// The signatures of a window, and the outsides as (word, signature).
-pub(super) struct Lists {
-    pub(super) signatures: Vec<Listed>,
-    pub(super) outsides: Vec<(u64, u32)>,
+pub(super) struct Lists<W> {
+    pub(super) signatures: Vec<Listed<W>>,
+    pub(super) outsides: Vec<(W, u32)>,
 }
 
-impl Lists {
+impl<W: Word> Lists<W> {
     pub(super) fn new(height: u32, window: Window) -> Result<Self, String> {
-        let mut uppers: BTreeMap<Upper, Vec<u64>> = BTreeMap::new();
-        read_on(0..window.first, Rules::default(), Read::default(), &mut |read| {
+        let mut uppers: BTreeMap<Upper, Vec<W>> = BTreeMap::new();
+        read_on(0..window.first, &Rules::default(), Read::<W>::default(), &mut |read| {
             uppers.entry(Upper::of(read)).or_default().push(read.word);
         });
-        let mut lowers: BTreeMap<Lower, Vec<u64>> = BTreeMap::new();
+        let mut lowers: BTreeMap<Lower, Vec<W>> = BTreeMap::new();
         let rules = Rules { may_demand: true, most_open: 0, ..Rules::default() };
-        read_on(window.end()..height, rules, Read::default(), &mut |read| {
-            let first = if window.end() < height { (read.word >> (4 * window.end()) & 0xf) as u32 } else { EDGE };
-            lowers.entry(Lower { demands: read.demands, first }).or_default().push(read.word);
+        read_on(window.end()..height, &rules, Read::<W>::default(), &mut |read| {
+            lowers.entry(Lower::of(read, &(window.end()..height))).or_default().push(read.word);
         });
-        let lowers: Vec<(Lower, Vec<u64>)> = lowers.into_iter().collect();
-        // Lower signatures by the stack that they need.
-        let mut by_stack: Vec<Vec<(usize, Lower)>> = Vec::new();
-        for (number, &(lower, _)) in lowers.iter().enumerate() {
-            let stack = lower.demands.reversed().number();
-            by_stack.resize(by_stack.len().max(stack + 1), Vec::new());
-            by_stack[stack].push((number, lower));
-        }
-        let most_open = lowers.iter().map(|(lower, _)| lower.demands.len).max().unwrap_or(0);
-
-        let outside = layout::outside::<u64>(height, window);
-        let steps = window.len as usize + 1;
+        let (lowers, lower_words): (Vec<Lower>, Vec<Vec<W>>) = lowers.into_iter().unzip();
+        let lowers = Lowers::new(lowers);
+        let outside = layout::outside::<W>(height, window);
         let mut all = Self { signatures: Vec::new(), outsides: Vec::new() };
         for (upper, upper_words) in &uppers {
-            // By lower signature and step.
-            let mut lists: Vec<Vec<Vec<u64>>> = vec![Vec::new(); lowers.len()];
-            for step in 0..steps {
-                let kink = window.first + step as u32;
-                let rules = Rules { kink: Some(kink), most_open, ..Rules::default() };
-                read_on(window.first..window.end(), rules, upper.read(), &mut |read| {
-                    for (number, lower) in by_stack.get(read.stack.number()).into_iter().flatten() {
-                        if lower.fits(read, kink == window.end()) {
-                            lists[*number].resize(steps, Vec::new());
-                            lists[*number][step].push(read.word);
-                        }
-                    }
-                });
-            }
-            for (mut lists, (_, lower_words)) in lists.into_iter().zip(&lowers).filter(|(lists, _)| !lists.is_empty()) {
+            let lists = lowers.lists::<W>(window, 0, upper)?;
+            for (lists, lower_words) in lists.into_iter().zip(&lower_words).filter(|(lists, _)| !lists.is_empty()) {
                 let number = all.signatures.len() as u32;
                 let before = all.outsides.len();
                 for &upper_word in upper_words {
@@ -92,28 +80,175 @@ impl Lists {
                     }
                 }
                 let Some(&(sample, _)) = all.outsides.get(before) else { continue };
-                if let Some(most) = lists.iter().map(Vec::len).max().filter(|&most| most > MOST_ENTRIES) {
-                    return Err(format!(
-                        "a window of {} cells has lists of {most} codes, more than {MOST_ENTRIES}; use a shorter one",
-                        window.len
-                    ));
-                }
-                for list in &mut lists {
-                    list.shrink_to_fit();
-                    list.sort_unstable();
-                }
-                all.signatures.push(Listed { lists, sample });
+                all.signatures.push(Listed { lists, sample, made: None });
             }
         }
         Ok(all)
     }
+
+    /// Of some families, told by their colours (see [`super::families`]); without passes, with the lists of the last two
+    /// steps only. Signatures that the catalogue knows are taken from there. Of those that it does not know the
+    /// number of each is told, or that there is none.
+    pub(super) fn of_families(
+        height: u32,
+        window: Window,
+        patterns: &[W],
+        (catalogue, shelf): (&Catalogue<W>, Shelf),
+    ) -> Result<(Self, Numbers), String> {
+        // The order of a list depends on the one before.
+        let from_step = if shelf.passes { 0 } else { window.len - 1 };
+        let (above, below) = (0..window.first, window.end()..height);
+        let (mut uppers, mut lowers) = (Parts::default(), Parts::default());
+        // By upper signature the lower ones that it meets, and the number of the two together.
+        let mut pairs: BTreeMap<usize, BTreeMap<usize, Option<u32>>> = BTreeMap::new();
+        for &pattern in patterns {
+            let rules = Rules { only: pattern, ..Rules::default() };
+            let upper = uppers.of(&above, &rules, Upper::of);
+            let rules = Rules { may_demand: true, most_open: 0, only: pattern, ..Rules::default() };
+            let lower = lowers.of(&below, &rules, |read| Lower::of(read, &below));
+            for &(_, upper) in upper {
+                let met = pairs.entry(upper).or_default();
+                met.extend(lower.iter().map(|&(_, lower)| (lower, None)));
+            }
+        }
+        let (mut all, mut unknown) = (Self { signatures: Vec::new(), outsides: Vec::new() }, Vec::new());
+        for (&upper, met) in &mut pairs {
+            let upper = uppers.signatures[upper];
+            let mut asked = Vec::new();
+            for (&lower, number) in met.iter_mut() {
+                let lower = lowers.signatures[lower];
+                match catalogue.find(shelf, (upper, lower)) {
+                    None => asked.push((lower, number)),
+                    Some(None) => {}
+                    Some(made) => *number = Some(all.push(Listed { lists: Vec::new(), sample: W::ZERO, made })),
+                }
+            }
+            let below = Lowers::new(asked.iter().map(|&(lower, _)| lower).collect());
+            let lists = if asked.is_empty() { Vec::new() } else { below.lists(window, from_step, &upper)? };
+            for (lists, (lower, number)) in lists.into_iter().zip(asked) {
+                if !lists.is_empty() {
+                    *number = Some(all.push(Listed { lists, sample: W::ZERO, made: None }));
+                }
+                unknown.push(((upper, lower), *number));
+            }
+        }
+        for &pattern in patterns {
+            for &(upper_word, upper) in uppers.known(&above, pattern) {
+                let met = &pairs[&upper];
+                for &(lower_word, lower) in lowers.known(&below, pattern) {
+                    if let Some(number) = met[&lower] {
+                        let word = upper_word | lower_word;
+                        all.signatures[number as usize].sample = word;
+                        all.outsides.push((word, number));
+                    }
+                }
+            }
+        }
+        Ok((all, unknown))
+    }
+
+    /// One signature more; its number.
+    fn push(&mut self, listed: Listed<W>) -> u32 {
+        self.signatures.push(listed);
+        self.signatures.len() as u32 - 1
+    }
+}
+
+/// Parts of outsides by their colours, each with the number of its signature.
+struct Parts<W, S> {
+    words: FxHashMap<W, Vec<(W, usize)>>,
+    numbers: FxHashMap<S, usize>,
+    signatures: Vec<S>,
+}
+
+impl<W, S> Default for Parts<W, S> {
+    fn default() -> Self {
+        Self { words: FxHashMap::default(), numbers: FxHashMap::default(), signatures: Vec::new() }
+    }
+}
+
+impl<W: Word, S: Copy + Eq + std::hash::Hash> Parts<W, S> {
+    /// Those in `cells` with the colours that `rules` ask for.
+    fn of(&mut self, cells: &Range<u32>, rules: &Rules<W>, signature: impl Fn(&Read<W>) -> S) -> &[(W, usize)] {
+        let Self { words, numbers, signatures } = self;
+        words.entry(rules.only & span(cells)).or_insert_with(|| {
+            let mut found = Vec::new();
+            read_on(cells.clone(), rules, Read::default(), &mut |read| {
+                let signature = signature(read);
+                let number = *numbers.entry(signature).or_insert_with(|| {
+                    signatures.push(signature);
+                    signatures.len() - 1
+                });
+                found.push((read.word, number));
+            });
+            found
+        })
+    }
+
+    /// Those that were found before.
+    fn known(&self, cells: &Range<u32>, pattern: W) -> &[(W, usize)] {
+        self.words.get(&(pattern & span(cells))).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// All bits of some cells.
+fn span<W: Word>(cells: &Range<u32>) -> W {
+    inside_of(Window { first: cells.start, len: cells.end - cells.start })
+}
+
+/// Lower signatures, by the stack that they need.
+struct Lowers {
+    all: Vec<Lower>,
+    by_stack: FxHashMap<usize, Vec<usize>>,
+    most_open: u32,
+}
+
+impl Lowers {
+    fn new(lowers: Vec<Lower>) -> Self {
+        let mut by_stack: FxHashMap<usize, Vec<usize>> = FxHashMap::default();
+        for (number, lower) in lowers.iter().enumerate() {
+            by_stack.entry(lower.demands.reversed().number()).or_default().push(number);
+        }
+        let most_open = lowers.iter().map(|lower| lower.demands.len).max().unwrap_or(0);
+        Self { all: lowers, by_stack, most_open }
+    }
+
+    /// For each of them and each step the words that lead to it from an upper signature, ascending; nothing for those
+    /// that it does not lead to.
+    fn lists<W: Word>(&self, window: Window, from_step: u32, upper: &Upper) -> Result<Vec<Vec<Vec<W>>>, String> {
+        let mut lists: Vec<Vec<Vec<W>>> = vec![Vec::new(); self.all.len()];
+        for step in from_step..=window.len {
+            let kink = window.first + step;
+            let rules = Rules { kink: Some(kink), most_open: self.most_open, ..Rules::default() };
+            read_on(window.first..window.end(), &rules, upper.read::<W>(), &mut |read| {
+                for &number in self.by_stack.get(&read.stack.number()).into_iter().flatten() {
+                    if self.all[number].fits(read, kink == window.end()) {
+                        lists[number].resize(window.len as usize + 1, Vec::new());
+                        lists[number][step as usize].push(read.word);
+                    }
+                }
+            });
+        }
+        for list in lists.iter_mut().flatten() {
+            if list.len() > MOST_ENTRIES {
+                return Err(format!(
+                    "a window of {} cells has lists of {} codes, more than {MOST_ENTRIES}; use a shorter one",
+                    window.len,
+                    list.len()
+                ));
+            }
+            list.shrink_to_fit();
+            list.sort_unstable();
+        }
+        Ok(lists)
+    }
 }
 
 /// Number of connections open out of the part of `word` in `cells`, at both of its ends.
-pub(super) fn open_connections(word: u64, cells: Range<u32>) -> u32 {
+pub(super) fn open_connections<W: Word>(word: W, cells: Range<u32>) -> u32 {
     let (mut unmatched, mut open) = (0, 0_u32);
     for cell in cells {
-        let code = (word >> (4 * cell) & 0xf) as u32;
+        let code = (word >> (4 * cell)).low() & 0xf;
         if code < NEEDY {
             continue;
         }

@@ -14,6 +14,8 @@
 //! - [`tables`]: the transitions of each signature, found by expanding one sample outside;
 //! - [`window`]: blocks and families with their places, and the targets of far operations;
 //! - [`places`]: where each code of a list stands;
+//! - [`families`]: the families with their sizes, where their blocks are too many to have all of them;
+//! - [`parted`]: tables of a few families at a time; [`catalogue`]: the signatures that were made before;
 //! - [`exchange`]: where a state of one window stands in the next;
 //! - [`fold`]: of two mirror images one is enough at the start of a column; [`image`]: where the other one stands;
 //! - [`memory`]: an estimate of what all this takes.
@@ -28,12 +30,15 @@
 //! Cost: time and memory in proportion to the lists of all signatures, to the number of outsides and to the number of
 //! far operations; nothing in proportion to the states.
 
+mod catalogue;
 mod column;
 mod exchange;
+mod families;
 mod fold;
 mod image;
 mod lists;
 mod memory;
+mod parted;
 mod parts;
 mod places;
 mod tables;
@@ -42,9 +47,11 @@ mod tests;
 mod window;
 
 pub use column::GoColumn;
+pub use parted::GoParts;
 
-/// Largest height: a state's working form of four bits a cell must fit a u64.
+/// Largest height for tables of all families: a state's working form of four bits a cell must fit a u64.
 const MAX_BLOCK_HEIGHT: u32 = 16;
 
-/// Heights for which there are blocks.
-pub const HEIGHTS: std::ops::RangeInclusive<u32> = 2..=MAX_BLOCK_HEIGHT;
+/// Heights for which there are blocks. Above [`MAX_BLOCK_HEIGHT`] tables are made a part at a time; vectors of more than 21
+/// cells have more than 2^43 states, and a row's place among them has [`keima_model::PLACE_BITS`].
+pub const HEIGHTS: std::ops::RangeInclusive<u32> = 2..=21;

@@ -25,10 +25,10 @@
 use std::ops::Range;
 
 use super::super::kink::{neighbour_across_kink, neighbours_agree};
-use super::super::state::{ABOVE, BELOW, COLOUR, EDGE, EMPTY, FREE, NEEDY};
+use super::super::state::{ABOVE, BELOW, COLOUR, EDGE, EMPTY, FREE, NEEDY, Word};
 
 /// The codes that a cell can have after the first column.
-const CODES: [u32; 11] = [EMPTY, FREE, FREE + 1, 8, 9, 10, 11, 12, 13, 14, 15];
+pub(super) const CODES: [u32; 11] = [EMPTY, FREE, FREE + 1, 8, 9, 10, 11, 12, 13, 14, 15];
 
 /// A stack (or a list) of colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -63,9 +63,9 @@ impl Colours {
 
 /// What has been read of a border.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Read {
+pub(super) struct Read<W> {
     /// The codes, four bits a cell, at their places in the border's word.
-    pub(super) word: u64,
+    pub(super) word: W,
     /// Code of the last cell; [`EDGE`] for none.
     pub(super) last: u32,
     /// What the cell after the last must take for its neighbour if the kink lies between the two.
@@ -78,7 +78,7 @@ pub(super) struct Read {
 
 /// How to read on.
 #[derive(Clone, Copy)]
-pub(super) struct Rules {
+pub(super) struct Rules<W> {
     /// The cell above which the kink is: it is a neighbour of the cell above it only as far as that one's west has a
     /// hand in it.
     pub(super) kink: Option<u32>,
@@ -86,49 +86,59 @@ pub(super) struct Rules {
     pub(super) may_demand: bool,
     /// Most connections that may be open at the end.
     pub(super) most_open: u32,
+    /// Colours that the cells must have: a border of free stones and empty cells, 0 where any will do.
+    pub(super) only: W,
 }
 
-impl Default for Rules {
-    /// No kink, no demands, and any number of open connections.
+impl<W: Word> Default for Rules<W> {
+    /// No kink, no demands, any number of open connections, and any colours.
     fn default() -> Self {
-        Self { kink: None, may_demand: false, most_open: u32::MAX }
+        Self { kink: None, may_demand: false, most_open: u32::MAX, only: W::ZERO }
     }
 }
 
-/// Visits all ways to read `cells` after `from`.
-pub(super) fn read_on(cells: Range<u32>, rules: Rules, from: Read, visit: &mut impl FnMut(&Read)) {
-    let Some(cell) = cells.clone().next() else { return visit(&from) };
-    let neighbour = if rules.kink == Some(cell) { from.across } else { from.last };
-    for code in CODES {
-        if !neighbours_agree(neighbour, code) {
-            continue;
+impl<W: Word> Rules<W> {
+    fn allow(&self, cell: u32, code: u32) -> bool {
+        match (self.only >> (4 * cell)).low() & 0xf {
+            0 => true,
+            EMPTY => code == EMPTY,
+            stone => code >= FREE && (code ^ stone) & COLOUR == 0,
+        }
+    }
+}
+
+impl<W: Word> Read<W> {
+    /// With `code` at `cell`, which is next; `None` if it does not fit.
+    pub(super) fn and(&self, cell: u32, code: u32, rules: &Rules<W>) -> Option<Self> {
+        let neighbour = if rules.kink == Some(cell) { self.across } else { self.last };
+        if !neighbours_agree(neighbour, code) || !rules.allow(cell, code) {
+            return None;
         }
         let colour = code & COLOUR;
-        let (mut stack, mut demands) = (from.stack, from.demands);
+        let (mut stack, mut demands) = (self.stack, self.demands);
         if code >= NEEDY && code & ABOVE != 0 {
             if stack.len == 0 && rules.may_demand {
                 demands = demands.push(colour);
-            } else if let Some(rest) = stack.pop(colour) {
-                stack = rest;
             } else {
-                continue;
+                stack = stack.pop(colour)?;
             }
         }
         if code >= NEEDY && code & BELOW != 0 {
             stack = stack.push(colour);
         }
+        let word = self.word | W::truncate(code.into()) << (4 * cell);
+        Some(Self { word, last: code, across: neighbour_across_kink(self.last, code), stack, demands })
+    }
+}
+
+/// Visits all ways to read `cells` after `from`.
+pub(super) fn read_on<W: Word>(cells: Range<u32>, rules: &Rules<W>, from: Read<W>, visit: &mut impl FnMut(&Read<W>)) {
+    let Some(cell) = cells.clone().next() else { return visit(&from) };
+    for next in CODES.into_iter().filter_map(|code| from.and(cell, code, rules)) {
         // Each cell closes one connection at most.
-        if stack.len.saturating_sub(cells.end - cell - 1) > rules.most_open {
-            continue;
+        if next.stack.len.saturating_sub(cells.end - cell - 1) <= rules.most_open {
+            read_on(cell + 1..cells.end, rules, next, visit);
         }
-        let next = Read {
-            word: from.word | u64::from(code) << (4 * cell),
-            last: code,
-            across: neighbour_across_kink(from.last, code),
-            stack,
-            demands,
-        };
-        read_on(cell + 1..cells.end, rules, next, visit);
     }
 }
 
@@ -142,11 +152,11 @@ pub(super) struct Upper {
 }
 
 impl Upper {
-    pub(super) fn of(read: &Read) -> Self {
+    pub(super) fn of<W>(read: &Read<W>) -> Self {
         Self { stack: read.stack, last: read.last, across: read.across }
     }
     /// To read on after such a part.
-    pub(super) fn read(&self) -> Read {
+    pub(super) fn read<W: Word>(&self) -> Read<W> {
         Read { last: self.last, across: self.across, stack: self.stack, ..Read::default() }
     }
 }
@@ -161,8 +171,13 @@ pub(super) struct Lower {
 }
 
 impl Lower {
+    /// Of what was read of `cells`.
+    pub(super) fn of<W: Word>(read: &Read<W>, cells: &Range<u32>) -> Self {
+        let first = if cells.is_empty() { EDGE } else { (read.word >> (4 * cells.start)).low() & 0xf };
+        Self { demands: read.demands, first }
+    }
     /// Whether a lower part of this signature may follow `above`; `kink` says that the kink is between the two.
-    pub(super) fn fits(&self, above: &Read, kink: bool) -> bool {
+    pub(super) fn fits<W>(&self, above: &Read<W>, kink: bool) -> bool {
         let neighbour = if kink { above.across } else { above.last };
         above.stack == self.demands.reversed() && (self.first == EDGE || neighbours_agree(neighbour, self.first))
     }
@@ -181,7 +196,9 @@ mod tests {
             for kink in 0..height {
                 let rules = Rules { kink: Some(kink), ..Rules::default() };
                 let mut states = 0_u128;
-                read_on(0..height, rules, Read::default(), &mut |read| states += u128::from(read.stack.len == 0));
+                read_on(0..height, &rules, Read::<u64>::default(), &mut |read| {
+                    states += u128::from(read.stack.len == 0);
+                });
                 assert_eq!(states.div_ceil(2), classes[kink as usize], "m={height} kink {kink}");
             }
         }

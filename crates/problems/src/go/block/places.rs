@@ -7,36 +7,47 @@
 
 use rustc_hash::FxHashMap;
 
+use super::super::state::Word;
+
 /// The places of a list's codes.
 #[derive(Default)]
-pub(super) struct Places {
+pub(super) struct Places<W> {
     /// The bits of the window's cells in a word.
-    inside: u64,
-    places: FxHashMap<u32, u16>,
+    inside: W,
+    /// Places by which its first cell stands too high.
+    shift: u32,
+    of: FxHashMap<u32, u16>,
 }
 
-impl Places {
+impl<W: Word> Places<W> {
     /// Of a list, whose codes are words with nothing but the cells inside `inside`; of these there are at most 8, since
     /// lists of longer windows have more than 2^16 codes.
-    pub(super) fn new(list: &[u64], inside: u64) -> Self {
+    pub(super) fn new(list: &[W], inside: W) -> Self {
         let places = FxHashMap::with_capacity_and_hasher(list.len(), rustc_hash::FxBuildHasher);
-        let mut all = Self { inside, places };
+        let lowest = inside.lowest().widen();
+        let shift = if inside == W::ZERO { 0 } else { lowest.trailing_zeros() };
+        let mut all = Self { inside, shift, of: places };
         for (&code, place) in list.iter().zip(0..=u16::MAX) {
-            all.places.insert(all.key(code), place);
+            all.of.insert(all.key(code), place);
         }
         all
     }
 
     /// The place of a code.
     #[inline]
-    pub(super) fn get(&self, code: u64) -> Option<u16> {
-        self.places.get(&self.key(code)).copied()
+    pub(super) fn get(&self, code: W) -> Option<u16> {
+        self.of.get(&self.key(code)).copied()
+    }
+
+    /// Memory that it takes.
+    pub(super) fn bytes(&self) -> u64 {
+        (self.of.capacity() * (size_of::<(u32, u16)>() + 1)) as u64
     }
 
     #[inline]
-    fn key(&self, code: u64) -> u32 {
-        debug_assert!(code & !self.inside == 0, "{code:x} is not inside {:x}", self.inside);
-        (code >> (self.inside.trailing_zeros() % u64::BITS)) as u32
+    fn key(&self, code: W) -> u32 {
+        debug_assert!(code & !self.inside == W::ZERO, "{code:x} is not inside {:x}", self.inside);
+        (code >> self.shift).low()
     }
 }
 
@@ -46,13 +57,13 @@ mod tests {
 
     #[test]
     fn codes_are_found_where_they_stand() {
-        let inside = 0xff_ffff_f000;
+        let inside = 0xff_ffff_f000_u64;
         let list = [0x3000, 0xf0_0000_0000, 0x12_3456_7000, 0];
         let places = Places::new(&list, inside);
         for (code, place) in list.iter().zip(0..) {
             assert_eq!(places.get(*code), Some(place));
         }
         assert_eq!(places.get(0x4000), None);
-        assert_eq!(Places::new(&[0], 0).get(0), Some(0));
+        assert_eq!(Places::new(&[0_u64], 0).get(0), Some(0));
     }
 }

@@ -17,150 +17,227 @@
 //! among the blocks of the next window mostly, which are read together.
 //! Cost: two expansions per entry of each list, about 0.3 us.
 
+use std::sync::Arc;
+
 use keima_model::{Far, PassTable, RowGroup, Signature, Window};
 
-use super::super::state::successors;
+use super::super::state::{Word, successors};
 use super::lists::Listed;
 use super::places::Places;
 use super::window::{colours, potential};
 
-/// The lists of all signatures in their final order, and where each code stands.
-pub(super) struct Ordered {
-    /// `lists[signature][step]`.
-    pub(super) lists: Vec<Vec<Vec<u64>>>,
-    /// `places[signature][step]`.
-    pub(super) places: Vec<Vec<Places>>,
-    pub(super) samples: Vec<u64>,
+/// What all blocks of a signature share, and what the tables of others are made from.
+pub(super) struct Made<W> {
+    /// The inside codes at the first step and at the last, in their final order.
+    pub(super) lists: [Arc<Vec<W>>; 2],
+    /// `places[step]`: where each code stands.
+    pub(super) places: Vec<Arc<Places<W>>>,
+    pub(super) signature: Arc<Signature>,
+    /// `far[pass]`: how to find the targets of the operations.
+    pub(super) far: Vec<Vec<FarSample<W>>>,
+    /// `ways[step]`: ways through the rest of the window, for each entry: fewer than 3^10.
+    ways: Vec<Vec<u16>>,
 }
 
-impl Ordered {
-    /// Orders all lists but those of step 0 by the number of local sources; at the ends of the window by family and
+impl<W: Word> Made<W> {
+    /// Memory that it takes.
+    pub(super) fn bytes(&self) -> u64 {
+        let lists: usize = self.lists.iter().map(|list| size_of_val(list.as_slice())).sum();
+        let ways: usize = self.ways.iter().map(|ways| size_of_val(ways.as_slice())).sum();
+        let places: u64 = self.places.iter().map(|places| places.bytes()).sum();
+        (lists + ways) as u64 + places + self.signature.bytes()
+    }
+}
+
+/// A far operation by the first code that it was seen at: the code, and which of its successors it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FarSample<W> {
+    pub(super) code: W,
+    pub(super) successor: u8,
+}
+
+/// The lists of a signature in their final order, and where each code stands.
+struct Ordered<W> {
+    lists: Vec<Vec<W>>,
+    places: Vec<Arc<Places<W>>>,
+    sample: W,
+}
+
+impl<W: Word> Ordered<W> {
+    /// Orders all lists but that of step 0 by the number of local sources; at the ends of the window by family and
     /// potential.
-    pub(super) fn new(window: Window, inside: u64, signatures: Vec<Listed>) -> Self {
-        let mut all = Self { lists: Vec::new(), places: Vec::new(), samples: Vec::new() };
+    fn new(window: Window, inside: W, mut lists: Vec<Vec<W>>, sample: W) -> Self {
         let as_blocks = |code| (colours(code, inside), potential(code, window.first..window.end()), code);
-        for Listed { mut lists, sample } in signatures {
-            let mut places: Vec<Places> = Vec::with_capacity(lists.len());
-            for step in 0..lists.len() {
-                if step > 0 {
-                    let mut degrees = vec![0_u16; lists[step].len()];
-                    for &code in &lists[step - 1] {
-                        let (next, count) = successors(window.first + step as u32 - 1, sample | code);
-                        for state in &next[..count] {
-                            // This step's list is still in ascending order.
-                            let local = state & !inside == sample;
-                            let place = local.then(|| lists[step].binary_search(&(state & inside)));
-                            if let Some(Ok(place)) = place {
-                                degrees[place] += 1;
-                            }
+        let mut places = Vec::with_capacity(lists.len());
+        for step in 0..lists.len() {
+            if step > 0 {
+                let mut degrees = vec![0_u16; lists[step].len()];
+                for &code in &lists[step - 1] {
+                    let (next, count) = successors(window.first + step as u32 - 1, sample | code);
+                    for &state in &next[..count] {
+                        // This step's list is still in ascending order.
+                        let local = state & !inside == sample;
+                        let place = local.then(|| lists[step].binary_search(&(state & inside)));
+                        if let Some(Ok(place)) = place {
+                            degrees[place] += 1;
                         }
                     }
-                    let last = step + 1 == lists.len();
-                    let as_blocks = |code| if last { as_blocks(code) } else { (0, 0, code) };
-                    let codes = lists[step].iter().map(|&code| as_blocks(code));
-                    let mut order: Vec<(u16, (u64, u32, u64))> = degrees.into_iter().zip(codes).collect();
-                    order.sort_unstable();
-                    lists[step].iter_mut().zip(order).for_each(|(code, (_, (.., ordered)))| *code = ordered);
-                } else {
-                    lists[step].sort_by_cached_key(|&code| as_blocks(code));
                 }
-                places.push(Places::new(&lists[step], inside));
+                let last = step + 1 == lists.len();
+                let as_blocks = |code| if last { as_blocks(code) } else { (W::ZERO, 0, code) };
+                let codes = lists[step].iter().map(|&code| as_blocks(code));
+                let mut order: Vec<(u16, (W, u32, W))> = degrees.into_iter().zip(codes).collect();
+                order.sort_unstable();
+                lists[step].iter_mut().zip(order).for_each(|(code, (_, (.., ordered)))| *code = ordered);
+            } else {
+                lists[step].sort_by_cached_key(|&code| as_blocks(code));
             }
-            all.lists.push(lists);
-            all.places.push(places);
-            all.samples.push(sample);
+            places.push(Arc::new(Places::new(&lists[step], inside)));
+        }
+        Self { lists, places, sample }
+    }
+}
+
+/// The tables of a signature before the ways through the window are counted.
+struct Passes<W> {
+    tables: Vec<PassTable>,
+    far: Vec<Vec<FarSample<W>>>,
+    /// `leads_to[pass]`: signature of the target of each far operation.
+    leads_to: Vec<Vec<u32>>,
+}
+
+/// Signatures, each either made before or to be made.
+pub(super) struct Maker<W> {
+    window: Window,
+    inside: W,
+    known: Vec<Option<Arc<Made<W>>>>,
+    /// Of those that are not known.
+    ordered: Vec<Option<Ordered<W>>>,
+}
+
+impl<W: Word> Maker<W> {
+    /// Puts the lists of those that are not known in order.
+    pub(super) fn new(window: Window, inside: W, signatures: Vec<Listed<W>>) -> Self {
+        let (mut known, mut ordered) = (Vec::new(), Vec::new());
+        for Listed { lists, sample, made } in signatures {
+            ordered.push(made.is_none().then(|| Ordered::new(window, inside, lists, sample)));
+            known.push(made);
+        }
+        Self { window, inside, known, ordered }
+    }
+
+    /// Makes all of them, of new ones the lists only.
+    pub(super) fn without_passes(self) -> Vec<Arc<Made<W>>> {
+        let made = self.ordered.into_iter().zip(self.known).map(|(ordered, known)| {
+            let new = ordered.map(|ordered| ordered.made(Vec::new(), Vec::new(), Vec::new()));
+            known.or(new)
+        });
+        made.flatten().collect()
+    }
+
+    /// Makes all of them. `signature_at` tells the signature of an outside; without `rows` there are none of
+    /// [`PassTable::rows`].
+    pub(super) fn with_passes(
+        mut self,
+        signature_at: impl Fn(W) -> Option<u32>,
+        rows: bool,
+    ) -> Result<Vec<Arc<Made<W>>>, String> {
+        let mut passes = Vec::with_capacity(self.ordered.len());
+        for ordered in &self.ordered {
+            passes.push(ordered.as_ref().map(|ordered| self.passes(ordered, &signature_at)).transpose()?);
+        }
+        let ways = self.ways(&passes);
+        let mut all = Vec::with_capacity(passes.len());
+        for (number, (passes, ways)) in passes.into_iter().zip(ways).enumerate() {
+            match (passes, self.ordered[number].take(), self.known[number].take()) {
+                (Some(mut passes), Some(ordered), _) => {
+                    if !rows {
+                        passes.tables.iter_mut().for_each(|pass| pass.rows = Vec::new());
+                    }
+                    all.push(ordered.made(passes.tables, passes.far, ways));
+                }
+                (.., made) => all.extend(made),
+            }
+        }
+        Ok(all)
+    }
+
+    fn places(&self, signature: u32, step: usize) -> Option<&Places<W>> {
+        let made = self.known.get(signature as usize)?.as_ref().map(|made| &made.places);
+        let places = made.or_else(|| Some(&self.ordered[signature as usize].as_ref()?.places))?;
+        places.get(step).map(Arc::as_ref)
+    }
+
+    fn passes(&self, ordered: &Ordered<W>, signature_at: impl Fn(W) -> Option<u32>) -> Result<Passes<W>, String> {
+        let (inside, sample) = (self.inside, ordered.sample);
+        let mut all = Passes { tables: Vec::new(), far: Vec::new(), leads_to: Vec::new() };
+        for (pass, list) in ordered.lists.iter().take(self.window.len as usize).enumerate() {
+            let after = &ordered.places[pass + 1];
+            let mut building = Building::new(ordered.lists[pass + 1].len());
+            for (&code, entry) in list.iter().zip(0..=u16::MAX) {
+                let (next, count) = successors(self.window.first + pass as u32, sample | code);
+                let mut row = [(0_u8, 0_u16); 3];
+                for (successor, &state) in next[..count].iter().enumerate() {
+                    let (outside, next_code) = (state & !inside, state & inside);
+                    row[successor] = if outside == sample {
+                        building.local(entry, after.get(next_code))?
+                    } else {
+                        let target = signature_at(outside).ok_or("a far operation leads to no outside")?;
+                        let place = self.places(target, pass + 1).and_then(|places| places.get(next_code));
+                        let found = FarSample { code, successor: successor as u8 };
+                        building.far(outside, (target, found), entry, place)?
+                    };
+                }
+                building.row(entry, &mut row[..count]);
+            }
+            all.far.push(building.far.iter().map(|far| far.found).collect());
+            all.leads_to.push(building.far.iter().map(|far| far.target).collect());
+            let table = building.finish();
+            check_law(&table, list.len())?;
+            all.tables.push(table);
+        }
+        Ok(all)
+    }
+
+    /// Ways through the rest of the window for the new ones, from its last step up.
+    fn ways(&self, passes: &[Option<Passes<W>>]) -> Vec<Vec<Vec<u16>>> {
+        let steps = self.window.len as usize + 1;
+        let mut all: Vec<Vec<Vec<u16>>> = vec![vec![Vec::new(); steps]; passes.len()];
+        for (ways, ordered) in all.iter_mut().zip(&self.ordered) {
+            ways[steps - 1] = vec![1; ordered.as_ref().map_or(0, |ordered| ordered.lists[steps - 1].len())];
+        }
+        for pass in (0..steps - 1).rev() {
+            for (number, new) in passes.iter().enumerate() {
+                let (Some(new), Some(ordered)) = (new, &self.ordered[number]) else { continue };
+                let mut ways = vec![0; ordered.lists[pass].len()];
+                for group in &new.tables[pass].rows {
+                    for row in &group.rows {
+                        for successor in 0..usize::from(group.degree) {
+                            let target = match group.blocks[successor] {
+                                0 => number,
+                                far => new.leads_to[pass][usize::from(far) - 1] as usize,
+                            };
+                            let after = self.known[target].as_ref().map_or(&all[target], |made| &made.ways);
+                            ways[usize::from(row[0])] += after[pass + 1][usize::from(row[successor + 1])];
+                        }
+                    }
+                }
+                all[number][pass] = ways;
+            }
         }
         all
     }
 }
 
-/// A far operation by the first entry that it was seen at: the entry, and which of its successors it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct FarSample {
-    pub(super) entry: u16,
-    pub(super) successor: u8,
-}
-
-/// The tables of all signatures, and for `far[signature][pass]` how to find the targets of the operations.
-pub(super) struct Tables {
-    pub(super) signatures: Vec<Signature>,
-    pub(super) far: Vec<Vec<Vec<FarSample>>>,
-}
-
-impl Tables {
-    /// `signature_at` tells the signature of an outside.
-    pub(super) fn new(
-        window: Window,
-        inside: u64,
-        ordered: &Ordered,
-        signature_at: impl Fn(u64) -> Option<u32>,
-    ) -> Result<Self, String> {
-        let mut tables = Self { signatures: Vec::new(), far: Vec::new() };
-        // Signature of the target of each far operation, by signature and pass.
-        let mut leads_to: Vec<Vec<Vec<u32>>> = Vec::new();
-        for (signature, (lists, &sample)) in ordered.lists.iter().zip(&ordered.samples).enumerate() {
-            let entries = lists.iter().map(|list| list.len() as u32).collect();
-            let (mut passes, mut far, mut targets) = (Vec::new(), Vec::new(), Vec::new());
-            for (pass, list) in lists.iter().take(window.len as usize).enumerate() {
-                let after = &ordered.places[signature][pass + 1];
-                let mut building = Building::new(lists[pass + 1].len());
-                for (&code, entry) in list.iter().zip(0..=u16::MAX) {
-                    let (next, count) = successors(window.first + pass as u32, sample | code);
-                    let mut row = [(0_u8, 0_u16); 3];
-                    for (successor, &state) in next[..count].iter().enumerate() {
-                        let (outside, code) = (state & !inside, state & inside);
-                        row[successor] = if outside == sample {
-                            building.local(entry, after.get(code))?
-                        } else {
-                            let target = signature_at(outside).ok_or("a far operation leads to no outside")?;
-                            let place = ordered.places[target as usize][pass + 1].get(code);
-                            let found = FarSample { entry, successor: successor as u8 };
-                            building.far(outside, target, found, place)?
-                        };
-                    }
-                    building.row(entry, &mut row[..count]);
-                }
-                far.push(building.far.iter().map(|far| far.found).collect());
-                targets.push(building.far.iter().map(|far| far.target).collect());
-                let table = building.finish();
-                check_law(&table, list.len())?;
-                passes.push(table);
-            }
-            tables.signatures.push(Signature { entries, passes, descendants: Vec::new() });
-            tables.far.push(far);
-            leads_to.push(targets);
-        }
-        tables.count_descendants(window, &leads_to);
-        Ok(tables)
-    }
-
-    /// Ways through the rest of the window, from its last step up.
-    fn count_descendants(&mut self, window: Window, leads_to: &[Vec<Vec<u32>>]) {
-        let mut after: Vec<Vec<u32>> =
-            self.signatures.iter().map(|s| vec![1; s.entries[window.len as usize] as usize]).collect();
-        for pass in (0..window.len as usize).rev() {
-            after = (0..self.signatures.len())
-                .map(|number| {
-                    let signature = &self.signatures[number];
-                    let mut ways = vec![0; signature.entries[pass] as usize];
-                    for group in &signature.passes[pass].rows {
-                        for row in &group.rows {
-                            for successor in 0..usize::from(group.degree) {
-                                let target = match group.blocks[successor] {
-                                    0 => number,
-                                    far => leads_to[number][pass][usize::from(far) - 1] as usize,
-                                };
-                                ways[usize::from(row[0])] += after[target][usize::from(row[successor + 1])];
-                            }
-                        }
-                    }
-                    ways
-                })
-                .collect();
-        }
-        for (signature, ways) in self.signatures.iter_mut().zip(after) {
-            signature.descendants = ways;
-        }
+impl<W: Word> Ordered<W> {
+    fn made(self, passes: Vec<PassTable>, far: Vec<Vec<FarSample<W>>>, ways: Vec<Vec<u16>>) -> Arc<Made<W>> {
+        let Self { mut lists, places, .. } = self;
+        let entries = lists.iter().map(|list| list.len() as u32).collect();
+        let descendants = ways.first().map_or_else(Vec::new, |ways| ways.iter().map(|&ways| ways.into()).collect());
+        let signature = Arc::new(Signature { entries, passes, descendants });
+        let last = lists.len() - 1;
+        let lists = [0, last].map(|step| Arc::new(std::mem::take(&mut lists[step])));
+        Arc::new(Made { lists, places, signature, far, ways })
     }
 }
 
@@ -184,27 +261,27 @@ fn check_law(pass: &PassTable, entries: usize) -> Result<(), String> {
 }
 
 /// One pass of one signature while its entries are gone through.
-struct Building {
+struct Building<W> {
     /// Entries after the pass.
     entries_after: usize,
     /// (place, source) of each local successor, the sources ascending.
     local: Vec<(u16, u16)>,
-    far: Vec<FarBuilding>,
+    far: Vec<FarBuilding<W>>,
     rows: Vec<RowGroup>,
 }
 
-struct FarBuilding {
+struct FarBuilding<W> {
     /// The sample's outside after the operation.
-    outside: u64,
+    outside: W,
     /// Its signature.
     target: u32,
-    found: FarSample,
+    found: FarSample<W>,
     pairs: Vec<(u16, u16)>,
 }
 
 const NO_PLACE: &str = "a successor stands in no list";
 
-impl Building {
+impl<W: Word> Building<W> {
     fn new(entries_after: usize) -> Self {
         Self { entries_after, local: Vec::new(), far: Vec::new(), rows: Vec::new() }
     }
@@ -215,14 +292,20 @@ impl Building {
         Ok((0, place))
     }
 
-    fn far(&mut self, outside: u64, target: u32, found: FarSample, place: Option<u16>) -> Result<(u8, u16), String> {
+    fn far(
+        &mut self,
+        outside: W,
+        (target, found): (u32, FarSample<W>),
+        entry: u16,
+        place: Option<u16>,
+    ) -> Result<(u8, u16), String> {
         let place = place.ok_or(NO_PLACE)?;
         let known = self.far.iter().position(|far| far.outside == outside);
         let number = known.unwrap_or_else(|| {
             self.far.push(FarBuilding { outside, target, found, pairs: Vec::new() });
             self.far.len() - 1
         });
-        self.far[number].pairs.push((found.entry, place));
+        self.far[number].pairs.push((entry, place));
         let number = u8::try_from(number + 1).map_err(|_| "more than 254 far operations in one pass")?;
         Ok((number, place))
     }
@@ -284,7 +367,7 @@ mod tests {
 
     /// Neighbours in the window's lists at both ends, of one colouring, and of one number of sources where that comes
     /// first; those whose first stone is white stand in no block as they are.
-    fn neighbours(window: &GoWindow) -> Vec<(u64, u64)> {
+    fn neighbours(window: &GoWindow<u64>) -> Vec<(u64, u64)> {
         let mut all = Vec::new();
         let [firsts, lasts] = &window.lists;
         for ((signature, first), last) in window.tables.signatures.iter().zip(firsts).zip(lasts) {

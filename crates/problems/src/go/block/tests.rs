@@ -7,8 +7,10 @@ use keima_model::{BlockColumn, BlockTables, Board, Directions, End, ProblemInfo,
 use super::super::Go;
 use super::super::automaton;
 use super::super::state::{accepts, normalise, successors};
+use super::HEIGHTS;
 use super::fold::{Fate, Fold, mirror};
-use super::{GoColumn, HEIGHTS};
+
+type GoColumn = super::GoColumn<u64>;
 
 /// What users are told where there are no blocks names the heights that there are.
 #[test]
@@ -22,7 +24,7 @@ fn the_reason_names_the_heights() {
 }
 
 /// Windows from their lengths.
-fn windows(lengths: &[u32]) -> Vec<Window> {
+pub(super) fn windows(lengths: &[u32]) -> Vec<Window> {
     let mut first = 0;
     let window = |&len: &u32| {
         first += len;
@@ -54,7 +56,7 @@ const CUTS: &[&[u32]] = &[
 ];
 
 /// The whole vector through a window, by the tables, in the plainest way.
-fn through(tables: &BlockTables, vector: &[u64]) -> Vec<u64> {
+pub(super) fn through(tables: &BlockTables, vector: &[u64]) -> Vec<u64> {
     let position = |step: usize, family: &keima_model::Family, block: u32, entry: u16| {
         (family.start[step] + u64::from(tables.base[step][block as usize]) + u64::from(entry)) as usize
     };
@@ -155,7 +157,7 @@ fn check_sizes(column: &GoColumn, number: usize, what: &str) {
         // The outside without stones has both colourings of what is inside.
         let stoneless = tables.families.iter().find(|f| column.weight(number, f.blocks.start) == 1).unwrap();
         let twice = stoneless.size[step] / 2;
-        assert_eq!(u128::from(states - u64::from(twice)), classes[kink as usize], "{what}, step {step}");
+        assert_eq!(u128::from(states - twice), classes[kink as usize], "{what}, step {step}");
     }
 }
 
@@ -270,7 +272,7 @@ fn the_exchange_tells_families_and_samples() {
                         for (&position, &family) in positions.iter().zip(&families) {
                             let found = &there_tables.families[family as usize];
                             let start = found.start[there_step];
-                            assert!((start..start + u64::from(found.size[there_step])).contains(&position));
+                            assert!((start..start + found.size[there_step]).contains(&position));
                             assert_eq!(column.rest(there, there_end, family), rest, "both sides have the same rest");
                         }
                         let all: Vec<u16> = (0..positions.len() as u16).step_by(3).collect();

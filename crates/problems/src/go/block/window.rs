@@ -21,27 +21,28 @@
 //! Cost: one look-up and one expansion per block and far operation.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
 use keima_model::{BlockTables, Directions, End, Family, FarTargets, Window};
 
-use super::super::layout;
-use super::super::state::{normalise, stones, successors};
+use super::super::state::{Word, accepts, normalise, stones, successors};
+use super::catalogue::{Catalogue, Shelf};
 use super::fold::Fold;
 use super::lists::{Lists, open_connections};
 use super::places::Places;
-use super::tables::{Ordered, Tables};
+use super::tables::{Made, Maker};
 
 /// One window of a column.
-pub(super) struct GoWindow {
+pub(super) struct GoWindow<W> {
     pub(super) window: Window,
     /// All bits of the window's cells.
-    pub(super) inside: u64,
+    pub(super) inside: W,
     /// The outside of each block.
-    pub(super) outsides: Vec<u64>,
+    pub(super) outsides: Vec<W>,
     /// `lists[end][signature]` at the first and at the last step.
-    pub(super) lists: [Vec<Vec<u64>>; 2],
+    pub(super) lists: [Vec<Arc<Vec<W>>>; 2],
     /// `twins[end]`: for the outside without stones, for each entry the one of it and its reversal that stands for
     /// both.
     pub(super) twins: [Vec<u16>; 2],
@@ -49,14 +50,14 @@ pub(super) struct GoWindow {
 }
 
 /// Where the states of a window are found: needed while tables are made.
-pub(super) struct Finder {
+pub(super) struct Finder<W> {
     /// Number of the block of each outside.
-    pub(super) block_of: FxHashMap<u64, u32>,
+    pub(super) block_of: FxHashMap<W, u32>,
     /// `places[end][signature]`: places of the codes in the lists.
-    pub(super) places: [Vec<Places>; 2],
+    pub(super) places: [Vec<Arc<Places<W>>>; 2],
 }
 
-impl GoWindow {
+impl<W: Word> GoWindow<W> {
     /// `before` is the window before, the last one for the first. `fold` leaves out states whose mirror images are there.
     pub(super) fn new(
         height: u32,
@@ -64,42 +65,73 @@ impl GoWindow {
         before: Window,
         directions: Directions,
         fold: Option<Fold>,
-    ) -> Result<(Self, Finder), String> {
-        let outside_cells = layout::outside::<u64>(height, window);
-        let column = if height == 16 { u64::MAX } else { (1 << (4 * height)) - 1 };
-        let inside = column & !(outside_cells * 0xf);
+    ) -> Result<(Self, Finder<W>), String> {
         let mut lists = Lists::new(height, window)?;
         if let Some(fold) = fold {
-            lists = fold.refine(window, inside, lists);
+            lists = fold.refine(window, inside_of(window), lists);
         }
+        Self::of(height, window, before, Some(directions), (lists, false), |_| {})
+    }
+
+    /// Of some families, told by their colours (see [`super::families`]), with the signatures that the catalogue
+    /// has, and for it those that it does not have. Without passes there are lists and sizes at the last step only.
+    pub(super) fn of_families(
+        height: u32,
+        window: Window,
+        before: Window,
+        patterns: &[W],
+        (catalogue, shelf): (&Catalogue<W>, Shelf),
+    ) -> Result<(Self, Finder<W>), String> {
+        let directions = shelf.passes.then_some(Directions::Forward);
+        let (lists, unknown) = Lists::of_families(height, window, patterns, (catalogue, shelf))?;
+        Self::of(height, window, before, directions, (lists, true), |made| {
+            let of = |number: u32| made.get(number as usize).map(Arc::clone);
+            catalogue.keep(shelf, unknown.into_iter().map(|(halves, number)| (halves, number.and_then(of))));
+        })
+    }
+
+    /// `in_order` says that families follow one another already. Without `directions` nobody looks for blocks.
+    fn of(
+        height: u32,
+        window: Window,
+        before: Window,
+        directions: Option<Directions>,
+        (lists, in_order): (Lists<W>, bool),
+        keep: impl FnOnce(&[Arc<Made<W>>]),
+    ) -> Result<(Self, Finder<W>), String> {
+        let inside = inside_of(window);
         let Lists { signatures, mut outsides } = lists;
-        let rest_cells = outside_cells & layout::outside::<u64>(height, before);
-        outsides.sort_by_cached_key(|&(word, _)| {
-            let potential = potential(word, 0..window.first) + potential(word, window.end()..height);
-            (rest(word, rest_cells), family(word), potential, word)
-        });
-        let block_of: FxHashMap<u64, u32> = outsides.iter().map(|&(word, _)| word).zip(0..).collect();
+        let cells: W = inside | inside_of(before);
+        let rest_cells = W::ONES & !cells;
+        let potential = |word| potential(word, 0..window.first) + potential(word, window.end()..height);
+        if in_order {
+            let families = outsides.chunk_by_mut(|&(one, _), &(other, _)| family(one) == family(other));
+            families.for_each(|family| family.sort_by_cached_key(|&(word, _)| (potential(word), word)));
+        } else {
+            outsides.sort_by_cached_key(|&(word, _)| (rest(word, rest_cells), family(word), potential(word), word));
+        }
+        let found = if directions.is_some() { outsides.len() } else { 0 };
+        let block_of: FxHashMap<W, u32> = outsides[..found].iter().map(|&(word, _)| word).zip(0..).collect();
         let signature_of: Vec<u32> = outsides.iter().map(|&(_, signature)| signature).collect();
         // Not in the memory of the pairs, which is twice as large and more.
-        let outsides: Vec<u64> = outsides.iter().map(|&(word, _)| word).collect();
+        let outsides: Vec<W> = outsides.iter().map(|&(word, _)| word).collect();
 
-        let mut ordered = Ordered::new(window, inside, signatures);
-        let signature_at = |outside: u64| Some(signature_of[*block_of.get(&outside)? as usize]);
-        let Tables { mut signatures, far: samples } = Tables::new(window, inside, &ordered, signature_at)?;
-        if directions == Directions::Forward {
-            signatures.iter_mut().flat_map(|signature| &mut signature.passes).for_each(|pass| pass.rows = Vec::new());
-        }
+        let maker = Maker::new(window, inside, signatures);
+        let signature_at = |outside: W| Some(signature_of[*block_of.get(&outside)? as usize]);
+        let made = match directions {
+            Some(directions) => maker.with_passes(signature_at, directions.transposed())?,
+            None => maker.without_passes(),
+        };
+        keep(&made);
 
         let mut far = Vec::new();
-        for pass in 0..window.len {
+        for pass in 0..if directions.is_some() { window.len } else { 0 } {
             let first = Vec::with_capacity(outsides.len() + 1);
             let mut all = FarTargets { descending: true, first, ..FarTargets::default() };
             for (&outside, (&signature, block)) in outsides.iter().zip(signature_of.iter().zip(0..)) {
                 all.first.push(all.targets.len() as u32);
-                let list = &ordered.lists[signature as usize][pass as usize];
-                for found in &samples[signature as usize][pass as usize] {
-                    let state = outside | list[usize::from(found.entry)];
-                    let (next, _) = successors(window.first + pass, state);
+                for found in &made[signature as usize].far[pass as usize] {
+                    let (next, _) = successors(window.first + pass, outside | found.code);
                     let changed = next[usize::from(found.successor)] & !inside;
                     let target = *block_of.get(&changed).ok_or("a far operation leads to no block")?;
                     all.descending &= target < block;
@@ -112,7 +144,6 @@ impl GoWindow {
         }
 
         let steps = window.len as usize + 1;
-        let mut base = vec![Vec::with_capacity(outsides.len()); steps];
         let mut states = vec![0_u64; steps];
         let mut families: Vec<Family> = Vec::new();
         let mut last = None;
@@ -124,27 +155,28 @@ impl GoWindow {
             }
             let Some(current) = families.last_mut() else { continue };
             current.blocks.end = block + 1;
-            for (step, entries) in signatures[signature as usize].entries.iter().enumerate() {
-                base[step].push(current.size[step]);
-                current.size[step] =
-                    current.size[step].checked_add(*entries).ok_or("a family has more than 2^32 states")?;
-                states[step] += u64::from(*entries);
+            for (step, &entries) in made[signature as usize].signature.entries.iter().enumerate() {
+                current.size[step] += u64::from(entries);
+                states[step] += u64::from(entries);
             }
+        }
+        let bases = (0..steps).map(|step| {
+            let entries = |&signature: &u32| made[signature as usize].signature.entries[step];
+            bases(&families, step, signature_of.iter().map(entries))
+        });
+        let (base, mut base_upper): (Vec<_>, Vec<_>) = bases.unzip();
+        if base_upper.iter().all(Vec::is_empty) {
+            base_upper.clear();
         }
 
         let last = steps - 1;
-        let ends = [0, last].map(|step| {
-            let lists: Vec<Vec<u64>> = ordered.lists.iter_mut().map(|lists| lists[step].clone()).collect();
-            let places: Vec<Places> =
-                ordered.places.iter_mut().map(|places| std::mem::take(&mut places[step])).collect();
-            (lists, places)
-        });
-        let [(first_lists, first_places), (last_lists, last_places)] = ends;
-        let tables = BlockTables { signatures, signature_of, base, far, families, states };
-        let found = Finder { block_of, places: [first_places, last_places] };
-        let lists = [first_lists, last_lists];
+        let lists = [0, 1].map(|end| made.iter().map(|made| Arc::clone(&made.lists[end])).collect::<Vec<_>>());
+        let places = [0, last].map(|step| made.iter().map(|made| Arc::clone(&made.places[step])).collect());
+        let signatures = made.iter().map(|made| Arc::clone(&made.signature)).collect();
+        let tables = BlockTables { signatures, signature_of, base, base_upper, far, families, states };
+        let found = Finder { block_of, places };
         let empty =
-            outsides.iter().position(|&word| stones(word) == 0).map(|block| tables.signature_of[block] as usize);
+            outsides.iter().position(|&word| stones(word) == W::ZERO).map(|block| tables.signature_of[block] as usize);
         let twins = [0, 1].map(|end| match empty {
             Some(signature) => twins(&lists[end][signature], &found.places[end][signature]),
             None => Vec::new(),
@@ -153,7 +185,37 @@ impl GoWindow {
     }
 }
 
-impl GoWindow {
+/// Where blocks of so many entries begin in their families at a step: the lower halves, and if families are so large the
+/// upper ones.
+fn bases(families: &[Family], step: usize, entries: impl Iterator<Item = u32>) -> (Vec<u32>, Vec<u8>) {
+    let is_wide = families.iter().any(|family| family.size[step] > u64::from(u32::MAX));
+    let blocks = families.last().map_or(0, |family| family.blocks.end as usize);
+    let mut lower = Vec::with_capacity(blocks);
+    let mut upper = Vec::with_capacity(if is_wide { blocks } else { 0 });
+    let mut starts = families.iter().map(|family| family.blocks.start).peekable();
+    let mut place = 0_u64;
+    for (entries, block) in entries.zip(0..) {
+        if starts.next_if_eq(&block).is_some() {
+            place = 0;
+        }
+        lower.push(place as u32);
+        if is_wide {
+            upper.push((place >> u32::BITS) as u8);
+        }
+        place += u64::from(entries);
+    }
+    (lower, upper)
+}
+
+impl<W: Word> Finder<W> {
+    /// Memory that it takes.
+    pub(super) fn bytes(&self) -> u64 {
+        let places: u64 = self.places.iter().flatten().map(|places| places.bytes()).sum();
+        (self.block_of.capacity() * (size_of::<(W, u32)>() + 1)) as u64 + places
+    }
+}
+
+impl<W: Word> GoWindow<W> {
     /// Memory that the lists and what belongs to them take.
     pub(super) fn list_bytes(&self) -> u64 {
         let lists: usize = self.lists.iter().flatten().map(|list| size_of_val(list.as_slice())).sum();
@@ -166,15 +228,16 @@ impl GoWindow {
     }
 
     /// Where its states are found, once more.
-    pub(super) fn finder(&self) -> Finder {
+    pub(super) fn finder(&self) -> Finder<W> {
         Finder {
             block_of: self.outsides.iter().copied().zip(0..).collect(),
-            places: [0, 1].map(|end| self.lists[end].iter().map(|list| Places::new(list, self.inside)).collect()),
+            places: [0, 1]
+                .map(|end| self.lists[end].iter().map(|list| Arc::new(Places::new(list, self.inside))).collect()),
         }
     }
 
     /// Where a state as it is stored stands in the vector at `end`.
-    pub(super) fn position(&self, finder: &Finder, end: End, state: u64) -> Option<u64> {
+    pub(super) fn position(&self, finder: &Finder<W>, end: End, state: W) -> Option<u64> {
         let block = *finder.block_of.get(&(state & !self.inside))? as usize;
         let signature = self.tables.signature_of[block] as usize;
         let (places, step) = match end {
@@ -183,41 +246,156 @@ impl GoWindow {
         };
         let place = places[signature].get(state & self.inside)?;
         let family = self.tables.families.partition_point(|family| family.blocks.end as usize <= block);
-        Some(self.tables.families[family].start[step] + u64::from(self.tables.base[step][block]) + u64::from(place))
+        Some(self.tables.families[family].start[step] + self.tables.place(step, block as u32) + u64::from(place))
+    }
+}
+
+impl<W: Word> GoWindow<W> {
+    fn list(&self, end: End, block: u32) -> &[W] {
+        &self.lists[usize::from(end == End::Last)][self.signature(block) as usize]
+    }
+
+    pub(super) fn signature(&self, block: u32) -> u32 {
+        self.tables.signature_of[block as usize]
+    }
+
+    /// The canonical keys of a block's entries, or of some of them.
+    pub(super) fn keys(&self, end: End, block: u32, entries: Option<&[u16]>, keys: &mut Vec<u128>) {
+        let (outside, list) = (self.outsides[block as usize], self.list(end, block));
+        let key = |code: W| normalise(outside | code, W::ZERO).widen();
+        keys.clear();
+        match entries {
+            None => keys.extend(list.iter().map(|&code| key(code))),
+            Some(entries) => keys.extend(entries.iter().map(|&entry| key(list[usize::from(entry)]))),
+        }
+    }
+
+    /// Whether no cell outside has a stone.
+    pub(super) fn is_stoneless(&self, block: u32) -> bool {
+        stones(self.outsides[block as usize]) == W::ZERO
+    }
+
+    /// See `BlockColumn::twins`.
+    pub(super) fn twins(&self, end: End, block: u32) -> Vec<u16> {
+        if self.is_stoneless(block) { self.twins[usize::from(end == End::Last)].clone() } else { Vec::new() }
+    }
+
+    /// For each signature the accepting entries at the last step.
+    pub(super) fn accepting(&self) -> Vec<Vec<u16>> {
+        let accepting = |list: &Arc<Vec<W>>| {
+            (0..=u16::MAX).zip(list.iter()).filter(|&(_, &code)| accepts(code)).map(|(entry, _)| entry).collect()
+        };
+        self.lists[1].iter().map(accepting).collect()
+    }
+
+    /// The colours of a family.
+    pub(super) fn pattern(&self, family: &Family) -> W {
+        self.outsides[family.blocks.start as usize]
+    }
+
+    /// Positions at `end` of the states of a first column of `height` cells.
+    pub(super) fn start(&self, height: u32, finder: &Finder<W>, end: End) -> Vec<u64> {
+        let mut positions = Vec::new();
+        for family in &self.tables.families {
+            let colours = colours(self.pattern(family), W::ONES & !self.inside);
+            colourings(0..height, (W::ONES & !self.inside, colours), W::ZERO, &mut |border| {
+                positions.extend(self.position(finder, end, border));
+            });
+        }
+        positions
+    }
+}
+
+/// Visits the borders after a first column that have these colours in some cells, as [`colours`] tells them; `border`
+/// has the cells before the first of `cells`.
+fn colourings<W: Word>(cells: Range<u32>, only: (W, W), border: W, visit: &mut impl FnMut(W)) {
+    if cells.is_empty() {
+        return visit(border);
+    }
+    let (states, count) = successors(cells.start, border);
+    let here = only.0 & W::ONE << (4 * cells.start);
+    for &state in &states[..count] {
+        if colours(state, here) == only.1 & (here | here << 1) {
+            colourings(cells.start + 1..cells.end, only, state, visit);
+        }
     }
 }
 
 /// The entry of each code or of its reversal: lists that belong to no stones hold both.
-fn twins(list: &[u64], places: &Places) -> Vec<u16> {
-    let twin = |code: &u64| places.get(normalise(*code, 0));
+fn twins<W: Word>(list: &[W], places: &Places<W>) -> Vec<u16> {
+    let twin = |code: &W| places.get(normalise(*code, W::ZERO));
     list.iter().zip(0..).map(|(code, entry)| twin(code).unwrap_or(entry)).collect()
 }
 
+/// All bits of a window's cells.
+pub(super) fn inside_of<W: Word>(window: Window) -> W {
+    (window.first..window.end()).fold(W::ZERO, |inside, cell| inside | W::truncate(0xf) << (4 * cell))
+}
+
 /// What of an outside no pass of the window changes: where its stones are, and their colours.
-fn family(word: u64) -> (u64, u64) {
+pub(super) fn family<W: Word>(word: W) -> (W, W) {
     let all = stones(word);
     (all, word & all)
 }
 
 /// The colours of some cells in two bits of each nibble: 0 empty, 2 black, 3 white. `cells` has the low bit of each.
-pub(super) fn colours(word: u64, cells: u64) -> u64 {
+pub(super) fn colours<W: Word>(word: W, cells: W) -> W {
     let all = stones(word) & cells;
     all << 1 | word & all
 }
 
 /// The same with black and white exchanged.
-pub(super) fn reverse_colours(colours: u64) -> u64 {
-    colours ^ (colours >> 1 & 0x1111_1111_1111_1111)
+pub(super) fn reverse_colours<W: Word>(colours: W) -> W {
+    colours ^ (colours >> 1 & W::ONES)
 }
 
-/// The colours of some cells, the same for both colourings of a class.
-pub(super) fn rest(word: u64, cells: u64) -> u64 {
+/// The colours of some cells, the same for both colourings of a class, in two bits a cell.
+pub(super) fn rest<W: Word>(word: W, cells: W) -> u64 {
     let colours = colours(word, cells);
-    colours.min(reverse_colours(colours))
+    compact(colours.min(reverse_colours(colours)))
+}
+
+/// The low two bits of each nibble.
+fn compact<W: Word>(colours: W) -> u64 {
+    let half = |half: u64| {
+        let pairs = (half | half >> 2) & 0x0f0f_0f0f_0f0f_0f0f;
+        let bytes = (pairs | pairs >> 4) & 0x00ff_00ff_00ff_00ff;
+        let words = (bytes | bytes >> 8) & 0x0000_ffff_0000_ffff;
+        (words | words >> 16) & 0xffff_ffff
+    };
+    let wide = colours.widen();
+    half(wide as u64) | half((wide >> 64) as u64) << 32
 }
 
 /// What far operations lower, of the part of `word` in `cells`: that of an outside is the sum over its two parts.
-pub(super) fn potential(word: u64, cells: Range<u32>) -> u32 {
-    let needy = cells.clone().filter(|&cell| word >> (4 * cell + 3) & 1 != 0).count() as u32;
+pub(super) fn potential<W: Word>(word: W, cells: Range<u32>) -> u32 {
+    let needy = cells.clone().filter(|&cell| (word >> (4 * cell + 3)).low() & 1 != 0).count() as u32;
     32 * needy + open_connections(word, cells)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A family of 2^32 and more entries between two small ones.
+    #[test]
+    fn places_in_large_families_have_more_than_32_bits() {
+        let sizes = [3, 70_000 * (1 << 16), 5];
+        let blocks = [0..3_u32, 3..70_003, 70_003..70_004];
+        let families: Vec<Family> = blocks
+            .iter()
+            .zip(sizes)
+            .map(|(b, size)| Family { blocks: b.clone(), start: vec![0], size: vec![size] })
+            .collect();
+        let entries = [1, 1, 1].into_iter().chain(std::iter::repeat_n(1 << 16, 70_000)).chain([5]);
+        let (base, upper) = bases(&families, 0, entries);
+        let tables = BlockTables { base: vec![base], base_upper: vec![upper], ..BlockTables::default() };
+        for (block, place) in
+            [(0, 0), (2, 2), (3, 0), (4, 1 << 16), (65_539, 1 << 32), (70_002, 69_999 << 16), (70_003, 0)]
+        {
+            assert_eq!(tables.place(0, block), place, "block {block}");
+        }
+        let (base, upper) = bases(&families[..1], 0, [1, 1, 1].into_iter());
+        assert_eq!((base, upper), (vec![0, 1, 2], vec![]));
+    }
 }

@@ -1,0 +1,83 @@
+//! Signatures that have their tables, for parts that are made later.
+//!
+//! Parts of one window have most of their signatures in common: what a signature's tables are depends on nothing but the
+//! upper and the lower half of it, and that of the far operations on the signatures that they lead to.
+//!
+//! ```text
+//!   (upper, lower)  -->  made        lists, places, passes
+//!                        nothing     no inside code fits between these two
+//! ```
+//!
+//! Where the catalogue outgrows its limit it is emptied; who has tables of it keeps them. Tasks of a stage follow one
+//! another in the order of their families, so what is made again is mostly what was not needed for a while.
+//!
+//! Cost: a look-up for each signature of a part.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustc_hash::FxHashMap;
+
+use super::super::state::Word;
+use super::parts::{Lower, Upper};
+use super::tables::Made;
+
+/// Both halves of a signature.
+pub(super) type Halves = (Upper, Lower);
+
+/// The signatures of all windows.
+pub(super) struct Catalogue<W> {
+    limit_bytes: u64,
+    kept: Mutex<Kept<W>>,
+}
+
+/// A part of it: the number of a window, and whether its signatures have passes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Shelf {
+    pub(super) window: usize,
+    pub(super) passes: bool,
+}
+
+struct Kept<W> {
+    made: FxHashMap<(Shelf, Halves), Option<Arc<Made<W>>>>,
+    bytes: u64,
+}
+
+impl<W: Word> Catalogue<W> {
+    /// For as many as take `limit_bytes`.
+    pub(super) fn new(limit_bytes: u64) -> Self {
+        Self { limit_bytes, kept: Mutex::new(Kept { made: FxHashMap::default(), bytes: 0 }) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Kept<W>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A signature, if it is known; `Some(None)` if it is known that there is none.
+    #[expect(clippy::option_option, reason = "not known, and known not to be")]
+    pub(super) fn find(&self, shelf: Shelf, halves: Halves) -> Option<Option<Arc<Made<W>>>> {
+        self.lock().made.get(&(shelf, halves)).cloned()
+    }
+
+    /// Keeps what was made.
+    pub(super) fn keep(&self, shelf: Shelf, new: impl Iterator<Item = (Halves, Option<Arc<Made<W>>>)>) {
+        let mut kept = self.lock();
+        for (halves, made) in new {
+            let bytes =
+                (size_of::<(Shelf, Halves, Arc<Made<W>>)>() as u64) + made.as_ref().map_or(0, |made| made.bytes());
+            if bytes > self.limit_bytes {
+                continue;
+            }
+            if kept.bytes + bytes > self.limit_bytes {
+                (kept.made, kept.bytes) = (FxHashMap::default(), 0);
+            }
+            if kept.made.insert((shelf, halves), made).is_none() {
+                kept.bytes += bytes;
+            }
+        }
+    }
+
+    /// Memory that it takes, at most.
+    pub(super) fn limit_bytes(&self) -> u64 {
+        self.limit_bytes
+    }
+}

@@ -1,0 +1,194 @@
+//! The families of a window with their sizes, without their blocks.
+//!
+//! A family is a colouring of the cells outside the window, of which the first stone is black; its entries are the
+//! borders that have these colours there and anything inside. A border is read from the top, cell by cell, and a table
+//! tells in how many ways the reader can have come to each (last code, open connections). Outside the window there are
+//! three ways on, one for each colour, and so a tree:
+//!
+//! ```text
+//!   height 4, window of cells 1 and 2:     cell 0    cells 1, 2     cell 3
+//!
+//!                                          .     --> any, any  -->  .   B        W would be B reversed
+//!                                          B     --> any, any  -->  .   B   W
+//! ```
+//!
+//! Each leaf is a family, and its size is what the table has for no open connections. Below the last cell outside there
+//! is nothing to branch on: the ways on are counted once for each reader that comes there.
+//!
+//! Cost: (colourings) x (readers, some 10 to 100) x 50 ns for each end of the window.
+
+use rustc_hash::FxHashMap;
+
+use keima_model::{FamilyList, Window};
+
+use super::super::state::{EMPTY, FREE, Word, stones};
+use super::parts::{CODES, Colours, Read, Rules};
+use super::window::{colours, family, inside_of, rest};
+
+/// Families of a window, in the order of their blocks.
+pub(super) struct Families<W> {
+    /// The colours, as borders of free stones and empty cells.
+    pub(super) patterns: Vec<W>,
+    pub(super) list: FamilyList,
+    /// The number of each by its colours, as [`colours`] tells them.
+    pub(super) numbers: FxHashMap<W, u32>,
+}
+
+impl<W: Word> Families<W> {
+    /// Of a window between two others; with one other it is before and after.
+    pub(super) fn new(height: u32, window: Window, before: Window, after: Window) -> Self {
+        let inside = inside_of::<W>(window);
+        let rests = [before, after].map(|neighbour| W::ONES & !(inside | inside_of::<W>(neighbour)));
+        let mut sizes = [window.first, window.end()].map(|kink| Tree::new(height, window, kink).sizes);
+        let mut patterns: Vec<W> = sizes[0].keys().copied().collect();
+        patterns.sort_by_cached_key(|&pattern| (rest(pattern, rests[0]), family(pattern)));
+        let mut end = |end: usize, pattern: &W| sizes[end].remove(pattern).unwrap_or(0);
+        let ends = patterns.iter().map(|pattern| [end(0, pattern), end(1, pattern)]).collect();
+        let rests = rests.map(|cells| patterns.iter().map(|&pattern| rest(pattern, cells)).collect());
+        let numbers = patterns.iter().map(|&pattern| colours(pattern, W::ONES)).zip(0..).collect();
+        Self { patterns, list: FamilyList { ends, rests }, numbers }
+    }
+
+    /// Memory that it takes.
+    pub(super) fn bytes(&self) -> u64 {
+        let numbers = self.numbers.capacity() * (size_of::<(W, u32)>() + 1);
+        self.list.bytes() + (size_of_val(self.patterns.as_slice()) + numbers) as u64
+    }
+}
+
+/// What the reader remembers of the cells that it has read.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Reader {
+    last: u32,
+    /// What the next cell has for a neighbour.
+    neighbour: u32,
+    stack: Colours,
+}
+
+/// The families at one kink, as they are found.
+struct Tree<W> {
+    height: u32,
+    window: Window,
+    kink: u32,
+    /// Ways to read the cells from one on, to the end, where all are of the window.
+    ways_on: FxHashMap<(u32, Reader), u64>,
+    sizes: FxHashMap<W, u64>,
+}
+
+impl<W: Word> Tree<W> {
+    fn new(height: u32, window: Window, kink: u32) -> Self {
+        let mut tree = Self { height, window, kink, ways_on: FxHashMap::default(), sizes: FxHashMap::default() };
+        let nothing = Read::<W>::default();
+        let reader = Reader { last: nothing.last, neighbour: nothing.last, stack: nothing.stack };
+        tree.grow(0, W::ZERO, &[(reader, 1)]);
+        tree
+    }
+
+    /// Families whose cells above `cell` have the colours of `pattern`; `readers` are those that have read these.
+    fn grow(&mut self, cell: u32, pattern: W, readers: &[(Reader, u64)]) {
+        if cell == self.height || (cell >= self.window.first && self.window.end() == self.height) {
+            let ways = readers.iter().map(|&(reader, ways)| ways * self.ways_on(cell, reader)).sum();
+            self.sizes.insert(pattern, ways);
+        } else if cell >= self.window.first && cell < self.window.end() {
+            let next = self.read(cell, W::ZERO, readers);
+            self.grow(cell + 1, pattern, &next);
+        } else {
+            // The first stone is black.
+            let colours = if stones(pattern) == W::ZERO { 2 } else { 3 };
+            for &code in &[EMPTY, FREE, FREE + 1][..colours] {
+                let pattern = pattern | W::truncate(code.into()) << (4 * cell);
+                let next = self.read(cell, pattern, readers);
+                self.grow(cell + 1, pattern, &next);
+            }
+        }
+    }
+
+    /// The readers after one more cell.
+    fn read(&self, cell: u32, only: W, readers: &[(Reader, u64)]) -> Vec<(Reader, u64)> {
+        let mut next = Vec::with_capacity(4 * readers.len());
+        for &(reader, ways) in readers {
+            next.extend(self.steps(cell, only, reader).map(|reader| (reader, ways)));
+        }
+        next.sort_unstable_by_key(|&(reader, _)| reader);
+        next.dedup_by(|from, into| {
+            let same = from.0 == into.0;
+            into.1 += if same { from.1 } else { 0 };
+            same
+        });
+        next
+    }
+
+    fn steps(&self, cell: u32, only: W, reader: Reader) -> impl Iterator<Item = Reader> {
+        let rules = Rules { kink: Some(cell), only, ..Rules::default() };
+        let read = Read { last: reader.last, across: reader.neighbour, stack: reader.stack, ..Read::default() };
+        let (left, kink) = (self.height - cell - 1, self.kink);
+        CODES.into_iter().filter_map(move |code| {
+            let next: Read<W> = read.and(cell, code, &rules)?;
+            let neighbour = if cell + 1 == kink { next.across } else { next.last };
+            (next.stack.len <= left).then_some(Reader { last: next.last, neighbour, stack: next.stack })
+        })
+    }
+
+    fn ways_on(&mut self, cell: u32, reader: Reader) -> u64 {
+        if cell == self.height {
+            return u64::from(reader.stack.len == 0);
+        }
+        if let Some(&ways) = self.ways_on.get(&(cell, reader)) {
+            return ways;
+        }
+        let next: Vec<Reader> = self.steps(cell, W::ZERO, reader).collect();
+        let ways = next.into_iter().map(|reader| self.ways_on(cell + 1, reader)).sum();
+        self.ways_on.insert((cell, reader), ways);
+        ways
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use keima_model::Directions;
+
+    use super::super::GoColumn;
+    use super::super::tests::windows;
+    use super::*;
+    use crate::go::automaton;
+
+    /// The families that whole tables have, in their order and with their sizes.
+    #[test]
+    fn families_are_those_of_the_tables() {
+        for lengths in
+            [&[2, 2][..], &[3, 2], &[2, 3], &[3, 3], &[2, 3, 2], &[3, 1, 3], &[4, 3], &[3, 3, 3], &[2, 2, 2, 2]]
+        {
+            let windows = windows(lengths);
+            let height = lengths.iter().sum();
+            let column = GoColumn::<u64>::new(height, &windows, Directions::Both).unwrap();
+            for (number, &window) in windows.iter().enumerate() {
+                let [before, after] =
+                    [number + windows.len() - 1, number + 1].map(|other| windows[other % windows.len()]);
+                let found = Families::<u64>::new(height, window, before, after);
+                let expected = FamilyList::of(&column, number);
+                assert!(found.list == expected, "{lengths:?}, window {number}");
+                assert!(Families::<u128>::new(height, window, before, after).list == expected);
+            }
+        }
+    }
+
+    /// Together as many states as the automaton counts, for heights of which nobody builds all tables.
+    #[test]
+    fn families_add_up() {
+        for (height, window) in [(11, 0..5), (13, 5..9), (17, 11..17)] {
+            let window = Window { first: window.start, len: window.end - window.start };
+            let families = Families::<u128>::new(height, window, window, window);
+            let classes = automaton::classes(height);
+            let stoneless = families.patterns.iter().position(|&pattern| stones(pattern) == 0).unwrap();
+            for end in 0..2 {
+                let states: u64 = families.list.ends.iter().map(|ends| ends[end]).sum();
+                // Of that without stones both colourings.
+                let twice = families.list.ends[stoneless][end] / 2;
+                let kink = if end == 0 { window.first } else { window.end() % height };
+                assert_eq!(u128::from(states - twice), classes[kink as usize], "height {height}, {window:?}");
+            }
+            let largest = families.list.ends.iter().flatten().max().copied().map(u128::from);
+            assert!(largest <= Some(automaton::largest_family(height, window)));
+        }
+    }
+}
