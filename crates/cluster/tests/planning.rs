@@ -103,7 +103,6 @@ fn the_executor_is_chosen_and_said() {
         ("go", "9x9", &GENEROUS, Executor::Block, "block", "asked for"),
         ("go", "17x17", &GENEROUS, Executor::Auto, "block", "a part at a time"),
         ("go", "19x19", &GENEROUS, Executor::Auto, "stream", "by blocks"),
-        ("go", "22x22", &GENEROUS, Executor::Auto, "stream", "smaller side is 2 to 21"),
         ("go", "13x13", &small, Executor::Auto, "stream", "by blocks"),
         ("go", "1x9", &GENEROUS, Executor::Auto, "stream", "smaller side is 2 to 21"),
         ("hard-squares", "9x9", &GENEROUS, Executor::Auto, "stream", "not made of blocks"),

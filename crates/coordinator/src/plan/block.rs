@@ -216,6 +216,9 @@ fn filled(total: u32) -> Vec<u64> {
 /// The longest windows whose tables and largest family fit a worker, if one task at a time does a lane of it with the
 /// memory of all. Each exchange between windows costs more than doing lanes a few at a time: 13x13 in 1 GiB takes 173 s
 /// of computing with windows 7,6 and two lanes at a time, 232 s with 5,4,4 and four.
+///
+/// Where no such tables fit, those that can be made a part at a time, and of these the ones for which making the parts of a
+/// column, and writing and reading its states once a window, takes least time.
 fn windows(
     info: &dyn ProblemInfo,
     blocks: &dyn BlockProblem,

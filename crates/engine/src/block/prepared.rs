@@ -77,14 +77,6 @@ impl Prepared {
         self.tables.windows()
     }
 
-    /// Memory that is taken as long as this is there, beside tasks'.
-    pub fn bytes(&self) -> u64 {
-        match &self.tables {
-            Tables::Whole(column) => column.bytes(),
-            Tables::Parted(parts) => parts.bytes(),
-        }
-    }
-
     /// Frees the memory that is kept for the next task.
     pub fn let_go(&self) {
         self.pool.let_go();
