@@ -11,11 +11,12 @@
 //!   after    cells 6-8   the list of all families, for where rows go
 //! ```
 //!
-//! Nothing is kept between parts but the lists of families. A part's blocks and entries stand in the order in which they
-//! stand in the tables of all families, so that runs are the same.
+//! Between parts the lists of families are kept, signatures ([`super::catalogue`]), and for a part that follows another of the
+//! same rests the blocks of the window before. A part's blocks and entries stand in the order in which they stand in the
+//! tables of all families, so that runs are the same.
 //!
-//! Cost of a part: for each signature of its blocks its lists and two expansions an entry and step, as in
-//! [`super::tables`]; some 6 us for each block, and 0.5 us for each of the window before.
+//! Cost of a part: for each signature that is new its lists and two expansions an entry and step, as in [`super::tables`];
+//! and what [`super::memory`] tells of blocks.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -111,7 +112,6 @@ impl<W: Word> BlockParts for GoParts<W> {
         };
         let by_rest = &self.by_rest[before];
         let mut sources = Vec::new();
-        // Ascending, as the families are.
         for rest in rests.chunk_by(|a, b| a == b).filter_map(|same| same.first()) {
             let first = by_rest.partition_point(|(other, _)| other < rest);
             sources.extend(by_rest[first..].iter().take_while(|(other, _)| other == rest).map(|&(_, family)| family));
