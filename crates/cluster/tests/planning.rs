@@ -76,12 +76,7 @@ fn power_of_3(cells: u32) -> Integer {
 fn buffers_are_as_large_as_planned() {
     for lengths in [&[3, 3][..], &[4, 4], &[5, 4], &[5, 5], &[6, 5], &[3, 3, 3], &[7], &[6, 2]] {
         let height: u32 = lengths.iter().sum();
-        let mut first = 0;
-        let windows = lengths.iter().map(|&len| {
-            first += len;
-            Window { first: first - len, len }
-        });
-        let windows: Vec<Window> = windows.collect();
+        let windows = Window::of_lengths(lengths);
         let size = format!("{height}x{height}");
         let problem = Problems.open(&ProblemRequest { name: "go".into(), size, options: vec![] }).unwrap();
         let column = problem.info().blocks().unwrap().column(&windows, Directions::Forward).unwrap();

@@ -121,7 +121,6 @@ pub struct BlockOrder {
     /// Moduli of the runs that are read: all of the stage's, or the first ones and the last.
     pub moduli_in: Vec<u64>,
     /// Whether tables are made for each group of families.
-    #[serde(default)]
     pub parted: bool,
 }
 

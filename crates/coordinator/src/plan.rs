@@ -116,7 +116,6 @@ pub struct BlockPlan {
     /// small at first. Stages begin with the second column: a state of the first is a colouring, with the count 1.
     pub lanes: Vec<u32>,
     /// Whether tables are made for each group of families: those of all of them would not fit a worker.
-    #[serde(default)]
     pub parted: bool,
 }
 

@@ -20,14 +20,7 @@ fn main() {
     let size = argument(0, "9x9");
     let sides: Vec<u32> = size.split('x').map(|side| side.parse().expect("a size such as 9x9")).collect();
     let (height, length) = (sides[0], sides[1]);
-    let mut first = 0;
-    let windows: Vec<Window> = numbers(&argument(1, "5,4"))
-        .into_iter()
-        .map(|len| {
-            first += len;
-            Window { first: first - len, len }
-        })
-        .collect();
+    let windows = Window::of_lengths(&numbers(&argument(1, "5,4")));
     let started = Instant::now();
     let column =
         Go::<u64>::new(size, Board { height, length }).column(&windows, Directions::Both).expect("windows that fit");

@@ -62,7 +62,7 @@ struct Run {
 impl Run {
     fn new(height: u32, length: u32, cut: &Cut) -> Self {
         let problem = go(height, length);
-        let windows = blocks::windows(&cut.lengths);
+        let windows = Window::of_lengths(&cut.lengths);
         // Tasks have what the tables leave.
         let column = blocks::column(height, &cut.lengths, Directions::Forward);
         let bytes = column.bytes();

@@ -171,6 +171,15 @@ pub enum End {
     Last,
 }
 
+impl End {
+    /// The window that shares this end of window number `window`, in a column of `count`: the last one of a column is
+    /// followed by the first.
+    pub fn neighbour(self, window: usize, count: usize) -> usize {
+        let step = if self == Self::First { count - 1 } else { 1 };
+        (window + step) % count
+    }
+}
+
 /// What the tables of a column are made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Directions {
@@ -326,6 +335,11 @@ pub struct PartedBytes {
 }
 
 impl PartedBytes {
+    /// All that a worker with so much memory takes beside its tasks.
+    pub fn beside_tasks(self, memory_bytes: u64) -> u64 {
+        self.worker_bytes.saturating_add(Self::kept(memory_bytes) + Self::making(memory_bytes))
+    }
+
     /// Of a worker with so much memory, what it keeps of parts for later ones.
     pub fn kept(memory_bytes: u64) -> u64 {
         memory_bytes / 8
@@ -335,6 +349,31 @@ impl PartedBytes {
     pub fn making(memory_bytes: u64) -> u64 {
         memory_bytes / 6
     }
+}
+
+/// Rows of a buffer for a hundred states of its families at the top of a column, and below it, where the first pass of a
+/// window puts some aside; beside [`step_rows`]. Go, heights 8 to 13: 101 to 103 and 129 to 131 for the largest families.
+const TOP_BUFFER_PERCENT: u64 = 105;
+const BUFFER_PERCENT: u64 = 135;
+
+/// An estimate of the rows that so many states take while they are taken through a window in one buffer: for who plans
+/// it, and for who does it before there are tables.
+pub fn buffer_rows(window: Window, states: u64) -> u64 {
+    let percent = if window.first == 0 { TOP_BUFFER_PERCENT } else { BUFFER_PERCENT };
+    (states.saturating_mul(percent) / 100).saturating_add(step_rows(window))
+}
+
+/// The states of a group that such a buffer has room for, with something to spare.
+pub fn buffered_states(windows: &[Window], rows: u64) -> u64 {
+    let steps = windows.iter().map(|&window| step_rows(window)).max().unwrap_or(0);
+    rows.saturating_sub(steps) * 100 / (BUFFER_PERCENT + 10)
+}
+
+/// Rows by which states move on in a buffer while they go through a window: a block for each pass. Lists of w cells
+/// have about 4^w entries, up to a quarter more where the window is the whole column (Go).
+fn step_rows(window: Window) -> u64 {
+    let entries = 4_u64.saturating_pow(window.len).saturating_mul(5) / 4;
+    u64::from(window.len) * entries.min(MOST_ENTRIES as u64)
 }
 
 /// A problem with dense blocks.

@@ -54,18 +54,20 @@ impl Window {
     pub const fn end(self) -> u32 {
         self.first + self.len
     }
+    /// Windows of these lengths, from the top of a column on.
+    pub fn of_lengths(lengths: &[u32]) -> Vec<Self> {
+        let ends = lengths.iter().scan(0, |end, len| {
+            *end += len;
+            Some(*end)
+        });
+        ends.zip(lengths).map(|(end, &len)| Self { first: end - len, len }).collect()
+    }
     /// Cuts a column of `height` cells into windows of at most `len` cells, as even as possible, the longer ones first.
     pub fn cut(height: u32, len: u32) -> Vec<Self> {
         let count = height.div_ceil(len.max(1));
         let (base, extra) = (height / count, height % count);
-        let mut first = 0;
-        (0..count)
-            .map(|i| {
-                let window = Self { first, len: base + u32::from(i < extra) };
-                first += window.len;
-                window
-            })
-            .collect()
+        let lengths: Vec<u32> = (0..count).map(|i| base + u32::from(i < extra)).collect();
+        Self::of_lengths(&lengths)
     }
 }
 

@@ -18,6 +18,7 @@ mod problem;
 pub use block::{
     BlockColumn, BlockPart, BlockParts, BlockProblem, BlockTables, Directions, End, Family, FamilyList, Far,
     FarTargets, MOST_ENTRIES, PLACE_BITS, PartedBytes, PassTable, RowGroup, SAMPLE_ONE_IN, Signature, Sources,
+    buffer_rows, buffered_states,
 };
 pub use board::{Board, Layout, Window};
 pub use info::{About, Decimal, Forecast, Formula, Functional, ProblemInfo, Report, ReportColumn, ReportRow};

@@ -98,6 +98,7 @@ fn stages(stages: &[StageOutline], times: &[StageTime]) -> Value {
             "bytes_read": stage.bytes_read,
             "bytes_written": stage.bytes_written,
             "bytes_copied": stage.bytes_copied,
+            "table_seconds": stage.table_seconds,
             "core_seconds": time.core_seconds,
             "largest_family_seconds": time.family_seconds,
             "disk_seconds": time.disk_seconds,

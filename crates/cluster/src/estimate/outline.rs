@@ -120,9 +120,7 @@ impl Outline {
         let parted = tables.filter(|_| plan.block.as_ref().is_some_and(|block| block.parted));
         let parted = parted.map(|blocks| blocks.parted_bytes(&plan.windows));
         let table_bytes = match (parted, tables) {
-            (Some(PartedBytes { worker_bytes, .. }), _) => {
-                worker_bytes + PartedBytes::kept(offer.memory_bytes) + PartedBytes::making(offer.memory_bytes)
-            }
+            (Some(parted), _) => parted.beside_tasks(offer.memory_bytes),
             (None, Some(blocks)) => blocks.table_bytes(&plan.windows, Directions::Forward),
             (None, None) => 0,
         };

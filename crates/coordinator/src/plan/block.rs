@@ -10,7 +10,7 @@
 //!   lanes of a column    the fewest whose primes, the spare left out, exceed the bound of all counts at its end
 //! ```
 
-use keima_model::{BlockProblem, Directions, PLACE_BITS, PartedBytes, ProblemInfo, Window};
+use keima_model::{BlockProblem, Directions, PLACE_BITS, ProblemInfo, Window, buffered_states};
 use keima_residue::{Integer, primes_below};
 
 use super::forecast::Usage;
@@ -25,11 +25,6 @@ const MODULUS_LIMIT: u128 = 1 << 60;
 const LANES: [u32; 4] = [1, 2, 4, 8];
 /// To write and to read a state with eight lanes, for one thread.
 const EXCHANGE_NANOS: f64 = 130.0;
-/// Rows of a buffer for a hundred states of its family at the top of a column, and below it, where the first pass of a
-/// window puts some aside; beside [`step_rows`]. Go, heights 8 to 13: 101 to 103 and 129 to 131 for the largest
-/// families.
-const TOP_BUFFER_PERCENT: u64 = 105;
-const BUFFER_PERCENT: u64 = 135;
 /// Groups for each task that runs at a time that are aimed at.
 const GROUPS_PER_SLOT: u64 = 16;
 /// The same where tables are made for each of them: each makes all blocks of its rests.
@@ -268,14 +263,7 @@ fn cuts(height: u32, len: u32) -> Vec<Vec<Window>> {
     for end in (1..len).rev().filter(|end| 2 * end < height) {
         cuts.push(std::iter::once(end).chain(even(height - 2 * end)).chain([end]).collect());
     }
-    let windows = |lengths: Vec<u32>| {
-        let ends = lengths.iter().scan(0, |end, len| {
-            *end += len;
-            Some(*end)
-        });
-        ends.zip(&lengths).map(|(end, &len)| Window { first: end - len, len }).collect()
-    };
-    cuts.into_iter().map(windows).collect()
+    cuts.iter().map(|lengths| Window::of_lengths(lengths)).collect()
 }
 
 /// What a cut of the column needs.
@@ -306,10 +294,9 @@ impl Memory {
         let family = u64::try_from(families.max().unwrap_or(0)).unwrap_or(u64::MAX);
         let buffer_rows = buffer_rows(info, &windows);
         let (table_bytes, part_bytes) = if parted {
-            let PartedBytes { worker_bytes, task_bytes } = blocks.parted_bytes(&windows);
+            let parted = blocks.parted_bytes(&windows);
             let memory_bytes = limits.task_memory_bytes.saturating_mul(tasks);
-            let beside_bytes = PartedBytes::kept(memory_bytes) + PartedBytes::making(memory_bytes);
-            (worker_bytes.saturating_add(beside_bytes), Some(task_bytes))
+            (parted.beside_tasks(memory_bytes), Some(parted.task_bytes))
         } else {
             (blocks.table_bytes(&windows, Directions::Forward), None)
         };
@@ -349,19 +336,10 @@ pub fn share_bytes(task_memory_bytes: u64, table_bytes: u64, part_bytes: u64) ->
 /// Rows of memory that a task needs for each residue of the largest family of any of the windows.
 pub fn buffer_rows(info: &dyn ProblemInfo, windows: &[Window]) -> u64 {
     let rows = windows.iter().map(|&window| {
-        let percent = if window.first == 0 { TOP_BUFFER_PERCENT } else { BUFFER_PERCENT };
         let family = info.largest_family(window).unwrap_or(u128::MAX);
-        let family = u64::try_from(family).unwrap_or(u64::MAX);
-        (family.saturating_mul(percent) / 100).saturating_add(step_rows(window))
+        keima_model::buffer_rows(window, u64::try_from(family).unwrap_or(u64::MAX))
     });
     rows.max().unwrap_or(0)
-}
-
-/// Rows by which states move on in a buffer while they go through a window: a block for each pass. Lists of w cells
-/// have about 4^w entries, up to a quarter more where the window is the whole column (Go).
-fn step_rows(window: Window) -> u64 {
-    let entries = 4_u64.saturating_pow(window.len).saturating_mul(5) / 4;
-    u64::from(window.len) * entries.min(keima_model::MOST_ENTRIES as u64)
 }
 
 /// Records of a group: they fit a task, and there are groups for all.
@@ -372,11 +350,10 @@ fn most_records(
     share_bytes: u64,
     lanes: u32,
 ) -> u64 {
-    let steps = windows.iter().map(|&window| step_rows(window)).max().unwrap_or(0);
-    let rows = (share_bytes / (8 * u64::from(lanes))).saturating_sub(steps);
+    let by_memory = buffered_states(windows, share_bytes / (8 * u64::from(lanes)));
     let groups = if parted { PARTED_GROUPS_PER_SLOT } else { GROUPS_PER_SLOT };
     let by_slots = peak_states / (groups * u64::from(slots.max(1)));
-    let most = (rows * 100 / (BUFFER_PERCENT + 10)).min(by_slots.max(LEAST_GROUP_RECORDS));
+    let most = by_memory.min(by_slots.max(LEAST_GROUP_RECORDS));
     most.max(peak_states / MOST_GROUPS).max(1)
 }
 

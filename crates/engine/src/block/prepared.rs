@@ -3,7 +3,7 @@
 
 use std::sync::OnceLock;
 
-use keima_model::{BlockColumn, BlockParts, End, FamilyList, MOST_ENTRIES, Sources, Window};
+use keima_model::{BlockColumn, BlockParts, End, FamilyList, Sources, Window, buffer_rows};
 use keima_runs::RunManifest;
 
 use super::gather::Gather;
@@ -12,10 +12,6 @@ use super::in_place::Lines;
 use super::pool::Pool;
 use super::view::View;
 use crate::TaskError;
-
-/// Rows of a buffer for a hundred states of its group, where tables cannot tell (Go, heights 8 to 13: 101 to 131 for the
-/// largest families).
-const BUFFER_PERCENT: u64 = 135;
 
 /// The tables of a job with the groups that its tasks are made of. One for all tasks of a worker.
 pub struct Prepared {
@@ -59,8 +55,8 @@ impl Prepared {
             windows.clone().map(|window| Groups::new(parts.families(window), group_records)).collect();
         let left = memory_bytes.saturating_sub(parts.bytes());
         let rows = windows.zip(&groups).flat_map(|(window, groups)| {
-            let (list, len) = (parts.families(window), parts.windows()[window].len);
-            groups.groups.iter().map(move |group| rows_at_most(list, len, group))
+            let (list, window) = (parts.families(window), parts.windows()[window]);
+            groups.groups.iter().map(move |group| buffer_rows(window, states_of(list, group)) as usize)
         });
         let pool = Pool::new(left, tasks, rows.max().unwrap_or(0));
         Self { tables: Tables::Parted(parts), groups, start: OnceLock::new(), pool }
@@ -109,12 +105,12 @@ impl Prepared {
 
     /// The groups of the window before.
     pub(super) fn sources(&self, window: usize) -> &Groups {
-        &self.groups[(window + self.groups.len() - 1) % self.groups.len()]
+        &self.groups[End::First.neighbour(window, self.groups.len())]
     }
 
     /// The groups of the window after.
     pub(super) fn targets(&self, window: usize) -> &Groups {
-        &self.groups[(window + 1) % self.groups.len()]
+        &self.groups[End::Last.neighbour(window, self.groups.len())]
     }
 
     /// The tables for a group of a window; `last` is what those for the group before have to offer.
@@ -162,11 +158,8 @@ fn most_rows(column: &dyn BlockColumn, groups: &[Groups]) -> usize {
     rows.max().unwrap_or(0)
 }
 
-/// Rows of memory that a group takes for each residue, by the sizes of its families.
-fn rows_at_most(list: &FamilyList, window_len: u32, group: &Group) -> usize {
+/// States of a group, where they are most.
+fn states_of(list: &FamilyList, group: &Group) -> u64 {
     let families = &list.ends[group.families.start as usize..group.families.end as usize];
-    let states: u64 = families.iter().map(|ends| ends[0].max(ends[1])).sum();
-    let block = 4_u64.saturating_pow(window_len).saturating_mul(5) / 4;
-    let steps = u64::from(window_len) * block.min(MOST_ENTRIES as u64);
-    (states.saturating_mul(BUFFER_PERCENT) / 100 + steps) as usize
+    families.iter().map(|ends| ends[0].max(ends[1])).sum()
 }

@@ -40,13 +40,13 @@ impl<'a> View<'a> {
         (window, number): (usize, u32),
         group: &'a Group,
     ) -> Self {
-        let source = before(column.windows().len(), window);
+        let source = End::First.neighbour(window, column.windows().len());
         Self { number, group, window, source, held: Held::Whole { column, start } }
     }
 
     /// Of tables made for this group.
     pub(super) fn part(part: BlockPart, (window, number): (usize, u32), group: &'a Group) -> Self {
-        let source = before(part.column.windows().len(), window);
+        let source = End::First.neighbour(window, part.column.windows().len());
         Self { number, group, window, source, held: Held::Part(part) }
     }
 
@@ -125,9 +125,4 @@ impl<'a> View<'a> {
             Held::Part(part) => part.column.bytes(),
         }
     }
-}
-
-/// The window before one of `count`.
-fn before(count: usize, window: usize) -> usize {
-    (window + count - 1) % count
 }

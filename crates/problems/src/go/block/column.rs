@@ -12,7 +12,7 @@ use super::fold::{Fate, Fold};
 use super::image::Images;
 use super::memory::{self, table_bytes};
 use super::parted::GoParts;
-use super::window::{Finder, GoWindow, rest};
+use super::window::{Finder, GoWindow};
 use super::{HEIGHTS, MAX_BLOCK_HEIGHT};
 
 /// Windows of a column of legal Go positions, with the exchanges between them.
@@ -55,7 +55,7 @@ impl<W: Word> GoColumn<W> {
         let count = windows.len();
         let numbers: Vec<usize> = (0..count).collect();
         let exchanges = in_parallel(&numbers, |&number| {
-            let (before, after) = (&windows[(number + count - 1) % count], &windows[(number + 1) % count]);
+            let [before, after] = [End::First, End::Last].map(|end| &windows[end.neighbour(number, count)]);
             let (here, _) = &windows[number];
             let new = |end, (there, finder): &(GoWindow<W>, Finder<W>), asked: bool| {
                 let families = &family_numbers(there);
@@ -169,14 +169,7 @@ impl<W: Word> BlockColumn for GoColumn<W> {
     }
 
     fn rest(&self, window: usize, end: End, family: u32) -> u64 {
-        let families = &self.windows[window].tables.families;
-        let outside = self.windows[window].outsides[families[family as usize].blocks.start as usize];
-        let neighbour = match end {
-            End::First => window + self.windows.len() - 1,
-            End::Last => window + 1,
-        };
-        let neighbour = &self.windows[neighbour % self.windows.len()];
-        rest(outside, W::ONES & !(self.windows[window].inside | neighbour.inside))
+        self.windows[window].rest(self.spans[end.neighbour(window, self.spans.len())], family)
     }
 
     fn exchange_class(&self, window: usize, end: End, block: u32) -> u32 {
@@ -200,7 +193,7 @@ impl<W: Word> BlockColumn for GoColumn<W> {
     }
 
     fn weight(&self, window: usize, block: u32) -> u64 {
-        if self.windows[window].is_stoneless(block) { 1 } else { 2 }
+        self.windows[window].weight(block)
     }
 
     fn accepting(&self, block: u32) -> &[u16] {

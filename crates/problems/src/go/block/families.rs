@@ -145,10 +145,9 @@ impl<W: Word> Tree<W> {
 
 #[cfg(test)]
 mod tests {
-    use keima_model::Directions;
+    use keima_model::{Directions, End};
 
     use super::super::GoColumn;
-    use super::super::tests::windows;
     use super::*;
     use crate::go::automaton;
 
@@ -158,12 +157,11 @@ mod tests {
         for lengths in
             [&[2, 2][..], &[3, 2], &[2, 3], &[3, 3], &[2, 3, 2], &[3, 1, 3], &[4, 3], &[3, 3, 3], &[2, 2, 2, 2]]
         {
-            let windows = windows(lengths);
+            let windows = Window::of_lengths(lengths);
             let height = lengths.iter().sum();
             let column = GoColumn::<u64>::new(height, &windows, Directions::Both).unwrap();
             for (number, &window) in windows.iter().enumerate() {
-                let [before, after] =
-                    [number + windows.len() - 1, number + 1].map(|other| windows[other % windows.len()]);
+                let [before, after] = [End::First, End::Last].map(|end| windows[end.neighbour(number, windows.len())]);
                 let found = Families::<u64>::new(height, window, before, after);
                 let expected = FamilyList::of(&column, number);
                 assert!(found.list == expected, "{lengths:?}, window {number}");

@@ -30,7 +30,7 @@
 //! 4,4,4; 242 MB for 5,4,4; 1.86 GB for 5,5,5; 3.98 GB for 4,4,3,3). Against the eight cuts of the test, of 8 to 12 cells,
 //! with what is left over: from 14 % below to 34 % above for forward passes, 6 to 56 % above for folded ones.
 
-use keima_model::{Directions, PartedBytes, Window};
+use keima_model::{Directions, End, PartedBytes, Window};
 
 use super::super::automaton;
 
@@ -96,7 +96,7 @@ const OWN_BLOCK_BYTES: f64 = 230.0;
 pub(super) fn parted_bytes(height: u32, windows: &[Window]) -> PartedBytes {
     let families = windows.iter().map(|window| 3_f64.powf(f64::from(height.saturating_sub(window.len))) / 2.0);
     let part = |(number, window): (usize, &Window)| {
-        let before = windows[(number + windows.len() - 1) % windows.len()];
+        let before = windows[End::First.neighbour(number, windows.len())];
         let rest = height.saturating_sub(window.len + before.len);
         let sources = SOURCES * OWN_GROWTH.powf(f64::from(window.len)) * REST_GROWTH.powf(f64::from(rest));
         let own = automaton::largest_family(height, *window) as f64 / states_per_block(*window);
@@ -125,7 +125,7 @@ const REST_SHRINK: f64 = 0.56;
 
 /// Estimate of the time in which one thread makes the parts of a window once.
 pub(super) fn parted_seconds(height: u32, windows: &[Window], number: usize, states: u64, group_records: u64) -> f64 {
-    let (window, before) = (windows[number], windows[(number + windows.len() - 1) % windows.len()]);
+    let (window, before) = (windows[number], windows[End::First.neighbour(number, windows.len())]);
     let states = states as f64;
     let rest = f64::from(height.saturating_sub(window.len + before.len));
     let rest_states = states * (REST_SHARE * REST_SHRINK.powf(rest - 5.0)).min(1.0);
@@ -147,7 +147,7 @@ mod tests {
     fn estimates_of_parts_are_near() {
         for lengths in [&[4, 3, 3][..], &[3, 3, 4], &[4, 4, 3], &[4, 4, 4], &[5, 4, 4]] {
             let height: u32 = lengths.iter().sum();
-            let windows = super::super::tests::windows(lengths);
+            let windows = Window::of_lengths(lengths);
             let parts = GoParts::<u64>::new(height, &windows, 0).unwrap();
             let part = |window: usize| {
                 let ends = parts.families(window).ends.iter().map(|ends| ends[0].max(ends[1]));
@@ -167,13 +167,7 @@ mod tests {
     fn estimates_are_near() {
         for lengths in [&[4, 4][..], &[5, 4], &[5, 5], &[6, 5], &[4, 3, 3], &[3, 3, 3], &[4, 4, 4], &[6, 6]] {
             let height: u32 = lengths.iter().sum();
-            let mut first = 0;
-            let windows = lengths.iter().map(|&len| {
-                let window = Window { first, len };
-                first += len;
-                window
-            });
-            let windows: Vec<Window> = windows.collect();
+            let windows = Window::of_lengths(lengths);
             // A count in memory sets aside what folded tables are estimated at.
             for (directions, least) in [(Directions::Forward, 0.8), (Directions::Both, 1.0), (Directions::Folded, 1.0)]
             {

@@ -29,7 +29,7 @@ use super::catalogue::{Catalogue, Shelf};
 use super::column::{check_cut, in_parallel, one_column};
 use super::exchange::{Exchange, Side, family_numbers};
 use super::families::Families;
-use super::window::{Finder, GoWindow, inside_of, rest};
+use super::window::{Finder, GoWindow, inside_of};
 
 /// The families of all windows of a column.
 pub struct GoParts<W> {
@@ -52,7 +52,7 @@ impl<W: Word> GoParts<W> {
         let count = windows.len();
         let numbers: Vec<usize> = (0..count).collect();
         let families = in_parallel(&numbers, |&number| {
-            let [before, after] = [number + count - 1, number + 1].map(|other| windows[other % count]);
+            let [before, after] = [End::First, End::Last].map(|end| windows[end.neighbour(number, count)]);
             Families::new(height, windows[number], before, after)
         })?;
         let by_rest = families.iter().map(|families| {
@@ -65,7 +65,7 @@ impl<W: Word> GoParts<W> {
     }
 
     fn before(&self, window: usize) -> usize {
-        (window + self.spans.len() - 1) % self.spans.len()
+        End::First.neighbour(window, self.spans.len())
     }
 
     fn window(&self, number: usize, patterns: &[W], passes: bool) -> Result<(GoWindow<W>, Finder<W>), String> {
@@ -73,9 +73,7 @@ impl<W: Word> GoParts<W> {
         let shelf = Shelf { window: number, passes };
         GoWindow::of_families(self.height, window, before, patterns, (&self.catalogue, shelf))
     }
-}
 
-impl<W: Word> GoParts<W> {
     /// Tables of some families of the window before, without passes; those of the last part if they are of the same.
     fn source(&self, number: usize, families: &[u32], last: Option<&Sources>) -> Result<Arc<GoWindow<W>>, String> {
         let same = last.filter(|last| last.families == families);
@@ -122,7 +120,7 @@ impl<W: Word> BlockParts for GoParts<W> {
         if own.tables.families.len() != patterns.len() || source.tables.families.len() != sources.len() {
             return Err("a family has no blocks; this is a fault of the program".into());
         }
-        let after = (window + 1) % self.spans.len();
+        let after = End::Last.neighbour(window, self.spans.len());
         let numbers = family_numbers(&own);
         let side = Side { inside: own.inside, families: &numbers, blocks: Some((&own, &finder)) };
         let into = Exchange::new(&source, End::Last, &side)?;
@@ -191,7 +189,7 @@ impl<W: Word> BlockColumn for GoPart<W> {
     }
 
     fn tables(&self, window: usize) -> &BlockTables {
-        let source = (self.number + self.spans.len() - 1) % self.spans.len();
+        let source = End::First.neighbour(self.number, self.spans.len());
         match window {
             _ if window == self.number => &self.own.tables,
             _ if window == source => &self.source.tables,
@@ -220,11 +218,7 @@ impl<W: Word> BlockColumn for GoPart<W> {
     }
 
     fn rest(&self, window: usize, end: End, family: u32) -> u64 {
-        let count = self.spans.len();
-        let here = self.window(window);
-        let neighbour = if end == End::First { window + count - 1 } else { window + 1 };
-        let cells = W::ONES & !(here.inside | inside_of(self.spans[neighbour % count]));
-        rest(here.pattern(&here.tables.families[family as usize]), cells)
+        self.window(window).rest(self.spans[end.neighbour(window, self.spans.len())], family)
     }
 
     fn exchange_class(&self, window: usize, end: End, block: u32) -> u32 {
@@ -248,7 +242,7 @@ impl<W: Word> BlockColumn for GoPart<W> {
     }
 
     fn weight(&self, window: usize, block: u32) -> u64 {
-        if self.window(window).is_stoneless(block) { 1 } else { 2 }
+        self.window(window).weight(block)
     }
 
     fn accepting(&self, block: u32) -> &[u16] {
@@ -273,7 +267,7 @@ mod tests {
 
     use super::super::super::state::{normalise, successors};
     use super::super::GoColumn;
-    use super::super::tests::{through, windows};
+    use super::super::tests::through;
     use super::*;
 
     /// The keys of all blocks of some families at `end`, in their order.
@@ -386,7 +380,7 @@ mod tests {
     #[test]
     fn parts_are_parts_of_the_whole() {
         for lengths in [&[1, 1][..], &[2, 2], &[3, 2], &[2, 2, 1], &[1, 2, 2], &[2, 3, 2], &[2, 2, 2, 2]] {
-            let windows = windows(lengths);
+            let windows = Window::of_lengths(lengths);
             let height = lengths.iter().sum();
             let whole = GoColumn::<u64>::new(height, &windows, Directions::Forward).unwrap();
             // One of which nothing is kept for the next part, and one that keeps all.
@@ -414,7 +408,7 @@ mod tests {
     #[test]
     fn parts_of_high_columns_expand_as_states_do() {
         for lengths in [&[6, 6, 5][..], &[5, 6, 6]] {
-            let windows = windows(lengths);
+            let windows = Window::of_lengths(lengths);
             let height = lengths.iter().sum();
             let parts = GoParts::<u128>::new(height, &windows, 1 << 20).unwrap();
             for (number, &window) in windows.iter().enumerate() {

@@ -23,16 +23,6 @@ fn the_reason_names_the_heights() {
     }
 }
 
-/// Windows from their lengths.
-pub(super) fn windows(lengths: &[u32]) -> Vec<Window> {
-    let mut first = 0;
-    let window = |&len: &u32| {
-        first += len;
-        Window { first: first - len, len }
-    };
-    lengths.iter().map(window).collect()
-}
-
 /// Cuts of a column that differ in every way that could matter.
 const CUTS: &[&[u32]] = &[
     &[2],
@@ -183,7 +173,7 @@ fn check_tables(column: &GoColumn, number: usize, what: &str) {
 #[test]
 fn tables_are_what_they_claim() {
     for lengths in CUTS {
-        let windows = windows(lengths);
+        let windows = Window::of_lengths(lengths);
         let column = GoColumn::new(lengths.iter().sum(), &windows, Directions::Both).unwrap();
         for (number, window) in windows.iter().enumerate() {
             check_tables(&column, number, &format!("cut {lengths:?}, {window:?}"));
@@ -197,7 +187,7 @@ fn check_all_windows(height: u32) {
         for len in 1..=(height - first).min(7) {
             let around = |cells: u32| [cells / 2, cells - cells / 2].into_iter().filter(|&len| len > 0);
             let lengths: Vec<u32> = around(first).chain([len]).chain(around(height - first - len)).collect();
-            let column = GoColumn::new(height, &windows(&lengths), Directions::Both).unwrap();
+            let column = GoColumn::new(height, &Window::of_lengths(&lengths), Directions::Both).unwrap();
             check_tables(&column, around(first).count(), &format!("{height} cells, window {first}..{}", first + len));
         }
     }
@@ -221,7 +211,7 @@ fn tables_of_all_windows_of_9_cells() {
 #[test]
 fn the_exchange_finds_each_state_in_the_next_window() {
     for lengths in CUTS {
-        let windows = windows(lengths);
+        let windows = Window::of_lengths(lengths);
         let column = GoColumn::new(lengths.iter().sum(), &windows, Directions::Both).unwrap();
         let count = windows.len();
         for number in 0..count {
@@ -244,7 +234,7 @@ fn the_exchange_finds_each_state_in_the_next_window() {
 #[test]
 fn the_exchange_tells_families_and_samples() {
     for (height, lengths) in [(4, &[4][..]), (5, &[3, 2]), (6, &[2, 2, 2]), (7, &[3, 2, 2]), (7, &[4, 3])] {
-        let column = GoColumn::new(height, &windows(lengths), Directions::Both).unwrap();
+        let column = GoColumn::new(height, &Window::of_lengths(lengths), Directions::Both).unwrap();
         let count = lengths.len();
         let (mut positions, mut some, mut families, mut keys) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let (mut entries, mut sampled) = (Vec::new(), vec![[BTreeSet::new(), BTreeSet::new()]; count]);
@@ -313,7 +303,7 @@ fn the_exchange_tells_families_and_samples() {
 #[test]
 fn descendants_are_the_ways_through_the_window() {
     for lengths in CUTS {
-        let windows = windows(lengths);
+        let windows = Window::of_lengths(lengths);
         let column = GoColumn::new(lengths.iter().sum(), &windows, Directions::Both).unwrap();
         for (number, window) in windows.iter().enumerate() {
             let tables = column.tables(number);
@@ -346,7 +336,7 @@ fn descendants_are_the_ways_through_the_window() {
 #[test]
 fn folded_columns_know_the_images() {
     for lengths in CUTS {
-        let (height, windows) = (lengths.iter().sum(), windows(lengths));
+        let (height, windows) = (lengths.iter().sum(), Window::of_lengths(lengths));
         let column = GoColumn::new(height, &windows, Directions::Folded).unwrap();
         let whole = GoColumn::new(height, &windows, Directions::Both).unwrap();
         let (mut positions, mut keys) = (Vec::new(), Vec::new());
@@ -401,7 +391,7 @@ fn boards_are_counted() {
     let known = [(2, 57), (3, 12_675), (4, 24_318_165), (5, 414_295_148_741)];
     for (height, expected) in known {
         for lengths in CUTS.iter().filter(|lengths| lengths.iter().sum::<u32>() == height) {
-            let windows = windows(lengths);
+            let windows = Window::of_lengths(lengths);
             let column = GoColumn::new(height, &windows, Directions::Both).unwrap();
             let count = windows.len();
             let last = column.tables(count - 1);

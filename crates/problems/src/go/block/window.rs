@@ -271,8 +271,19 @@ impl<W: Word> GoWindow<W> {
     }
 
     /// Whether no cell outside has a stone.
-    pub(super) fn is_stoneless(&self, block: u32) -> bool {
+    fn is_stoneless(&self, block: u32) -> bool {
         stones(self.outsides[block as usize]) == W::ZERO
+    }
+
+    /// See `BlockColumn::weight`.
+    pub(super) fn weight(&self, block: u32) -> u64 {
+        if self.is_stoneless(block) { 1 } else { 2 }
+    }
+
+    /// See `BlockColumn::rest`; the neighbour at the end in question.
+    pub(super) fn rest(&self, neighbour: Window, family: u32) -> u64 {
+        let cells: W = self.inside | inside_of(neighbour);
+        rest(self.pattern(&self.tables.families[family as usize]), W::ONES & !cells)
     }
 
     /// See `BlockColumn::twins`.
