@@ -320,7 +320,9 @@ impl Outline {
             let states = stage.states_before;
             stage.table_seconds = number.map_or(0.0, |number| blocks.parted_seconds(windows, number, states, records));
         }
-        self.notes.push("what tables take that are made a part at a time is a fit to parts of 13 to 17 cells".into());
+        let text = "what tables take that are made a part at a time is a fit to parts of 13 to 17 cells; the search through \
+                    the blocks that a part has of the window before, for each slice of residues, is left out here";
+        self.notes.push(text.into());
     }
 
     /// The block executor takes a family that is larger than a task through its window a few lanes at a time.
