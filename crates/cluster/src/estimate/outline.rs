@@ -413,6 +413,21 @@ mod tests {
         check("19x19", Executor::Stream, 16, 65_536, &[0.0]);
     }
 
+    /// 17x17 has tables in parts: they take time in every stage, and less of it where groups are larger.
+    #[test]
+    fn tables_in_parts_take_time() {
+        let seconds = |memory_mib| {
+            let outline = outline("17x17", Executor::Block, 1, 2, memory_mib);
+            assert!(outline.plan.block.as_ref().is_some_and(|block| block.parted) && outline.parted.is_some());
+            assert!(outline.stages.iter().all(|stage| stage.table_seconds > 0.0), "{memory_mib} MiB");
+            outline.stages.iter().map(|stage| stage.table_seconds).sum::<f64>()
+        };
+        let (little, much) = (seconds(16 << 10), seconds(64 << 10));
+        assert!(much < little, "{little} s in 16 GiB, {much} s in 64 GiB");
+        let whole = outline("13x13", Executor::Block, 1, 2, 4096);
+        assert!(whole.parted.is_none() && whole.stages.iter().all(|stage| stage.table_seconds == 0.0));
+    }
+
     /// What `keima count go --executor block` read and wrote: families of a third and more of a task's memory.
     #[test]
     fn what_is_read_again_is_counted() {

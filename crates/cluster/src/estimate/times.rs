@@ -330,6 +330,18 @@ mod tests {
         check((4, 4), Some(1.0), 0.25, (2, 1.25), [52.0, 3.4125, 16.0, 9.0, 22.005]);
     }
 
+    /// Tables in parts are made by the threads that do the families.
+    #[test]
+    fn tables_in_parts_are_added() {
+        let offer = offer(1, 2, None);
+        let mut outline = outline("10x10", &offer);
+        outline.stages.truncate(1);
+        (outline.stages[0].table_seconds, outline.stages[0].family_share) = (8.0, 0.75);
+        let [time] = Times::new(&outline, &Speeds::default(), &offer).stages[..] else { panic!("one stage") };
+        let got = [time.core_seconds, time.threads_seconds, time.family_seconds];
+        assert!(got.iter().zip([8.0, 4.2, 6.0]).all(|(got, expected)| (got - expected).abs() < 1e-9), "{got:?}");
+    }
+
     /// In memory threads share the largest family.
     #[test]
     fn nobody_waits_for_a_family_in_memory() {
