@@ -201,6 +201,7 @@ impl<'a> Sweep<'a> {
                 windows: self.plan.windows.clone(),
                 group_records: self.group_records,
                 moduli_in: self.moduli.clone(),
+                slots: self.plan.slots,
             }),
         };
         let orders: Vec<TaskOrder> = largest_first.into_iter().map(order).collect();

@@ -122,6 +122,8 @@ pub struct BlockOrder {
     pub moduli_in: Vec<u64>,
     /// Whether tables are made for each group of families.
     pub parted: bool,
+    /// Tasks that all workers do at a time: a group that is a larger part of the stage is done by several threads.
+    pub slots: u32,
 }
 
 /// What a worker is asked to do.

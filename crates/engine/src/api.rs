@@ -70,6 +70,8 @@ pub struct BlockStage {
     pub windows: Vec<Window>,
     /// Families are done together up to so many records.
     pub group_records: u64,
+    /// Tasks that all workers do at a time: a group that is a larger part of the stage is done by several threads.
+    pub slots: u32,
     /// Moduli of the runs that are read: all of the stage's, or the first ones and the last.
     pub moduli_in: Vec<u64>,
 }

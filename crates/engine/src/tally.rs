@@ -37,6 +37,11 @@ impl LaneSums {
             sum.fold(p);
         }
     }
+    /// Adds another's.
+    pub(crate) fn merge(&mut self, other: &Self, moduli: &[u64]) {
+        self.add(1, &other.values(moduli));
+        self.fold(moduli);
+    }
     pub(crate) fn values(&self, moduli: &[u64]) -> Vec<u64> {
         self.0.iter().zip(moduli.iter().cycle()).map(|(sum, &p)| sum.value(p)).collect()
     }
@@ -90,6 +95,13 @@ impl EndTally {
             lane.add(sum % u128::from(p));
             lane.fold(p);
         }
+    }
+
+    /// Adds what another thread has added up.
+    pub(crate) fn merge(&mut self, other: &Self, moduli: &[u64]) {
+        self.states += other.states;
+        self.sums.merge(&other.sums, moduli);
+        self.fingerprint.merge(&other.fingerprint, moduli);
     }
 
     pub(crate) fn finish(&self, moduli: &[u64]) -> keima_runs::Tally {

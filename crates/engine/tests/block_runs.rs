@@ -30,8 +30,10 @@ struct Cut {
     groups: usize,
     /// Lanes of the stages of each column from the second on; the last one goes on.
     lanes: Vec<usize>,
-    /// Memory of a task.
+    /// Memory of a task, where it does not take others'.
     memory_bytes: u64,
+    /// Tasks that there is memory for: each group has all of it, and as many threads.
+    threads: u32,
     /// Which tasks make the tables of their groups only.
     parted: Parted,
 }
@@ -70,11 +72,21 @@ impl Run {
             folder: tempfile::tempdir().unwrap(),
             disk: Arc::new(DiskBudget::new(u64::MAX)),
             board: problem.info().board(),
-            prepared: Prepared::new(column, cut.group_records, cut.memory_bytes + bytes, 1),
+            prepared: Prepared::new(
+                column,
+                cut.group_records,
+                cut.memory_bytes * u64::from(cut.threads) + bytes,
+                cut.threads,
+            ),
             parted: (cut.parted != Parted::Nobody).then(|| {
                 let parts = blocks::parts(height, &cut.lengths);
                 let bytes = parts.bytes();
-                Prepared::parted(parts, cut.group_records, cut.memory_bytes + bytes, 1)
+                Prepared::parted(
+                    parts,
+                    cut.group_records,
+                    cut.memory_bytes * u64::from(cut.threads) + bytes,
+                    cut.threads,
+                )
             }),
             problem,
             windows,
@@ -113,6 +125,7 @@ impl Run {
                 windows: self.windows.clone(),
                 group_records: self.cut.group_records,
                 moduli_in: moduli(self.lanes(stage.saturating_sub(1))),
+                slots: if self.cut.threads == 1 { 1 } else { u32::MAX },
             }),
         }
     }
@@ -250,7 +263,7 @@ fn check(height: u32, length: u32, cut: &Cut, stream: bool) {
 
 fn cut(lengths: &[u32], group_records: u64, groups: usize, lanes: &[usize]) -> Cut {
     let (lengths, lanes) = (lengths.to_vec(), lanes.to_vec());
-    Cut { lengths, group_records, groups, lanes, memory_bytes: MEMORY_BYTES, parted: Parted::Nobody }
+    Cut { lengths, group_records, groups, lanes, memory_bytes: MEMORY_BYTES, threads: 1, parted: Parted::Nobody }
 }
 
 #[test]
@@ -309,6 +322,30 @@ fn every_column_end_of_long_boards_is_the_stream_executors() {
     }
 }
 
+/// Groups that are worth several threads: each writes several runs, and nothing else changes.
+#[test]
+fn threads_do_a_group_together() {
+    for (height, length, cut) in [
+        (2, 3, cut(&[1, 1], 1, 1, &[2])),
+        (5, 5, cut(&[5], 50, 1, &[2, 4])),
+        (7, 7, cut(&[3, 2, 2], 1000, 7, &[2, 4, 4, 8])),
+        (9, 9, cut(&[5, 4], 40_000, 2, &[2, 4, 8])),
+    ] {
+        for (threads, parted) in [(2, Parted::Nobody), (3, Parted::Second)] {
+            let parted = if cut.lengths.len() == 1 { Parted::Nobody } else { parted };
+            check(height, length, &Cut { threads, parted, ..cut.clone() }, true);
+        }
+    }
+    // Memory for a few lanes of a group.
+    let few = Cut { threads: 3, memory_bytes: 2 * 8 * 40_000, ..cut(&[5, 4], 40_000, 1, &[8]) };
+    let run = Run::new(9, 9, &few);
+    let made = run.stage(1, &run.stage(0, &[]));
+    let most = made.iter().map(|m| m.runs.len()).max().unwrap();
+    assert!(most > 2, "{most} runs of a group at most");
+    assert!(made.iter().any(|m| m.bytes_spilled > 0), "lanes were put aside");
+    check(9, 9, &few, true);
+}
+
 /// Memory in which so many lanes of the largest family of a small board fit at a time.
 fn few_lanes_bytes(lanes: u64) -> u64 {
     lanes * 8 * 6000
@@ -350,14 +387,14 @@ proptest! {
     fn nothing_that_must_not_matter_matters(
         lengths in prop::collection::vec(1_u32..5, 1..4).prop_filter("2 to 7", |l| (2..8).contains(&l.iter().sum::<u32>())),
         group_records in 1_u64..3000, groups in 1_usize..40, grows in 1_usize..4, memory_bytes in few_lanes_bytes(1)..MEMORY_BYTES,
-        parted in prop::sample::select(vec![Parted::Nobody, Parted::Every, Parted::Second]),
+        parted in prop::sample::select(vec![Parted::Nobody, Parted::Every, Parted::Second]), threads in 1_u32..4,
     ) {
         let height: u32 = lengths.iter().sum();
         let lanes: Vec<usize> = std::iter::repeat_n(2, grows.min(2)).chain([4]).collect();
         // There are no parts of a single window; a part's tables are a part of its task's memory.
         let parted = if lengths.len() == 1 { Parted::Nobody } else { parted };
         let memory_bytes = if parted == Parted::Nobody { memory_bytes } else { memory_bytes + MEMORY_BYTES };
-        check(height, height, &Cut { lengths, group_records, groups, lanes, memory_bytes, parted }, false);
+        check(height, height, &Cut { lengths, group_records, groups, lanes, memory_bytes, threads, parted }, false);
     }
 }
 

@@ -160,7 +160,7 @@ fn core_time(seconds: f64) -> String {
     }
 }
 
-/// Where one thread has longer to do than all together, if anywhere.
+/// Where the largest family takes longer than all together, if anywhere.
 fn waits(times: &Times) -> String {
     let waiting: Vec<StageTime> = times.stages.iter().copied().filter(StageTime::waits_for_family).collect();
     if waiting.is_empty() {
@@ -168,7 +168,7 @@ fn waits(times: &Times) -> String {
     }
     let (number, time) = (waiting.len(), waiting.into_iter().sum::<StageTime>());
     format!(
-        "in {number} of {} all wait for the thread with the largest family: {} instead of {}",
+        "in {number} of {} all wait for the largest family: {} instead of {}",
         plural(times.stages.len() as u32, "stage"),
         show_long_seconds(time.family_seconds),
         show_long_seconds(time.threads_seconds),

@@ -144,6 +144,7 @@ impl Wire for StageOrder {
                 group_records: block.group_records,
                 moduli_in: block.moduli_in.clone(),
                 parted: block.parted,
+                slots: block.slots,
             }),
         }
     }
@@ -181,6 +182,7 @@ fn block_from(block: v1::BlockOrder) -> Result<BlockOrder, ConvertError> {
         group_records: block.group_records,
         moduli_in: at_most("BlockOrder.moduli_in", block.moduli_in, MAX_MODULI)?,
         parted: block.parted,
+        slots: block.slots,
     })
 }
 

@@ -70,6 +70,7 @@ fn order() -> StageOrder {
             group_records: 5000,
             moduli_in: vec![(1 << 60) - 93, (1 << 60) - 107],
             parted: true,
+            slots: 12,
         }),
         problem: request(),
         job_tag: 1,

@@ -28,10 +28,13 @@ const CUT_TASKS: u128 = 2;
 /// The families of one window.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Families {
-    /// Share of the states in the largest one, which one thread takes through the window.
+    /// Share of the states in the largest one, which one worker takes through the window.
     pub(super) share: f64,
-    /// Lanes of it that a task's memory holds.
+    /// Threads that do it.
+    pub(super) threads: u32,
+    /// Lanes of it that a task's memory holds, and that of all tasks whose threads do it.
     pub(super) most_lanes: f64,
+    largest_lanes: f64,
     /// Of each kind of families their size, relative to the largest, and the share of the states that all of them have.
     kinds: Vec<(f64, f64)>,
 }
@@ -46,12 +49,21 @@ pub(super) struct Slices {
 }
 
 impl Families {
-    /// With dense blocks and `task_bytes` of memory for a task.
-    pub(super) fn of_blocks(info: &dyn ProblemInfo, plan: &Plan, window: Window, task_bytes: u64) -> Self {
+    /// With dense blocks and `task_bytes` of memory for each of a worker's tasks.
+    pub(super) fn of_blocks(
+        info: &dyn ProblemInfo,
+        plan: &Plan,
+        window: Window,
+        (task_bytes, tasks): (u64, u32),
+    ) -> Self {
         let share = share(info.largest_family(window), plan, window);
         let lane_bytes = buffer_rows(info, &[window]).saturating_mul(8);
         let most_lanes = task_bytes as f64 / lane_bytes.max(1) as f64;
-        Self { share, most_lanes, kinds: kinds(share, plan.board.height, window) }
+        // As many as it is worth of all, or as it takes the memory of.
+        let worth = (share * f64::from(plan.slots)).ceil().max((1.0 / most_lanes).ceil());
+        let threads = worth.clamp(1.0, f64::from(tasks.max(1))) as u32;
+        let largest_lanes = most_lanes * f64::from(threads);
+        Self { share, threads, most_lanes, largest_lanes, kinds: kinds(share, plan.board.height, window) }
     }
 
     /// With streams: lanes are never parted.
@@ -60,17 +72,18 @@ impl Families {
         let whole = window.len > 1 && info.family_bits(Layout::Stage(window)) < info.key_bits();
         let largest = info.largest_family(window).filter(|_| whole);
         let piece = largest.map(|states| states.min(CUT_TASKS * u128::from(plan.task_records)));
-        Self { share: share(piece, plan, window), most_lanes: f64::INFINITY, kinds: Vec::new() }
+        let [most_lanes, largest_lanes] = [f64::INFINITY; 2];
+        Self { share: share(piece, plan, window), threads: 1, most_lanes, largest_lanes, kinds: Vec::new() }
     }
 
     /// Slices of so many lanes.
     pub(super) fn slices(&self, lanes: u32) -> Slices {
-        let of = |size: f64| {
-            let at_a_time = (self.most_lanes / size).clamp(1.0, f64::from(lanes.max(1))) as u32;
+        let of = |most_lanes: f64| {
+            let at_a_time = most_lanes.clamp(1.0, f64::from(lanes.max(1))) as u32;
             lanes.max(1) / (1 << at_a_time.ilog2())
         };
-        let again = self.kinds.iter().map(|&(size, share)| share * f64::from(of(size) - 1));
-        Slices { largest: of(1.0), mean: 1.0 + again.sum::<f64>() }
+        let again = self.kinds.iter().map(|&(size, share)| share * f64::from(of(self.most_lanes / size) - 1));
+        Slices { largest: of(self.largest_lanes), mean: 1.0 + again.sum::<f64>() }
     }
 }
 
@@ -149,7 +162,7 @@ mod tests {
                     let read = |family: &Family| family.size[0] as f64 * real(family);
                     let expected = tables.families.iter().map(read).sum::<f64>() / tables.states[0] as f64;
                     let task_bytes = (held * lane_bytes).ceil() as u64;
-                    let got = Families::of_blocks(problem.info(), &plan, window, task_bytes).slices(8).mean;
+                    let got = Families::of_blocks(problem.info(), &plan, window, (task_bytes, 1)).slices(8).mean;
                     let off = got / expected - 1.0;
                     assert!(off.abs() < 0.35, "{height} {window:?} {held}: {got}, not {expected}");
                     sum += off;
@@ -169,7 +182,7 @@ mod tests {
     fn slices_by_hand() {
         let check = |share: f64, window: Window, most_lanes: f64, lanes: u32, largest: u32, mean: f64| {
             let kinds = kinds(share, 6, window);
-            let got = Families { share, most_lanes, kinds }.slices(lanes);
+            let got = Families { share, threads: 1, most_lanes, largest_lanes: most_lanes, kinds }.slices(lanes);
             assert_eq!(got.largest, largest, "{share} {window:?} {most_lanes}");
             assert!((got.mean - mean).abs() < 1e-9, "{share} {window:?} {most_lanes}: {}", got.mean);
         };

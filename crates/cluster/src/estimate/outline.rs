@@ -56,9 +56,11 @@ pub struct StageOutline {
     pub states_after: u64,
     /// Sum over the passes of the states before them.
     pub state_passes: u64,
-    /// Share of the states in the largest family, which one thread takes through the window; 0 in memory, where threads
+    /// Share of the states in the largest family, which one worker takes through the window; 0 in memory, where threads
     /// share it, and where nobody knows.
     pub family_share: f64,
+    /// Threads that take the largest family through the window.
+    pub family_threads: u32,
     /// How often the runs of the largest family are read, a few lanes at a time.
     pub family_slices: u32,
     /// How often runs are read on average.
@@ -234,6 +236,7 @@ impl Outline {
             states_after: ends[usize::from(from_first)],
             state_passes: self.state_passes(pass, window.len),
             family_share: 0.0,
+            family_threads: 1,
             family_slices: 1,
             slices: 1.0,
             bytes_before: 0,
@@ -264,7 +267,7 @@ impl Outline {
         let part = self.parted.map_or(0, |parted| parted.task_bytes);
         let task_bytes = share_bytes(plan.task_memory_bytes, tables, part);
         let of = |&window: &Window| match plan.block {
-            Some(_) => Families::of_blocks(info, plan, window, task_bytes),
+            Some(_) => Families::of_blocks(info, plan, window, (task_bytes, offer.threads)),
             None => Families::of_streams(info, plan, window),
         };
         plan.windows.iter().map(of).collect()
@@ -297,6 +300,7 @@ impl Outline {
                     states_after: after,
                     state_passes: self.state_passes(stage.first_pass, stage.window.len),
                     family_share: own.map_or(0.0, |families| families.share),
+                    family_threads: own.map_or(1, |families| families.threads),
                     family_slices: slices.largest,
                     slices: slices.mean,
                     bytes_before,
@@ -331,8 +335,8 @@ impl Outline {
         let Some(most) = self.stages.iter().max_by_key(|stage| stage.family_slices) else { return };
         let (lanes, slices) = (most.lanes, most.family_slices);
         if alone {
-            let text = "the largest families are done one residue at a time, by one task that has all of a worker's \
-                        memory; that the worker's other tasks wait for it is left out here";
+            let text = "the largest families are done one residue at a time, each by one worker, whose threads do it \
+                        together; what memory and speed of so many threads come to was measured with two only";
             self.notes.push(text.into());
         } else if slices > 1 {
             self.notes.push(format!(

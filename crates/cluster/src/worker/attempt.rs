@@ -197,6 +197,7 @@ fn task_order(attempt: &str, order: StageOrder) -> TaskOrder {
             windows: block.windows,
             group_records: block.group_records,
             moduli_in: block.moduli_in,
+            slots: block.slots,
         }),
     }
 }

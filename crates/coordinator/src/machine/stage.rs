@@ -116,14 +116,19 @@ impl Job {
         self.missing.forget();
     }
 
+    /// Tasks that can be done at a time: by the workers that are here, or that were when the job was planned.
+    fn slots(&self, common: &Common) -> u64 {
+        let here = common.workers.iter().filter(|(id, w)| w.here && self.may_use(common, id));
+        here.map(|(_, w)| u64::from(w.slots)).sum::<u64>().max(self.record.plan.slots.into())
+    }
+
     fn cut_stage(&self, number: u32, common: &Common) -> Cut {
         let plan = &self.record.plan;
         let Some(input) = self.boundaries.last() else {
             return Cut { shards: self.first_shards(), closed: true };
         };
         let stage = plan.stage(number);
-        let here = common.workers.iter().filter(|(id, w)| w.here && self.may_use(common, id));
-        let slots = here.map(|(_, w)| u64::from(w.slots)).sum::<u64>().max(plan.slots.into());
+        let slots = self.slots(common);
         let states = |pass: u32| plan.states.get(pass as usize).copied().unwrap_or(0);
         // A window of one cell gains nothing from whole families.
         let own_bits = || {
@@ -235,6 +240,7 @@ impl Job {
                 group_records: block.group_records,
                 moduli_in: self.moduli_read(stage.number),
                 parted: block.parted,
+                slots: u32::try_from(self.slots(common)).unwrap_or(u32::MAX),
             }),
         };
         let attempt = AttemptId {

@@ -13,15 +13,14 @@
 //! Cost: 3 to 6 ns a row beside decoding. Memory: the block that is decoded, and lists of entries for the few classes
 //! that meet the group.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use keima_model::{End, Family};
 use keima_runs::{Batch, BlockFeed, CursorBuffers, RunCursor, RunError, RunHeader, RunManifest};
 use rustc_hash::FxHashMap;
 
 use super::groups::{Groups, place_of, section_key};
-use super::grow::{Misplaced, Widen};
-use super::lanes::Row;
+use super::grow::{Misplaced, Seats, Widen};
 use super::view::View;
 use crate::{Task, TaskError, TaskOrder};
 
@@ -33,7 +32,7 @@ pub(super) struct Gather<'a> {
     /// Where the group begins in the vector at the start of its window.
     start: u64,
     /// For blocks of one signature and class the entries that belong to the group, ascending.
-    routes: FxHashMap<(u32, u32), Rc<[u16]>>,
+    routes: FxHashMap<(u32, u32), Arc<[u16]>>,
     /// Memory for the next section.
     spare: (CursorBuffers, Batch<u64>),
 }
@@ -61,13 +60,18 @@ impl<'a> Gather<'a> {
         Self { view, sources, start, routes, spare }
     }
 
-    /// Opens the group's section of `run`, and says that it will be read soon.
+    /// Opens the group's section of `run`, and says that it will be read soon. What a group wrote for others may be in
+    /// other runs.
     pub(super) fn open(
         &self,
         run: &'a RunManifest,
         header: &RunHeader,
         task: &Task<'_>,
     ) -> Result<Opened<'a>, TaskError> {
+        let (low, high) = self.section(run);
+        if run.last_key < u128::from(low) || run.first_key >= u128::from(high) {
+            return Ok(Opened { run, met: Vec::new(), feed: None });
+        }
         let place = place_of(run.first_key as u64);
         let Some(source) = self.sources.at_place(place) else {
             return Err(TaskError::Refused(format!(
@@ -79,7 +83,6 @@ impl<'a> Gather<'a> {
         if met.is_empty() {
             return Ok(Opened { run, met, feed: None });
         }
-        let (low, high) = self.section(run);
         let opened = task.feeds.open(run, header, low.into(), Some(high.into()));
         let mut feed = opened.map_err(|source| TaskError::Input { run: run.id.clone(), source })?;
         feed.prepare();
@@ -100,7 +103,7 @@ impl<'a> Gather<'a> {
         header: &RunHeader,
         order: &TaskOrder,
         (widen, first): (&Widen, usize),
-        states: &mut [Row<J>],
+        states: &mut (impl Seats<J> + ?Sized),
         total: &mut [u128; J],
     ) -> Result<Read, TaskError> {
         let Opened { run, met, feed } = opened;
@@ -175,7 +178,7 @@ impl<'a> Gather<'a> {
     }
 
     /// Entries of a block of the source window that belong to the group, and that stand for their key.
-    fn route(&mut self, block: u32) -> Rc<[u16]> {
+    fn route(&mut self, block: u32) -> Arc<[u16]> {
         let (view, column, source) = (self.view, self.view.column(), self.view.source);
         let signature = column.tables(source).signature_of[block as usize];
         let class = column.exchange_class(source, End::Last, block);
@@ -189,7 +192,7 @@ impl<'a> Gather<'a> {
                 .map(|(entry, _)| entry)
                 .collect()
         });
-        Rc::clone(route)
+        Arc::clone(route)
     }
 }
 

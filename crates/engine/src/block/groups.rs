@@ -26,14 +26,18 @@ pub(super) struct Group {
     pub(super) place: u64,
     /// What the families have in common with those of the window before: for each its own, ascending.
     pub(super) rests: Vec<u64>,
+    /// States at that end of the window where there are more.
+    pub(super) records: u64,
 }
 
 /// The groups of one window.
 #[derive(Clone, Debug)]
 pub(super) struct Groups {
-    pub(super) groups: Vec<Group>,
+    pub(super) all: Vec<Group>,
     /// The group of each family.
     pub(super) group_of: Vec<u32>,
+    /// States of all groups.
+    pub(super) records: u64,
 }
 
 impl Groups {
@@ -41,31 +45,31 @@ impl Groups {
     pub(super) fn new(list: &FamilyList, most_records: u64) -> Self {
         let mut groups: Vec<Group> = Vec::new();
         let mut group_of = Vec::with_capacity(list.ends.len());
-        let (mut gathered, mut place) = (0, 0);
+        let mut place = 0;
         let [rests, _] = &list.rests;
         for ((&[first, last], &rest), number) in list.ends.iter().zip(rests).zip(0_u32..) {
             let records = first.max(last);
-            if let Some(group) = groups.last_mut().filter(|_| gathered + records <= most_records) {
+            if let Some(group) = groups.last_mut().filter(|group| group.records + records <= most_records) {
                 group.families.end = number + 1;
                 if group.rests.last() != Some(&rest) {
                     group.rests.push(rest);
                 }
-                gathered += records;
+                group.records += records;
             } else {
-                groups.push(Group { families: number..number + 1, place, rests: vec![rest] });
-                gathered = records;
+                groups.push(Group { families: number..number + 1, place, rests: vec![rest], records });
             }
             group_of.push(groups.len() as u32 - 1);
             place += last;
         }
-        Self { groups, group_of }
+        let records = groups.iter().map(|group| group.records).sum();
+        Self { all: groups, group_of, records }
     }
 
     /// The group whose records begin at a place; it has some.
     pub(super) fn at_place(&self, place: u64) -> Option<&Group> {
         // Of several with one place the last is the one that has records.
-        let number = self.groups.partition_point(|group| group.place <= place).checked_sub(1)?;
-        self.groups.get(number).filter(|group| group.place == place)
+        let number = self.all.partition_point(|group| group.place <= place).checked_sub(1)?;
+        self.all.get(number).filter(|group| group.place == place)
     }
 }
 

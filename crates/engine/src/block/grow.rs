@@ -13,6 +13,7 @@
 //! Cost: F^2 / 2 + F (K - F) multiplications, 10 to 40 ns.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::digits::{Evaluation, Radix};
 use super::lanes::{Moduli, Row};
@@ -71,6 +72,32 @@ pub(super) enum Misplaced {
     Spare(usize),
 }
 
+/// States that rows are put among.
+pub(super) trait Seats<const J: usize> {
+    /// Whether there is such a place.
+    fn put(&mut self, place: usize, row: Row<J>) -> bool;
+}
+
+impl<const J: usize> Seats<J> for [Row<J>] {
+    #[inline(always)]
+    fn put(&mut self, place: usize, row: Row<J>) -> bool {
+        self.get_mut(place).map(|state| *state = row).is_some()
+    }
+}
+
+/// Those that several threads fill at a time: each of them is written once, and nobody reads before all is there.
+pub(super) type SharedSeats<'s, const J: usize> = &'s [[AtomicU64; J]];
+
+impl<const J: usize> Seats<J> for SharedSeats<'_, J> {
+    #[inline(always)]
+    fn put(&mut self, place: usize, row: Row<J>) -> bool {
+        let state = self.get(place);
+        state
+            .map(|state| state.iter().zip(row).for_each(|(lane, value)| lane.store(value, Ordering::Relaxed)))
+            .is_some()
+    }
+}
+
 impl Widen {
     pub(super) fn new(from: &[u64], to: &[u64]) -> Option<Self> {
         let (from, to) = (from.to_vec(), to.to_vec());
@@ -111,7 +138,7 @@ impl Widen {
         rows: &[u64],
         positions: &[u64],
         start: u64,
-        states: &mut [Row<J>],
+        states: &mut (impl Seats<J> + ?Sized),
     ) -> Result<(), Misplaced> {
         match &self.way {
             Way::Same => place(rows.as_chunks::<J>().0.iter(), positions, start, states, |row| Some(*row)),
@@ -153,14 +180,15 @@ fn place<R, const J: usize>(
     rows: impl Iterator<Item = R>,
     positions: &[u64],
     start: u64,
-    states: &mut [Row<J>],
+    states: &mut (impl Seats<J> + ?Sized),
     lanes: impl Fn(R) -> Option<Row<J>>,
 ) -> Result<(), Misplaced> {
     for (number, (row, &position)) in rows.zip(positions).enumerate() {
         let place = usize::try_from(position.wrapping_sub(start)).unwrap_or(usize::MAX);
-        let Some(state) = states.get_mut(place) else { return Err(Misplaced::Position(position)) };
         let Some(row) = lanes(row) else { return Err(Misplaced::Spare(number)) };
-        *state = row;
+        if !states.put(place, row) {
+            return Err(Misplaced::Position(position));
+        }
     }
     Ok(())
 }
@@ -183,12 +211,12 @@ mod tests {
             let (row, expected) = (residues(&read), residues(&to));
             let widen = Widen::new(&read, &to).unwrap();
             let mut whole = [[0; 8]; 2];
-            widen.place(0, &row, &[11], 10, &mut whole).unwrap();
+            widen.place(0, &row, &[11], 10, &mut whole[..]).unwrap();
             assert_eq!(whole, [[0; 8], expected.as_slice().try_into().unwrap()], "{from} lanes, {value}");
             for first in (0..8).step_by(2) {
                 let mut slice = [[0; 2]];
                 let row = row[widen.reads(first, 2)].to_vec();
-                widen.place(first, &row, &[10], 10, &mut slice).unwrap();
+                widen.place(first, &row, &[10], 10, &mut slice[..]).unwrap();
                 assert_eq!(slice[0][..], expected[first..first + 2], "{from} lanes, {value}");
                 let mut total = [0; 2];
                 widen.add_up(first, &[row.clone(), row.clone()].concat(), &mut total);
@@ -197,12 +225,12 @@ mod tests {
                     assert_eq!(total, if widen.is_made(lane) { 0 } else { twice });
                 }
             }
-            assert_eq!(widen.place(0, &row, &[12], 10, &mut whole), Err(Misplaced::Position(12)));
-            assert_eq!(widen.place(0, &row, &[9], 10, &mut whole), Err(Misplaced::Position(9)));
+            assert_eq!(widen.place(0, &row, &[12], 10, &mut whole[..]), Err(Misplaced::Position(12)));
+            assert_eq!(widen.place(0, &row, &[9], 10, &mut whole[..]), Err(Misplaced::Position(9)));
             for lane in 0..if from < 8 { from } else { 0 } {
                 let mut wrong = row.clone();
                 wrong[lane] = (wrong[lane] + 1) % read[lane];
-                assert_eq!(widen.place(0, &wrong, &[10], 10, &mut whole), Err(Misplaced::Spare(0)));
+                assert_eq!(widen.place(0, &wrong, &[10], 10, &mut whole[..]), Err(Misplaced::Spare(0)));
             }
         }
         assert!(Widen::new(&lanes(4), &lanes(2)).is_none());

@@ -90,6 +90,22 @@ impl Lines {
     pub(super) fn rows(&self) -> usize {
         self.rows + self.aside
     }
+
+    /// With room between what a pass has read and what it has written, beside what it needs: `room` rows for each pass.
+    pub(super) fn with_room(mut self, room: usize) -> Self {
+        for line in &mut self.families {
+            let passes = line.leads.len() - 1;
+            line.leads.iter_mut().zip((0..=passes).rev()).for_each(|(lead, left)| *lead += room * left);
+        }
+        let all = room * self.passes();
+        (self.lead, self.rows) = (self.lead + all, self.rows + all);
+        self
+    }
+
+    /// Passes of the window.
+    pub(super) fn passes(&self) -> usize {
+        self.families.first().map_or(0, |line| line.leads.len() - 1)
+    }
 }
 
 /// Words for a group's rows, and padding.
@@ -104,7 +120,7 @@ impl Memory<'_> {
 }
 
 /// Entries of a block at a step.
-fn entries(tables: &BlockTables, block: u32, step: usize) -> usize {
+pub(super) fn entries(tables: &BlockTables, block: u32, step: usize) -> usize {
     tables.signatures[tables.signature_of[block as usize] as usize].entries[step] as usize
 }
 
@@ -124,7 +140,7 @@ pub(super) fn far(tables: &BlockTables, block: u32, pass: usize) -> impl Iterato
 
 /// Those that lead to blocks that are done later.
 #[inline(always)]
-fn up(tables: &BlockTables, block: u32, pass: usize) -> impl Iterator<Item = (&Far, u32)> {
+pub(super) fn up(tables: &BlockTables, block: u32, pass: usize) -> impl Iterator<Item = (&Far, u32)> {
     far(tables, block, pass).filter(move |&(_, target)| target > block)
 }
 
@@ -194,7 +210,7 @@ impl<const K: usize> Passes<'_, K> {
 
 /// Adds what an operation carries to the entries of its target.
 #[inline(always)]
-fn add_far<'v, const K: usize>(
+pub(super) fn add_far<'v, const K: usize>(
     far: &Far,
     values: impl Iterator<Item = &'v Row<K>>,
     target: &mut [Row<K>],

@@ -9,6 +9,7 @@
 // What is to be compiled for the machine's vector instructions must end up inside the function that is dispatched to.
 #![allow(clippy::inline_always)]
 
+mod batches;
 mod by_pass;
 mod bytes;
 mod digits;
@@ -26,6 +27,7 @@ mod mail;
 mod meet;
 mod memory;
 mod pool;
+mod portions;
 mod prepared;
 mod reading;
 mod scatter;
@@ -37,6 +39,7 @@ mod sweep;
 mod task;
 mod view;
 mod workers;
+mod writing;
 
 use std::ops::Range;
 

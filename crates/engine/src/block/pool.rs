@@ -6,9 +6,12 @@
 //!   or       | tables | one that needs more   | share |       whoever does not fit waits
 //! ```
 //!
+//! Whoever comes first is first: one that needs much does not wait for ever while others take what becomes free.
+//!
 //! Pieces are followed by padding, which nobody touches and which takes no memory. A task holds one piece at a time, so
 //! that nobody waits for ever. What was touched once is kept for the next task and does not have to be cleared again.
 
+use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -40,6 +43,34 @@ pub(super) struct Pool {
 struct State {
     in_use_words: usize,
     kept: Vec<Rows<1>>,
+    /// Who waits, in the order of their coming; and the number of the next one.
+    queue: VecDeque<u64>,
+    next: u64,
+}
+
+impl State {
+    /// A piece that was kept, or a new one; none while others have too much.
+    fn piece(&mut self, words: usize, share_words: usize, all_words: usize) -> std::io::Result<Option<Rows<1>>> {
+        // One that is larger is charged as what it is, and others would wait for what nobody uses.
+        let more = if words > share_words { words / 4 } else { 0 };
+        let suits = |piece: &Rows<1>| (words..=words + more).contains(&len(piece));
+        if let Some(place) = self.kept.iter().position(suits) {
+            let piece = self.kept.swap_remove(place);
+            self.in_use_words += len(&piece);
+            return Ok(Some(piece));
+        }
+        let kept: usize = self.kept.iter().map(len).sum();
+        if self.in_use_words + kept + words > all_words {
+            // Too small or too large, all of them.
+            self.kept.clear();
+        }
+        if self.in_use_words > 0 && self.in_use_words + words > all_words {
+            return Ok(None);
+        }
+        let piece = Rows::zeroed(words + PADDING_WORDS)?;
+        self.in_use_words += words;
+        Ok(Some(piece))
+    }
 }
 
 /// Why there is no memory.
@@ -81,6 +112,17 @@ impl Pool {
         (self.share_words(), self.all_words)
     }
 
+    /// Threads that a task with so many words can have: with what it leaves others can do as much as there are others.
+    pub(super) fn threads(&self, words: usize) -> usize {
+        let beside = self.all_words.saturating_sub(words) / self.share_words().max(1);
+        self.tasks.saturating_sub(beside).clamp(1, self.tasks)
+    }
+
+    /// Tasks at a time.
+    pub(super) fn tasks(&self) -> usize {
+        self.tasks
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -96,30 +138,26 @@ impl Pool {
         let share_words = self.share_words();
         let words = words.clamp(share_words, self.all_words);
         let mut state = self.lock();
-        loop {
-            // One that is larger is charged as what it is, and others would wait for what nobody uses.
-            let more = if words > share_words { words / 4 } else { 0 };
-            let suits = |piece: &Rows<1>| (words..=words + more).contains(&len(piece));
-            if let Some(place) = state.kept.iter().position(suits) {
-                let piece = state.kept.swap_remove(place);
-                state.in_use_words += len(&piece);
-                return Ok(Piece { rows: Some(piece), pool: self });
-            }
-            let kept: usize = state.kept.iter().map(len).sum();
-            if state.in_use_words + kept + words > self.all_words {
-                // Too small or too large, all of them.
-                state.kept.clear();
-            }
-            if state.in_use_words == 0 || state.in_use_words + words <= self.all_words {
-                let piece = Rows::zeroed(words + PADDING_WORDS).map_err(NoMemory::System)?;
-                state.in_use_words += words;
-                return Ok(Piece { rows: Some(piece), pool: self });
+        let own = state.next;
+        state.next += 1;
+        state.queue.push_back(own);
+        let taken = loop {
+            if state.queue.front() == Some(&own) {
+                match state.piece(words, share_words, self.all_words) {
+                    Ok(Some(piece)) => break Ok(piece),
+                    Ok(None) => {}
+                    Err(error) => break Err(NoMemory::System(error)),
+                }
             }
             if stop() {
-                return Err(NoMemory::Stopped);
+                break Err(NoMemory::Stopped);
             }
             state = self.freed.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner).0;
-        }
+        };
+        state.queue.retain(|&waiting| waiting != own);
+        drop(state);
+        self.freed.notify_all();
+        taken.map(|piece| Piece { rows: Some(piece), pool: self })
     }
 }
 

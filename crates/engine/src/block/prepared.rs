@@ -3,11 +3,11 @@
 
 use std::sync::OnceLock;
 
-use keima_model::{BlockColumn, BlockParts, End, FamilyList, Sources, Window, buffer_rows};
+use keima_model::{BlockColumn, BlockParts, End, FamilyList, PLACE_BITS, Sources, Window, buffer_rows};
 use keima_runs::RunManifest;
 
 use super::gather::Gather;
-use super::groups::{Group, Groups, place_of};
+use super::groups::{Groups, place_of};
 use super::in_place::Lines;
 use super::pool::Pool;
 use super::view::View;
@@ -55,8 +55,8 @@ impl Prepared {
             windows.clone().map(|window| Groups::new(parts.families(window), group_records)).collect();
         let left = memory_bytes.saturating_sub(parts.bytes());
         let rows = windows.zip(&groups).flat_map(|(window, groups)| {
-            let (list, window) = (parts.families(window), parts.windows()[window]);
-            groups.groups.iter().map(move |group| buffer_rows(window, states_of(list, group)) as usize)
+            let window = parts.windows()[window];
+            groups.all.iter().map(move |group| buffer_rows(window, group.records) as usize)
         });
         let pool = Pool::new(left, tasks, rows.max().unwrap_or(0));
         Self { tables: Tables::Parted(parts), groups, start: OnceLock::new(), pool }
@@ -80,7 +80,7 @@ impl Prepared {
 
     /// Number of groups of window number `window`.
     pub fn groups(&self, window: usize) -> usize {
-        self.groups[window].groups.len()
+        self.groups[window].all.len()
     }
 
     /// Rows of memory that the group of the most needs for each residue.
@@ -96,7 +96,8 @@ impl Prepared {
     pub fn keys(&self, window: usize, run: &RunManifest) -> Result<Vec<u128>, TaskError> {
         let place = place_of(run.first_key as u64);
         let mut keys = Vec::new();
-        for number in 0..self.groups(window) as u32 {
+        let readers = run.first_key >> PLACE_BITS..=run.last_key >> PLACE_BITS;
+        for number in (0..self.groups(window) as u32).filter(|&number| readers.contains(&u128::from(number))) {
             let view = self.view(window, number, None)?;
             keys.extend(Gather::new(&view, self.sources(window)).keys(place));
         }
@@ -115,7 +116,7 @@ impl Prepared {
 
     /// The tables for a group of a window; `last` is what those for the group before have to offer.
     pub(super) fn view(&self, window: usize, number: u32, last: Option<&Sources>) -> Result<View<'_>, TaskError> {
-        let Some(group) = self.groups[window].groups.get(number as usize) else {
+        let Some(group) = self.groups[window].all.get(number as usize) else {
             return Err(TaskError::Refused(format!("window {window} has no group {number}")));
         };
         match &self.tables {
@@ -150,16 +151,10 @@ impl Prepared {
 fn most_rows(column: &dyn BlockColumn, groups: &[Groups]) -> usize {
     let rows = groups.iter().enumerate().flat_map(|(window, groups)| {
         let tables = column.tables(window);
-        groups.groups.iter().map(move |group| {
+        groups.all.iter().map(move |group| {
             let families = group.families.start as usize..group.families.end as usize;
             Lines::new(tables, &tables.families[families]).rows()
         })
     });
     rows.max().unwrap_or(0)
-}
-
-/// States of a group, where they are most.
-fn states_of(list: &FamilyList, group: &Group) -> u64 {
-    let families = &list.ends[group.families.start as usize..group.families.end as usize];
-    families.iter().map(|ends| ends[0].max(ends[1])).sum()
 }

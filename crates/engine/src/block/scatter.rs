@@ -8,12 +8,13 @@
 //! ```
 //!
 //! Nothing is sorted: for each group of the window to come its rows are picked out of the blocks that have some. Where
-//! a block has two entries for one key, one of them is written.
+//! a block has two entries for one key, one of them is written. Several threads write a run each, for some of the groups.
 //!
 //! Cost: a look-up and a copy of each row. Memory: 4 bytes for each block and group that it has rows for, and 2 for
 //! each entry of the routes.
 
-use std::rc::Rc;
+use std::ops::Range;
+use std::sync::Arc;
 
 use keima_model::{BlockColumn, End, Family};
 use keima_runs::{Batch, RunError, RunManifest, RunWriter, Split};
@@ -63,7 +64,7 @@ impl Route {
 /// Where each row of a group goes.
 pub(super) struct Scatter {
     /// The blocks of the group: where each begins among the group's states, and its route.
-    blocks: Vec<(usize, Rc<Route>)>,
+    blocks: Vec<(usize, Arc<Route>)>,
     /// Rows for each group of the window to come.
     counts: Vec<u64>,
     /// Blocks that have rows for group `g`: `takers[first[g]..first[g + 1]]`, ascending.
@@ -78,9 +79,9 @@ impl Scatter {
     /// For the states of `families` of `window`; `targets` are the groups of the window to come.
     pub(super) fn new(column: &dyn BlockColumn, window: usize, targets: &Groups, families: &[Family]) -> Self {
         let tables = column.tables(window);
-        let mut routes: FxHashMap<(u32, u32), Rc<Route>> = FxHashMap::default();
-        let (mut blocks, mut counts, mut place) = (Vec::new(), vec![0; targets.groups.len()], 0);
-        let mut first = vec![0; targets.groups.len() + 1];
+        let mut routes: FxHashMap<(u32, u32), Arc<Route>> = FxHashMap::default();
+        let (mut blocks, mut counts, mut place) = (Vec::new(), vec![0; targets.all.len()], 0);
+        let mut first = vec![0; targets.all.len() + 1];
         let mut groups = Vec::new();
         for block in families.iter().flat_map(|family| family.blocks.clone()) {
             let signature = tables.signature_of[block as usize];
@@ -92,13 +93,13 @@ impl Scatter {
                     let of = targets.group_of.get(*group as usize).copied();
                     *group = of.filter(|_| stands(&twins, entry)).unwrap_or(u32::MAX);
                 }
-                Rc::new(Route::new(&groups))
+                Arc::new(Route::new(&groups))
             });
             for &(group, _) in &route.groups {
                 first[group as usize + 1] += 1;
                 counts[group as usize] += route.to(group).len() as u64;
             }
-            blocks.push((place, Rc::clone(route)));
+            blocks.push((place, Arc::clone(route)));
             place += tables.signatures[signature as usize].entries[tables.states.len() - 1] as usize;
         }
         for group in 1..first.len() {
@@ -119,20 +120,45 @@ impl Scatter {
         self.counts.iter().sum()
     }
 
-    /// Picks the rows of the run, in its order, out of the group's states.
-    pub(super) fn pick<'p, const K: usize>(&'p self, states: &'p [Row<K>]) -> Picker<'p, K> {
-        Picker { scatter: self, states, group: 0, taker: 0, taken: 0 }
+    /// The groups of the window to come that have rows, in ranges of about as many rows each: about `count`, or fewer.
+    pub(super) fn parts(&self, count: usize) -> Vec<Range<usize>> {
+        let most = self.rows().div_ceil(count.max(1) as u64).max(1);
+        let (mut parts, mut gathered): (Vec<Range<usize>>, u64) = (Vec::new(), 0);
+        for (group, &rows) in self.counts.iter().enumerate().filter(|(_, rows)| **rows > 0) {
+            match parts.last_mut() {
+                Some(part) if gathered + rows / 2 <= most => part.end = group + 1,
+                _ => {
+                    parts.push(group..group + 1);
+                    gathered = 0;
+                }
+            }
+            gathered += rows;
+        }
+        parts
     }
 
-    /// Writes the run of the group at `place`, whose rows come in its order; with it the ends of its sections.
+    /// Rows for some groups.
+    pub(super) fn rows_for(&self, groups: &Range<usize>) -> u64 {
+        self.counts[groups.clone()].iter().sum()
+    }
+
+    /// Picks the rows for some groups, in the order of their run, out of the group's states.
+    pub(super) fn pick<'p, const K: usize>(&'p self, states: &'p [Row<K>], groups: &Range<usize>) -> Picker<'p, K> {
+        let (taker, end) = (self.first[groups.start], self.first[groups.end]);
+        Picker { scatter: self, states, group: groups.start, taker, end, taken: 0 }
+    }
+
+    /// Writes a run of the group at `place` for some groups, whose rows come in its order; with it the ends of its
+    /// sections.
     pub(super) fn write(
         &self,
         rows: &mut Rows<'_>,
+        groups: &Range<usize>,
         place: u64,
         mut writer: RunWriter<u64>,
     ) -> Result<Option<(RunManifest, Vec<Split>)>, TaskError> {
         let (mut splits, mut batch) = (Vec::new(), Batch::new());
-        for (&count, group) in self.counts.iter().zip(0_u32..) {
+        for (group, &count) in (groups.start as u32..).zip(&self.counts[groups.clone()]) {
             if count == 0 {
                 continue;
             }
@@ -158,8 +184,9 @@ pub(super) struct Picker<'p, const K: usize> {
     scatter: &'p Scatter,
     states: &'p [Row<K>],
     group: usize,
-    /// Which of the takers.
+    /// Which of the takers, and where they end.
     taker: usize,
+    end: usize,
     /// Rows of its block for the group that are picked.
     taken: usize,
 }
@@ -170,7 +197,7 @@ impl<const K: usize> Picker<'_, K> {
         let scatter = self.scatter;
         let mut left = count;
         while left > 0 {
-            let Some(&taker) = scatter.takers.get(self.taker) else { return };
+            let Some(&taker) = scatter.takers[..self.end].get(self.taker) else { return };
             while scatter.first[self.group + 1] <= self.taker {
                 self.group += 1;
             }

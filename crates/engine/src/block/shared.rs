@@ -90,7 +90,7 @@ impl<const K: usize> Place<'_, K> {
                 let pieces = self.cut(family, early(), own, (&mut *mail, start));
                 each(workers, None, pieces, |piece, worker| {
                     self.fill_early(piece.blocks.start, &mut Letters::all(piece.mail, piece.start), worker);
-                    Ok(())
+                    Ok::<_, BlockError>(())
                 })?;
                 self.fused.mail.levels(family).rev().try_for_each(|level| self.level(family, level, own, mail, workers))
             }
@@ -100,7 +100,7 @@ impl<const K: usize> Place<'_, K> {
                 each(workers, None, pieces, |piece, worker| {
                     let letters = Letters::piece((&mut [], start), (mail, start), (&[], start));
                     self.add_early(piece.blocks.start, &letters, piece.own, worker);
-                    Ok(())
+                    Ok::<_, BlockError>(())
                 })
             }
         }

@@ -5,21 +5,30 @@
 //! whose key is the job's salt and the boundary: a state in a wrong place shows with that chance, a section that went
 //! wrong all but for certain, and whatever goes wrong at every boundary too.
 //!
+//! Where a group is more than one thread's share of the stage ([`Work::threads`]) several read, each other runs, and
+//! look at states, each those of other blocks ([`super::portions`]); for passes see [`super::batches`].
+//!
 //! Cost: the passes (see [`super::in_place`]), and 5 to 8 ns a state to read and place it.
 
 use std::collections::VecDeque;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use keima_model::{End, Family, Key as _};
+use keima_model::{End, Family};
+use keima_runs::RunManifest;
+use zerocopy::{FromBytes as _, IntoBytes as _};
 
-use super::gather::{Gather, stands};
+use super::batches::{Batches, WORTH};
+use super::gather::{Gather, Opened};
 use super::groups::ends;
+use super::grow::{Seats, SharedSeats};
 use super::in_place::{Lines, Memory, Passes};
-use super::lanes::{Moduli, Row, Weighted};
-use super::sums::{Enter, Total, add_up, merge};
+use super::lanes::{Moduli, Row};
+use super::portions::{Look, Told, What, portions};
+use super::sums::merge;
 use super::task::{Stage, nanos, refuse};
 use super::view::View;
+use super::workers::{crew, each};
 use crate::TaskError;
 
 /// Sections that are asked for before they are read: the disk or another worker is at work on the next ones while one is
@@ -33,15 +42,31 @@ pub(super) struct Lanes<const J: usize> {
     pub(super) moduli: Moduli<J>,
 }
 
+/// A group that is at work.
+pub(super) struct Work<'a> {
+    pub(super) view: View<'a>,
+    pub(super) lines: Lines,
+    pub(super) threads: usize,
+}
+
+/// What a thread has read.
+struct Reader<'a, const J: usize> {
+    gather: Gather<'a>,
+    /// The sum of each lane.
+    sums: [u128; J],
+    rows: u64,
+    bytes: u64,
+}
+
 impl Stage<'_> {
     /// Takes lanes of a group through the window: the states at its end, family by family.
     pub(super) fn slice<'m, const J: usize>(
         &mut self,
-        view: &View<'_>,
-        lines: &Lines,
+        work: &Work<'_>,
         lanes: &Lanes<J>,
         memory: &'m mut Memory<'_>,
     ) -> Result<&'m [Row<J>], TaskError> {
+        let Work { view, lines, threads } = work;
         let Some((states, aside)) = memory.rows::<J>(lines) else {
             return refuse(format!(
                 "there is no memory for lanes {} to {} of group {}",
@@ -52,7 +77,7 @@ impl Stage<'_> {
         };
         let (tables, families) = (view.tables(), view.families());
         let before: u64 = families.iter().map(|family| ends(tables, family).0).sum();
-        self.gather(view, lanes, &mut states[lines.lead..][..before as usize])?;
+        self.gather(work, lanes, &mut states[lines.lead..][..before as usize])?;
         let (mut from, mut done) = (lines.lead, 0);
         for (family, line) in families.iter().zip(&lines.families) {
             self.check_stop()?;
@@ -60,28 +85,56 @@ impl Stage<'_> {
             let (before, after) = ends(tables, family);
             let start = from - line.leads[0];
             from += before as usize;
-            let (arch, moduli) = (pulp::Arch::new(), &lanes.moduli);
+            let moduli = &lanes.moduli;
             let rows = &mut states[start..];
-            let entering = &rows[line.leads[0]..][..before as usize];
-            let expected = arch.dispatch(Enter { tables, family, rows: entering, moduli });
-            arch.dispatch(Passes { tables, family, line, rows, aside, moduli });
-            let rows = &states[start..start + after as usize];
-            let got = arch.dispatch(Total { rows, moduli });
-            self.balance(view, lanes, expected, got)?;
+            let entering = &mut rows[line.leads[0]..][..before as usize];
+            let expected = self.look(work, End::First, lanes, family, entering, What::Enters)?;
+            if *threads == 1 || before.max(after) < 2 * WORTH as u64 {
+                pulp::Arch::new().dispatch(Passes { tables, family, line, rows, aside, moduli });
+            } else {
+                let threads = *threads;
+                Batches { tables, family, line, moduli, threads, worth: WORTH }.run(rows, aside)?;
+            }
+            let rows = &mut states[start..start + after as usize];
+            let read_off = !self.functionals.is_empty();
+            let got = self.look(work, End::Last, lanes, family, rows, What::Leaves { read_off })?;
+            self.balance(view, lanes, expected.sums, got.sums)?;
             if lanes.first == 0 {
                 self.count_states(view, family);
             }
-            self.read_off(view, family, lanes, rows);
-            self.times.map_nanos += nanos(started);
+            self.read_off(lanes, &got.accepted);
+            self.times.map_nanos += nanos(started) * *threads as u64;
             let started = Instant::now();
-            self.sample((view, End::Last), family, lanes, rows);
+            let rows = &mut states[start..start + after as usize];
+            let sampled = self.look(work, End::Last, lanes, family, rows, What::Sample)?;
+            self.output.merge(&sampled.tally, &self.task.order.moduli);
             if start > done {
                 states.copy_within(start..start + after as usize, done);
             }
             done += after as usize;
-            self.times.write_nanos += nanos(started);
+            self.times.write_nanos += nanos(started) * *threads as u64;
         }
         Ok(&states[..done])
+    }
+
+    /// Looks at a family's states at an end of the window, by all threads of the group.
+    fn look<const J: usize>(
+        &self,
+        work: &Work<'_>,
+        end: End,
+        lanes: &Lanes<J>,
+        family: &Family,
+        rows: &mut [Row<J>],
+        what: What,
+    ) -> Result<Told<J>, TaskError> {
+        let look = Look { view: &work.view, order: self.task.order, end, lanes };
+        let portions = portions(work.view.tables(), end, family, rows, work.threads);
+        let mut told: Vec<Told<J>> = portions.iter().map(|_| look.nothing()).collect();
+        crew(work.threads, portions.into_iter().zip(&mut told).collect(), |(portion, told)| {
+            *told = look.at(what, portion);
+            Ok::<_, TaskError>(())
+        })?;
+        Ok(told.iter().fold(look.nothing(), |all, told| look.and(all, told)))
     }
 
     fn check_stop(&self) -> Result<(), TaskError> {
@@ -91,42 +144,41 @@ impl Stage<'_> {
     /// Fills in the group's states at the start of the window, and takes up the input's tally.
     fn gather<const J: usize>(
         &mut self,
-        view: &View<'_>,
+        work: &Work<'_>,
         lanes: &Lanes<J>,
         states: &mut [Row<J>],
     ) -> Result<(), TaskError> {
         let started = Instant::now();
-        let task = self.task;
+        let view = &work.view;
         let (mut expected, mut rows) = ([0; J], 0);
-        if task.order.from_start {
+        if self.task.order.from_start {
             states.fill([0; J]);
             for place in view.start() {
                 states[place as usize] = [1; J];
             }
         } else {
-            let mut gather = Gather::new(view, self.prepared.sources(self.window));
-            let (mut to_open, mut opened) = (task.order.inputs.iter(), VecDeque::new());
-            loop {
-                self.check_stop()?;
-                for run in to_open.by_ref().take(OPEN_AHEAD - opened.len()) {
-                    opened.push_back(gather.open(run, &self.header_in, task)?);
-                }
-                let Some(section) = opened.pop_front() else { break };
-                let widen = (&self.widen, lanes.first);
-                let read = gather.read(section, &self.header_in, task.order, widen, states, &mut expected)?;
-                rows += read.rows;
-                self.bytes_read += read.bytes;
-                if lanes.first == 0 {
-                    task.states_done.fetch_add(read.rows, Ordering::Relaxed);
-                }
+            let mut bytes = 0;
+            for reader in self.read(work, lanes, states)? {
+                merge(&mut expected, reader.sums, &lanes.moduli);
+                rows += reader.rows;
+                bytes += reader.bytes;
             }
+            self.bytes_read += bytes;
         }
-        let (standing, got) = self.standing(view, lanes, states);
-        if !task.order.from_start {
-            if rows != standing {
+        let mut standing = Look { view, order: self.task.order, end: End::First, lanes }.nothing();
+        let mut rest = states;
+        for family in view.families() {
+            let own;
+            (own, rest) = rest.split_at_mut(family.size[0] as usize);
+            let told = self.look(work, End::First, lanes, family, own, What::Stands)?;
+            standing = Look { view, order: self.task.order, end: End::First, lanes }.and(standing, &told);
+        }
+        let got = standing.sums;
+        if !self.task.order.from_start {
+            if rows != standing.states {
                 return refuse(format!(
-                    "group {} has {standing} states, but its inputs have {rows}; they are not those of one boundary",
-                    view.number
+                    "group {} has {} states, but its inputs have {rows}; they are not those of one boundary",
+                    view.number, standing.states
                 ));
             }
             // What is made follows from what was read.
@@ -138,88 +190,66 @@ impl Stage<'_> {
             self.balance(view, lanes, expected, got)?;
         }
         if lanes.first == 0 {
-            self.input.states += standing;
+            self.input.states += standing.states;
         }
         self.input.add_sums(&got, lanes.first, lanes.moduli.values());
-        self.times.read_nanos += nanos(started);
+        self.input.merge(&standing.tally, &self.task.order.moduli);
+        self.times.read_nanos += nanos(started) * work.threads as u64;
         Ok(())
     }
 
-    /// Completes the states that were read: of two entries for one key one was. The number and the sum of those that
-    /// were, and their sample into the input's fingerprint.
-    fn standing<const J: usize>(
-        &mut self,
-        view: &View<'_>,
+    /// Reads the group's sections of all runs into its states; what each thread has read.
+    fn read<'v, const J: usize>(
+        &'v self,
+        work: &'v Work<'_>,
         lanes: &Lanes<J>,
         states: &mut [Row<J>],
-    ) -> (u64, [u128; J]) {
-        let (column, tables) = (view.column(), view.tables());
-        let (mut base, mut standing, mut got) = (0, 0, [0; J]);
-        for family in view.families() {
-            let own = &mut states[base..base + family.size[0] as usize];
-            base += own.len();
-            let mut place = 0;
-            for block in family.blocks.clone() {
-                let twins = column.twins(self.window, End::First, block);
-                for (entry, &twin) in twins.iter().enumerate() {
-                    if usize::from(twin) != entry {
-                        own[place + entry] = own[place + usize::from(twin)];
-                    }
+    ) -> Result<Vec<Reader<'v, J>>, TaskError> {
+        let (sources, runs) = (self.prepared.sources(self.window), &self.task.order.inputs);
+        let reader = || Reader { gather: Gather::new(&work.view, sources), sums: [0; J], rows: 0, bytes: 0 };
+        let mut readers: Vec<Reader<'_, J>> = (0..work.threads).map(|_| reader()).collect();
+        if let [reader] = readers.as_mut_slice() {
+            let (mut to_open, mut opened) = (runs.iter(), VecDeque::new());
+            loop {
+                for run in to_open.by_ref().take(OPEN_AHEAD - opened.len()) {
+                    opened.push_back(reader.gather.open(run, &self.header_in, self.task)?);
                 }
-                place += tables.signatures[tables.signature_of[block as usize] as usize].entries[0] as usize;
+                let Some(section) = opened.pop_front() else { break };
+                self.read_section(section, lanes, reader, states)?;
             }
-            let twins = family.blocks.clone().next().map(|block| column.twins(self.window, End::First, block));
-            match twins.filter(|twins| !twins.is_empty()) {
-                None => {
-                    standing += own.len() as u64;
-                    let total = pulp::Arch::new().dispatch(Total { rows: own, moduli: &lanes.moduli });
-                    merge(&mut got, total, &lanes.moduli);
-                }
-                Some(twins) => {
-                    let mut sum = Weighted::ZERO;
-                    for (_, row) in (0..=u16::MAX).zip(&*own).filter(|(entry, _)| stands(&twins, *entry)) {
-                        standing += 1;
-                        sum.add(1, row);
-                    }
-                    add_up(&mut got, &sum, &lanes.moduli);
-                }
-            }
-            self.sample((view, End::First), family, lanes, own);
+            return Ok(readers);
         }
-        (standing, got)
+        let words = states.as_flattened_mut().as_mut_bytes();
+        let Ok(shared) = <[[AtomicU64; J]]>::mut_from_bytes(words) else {
+            return refuse("rows are not made of words; this is a fault of the program, please report it".to_owned());
+        };
+        let shared: SharedSeats<'_, J> = shared;
+        // The longest ones are taken first.
+        let mut runs: Vec<&RunManifest> = runs.iter().collect();
+        runs.sort_by_key(|run| run.records);
+        each(&mut readers, None, runs, |run, reader| {
+            let section = reader.gather.open(run, &self.header_in, self.task)?;
+            self.read_section(section, lanes, reader, &mut { shared })
+        })?;
+        Ok(readers)
     }
 
-    /// Which states of the boundary at `end` are sampled: what one task has written another reads, with the same key.
-    fn sample_key(&self, end: End) -> u64 {
-        let order = self.task.order;
-        let boundary = order.first_pass + if end == End::First { 0 } else { order.window.len };
-        u64::from(boundary).mix(order.salt) >> 32
-    }
-
-    /// The sampled states of a family into the fingerprint.
-    fn sample<const J: usize>(
-        &mut self,
-        (view, end): (&View<'_>, End),
-        family: &Family,
+    fn read_section<const J: usize>(
+        &self,
+        section: Opened<'_>,
         lanes: &Lanes<J>,
-        rows: &[Row<J>],
-    ) {
-        let key = self.sample_key(end);
-        let (column, tables) = (view.column(), view.tables());
-        let step = if end == End::First { 0 } else { tables.states.len() - 1 };
-        let (mut entries, mut keys, mut sampled) = (Vec::new(), Vec::new(), Vec::new());
-        let mut place = 0;
-        let tally = if end == End::First { &mut self.input } else { &mut self.output };
-        for block in family.blocks.clone() {
-            column.sample(self.window, end, block, key, &mut entries);
-            let twins = column.twins(self.window, end, block);
-            entries.retain(|&entry| stands(&twins, entry));
-            column.keys_of(self.window, end, block, &entries, &mut keys);
-            sampled.clear();
-            sampled.extend(entries.iter().flat_map(|&entry| rows[place + usize::from(entry)]));
-            tally.add_sample(&keys, &sampled, lanes.first, lanes.moduli.values());
-            place += tables.signatures[tables.signature_of[block as usize] as usize].entries[step] as usize;
+        reader: &mut Reader<'_, J>,
+        states: &mut (impl Seats<J> + ?Sized),
+    ) -> Result<(), TaskError> {
+        self.check_stop()?;
+        let (widen, order) = ((&self.widen, lanes.first), self.task.order);
+        let read = reader.gather.read(section, &self.header_in, order, widen, states, &mut reader.sums)?;
+        reader.rows += read.rows;
+        reader.bytes += read.bytes;
+        if lanes.first == 0 {
+            self.task.states_done.fetch_add(read.rows, Ordering::Relaxed);
         }
+        Ok(())
     }
 
     /// Two sums that must be the same.
@@ -252,25 +282,10 @@ impl Stage<'_> {
         }
     }
 
-    /// Adds a family's part of the functionals at a column's end: accepting states, each with its weight.
-    fn read_off<const J: usize>(&mut self, view: &View<'_>, family: &Family, lanes: &Lanes<J>, rows: &[Row<J>]) {
-        if self.functionals.is_empty() {
-            return;
-        }
-        let (column, tables) = (view.column(), view.tables());
-        let step = tables.states.len() - 1;
-        let (mut place, mut total) = (0, [0; J]);
-        for block in family.blocks.clone() {
-            let mut sum = Weighted::ZERO;
-            let weight = column.weight(self.window, block) as u32;
-            for &entry in column.accepting(block) {
-                sum.add(weight, &rows[place + usize::from(entry)]);
-            }
-            add_up(&mut total, &sum, &lanes.moduli);
-            place += tables.signatures[tables.signature_of[block as usize] as usize].entries[step] as usize;
-        }
+    /// Adds a family's part of the functionals at a column's end.
+    fn read_off<const J: usize>(&mut self, lanes: &Lanes<J>, accepted: &[u128; J]) {
         for (_, sums) in &mut self.functionals {
-            for ((sum, total), &modulus) in sums[lanes.first..].iter_mut().zip(total).zip(lanes.moduli.values()) {
+            for ((sum, total), &modulus) in sums[lanes.first..].iter_mut().zip(accepted).zip(lanes.moduli.values()) {
                 *sum = ((u128::from(*sum) + total) % u128::from(modulus)) as u64;
             }
         }

@@ -1,7 +1,9 @@
 //! The loops over a family's rows beside the passes: sums that laws compare. Compiled for the machine's widest vector
 //! instructions, see [`super::sweep`].
 
-use keima_model::{BlockTables, Family};
+use std::ops::Range;
+
+use keima_model::BlockTables;
 use keima_residue::reduce_wide;
 
 use super::lanes::{Moduli, Row, Weighted};
@@ -19,10 +21,10 @@ pub(super) fn merge<const K: usize>(total: &mut [u128; K], more: [u128; K], modu
     }
 }
 
-/// What goes into a family: the sum of value x ways.
+/// What goes into blocks of a family: the sum of value x ways.
 pub(super) struct Enter<'a, const K: usize> {
     pub(super) tables: &'a BlockTables,
-    pub(super) family: &'a Family,
+    pub(super) blocks: Range<u32>,
     pub(super) rows: &'a [Row<K>],
     pub(super) moduli: &'a Moduli<K>,
 }
@@ -32,7 +34,7 @@ impl<const K: usize> pulp::WithSimd for Enter<'_, K> {
     #[inline(always)]
     fn with_simd<S: pulp::Simd>(self, _: S) -> Self::Output {
         let (mut total, mut rest) = ([0; K], self.rows);
-        for block in self.family.blocks.clone() {
+        for block in self.blocks {
             let ways = &self.tables.signatures[self.tables.signature_of[block as usize] as usize].descendants;
             let (rows, later) = rest.split_at(ways.len());
             rest = later;

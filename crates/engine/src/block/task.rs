@@ -1,7 +1,7 @@
 //! The block executor out of core: one task of one stage takes groups of families through a window.
 //!
 //! ```text
-//!   runs --gather--> states of a group --for each family: w passes in place--> states --scatter--> one run
+//!   runs --gather--> states of a group --for each family: w passes in place--> states --scatter--> a run, or several
 //!                    sums, fingerprint   mass balance, functionals, fingerprint
 //! ```
 //!
@@ -10,6 +10,10 @@
 //! that is too large even so is taken through the window a few lanes at a time, down to one: lanes know nothing of each
 //! other. Its input is read as often, and what comes out is put aside on disk until all lanes are there.
 //!
+//! A group that is a larger part of the stage than one of its threads takes as many tasks' memory and threads as it is
+//! worth, so that nobody waits for it at the end; so does one that takes others' memory because it has to. Threads share
+//! the reading of runs, the looks at states, the passes and the writing, in which each writes a run.
+//!
 //! Laws: see [`super::slice`]. The coordinator holds sums and fingerprints of what is read against those of what was
 //! written. Runs that have fewer moduli than the stage are widened on reading, and every row's spare lane is checked.
 
@@ -17,29 +21,22 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use keima_model::{PLACE_BITS, ProblemInfo, Sources, Window};
-use keima_runs::{
-    FunctionalSum, KeyOrder, PassTally, RunHeader, RunId, RunManifest, RunOptions, RunWriter, Split, Spool, Tally,
-    TaskManifest, TaskTimes,
-};
+use keima_runs::{FunctionalSum, KeyOrder, PassTally, RunHeader, RunManifest, Split, Tally, TaskManifest, TaskTimes};
 
+use super::batches;
 use super::grow::Widen;
 use super::in_place::{Lines, Memory};
 use super::lanes::{MODULUS_LIMIT, Moduli};
 use super::pool::NoMemory;
 use super::prepared::Prepared;
-use super::scatter::{self, Scatter};
-use super::slice::Lanes;
-use super::sums::{Total, merge};
-use super::view::View;
+use super::slice::{Lanes, Work};
 use crate::tally::EndTally;
 use crate::{Task, TaskError, TaskOrder};
 
-/// Records of a run's block, in bytes.
-const RUN_BLOCK_BYTES: usize = 128 << 10;
-
 /// Does one task: the groups whose numbers stand in the upper bits of the order's key range.
 ///
-/// Blocking; uses one thread. On an error complete output runs may be left in the attempt's folder, for its owner to
+/// Blocking; uses one thread, and for a group that is worth more than one task's share of memory as many as that memory
+/// would serve. On an error complete output runs may be left in the attempt's folder, for its owner to
 /// delete.
 pub fn run_block_task(prepared: &Prepared, info: &dyn ProblemInfo, task: &Task<'_>) -> Result<TaskManifest, TaskError> {
     Stage::new(prepared, info, task)?.run()
@@ -61,10 +58,12 @@ pub(super) struct Stage<'a> {
     pub(super) output: EndTally,
     /// States before each pass.
     pub(super) states: Vec<u64>,
-    runs: Vec<(RunManifest, Vec<Split>)>,
+    pub(super) runs: Vec<(RunManifest, Vec<Split>)>,
+    /// Number of the next one.
+    pub(super) next_run: usize,
     pub(super) bytes_read: u64,
     /// Of lanes that waited for others.
-    bytes_spilled: u64,
+    pub(super) bytes_spilled: u64,
     pub(super) times: TaskTimes,
 }
 
@@ -72,7 +71,7 @@ pub(super) fn refuse<T>(text: String) -> Result<T, TaskError> {
     Err(TaskError::Refused(text))
 }
 
-fn header(order: &TaskOrder, moduli: &[u64], boundary: u32, window: Window) -> RunHeader {
+pub(super) fn header(order: &TaskOrder, moduli: &[u64], boundary: u32, window: Window) -> RunHeader {
     RunHeader {
         job_tag: order.job_tag,
         boundary,
@@ -123,6 +122,7 @@ impl<'a> Stage<'a> {
             output: EndTally::new(order.salt, lanes),
             states: vec![0; order.window.len as usize],
             runs: Vec::new(),
+            next_run: 0,
             bytes_read: 0,
             bytes_spilled: 0,
             times: TaskTimes::default(),
@@ -131,7 +131,7 @@ impl<'a> Stage<'a> {
 
     fn run(mut self) -> Result<TaskManifest, TaskError> {
         let order = self.task.order;
-        let groups = self.prepared.groups[self.window].groups.len() as u128;
+        let groups = self.prepared.groups[self.window].all.len() as u128;
         let (low, high) = (order.low >> PLACE_BITS, order.high.map_or(groups, |high| (high >> PLACE_BITS).min(groups)));
         let mut last = None;
         for group in low..high {
@@ -140,8 +140,7 @@ impl<'a> Stage<'a> {
         Ok(self.finish())
     }
 
-    /// As many lanes at a time as a task's share of memory allows; one, where not even that fits and others have to
-    /// wait.
+    /// As many lanes at a time as its part of the memory allows; one, where not even that fits and others have to wait.
     ///
     /// `last` is what the tables for the group before have to offer; what these have is returned.
     fn group(&mut self, number: u32, last: Option<Sources>) -> Result<Option<Sources>, TaskError> {
@@ -164,114 +163,55 @@ impl<'a> Stage<'a> {
                 all * 8
             ));
         }
-        let lanes = (share.saturating_sub(tables) / needed).clamp(1, self.task.order.moduli.len());
+        let shares = self.shares(view.group.records);
+        let part = share.saturating_mul(shares).min(all);
+        let lanes = (part.saturating_sub(tables) / needed).clamp(1, self.task.order.moduli.len());
         let lanes = 1 << lanes.ilog2();
-        let mut arena = pool.take(needed * lanes + tables, || self.is_to_stop()).map_err(|error| match error {
+        let words = needed * lanes + tables;
+        let threads = pool.threads(if shares > 1 { words.max(part) } else { words });
+        let (lines, words) = if threads > 1 {
+            let each = lanes * lines.passes().max(1);
+            let most = part.max(words + words / 8).min(all);
+            let room = batches::room(needed).min((most - words) / each);
+            (lines.with_room(room), part.max(words + room * each))
+        } else {
+            (lines, words)
+        };
+        let mut arena = pool.take(words, || self.is_to_stop()).map_err(|error| match error {
             NoMemory::Stopped => TaskError::Stopped,
             NoMemory::System(error) => {
-                TaskError::Refused(format!("no memory for a task of {} bytes: {error}", needed * lanes * 8))
+                TaskError::Refused(format!("no memory for a task of {} bytes: {error}", words * 8))
             }
         })?;
         let memory = Memory(arena.words());
+        let work = Work { view, lines, threads };
         match lanes {
-            1 => self.slices::<1>(&view, &lines, memory)?,
-            2 => self.slices::<2>(&view, &lines, memory)?,
-            4 => self.slices::<4>(&view, &lines, memory)?,
-            _ => self.slices::<8>(&view, &lines, memory)?,
+            1 => self.slices::<1>(&work, memory)?,
+            2 => self.slices::<2>(&work, memory)?,
+            4 => self.slices::<4>(&work, memory)?,
+            _ => self.slices::<8>(&work, memory)?,
         }
-        Ok(view.sources())
+        Ok(work.view.sources())
+    }
+
+    /// How many tasks' memory and threads a group of so many states is worth: with them it is done when all others are.
+    fn shares(&self, records: u64) -> usize {
+        let slots = self.task.order.block.as_ref().map_or(1, |block| block.slots.max(1));
+        let all = self.prepared.groups[self.window].records.max(1);
+        let shares = (u128::from(slots) * u128::from(records)).div_ceil(u128::from(all));
+        usize::try_from(shares).unwrap_or(usize::MAX).clamp(1, self.prepared.pool.tasks())
     }
 
     pub(super) fn is_to_stop(&self) -> bool {
         self.task.stop.load(Ordering::Relaxed)
     }
 
-    fn lanes<const J: usize>(&self, first: usize) -> Result<Lanes<J>, TaskError> {
+    pub(super) fn lanes<const J: usize>(&self, first: usize) -> Result<Lanes<J>, TaskError> {
         let moduli = self.task.order.moduli.get(first..first + J);
         match moduli.and_then(|moduli| Moduli::new(moduli.try_into().ok()?)) {
             Some(moduli) => Ok(Lanes { first, moduli }),
             None => refuse(format!("lanes {first} to {} cannot be done", first + J)),
         }
-    }
-
-    /// Takes a group through the window, `J` lanes at a time.
-    fn slices<const J: usize>(
-        &mut self,
-        view: &View<'_>,
-        lines: &Lines,
-        mut memory: Memory<'_>,
-    ) -> Result<(), TaskError> {
-        let (prepared, task, lanes) = (self.prepared, self.task, self.task.order.moduli.len());
-        let started = Instant::now();
-        let scatter = Scatter::new(view.column(), self.window, prepared.targets(self.window), view.families());
-        self.times.write_nanos += nanos(started);
-        self.output.states += scatter.rows();
-        let place = view.group.place;
-        if lanes == J {
-            let lanes = self.lanes::<J>(0)?;
-            let states = self.slice(view, lines, &lanes, &mut memory)?;
-            let (mut picker, mut total) = (scatter.pick(states), [0; J]);
-            let mut rows = |count: usize, batch: &mut Vec<u64>| {
-                let at = batch.len();
-                picker.next(count, batch);
-                sum_up(&mut total, &batch[at..], &lanes);
-                Ok(())
-            };
-            self.write(&scatter, &mut rows, place)?;
-            self.output.add_sums(&total, 0, lanes.moduli.values());
-            return Ok(());
-        }
-        let mut spool = Spool::create(task.scratch, task.disk).map_err(TaskError::Output)?;
-        for first in (0..lanes).step_by(J) {
-            let lanes = self.lanes::<J>(first)?;
-            let states = self.slice(view, lines, &lanes, &mut memory)?;
-            let (started, mut picker, mut total) = (Instant::now(), scatter.pick(states), [0; J]);
-            let mut picked = Vec::new();
-            loop {
-                picked.clear();
-                picker.next(scatter::ROWS, &mut picked);
-                if picked.is_empty() {
-                    break;
-                }
-                sum_up(&mut total, &picked, &lanes);
-                spool.append(&picked).map_err(TaskError::Output)?;
-            }
-            self.output.add_sums(&total, first, lanes.moduli.values());
-            self.times.write_nanos += nanos(started);
-        }
-        self.bytes_spilled += spool.bytes();
-        let (all, mut from, mut slice) = (scatter.rows(), 0, Vec::new());
-        let mut rows = |count: usize, batch: &mut Vec<u64>| {
-            let start = batch.len();
-            batch.resize(start + count * lanes, 0);
-            for (number, first) in (0..).zip((0..lanes).step_by(J)) {
-                slice.resize(count * J, 0);
-                spool.read((number * all + from) * J as u64, &mut slice)?;
-                let own = batch[start..].chunks_exact_mut(lanes).zip(slice.as_chunks::<J>().0);
-                own.for_each(|(row, lanes)| row[first..first + J].copy_from_slice(lanes));
-            }
-            from += count as u64;
-            Ok(())
-        };
-        self.write(&scatter, &mut rows, place)
-    }
-
-    fn write(&mut self, scatter: &Scatter, rows: &mut scatter::Rows<'_>, place: u64) -> Result<(), TaskError> {
-        let (task, started) = (self.task, Instant::now());
-        let windows = self.prepared.windows();
-        let next = windows[(self.window + 1) % windows.len()];
-        let header = header(task.order, &task.order.moduli, task.order.first_pass + task.order.window.len, next);
-        let id = RunId(format!("{}/r{}", task.order.attempt, self.runs.len()));
-        let options = RunOptions {
-            durable: task.order.durable,
-            block_bytes: RUN_BLOCK_BYTES,
-            consecutive: true,
-            ..RunOptions::default()
-        };
-        let writer = RunWriter::create(task.scratch, &id, &header, options, task.disk).map_err(TaskError::Output)?;
-        self.runs.extend(scatter.write(rows, place, writer)?);
-        self.times.write_nanos += nanos(started);
-        Ok(())
     }
 
     fn finish(self) -> TaskManifest {
@@ -318,12 +258,6 @@ impl<'a> Stage<'a> {
 fn merge_equal(splits: &[Split]) -> Vec<Split> {
     let equal = splits.chunk_by(|a, b| a.key == b.key);
     equal.map(|same| Split { key: same[0].key, records: same.iter().map(|split| split.records).sum() }).collect()
-}
-
-/// Adds rows that are written to their sum.
-fn sum_up<const J: usize>(total: &mut [u128; J], words: &[u64], lanes: &Lanes<J>) {
-    let more = pulp::Arch::new().dispatch(Total { rows: words.as_chunks().0, moduli: &lanes.moduli });
-    merge(total, more, &lanes.moduli);
 }
 
 pub(super) fn nanos(since: Instant) -> u64 {

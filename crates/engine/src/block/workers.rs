@@ -1,4 +1,4 @@
-//! Threads with memory of their own, and work that they take one by one.
+//! Threads with memory of their own or without, and work that they take one by one.
 
 use std::sync::Mutex;
 
@@ -10,6 +10,7 @@ use super::family::{Masses, Sums};
 use super::fused::Block;
 use super::lanes::Row;
 use super::reading::Positions;
+use crate::TaskError;
 
 /// What a thread has to itself.
 pub(super) struct Worker<'m, const K: usize> {
@@ -49,15 +50,40 @@ impl<'m, const K: usize> Worker<'m, K> {
     }
 }
 
+/// A thread failed.
+#[derive(Debug)]
+pub(super) struct Poisoned;
+
+impl From<Poisoned> for BlockError {
+    fn from(_: Poisoned) -> Self {
+        Self::Poisoned
+    }
+}
+
+impl From<Poisoned> for TaskError {
+    fn from(_: Poisoned) -> Self {
+        Self::Refused(BlockError::Poisoned.to_string())
+    }
+}
+
+/// So many threads take tasks from the end of the list until none is left. One of them is the caller's.
+pub(super) fn crew<T: Send, E: From<Poisoned> + Send>(
+    threads: usize,
+    tasks: Vec<T>,
+    act: impl Fn(T) -> Result<(), E> + Sync,
+) -> Result<(), E> {
+    each(&mut vec![(); threads.max(1)], None, tasks, |task, ()| act(task))
+}
+
 /// Workers take tasks from the end of the list until none is left; the first begins with `first`. Its thread is the
 /// caller's.
-pub(super) fn each<T: Send, W: Send>(
+pub(super) fn each<T: Send, W: Send, E: From<Poisoned> + Send>(
     workers: &mut [W],
     first: Option<T>,
     mut tasks: Vec<T>,
-    act: impl Fn(T, &mut W) -> Result<(), BlockError> + Sync,
-) -> Result<(), BlockError> {
-    let Some((caller, others)) = workers.split_first_mut() else { return Err(BlockError::Poisoned) };
+    act: impl Fn(T, &mut W) -> Result<(), E> + Sync,
+) -> Result<(), E> {
+    let Some((caller, others)) = workers.split_first_mut() else { return Err(Poisoned.into()) };
     let first = first.or_else(|| tasks.pop());
     let others_needed = tasks.len().min(others.len());
     let tasks = Mutex::new(tasks);
@@ -67,7 +93,7 @@ pub(super) fn each<T: Send, W: Send>(
             if let Some(task) = next.take() {
                 act(task, worker)?;
             }
-            next = tasks.lock().map_err(|_| BlockError::Poisoned)?.pop();
+            next = tasks.lock().map_err(|_| Poisoned)?.pop();
             if next.is_none() {
                 return Ok(());
             }
@@ -78,7 +104,7 @@ pub(super) fn each<T: Send, W: Send>(
         let others = &mut others[..others_needed];
         let threads: Vec<_> = others.iter_mut().map(|worker| scope.spawn(move || work(None, worker))).collect();
         let own = work(first, caller);
-        threads.into_iter().map(|thread| thread.join().unwrap_or(Err(BlockError::Poisoned))).fold(own, Result::and)
+        threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(Poisoned.into()))).fold(own, Result::and)
     })
 }
 
@@ -92,7 +118,7 @@ mod tests {
             let mut workers = vec![Vec::new(); workers];
             each(&mut workers, Some(1000), (0..tasks).collect(), |task, worker: &mut Vec<i32>| {
                 worker.push(task);
-                Ok(())
+                Ok::<_, BlockError>(())
             })
             .unwrap();
             assert_eq!(workers[0][0], 1000);
