@@ -215,6 +215,37 @@ mod tests {
     }
 
     #[test]
+    fn who_comes_first_is_first() {
+        let pool = Pool::new(8 * 100, 2, 80);
+        let never = || false;
+        let (one, two) = (pool.take(50, never).unwrap(), pool.take(50, never).unwrap());
+        std::thread::scope(|scope| {
+            let large = scope.spawn(|| len(&pool.take(80, never).unwrap()));
+            while pool.lock().queue.is_empty() {
+                std::thread::yield_now();
+            }
+            drop(one);
+            assert!(
+                matches!(pool.take(1, || true), Err(NoMemory::Stopped)),
+                "half is free, but another has asked for more"
+            );
+            drop(two);
+            assert_eq!(large.join().unwrap(), 80);
+        });
+        assert!(pool.lock().queue.is_empty());
+        assert_eq!(len(&pool.take(1, || true).unwrap()), 50);
+    }
+
+    #[test]
+    fn threads_are_those_of_tasks_without_memory() {
+        for (tasks, words, threads) in
+            [(1, 100, 1), (2, 50, 1), (2, 51, 2), (4, 25, 1), (4, 26, 2), (4, 75, 3), (4, 100, 4)]
+        {
+            assert_eq!(Pool::new(8 * 100, tasks, 0).threads(words), threads, "{words} of 100 words, {tasks} tasks");
+        }
+    }
+
+    #[test]
     fn shares_leave_room_for_one_that_is_a_little_larger() {
         for (tasks, most, share) in
             [(2, 0, 50), (2, 50, 50), (2, 60, 40), (2, 62, 38), (2, 70, 50), (4, 40, 20), (1, 10, 100), (1, 100, 100)]

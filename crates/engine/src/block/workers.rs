@@ -91,7 +91,12 @@ pub(super) fn each<T: Send, W: Send, E: From<Poisoned> + Send>(
         let mut next = first;
         loop {
             if let Some(task) = next.take() {
-                act(task, worker)?;
+                act(task, worker).inspect_err(|_| {
+                    // Nobody needs the rest.
+                    if let Ok(mut tasks) = tasks.lock() {
+                        tasks.clear();
+                    }
+                })?;
             }
             next = tasks.lock().map_err(|_| Poisoned)?.pop();
             if next.is_none() {
