@@ -59,8 +59,9 @@ impl Families {
         let share = share(info.largest_family(window), plan, window);
         let lane_bytes = buffer_rows(info, &[window]).saturating_mul(8);
         let most_lanes = task_bytes as f64 / lane_bytes.max(1) as f64;
-        // As many as it is worth of all, or as it takes the memory of.
-        let worth = (share * f64::from(plan.slots)).ceil().max((1.0 / most_lanes).ceil());
+        // As many as it is worth of all, and then as it takes the memory of.
+        let worth = (share * f64::from(plan.slots)).ceil();
+        let worth = if worth > 1.0 { worth.max((1.0 / most_lanes).ceil()) } else { 1.0 };
         let threads = worth.clamp(1.0, f64::from(tasks.max(1))) as u32;
         let largest_lanes = most_lanes * f64::from(threads);
         Self { share, threads, most_lanes, largest_lanes, kinds: kinds(share, plan.board.height, window) }

@@ -11,8 +11,8 @@
 //! other. Its input is read as often, and what comes out is put aside on disk until all lanes are there.
 //!
 //! A group that is a larger part of the stage than one of its threads takes as many tasks' memory and threads as it is
-//! worth, so that nobody waits for it at the end; so does one that takes others' memory because it has to. Threads share
-//! the reading of runs, the looks at states, the passes and the writing, in which each writes a run.
+//! worth, so that nobody waits for it at the end. Threads share the reading of runs, the looks at states, the passes and
+//! the writing, in which each writes a run.
 //!
 //! Laws: see [`super::slice`]. The coordinator holds sums and fingerprints of what is read against those of what was
 //! written. Runs that have fewer moduli than the stage are widened on reading, and every row's spare lane is checked.
@@ -35,7 +35,7 @@ use crate::{Task, TaskError, TaskOrder};
 
 /// Does one task: the groups whose numbers stand in the upper bits of the order's key range.
 ///
-/// Blocking; uses one thread, and for a group that is worth more than one task's share of memory as many as that memory
+/// Blocking; uses one thread, and for a group that is worth more than one task's memory and threads as many as that memory
 /// would serve. On an error complete output runs may be left in the attempt's folder, for its owner to
 /// delete.
 pub fn run_block_task(prepared: &Prepared, info: &dyn ProblemInfo, task: &Task<'_>) -> Result<TaskManifest, TaskError> {
@@ -168,7 +168,8 @@ impl<'a> Stage<'a> {
         let lanes = (part.saturating_sub(tables) / needed).clamp(1, self.task.order.moduli.len());
         let lanes = 1 << lanes.ilog2();
         let words = needed * lanes + tables;
-        let threads = pool.threads(if shares > 1 { words.max(part) } else { words });
+        // Not where it only has to take others' memory: threads need some too, and nobody waits for it.
+        let threads = if shares > 1 { pool.threads(words.max(part)) } else { 1 };
         let (lines, words) = if threads > 1 {
             let each = lanes * lines.passes().max(1);
             let most = part.max(words + words / 8).min(all);
