@@ -25,35 +25,16 @@ use keima_model::{BlockTables, Family, Far};
 use super::in_place::{Line, add_far, entries, far, up};
 use super::kernel::local;
 use super::lanes::{Moduli, Row};
+use super::ranges::{RANGES, WORTH, block_at, place, ranges};
 use super::workers::crew;
 use crate::TaskError;
 
 /// Rows of a batch, at most.
 const BATCH: usize = 16 << 20;
 
-/// Rows of a batch that are worth another thread.
-pub(super) const WORTH: usize = 1 << 12;
-
-/// Parts of a batch for each thread, so that nobody waits long at its end.
-const PARTS: usize = 4;
-
 /// Rows of room for each pass that make good batches of a family of so many rows: a small one is a batch.
 pub(super) fn room(rows: usize) -> usize {
     (rows / 64).max(rows.min(16 * WORTH)).min(BATCH)
-}
-
-/// The first of the family's blocks that does not begin before `place` at a step, or the end of them.
-pub(super) fn block_at(tables: &BlockTables, step: usize, blocks: &Range<u32>, place: usize) -> u32 {
-    let (mut low, mut high) = (blocks.start, blocks.end);
-    while low < high {
-        let middle = low + (high - low) / 2;
-        if (tables.place(step, middle) as usize) < place {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    low
 }
 
 /// All passes of a family by several threads.
@@ -75,12 +56,11 @@ struct Carried<'a> {
 }
 
 /// Blocks of a batch for one thread.
-struct Piece<'p, 'a, const K: usize> {
+struct Piece<'p, const K: usize> {
     blocks: Range<u32>,
     /// Their rows after the pass, and what they put aside.
     own: &'p mut [Row<K>],
     aside: &'p mut [Row<K>],
-    carried: &'p mut Vec<Carried<'a>>,
 }
 
 /// Targets for one thread: their numbers, and their rows, the first of which is number `start`.
@@ -107,9 +87,7 @@ impl<'a, const K: usize> Batches<'a, K> {
 
     /// Where a block begins after a pass; the family's end for the one after its last.
     fn after(&self, pass: usize, block: u32) -> usize {
-        let end = block == self.family.blocks.end;
-        let place = if end { self.family.size[pass + 1] } else { self.tables.place(pass + 1, block) };
-        self.line.leads[pass + 1] + place as usize
+        self.line.leads[pass + 1] + place(self.tables, self.family, pass + 1, block)
     }
 
     fn before(&self, pass: usize, block: u32) -> usize {
@@ -125,12 +103,9 @@ impl<'a, const K: usize> Batches<'a, K> {
             let first = self.before(pass, batch.start);
             let (done, source) = rows.split_at_mut(first);
             let (done, source) = (&mut done[..self.after(pass, batch.end)], &*source);
-            let parts = self.parts(pass, &batch);
-            let mut lists: Vec<Vec<Carried<'a>>> = Vec::new();
-            lists.resize_with(parts.len(), Vec::new);
-            let mut pieces = Vec::with_capacity(parts.len());
+            let mut pieces = Vec::new();
             let (mut own, mut free) = (&mut done[self.after(pass, batch.start)..], &mut aside[put..]);
-            for (blocks, carried) in parts.into_iter().zip(&mut lists) {
+            for blocks in ranges(self.tables, self.family, pass + 1, &batch, self.threads, self.worth) {
                 let rows = self.after(pass, blocks.end) - self.after(pass, blocks.start);
                 let rows_aside = self.rows_aside(pass, &blocks);
                 if rows_aside > 0 {
@@ -140,25 +115,22 @@ impl<'a, const K: usize> Batches<'a, K> {
                 let (piece_rows, piece_aside);
                 (piece_rows, own) = own.split_at_mut(rows);
                 (piece_aside, free) = free.split_at_mut(rows_aside);
-                pieces.push(Piece { blocks, own: piece_rows, aside: piece_aside, carried });
+                pieces.push(Piece { blocks, own: piece_rows, aside: piece_aside });
             }
-            crew(self.threads, pieces, |piece| {
-                pulp::Arch::new().dispatch(Sums { batches: self, pass, piece, source, first });
-                Ok::<_, TaskError>(())
-            })?;
+            let sums = |piece| Sums { batches: self, pass, piece, source, first };
+            let lists =
+                crew(self.threads, pieces, |piece| Ok::<_, TaskError>(pulp::Arch::new().dispatch(sums(piece))))?;
             self.carry(pass, &lists, Origin::Block(source), done)?;
         }
-        for some in later.chunks(PARTS * self.threads) {
-            let mut lists: Vec<Vec<Carried<'a>>> = Vec::new();
-            lists.resize_with(some.len(), Vec::new);
-            crew(self.threads, some.iter().zip(&mut lists).collect(), |((blocks, put), list)| {
-                let mut at = *put;
+        for some in later.chunks(RANGES * self.threads) {
+            let lists = crew(self.threads, some, |(blocks, put)| {
+                let (mut at, mut list) = (*put, Vec::new());
                 for (far, target) in blocks.clone().flat_map(|block| up(self.tables, block, pass)) {
                     list.push(Carried { target, far, at });
                     at += far.pairs.len();
                 }
-                list.sort_unstable_by_key(|carried| carried.target);
-                Ok::<_, TaskError>(())
+                list.sort_unstable_by_key(|carried: &Carried<'_>| carried.target);
+                Ok::<_, TaskError>(list)
             })?;
             self.carry(pass, &lists, Origin::Aside(aside), &mut rows[..self.after(pass, self.family.blocks.end)])?;
         }
@@ -178,24 +150,6 @@ impl<'a, const K: usize> Batches<'a, K> {
         start..end
     }
 
-    /// A batch in parts of about as many rows.
-    fn parts(&self, pass: usize, batch: &Range<u32>) -> Vec<Range<u32>> {
-        let place = |block| self.after(pass, block) - self.line.leads[pass + 1];
-        let (first, end) = (place(batch.start), place(batch.end));
-        let count = ((end - first) / self.worth).clamp(1, PARTS * self.threads);
-        let mut parts = Vec::with_capacity(count);
-        let mut start = batch.start;
-        for number in 1..=count {
-            let until = first + (end - first) * number / count;
-            let next = if number == count { batch.end } else { block_at(self.tables, pass + 1, batch, until) };
-            if next > start {
-                parts.push(start..next);
-                start = next;
-            }
-        }
-        parts
-    }
-
     /// Rows that blocks put aside in a pass.
     fn rows_aside(&self, pass: usize, blocks: &Range<u32>) -> usize {
         if self.tables.far[pass].descending {
@@ -213,7 +167,7 @@ impl<'a, const K: usize> Batches<'a, K> {
         done: &mut [Row<K>],
     ) -> Result<(), TaskError> {
         let all: usize = lists.iter().map(Vec::len).sum();
-        let count = if lists.len() > 1 { PARTS * self.threads } else { 1 };
+        let count = if lists.len() > 1 { RANGES * self.threads } else { 1 };
         // Every so many operations one, which stand for all.
         let step = (all / (count * 16)).max(1);
         let mut some: Vec<u32> =
@@ -235,8 +189,9 @@ impl<'a, const K: usize> Batches<'a, K> {
         }
         crew(self.threads, targets, |targets| {
             pulp::Arch::new().dispatch(Add { batches: self, pass, lists, from, targets });
-            Ok(())
-        })
+            Ok::<_, TaskError>(())
+        })?;
+        Ok(())
     }
 }
 
@@ -244,18 +199,18 @@ impl<'a, const K: usize> Batches<'a, K> {
 struct Sums<'s, 'p, 'a, const K: usize> {
     batches: &'s Batches<'a, K>,
     pass: usize,
-    piece: Piece<'p, 'a, K>,
+    piece: Piece<'p, K>,
     /// The buffer from the batch's first row on, which is number `first`.
     source: &'s [Row<K>],
     first: usize,
 }
 
-impl<const K: usize> pulp::WithSimd for Sums<'_, '_, '_, K> {
-    type Output = ();
+impl<'a, const K: usize> pulp::WithSimd for Sums<'_, '_, 'a, K> {
+    type Output = Vec<Carried<'a>>;
     #[inline(always)]
-    fn with_simd<S: pulp::Simd>(self, _: S) {
-        let Self { batches, pass, piece: Piece { blocks, mut own, mut aside, carried }, source, first } = self;
-        let tables = batches.tables;
+    fn with_simd<S: pulp::Simd>(self, _: S) -> Self::Output {
+        let Self { batches, pass, piece: Piece { blocks, mut own, mut aside }, source, first } = self;
+        let (tables, mut carried) = (batches.tables, Vec::new());
         // A copy of its own: the rows that are written cannot be these.
         let moduli = *batches.moduli;
         for number in blocks {
@@ -278,6 +233,7 @@ impl<const K: usize> pulp::WithSimd for Sums<'_, '_, '_, K> {
             }
         }
         carried.sort_unstable_by_key(|carried| carried.target);
+        carried
     }
 }
 

@@ -29,6 +29,7 @@ mod memory;
 mod pool;
 mod portions;
 mod prepared;
+mod ranges;
 mod reading;
 mod scatter;
 mod shared;

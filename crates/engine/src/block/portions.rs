@@ -1,36 +1,29 @@
 //! What a task looks at of a family's states, in portions that threads take: sums, the sample, accepting states.
 //!
-//! ```text
-//!   rows of a family   block block block | block block | block block block block | ...
-//!   portions           0                 | 1           | 2                       |
-//! ```
-//!
 //! Cost: 1 to 2 ns a state for each look.
 
 use std::ops::Range;
 
 use keima_model::{BlockTables, End, Family, Key as _};
 
-use super::batches::{WORTH, block_at};
 use super::gather::stands;
 use super::lanes::{Row, Weighted};
+use super::ranges::{WORTH, place, ranges};
 use super::slice::Lanes;
 use super::sums::{Enter, Total, add_up, merge};
 use super::view::View;
-use crate::TaskOrder;
+use super::workers::crew;
 use crate::tally::EndTally;
-
-/// Portions for each thread.
-const PARTS: usize = 4;
+use crate::{TaskError, TaskOrder};
 
 /// Blocks of a family with their rows.
-pub(super) struct Portion<'r, const J: usize> {
-    pub(super) blocks: Range<u32>,
-    pub(super) rows: &'r mut [Row<J>],
+struct Portion<'r, const J: usize> {
+    blocks: Range<u32>,
+    rows: &'r mut [Row<J>],
 }
 
 /// A family at an end of the window in portions of about as many rows: one, or some for each of several threads.
-pub(super) fn portions<'r, const J: usize>(
+fn portions<'r, const J: usize>(
     tables: &BlockTables,
     end: End,
     family: &Family,
@@ -38,22 +31,14 @@ pub(super) fn portions<'r, const J: usize>(
     threads: usize,
 ) -> Vec<Portion<'r, J>> {
     let step = step(tables, end);
-    let all = rows.len();
-    let count = if threads == 1 { 1 } else { (all / WORTH).clamp(1, PARTS * threads) };
-    let mut portions = Vec::with_capacity(count);
-    let (mut rest, mut first, mut start) = (rows, family.blocks.start, 0);
-    for number in 1..=count {
-        let last = number == count;
-        let next = if last { family.blocks.end } else { block_at(tables, step, &family.blocks, all * number / count) };
-        if next > first {
-            let until = if next == family.blocks.end { all } else { tables.place(step, next) as usize };
-            let own;
-            (own, rest) = rest.split_at_mut(until - start);
-            portions.push(Portion { blocks: first..next, rows: own });
-            (first, start) = (next, until);
-        }
-    }
-    portions
+    let (mut rest, mut start) = (rows, 0);
+    let portion = |blocks: Range<u32>| {
+        let until = place(tables, family, step, blocks.end);
+        let (rows, later) = std::mem::take(&mut rest).split_at_mut(until - start);
+        (rest, start) = (later, until);
+        Portion { blocks, rows }
+    };
+    ranges(tables, family, step, &family.blocks, threads, WORTH).into_iter().map(portion).collect()
 }
 
 fn step(tables: &BlockTables, end: End) -> usize {
@@ -95,6 +80,19 @@ pub(super) struct Look<'a, const J: usize> {
 }
 
 impl<const J: usize> Look<'_, J> {
+    /// Looks at all of a family, by so many threads.
+    pub(super) fn family(
+        &self,
+        threads: usize,
+        family: &Family,
+        rows: &mut [Row<J>],
+        what: What,
+    ) -> Result<Told<J>, TaskError> {
+        let portions = portions(self.tables(), self.end, family, rows, threads);
+        let told = crew(threads, portions, |portion| Ok::<_, TaskError>(self.at(what, portion)))?;
+        Ok(told.iter().fold(self.nothing(), |all, told| self.and(all, told)))
+    }
+
     /// Of no portion.
     pub(super) fn nothing(&self) -> Told<J> {
         let tally = EndTally::new(self.order.salt, self.order.moduli.len());
@@ -124,8 +122,7 @@ impl<const J: usize> Look<'_, J> {
         pulp::Arch::new().dispatch(Total { rows, moduli: &self.lanes.moduli })
     }
 
-    /// Looks at a portion.
-    pub(super) fn at(&self, what: What, portion: Portion<'_, J>) -> Told<J> {
+    fn at(&self, what: What, portion: Portion<'_, J>) -> Told<J> {
         match what {
             What::Stands => self.stand(portion),
             What::Enters => self.enter(portion),

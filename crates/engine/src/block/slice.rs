@@ -18,17 +18,18 @@ use keima_model::{End, Family};
 use keima_runs::RunManifest;
 use zerocopy::{FromBytes as _, IntoBytes as _};
 
-use super::batches::{Batches, WORTH};
+use super::batches::Batches;
 use super::gather::{Gather, Opened};
 use super::groups::ends;
 use super::grow::{Seats, SharedSeats};
 use super::in_place::{Lines, Memory, Passes};
 use super::lanes::{Moduli, Row};
-use super::portions::{Look, Told, What, portions};
+use super::portions::{Look, What};
+use super::ranges::WORTH;
 use super::sums::merge;
 use super::task::{Stage, nanos, refuse};
 use super::view::View;
-use super::workers::{crew, each};
+use super::workers::each;
 use crate::TaskError;
 
 /// Sections that are asked for before they are read: the disk or another worker is at work on the next ones while one is
@@ -49,6 +50,13 @@ pub(super) struct Work<'a> {
     pub(super) threads: usize,
 }
 
+impl Work<'_> {
+    /// Time of all its threads since.
+    pub(super) fn nanos(&self, since: Instant) -> u64 {
+        nanos(since) * self.threads as u64
+    }
+}
+
 /// What a thread has read.
 struct Reader<'a, const J: usize> {
     gather: Gather<'a>,
@@ -66,7 +74,9 @@ impl Stage<'_> {
         lanes: &Lanes<J>,
         memory: &'m mut Memory<'_>,
     ) -> Result<&'m [Row<J>], TaskError> {
-        let Work { view, lines, threads } = work;
+        let (view, lines, threads) = (&work.view, &work.lines, work.threads);
+        let look = |end| Look { view, order: self.task.order, end, lanes };
+        let (at_first, at_last) = (look(End::First), look(End::Last));
         let Some((states, aside)) = memory.rows::<J>(lines) else {
             return refuse(format!(
                 "there is no memory for lanes {} to {} of group {}",
@@ -88,53 +98,32 @@ impl Stage<'_> {
             let moduli = &lanes.moduli;
             let rows = &mut states[start..];
             let entering = &mut rows[line.leads[0]..][..before as usize];
-            let expected = self.look(work, End::First, lanes, family, entering, What::Enters)?;
-            if *threads == 1 || before.max(after) < 2 * WORTH as u64 {
+            let expected = at_first.family(threads, family, entering, What::Enters)?;
+            if threads == 1 || before.max(after) < 2 * WORTH as u64 {
                 pulp::Arch::new().dispatch(Passes { tables, family, line, rows, aside, moduli });
             } else {
-                let threads = *threads;
                 Batches { tables, family, line, moduli, threads, worth: WORTH }.run(rows, aside)?;
             }
             let rows = &mut states[start..start + after as usize];
             let read_off = !self.functionals.is_empty();
-            let got = self.look(work, End::Last, lanes, family, rows, What::Leaves { read_off })?;
+            let got = at_last.family(threads, family, rows, What::Leaves { read_off })?;
             self.balance(view, lanes, expected.sums, got.sums)?;
             if lanes.first == 0 {
                 self.count_states(view, family);
             }
             self.read_off(lanes, &got.accepted);
-            self.times.map_nanos += nanos(started) * *threads as u64;
+            self.times.map_nanos += work.nanos(started);
             let started = Instant::now();
             let rows = &mut states[start..start + after as usize];
-            let sampled = self.look(work, End::Last, lanes, family, rows, What::Sample)?;
+            let sampled = at_last.family(threads, family, rows, What::Sample)?;
             self.output.merge(&sampled.tally, &self.task.order.moduli);
             if start > done {
                 states.copy_within(start..start + after as usize, done);
             }
             done += after as usize;
-            self.times.write_nanos += nanos(started) * *threads as u64;
+            self.times.write_nanos += work.nanos(started);
         }
         Ok(&states[..done])
-    }
-
-    /// Looks at a family's states at an end of the window, by all threads of the group.
-    fn look<const J: usize>(
-        &self,
-        work: &Work<'_>,
-        end: End,
-        lanes: &Lanes<J>,
-        family: &Family,
-        rows: &mut [Row<J>],
-        what: What,
-    ) -> Result<Told<J>, TaskError> {
-        let look = Look { view: &work.view, order: self.task.order, end, lanes };
-        let portions = portions(work.view.tables(), end, family, rows, work.threads);
-        let mut told: Vec<Told<J>> = portions.iter().map(|_| look.nothing()).collect();
-        crew(work.threads, portions.into_iter().zip(&mut told).collect(), |(portion, told)| {
-            *told = look.at(what, portion);
-            Ok::<_, TaskError>(())
-        })?;
-        Ok(told.iter().fold(look.nothing(), |all, told| look.and(all, told)))
     }
 
     fn check_stop(&self) -> Result<(), TaskError> {
@@ -165,13 +154,13 @@ impl Stage<'_> {
             }
             self.bytes_read += bytes;
         }
-        let mut standing = Look { view, order: self.task.order, end: End::First, lanes }.nothing();
+        let look = Look { view, order: self.task.order, end: End::First, lanes };
+        let mut standing = look.nothing();
         let mut rest = states;
         for family in view.families() {
             let own;
             (own, rest) = rest.split_at_mut(family.size[0] as usize);
-            let told = self.look(work, End::First, lanes, family, own, What::Stands)?;
-            standing = Look { view, order: self.task.order, end: End::First, lanes }.and(standing, &told);
+            standing = look.and(standing, &look.family(work.threads, family, own, What::Stands)?);
         }
         let got = standing.sums;
         if !self.task.order.from_start {
@@ -194,7 +183,7 @@ impl Stage<'_> {
         }
         self.input.add_sums(&got, lanes.first, lanes.moduli.values());
         self.input.merge(&standing.tally, &self.task.order.moduli);
-        self.times.read_nanos += nanos(started) * work.threads as u64;
+        self.times.read_nanos += work.nanos(started);
         Ok(())
     }
 

@@ -30,6 +30,7 @@ use super::lanes::{MODULUS_LIMIT, Moduli};
 use super::pool::NoMemory;
 use super::prepared::Prepared;
 use super::slice::{Lanes, Work};
+use super::view::View;
 use crate::tally::EndTally;
 use crate::{Task, TaskError, TaskOrder};
 
@@ -65,6 +66,14 @@ pub(super) struct Stage<'a> {
     /// Of lanes that waited for others.
     pub(super) bytes_spilled: u64,
     pub(super) times: TaskTimes,
+}
+
+/// What a group gets: its lines with room for its threads, lanes at a time, words of memory, threads.
+struct Share {
+    lines: Lines,
+    lanes: usize,
+    words: usize,
+    threads: usize,
 }
 
 pub(super) fn refuse<T>(text: String) -> Result<T, TaskError> {
@@ -140,24 +149,45 @@ impl<'a> Stage<'a> {
         Ok(self.finish())
     }
 
-    /// As many lanes at a time as its part of the memory allows; one, where not even that fits and others have to wait.
+    /// Takes a group through the window.
     ///
     /// `last` is what the tables for the group before have to offer; what these have is returned.
     fn group(&mut self, number: u32, last: Option<Sources>) -> Result<Option<Sources>, TaskError> {
-        let pool = &self.prepared.pool;
         let started = Instant::now();
         let view = self.prepared.view(self.window, number, last.as_ref())?;
         drop(last);
         let lines = Lines::new(view.tables(), view.families());
         self.times.read_nanos += nanos(started);
+        let Share { lines, lanes, words, threads } = self.share(&view, lines)?;
+        let mut arena = self.prepared.pool.take(words, || self.is_to_stop()).map_err(|error| match error {
+            NoMemory::Stopped => TaskError::Stopped,
+            NoMemory::System(error) => {
+                TaskError::Refused(format!("no memory for a task of {} bytes: {error}", words * 8))
+            }
+        })?;
+        let memory = Memory(arena.words());
+        let work = Work { view, lines, threads };
+        match lanes {
+            1 => self.slices::<1>(&work, memory)?,
+            2 => self.slices::<2>(&work, memory)?,
+            4 => self.slices::<4>(&work, memory)?,
+            _ => self.slices::<8>(&work, memory)?,
+        }
+        Ok(work.view.sources())
+    }
+
+    /// As many lanes at a time as its part of the memory allows; one, where not even that fits and others have to wait.
+    fn share(&self, view: &View<'_>, lines: Lines) -> Result<Share, TaskError> {
+        let pool = &self.prepared.pool;
         let needed = lines.rows().max(1);
         // Tables that are made for this group count as its memory.
         let tables = (view.bytes() / 8) as usize;
         let (share, all) = pool.words();
         if needed + tables > all {
             return refuse(format!(
-                "group {number} of window {:?} needs {} bytes of memory for each residue, but there are {} beside the \
+                "group {} of window {:?} needs {} bytes of memory for each residue, but there are {} beside the \
                  tables; use more memory, or a shorter --window",
+                view.number,
                 self.task.order.window,
                 (needed + tables) * 8,
                 all * 8
@@ -178,21 +208,7 @@ impl<'a> Stage<'a> {
         } else {
             (lines, words)
         };
-        let mut arena = pool.take(words, || self.is_to_stop()).map_err(|error| match error {
-            NoMemory::Stopped => TaskError::Stopped,
-            NoMemory::System(error) => {
-                TaskError::Refused(format!("no memory for a task of {} bytes: {error}", words * 8))
-            }
-        })?;
-        let memory = Memory(arena.words());
-        let work = Work { view, lines, threads };
-        match lanes {
-            1 => self.slices::<1>(&work, memory)?,
-            2 => self.slices::<2>(&work, memory)?,
-            4 => self.slices::<4>(&work, memory)?,
-            _ => self.slices::<8>(&work, memory)?,
-        }
-        Ok(work.view.sources())
+        Ok(Share { lines, lanes, words, threads })
     }
 
     /// How many tasks' memory and threads a group of so many states is worth: with them it is done when all others are.

@@ -66,13 +66,22 @@ impl From<Poisoned> for TaskError {
     }
 }
 
-/// So many threads take tasks from the end of the list until none is left. One of them is the caller's.
-pub(super) fn crew<T: Send, E: From<Poisoned> + Send>(
+/// So many threads take tasks from the end of the list until none is left; what came of each, in their order. One of the
+/// threads is the caller's.
+pub(super) fn crew<T: Send, R: Send, E: From<Poisoned> + Send>(
     threads: usize,
-    tasks: Vec<T>,
-    act: impl Fn(T) -> Result<(), E> + Sync,
-) -> Result<(), E> {
-    each(&mut vec![(); threads.max(1)], None, tasks, |task, ()| act(task))
+    tasks: impl IntoIterator<Item = T>,
+    act: impl Fn(T) -> Result<R, E> + Sync,
+) -> Result<Vec<R>, E> {
+    let mut done: Vec<Vec<(usize, R)>> = Vec::new();
+    done.resize_with(threads.max(1), Vec::new);
+    each(&mut done, None, tasks.into_iter().enumerate().collect(), |(number, task), own| {
+        own.push((number, act(task)?));
+        Ok::<_, E>(())
+    })?;
+    let mut done: Vec<(usize, R)> = done.into_iter().flatten().collect();
+    done.sort_unstable_by_key(|&(number, _)| number);
+    Ok(done.into_iter().map(|(_, result)| result).collect())
 }
 
 /// Workers take tasks from the end of the list until none is left; the first begins with `first`. Its thread is the
@@ -130,6 +139,14 @@ mod tests {
             let mut done = workers.concat();
             done.sort_unstable();
             assert_eq!(done, (0..tasks).chain([1000]).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn results_come_in_the_order_of_tasks() {
+        for (threads, tasks) in [(0, 3), (1, 0), (1, 5), (3, 2), (4, 100)] {
+            let squares = crew(threads, 0..tasks, |task| Ok::<_, BlockError>(task * task)).unwrap();
+            assert_eq!(squares, (0..tasks).map(|task| task * task).collect::<Vec<u32>>());
         }
     }
 

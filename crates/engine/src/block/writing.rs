@@ -35,64 +35,84 @@ struct Part {
     /// The groups of the window to come that read it.
     groups: Range<usize>,
     number: usize,
-    /// Lanes that wait for others.
-    spool: Option<Spool>,
-    written: Option<(RunManifest, Vec<Split>)>,
 }
+
+/// A run that was written, and where it can be cut; none of no rows.
+type Written = Option<(RunManifest, Vec<Split>)>;
 
 impl Stage<'_> {
     /// Takes a group through the window, `J` lanes at a time.
-    pub(super) fn slices<const J: usize>(&mut self, work: &Work<'_>, mut memory: Memory<'_>) -> Result<(), TaskError> {
-        let (task, lanes, view) = (self.task, self.task.order.moduli.len(), &work.view);
+    pub(super) fn slices<const J: usize>(&mut self, work: &Work<'_>, memory: Memory<'_>) -> Result<(), TaskError> {
+        let view = &work.view;
         let started = Instant::now();
         let scatter = Scatter::new(view.column(), self.window, self.prepared.targets(self.window), view.families());
         self.times.write_nanos += nanos(started);
         self.output.states += scatter.rows();
         let most = if work.threads == 1 { 1 } else { RUNS * work.threads };
         let count = usize::try_from(scatter.rows() / RUN_ROWS).unwrap_or(most).clamp(1, most);
-        let part = |groups, number| Part { groups, number, spool: None, written: None };
-        let mut parts: Vec<Part> = scatter
-            .parts(count)
-            .into_iter()
-            .zip(self.next_run..)
-            .map(|(groups, number)| part(groups, number))
-            .collect();
+        let part = |(groups, number)| Part { groups, number };
+        let parts: Vec<Part> = scatter.parts(count).into_iter().zip(self.next_run..).map(part).collect();
         self.next_run += parts.len();
-        if lanes == J {
-            let lanes = self.lanes::<J>(0)?;
-            let states = self.slice(work, &lanes, &mut memory)?;
-            let started = Instant::now();
-            let total = self.each_part(work, &mut parts, |part, total| {
-                let mut picker = scatter.pick(states, &part.groups);
-                let mut rows = |count: usize, batch: &mut Vec<u64>| {
-                    pick(&mut picker, count, batch, &lanes, total);
-                    Ok(())
-                };
-                self.write(work, &scatter, &mut rows, part)
-            })?;
-            self.add_output(&total, &lanes);
-            self.times.write_nanos += nanos(started) * work.threads as u64;
-            self.runs.extend(parts.into_iter().filter_map(|part| part.written));
-            return Ok(());
-        }
-        for part in &mut parts {
-            part.spool = Some(Spool::create(task.scratch, task.disk).map_err(TaskError::Output)?);
-        }
+        let written = if self.task.order.moduli.len() == J {
+            self.all_at_a_time::<J>(work, &scatter, &parts, memory)?
+        } else {
+            self.some_at_a_time::<J>(work, &scatter, &parts, memory)?
+        };
+        self.runs.extend(written.into_iter().flatten());
+        Ok(())
+    }
+
+    /// All lanes, straight into runs.
+    fn all_at_a_time<const J: usize>(
+        &mut self,
+        work: &Work<'_>,
+        scatter: &Scatter,
+        parts: &[Part],
+        mut memory: Memory<'_>,
+    ) -> Result<Vec<Written>, TaskError> {
+        let lanes = self.lanes::<J>(0)?;
+        let states = self.slice(work, &lanes, &mut memory)?;
+        let started = Instant::now();
+        let done = self.each_part(work, parts, |part| {
+            let (mut picker, mut total) = (scatter.pick(states, &part.groups), [0; J]);
+            let mut rows = |count: usize, batch: &mut Vec<u64>| {
+                pick(&mut picker, count, batch, &lanes, &mut total);
+                Ok(())
+            };
+            let written = self.write(work, scatter, &mut rows, part)?;
+            Ok((written, total))
+        })?;
+        let (written, totals): (_, Vec<_>) = done.into_iter().unzip();
+        self.add_output(&totals, &lanes);
+        self.times.write_nanos += work.nanos(started);
+        Ok(written)
+    }
+
+    /// `J` lanes at a time, which are put aside until all are there.
+    fn some_at_a_time<const J: usize>(
+        &mut self,
+        work: &Work<'_>,
+        scatter: &Scatter,
+        parts: &[Part],
+        mut memory: Memory<'_>,
+    ) -> Result<Vec<Written>, TaskError> {
+        let (task, lanes) = (self.task, self.task.order.moduli.len());
+        let spool = |_| Spool::create(task.scratch, task.disk).map_err(TaskError::Output);
+        let mut spools: Vec<Spool> = parts.iter().map(spool).collect::<Result<_, _>>()?;
         for first in (0..lanes).step_by(J) {
             let lanes = self.lanes::<J>(first)?;
             let states = self.slice(work, &lanes, &mut memory)?;
             let started = Instant::now();
-            let total = self.each_part(work, &mut parts, |part, total| {
-                put_aside(scatter.pick(states, &part.groups), part.spool.as_mut(), &lanes, total)
+            let totals = self.each_part(work, parts.iter().zip(&mut spools), |(part, spool)| {
+                put_aside(scatter.pick(states, &part.groups), spool, &lanes)
             })?;
-            self.add_output(&total, &lanes);
-            self.times.write_nanos += nanos(started) * work.threads as u64;
+            self.add_output(&totals, &lanes);
+            self.times.write_nanos += work.nanos(started);
         }
         let started = Instant::now();
-        self.bytes_spilled += parts.iter().filter_map(|part| part.spool.as_ref()).map(Spool::bytes).sum::<u64>();
-        self.each_part::<J>(work, &mut parts, |part, _| {
+        self.bytes_spilled += spools.iter().map(Spool::bytes).sum::<u64>();
+        let written = self.each_part(work, parts.iter().zip(spools), |(part, mut spool)| {
             let (all, mut from, mut slice) = (scatter.rows_for(&part.groups), 0, Vec::new());
-            let Some(mut spool) = part.spool.take() else { return Ok(()) };
             let mut rows = |count: usize, batch: &mut Vec<u64>| {
                 let start = batch.len();
                 batch.resize(start + count * lanes, 0);
@@ -105,30 +125,20 @@ impl Stage<'_> {
                 from += count as u64;
                 Ok::<_, RunError>(())
             };
-            self.write(work, &scatter, &mut rows, part)
+            self.write(work, scatter, &mut rows, part)
         })?;
-        self.times.write_nanos += nanos(started) * work.threads as u64;
-        self.runs.extend(parts.into_iter().filter_map(|part| part.written));
-        Ok(())
+        self.times.write_nanos += work.nanos(started);
+        Ok(written)
     }
 
-    /// Does something for each part, by all threads of the group; the sum of what they add up.
-    fn each_part<const J: usize>(
+    /// Does something for each part, by all threads of the group; what came of each.
+    fn each_part<P: Send, R: Send>(
         &self,
         work: &Work<'_>,
-        parts: &mut [Part],
-        act: impl Fn(&mut Part, &mut [u128; J]) -> Result<(), TaskError> + Sync,
-    ) -> Result<Vec<[u128; J]>, TaskError> {
-        let mut totals = vec![[0; J]; parts.len()];
-        let tasks = parts.iter_mut().zip(&mut totals).collect();
-        crew(
-            work.threads,
-            tasks,
-            |(part, total)| {
-                if self.is_to_stop() { Err(TaskError::Stopped) } else { act(part, total) }
-            },
-        )?;
-        Ok(totals)
+        parts: impl IntoIterator<Item = P>,
+        act: impl Fn(P) -> Result<R, TaskError> + Sync,
+    ) -> Result<Vec<R>, TaskError> {
+        crew(work.threads, parts, |part| if self.is_to_stop() { Err(TaskError::Stopped) } else { act(part) })
     }
 
     fn add_output<const J: usize>(&mut self, totals: &[[u128; J]], lanes: &Lanes<J>) {
@@ -142,8 +152,8 @@ impl Stage<'_> {
         work: &Work<'_>,
         scatter: &Scatter,
         rows: &mut scatter::Rows<'_>,
-        part: &mut Part,
-    ) -> Result<(), TaskError> {
+        part: &Part,
+    ) -> Result<Written, TaskError> {
         let task = self.task;
         let windows = self.prepared.windows();
         let next = windows[(self.window + 1) % windows.len()];
@@ -156,8 +166,7 @@ impl Stage<'_> {
             ..RunOptions::default()
         };
         let writer = RunWriter::create(task.scratch, &id, &header, options, task.disk).map_err(TaskError::Output)?;
-        part.written = scatter.write(rows, &part.groups, work.view.group.place, writer)?;
-        Ok(())
+        scatter.write(rows, &part.groups, work.view.group.place, writer)
     }
 }
 
@@ -176,19 +185,18 @@ fn pick<const J: usize>(
     merge(total, more, &lanes.moduli);
 }
 
-/// Puts all rows of a part aside.
+/// Puts all rows of a part aside; their sum.
 fn put_aside<const J: usize>(
     mut picker: Picker<'_, J>,
-    spool: Option<&mut Spool>,
+    spool: &mut Spool,
     lanes: &Lanes<J>,
-    total: &mut [u128; J],
-) -> Result<(), TaskError> {
-    let (Some(spool), mut picked) = (spool, Vec::new()) else { return Ok(()) };
+) -> Result<[u128; J], TaskError> {
+    let (mut picked, mut total) = (Vec::new(), [0; J]);
     loop {
         picked.clear();
-        pick(&mut picker, scatter::ROWS, &mut picked, lanes, total);
+        pick(&mut picker, scatter::ROWS, &mut picked, lanes, &mut total);
         if picked.is_empty() {
-            return Ok(());
+            return Ok(total);
         }
         spool.append(&picked).map_err(TaskError::Output)?;
     }
