@@ -127,12 +127,22 @@ mod tests {
     }
 
     fn plan(problem: &AnyProblem, executor: Executor, window: u32, task_memory_bytes: u64) -> Plan {
+        plan_of_slots(problem, executor, window, task_memory_bytes, 1)
+    }
+
+    fn plan_of_slots(
+        problem: &AnyProblem,
+        executor: Executor,
+        window: u32,
+        task_memory_bytes: u64,
+        slots: u32,
+    ) -> Plan {
         let limits = PlanLimits {
             task_memory_bytes,
             disk_bytes: None,
             residues_per_sweep: Some(1),
             window: Some(window),
-            slots: 1,
+            slots,
             worker_slots: 1,
             second_copies: false,
         };
@@ -176,6 +186,26 @@ mod tests {
         check(10, 5);
         check(11, 4);
         check(12, 6);
+    }
+
+    /// Of windows 7,6 of 13x13 the largest family is 0.168 of the states, which is worth one task's thread in five.
+    #[test]
+    fn large_families_have_several_threads() {
+        let problem = open("go", "13x13");
+        let check = |slots, tasks, task_mib: u64, threads| {
+            let plan = plan_of_slots(&problem, Executor::Block, 7, 4 << 30, slots);
+            let of = |window| Families::of_blocks(problem.info(), &plan, window, (task_mib << 20, tasks)).threads;
+            assert_eq!(of(plan.windows[0]), threads, "{slots} slots, {tasks} of a worker, {task_mib} MiB");
+        };
+        check(1, 1, 4096, 1);
+        check(5, 5, 4096, 1);
+        check(6, 6, 4096, 2);
+        check(16, 16, 4096, 3);
+        check(64, 64, 4096, 11);
+        check(64, 8, 4096, 8);
+        // A lane of it takes 66 MB and more: as many as it takes the memory of, but only where it is worth several.
+        check(16, 16, 10, 7);
+        check(5, 5, 10, 1);
     }
 
     /// By hand: 2 cells outside, above the window or one on each side, 4 lanes.

@@ -334,14 +334,22 @@ impl Outline {
         let alone = families.iter().any(|families| families.most_lanes < 1.0);
         let Some(most) = self.stages.iter().max_by_key(|stage| stage.family_slices) else { return };
         let (lanes, slices) = (most.lanes, most.family_slices);
-        if alone {
-            let text = "the largest families are done one residue at a time, each by one worker, whose threads do it \
-                        together; what memory and speed of so many threads come to was measured with two only";
-            self.notes.push(text.into());
-        } else if slices > 1 {
+        let threads = self.stages.iter().map(|stage| stage.family_threads).max().unwrap_or(1);
+        if slices > 1 {
             self.notes.push(format!(
                 "the largest families are done {} of {lanes} residues at a time: their runs are read {slices} times",
                 lanes / slices
+            ));
+        }
+        if alone {
+            let text =
+                "the largest families do not fit a task's memory: while one of them has that of several, others wait";
+            self.notes.push(text.into());
+        }
+        if threads > 1 {
+            self.notes.push(format!(
+                "the largest families are done by up to {threads} threads of a worker together; what several threads gain \
+                 was measured with two only"
             ));
         }
     }
@@ -443,6 +451,8 @@ mod tests {
             }
             let slices = outline.stages.iter().map(|stage| stage.family_slices).max();
             assert_eq!(slices > Some(1), outline.notes.iter().any(|note| note.contains("residues at a time")));
+            assert!(outline.stages.iter().all(|stage| stage.family_threads == 1));
+            assert!(!outline.notes.iter().any(|note| note.contains("threads of a worker")));
         };
         check("13x13", 330, 77.35e9, 43.99e9);
     }
