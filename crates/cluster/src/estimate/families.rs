@@ -188,7 +188,7 @@ mod tests {
         check(12, 6);
     }
 
-    /// Of windows 7,6 of 13x13 the largest family is 0.168 of the states, which is worth one task's thread in five.
+    /// Of windows 7,6 of 13x13 the largest family is 0.168 of the states: the share of one of five, of two of six.
     #[test]
     fn large_families_have_several_threads() {
         let problem = open("go", "13x13");

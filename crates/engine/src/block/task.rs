@@ -36,9 +36,8 @@ use crate::{Task, TaskError, TaskOrder};
 
 /// Does one task: the groups whose numbers stand in the upper bits of the order's key range.
 ///
-/// Blocking; uses one thread, and for a group that is worth more than one task's memory and threads as many as that memory
-/// would serve. On an error complete output runs may be left in the attempt's folder, for its owner to
-/// delete.
+/// Blocking; uses one thread, and for a group that is worth more than one task's memory and threads as many as that
+/// memory would serve. On an error complete output runs may be left in the attempt's folder, for its owner to delete.
 pub fn run_block_task(prepared: &Prepared, info: &dyn ProblemInfo, task: &Task<'_>) -> Result<TaskManifest, TaskError> {
     Stage::new(prepared, info, task)?.run()
 }

@@ -37,6 +37,12 @@ struct Part {
     number: usize,
 }
 
+/// What a group writes.
+struct Output {
+    scatter: Scatter,
+    parts: Vec<Part>,
+}
+
 /// A run that was written, and where it can be cut; none of no rows.
 type Written = Option<(RunManifest, Vec<Split>)>;
 
@@ -53,10 +59,11 @@ impl Stage<'_> {
         let part = |(groups, number)| Part { groups, number };
         let parts: Vec<Part> = scatter.parts(count).into_iter().zip(self.next_run..).map(part).collect();
         self.next_run += parts.len();
+        let output = Output { scatter, parts };
         let written = if self.task.order.moduli.len() == J {
-            self.all_at_a_time::<J>(work, &scatter, &parts, memory)?
+            self.all_at_a_time::<J>(work, &output, memory)?
         } else {
-            self.some_at_a_time::<J>(work, &scatter, &parts, memory)?
+            self.some_at_a_time::<J>(work, &output, memory)?
         };
         self.runs.extend(written.into_iter().flatten());
         Ok(())
@@ -66,8 +73,7 @@ impl Stage<'_> {
     fn all_at_a_time<const J: usize>(
         &mut self,
         work: &Work<'_>,
-        scatter: &Scatter,
-        parts: &[Part],
+        Output { scatter, parts }: &Output,
         mut memory: Memory<'_>,
     ) -> Result<Vec<Written>, TaskError> {
         let lanes = self.lanes::<J>(0)?;
@@ -92,8 +98,7 @@ impl Stage<'_> {
     fn some_at_a_time<const J: usize>(
         &mut self,
         work: &Work<'_>,
-        scatter: &Scatter,
-        parts: &[Part],
+        Output { scatter, parts }: &Output,
         mut memory: Memory<'_>,
     ) -> Result<Vec<Written>, TaskError> {
         let (task, lanes) = (self.task, self.task.order.moduli.len());
