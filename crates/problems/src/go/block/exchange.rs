@@ -259,8 +259,9 @@ impl Exchange {
         sample.clear();
         let key = (key % SAMPLE_ONE_IN) as u8;
         let wanted = key.wrapping_sub(self.other_hashes[block as usize]) % SAMPLE_ONE_IN as u8;
-        let hashes = (0..=u16::MAX).zip(&self.code_hashes[signature as usize]);
-        sample.extend(hashes.filter(|&(_, &hash)| hash == wanted).map(|(entry, _)| entry));
+        let hashes = &self.code_hashes[signature as usize];
+        // Lists have no more entries than `u16` has numbers.
+        sample.extend(memchr::memchr_iter(wanted, hashes).map(|entry| entry as u16));
     }
 
     /// Overwrites `positions` with those of the entries of X-block `block`, whose signature is `signature`.
