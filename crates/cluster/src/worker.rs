@@ -16,6 +16,7 @@
 mod attempt;
 mod table;
 mod tables;
+mod threads;
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -138,6 +139,7 @@ impl Worker {
             tables: Tables::new(task_memory_bytes(self.config.memory_bytes, 1), slots),
             config: self.config,
             buffers: Arc::default(),
+            threads: Arc::default(),
             epoch: AtomicU64::new(0),
             heartbeat_millis: AtomicU64::new(1000),
             deletions: Mutex::default(),
@@ -187,6 +189,7 @@ struct Shared<L> {
     tables: Tables,
     /// Large buffers of the engine, kept from task to task.
     buffers: Arc<keima_engine::Buffers>,
+    threads: Arc<threads::TaskThreads>,
     /// As the coordinator gave it; 0 before the first hello.
     epoch: AtomicU64,
     heartbeat_millis: AtomicU64,

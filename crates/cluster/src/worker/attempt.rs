@@ -107,8 +107,7 @@ impl<L: CoordinatorLink> Shared<L> {
         }
     }
 
-    /// Runs the engine on a thread of its own: what the allocator kept for one that has ended, the next one takes over.
-    /// (Tasks on tokio's threads for blocking work leave as much on each of many: 20 MB, 13x13 in 258 MiB.)
+    /// Runs the engine on a thread for tasks.
     async fn run_stage(
         self: &Arc<Self>,
         attempt: &str,
@@ -151,14 +150,15 @@ impl<L: CoordinatorLink> Shared<L> {
                 .map_err(|e| Failure::Other { text: format!("a run that was just written cannot be read: {e}") })?;
             Ok(manifest)
         };
-        let other = |text| Failure::Other { text };
         // The runtime waits for its own thread when it ends, and that one for the task's, whose panic it passes on.
-        let ran = tokio::task::spawn_blocking(move || {
-            let thread = std::thread::Builder::new().name("task".to_owned()).spawn(work);
-            let thread = thread.map_err(|error| other(format!("no thread for the task: {error}")))?;
-            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        });
-        ran.await.unwrap_or_else(|error| Err(other(format!("the task's thread failed: {error}"))))
+        let threads = Arc::clone(&self.threads);
+        let ran = tokio::task::spawn_blocking(move || threads.run(work));
+        let other = |text| Err(Failure::Other { text });
+        match ran.await {
+            Ok(Ok(manifest)) => manifest,
+            Ok(Err(error)) => other(format!("no thread for the task: {error}")),
+            Err(error) => other(format!("the task's thread failed: {error}")),
+        }
     }
 
     async fn fetch_copy(&self, input: &InputRun) -> Result<TaskManifest, Failure> {
