@@ -26,7 +26,7 @@ use anyhow::{Context, Result, bail, ensure};
 use keima_coordinator::{Plan, PlanLimits, block_plan};
 use keima_engine::block::{Prepared, run_block_task};
 use keima_engine::{BlockStage, Task, TaskOrder};
-use keima_model::{AnyProblem, BlockColumn, Directions, PLACE_BITS, ProblemInfo};
+use keima_model::{AnyProblem, BlockColumn, Directions, LANES, PLACE_BITS, ProblemInfo};
 use keima_residue::{Integer, add_row, primes_below, residue_of};
 use keima_runs::{Tally, TaskManifest};
 
@@ -58,7 +58,7 @@ pub(crate) struct Disk {
 
 /// One sample, or a note where the boundaries would be too large.
 pub(crate) fn sample(wish: &Disk) -> Result<Line> {
-    ensure!(matches!(wish.residues, 1 | 2 | 4 | 8), "1, 2, 4 or 8 residues, not {}", wish.residues);
+    ensure!(LANES.contains(&wish.residues), "rows of {LANES:?} residues, not of {}", wish.residues);
     ensure!(wish.threads > 0, "at least one thread");
     let plan = plan(wish)?;
     let needed_bytes = two_boundaries_bytes(&plan);

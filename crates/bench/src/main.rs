@@ -53,7 +53,7 @@ struct Passes {
     /// Side of the board
     #[arg(long)]
     height: u32,
-    /// Residues carried at once; by blocks 1, 2, 4 or 8
+    /// Residues carried at once; by blocks 1, 2, 4, 6, 8, 10, 12 or 16
     #[arg(long, default_value_t = 1)]
     lanes: u32,
     /// Threads

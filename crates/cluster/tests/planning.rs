@@ -28,15 +28,23 @@ fn plans_keep_to_their_limits() {
     // (size, task memory in MiB, disk in GiB, residues, expected windows, lanes of the last stage)
     for (size, memory_mib, disk_gib, residues, windows, lanes) in [
         ("9x9", 64, None, None, &[5, 4][..], 4),
-        ("12x12", 4096, None, None, &[6, 6], 8),
-        ("12x12", 60, None, None, &[6, 6], 8),
-        ("13x13", 4096, None, None, &[7, 6], 8),
+        ("12x12", 4096, None, None, &[6, 6], 6),
+        ("12x12", 60, None, None, &[6, 6], 6),
+        ("13x13", 4096, None, None, &[7, 6], 6),
         // A tenth of the vector for two tasks: one lane of the largest family by a single task.
-        ("13x13", 144, None, None, &[7, 6], 8),
-        ("13x13", 4096, Some(4), None, &[7, 6], 4),
+        ("13x13", 144, None, None, &[7, 6], 6),
+        ("13x13", 4096, Some(4), None, &[7, 6], 6),
+        ("13x13", 4096, Some(3), None, &[7, 6], 4),
         ("13x13", 4096, None, Some(2), &[7, 6], 2),
+        // Tables in parts, for which two windows are too few.
+        ("13x13", 91, None, None, &[4, 4, 5], 6),
         ("14x14", 1024, None, None, &[7, 7], 8),
         ("6x40", 64, None, None, &[6], 8),
+        // Ten, eleven and thirteen residues are needed.
+        ("8x41", 64, None, None, &[4, 4], 10),
+        ("8x41", 64, None, Some(8), &[4, 4], 8),
+        ("8x46", 64, None, None, &[4, 4], 12),
+        ("10x44", 256, None, None, &[5, 5], 16),
     ] {
         let limits = PlanLimits {
             task_memory_bytes: memory_mib << 20,

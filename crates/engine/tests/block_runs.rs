@@ -278,6 +278,10 @@ fn every_column_end_is_the_stream_executors() {
         (7, 7, cut(&[4, 3], 300, 2, &[2, 4])),
         (7, 7, cut(&[3, 2, 2], 1000, 7, &[2, 4, 4, 8])),
         (8, 8, cut(&[3, 3, 2], 1 << 40, 1, &[2, 8])),
+        // More lanes than the numbers need, which widens each kind of row.
+        (6, 6, cut(&[3, 3], 100, 2, &[8, 12, 16])),
+        (5, 6, cut(&[3, 2], 50, 2, &[2, 6, 10, 12])),
+        (7, 7, cut(&[3, 2, 2], 1000, 7, &[4, 16])),
     ] {
         check(height, length, &cut, true);
     }
@@ -354,7 +358,13 @@ fn few_lanes_bytes(lanes: u64) -> u64 {
 /// With little memory, lanes are done a few at a time: what is read is read as often, and nothing else changes.
 #[test]
 fn lanes_are_done_a_few_at_a_time() {
-    let whole = cut(&[4, 3], 2000, 2, &[2, 8]);
+    lanes_of_rows_are_done_a_few_at_a_time(8, &[4, 2, 1]);
+    lanes_of_rows_are_done_a_few_at_a_time(12, &[8, 4, 2, 1]);
+    lanes_of_rows_are_done_a_few_at_a_time(10, &[6, 4, 2]);
+}
+
+fn lanes_of_rows_are_done_a_few_at_a_time(lanes: u64, few: &[u64]) {
+    let whole = cut(&[4, 3], 2000, 2, &[2, lanes as usize]);
     let read = |cut: &Cut| {
         let run = Run::new(7, 7, cut);
         let (mut vector, mut written, mut spilled, mut bytes) = (Vec::new(), 0, 0, 0);
@@ -372,10 +382,13 @@ fn lanes_are_done_a_few_at_a_time() {
     };
     let once = read(&whole);
     let mut more = once;
-    for lanes in [4, 2, 1] {
-        let cut = Cut { memory_bytes: few_lanes_bytes(lanes), ..whole.clone() };
+    for &some in few {
+        let cut = Cut { memory_bytes: few_lanes_bytes(some), ..whole.clone() };
         let read = read(&cut);
-        assert!(more < read && read <= once * (8 / lanes), "{lanes} lanes at a time: {once}, {more}, {read}");
+        assert!(
+            more < read && read <= once * lanes.div_ceil(some),
+            "{some} of {lanes} at a time: {once}, {more}, {read}"
+        );
         more = read;
         check(7, 7, &cut, true);
     }
@@ -410,7 +423,7 @@ fn wrong_inputs_are_refused() {
     };
     let order = run.order(2, &vector);
     let text = refused(&TaskOrder { moduli: moduli(4)[1..].to_vec(), ..order.clone() });
-    assert!(text.contains("1, 2, 4 or 8 residues"), "{text}");
+    assert!(text.contains("in rows of [1, 2, 4, 6, 8, 10, 12, 16], not of 3"), "{text}");
     let small = Run::new(5, 5, &Cut { memory_bytes: 1 << 9, ..cut.clone() });
     match small.task(&small.order(0, &[])) {
         Err(TaskError::Refused(text)) => assert!(text.contains("bytes of memory"), "{text}"),

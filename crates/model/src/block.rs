@@ -335,9 +335,9 @@ pub struct PartedBytes {
 }
 
 impl PartedBytes {
-    /// All that a worker with so much memory takes beside its tasks.
-    pub fn beside_tasks(self, memory_bytes: u64) -> u64 {
-        self.worker_bytes.saturating_add(Self::kept(memory_bytes) + Self::making(memory_bytes))
+    /// All that a worker with so much memory takes beside so many tasks at a time.
+    pub fn beside_tasks(self, memory_bytes: u64, tasks: u32) -> u64 {
+        self.worker_bytes.saturating_add(Self::kept(memory_bytes) + self.making(memory_bytes, tasks))
     }
 
     /// Of a worker with so much memory, what it keeps of parts for later ones.
@@ -345,9 +345,12 @@ impl PartedBytes {
         memory_bytes / 8
     }
 
-    /// Of a worker with so much memory, what is left to parts while they are made, and to the allocator.
-    pub fn making(memory_bytes: u64) -> u64 {
-        memory_bytes / 6
+    /// Of a worker with so much memory, what is left to parts while they are made, and to the allocator: a sixth, and
+    /// where memory is so little that this is no part for each task, up to a third.
+    pub fn making(self, memory_bytes: u64, tasks: u32) -> u64 {
+        const LITTLE: u64 = 64 << 20;
+        let each = self.task_bytes.saturating_mul(tasks.into());
+        each.min(memory_bytes / 3).min(LITTLE).max(memory_bytes / 6)
     }
 }
 

@@ -13,6 +13,7 @@ mod block;
 mod board;
 mod info;
 mod key;
+mod lanes;
 mod problem;
 
 pub use block::{
@@ -23,4 +24,5 @@ pub use block::{
 pub use board::{Board, Layout, Window};
 pub use info::{About, Decimal, Forecast, Formula, Functional, ProblemInfo, Report, ReportColumn, ReportRow};
 pub use key::Key;
+pub use lanes::{LANES, MOST_LANES, slices};
 pub use problem::{AnyProblem, Problem, ProblemError, ProblemRequest, Registry, Successors};

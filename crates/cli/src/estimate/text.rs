@@ -138,9 +138,9 @@ fn moduli(outline: &Outline) -> String {
     let sweeps = if outline.way == Way::InMemory && !is_forward_alone(outline) {
         String::new()
     } else if sizes.len() == 1 {
-        " in one sweep".to_owned()
+        ", in one sweep".to_owned()
     } else {
-        format!(" in {} sweeps of {}", sizes.len(), sizes.join("+"))
+        format!(", in {} sweeps of {}", sizes.len(), sizes.join("+"))
     };
     let grow = if plan.executor == "block" && lanes.len() > 1 && !is_forward_alone(outline) {
         let lanes: Vec<String> = lanes.iter().map(u32::to_string).collect();

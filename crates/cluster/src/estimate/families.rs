@@ -80,8 +80,8 @@ impl Families {
     /// Slices of so many lanes.
     pub(super) fn slices(&self, lanes: u32) -> Slices {
         let of = |most_lanes: f64| {
-            let at_a_time = most_lanes.clamp(1.0, f64::from(lanes.max(1))) as u32;
-            lanes.max(1) / (1 << at_a_time.ilog2())
+            let fit = most_lanes.clamp(1.0, f64::from(lanes.max(1))) as u32;
+            keima_model::slices(lanes.max(1), fit).len() as u32
         };
         let again = self.kinds.iter().map(|&(size, share)| share * f64::from(of(self.most_lanes / size) - 1));
         Slices { largest: of(self.largest_lanes), mean: 1.0 + again.sum::<f64>() }
@@ -226,6 +226,8 @@ mod tests {
         // The second kind, with 0.155 of the states, does not fit either: 0.31 x 4 is more than 1.2.
         check(0.5, end, 1.2, 4, 4, 1.0 + 0.5 * 3.0 + 0.155);
         check(0.5, end, 0.1, 8, 8, 1.0 + 0.5 * 7.0 + 0.155 * 7.0);
+        check(0.5, top, 11.9, 12, 2, 1.5);
+        check(0.5, top, 5.9, 12, 3, 2.0);
         check(0.2, middle, 1.2, 4, 4, 1.0 + 0.4 * 3.0);
         // No more states than there are.
         check(0.7, middle, 1.2, 4, 4, 4.0);

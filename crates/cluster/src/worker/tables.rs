@@ -86,7 +86,8 @@ impl Promise {
             if self.made.parted {
                 let parts = blocks.parts(&self.made.windows, PartedBytes::kept(self.memory_bytes))?;
                 let prepared = Prepared::parted(parts, self.made.group_records, self.memory_bytes, self.tasks);
-                return Ok(Arc::new(prepared.leaving(PartedBytes::making(self.memory_bytes))));
+                let parted = blocks.parted_bytes(&self.made.windows);
+                return Ok(Arc::new(prepared.leaving(parted.making(self.memory_bytes, self.tasks))));
             }
             let column = blocks.column(&self.made.windows, Directions::Forward)?;
             let kept = column.bytes() / LEFT_ONE_IN;

@@ -6,11 +6,11 @@
 //!                        time
 //!   tables in parts      where the tables of all families do not fit: made for each group of families, in the windows for
 //!                        which this, and the reading and writing of the states, takes least time
-//!   moduli               primes just below 2^60; the spare; and as many more as fill the lanes, which are 1, 2, 4 or 8
+//!   moduli               primes just below 2^60; the spare; and as many more as fill the lanes ([`LANES`])
 //!   lanes of a column    the fewest whose primes, the spare left out, exceed the bound of all counts at its end
 //! ```
 
-use keima_model::{BlockProblem, Directions, PLACE_BITS, ProblemInfo, Window, buffered_states};
+use keima_model::{BlockProblem, Directions, LANES, MOST_LANES, PLACE_BITS, ProblemInfo, Window, buffered_states};
 use keima_residue::{Integer, primes_below};
 
 use super::forecast::Usage;
@@ -21,8 +21,6 @@ use crate::api::Executor;
 const LONGEST_WINDOW: u32 = 7;
 /// The block executor's residues are below this, so that sums of several fit a word.
 const MODULUS_LIMIT: u128 = 1 << 60;
-/// Rows that one kernel carries.
-const LANES: [u32; 4] = [1, 2, 4, 8];
 /// To write and to read a state with eight lanes, for one thread.
 const EXCHANGE_NANOS: f64 = 130.0;
 /// Groups for each task that runs at a time that are aimed at.
@@ -105,10 +103,18 @@ fn taken_otherwise(plan: &Plan, limits: &PlanLimits) -> String {
     }
     let largest = plan.sweeps.first().map_or(0, |&(first, end)| end - first);
     if limits.residues_per_sweep.is_some_and(|asked| asked != largest) {
-        text +=
-            &format!("; {largest} residues a sweep: blocks take 1, 2, 4 or 8 at a time, and no more than are needed");
+        text += &format!("; {largest} residues a sweep: blocks take {}, and no more than are needed", one_of(&LANES));
     }
     text
+}
+
+/// As "1, 2 or 4".
+fn one_of(numbers: &[u32]) -> String {
+    let texts: Vec<String> = numbers.iter().map(u32::to_string).collect();
+    match texts.split_last() {
+        Some((last, others)) if !others.is_empty() => format!("{} or {last}", others.join(", ")),
+        _ => texts.concat(),
+    }
 }
 
 /// Plans a job over dense blocks whose vectors are in runs.
@@ -129,7 +135,7 @@ pub fn block_plan(info: &dyn ProblemInfo, key_bytes: u32, limits: &PlanLimits) -
     let memory = windows(info, blocks, limits, &states, needed)?;
     let mut refusal = no_blocks("no number of residues suits it");
     // As many residues at a time as were asked for, or as memory and disk allow.
-    let most = limits.residues_per_sweep.unwrap_or(8);
+    let most = limits.residues_per_sweep.unwrap_or(MOST_LANES);
     for lanes in LANES.into_iter().rev().filter(|&lanes| lanes <= most) {
         let sweeps = sweeps(needed, lanes);
         let total = sweeps.last().map_or(0, |&(_, end)| end);
@@ -235,13 +241,14 @@ fn windows(
     let parted = lengths.flat_map(|len| cuts(height, len.min(LONGEST_WINDOW)));
     let peak_states = states.iter().max().copied().unwrap_or(0);
     let mut best: Option<(f64, Memory)> = None;
-    for windows in parted.filter(|windows| windows.len() > 1) {
+    // Of two windows each has all blocks of the other in its rest, which would be made for every group.
+    for windows in parted.filter(|windows| windows.len() > 2) {
         let memory = Memory::of(info, blocks, windows, limits, true);
         if memory.least_bytes() > limits.task_memory_bytes {
             least_bytes = least_bytes.min(memory.least_bytes());
             continue;
         }
-        let lanes = residues.min(limits.residues_per_sweep.unwrap_or(8)).clamp(1, 8);
+        let lanes = residues.min(limits.residues_per_sweep.unwrap_or(MOST_LANES)).clamp(1, MOST_LANES);
         let share_bytes = memory.share_bytes(limits.task_memory_bytes);
         let records = most_records(&memory.windows, peak_states, (limits.slots, true), share_bytes, lanes);
         let seconds = |window| blocks.parted_seconds(&memory.windows, window, peak_states, records);
@@ -296,7 +303,7 @@ impl Memory {
         let (table_bytes, part_bytes) = if parted {
             let parted = blocks.parted_bytes(&windows);
             let memory_bytes = limits.task_memory_bytes.saturating_mul(tasks);
-            (parted.beside_tasks(memory_bytes), Some(parted.task_bytes))
+            (parted.beside_tasks(memory_bytes, limits.worker_slots.max(1)), Some(parted.task_bytes))
         } else {
             (blocks.table_bytes(&windows, Directions::Forward), None)
         };

@@ -142,7 +142,7 @@ mod tests {
             .unwrap()
     }
 
-    fn check<const K: usize>(words: [u64; 7], other: u64) {
+    fn check<const K: usize>(words: [u64; 11], other: u64) {
         let primes = primes::<K>();
         let product: Integer = primes[..K - 1].iter().product();
         let x = words.iter().fold(Integer::new(), |x, &word| (x << 64) + word) % product;
@@ -162,11 +162,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn digits_are_those_of_the_number(words: [u64; 7]) {
-            let other = primes_below(1 << 60).nth(9).unwrap();
+        fn digits_are_those_of_the_number(words: [u64; 11]) {
+            let other = primes_below(1 << 60).nth(13).unwrap();
             check::<2>(words, other);
             check::<4>(words, other);
             check::<8>(words, other);
+            check::<12>(words, other);
         }
     }
 }

@@ -10,13 +10,13 @@
 //!                                 made from digits
 //! ```
 //!
-//! Cost: F^2 / 2 + F (K - F) multiplications, 10 to 40 ns.
+//! Cost: F^2 / 2 + F (K - F) multiplications: 10 to 40 ns for up to eight lanes.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::digits::{Evaluation, Radix};
-use super::lanes::{Moduli, Row};
+use super::lanes::{Moduli, Row, of_width};
 use super::sums::Total;
 
 /// From F lanes to more: the first F-1 primes and the spare are the same in both.
@@ -57,11 +57,40 @@ pub(super) struct Widen {
     way: Way,
 }
 
-enum Way {
-    Same,
-    Two(Box<Growth<2>>),
-    Four(Box<Growth<4>>),
+/// How rows of so many lanes grow.
+macro_rules! ways {
+    ($($lanes:literal $name:ident),*) => {
+        enum Way {
+            Same,
+            $($name(Box<Growth<$lanes>>)),*
+        }
+
+        impl Way {
+            /// `None` if no rows have so many lanes.
+            fn new(from: &[u64], to: &[u64]) -> Option<Self> {
+                Some(match from.len() {
+                    _ if from == to => Self::Same,
+                    $($lanes => Self::$name(Box::new(Growth::new(&Moduli::new(from.try_into().ok()?)?, to))),)*
+                    _ => return None,
+                })
+            }
+
+            fn place<const J: usize>(
+                &self,
+                first: usize,
+                rows: &[u64],
+                (positions, start): (&[u64], u64),
+                states: &mut (impl Seats<J> + ?Sized),
+            ) -> Result<(), Misplaced> {
+                match self {
+                    Self::Same => place(rows, positions, start, states, |row: &Row<J>| Some(*row)),
+                    $(Self::$name(growth) => place(rows, positions, start, states, |row| growth.lanes(row, first)),)*
+                }
+            }
+        }
+    };
 }
+ways!(2 Two, 4 Four, 6 Six, 8 Eight, 10 Ten, 12 Twelve);
 
 /// A row that could not be put where it belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,19 +130,12 @@ impl<const J: usize> Seats<J> for SharedSeats<'_, J> {
 impl Widen {
     pub(super) fn new(from: &[u64], to: &[u64]) -> Option<Self> {
         let (from, to) = (from.to_vec(), to.to_vec());
-        if from == to {
-            return Some(Self { from, to, way: Way::Same });
-        }
         // The primes that both have stand in the same places, the spare at the end of both.
-        let kept = from.len().checked_sub(1).filter(|_| from.len() < to.len())?;
+        let kept = from.len().checked_sub(1).filter(|_| from.len() < to.len() || from == to)?;
         if from[..kept] != to[..kept] || from.last() != to.last() {
             return None;
         }
-        let way = match kept {
-            1 => Way::Two(Box::new(Growth::new(&Moduli::new(from.as_slice().try_into().ok()?)?, &to))),
-            3 => Way::Four(Box::new(Growth::new(&Moduli::new(from.as_slice().try_into().ok()?)?, &to))),
-            _ => return None,
-        };
+        let way = Way::new(&from, &to)?;
         Some(Self { from, to, way })
     }
 
@@ -126,7 +148,7 @@ impl Widen {
     pub(super) fn reads(&self, first: usize, count: usize) -> Range<usize> {
         match &self.way {
             Way::Same => first..first + count,
-            Way::Two(_) | Way::Four(_) => 0..self.from.len(),
+            _ => 0..self.from.len(),
         }
     }
 
@@ -140,27 +162,14 @@ impl Widen {
         start: u64,
         states: &mut (impl Seats<J> + ?Sized),
     ) -> Result<(), Misplaced> {
-        match &self.way {
-            Way::Same => place(rows.as_chunks::<J>().0.iter(), positions, start, states, |row| Some(*row)),
-            Way::Two(growth) => {
-                place(rows.as_chunks().0.iter(), positions, start, states, |row| growth.lanes(row, first))
-            }
-            Way::Four(growth) => {
-                place(rows.as_chunks().0.iter(), positions, start, states, |row| growth.lanes(row, first))
-            }
-        }
+        self.way.place(first, rows, (positions, start), states)
     }
 
     /// Adds `rows` (as [`Widen::reads`] says) up lane by lane to those of `total`, which are lanes `first ..`; those
     /// that are made are left out.
     pub(super) fn add_up<const J: usize>(&self, first: usize, rows: &[u64], total: &mut [u128; J]) {
         let read = self.reads(first, J);
-        let sums = match read.len() {
-            1 => self.sums::<1>(&read, rows),
-            2 => self.sums::<2>(&read, rows),
-            4 => self.sums::<4>(&read, rows),
-            _ => self.sums::<8>(&read, rows),
-        };
+        let sums = of_width!(read.len(), F => self.sums::<F>(&read, rows), _ => Vec::new());
         for (total, lane) in total.iter_mut().zip(first..).filter(|(_, lane)| !self.is_made(*lane)) {
             let place = if lane + 1 == self.to.len() { self.from.len() - 1 } else { lane };
             let sum = place.checked_sub(read.start).and_then(|place| sums.get(place));
@@ -176,14 +185,14 @@ impl Widen {
 }
 
 #[inline(always)]
-fn place<R, const J: usize>(
-    rows: impl Iterator<Item = R>,
+fn place<const F: usize, const J: usize>(
+    rows: &[u64],
     positions: &[u64],
     start: u64,
     states: &mut (impl Seats<J> + ?Sized),
-    lanes: impl Fn(R) -> Option<Row<J>>,
+    lanes: impl Fn(&Row<F>) -> Option<Row<J>>,
 ) -> Result<(), Misplaced> {
-    for (number, (row, &position)) in rows.zip(positions).enumerate() {
+    for (number, (row, &position)) in rows.as_chunks().0.iter().zip(positions).enumerate() {
         let place = usize::try_from(position.wrapping_sub(start)).unwrap_or(usize::MAX);
         let Some(row) = lanes(row) else { return Err(Misplaced::Spare(number)) };
         if !states.put(place, row) {
@@ -198,22 +207,21 @@ mod tests {
     use super::*;
     use keima_residue::primes_below;
 
-    /// Rows modulo 2 or 4 primes become rows modulo 8, whole or in slices; a wrong lane is found, whichever it is.
-    #[test]
-    fn rows_are_widened_whole_and_in_slices() {
-        let primes: Vec<u64> = primes_below(1 << 60).take(8).collect();
+    /// Rows modulo few primes become rows modulo `K`, whole or in slices; a wrong lane is found, whichever it is.
+    fn check<const K: usize>(cases: &[(usize, u128)]) {
+        let primes: Vec<u64> = primes_below(1 << 60).take(K).collect();
         let lanes = |count: usize| -> Vec<u64> { primes[1..count].iter().chain(&primes[..1]).copied().collect() };
-        let to = lanes(8);
-        for (from, value) in [(2, 12_345_u128), (2, (1 << 59) - 1), (4, 1 << 100), (4, 7), (8, u128::MAX), (4, 0)] {
+        let to = lanes(K);
+        for &(from, value) in cases {
             let read = lanes(from);
             let residues =
                 |moduli: &[u64]| -> Vec<u64> { moduli.iter().map(|&p| (value % u128::from(p)) as u64).collect() };
             let (row, expected) = (residues(&read), residues(&to));
             let widen = Widen::new(&read, &to).unwrap();
-            let mut whole = [[0; 8]; 2];
+            let mut whole = [[0; K]; 2];
             widen.place(0, &row, &[11], 10, &mut whole[..]).unwrap();
-            assert_eq!(whole, [[0; 8], expected.as_slice().try_into().unwrap()], "{from} lanes, {value}");
-            for first in (0..8).step_by(2) {
+            assert_eq!(whole, [[0; K], expected.as_slice().try_into().unwrap()], "{from} lanes, {value}");
+            for first in (0..K).step_by(2) {
                 let mut slice = [[0; 2]];
                 let row = row[widen.reads(first, 2)].to_vec();
                 widen.place(first, &row, &[10], 10, &mut slice[..]).unwrap();
@@ -227,13 +235,21 @@ mod tests {
             }
             assert_eq!(widen.place(0, &row, &[12], 10, &mut whole[..]), Err(Misplaced::Position(12)));
             assert_eq!(widen.place(0, &row, &[9], 10, &mut whole[..]), Err(Misplaced::Position(9)));
-            for lane in 0..if from < 8 { from } else { 0 } {
+            for lane in 0..if from < K { from } else { 0 } {
                 let mut wrong = row.clone();
                 wrong[lane] = (wrong[lane] + 1) % read[lane];
                 assert_eq!(widen.place(0, &wrong, &[10], 10, &mut whole[..]), Err(Misplaced::Spare(0)));
             }
         }
         assert!(Widen::new(&lanes(4), &lanes(2)).is_none());
+        assert!(Widen::new(&lanes(3), &to).is_none(), "no such rows");
         assert!(Widen::new(&to[..2], &to).is_none(), "another spare");
+    }
+
+    #[test]
+    fn rows_are_widened_whole_and_in_slices() {
+        check::<8>(&[(2, 12_345_u128), (2, (1 << 59) - 1), (4, 1 << 100), (4, 7), (8, u128::MAX), (4, 0)]);
+        check::<12>(&[(2, 1 << 58), (4, 1 << 100), (8, u128::MAX), (8, 5), (12, u128::MAX), (8, 0)]);
+        check::<16>(&[(2, 99), (8, u128::MAX - 7), (12, u128::MAX), (12, 11), (10, 1 << 90), (6, 8), (16, 3)]);
     }
 }

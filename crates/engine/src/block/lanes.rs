@@ -62,6 +62,24 @@ impl<const K: usize> Moduli<K> {
     }
 }
 
+/// Does something for rows of as many lanes as they may have out of core ([`keima_model::LANES`]): each is a kernel of
+/// its own.
+macro_rules! of_width {
+    ($lanes:expr, $width:ident => $body:expr, _ => $other:expr) => {
+        of_width!(@ 1, 2, 4, 6, 8, 10, 12, 16; $lanes, $width => $body, $other)
+    };
+    (@ $($lanes:literal),*; $found:expr, $width:ident => $body:expr, $other:expr) => {
+        match $found {
+            $($lanes => {
+                const $width: usize = $lanes;
+                $body
+            })*
+            _ => $other,
+        }
+    };
+}
+pub(super) use of_width;
+
 /// Does work with rows of K lanes, compiled for the machine's widest vector instructions; not so a single lane, of which
 /// compilers make gathers that are slower than plain loads: 1.1 times the time forward and back at 13x13.
 #[inline]
@@ -160,6 +178,14 @@ mod tests {
         check::<8>(&moduli);
         check::<9>(&moduli);
         check::<16>(&moduli);
+    }
+
+    #[test]
+    fn rows_of_all_widths_have_kernels() {
+        for lanes in 0..20 {
+            let width = of_width!(lanes, J => J, _ => 0);
+            assert_eq!(width, if keima_model::LANES.contains(&(lanes as u32)) { lanes } else { 0 });
+        }
     }
 
     #[test]

@@ -15,14 +15,16 @@ use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use keima_model::MOST_LANES;
+
 use super::in_place::PADDING;
 use super::memory::Rows;
 
 /// How often who waits looks whether he is to stop.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Padding of a piece: that of a buffer of eight lanes.
-const PADDING_WORDS: usize = 8 * PADDING;
+/// Padding of a piece: that of a buffer of rows of any number of lanes.
+const PADDING_WORDS: usize = MOST_LANES as usize * PADDING;
 
 /// Words of a piece without its padding.
 fn len(piece: &Rows<1>) -> usize {

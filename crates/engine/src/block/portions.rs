@@ -10,11 +10,14 @@ use super::gather::stands;
 use super::lanes::{Row, Weighted};
 use super::ranges::{WORTH, place, ranges};
 use super::slice::Lanes;
-use super::sums::{Enter, Total, add_up, merge};
+use super::sums::{Enter, Entering, Total, add_up, merge};
 use super::view::View;
 use super::workers::crew;
 use crate::tally::EndTally;
 use crate::{TaskError, TaskOrder};
+
+/// Rows that are looked at in one go: those of a few blocks, or of one.
+const PIECE: usize = 1 << 12;
 
 /// Blocks of a family with their rows.
 struct Portion<'r, const J: usize> {
@@ -47,10 +50,11 @@ fn step(tables: &BlockTables, end: End) -> usize {
 
 /// What was seen of a portion, or of several.
 pub(super) struct Told<const J: usize> {
-    /// States that stand for their keys.
+    /// States that stand for their keys, and the sum of each of their lanes.
     pub(super) states: u64,
-    /// The sum of each lane, of the values or of value x ways.
-    pub(super) sums: [u128; J],
+    pub(super) standing: [u128; J],
+    /// What the passes conserve: the sum of value x ways of what goes into them, the sum of all that comes out.
+    pub(super) conserved: [u128; J],
     /// The sum of the accepting states, each with its weight.
     pub(super) accepted: [u128; J],
     /// The sample's part of the fingerprint.
@@ -60,15 +64,10 @@ pub(super) struct Told<const J: usize> {
 /// What is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum What {
-    /// The states that were read, which are completed first: of two entries for one key one was. Their number, their sum
-    /// and their sample.
-    Stands,
-    /// What goes into the passes: the sum of value x ways.
+    /// The states that were read and go into the passes. They are completed first: of two entries for one key one was read.
     Enters,
-    /// What has come out of them: the sum, and where it is asked for that of the accepting states.
+    /// What has come out of them; where it is asked for, with the accepting states.
     Leaves { read_off: bool },
-    /// The sampled states of a boundary.
-    Sample,
 }
 
 /// Looks at portions of a group's states at one end of the window.
@@ -96,13 +95,14 @@ impl<const J: usize> Look<'_, J> {
     /// Of no portion.
     pub(super) fn nothing(&self) -> Told<J> {
         let tally = EndTally::new(self.order.salt, self.order.moduli.len());
-        Told { states: 0, sums: [0; J], accepted: [0; J], tally }
+        Told { states: 0, standing: [0; J], conserved: [0; J], accepted: [0; J], tally }
     }
 
     /// Of several.
     pub(super) fn and(&self, mut all: Told<J>, more: &Told<J>) -> Told<J> {
         all.states += more.states;
-        merge(&mut all.sums, more.sums, &self.lanes.moduli);
+        merge(&mut all.standing, more.standing, &self.lanes.moduli);
+        merge(&mut all.conserved, more.conserved, &self.lanes.moduli);
         merge(&mut all.accepted, more.accepted, &self.lanes.moduli);
         all.tally.merge(&more.tally, &self.order.moduli);
         all
@@ -118,73 +118,85 @@ impl<const J: usize> Look<'_, J> {
         signature.entries[step(tables, self.end)] as usize
     }
 
-    fn total(&self, rows: &[Row<J>]) -> [u128; J] {
-        pulp::Arch::new().dispatch(Total { rows, moduli: &self.lanes.moduli })
-    }
-
+    /// Piece by piece, each of which stays in the cache.
     fn at(&self, what: What, portion: Portion<'_, J>) -> Told<J> {
-        match what {
-            What::Stands => self.stand(portion),
-            What::Enters => self.enter(portion),
-            What::Leaves { read_off } => self.leave(portion, read_off),
-            What::Sample => self.sample(portion),
-        }
-    }
-
-    fn stand(&self, portion: Portion<'_, J>) -> Told<J> {
-        let (column, window) = (self.view.column(), self.view.window);
-        let Portion { blocks, rows } = portion;
-        let mut told = self.nothing();
-        let (mut place, mut has_twins) = (0, false);
-        for block in blocks.clone() {
-            let entries = self.entries(block);
-            let own = &mut rows[place..place + entries];
-            for (entry, &twin) in column.twins(window, End::First, block).iter().enumerate() {
-                own[entry] = own[usize::from(twin)];
-                has_twins = true;
+        let Portion { mut blocks, rows } = portion;
+        let (mut told, mut rest) = (self.nothing(), rows);
+        while !blocks.is_empty() {
+            let (mut end, mut count) = (blocks.start, 0);
+            while end < blocks.end && (end == blocks.start || count + self.entries(end) <= PIECE) {
+                count += self.entries(end);
+                end += 1;
             }
-            place += entries;
+            let (piece, later) = std::mem::take(&mut rest).split_at_mut(count);
+            rest = later;
+            self.look(what, blocks.start..end, piece, &mut told);
+            blocks.start = end;
         }
-        if has_twins {
-            let mut place = 0;
-            for block in blocks.clone() {
-                let entries = self.entries(block);
-                let twins = column.twins(window, End::First, block);
-                let mut sum = Weighted::ZERO;
-                for (_, row) in (0..).zip(&rows[place..place + entries]).filter(|(entry, _)| stands(&twins, *entry)) {
-                    told.states += 1;
-                    sum.add(1, row);
-                }
-                add_up(&mut told.sums, &sum, &self.lanes.moduli);
-                place += entries;
-            }
-        } else {
-            (told.states, told.sums) = (rows.len() as u64, self.total(rows));
-        }
-        told.tally = self.sample(Portion { blocks, rows }).tally;
         told
     }
 
-    fn enter(&self, portion: Portion<'_, J>) -> Told<J> {
-        let Portion { blocks, rows } = portion;
-        let enter = Enter { tables: self.tables(), blocks, rows, moduli: &self.lanes.moduli };
-        Told { sums: pulp::Arch::new().dispatch(enter), ..self.nothing() }
+    fn look(&self, what: What, blocks: Range<u32>, rows: &mut [Row<J>], told: &mut Told<J>) {
+        let (moduli, again) = (&self.lanes.moduli, self.twins(what, &blocks, rows));
+        let values = match what {
+            What::Enters => {
+                let enter = Enter { tables: self.tables(), blocks: blocks.clone(), rows, moduli };
+                let Entering { values, ways } = pulp::Arch::new().dispatch(enter);
+                merge(&mut told.conserved, ways, moduli);
+                values
+            }
+            What::Leaves { read_off } => {
+                let values = pulp::Arch::new().dispatch(Total { rows, moduli });
+                merge(&mut told.conserved, values, moduli);
+                if read_off {
+                    self.accept(&blocks, rows, &mut told.accepted);
+                }
+                values
+            }
+        };
+        merge(&mut told.standing, values, moduli);
+        told.states += rows.len() as u64;
+        if let Some(again) = again {
+            // Less what was counted twice.
+            let less = std::array::from_fn(|lane| {
+                let modulus = u128::from(moduli.values()[lane]);
+                modulus - again.values()[lane] % modulus
+            });
+            merge(&mut told.standing, less, moduli);
+            told.states -= again.entries;
+        }
+        self.sample(blocks, rows, &mut told.tally);
     }
 
-    fn leave(&self, portion: Portion<'_, J>, read_off: bool) -> Told<J> {
-        let Portion { blocks, rows } = portion;
-        let mut told = Told { sums: self.total(rows), ..self.nothing() };
+    /// The entries of some blocks that do not stand for their keys, if there are any. On entering, they are filled in.
+    fn twins(&self, what: What, blocks: &Range<u32>, rows: &mut [Row<J>]) -> Option<Again<J>> {
+        let (mut again, mut place) = (None, 0);
+        for block in blocks.clone() {
+            let entries = self.entries(block);
+            let own = &mut rows[place..place + entries];
+            let twins = self.view.column().twins(self.view.window, self.end, block);
+            for (entry, &twin) in twins.iter().enumerate().filter(|&(entry, &twin)| entry != usize::from(twin)) {
+                if what == What::Enters {
+                    own[entry] = own[usize::from(twin)];
+                }
+                again.get_or_insert_with(Again::nothing).add(&own[entry]);
+            }
+            place += entries;
+        }
+        again
+    }
+
+    fn accept(&self, blocks: &Range<u32>, rows: &[Row<J>], accepted: &mut [u128; J]) {
         let (column, mut place) = (self.view.column(), 0);
-        for block in blocks.filter(|_| read_off) {
+        for block in blocks.clone() {
             let mut sum = Weighted::ZERO;
             let weight = column.weight(self.view.window, block) as u32;
             for &entry in column.accepting(block) {
                 sum.add(weight, &rows[place + usize::from(entry)]);
             }
-            add_up(&mut told.accepted, &sum, &self.lanes.moduli);
+            add_up(accepted, &sum, &self.lanes.moduli);
             place += self.entries(block);
         }
-        told
     }
 
     /// Which states of the boundary are sampled: what one task has written another reads, with the same key.
@@ -193,12 +205,10 @@ impl<const J: usize> Look<'_, J> {
         u64::from(boundary).mix(self.order.salt) >> 32
     }
 
-    fn sample(&self, portion: Portion<'_, J>) -> Told<J> {
-        let Portion { blocks, rows } = portion;
+    fn sample(&self, blocks: Range<u32>, rows: &[Row<J>], tally: &mut EndTally) {
         let (column, window, end) = (self.view.column(), self.view.window, self.end);
-        let (key, mut told) = (self.sample_key(), self.nothing());
+        let (key, mut place) = (self.sample_key(), 0);
         let (mut entries, mut keys, mut sampled) = (Vec::new(), Vec::new(), Vec::new());
-        let mut place = 0;
         for block in blocks {
             column.sample(window, end, block, key, &mut entries);
             let twins = column.twins(window, end, block);
@@ -206,9 +216,30 @@ impl<const J: usize> Look<'_, J> {
             column.keys_of(window, end, block, &entries, &mut keys);
             sampled.clear();
             sampled.extend(entries.iter().flat_map(|&entry| rows[place + usize::from(entry)]));
-            told.tally.add_sample(&keys, &sampled, self.lanes.first, self.lanes.moduli.values());
+            tally.add_sample(&keys, &sampled, self.lanes.first, self.lanes.moduli.values());
             place += self.entries(block);
         }
-        told
+    }
+}
+
+/// Entries whose key another one stands for.
+struct Again<const J: usize> {
+    entries: u64,
+    /// Fewer than 2^32 of them.
+    sum: Weighted<J>,
+}
+
+impl<const J: usize> Again<J> {
+    fn nothing() -> Self {
+        Self { entries: 0, sum: Weighted::ZERO }
+    }
+
+    fn add(&mut self, row: &Row<J>) {
+        self.entries += 1;
+        self.sum.add(1, row);
+    }
+
+    fn values(&self) -> [u128; J] {
+        self.sum.values()
     }
 }

@@ -24,13 +24,14 @@ use super::groups::ends;
 use super::grow::{Seats, SharedSeats};
 use super::in_place::{Lines, Memory, Passes};
 use super::lanes::{Moduli, Row};
-use super::portions::{Look, What};
+use super::portions::{Look, Told, What};
 use super::ranges::WORTH;
 use super::sums::merge;
 use super::task::{Stage, nanos, refuse};
 use super::view::View;
 use super::workers::each;
 use crate::TaskError;
+use crate::tally::EndTally;
 
 /// Sections that are asked for before they are read: the disk or another worker is at work on the next ones while one is
 /// put in its place.
@@ -87,7 +88,8 @@ impl Stage<'_> {
         };
         let (tables, families) = (view.tables(), view.families());
         let before: u64 = families.iter().map(|family| ends(tables, family).0).sum();
-        self.gather(work, lanes, &mut states[lines.lead..][..before as usize])?;
+        let read = self.gather(work, lanes, &mut states[lines.lead..][..before as usize])?;
+        let (mut entered, mut left) = (at_first.nothing(), at_last.nothing());
         let (mut from, mut done) = (lines.lead, 0);
         for (family, line) in families.iter().zip(&lines.families) {
             self.check_stop()?;
@@ -98,7 +100,7 @@ impl Stage<'_> {
             let moduli = &lanes.moduli;
             let rows = &mut states[start..];
             let entering = &mut rows[line.leads[0]..][..before as usize];
-            let expected = at_first.family(threads, family, entering, What::Enters)?;
+            let goes_in = at_first.family(threads, family, entering, What::Enters)?;
             if threads == 1 || before.max(after) < 2 * WORTH as u64 {
                 pulp::Arch::new().dispatch(Passes { tables, family, line, rows, aside, moduli });
             } else {
@@ -106,23 +108,24 @@ impl Stage<'_> {
             }
             let rows = &mut states[start..start + after as usize];
             let read_off = !self.functionals.is_empty();
-            let got = at_last.family(threads, family, rows, What::Leaves { read_off })?;
-            self.balance(view, lanes, expected.sums, got.sums)?;
+            let comes_out = at_last.family(threads, family, rows, What::Leaves { read_off })?;
+            self.balance(view, lanes, goes_in.conserved, comes_out.conserved)?;
             if lanes.first == 0 {
                 self.count_states(view, family);
             }
-            self.read_off(lanes, &got.accepted);
+            entered = at_first.and(entered, &goes_in);
+            left = at_last.and(left, &comes_out);
             self.times.map_nanos += work.nanos(started);
             let started = Instant::now();
-            let rows = &mut states[start..start + after as usize];
-            let sampled = at_last.family(threads, family, rows, What::Sample)?;
-            self.output.merge(&sampled.tally, &self.task.order.moduli);
             if start > done {
                 states.copy_within(start..start + after as usize, done);
             }
             done += after as usize;
             self.times.write_nanos += work.nanos(started);
         }
+        self.take_up(work, lanes, read, &entered)?;
+        self.read_off(lanes, &left.accepted);
+        tell(&mut self.output, &left, lanes, &self.task.order.moduli);
         Ok(&states[..done])
     }
 
@@ -130,60 +133,58 @@ impl Stage<'_> {
         if self.is_to_stop() { Err(TaskError::Stopped) } else { Ok(()) }
     }
 
-    /// Fills in the group's states at the start of the window, and takes up the input's tally.
+    /// Fills in the group's states at the start of the window; how many rows were read, and their sums. Nothing is read
+    /// at the start.
     fn gather<const J: usize>(
         &mut self,
         work: &Work<'_>,
         lanes: &Lanes<J>,
         states: &mut [Row<J>],
-    ) -> Result<(), TaskError> {
+    ) -> Result<Option<(u64, [u128; J])>, TaskError> {
         let started = Instant::now();
-        let view = &work.view;
-        let (mut expected, mut rows) = ([0; J], 0);
         if self.task.order.from_start {
             states.fill([0; J]);
-            for place in view.start() {
+            for place in work.view.start() {
                 states[place as usize] = [1; J];
             }
-        } else {
-            let mut bytes = 0;
-            for reader in self.read(work, lanes, states)? {
-                merge(&mut expected, reader.sums, &lanes.moduli);
-                rows += reader.rows;
-                bytes += reader.bytes;
-            }
-            self.bytes_read += bytes;
+            self.times.read_nanos += work.nanos(started);
+            return Ok(None);
         }
-        let look = Look { view, order: self.task.order, end: End::First, lanes };
-        let mut standing = look.nothing();
-        let mut rest = states;
-        for family in view.families() {
-            let own;
-            (own, rest) = rest.split_at_mut(family.size[0] as usize);
-            standing = look.and(standing, &look.family(work.threads, family, own, What::Stands)?);
+        let (mut rows, mut sums, mut bytes) = (0, [0; J], 0);
+        for reader in self.read(work, lanes, states)? {
+            merge(&mut sums, reader.sums, &lanes.moduli);
+            rows += reader.rows;
+            bytes += reader.bytes;
         }
-        let got = standing.sums;
-        if !self.task.order.from_start {
-            if rows != standing.states {
+        self.bytes_read += bytes;
+        self.times.read_nanos += work.nanos(started);
+        Ok(Some((rows, sums)))
+    }
+
+    /// Takes up what has gone into the passes, and holds it against what was read.
+    fn take_up<const J: usize>(
+        &mut self,
+        work: &Work<'_>,
+        lanes: &Lanes<J>,
+        read: Option<(u64, [u128; J])>,
+        entered: &Told<J>,
+    ) -> Result<(), TaskError> {
+        if let Some((rows, mut expected)) = read {
+            if rows != entered.states {
                 return refuse(format!(
                     "group {} has {} states, but its inputs have {rows}; they are not those of one boundary",
-                    view.number, standing.states
+                    work.view.number, entered.states
                 ));
             }
             // What is made follows from what was read.
-            for (lane, (expected, got)) in (lanes.first..).zip(expected.iter_mut().zip(got)) {
+            for (lane, (expected, got)) in (lanes.first..).zip(expected.iter_mut().zip(entered.standing)) {
                 if self.widen.is_made(lane) {
                     *expected = got;
                 }
             }
-            self.balance(view, lanes, expected, got)?;
+            self.balance(&work.view, lanes, expected, entered.standing)?;
         }
-        if lanes.first == 0 {
-            self.input.states += standing.states;
-        }
-        self.input.add_sums(&got, lanes.first, lanes.moduli.values());
-        self.input.merge(&standing.tally, &self.task.order.moduli);
-        self.times.read_nanos += work.nanos(started);
+        tell(&mut self.input, entered, lanes, &self.task.order.moduli);
         Ok(())
     }
 
@@ -279,4 +280,13 @@ impl Stage<'_> {
             }
         }
     }
+}
+
+/// Adds what was told of lanes of a group to the tally of an end; states are counted once.
+fn tell<const J: usize>(end: &mut EndTally, told: &Told<J>, lanes: &Lanes<J>, moduli: &[u64]) {
+    if lanes.first == 0 {
+        end.states += told.states;
+    }
+    end.add_sums(&told.standing, lanes.first, lanes.moduli.values());
+    end.merge(&told.tally, moduli);
 }

@@ -21,7 +21,7 @@ pub(super) fn merge<const K: usize>(total: &mut [u128; K], more: [u128; K], modu
     }
 }
 
-/// What goes into blocks of a family: the sum of value x ways.
+/// What goes into some blocks of a family.
 pub(super) struct Enter<'a, const K: usize> {
     pub(super) tables: &'a BlockTables,
     pub(super) blocks: Range<u32>,
@@ -29,24 +29,32 @@ pub(super) struct Enter<'a, const K: usize> {
     pub(super) moduli: &'a Moduli<K>,
 }
 
+/// Its sums, of the values and of value x ways.
+pub(super) struct Entering<const K: usize> {
+    pub(super) values: [u128; K],
+    pub(super) ways: [u128; K],
+}
+
 impl<const K: usize> pulp::WithSimd for Enter<'_, K> {
-    type Output = [u128; K];
+    type Output = Entering<K>;
     #[inline(always)]
     fn with_simd<S: pulp::Simd>(self, _: S) -> Self::Output {
-        let (mut total, mut rest) = ([0; K], self.rows);
+        let (mut entering, mut rest) = (Entering { values: [0; K], ways: [0; K] }, self.rows);
         for block in self.blocks {
             let ways = &self.tables.signatures[self.tables.signature_of[block as usize] as usize].descendants;
             let (rows, later) = rest.split_at(ways.len());
             rest = later;
             for (rows, ways) in rows.chunks(WEIGHED_AT_A_TIME).zip(ways.chunks(WEIGHED_AT_A_TIME)) {
-                let mut sum = Weighted::ZERO;
+                let (mut values, mut sum) = (Weighted::ZERO, Weighted::ZERO);
                 for (row, &ways) in rows.iter().zip(ways) {
+                    values.add(1, row);
                     sum.add(ways, row);
                 }
-                add_up(&mut total, &sum, self.moduli);
+                add_up(&mut entering.values, &values, self.moduli);
+                add_up(&mut entering.ways, &sum, self.moduli);
             }
         }
-        total
+        entering
     }
 }
 

@@ -17,10 +17,11 @@
 //! Laws: see [`super::slice`]. The coordinator holds sums and fingerprints of what is read against those of what was
 //! written. Runs that have fewer moduli than the stage are widened on reading, and every row's spare lane is checked.
 
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use keima_model::{PLACE_BITS, ProblemInfo, Sources, Window};
+use keima_model::{LANES, PLACE_BITS, ProblemInfo, Sources, Window, slices};
 use keima_runs::{FunctionalSum, KeyOrder, PassTally, RunHeader, RunManifest, Split, Tally, TaskManifest, TaskTimes};
 
 use super::batches;
@@ -67,10 +68,10 @@ pub(super) struct Stage<'a> {
     pub(super) times: TaskTimes,
 }
 
-/// What a group gets: its lines with room for its threads, lanes at a time, words of memory, threads.
+/// What a group gets: its lines with room for its threads, slices of its lanes, words of memory, threads.
 struct Share {
     lines: Lines,
-    lanes: usize,
+    slices: Vec<Range<usize>>,
     words: usize,
     threads: usize,
 }
@@ -103,8 +104,8 @@ impl<'a> Stage<'a> {
             return refuse(format!("passes {}.. are no stage of the {board} board", order.first_pass));
         }
         let lanes = order.moduli.len();
-        if !matches!(lanes, 1 | 2 | 4 | 8) {
-            return refuse(format!("the block executor carries 1, 2, 4 or 8 residues, not {lanes}"));
+        if !LANES.iter().any(|&some| some as usize == lanes) {
+            return refuse(format!("the block executor carries residues in rows of {LANES:?}, not of {lanes}"));
         }
         if order.moduli.iter().any(|modulus| !(2..MODULUS_LIMIT).contains(modulus)) {
             return refuse(format!("moduli {:?} are not below 2^60", order.moduli));
@@ -157,7 +158,7 @@ impl<'a> Stage<'a> {
         drop(last);
         let lines = Lines::new(view.tables(), view.families());
         self.times.read_nanos += nanos(started);
-        let Share { lines, lanes, words, threads } = self.share(&view, lines)?;
+        let Share { lines, slices, words, threads } = self.share(&view, lines)?;
         let mut arena = self.prepared.pool.take(words, || self.is_to_stop()).map_err(|error| match error {
             NoMemory::Stopped => TaskError::Stopped,
             NoMemory::System(error) => {
@@ -166,12 +167,7 @@ impl<'a> Stage<'a> {
         })?;
         let memory = Memory(arena.words());
         let work = Work { view, lines, threads };
-        match lanes {
-            1 => self.slices::<1>(&work, memory)?,
-            2 => self.slices::<2>(&work, memory)?,
-            4 => self.slices::<4>(&work, memory)?,
-            _ => self.slices::<8>(&work, memory)?,
-        }
+        self.through(&work, memory, &slices)?;
         Ok(work.view.sources())
     }
 
@@ -194,8 +190,12 @@ impl<'a> Stage<'a> {
         }
         let shares = self.shares(view.group.records);
         let part = share.saturating_mul(shares).min(all);
-        let lanes = (part.saturating_sub(tables) / needed).clamp(1, self.task.order.moduli.len());
-        let lanes = 1 << lanes.ilog2();
+        let fit = u32::try_from(part.saturating_sub(tables) / needed).unwrap_or(u32::MAX);
+        let slices: Vec<Range<usize>> = slices(self.task.order.moduli.len() as u32, fit)
+            .into_iter()
+            .map(|slice| slice.start as usize..slice.end as usize)
+            .collect();
+        let lanes = slices.first().map_or(1, Range::len);
         let words = needed * lanes + tables;
         // Not where it only has to take others' memory: threads need some too, and nobody waits for it.
         let threads = if shares > 1 { pool.threads(words.max(part)) } else { 1 };
@@ -207,7 +207,7 @@ impl<'a> Stage<'a> {
         } else {
             (lines, words)
         };
-        Ok(Share { lines, lanes, words, threads })
+        Ok(Share { lines, slices, words, threads })
     }
 
     /// How many tasks' memory and threads a group of so many states is worth: with them it is done when all others are.

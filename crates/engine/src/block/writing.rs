@@ -2,9 +2,9 @@
 //!
 //! ```text
 //!   all lanes at a time     states --> picked for each group of the window to come --> run
-//!   some at a time          states --> picked --> put aside      lanes 0, 1
-//!                           states --> picked --> put aside      lanes 2, 3
-//!                                                 lanes 0 to 3 of a row --> run
+//!   some at a time          states --> picked --> put aside      lanes 0 to 3
+//!                           states --> picked --> put aside      lanes 4, 5
+//!                                                 lanes 0 to 5 of a row --> run
 //! ```
 //!
 //! Several threads write several runs, each for some of the groups to come.
@@ -15,11 +15,10 @@ use std::time::Instant;
 use keima_runs::{RunError, RunId, RunManifest, RunOptions, RunWriter, Split, Spool};
 
 use super::in_place::Memory;
-use super::lanes::Row;
-use super::scatter::{self, Picker, Scatter};
-use super::slice::{Lanes, Work};
-use super::sums::{Total, merge};
-use super::task::{Stage, header, nanos};
+use super::lanes::of_width;
+use super::scatter::{self, Scatter};
+use super::slice::Work;
+use super::task::{Stage, header, nanos, refuse};
 use super::workers::crew;
 use crate::TaskError;
 
@@ -47,25 +46,29 @@ struct Output {
 type Written = Option<(RunManifest, Vec<Split>)>;
 
 impl Stage<'_> {
-    /// Takes a group through the window, `J` lanes at a time.
-    pub(super) fn slices<const J: usize>(&mut self, work: &Work<'_>, memory: Memory<'_>) -> Result<(), TaskError> {
+    /// Takes a group through the window, its lanes in slices.
+    pub(super) fn through(
+        &mut self,
+        work: &Work<'_>,
+        mut memory: Memory<'_>,
+        slices: &[Range<usize>],
+    ) -> Result<(), TaskError> {
         let view = &work.view;
         let started = Instant::now();
         let scatter = Scatter::new(view.column(), self.window, self.prepared.targets(self.window), view.families());
         self.times.write_nanos += nanos(started);
-        self.output.states += scatter.rows();
         let most = if work.threads == 1 { 1 } else { RUNS * work.threads };
         let count = usize::try_from(scatter.rows() / RUN_ROWS).unwrap_or(most).clamp(1, most);
         let part = |(groups, number)| Part { groups, number };
         let parts: Vec<Part> = scatter.parts(count).into_iter().zip(self.next_run..).map(part).collect();
         self.next_run += parts.len();
         let output = Output { scatter, parts };
-        let written = if self.task.order.moduli.len() == J {
-            self.all_at_a_time::<J>(work, &output, memory)?
+        let written = if let [all] = slices {
+            of_width!(all.len(), J => self.all_at_a_time::<J>(work, &output, &mut memory), _ => none(all))
         } else {
-            self.some_at_a_time::<J>(work, &output, memory)?
+            self.some_at_a_time(work, &output, &mut memory, slices)
         };
-        self.runs.extend(written.into_iter().flatten());
+        self.runs.extend(written?.into_iter().flatten());
         Ok(())
     }
 
@@ -74,58 +77,53 @@ impl Stage<'_> {
         &mut self,
         work: &Work<'_>,
         Output { scatter, parts }: &Output,
-        mut memory: Memory<'_>,
+        memory: &mut Memory<'_>,
     ) -> Result<Vec<Written>, TaskError> {
         let lanes = self.lanes::<J>(0)?;
-        let states = self.slice(work, &lanes, &mut memory)?;
+        let states = self.slice(work, &lanes, memory)?;
         let started = Instant::now();
-        let done = self.each_part(work, parts, |part| {
-            let (mut picker, mut total) = (scatter.pick(states, &part.groups), [0; J]);
+        let written = self.each_part(work, parts, |part| {
+            let mut picker = scatter.pick(states, &part.groups);
             let mut rows = |count: usize, batch: &mut Vec<u64>| {
-                pick(&mut picker, count, batch, &lanes, &mut total);
+                picker.next(count, batch);
                 Ok(())
             };
-            let written = self.write(work, scatter, &mut rows, part)?;
-            Ok((written, total))
+            self.write(work, scatter, &mut rows, part)
         })?;
-        let (written, totals): (_, Vec<_>) = done.into_iter().unzip();
-        self.add_output(&totals, &lanes);
         self.times.write_nanos += work.nanos(started);
         Ok(written)
     }
 
-    /// `J` lanes at a time, which are put aside until all are there.
-    fn some_at_a_time<const J: usize>(
+    /// A slice after the other, which are put aside until all are there.
+    fn some_at_a_time(
         &mut self,
         work: &Work<'_>,
-        Output { scatter, parts }: &Output,
-        mut memory: Memory<'_>,
+        output: &Output,
+        memory: &mut Memory<'_>,
+        slices: &[Range<usize>],
     ) -> Result<Vec<Written>, TaskError> {
         let (task, lanes) = (self.task, self.task.order.moduli.len());
+        let Output { scatter, parts } = output;
         let spool = |_| Spool::create(task.scratch, task.disk).map_err(TaskError::Output);
         let mut spools: Vec<Spool> = parts.iter().map(spool).collect::<Result<_, _>>()?;
-        for first in (0..lanes).step_by(J) {
-            let lanes = self.lanes::<J>(first)?;
-            let states = self.slice(work, &lanes, &mut memory)?;
-            let started = Instant::now();
-            let totals = self.each_part(work, parts.iter().zip(&mut spools), |(part, spool)| {
-                put_aside(scatter.pick(states, &part.groups), spool, &lanes)
-            })?;
-            self.add_output(&totals, &lanes);
-            self.times.write_nanos += work.nanos(started);
+        for slice in slices {
+            of_width!(slice.len(), J => {
+                self.put_aside::<J>(work, output, memory, slice.start, &mut spools)
+            }, _ => none(slice))?;
         }
         let started = Instant::now();
         self.bytes_spilled += spools.iter().map(Spool::bytes).sum::<u64>();
         let written = self.each_part(work, parts.iter().zip(spools), |(part, mut spool)| {
-            let (all, mut from, mut slice) = (scatter.rows_for(&part.groups), 0, Vec::new());
+            let (all, mut from, mut words) = (scatter.rows_for(&part.groups), 0, Vec::new());
             let mut rows = |count: usize, batch: &mut Vec<u64>| {
                 let start = batch.len();
                 batch.resize(start + count * lanes, 0);
-                for (number, first) in (0..).zip((0..lanes).step_by(J)) {
-                    slice.resize(count * J, 0);
-                    spool.read((number * all + from) * J as u64, &mut slice)?;
-                    let own = batch[start..].chunks_exact_mut(lanes).zip(slice.as_chunks::<J>().0);
-                    own.for_each(|(row, lanes)| row[first..first + J].copy_from_slice(lanes));
+                for slice in slices {
+                    words.resize(count * slice.len(), 0);
+                    // Behind those of the lanes before.
+                    spool.read(slice.start as u64 * all + from * slice.len() as u64, &mut words)?;
+                    let own = batch[start..].chunks_exact_mut(lanes).zip(words.chunks_exact(slice.len()));
+                    own.for_each(|(row, lanes)| row[slice.clone()].copy_from_slice(lanes));
                 }
                 from += count as u64;
                 Ok::<_, RunError>(())
@@ -136,6 +134,33 @@ impl Stage<'_> {
         Ok(written)
     }
 
+    /// Puts `J` lanes from `first` on of all parts' rows at the end of their spools.
+    fn put_aside<const J: usize>(
+        &mut self,
+        work: &Work<'_>,
+        Output { scatter, parts }: &Output,
+        memory: &mut Memory<'_>,
+        first: usize,
+        spools: &mut [Spool],
+    ) -> Result<(), TaskError> {
+        let lanes = self.lanes::<J>(first)?;
+        let states = self.slice(work, &lanes, memory)?;
+        let started = Instant::now();
+        self.each_part(work, parts.iter().zip(spools), |(part, spool)| {
+            let (mut picker, mut picked) = (scatter.pick(states, &part.groups), Vec::new());
+            loop {
+                picked.clear();
+                picker.next(scatter::ROWS, &mut picked);
+                if picked.is_empty() {
+                    return Ok(());
+                }
+                spool.append(&picked).map_err(TaskError::Output)?;
+            }
+        })?;
+        self.times.write_nanos += work.nanos(started);
+        Ok(())
+    }
+
     /// Does something for each part, by all threads of the group; what came of each.
     fn each_part<P: Send, R: Send>(
         &self,
@@ -144,12 +169,6 @@ impl Stage<'_> {
         act: impl Fn(P) -> Result<R, TaskError> + Sync,
     ) -> Result<Vec<R>, TaskError> {
         crew(work.threads, parts, |part| if self.is_to_stop() { Err(TaskError::Stopped) } else { act(part) })
-    }
-
-    fn add_output<const J: usize>(&mut self, totals: &[[u128; J]], lanes: &Lanes<J>) {
-        for total in totals {
-            self.output.add_sums(total, lanes.first, lanes.moduli.values());
-        }
     }
 
     fn write(
@@ -175,34 +194,6 @@ impl Stage<'_> {
     }
 }
 
-/// The next rows of a run into `batch`, and into their sum.
-fn pick<const J: usize>(
-    picker: &mut Picker<'_, J>,
-    count: usize,
-    batch: &mut Vec<u64>,
-    lanes: &Lanes<J>,
-    total: &mut [u128; J],
-) {
-    let at = batch.len();
-    picker.next(count, batch);
-    let rows: &[Row<J>] = batch[at..].as_chunks().0;
-    let more = pulp::Arch::new().dispatch(Total { rows, moduli: &lanes.moduli });
-    merge(total, more, &lanes.moduli);
-}
-
-/// Puts all rows of a part aside; their sum.
-fn put_aside<const J: usize>(
-    mut picker: Picker<'_, J>,
-    spool: &mut Spool,
-    lanes: &Lanes<J>,
-) -> Result<[u128; J], TaskError> {
-    let (mut picked, mut total) = (Vec::new(), [0; J]);
-    loop {
-        picked.clear();
-        pick(&mut picker, scatter::ROWS, &mut picked, lanes, &mut total);
-        if picked.is_empty() {
-            return Ok(total);
-        }
-        spool.append(&picked).map_err(TaskError::Output)?;
-    }
+fn none<T>(lanes: &Range<usize>) -> Result<T, TaskError> {
+    refuse(format!("lanes {lanes:?} are not done at a time; this is a fault of the program, please report it"))
 }

@@ -17,7 +17,7 @@ pub(crate) fn go(height: u32, length: u32) -> AnyProblem {
 
 /// The first of many primes, and the spare.
 pub(crate) fn moduli(lanes: usize) -> Vec<u64> {
-    let primes: Vec<u64> = primes_below(1 << 60).take(8).collect();
+    let primes: Vec<u64> = primes_below(1 << 60).take(16).collect();
     primes[1..lanes].iter().chain(&primes[..1]).copied().collect()
 }
 
