@@ -20,7 +20,7 @@ use std::any::Any;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::{ProblemInfo, Window};
+use crate::{PartedBytes, ProblemInfo, Window};
 
 /// Most entries of a list: indices into a block are `u16`.
 pub const MOST_ENTRIES: usize = 1 << 16;
@@ -323,35 +323,6 @@ pub struct BlockPart {
     pub column: Box<dyn BlockColumn>,
     /// Families of the window before.
     pub sources: Sources,
-}
-
-/// Memory for tables that are made a part at a time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PartedBytes {
-    /// Of a worker: [`BlockParts::bytes`], what is kept of parts left out.
-    pub worker_bytes: u64,
-    /// Of a task: its largest part.
-    pub task_bytes: u64,
-}
-
-impl PartedBytes {
-    /// All that a worker with so much memory takes beside so many tasks at a time.
-    pub fn beside_tasks(self, memory_bytes: u64, tasks: u32) -> u64 {
-        self.worker_bytes.saturating_add(Self::kept(memory_bytes) + self.making(memory_bytes, tasks))
-    }
-
-    /// Of a worker with so much memory, what it keeps of parts for later ones.
-    pub fn kept(memory_bytes: u64) -> u64 {
-        memory_bytes / 8
-    }
-
-    /// Of a worker with so much memory, what is left to parts while they are made, and to the allocator: a sixth, and
-    /// where memory is so little that this is no part for each task, up to a third.
-    pub fn making(self, memory_bytes: u64, tasks: u32) -> u64 {
-        const LITTLE: u64 = 64 << 20;
-        let each = self.task_bytes.saturating_mul(tasks.into());
-        each.min(memory_bytes / 3).min(LITTLE).max(memory_bytes / 6)
-    }
 }
 
 /// Rows of a buffer for a hundred states of its families at the top of a column, and below it, where the first pass of a

@@ -14,15 +14,17 @@ mod board;
 mod info;
 mod key;
 mod lanes;
+mod parted;
 mod problem;
 
 pub use block::{
     BlockColumn, BlockPart, BlockParts, BlockProblem, BlockTables, Directions, End, Family, FamilyList, Far,
-    FarTargets, MOST_ENTRIES, PLACE_BITS, PartedBytes, PassTable, RowGroup, SAMPLE_ONE_IN, Signature, Sources,
-    buffer_rows, buffered_states,
+    FarTargets, MOST_ENTRIES, PLACE_BITS, PassTable, RowGroup, SAMPLE_ONE_IN, Signature, Sources, buffer_rows,
+    buffered_states,
 };
 pub use board::{Board, Layout, Window};
 pub use info::{About, Decimal, Forecast, Formula, Functional, ProblemInfo, Report, ReportColumn, ReportRow};
 pub use key::Key;
 pub use lanes::{LANES, MOST_LANES, slices};
+pub use parted::PartedBytes;
 pub use problem::{AnyProblem, Problem, ProblemError, ProblemRequest, Registry, Successors};

@@ -289,7 +289,7 @@ async fn blocks(
 ) -> Result<Speeds, MeasureError> {
     let height = outline.plan.board.height;
     let offer = |residues| Offer { executor: Executor::Block, residues_per_sweep: Some(residues), ..here.clone() };
-    // With two lanes throughout, and on a longer board with two, four and eight.
+    // With two lanes throughout, and on a longer board with more as counts grow: six at last on one of 160 cells.
     let (narrow, wide) = (offer(2), offer(8));
     let first = small(registry.as_ref(), request, height, |_| 2, &narrow, 2 * BLOCK_STATE_PASSES)?;
     let length = |height: u32| 160_u32.div_ceil(height);

@@ -1,7 +1,7 @@
 //! A group of families through a window, some lanes of it: gathered, and taken through the passes in one buffer.
 //!
 //! Laws: for every family the sum of what comes out is the sum over what goes in of value x ways; what was read is what
-//! stands in the states; what is written is what came out. The fingerprint is over a sample of the states, one in 64,
+//! has gone in; what is written is what came out, which the coordinator sees by the sums of runs. The fingerprint is over a sample of the states, one in 64,
 //! whose key is the job's salt and the boundary: a state in a wrong place shows with that chance, a section that went
 //! wrong all but for certain, and whatever goes wrong at every boundary too.
 //!
