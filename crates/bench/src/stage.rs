@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Result;
 use keima_engine::{Buffers, FeedOpener, Task, TaskError, TaskOrder};
-use keima_runs::{BlockFeed, DiskBudget, LocalRun, RunError, RunHeader, RunId, RunManifest, TaskManifest, run_path};
+use keima_runs::{
+    BlockFeed, DiskBudget, LocalRun, RunError, RunHeader, RunId, RunManifest, RunPart, TaskManifest, run_path,
+};
 
 use crate::sample::Sample;
 
@@ -26,19 +28,13 @@ impl<'a> Local<'a> {
 }
 
 impl FeedOpener for Local<'_> {
-    fn open(
-        &self,
-        run: &RunManifest,
-        header: &RunHeader,
-        low: u128,
-        high: Option<u128>,
-    ) -> Result<Box<dyn BlockFeed>, RunError> {
+    fn open(&self, run: &RunManifest, header: &RunHeader, part: RunPart) -> Result<Box<dyn BlockFeed>, RunError> {
         let known = self.open.lock().unwrap_or_else(PoisonError::into_inner).get(&run.id).cloned();
         let local = match known {
             Some(local) => local,
             None => LocalRun::open(&run_path(self.folder, &run.id)?, run, header)?,
         };
-        let feed = Box::new(local.feed(low, high));
+        let feed = Box::new(local.feed(part));
         self.open.lock().unwrap_or_else(PoisonError::into_inner).entry(run.id.clone()).or_insert(local);
         Ok(feed)
     }

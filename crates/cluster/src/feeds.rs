@@ -10,8 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use keima_coordinator::{Failure, Holder, InputRun, WorkerId};
 use keima_engine::FeedOpener;
-use keima_runs::{BlockFeed, LocalRun, RunError, RunHeader, RunId, RunManifest, run_path};
-use keima_wire::v1;
+use keima_runs::{BlockFeed, LocalRun, RunError, RunHeader, RunId, RunManifest, RunPart, run_path};
 use tokio::runtime::Handle;
 
 use crate::failpoint;
@@ -67,8 +66,7 @@ impl TaskFeeds {
         holder: &Holder,
         run: &RunManifest,
         header: &RunHeader,
-        low: u128,
-        high: Option<u128>,
+        part: RunPart,
     ) -> Result<Box<dyn BlockFeed>, (RunError, bool)> {
         let local = |error: RunError| {
             let damaged = error.is_damage();
@@ -77,12 +75,12 @@ impl TaskFeeds {
         if holder.worker == *self.store.worker() {
             let here = self.store.open_run(&run.id).unwrap_or_else(|| Err(not_here(&run.id, holder)));
             let file = here.and_then(|file| same(file, run, header)).map_err(local)?;
-            return Ok(self.feed(run, &file, low, high));
+            return Ok(self.feed(run, &file, part));
         }
         if self.shared.belongs(&holder.folder, &holder.worker) {
             let open = || LocalRun::open(&run_path(Path::new(&holder.folder), &run.id)?, run, header);
             match open() {
-                Ok(file) => return Ok(self.feed(run, &Arc::new(file), low, high)),
+                Ok(file) => return Ok(self.feed(run, &Arc::new(file), part)),
                 // It may have been deleted there, or the mount may be gone while its owner still serves it.
                 Err(error) if !error.is_damage() && !holder.address.is_empty() => {
                     tracing::warn!(run = %run.id, folder = holder.folder, %error, "not readable there; asking its worker");
@@ -90,7 +88,7 @@ impl TaskFeeds {
                 Err(error) => return Err(local(error)),
             }
         }
-        let asked = self.peers.request(holder, run, v1::ReadMode::Blocks, low, high);
+        let asked = self.peers.request(holder, run, Some(&part));
         match self.runtime.block_on(asked) {
             Ok(stream) => Ok(Box::new(RemoteFeed::new(self.runtime.clone(), holder.clone(), stream))),
             Err(status) => Err((remote_error(holder, &status), is_damage(&status))),
@@ -98,11 +96,11 @@ impl TaskFeeds {
     }
 
     /// Reads a file that was opened, and keeps it open for the next time.
-    fn feed(&self, run: &RunManifest, file: &Arc<LocalRun>, low: u128, high: Option<u128>) -> Box<dyn BlockFeed> {
+    fn feed(&self, run: &RunManifest, file: &Arc<LocalRun>, part: RunPart) -> Box<dyn BlockFeed> {
         if let Some(kept) = self.store.keep_open(file) {
             self.open.lock().unwrap_or_else(PoisonError::into_inner).insert(run.id.clone(), kept);
         }
-        Box::new(file.feed(low, high))
+        Box::new(file.feed(part))
     }
 
     /// Holders of `run`, those nearest first.
@@ -175,7 +173,7 @@ impl TaskFeeds {
     async fn download(&self, holder: &Holder, run: &RunManifest, path: &Path) -> Result<(), (RunError, bool)> {
         let remote = |status: tonic::Status| (remote_error(holder, &status), is_damage(&status));
         let io = |source| (RunError::Io { path: path.to_owned(), action: "write", source }, false);
-        let mut stream = self.peers.request(holder, run, v1::ReadMode::File, 0, None).await.map_err(remote)?;
+        let mut stream = self.peers.request(holder, run, None).await.map_err(remote)?;
         let mut file = std::fs::File::create_new(path).map_err(io)?;
         let mut left = run.bytes;
         loop {
@@ -221,23 +219,17 @@ fn same(file: Arc<LocalRun>, run: &RunManifest, header: &RunHeader) -> Result<Ar
 }
 
 impl FeedOpener for TaskFeeds {
-    fn open(
-        &self,
-        run: &RunManifest,
-        header: &RunHeader,
-        low: u128,
-        high: Option<u128>,
-    ) -> Result<Box<dyn BlockFeed>, RunError> {
+    fn open(&self, run: &RunManifest, header: &RunHeader, part: RunPart) -> Result<Box<dyn BlockFeed>, RunError> {
         failpoint::hit("worker.mid_task");
         if let Some(kept) = self.open.lock().unwrap_or_else(PoisonError::into_inner).get(&run.id)
             && kept.run.manifest() == run
             && kept.run.header() == header
         {
-            return Ok(Box::new(kept.run.feed(low, high)));
+            return Ok(Box::new(kept.run.feed(part)));
         }
         let mut worst: Option<(RunError, bool)> = None;
         for holder in self.nearest(&run.id) {
-            match self.open_at(&holder, run, header, low, high) {
+            match self.open_at(&holder, run, header, part.clone()) {
                 Ok(feed) => {
                     self.note(&run.id, &holder.worker, false);
                     return Ok(feed);

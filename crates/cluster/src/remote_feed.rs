@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
 use keima_coordinator::Holder;
-use keima_runs::{BlockFeed, RunError, RunManifest};
+use keima_runs::{BlockFeed, RunError, RunManifest, RunPart};
 use keima_wire::v1;
 use keima_wire::v1::run_service_client::RunServiceClient;
 use tokio::runtime::Handle;
@@ -56,14 +56,12 @@ impl Peers {
         Ok(channel)
     }
 
-    /// Asks `holder` for a run. The answer has begun when this returns.
+    /// Asks `holder` for the blocks of a part of a run, or for its file. The answer has begun when this returns.
     pub(crate) async fn request(
         &self,
         holder: &Holder,
         run: &RunManifest,
-        mode: v1::ReadMode,
-        low: u128,
-        high: Option<u128>,
+        part: Option<&RunPart>,
     ) -> Result<Streaming<v1::ReadRunResponse>, Status> {
         if holder.address.is_empty() {
             return Err(Status::unavailable("it serves no runs to others"));
@@ -74,9 +72,11 @@ impl Peers {
             protocol_version: PROTOCOL_VERSION,
             run: run.id.0.clone(),
             checksum: run.checksum,
-            mode: mode.into(),
-            low: Some(low.to_wire()),
-            high: high.as_ref().map(Wire::to_wire),
+            mode: if part.is_some() { v1::ReadMode::Blocks } else { v1::ReadMode::File }.into(),
+            low: part.map(|part| part.low.to_wire()),
+            high: part.and_then(|part| part.high.as_ref()).map(Wire::to_wire),
+            first_lane: part.map_or(0, |part| part.lanes.start as u32),
+            lanes: part.map_or(0, |part| part.lanes.len() as u32),
         };
         match tokio::time::timeout(OPEN_DEADLINE, client.read_run(request)).await {
             Ok(answer) => Ok(answer?.into_inner()),

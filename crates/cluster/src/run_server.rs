@@ -14,7 +14,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use keima_runs::{BlockFeed, RunError};
+use keima_runs::{BlockFeed, RunError, RunPart};
 use keima_wire::v1;
 use keima_wire::v1::run_service_server::RunService;
 use tokio::sync::{Semaphore, mpsc};
@@ -50,10 +50,9 @@ impl RunServer {
 }
 
 /// What of a run is asked for.
-#[derive(Clone, Copy)]
 enum Mode {
     File,
-    Blocks { low: u128, high: Option<u128> },
+    Blocks(RunPart),
 }
 
 /// Makes chunks, one at a time, on a blocking thread.
@@ -130,9 +129,16 @@ fn open(store: &RunStore, request: &v1::ReadRunRequest, mode: Mode) -> Result<Bo
             }
             Ok(Box::new(FileBytes { file, at: 0, bytes, path }))
         }
-        Mode::Blocks { low, high } => {
+        Mode::Blocks(part) => {
             let run = store.open_run(&id).ok_or_else(gone)?.map_err(|e| status(&e))?;
-            let feed = Box::new(run.feed(low, high));
+            let lanes = run.header().lanes();
+            if part.lanes.is_empty() || part.lanes.end > lanes {
+                let wanted = part.lanes;
+                return Err(Status::invalid_argument(format!(
+                    "ReadRunRequest.lanes: run {id} has {lanes} lanes, {wanted:?} are asked for"
+                )));
+            }
+            let feed = Box::new(run.feed(part));
             Ok(Box::new(Blocks { feed, ready: Vec::new(), block: Vec::new(), ended: false }))
         }
     }
@@ -145,7 +151,9 @@ fn mode(request: &v1::ReadRunRequest) -> Result<Mode, Status> {
         v1::ReadMode::File => Ok(Mode::File),
         v1::ReadMode::Blocks => {
             let key = |key: Option<v1::Key>| key.map(u128::from_wire).transpose().map_err(|e| invalid(&e));
-            Ok(Mode::Blocks { low: key(request.low)?.unwrap_or(0), high: key(request.high)? })
+            let first = request.first_lane as usize;
+            let lanes = first..first + request.lanes as usize;
+            Ok(Mode::Blocks(RunPart { low: key(request.low)?.unwrap_or(0), high: key(request.high)?, lanes }))
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use keima_coordinator::{Failure, Holder, InputRun, WorkerId};
 use keima_engine::FeedOpener;
-use keima_runs::{Batch, KeyOrder, RunCursor, RunError, RunHeader, RunId, RunManifest, RunOptions, RunWriter};
+use keima_runs::{Batch, KeyOrder, RunCursor, RunError, RunHeader, RunId, RunManifest, RunOptions, RunPart, RunWriter};
 use keima_wire::v1;
 use keima_wire::v1::run_service_client::RunServiceClient;
 use tempfile::TempDir;
@@ -33,13 +33,17 @@ fn key(i: u64) -> u64 {
     i * 977 + 5
 }
 
+fn row(i: u64) -> [u64; 2] {
+    [i, i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 3]
+}
+
 /// Writes a run of several MiB into a scratch folder.
 fn write_run(store: &RunStore) -> RunManifest {
     let id = RunId("j1/s0/g1/t0/a0/r0".to_owned());
     let mut writer =
         RunWriter::<u64>::create(store.root(), &id, &header(), RunOptions::default(), store.disk()).unwrap();
     for i in 0..RECORDS {
-        writer.push(key(i), &[i, i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 3]).unwrap();
+        writer.push(key(i), &row(i)).unwrap();
     }
     let (manifest, _) = writer.finish().unwrap().unwrap();
     store.hold_written(std::slice::from_ref(&manifest)).unwrap();
@@ -77,21 +81,22 @@ impl Pair {
         InputRun { manifest: run.clone(), holders: vec![holder] }
     }
 
-    /// Reads keys of a range on a blocking thread, as a task would; the failure is what would be reported.
-    async fn read(&self, input: InputRun, low: u64, high: Option<u64>) -> Result<Vec<u64>, Failure> {
+    /// Reads a part on a blocking thread, as a task would; the failure is what would be reported.
+    async fn read(&self, input: InputRun, part: RunPart) -> Result<Batch<u64>, Failure> {
         let feeds = TaskFeeds::new(Arc::clone(&self.to), Arc::default(), std::slice::from_ref(&input));
         let read = move || {
-            let (run, high) = (&input.manifest, high.map(u128::from));
-            let keys = || -> Result<Vec<u64>, RunError> {
-                let feed = feeds.open(run, &header(), low.into(), high)?;
-                let mut cursor = RunCursor::<u64>::new(feed, &header(), &run.id, low.into(), high);
-                let (mut keys, mut batch) = (Vec::new(), Batch::new());
+            let run = &input.manifest;
+            let all = || -> Result<Batch<u64>, RunError> {
+                let feed = feeds.open(run, &header(), part.clone())?;
+                let mut cursor = RunCursor::<u64>::new(feed, &header(), &run.id, part);
+                let (mut all, mut batch) = (Batch::new(), Batch::new());
                 while cursor.next_batch(&mut batch)? {
-                    keys.extend_from_slice(&batch.keys);
+                    all.keys.append(&mut batch.keys);
+                    all.rows.append(&mut batch.rows);
                 }
-                Ok(keys)
+                Ok(all)
             };
-            keys().map_err(|error| feeds.failure(&run.id, &error))
+            all().map_err(|error| feeds.failure(&run.id, &error))
         };
         tokio::task::spawn_blocking(read).await.unwrap()
     }
@@ -111,7 +116,7 @@ impl Pair {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn any_key_range_is_read() {
+async fn any_part_is_read() {
     let pair = pair().await;
     assert!(pair.run.bytes > 1 << 20, "the run must need several chunks, it has {} bytes", pair.run.bytes);
     let folders = [None, Some(pair.from.root())];
@@ -125,10 +130,25 @@ async fn any_key_range_is_read() {
     ];
     for folder in folders {
         for (low, high) in ranges {
-            let got = pair.read(pair.input(&pair.run, folder), low, high).await.unwrap();
-            let wanted = |k: &u64| *k >= low && high.is_none_or(|high| *k < high);
-            let expected: Vec<u64> = (0..RECORDS).map(key).filter(wanted).collect();
-            assert!(got == expected, "{folder:?} {low}..{high:?}: {} keys, not {}", got.len(), expected.len());
+            for lanes in [0..2, 0..1, 1..2] {
+                let part = RunPart { low: low.into(), high: high.map(u128::from), lanes: lanes.clone() };
+                let got = pair.read(pair.input(&pair.run, folder), part.clone()).await.unwrap();
+                let wanted = |i: &u64| key(*i) >= low && high.is_none_or(|high| key(*i) < high);
+                let mut expected = Batch::<u64>::new();
+                for i in (0..RECORDS).filter(wanted) {
+                    expected.keys.push(key(i));
+                    expected.rows.extend_from_slice(&row(i)[lanes.clone()]);
+                }
+                let same = got.keys == expected.keys && got.rows == expected.rows;
+                assert!(same, "{folder:?} {part:?}: {} keys, not {}", got.keys.len(), expected.keys.len());
+            }
+        }
+    }
+    for lanes in [2..3, 0..3, 1..1] {
+        for folder in folders {
+            let part = RunPart::all(&header()).with_lanes(lanes.clone());
+            let failure = pair.read(pair.input(&pair.run, folder), part).await.unwrap_err();
+            assert!(matches!(&failure, Failure::Input { text, .. } if text.contains("lanes")), "{failure:?}");
         }
     }
 }
@@ -162,7 +182,7 @@ async fn a_flipped_bit_is_blamed_on_its_holder() {
         }
         other => panic!("{other:?}"),
     };
-    check(pair.read(input.clone(), 0, None).await.unwrap_err());
+    check(pair.read(input.clone(), RunPart::all(&header())).await.unwrap_err());
     check(pair.copy(&input).await.unwrap_err());
     assert_eq!((pair.to.held().len(), pair.to.disk().used()), (0, 0));
 }
@@ -171,12 +191,12 @@ async fn a_flipped_bit_is_blamed_on_its_holder() {
 async fn a_holder_without_the_run_is_no_damage() {
     let pair = pair().await;
     pair.from.release(&pair.run.id);
-    let gone = pair.read(pair.input(&pair.run, None), 0, None).await.unwrap_err();
+    let gone = pair.read(pair.input(&pair.run, None), RunPart::all(&header())).await.unwrap_err();
     assert!(matches!(&gone, Failure::Input { damaged: false, .. }), "{gone:?}");
     // Nobody listens at the discard port.
     let mut input = pair.input(&pair.run, None);
     input.holders[0].address = "http://127.0.0.1:9".to_owned();
-    let away = pair.read(input, 0, None).await.unwrap_err();
+    let away = pair.read(input, RunPart::all(&header())).await.unwrap_err();
     assert!(matches!(&away, Failure::Input { damaged: false, .. }), "{away:?}");
 }
 
@@ -187,7 +207,7 @@ async fn another_holder_is_tried() {
     let dead =
         Holder { worker: WorkerId("dead".to_owned()), address: "http://127.0.0.1:9".to_owned(), folder: String::new() };
     input.holders.insert(0, dead);
-    assert_eq!(pair.read(input, 0, None).await.unwrap().len() as u64, RECORDS);
+    assert_eq!(pair.read(input, RunPart::all(&header())).await.unwrap().keys.len() as u64, RECORDS);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -195,7 +215,7 @@ async fn other_contents_and_other_versions_are_refused() {
     let pair = pair().await;
     let mut other = pair.run.clone();
     other.checksum ^= 1;
-    let failure = pair.read(pair.input(&other, None), 0, None).await.unwrap_err();
+    let failure = pair.read(pair.input(&other, None), RunPart::all(&header())).await.unwrap_err();
     assert!(matches!(&failure, Failure::Input { damaged: true, .. }), "{failure:?}");
 
     let mut client = RunServiceClient::connect(pair.address.clone()).await.unwrap();

@@ -5,20 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use keima_model::{Layout, Window};
-use keima_runs::{BlockFeed, DiskBudget, RunError, RunHeader, RunId, RunManifest};
+use keima_runs::{BlockFeed, DiskBudget, RunError, RunHeader, RunId, RunManifest, RunPart};
 
 use crate::Buffers;
 
-/// Opens the part of a run with keys in `low .. high` wherever it is: a local file, a shared folder, another worker.
+/// Opens a part of a run wherever it is: a local file, a shared folder, another worker.
 pub trait FeedOpener: Sync {
-    /// Raw blocks of `run` that may hold keys in the range, in order.
-    fn open(
-        &self,
-        run: &RunManifest,
-        header: &RunHeader,
-        low: u128,
-        high: Option<u128>,
-    ) -> Result<Box<dyn BlockFeed>, RunError>;
+    /// Raw blocks of `run` that may hold keys of the part, in order, with its lanes.
+    fn open(&self, run: &RunManifest, header: &RunHeader, part: RunPart) -> Result<Box<dyn BlockFeed>, RunError>;
 }
 
 /// The work of one stage on one shard.

@@ -1,7 +1,7 @@
 //! What a task reads: its shard of the vector, merged from runs (or the start vector), in key order.
 
 use keima_model::{Layout, Problem};
-use keima_runs::{Batch, Merger, RunCursor, RunHeader};
+use keima_runs::{Batch, Merger, RunCursor, RunHeader, RunPart};
 
 use crate::budget::BATCH;
 use crate::spill::{EngineKey, Spiller, TemporaryRun, input_error};
@@ -51,8 +51,9 @@ impl<K: EngineKey> Input<K> {
         let (cursors, temporaries) = spiller.reduce_cursors(
             |run| {
                 let failed = |source| TaskError::Input { run: run.id.clone(), source };
-                let feed = task.feeds.open(run, header, order.low, order.high).map_err(failed)?;
-                Ok(RunCursor::new(feed, header, &run.id, order.low, order.high))
+                let part = RunPart::keys(header, order.low, order.high);
+                let feed = task.feeds.open(run, header, part.clone()).map_err(failed)?;
+                Ok(RunCursor::new(feed, header, &run.id, part))
             },
             &order.inputs,
             header,

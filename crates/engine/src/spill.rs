@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use keima_model::Key;
 use keima_runs::{
     Batch, DiskBudget, LocalRun, MergeError, Merger, RunCursor, RunError, RunHeader, RunId, RunManifest, RunOptions,
-    RunWriter, Word, run_path,
+    RunPart, RunWriter, Word, run_path,
 };
 
 use crate::budget::{BATCH, Budget};
@@ -190,7 +190,8 @@ impl<'a> Spiller<'a> {
         let id = &run.manifest.id;
         let failed = |source: RunError| TaskError::Input { run: id.clone(), source };
         let local = LocalRun::open(&run.path, &run.manifest, &run.header).map_err(failed)?;
-        Ok(RunCursor::new(Box::new(local.feed(0, None)), &run.header, id, 0, None))
+        let part = RunPart::all(&run.header);
+        Ok(RunCursor::new(Box::new(local.feed(part.clone())), &run.header, id, part))
     }
 
     /// Reads temporary runs, few enough, as one ascending sequence.

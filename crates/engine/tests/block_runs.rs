@@ -17,7 +17,7 @@ use keima_engine::{BlockStage, Buffers, Task, TaskError, TaskOrder};
 use keima_model::{AnyProblem, Board, Directions, Layout, PLACE_BITS, Window};
 use keima_problems::go::published;
 use keima_residue::{Integer, add_row, residue_of};
-use keima_runs::{DiskBudget, RunCursor, RunHeader, Tally, TaskManifest, run_path};
+use keima_runs::{DiskBudget, RunCursor, RunHeader, RunPart, Tally, TaskManifest, run_path};
 use proptest::prelude::*;
 use states::{SALT, add, empty, go, moduli, times};
 
@@ -189,8 +189,9 @@ impl Run {
             if let Some(parted) = &self.parted {
                 assert_eq!(parted.keys(0, run).unwrap(), keys);
             }
-            let feed = keima_engine::FeedOpener::open(&Local(self.folder.path()), run, &header, 0, None).unwrap();
-            let mut cursor = RunCursor::<u64>::new(feed, &header, &run.id, 0, None);
+            let part = RunPart::all(&header);
+            let feed = keima_engine::FeedOpener::open(&Local(self.folder.path()), run, &header, part.clone()).unwrap();
+            let mut cursor = RunCursor::<u64>::new(feed, &header, &run.id, part);
             let (mut batch, mut rows) = (keima_runs::Batch::new(), Vec::new());
             while cursor.next_batch(&mut batch).unwrap() {
                 rows.extend_from_slice(&batch.rows);

@@ -12,12 +12,14 @@
 //!   32  16  first key
 //!   48  16  first key of the next block; 0 in the last
 //!   64      key section: n - 1 gaps as LEB128, perhaps a zstd frame
+//!       4 for each lane   CRC-32C of the run's header (without its own CRC), then of the lane's column
+//!       4   CRC-32C of the run's header (without its own CRC), then of all bytes of the block before: its *head*
 //!           lane section: a column of n u64 for each lane
-//!       4   CRC-32C of the run's header (without its own CRC), then of all bytes of the block before
 //! ```
 //!
 //! Blocks say where the next one begins, so that they tile the whole key space, and whoever reads a range from any
-//! source sees for himself that nothing was left out.
+//! source sees for himself that nothing was left out. Whoever needs some of the lanes reads the head and their columns:
+//! the head says what each column's checksum is.
 
 use std::ops::Range;
 
@@ -34,7 +36,9 @@ const KNOWN: u32 = FIRST | LAST | KEYS_ZSTD | CONSECUTIVE;
 /// Length of the fixed part of a block.
 pub(crate) const FIXED_BYTES: usize = 64;
 /// Shortest block: one record with one lane.
-pub(crate) const MIN_BYTES: usize = FIXED_BYTES + 8 + 4;
+pub(crate) const MIN_BYTES: usize = FIXED_BYTES + CRC_BYTES + CRC_BYTES + 8;
+/// Length of a checksum.
+const CRC_BYTES: usize = 4;
 /// Longest block that a reader accepts.
 pub(crate) const MAX_BYTES: usize = 8 << 20;
 /// Most records of a block.
@@ -84,23 +88,31 @@ impl Encoder {
             raw.extend_from_slice(&self.packed);
             flags |= KEYS_ZSTD;
         }
-        let lanes_at = raw.len();
+        let key_bytes = raw.len() - FIXED_BYTES;
+        let checksums_at = raw.len();
+        let lanes_at = checksums_at + (shape.lanes() + 1) * CRC_BYTES;
         raw.resize(lanes_at + rows.len() * 8, 0);
-        lanes::to_columns(rows, &shape.moduli, &mut raw[lanes_at..], sums)?;
+        let (head, columns) = raw.split_at_mut(lanes_at);
+        lanes::to_columns(rows, &shape.moduli, columns, sums)?;
 
         let mut fixed = Vec::with_capacity(FIXED_BYTES);
         fixed.extend(MAGIC);
-        for field in [flags, keys.len() as u32, (lanes_at - FIXED_BYTES) as u32, plain_bytes as u32] {
+        for field in [flags, keys.len() as u32, key_bytes as u32, plain_bytes as u32] {
             fixed.extend(field.to_le_bytes());
         }
         fixed.extend((rows.len() as u32 * 8).to_le_bytes());
         fixed.extend([0; 8]);
         fixed.extend(keys.first().map_or(0, |k| k.widen()).to_le_bytes());
         fixed.extend(next.map_or(0, Word::widen).to_le_bytes());
-        raw[..FIXED_BYTES].copy_from_slice(&fixed);
+        head[..FIXED_BYTES].copy_from_slice(&fixed);
 
-        let crc = crc32c::crc32c_append(shape.seed, raw);
-        raw.extend(crc.to_le_bytes());
+        let (head, own) = head.split_at_mut(lanes_at - CRC_BYTES);
+        let checksums = head[checksums_at..].chunks_exact_mut(CRC_BYTES);
+        for (checksum, column) in checksums.zip(columns.chunks_exact(keys.len() * 8)) {
+            checksum.copy_from_slice(&crc32c::crc32c_append(shape.seed, column).to_le_bytes());
+        }
+        let crc = crc32c::crc32c_append(shape.seed, head);
+        own.copy_from_slice(&crc.to_le_bytes());
         Ok(crc)
     }
 
@@ -120,6 +132,18 @@ pub(crate) fn is_consecutive<K: Word>(keys: &[K]) -> bool {
         (Some(first), Some(last)) => keys.len() > 1 && last.widen() - first.widen() == keys.len() as u128 - 1,
         _ => false,
     }
+}
+
+/// Length of the head of a block of `bytes` with so many records, as the index tells of them; `None` if there are no
+/// such blocks.
+pub(crate) fn head_bytes(bytes: u32, records: u32, lanes: usize) -> Option<usize> {
+    let (bytes, records) = (bytes as usize, records as usize);
+    if bytes > MAX_BYTES || !(1..=MAX_RECORDS).contains(&records) {
+        return None;
+    }
+    // At most 2^18 x 2^12 x 8: no overflow.
+    let head = bytes.checked_sub(records * lanes * 8)?;
+    (head >= FIXED_BYTES + (lanes + 1) * CRC_BYTES).then_some(head)
 }
 
 /// What a block says of itself; not yet checked against its checksum where it comes from [`Fixed::read`] alone.
@@ -171,9 +195,9 @@ pub(crate) struct Decoder {
 }
 
 impl Decoder {
-    /// Replaces `out` by the records of the block `raw`. Allocates in proportion to `raw.len()`, except for zstd,
-    /// where it is bounded by [`MAX_RECORDS`] times the longest varint. `place` and `at` go into errors.
-    /// Of each row only the lanes of `lanes` are read.
+    /// Replaces `out` by the records of the block `raw`, of which only the columns of `lanes` stand behind its head.
+    /// Allocates in proportion to `raw.len()`, except for zstd, where it is bounded by [`MAX_RECORDS`] times the longest
+    /// varint. `place` and `at` go into errors.
     pub(crate) fn decode<K: Word>(
         &mut self,
         raw: &[u8],
@@ -183,15 +207,21 @@ impl Decoder {
         at: u64,
     ) -> Result<Cover, RunError> {
         let malformed = |what| RunError::Malformed { place: place.into(), what, at };
+        let check = |what, stored: &[u8; CRC_BYTES], bytes: &[u8]| {
+            let (expected, got) = (u32::from_le_bytes(*stored), crc32c::crc32c_append(shape.seed, bytes));
+            let wrong = || RunError::Checksum { place: place.into(), what, at, expected, got };
+            if expected == got { Ok(got) } else { Err(wrong()) }
+        };
         if !(MIN_BYTES..=MAX_BYTES).contains(&raw.len()) {
             return Err(malformed("a block's length is out of bounds"));
         }
-        let Some((body, stored)) = raw.split_last_chunk::<4>() else { return Err(malformed("a block is too short")) };
-        let (expected, got) = (u32::from_le_bytes(*stored), crc32c::crc32c_append(shape.seed, body));
-        if expected != got {
-            return Err(RunError::Checksum { place: place.into(), what: "block", at, expected, got });
-        }
-        let fixed = Fixed::read(body).ok_or_else(|| malformed("a block does not begin as blocks do"))?;
+        let fixed = Fixed::read(raw).ok_or_else(|| malformed("a block does not begin as blocks do"))?;
+        let head_bytes = fixed.key_bytes.saturating_add(FIXED_BYTES + (shape.lanes() + 1) * CRC_BYTES);
+        let Some((head, columns)) = raw.split_at_checked(head_bytes) else {
+            return Err(malformed("a block is too short"));
+        };
+        let Some((body, stored)) = head.split_last_chunk() else { return Err(malformed("a block is too short")) };
+        let crc = check("block", stored, body)?;
         if fixed.flags & !KNOWN != 0 {
             return Err(malformed("a block has flags that this version does not know; use the version that wrote it"));
         }
@@ -208,11 +238,18 @@ impl Decoder {
         {
             return Err(malformed("a block's key section is longer than its records can need"));
         }
-        let sections = body.get(FIXED_BYTES..).unwrap_or_default();
-        if fixed.key_bytes.checked_add(fixed.lane_bytes) != Some(sections.len()) {
+        let (keys, checksums) = body.get(FIXED_BYTES..).unwrap_or_default().split_at(fixed.key_bytes);
+        let (checksums, moduli) = (checksums.as_chunks().0.get(lanes.clone()), shape.moduli.get(lanes));
+        let (Some(checksums), Some(moduli)) = (checksums, moduli) else {
+            return Err(malformed("a block has not the lanes that are asked for"));
+        };
+        let column_bytes = fixed.records * 8;
+        if columns.len() != column_bytes * moduli.len() {
             return Err(malformed("a block's sections do not add up to its length"));
         }
-        let (keys, columns) = sections.split_at(fixed.key_bytes);
+        for (stored, column) in checksums.iter().zip(columns.chunks_exact(column_bytes)) {
+            check("lane of a block", stored, column)?;
+        }
         let first = K::from_wide(fixed.first).ok_or_else(|| malformed("a block's first key exceeds its width"))?;
         if fixed.flags & CONSECUTIVE != 0 {
             if packed || !keys.is_empty() {
@@ -226,12 +263,7 @@ impl Decoder {
             let keys = if packed { self.unpack(keys, fixed.plain_bytes).map_err(malformed)? } else { keys };
             varint::decode(keys, first, fixed.records, &mut out.keys).map_err(malformed)?;
         }
-        out.rows.resize(fixed.records * lanes.len(), 0);
-        let bytes = fixed.records * 8;
-        let columns = columns.get(lanes.start * bytes..lanes.end * bytes);
-        let (Some(columns), Some(moduli)) = (columns, shape.moduli.get(lanes)) else {
-            return Err(malformed("a block has not the lanes that are asked for"));
-        };
+        out.rows.resize(fixed.records * moduli.len(), 0);
         lanes::to_rows(columns, moduli, &mut out.rows).map_err(|_| malformed("a value is not below its modulus"))?;
 
         let last = fixed.flags & LAST != 0;
@@ -242,7 +274,7 @@ impl Decoder {
         Ok(Cover {
             from: if fixed.flags & FIRST == 0 { fixed.first } else { 0 },
             to: (!last).then_some(fixed.next),
-            crc: expected,
+            crc,
         })
     }
 

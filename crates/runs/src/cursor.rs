@@ -4,11 +4,10 @@
 //! repeats, reorders or ends early is found out. Footer sums need the whole run: `verify_run` checks them.
 
 use std::fmt;
-use std::ops::Range;
 
 use crate::block::Decoder;
 use crate::header::Shape;
-use crate::{Batch, BlockFeed, RunError, RunHeader, RunId, Word};
+use crate::{Batch, BlockFeed, RunError, RunHeader, RunId, RunPart, Word};
 
 enum State {
     /// Waiting for the block that answers for this key.
@@ -24,18 +23,15 @@ pub struct CursorBuffers {
     raw: Vec<u8>,
 }
 
-/// The records of a run with keys in `low .. high`, in batches.
+/// The records of a part of a run, in batches.
 pub struct RunCursor<K: Word> {
     feed: Box<dyn BlockFeed>,
     id: RunId,
     /// What the header says, if it is fit for keys of this width; if not, the error waits for the first read.
     shape: Option<Shape>,
     fault: Option<RunError>,
-    low: u128,
-    high: Option<u128>,
+    part: RunPart,
     state: State,
-    /// Lanes that are read.
-    lanes: Range<usize>,
     buffers: CursorBuffers,
     blocks: u64,
     bytes_read: u64,
@@ -49,22 +45,20 @@ impl<K: Word> fmt::Debug for RunCursor<K> {
 }
 
 impl<K: Word> RunCursor<K> {
-    /// A cursor over the run `id` with that header, of which `feed` delivers the blocks for `low .. high` (or more).
-    pub fn new(feed: Box<dyn BlockFeed>, header: &RunHeader, id: &RunId, low: u128, high: Option<u128>) -> Self {
+    /// A cursor over `part` of the run `id` with that header, of which `feed` delivers the blocks, with the part's lanes
+    /// and no others; rows have only these.
+    pub fn new(feed: Box<dyn BlockFeed>, header: &RunHeader, id: &RunId, part: RunPart) -> Self {
         let (shape, fault) = match Shape::of::<K>(header, id, &id.0) {
             Ok(shape) => (Some(shape), None),
             Err(fault) => (None, Some(fault)),
         };
-        let empty = high.is_some_and(|high| high <= low);
         Self {
             feed,
             shape,
             fault,
             id: id.clone(),
-            low,
-            high,
-            state: if empty { State::Done } else { State::Next(low) },
-            lanes: 0..header.lanes(),
+            state: if part.has_no_keys() { State::Done } else { State::Next(part.low) },
+            part,
             buffers: CursorBuffers::default(),
             blocks: 0,
             bytes_read: 0,
@@ -76,12 +70,6 @@ impl<K: Word> RunCursor<K> {
     #[must_use]
     pub fn with_buffers(self, buffers: CursorBuffers) -> Self {
         Self { buffers, ..self }
-    }
-
-    /// The same for some of the lanes: rows have only these.
-    #[must_use]
-    pub fn with_lanes(self, lanes: Range<usize>) -> Self {
-        Self { lanes, ..self }
     }
 
     /// What it has of memory.
@@ -128,7 +116,7 @@ impl<K: Word> RunCursor<K> {
                 return Err(RunError::Incomplete { place: self.id.0.clone(), next: Box::new(next) });
             }
             let at = self.blocks;
-            let cover = decoder.decode(raw, (shape, self.lanes.clone()), out, &self.id.0, at)?;
+            let cover = decoder.decode(raw, (shape, self.part.lanes.clone()), out, &self.id.0, at)?;
             self.blocks += 1;
             self.bytes_read += raw.len() as u64;
             // The first block of a range may begin before it; any other begins exactly where the one before ended.
@@ -136,7 +124,7 @@ impl<K: Word> RunCursor<K> {
             if !follows {
                 return Err(RunError::Incomplete { place: self.id.0.clone(), next: Box::new(next) });
             }
-            let ends = match (cover.to, self.high) {
+            let ends = match (cover.to, self.part.high) {
                 (None, _) => true,
                 (Some(to), Some(high)) => to >= high,
                 (Some(_), None) => false,
@@ -145,7 +133,7 @@ impl<K: Word> RunCursor<K> {
                 Some(to) if !ends => State::Next(to),
                 _ => State::Done,
             };
-            self.trim(out, self.lanes.len());
+            self.trim(out, self.part.lanes.len());
             if !out.is_empty() {
                 return Ok(true);
             }
@@ -153,15 +141,15 @@ impl<K: Word> RunCursor<K> {
     }
 
     fn trim(&self, out: &mut Batch<K>, lanes: usize) {
-        if let Some(high) = self.high
+        if let Some(high) = self.part.high
             && out.keys.last().is_some_and(|k| k.widen() >= high)
         {
             let keep = out.keys.partition_point(|k| k.widen() < high);
             out.keys.truncate(keep);
             out.rows.truncate(keep * lanes);
         }
-        if out.keys.first().is_some_and(|k| k.widen() < self.low) {
-            let cut = out.keys.partition_point(|k| k.widen() < self.low);
+        if out.keys.first().is_some_and(|k| k.widen() < self.part.low) {
+            let cut = out.keys.partition_point(|k| k.widen() < self.part.low);
             out.keys.drain(..cut);
             out.rows.drain(..cut * lanes);
         }

@@ -6,7 +6,7 @@
 //!   16  8   offset of the block in the file          8  16  first key
 //!   24  4   length of the block                     24  16  last key
 //!   28  4   records                                 40  8 each  sum of each lane modulo its modulus
-//!   32  4   CRC-32C of the block
+//!   32  4   CRC-32C of the block's head
 //!
 //!   trailer, the file's last 36 bytes
 //!    0  8   offset of the index

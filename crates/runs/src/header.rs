@@ -26,7 +26,7 @@ use crate::{KeyOrder, RunError, RunHeader, RunId, Word};
 
 pub(crate) const MAGIC: [u8; 8] = *b"KEIMARUN";
 /// The one format version that this program writes and reads.
-pub const FORMAT_VERSION: u32 = 4;
+pub const FORMAT_VERSION: u32 = 5;
 
 /// Length of the header's fixed part.
 pub(crate) const FIXED_BYTES: usize = 48;

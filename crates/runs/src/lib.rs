@@ -19,6 +19,7 @@ mod lanes;
 mod local;
 mod manifest;
 mod merge;
+mod part;
 mod publish;
 mod spool;
 mod varint;
@@ -35,6 +36,7 @@ pub use manifest::{
     FunctionalSum, KeyOrder, PassTally, RunHeader, RunId, RunManifest, Split, Tally, TaskManifest, TaskTimes,
 };
 pub use merge::Merger;
+pub use part::RunPart;
 pub use publish::run_path;
 pub use spool::Spool;
 pub use verify::{adopt_file, read_manifest, verify_run};

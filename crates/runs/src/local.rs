@@ -18,9 +18,10 @@ use rustix::fs::{Advice, fadvise};
 
 pub use self::feed::LocalFeed;
 use crate::footer::{ENTRY_BYTES, Entry, TRAILER_BYTES, footer_bytes};
-use crate::{RunError, RunHeader, RunId, RunManifest, block, footer, header};
+use crate::{RunError, RunHeader, RunId, RunManifest, RunPart, block, footer, header};
 
-/// Raw encoded blocks in key order, each complete with its block header. Blocks may come from anywhere: whoever decodes
+/// Raw encoded blocks in key order, each complete with its head, and of their lanes those of the part that was asked for.
+/// Blocks may come from anywhere: whoever decodes
 /// them (`RunCursor`) checks them, and sees where some are missing.
 pub trait BlockFeed: Send {
     /// Replaces `raw` by the next block; `false` at the end.
@@ -191,9 +192,8 @@ impl Opened {
                 crc = crc32c::crc32c_append(crc, &window.bytes);
             }
             let ascends = previous.map_or(entry.first == self.manifest.first_key, |p| p < entry.first);
-            let bounded = (block::MIN_BYTES..=block::MAX_BYTES).contains(&(entry.bytes as usize))
-                && (1..=block::MAX_RECORDS).contains(&(entry.records as usize));
-            if entry.offset != offset || !ascends || !bounded {
+            let possible = block::head_bytes(entry.bytes, entry.records, self.header.lanes()).is_some();
+            if entry.offset != offset || !ascends || !possible {
                 fault = fault.or(Some("its index does not describe blocks that follow each other"));
             }
             previous = Some(entry.first);
@@ -317,10 +317,10 @@ impl LocalRun {
         &self.0.header
     }
 
-    /// The blocks that may hold keys in `low .. high` (`None`: no end). For a range that is not empty these are one
-    /// at least, since blocks answer for the gaps between them too.
-    pub fn feed(&self, low: u128, high: Option<u128>) -> LocalFeed {
-        LocalFeed::new(Arc::clone(&self.0), low, high)
+    /// The blocks that may hold keys of `part`, with its lanes. For a range of keys that is not empty these are one at
+    /// least, since blocks answer for the gaps between them too.
+    pub fn feed(&self, part: RunPart) -> LocalFeed {
+        LocalFeed::new(Arc::clone(&self.0), part)
     }
 
     /// The index's entry for block `number`, if there is one.

@@ -9,7 +9,7 @@ use keima_residue::{add_mod, reduce_wide};
 use crate::block::Decoder;
 use crate::header::{Shape, lane_moduli, other};
 use crate::publish::{create_folders, sync_folders};
-use crate::{Batch, BlockFeed, LocalRun, RunError, RunHeader, RunId, RunManifest, Word, run_path};
+use crate::{Batch, BlockFeed, LocalRun, RunError, RunHeader, RunId, RunManifest, RunPart, Word, run_path};
 
 /// Reads and verifies header, index and footer of a file that should be the run `id`.
 pub fn read_manifest(path: &Path, id: &RunId) -> Result<(RunHeader, RunManifest), RunError> {
@@ -41,7 +41,7 @@ fn verify_blocks<K: Word>(run: &LocalRun, path: &Path) -> Result<(), RunError> {
     let mut decoder = Decoder::default();
     let mut batch = Batch::<K>::new();
     let mut raw = Vec::new();
-    let mut feed = run.feed(0, None);
+    let mut feed = run.feed(RunPart::all(run.header()));
     let mut next = Some(0);
     let mut last = 0;
     for (at, entry) in (0..).zip(run.entries()) {

@@ -96,6 +96,7 @@ fn stages(stages: &[StageOutline], times: &[StageTime]) -> Value {
             "largest_family_slices": stage.family_slices,
             "largest_family_threads": stage.family_threads,
             "slices": stage.slices,
+            "grows": stage.grows,
             "bytes_read": stage.bytes_read,
             "bytes_written": stage.bytes_written,
             "bytes_copied": stage.bytes_copied,

@@ -1,5 +1,5 @@
-//! Families of a window, as far as forecasts need them: how large the largest is, and how often runs are read where
-//! families are done a few lanes at a time.
+//! Families of a window, as far as forecasts need them: how large the largest is, and in how many goes families are
+//! done where a task has few of their lanes at a time.
 //!
 //! ```text
 //!   share            states of the largest family / states of the vector, each at the boundary where it has most
@@ -39,7 +39,7 @@ pub(super) struct Families {
     kinds: Vec<(f64, f64)>,
 }
 
-/// How often runs are read.
+/// In how many goes families are done.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Slices {
     /// For the largest family.

@@ -4,15 +4,15 @@
 //!   state-passes of a stage   sum over its passes of the states before them
 //!   bytes written             states at its end x bytes of a record with its lanes
 //!   bytes before it           states at its start x bytes of a record with the lanes of the stage before
-//!   bytes read                bytes before it x slices: families that are larger than a task are done a few lanes at a
-//!                             time, and all lanes of their runs are read each time (see [`super::families`])
+//!   bytes read                bytes before it; where they grow x slices: families that are larger than a task are done a
+//!                             few lanes at a time, and lanes that are new need all of those before (see
+//!                             [`super::families`])
 //! ```
 //!
 //! Exact as far as the problem's numbers of states are; these may be upper bounds, and for Go's first columns they are.
 //! Left out are spills (the planner chooses windows whose families need none, if it can), what is put aside of families
 //! that are done a few lanes at a time, merges of more runs than are read at once, and the blocks of runs that two
-//! neighbouring tasks both read: at 9x9 as much again, at 11x11 a thirtieth. 13x13 with 8 residues in 330 MiB, half of
-//! whose reading is done again: 80.0 GB forecast, 77.3 GB read. Cost: one row per stage, a few thousand at most.
+//! neighbouring tasks both read: at 9x9 as much again, at 11x11 a thirtieth. Cost: one row per stage, a few thousand at most.
 
 use keima_coordinator::{Executor, Plan, PlanError, PlanLimits, Stage, choose_plan, share_bytes};
 use keima_engine::block::{Direction, steps};
@@ -61,10 +61,12 @@ pub struct StageOutline {
     pub family_share: f64,
     /// Threads that take the largest family through the window.
     pub family_threads: u32,
-    /// How often the runs of the largest family are read, a few lanes at a time.
+    /// In how many goes the largest family is done, a few lanes in each.
     pub family_slices: u32,
-    /// How often runs are read on average.
+    /// In how many goes families are done on average.
     pub slices: f64,
+    /// Whether it has more lanes than what it reads: then each go reads all of these.
+    pub grows: bool,
     /// Bytes of the runs that there are at its start.
     pub bytes_before: u64,
     /// Bytes read from them.
@@ -239,6 +241,7 @@ impl Outline {
             family_threads: 1,
             family_slices: 1,
             slices: 1.0,
+            grows: false,
             bytes_before: 0,
             bytes_read: 0,
             bytes_written: 0,
@@ -289,6 +292,7 @@ impl Outline {
                 let bytes_before = if number == 0 { 0 } else { bytes(before, lanes_before) };
                 let own = families.get(number as usize % families.len().max(1));
                 let slices = own.map_or(Slices { largest: 1, mean: 1.0 }, |families| families.slices(lanes));
+                let grows = lanes != lanes_before;
                 let ends_column = stage.window.end() >= plan.board.height;
                 stages.push(StageOutline {
                     sweep,
@@ -303,8 +307,9 @@ impl Outline {
                     family_threads: own.map_or(1, |families| families.threads),
                     family_slices: slices.largest,
                     slices: slices.mean,
+                    grows,
                     bytes_before,
-                    bytes_read: (bytes_before as f64 * slices.mean) as u64,
+                    bytes_read: (bytes_before as f64 * if grows { slices.mean } else { 1.0 }) as u64,
                     bytes_written,
                     bytes_copied: if copies && ends_column && number + 1 < plan.stages() { bytes_written } else { 0 },
                     table_seconds: 0.0,
@@ -337,7 +342,7 @@ impl Outline {
         let threads = self.stages.iter().map(|stage| stage.family_threads).max().unwrap_or(1);
         if slices > 1 {
             self.notes.push(format!(
-                "the largest families are done {} of {lanes} residues at a time: their runs are read {slices} times",
+                "the largest families are done {} of {lanes} residues at a time, in {slices} goes",
                 lanes / slices
             ));
         }
@@ -455,6 +460,6 @@ mod tests {
             assert!(outline.stages.iter().all(|stage| stage.family_threads == 1));
             assert!(!outline.notes.iter().any(|note| note.contains("threads of a worker")));
         };
-        check("13x13", 330, 59.16e9, 37.32e9);
+        check("13x13", 330, 37.16e9, 37.32e9);
     }
 }

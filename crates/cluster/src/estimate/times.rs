@@ -257,12 +257,13 @@ fn swept(stage: &StageOutline, sweeps: &[SweepSpeed]) -> f64 {
     stage.state_passes as f64 * nanos
 }
 
-/// Bytes of a stage that the disks see, with the lanes in so many slices: what is written of large vectors, and what does
-/// not stay in memory beside. Second copies left out.
+/// Bytes of a stage that the disks see, with the lanes in so many slices: what is written of large vectors, and what is read
+/// and does not stay in memory beside. Second copies left out.
 fn through_the_disk(stage: &StageOutline, offer: &Offer, slices: f64) -> f64 {
     let held = stage.bytes_before.saturating_add(stage.bytes_written);
     let cached = held <= offer.cache_bytes.saturating_mul(offer.workers.max(1).into());
-    let read = if cached { 0.0 } else { stage.bytes_before as f64 * slices };
+    let times = if stage.grows { slices } else { 1.0 };
+    let read = if cached { 0.0 } else { stage.bytes_before as f64 * times };
     let written = if stage.bytes_before < DURABLE_BYTES && cached { 0 } else { stage.bytes_written };
     read + written as f64
 }
@@ -304,7 +305,11 @@ mod tests {
             write: PerState { base_nanos: 20.0, lane_nanos: 0.0 },
             ..Speeds::default()
         };
-        let check = |machines: (u32, u32), gigabytes: Option<f64>, share, slices: (u32, f64), expected: [f64; 5]| {
+        let check = |machines: (u32, u32),
+                     gigabytes: Option<f64>,
+                     share,
+                     slices: (u32, f64, bool),
+                     expected: [f64; 5]| {
             let offer = offer(machines.0, machines.1, gigabytes.map(|speed| speed * 1e9));
             let mut outline = outline("10x10", &offer);
             outline.stages.truncate(2);
@@ -314,6 +319,7 @@ mod tests {
                 stage.state_passes = 6_000_000_000;
                 (stage.bytes_before, stage.bytes_written, stage.bytes_copied) = (16_000_000_000, 16_000_000_000, 0);
                 (stage.family_share, stage.family_slices, stage.slices) = (share, slices.0, slices.1);
+                stage.grows = slices.2;
                 stage.family_threads = 1;
             }
             let times = Times::new(&outline, &speeds, &offer);
@@ -327,18 +333,20 @@ mod tests {
             assert_eq!(times.total, time);
         };
         // Core time, all threads, largest family, disks, wall time.
-        check((1, 2), None, 0.25, (1, 1.0), [48.0, 25.2, 12.0, 0.0, 25.205]);
-        check((1, 16), None, 0.25, (1, 1.0), [48.0, 3.15, 12.0, 0.0, 12.005]);
-        check((8, 2), None, 0.25, (1, 1.0), [48.0, 3.15, 12.0, 0.0, 12.005]);
-        check((40, 16), None, 0.02, (1, 1.0), [48.0, 0.07875, 0.96, 0.0, 0.965]);
-        check((1, 16), None, 0.05, (1, 1.0), [48.0, 3.15, 2.4, 0.0, 3.155]);
-        check((1, 16), None, 0.0, (1, 1.0), [48.0, 3.15, 0.0, 0.0, 3.155]);
+        check((1, 2), None, 0.25, (1, 1.0, false), [48.0, 25.2, 12.0, 0.0, 25.205]);
+        check((1, 16), None, 0.25, (1, 1.0, false), [48.0, 3.15, 12.0, 0.0, 12.005]);
+        check((8, 2), None, 0.25, (1, 1.0, false), [48.0, 3.15, 12.0, 0.0, 12.005]);
+        check((40, 16), None, 0.02, (1, 1.0, false), [48.0, 0.07875, 0.96, 0.0, 0.965]);
+        check((1, 16), None, 0.05, (1, 1.0, false), [48.0, 3.15, 2.4, 0.0, 3.155]);
+        check((1, 16), None, 0.0, (1, 1.0, false), [48.0, 3.15, 0.0, 0.0, 3.155]);
         // The family's 8 GB go to one worker's disk; all 32 GB to those of all.
-        check((1, 16), Some(1.0), 0.25, (1, 1.0), [48.0, 3.15, 12.0, 32.0, 33.58]);
-        check((4, 4), Some(1.0), 0.25, (1, 1.0), [48.0, 3.15, 12.0, 8.0, 16.005]);
-        // Twice to be read and taken through passes without lanes, of all states a quarter more; 12 GB of the family.
-        check((1, 16), None, 0.25, (2, 1.25), [52.0, 3.4125, 16.0, 0.0, 16.005]);
-        check((4, 4), Some(1.0), 0.25, (2, 1.25), [52.0, 3.4125, 16.0, 9.0, 22.005]);
+        check((1, 16), Some(1.0), 0.25, (1, 1.0, false), [48.0, 3.15, 12.0, 32.0, 33.58]);
+        check((4, 4), Some(1.0), 0.25, (1, 1.0, false), [48.0, 3.15, 12.0, 8.0, 16.005]);
+        // Twice to be read and taken through passes without lanes, of all states a quarter more.
+        check((1, 16), None, 0.25, (2, 1.25, false), [52.0, 3.4125, 16.0, 0.0, 16.005]);
+        check((4, 4), Some(1.0), 0.25, (2, 1.25, false), [52.0, 3.4125, 16.0, 8.0, 20.005]);
+        // Where lanes are made of others these are read twice: 12 GB of the family.
+        check((4, 4), Some(1.0), 0.25, (2, 1.25, true), [52.0, 3.4125, 16.0, 9.0, 22.005]);
     }
 
     /// Tables in parts are made by the threads that do the families.

@@ -13,10 +13,11 @@
 //! Cost: 3 to 6 ns a row beside decoding. Memory: the block that is decoded, and lists of entries for the few classes
 //! that meet the group.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use keima_model::{End, Family};
-use keima_runs::{Batch, BlockFeed, CursorBuffers, RunCursor, RunError, RunHeader, RunManifest};
+use keima_runs::{Batch, BlockFeed, CursorBuffers, RunCursor, RunError, RunHeader, RunManifest, RunPart};
 use rustc_hash::FxHashMap;
 
 use super::groups::{Groups, place_of, section_key};
@@ -42,7 +43,7 @@ pub(super) struct Opened<'a> {
     run: &'a RunManifest,
     /// Families of the source that have rows for the group, if they have any; then there is a feed.
     met: Vec<&'a Family>,
-    feed: Option<Box<dyn BlockFeed>>,
+    feed: Option<(Box<dyn BlockFeed>, RunPart)>,
 }
 
 /// What was read of the runs for one group.
@@ -60,12 +61,13 @@ impl<'a> Gather<'a> {
         Self { view, sources, start, routes, spare }
     }
 
-    /// Opens the group's section of `run`, and says that it will be read soon. What a group wrote for others may be in
-    /// other runs.
+    /// Opens `lanes` of the group's section of `run`, and says that they will be read soon. What a group wrote for others
+    /// may be in other runs.
     pub(super) fn open(
         &self,
         run: &'a RunManifest,
         header: &RunHeader,
+        lanes: Range<usize>,
         task: &Task<'_>,
     ) -> Result<Opened<'a>, TaskError> {
         let (low, high) = self.section(run);
@@ -83,10 +85,11 @@ impl<'a> Gather<'a> {
         if met.is_empty() {
             return Ok(Opened { run, met, feed: None });
         }
-        let opened = task.feeds.open(run, header, low.into(), Some(high.into()));
+        let part = RunPart { low: low.into(), high: Some(high.into()), lanes };
+        let opened = task.feeds.open(run, header, part.clone());
         let mut feed = opened.map_err(|source| TaskError::Input { run: run.id.clone(), source })?;
         feed.prepare();
-        Ok(Opened { run, met, feed: Some(feed) })
+        Ok(Opened { run, met, feed: Some((feed, part)) })
     }
 
     /// Keys of the group's section of `run`: the first row's, and what they are below.
@@ -95,8 +98,8 @@ impl<'a> Gather<'a> {
         (section_key(number, place_of(run.first_key as u64)), section_key(number + 1, 0))
     }
 
-    /// Reads a section into `states`: lanes `first .. first + J` of the rows that `widen` makes. What was read is added
-    /// to `total`.
+    /// Reads a section, of which those lanes were opened that `widen` reads, into `states`: lanes `first .. first + J` of
+    /// the rows that it makes. What was read is added to `total`.
     pub(super) fn read<const J: usize>(
         &mut self,
         opened: Opened<'_>,
@@ -107,16 +110,16 @@ impl<'a> Gather<'a> {
         total: &mut [u128; J],
     ) -> Result<Read, TaskError> {
         let Opened { run, met, feed } = opened;
-        let Some(feed) = feed else { return Ok(Read::default()) };
+        let Some((feed, part)) = feed else { return Ok(Read::default()) };
         let failed = |source| TaskError::Input { run: run.id.clone(), source };
         let column = self.view.column();
         let mut read = Read::default();
         let lanes = widen.reads(first, J);
         let mut positions = Vec::new();
-        let (low, high) = self.section(run);
+        let (low, _) = self.section(run);
         let (buffers, batch) = std::mem::take(&mut self.spare);
-        let cursor = RunCursor::new(feed, header, &run.id, low.into(), Some(high.into())).with_buffers(buffers);
-        let mut section = Section::new(cursor.with_lanes(lanes.clone()), low, batch);
+        let cursor = RunCursor::new(feed, header, &run.id, part).with_buffers(buffers);
+        let mut section = Section::new(cursor, low, batch);
         for family in met {
             for block in family.blocks.clone() {
                 let entries = self.route(block);

@@ -196,13 +196,14 @@ impl Stage<'_> {
         states: &mut [Row<J>],
     ) -> Result<Vec<Reader<'v, J>>, TaskError> {
         let (sources, runs) = (self.prepared.sources(self.window), &self.task.order.inputs);
+        let wanted = self.widen.reads(lanes.first, J);
         let reader = || Reader { gather: Gather::new(&work.view, sources), sums: [0; J], rows: 0, bytes: 0 };
         let mut readers: Vec<Reader<'_, J>> = (0..work.threads).map(|_| reader()).collect();
         if let [reader] = readers.as_mut_slice() {
             let (mut to_open, mut opened) = (runs.iter(), VecDeque::new());
             loop {
                 for run in to_open.by_ref().take(OPEN_AHEAD - opened.len()) {
-                    opened.push_back(reader.gather.open(run, &self.header_in, self.task)?);
+                    opened.push_back(reader.gather.open(run, &self.header_in, wanted.clone(), self.task)?);
                 }
                 let Some(section) = opened.pop_front() else { break };
                 self.read_section(section, lanes, reader, states)?;
@@ -218,7 +219,7 @@ impl Stage<'_> {
         let mut runs: Vec<&RunManifest> = runs.iter().collect();
         runs.sort_by_key(|run| run.records);
         each(&mut readers, None, runs, |run, reader| {
-            let section = reader.gather.open(run, &self.header_in, self.task)?;
+            let section = reader.gather.open(run, &self.header_in, wanted.clone(), self.task)?;
             self.read_section(section, lanes, reader, &mut { shared })
         })?;
         Ok(readers)

@@ -22,8 +22,10 @@ use super::task::{Stage, header, nanos, refuse};
 use super::workers::crew;
 use crate::TaskError;
 
-/// Records of a run's block, in bytes.
+/// Records of a run's block: so many bytes at least, and of each lane so many, since lanes are read one by one where a
+/// family is done a few lanes at a time.
 const RUN_BLOCK_BYTES: usize = 128 << 10;
+const RUN_COLUMN_BYTES: usize = 32 << 10;
 
 /// Runs for each of several threads, at most, and rows that are worth a run.
 const RUNS: usize = 2;
@@ -185,7 +187,8 @@ impl Stage<'_> {
         let id = RunId(format!("{}/r{}", task.order.attempt, part.number));
         let options = RunOptions {
             durable: task.order.durable,
-            block_bytes: RUN_BLOCK_BYTES,
+            // A column for the keys, and one for each lane.
+            block_bytes: RUN_BLOCK_BYTES.max(RUN_COLUMN_BYTES * (1 + task.order.moduli.len())),
             consecutive: true,
             ..RunOptions::default()
         };

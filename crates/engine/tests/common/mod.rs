@@ -7,21 +7,17 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use keima_engine::{Buffers, FeedOpener, Task, TaskError, TaskOrder, run_task};
 use keima_model::{AnyProblem, Layout, Window};
-use keima_runs::{BlockFeed, DiskBudget, LocalRun, RunError, RunHeader, RunManifest, Tally, TaskManifest, run_path};
+use keima_runs::{
+    BlockFeed, DiskBudget, LocalRun, RunError, RunHeader, RunManifest, RunPart, Tally, TaskManifest, run_path,
+};
 
 /// Reads runs from the scratch folder.
 pub(crate) struct Local<'a>(pub(crate) &'a Path);
 
 impl FeedOpener for Local<'_> {
-    fn open(
-        &self,
-        run: &RunManifest,
-        header: &RunHeader,
-        low: u128,
-        high: Option<u128>,
-    ) -> Result<Box<dyn BlockFeed>, RunError> {
+    fn open(&self, run: &RunManifest, header: &RunHeader, part: RunPart) -> Result<Box<dyn BlockFeed>, RunError> {
         let local = LocalRun::open(&run_path(self.0, &run.id)?, run, header)?;
-        Ok(Box::new(local.feed(low, high)))
+        Ok(Box::new(local.feed(part)))
     }
 }
 

@@ -1,9 +1,12 @@
-//! Blocks of one range of a run in a file, and what the system is told of them beforehand.
+//! Blocks of one part of a run in a file, and what the system is told of them beforehand.
 //!
 //! ```text
-//!   run    | block | block | block | block | block | ...
-//!                  low ............. high                the range
-//!                  | read  | asked for | not yet |       at most a mebibyte is asked for ahead of what is read
+//!   run     | block | block | block | block | block | ...
+//!                   low ............. high                the range of keys
+//!                   | read  | asked for | not yet |       at most a mebibyte is asked for ahead of what is read
+//!
+//!   block   | head | lane 0 | lane 1 | lane 2 | lane 3 |
+//!           |......|                 |.................|  what is read of it for lanes 2 and 3
 //! ```
 //!
 //! The system is told that nothing is wanted but what it is asked for: ranges are short and far apart, so that its own
@@ -17,7 +20,8 @@ use std::sync::Arc;
 use rustix::fs::Advice;
 
 use super::{BlockFeed, Opened, Window};
-use crate::{RunError, block};
+use crate::footer::Entry;
+use crate::{RunError, RunPart, block};
 
 /// How far ahead of what is read a file is asked for.
 const AHEAD_BYTES: u64 = 1 << 20;
@@ -26,82 +30,128 @@ const AHEAD_BYTES: u64 = 1 << 20;
 #[derive(Debug)]
 pub struct LocalFeed {
     run: Arc<Opened>,
-    low: u128,
-    high: Option<u128>,
-    /// Number of the first block, once it was looked for, and of the next one.
-    found: Option<u64>,
-    next: Option<u64>,
+    part: RunPart,
+    /// The part's blocks that are not read yet, once they were looked for.
+    blocks: Option<Range<u64>>,
     window: Window,
-    /// Bytes of the range that the system was not asked for yet.
-    ahead: Range<u64>,
+    ahead: Ahead,
+}
+
+/// What the system was asked for.
+#[derive(Debug, Default)]
+struct Ahead {
+    /// Number of the first block that it was not asked for.
+    next: u64,
+    /// Bytes that it was asked for and that are not read yet.
+    bytes: u64,
+    window: Window,
 }
 
 impl LocalFeed {
-    pub(super) fn new(run: Arc<Opened>, low: u128, high: Option<u128>) -> Self {
-        Self { run, low, high, found: None, next: None, window: Window::default(), ahead: 0..0 }
+    pub(super) fn new(run: Arc<Opened>, part: RunPart) -> Self {
+        Self { run, part, blocks: None, window: Window::default(), ahead: Ahead::default() }
     }
 
-    /// Number of the next block; `None` where the range or the run has no more.
-    fn number(&mut self) -> Result<Option<u64>, RunError> {
-        let run = Arc::clone(&self.run);
-        if self.high.is_some_and(|high| high <= self.low) {
-            return Ok(None);
+    /// The blocks that are not read yet. The first that is found answers for the lower end of the range even if its
+    /// first key lies beyond.
+    fn blocks(&mut self) -> Result<Range<u64>, RunError> {
+        if let Some(blocks) = &self.blocks {
+            return Ok(blocks.clone());
         }
-        let number = if let Some(number) = self.next {
-            number
+        let blocks = if self.part.has_no_keys() {
+            0..0
         } else {
-            let number = run.find(self.low)?;
-            self.ahead = self.window.entry(&run, number)?.offset..self.end(&run)?;
-            (self.found, self.next) = (Some(number), Some(number));
-            number
+            let first = self.run.find(self.part.low)?;
+            first..self.end()?.max(first + 1)
         };
-        Ok((number < run.blocks).then_some(number))
+        self.ahead.next = blocks.start;
+        self.blocks = Some(blocks.clone());
+        Ok(blocks)
     }
 
-    /// Where the last block of the range ends, more or less: a hint needs no more.
-    fn end(&self, run: &Opened) -> Result<u64, RunError> {
-        let Some(high) = self.high.filter(|&high| high <= run.manifest.last_key) else { return Ok(run.index_at) };
+    /// Number of the first block that begins at or above the end of the range.
+    fn end(&self) -> Result<u64, RunError> {
+        let run = &self.run;
+        let Some(high) = self.part.high.filter(|&high| high <= run.manifest.last_key) else { return Ok(run.blocks) };
         let last = run.find(high)?;
-        let mut window = Window::default();
-        let entry = window.entry(run, last)?;
-        Ok(if entry.first < high { entry.offset.saturating_add(entry.bytes.into()) } else { entry.offset })
+        Ok(if run.first_key(last)? < high { last + 1 } else { last })
     }
 
-    /// Asks for what comes after `offset`, in pieces of half of what may be ahead.
-    fn ask_ahead(&mut self, offset: u64) {
-        let Range { start, end } = self.ahead;
-        if start < end && offset.saturating_add(AHEAD_BYTES / 2) > start {
-            let to = offset.saturating_add(AHEAD_BYTES).min(end);
-            self.run.source.advise(start, to - start, Advice::WillNeed);
-            self.ahead.start = to;
+    /// Bytes of the file that are wanted of a block: its head, and the columns of some lanes.
+    fn pieces(&self, entry: &Entry) -> Result<[Range<u64>; 2], RunError> {
+        let lanes = self.run.header.lanes();
+        let wanted = &self.part.lanes;
+        if wanted.is_empty() || wanted.end > lanes {
+            return Err(self.run.source.malformed("it has not the lanes that are asked for", entry.offset));
         }
+        // The index was sound when the run was opened; if it is not now, allocate nothing on its word.
+        let Some(head) = block::head_bytes(entry.bytes, entry.records, lanes) else {
+            return Err(self.run.source.malformed("its index has changed since it was opened", self.run.index_at));
+        };
+        let (head, column) = (head as u64, 8 * u64::from(entry.records));
+        let columns = entry.offset + head;
+        let (from, to) = (wanted.start as u64 * column, wanted.end as u64 * column);
+        Ok([entry.offset..columns, columns + from..columns + to])
+    }
+
+    /// Asks for what is wanted of the blocks to come, in goes of half of what may be ahead.
+    fn ask_ahead(&mut self, end: u64) -> Result<(), RunError> {
+        if self.ahead.bytes > AHEAD_BYTES / 2 {
+            return Ok(());
+        }
+        let run = Arc::clone(&self.run);
+        let mut piece = 0..0;
+        let ask = |piece: &Range<u64>| {
+            if !piece.is_empty() {
+                run.source.advise(piece.start, piece.end - piece.start, Advice::WillNeed);
+            }
+        };
+        while self.ahead.next < end && self.ahead.bytes < AHEAD_BYTES {
+            let entry = self.ahead.window.entry(&run, self.ahead.next)?;
+            for wanted in self.pieces(&entry)? {
+                self.ahead.bytes += wanted.end - wanted.start;
+                if wanted.start == piece.end {
+                    piece.end = wanted.end;
+                } else {
+                    ask(&piece);
+                    piece = wanted;
+                }
+            }
+            self.ahead.next += 1;
+        }
+        ask(&piece);
+        Ok(())
     }
 }
 
 impl BlockFeed for LocalFeed {
     fn next_block(&mut self, raw: &mut Vec<u8>) -> Result<bool, RunError> {
-        let Some(number) = self.number()? else { return Ok(false) };
-        let run = Arc::clone(&self.run);
-        let entry = self.window.entry(&run, number)?;
-        // The block that was found answers for the lower end of the range even if its first key lies beyond.
-        if self.found != Some(number) && self.high.is_some_and(|high| high <= entry.first) {
+        let blocks = self.blocks()?;
+        if blocks.is_empty() {
             return Ok(false);
         }
-        // The index was sound when the run was opened; if it is not now, allocate nothing on its word.
-        if !(block::MIN_BYTES..=block::MAX_BYTES).contains(&(entry.bytes as usize)) {
-            return Err(run.source.malformed("its index has changed since it was opened", run.index_at));
+        let run = Arc::clone(&self.run);
+        let entry = self.window.entry(&run, blocks.start)?;
+        let [head, columns] = self.pieces(&entry)?;
+        self.ask_ahead(blocks.end)?;
+        let (head_bytes, column_bytes) = (head.end - head.start, columns.end - columns.start);
+        raw.resize((head_bytes + column_bytes) as usize, 0);
+        if head.end == columns.start {
+            run.source.read("a block", head.start, raw)?;
+        } else {
+            let (first, rest) = raw.split_at_mut(head_bytes as usize);
+            run.source.read("a block", head.start, first)?;
+            run.source.read("a block", columns.start, rest)?;
         }
-        self.ask_ahead(entry.offset);
-        raw.resize(entry.bytes as usize, 0);
-        run.source.read("a block", entry.offset, raw)?;
-        self.next = Some(number + 1);
+        self.ahead.bytes = self.ahead.bytes.saturating_sub(head_bytes + column_bytes);
+        self.blocks = Some(blocks.start + 1..blocks.end);
         Ok(true)
     }
 
     fn prepare(&mut self) {
         // What is wrong shows when the block is read.
-        if let Ok(Some(_)) = self.number() {
-            self.ask_ahead(self.ahead.start);
+        if let Ok(blocks) = self.blocks() {
+            let _ = self.ask_ahead(blocks.end);
         }
     }
 }
@@ -109,7 +159,6 @@ impl BlockFeed for LocalFeed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::footer::Entry;
     use crate::local::{LocalRun, Marks};
     use crate::{DiskBudget, KeyOrder, RunHeader, RunId, RunOptions, RunWriter, run_path};
 
@@ -118,14 +167,14 @@ mod tests {
     fn ranges_are_found_and_asked_for() {
         let dir = tempfile::tempdir().unwrap();
         let (id, disk) = (RunId("r".to_owned()), Arc::new(DiskBudget::new(u64::MAX)));
-        let (key_order, moduli) = (KeyOrder::Canonical, vec![97]);
+        let (key_order, moduli) = (KeyOrder::Canonical, vec![97; 3]);
         let header = RunHeader { job_tag: 1, boundary: 1, key_order, key_bytes: 8, moduli, coefficients: 1 };
-        for (blocks, keys) in [(1, 2_u64), (100, 2), (256, 3), (257, 1), (1500, 2)] {
+        for (blocks, keys) in [(1, 2_u64), (100, 2), (256, 3), (257, 1), (1500, 2), (700, 150)] {
             let path = run_path(dir.path(), &id).unwrap();
-            let options = RunOptions { block_bytes: 16 * keys as usize, ..RunOptions::default() };
+            let options = RunOptions { block_bytes: 32 * keys as usize, ..RunOptions::default() };
             let mut writer = RunWriter::create(dir.path(), &id, &header, options, &disk).unwrap();
             for number in 0..blocks * keys {
-                writer.push(10 * number + 5, &[number % 97]).unwrap();
+                writer.push(10 * number + 5, &[number % 97; 3]).unwrap();
             }
             let (manifest, _) = writer.finish().unwrap().unwrap();
             let run = LocalRun::open(&path, &manifest, &header).unwrap();
@@ -133,17 +182,33 @@ mod tests {
             assert_eq!(entries.len() as u64, blocks);
             assert!(run.0.marks.keys.len() <= Marks::MOST as usize);
             let most = 10 * blocks * keys + 20;
-            for low in (0..most).step_by(1 + most as usize / 97) {
-                let first = entries.iter().rposition(|entry| entry.first <= u128::from(low)).unwrap_or(0);
+            for low in (0..most).step_by(1 + most as usize / 29) {
+                let first = entries.iter().rposition(|entry| entry.first <= u128::from(low)).unwrap_or(0) as u64;
                 for high in [None, Some(low + 1), Some(low + 40), Some(most)] {
-                    let mut feed = run.feed(low.into(), high.map(u128::from));
-                    feed.prepare();
-                    let past = |entry: &&Entry| high.is_none_or(|high| entry.first < u128::from(high));
-                    let last = entries.iter().take_while(past).last().map_or(0, |e| e.offset + u64::from(e.bytes));
-                    assert_eq!((feed.found, feed.next), (Some(first as u64), Some(first as u64)), "{low}..{high:?}");
-                    let asked = entries[first].offset.saturating_add(AHEAD_BYTES).min(last);
-                    let range = if last > entries[first].offset { asked..last } else { feed.ahead.clone() };
-                    assert_eq!(feed.ahead, range, "{low}..{high:?} of {blocks} blocks");
+                    for lanes in [0..3, 0..1, 1..3, 2..3] {
+                        let part = RunPart { low: low.into(), high: high.map(u128::from), lanes: lanes.clone() };
+                        let mut feed = run.feed(part);
+                        feed.prepare();
+                        let past = |entry: &&Entry| high.is_none_or(|high| entry.first < u128::from(high));
+                        let end = (entries.iter().take_while(past).count() as u64).max(first + 1);
+                        let case = format!("{low}..{high:?}, lanes {lanes:?} of {blocks} blocks");
+                        assert_eq!(feed.blocks, Some(first..end), "{case}");
+                        let bytes = |number| {
+                            let entry: &Entry = &entries[number as usize];
+                            u64::from(entry.bytes - entry.records * 8 * (3 - lanes.len() as u32))
+                        };
+                        let asked: u64 = (first..feed.ahead.next).map(bytes).sum();
+                        let more = feed.ahead.next < end;
+                        assert!(feed.ahead.next <= end && feed.ahead.bytes == asked, "{case}: {:?}", feed.ahead);
+                        assert!(!more || (asked >= AHEAD_BYTES && asked < AHEAD_BYTES + 4096), "{case}: {asked}");
+                        let mut raw = Vec::new();
+                        for number in first..end {
+                            assert!(feed.next_block(&mut raw).unwrap(), "{case}");
+                            assert_eq!(raw.len() as u64, bytes(number), "{case}");
+                            assert!(feed.ahead.next > number && feed.ahead.bytes < AHEAD_BYTES + 4096, "{case}");
+                        }
+                        assert!(!feed.next_block(&mut raw).unwrap() && feed.ahead.bytes == 0, "{case}");
+                    }
                 }
             }
             std::fs::remove_file(path).unwrap();

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use keima_runs::{
-    Batch, DiskBudget, KeyOrder, LocalRun, RunCursor, RunError, RunHeader, RunId, RunManifest, RunOptions, RunWriter,
-    Split, Word, run_path,
+    Batch, DiskBudget, KeyOrder, LocalRun, RunCursor, RunError, RunHeader, RunId, RunManifest, RunOptions, RunPart,
+    RunWriter, Split, Word, run_path,
 };
 
 /// Keys with their values.
@@ -82,7 +82,11 @@ pub(crate) fn open(root: &Path, manifest: &RunManifest, header: &RunHeader) -> R
 }
 
 pub(crate) fn cursor<K: Word>(run: &LocalRun, low: u128, high: Option<u128>) -> RunCursor<K> {
-    RunCursor::new(Box::new(run.feed(low, high)), run.header(), &run.manifest().id, low, high)
+    part_cursor(run, RunPart::keys(run.header(), low, high))
+}
+
+pub(crate) fn part_cursor<K: Word>(run: &LocalRun, part: RunPart) -> RunCursor<K> {
+    RunCursor::new(Box::new(run.feed(part.clone())), run.header(), &run.manifest().id, part)
 }
 
 pub(crate) fn drain<K: Word>(mut cursor: RunCursor<K>, lanes: usize) -> Result<Records<K>, RunError> {

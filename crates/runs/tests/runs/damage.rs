@@ -4,8 +4,8 @@ use std::fs;
 
 use super::common::*;
 use keima_runs::{
-    FORMAT_VERSION, KeyOrder, RunError, RunHeader, RunManifest, RunOptions, adopt_file, read_manifest, run_path,
-    verify_run,
+    FORMAT_VERSION, KeyOrder, RunError, RunHeader, RunManifest, RunOptions, RunPart, adopt_file, read_manifest,
+    run_path, verify_run,
 };
 use proptest::prelude::*;
 use tempfile::{TempDir, tempdir};
@@ -26,10 +26,13 @@ enum Keys {
 }
 const KEYS: [Keys; 3] = [Keys::Varint, Keys::Zstd, Keys::Consecutive];
 
+/// Lanes of a sample.
+const LANES: usize = 2;
+
 /// A small run of several blocks.
 fn sample(keys: Keys) -> Sample {
     let root = tempdir().unwrap();
-    let header = header::<u64>(2, 1);
+    let header = header::<u64>(LANES, 1);
     let (flags, block, count, gap) = match keys {
         Keys::Varint => (1, 3, 8, 300),
         Keys::Zstd => (1 | 4, 160, 170, 2),
@@ -79,6 +82,40 @@ fn every_flipped_bit_is_found() {
             let error = read.expect_err("reading passes over a flipped bit");
             assert!(error.is_damage(), "bit {bit}: {error}");
         }
+    }
+}
+
+/// Whoever reads one lane learns of every damage but that of other lanes, which is none to him.
+#[test]
+fn lanes_are_checked_one_by_one() {
+    for keys in KEYS {
+        let sample = sample(keys);
+        let path = run_path(sample.root.path(), &sample.manifest.id).unwrap();
+        let lane_of = |bytes: &[u8], lane: usize| {
+            fs::write(&path, bytes).unwrap();
+            let run = open(sample.root.path(), &sample.manifest, &sample.header)?;
+            let part = RunPart::all(&sample.header).with_lanes(lane..lane + 1);
+            drain(part_cursor::<u64>(&run, part), 1)
+        };
+        let sound = [0, 1].map(|lane| lane_of(&sample.bytes, lane).unwrap());
+        let mut passed = [0; LANES];
+        for byte in 0..sample.bytes.len() {
+            let mut bytes = sample.bytes.clone();
+            bytes[byte] ^= 1 << (byte % 8);
+            let read = [0, 1].map(|lane| lane_of(&bytes, lane));
+            assert!(read.iter().any(Result::is_err), "byte {byte}");
+            for (lane, read) in read.into_iter().enumerate() {
+                match read {
+                    Ok(records) => {
+                        assert!(records == sound[lane], "byte {byte}, lane {lane}");
+                        passed[lane] += 1;
+                    }
+                    Err(error) => assert!(error.is_damage(), "byte {byte}, lane {lane}: {error}"),
+                }
+            }
+        }
+        // The other lane's bytes.
+        assert_eq!(passed, [sound[1].len() * 8, sound[0].len() * 8]);
     }
 }
 
@@ -175,8 +212,8 @@ fn blocks_of_another_run_do_not_pass() {
         let (foreign, _) = write(sample.root.path(), name, other, options, &records);
         assert_eq!(foreign.bytes, sample.manifest.bytes);
         let run = open(sample.root.path(), &foreign, other).unwrap();
-        let feed = Box::new(run.feed(0, None));
-        let cursor = keima_runs::RunCursor::<u64>::new(feed, &sample.header, &sample.manifest.id, 0, None);
+        let feed = Box::new(run.feed(RunPart::all(other)));
+        let cursor = keima_runs::RunCursor::<u64>::new(feed, &sample.header, &sample.manifest.id, RunPart::all(other));
         let error = drain(cursor, 2).unwrap_err();
         assert!(matches!(error, RunError::Checksum { what: "block", at: 0, .. }), "{error}");
     }
@@ -199,10 +236,19 @@ fn repair(bytes: &mut [u8]) {
     }
     for entry in (0..blocks).map(|i| index + 36 * i) {
         let offset = u64::from_le_bytes(bytes[entry + 16..entry + 24].try_into().unwrap()) as usize;
-        let length = u32_at(bytes, entry + 24).unwrap() as usize;
-        if length > 4 && offset.checked_add(length).is_some_and(|stop| stop <= index) {
-            let crc = crc32c::crc32c_append(seed, &bytes[offset..offset + length - 4]).to_le_bytes();
-            bytes[offset + length - 4..offset + length].copy_from_slice(&crc);
+        let (length, column) =
+            (u32_at(bytes, entry + 24).unwrap() as usize, u32_at(bytes, entry + 28).unwrap() as usize * 8);
+        let Some(head) = length.checked_sub(LANES * column).filter(|&head| head >= 64 + 4 * LANES + 4) else {
+            continue;
+        };
+        if offset.checked_add(length).is_some_and(|stop| stop <= index) {
+            let block = &mut bytes[offset..offset + length];
+            for lane in 0..LANES {
+                let crc = crc32c::crc32c_append(seed, &block[head + lane * column..][..column]).to_le_bytes();
+                block[head - 4 * (LANES + 1 - lane)..][..4].copy_from_slice(&crc);
+            }
+            let crc = crc32c::crc32c_append(seed, &block[..head - 4]).to_le_bytes();
+            block[head - 4..head].copy_from_slice(&crc);
             bytes[entry + 32..entry + 36].copy_from_slice(&crc);
         }
     }
@@ -234,8 +280,8 @@ fn every_flipped_bit_is_found_behind_the_checksums_too() {
             let _ = verify_run(&path, &manifest, &header);
         }
     }
-    // Header, index and footer; three blocks, each with its checksum here and in the index.
-    assert_eq!(whole, 32 * (2 + 2 * 3));
+    // Header, index and footer; three blocks, each with those of two lanes, and its own here and in the index.
+    assert_eq!(whole, 32 * (2 + 4 * 3));
 }
 
 proptest! {

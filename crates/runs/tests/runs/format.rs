@@ -56,7 +56,7 @@ fn a_reader_made_from_the_drawing_reads_the_same() {
     let small = |at: usize, length: usize| number(at, length) as usize;
     // Header.
     assert_eq!(&bytes[..8], b"KEIMARUN");
-    assert_eq!((number(8, 4), number(16, 8), number(24, 4)), (4, u128::from(header.job_tag), 12));
+    assert_eq!((number(8, 4), number(16, 8), number(24, 4)), (5, u128::from(header.job_tag), 12));
     assert_eq!((bytes[28], bytes[29]), (8, 1));
     assert_eq!((number(32, 4), number(36, 4), number(40, 4), number(46, 2)), (3, 4, 1, 0));
     let (header_bytes, moduli, id_bytes) = (small(12, 4), small(30, 2), small(44, 2));
@@ -94,9 +94,15 @@ fn a_reader_made_from_the_drawing_reads_the_same() {
         assert_eq!((small(at + 16, 4), lanes, number(at + 24, 8)), (keys, records * 2 * 8, 0));
         assert_eq!(number(at + 32, 16), number(entry, 16));
         assert_eq!(number(at + 48, 16), if block + 1 < blocks { number(entry + 36, 16) } else { 0 });
-        assert_eq!(64 + keys + lanes + 4, length);
-        let crc = u128::from(crc32c::crc32c_append(seed, &bytes[at..next - 4]));
-        assert_eq!((number(next - 4, 4), number(entry + 32, 4)), (crc, crc));
+        let columns = at + 64 + keys + 4 * 2 + 4;
+        assert_eq!(columns + lanes, next);
+        let checksum = |bytes: &[u8]| u128::from(crc32c::crc32c_append(seed, bytes));
+        let crc = checksum(&bytes[at..columns - 4]);
+        assert_eq!((number(columns - 4, 4), number(entry + 32, 4)), (crc, crc));
+        for lane in 0..2 {
+            let column = &bytes[columns + 8 * records * lane..][..8 * records];
+            assert_eq!(number(at + 64 + keys + 4 * lane, 4), checksum(column));
+        }
         let mut key = number(at + 32, 16) as u64;
         let mut gaps = bytes[at + 64..at + 64 + keys].iter();
         for record in 0..records {
@@ -111,7 +117,7 @@ fn a_reader_made_from_the_drawing_reads_the_same() {
                     }
                 }
             }
-            let lane = |lane: usize| number(at + 64 + keys + 8 * (lane * records + record), 8) as u64;
+            let lane = |lane: usize| number(columns + 8 * (lane * records + record), 8) as u64;
             read.push((key, vec![lane(0), lane(1)]));
         }
     }

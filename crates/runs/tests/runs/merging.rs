@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::common::*;
-use keima_runs::{Batch, BlockFeed, LocalRun, MergeError, Merger, RunCursor, RunError, RunHeader, RunOptions, Word};
+use keima_runs::{
+    Batch, BlockFeed, LocalRun, MergeError, Merger, RunCursor, RunError, RunHeader, RunOptions, RunPart, Word,
+};
 use proptest::prelude::*;
 use tempfile::{TempDir, tempdir};
 
@@ -212,9 +214,9 @@ fn feeds_that_fail_skip_repeat_or_end_early_are_named() {
             let calls = Arc::new(AtomicUsize::new(0));
             let mut cursors: Vec<RunCursor<u64>> = files.open.iter().map(|run| cursor(run, 0, None)).collect();
             let run = &files.open[1];
-            let inner = Box::new(run.feed(0, None));
+            let inner = Box::new(run.feed(RunPart::all(&files.header)));
             let feed = Box::new(Faulty { inner, at, fault, calls: Arc::clone(&calls) });
-            cursors[1] = RunCursor::new(feed, &files.header, &run.manifest().id, 0, None);
+            cursors[1] = RunCursor::new(feed, &files.header, &run.manifest().id, RunPart::all(&files.header));
             let mut merger = Merger::new(cursors, &files.header.moduli, 1);
             let mut batch = Batch::new();
             let error = loop {

@@ -1,7 +1,7 @@
 //! What was written comes back: all of it, and any range of it.
 
 use super::common::*;
-use keima_runs::{RunOptions, RunWriter, Word, adopt_file, read_manifest, run_path, verify_run};
+use keima_runs::{RunCursor, RunOptions, RunPart, RunWriter, Word, adopt_file, read_manifest, run_path, verify_run};
 use proptest::prelude::*;
 use tempfile::tempdir;
 
@@ -52,12 +52,23 @@ fn check<K: Word>(
         assert_eq!(drain(cursor::<K>(&run, low, high), lanes).unwrap(), expected, "{low:#x} {high:x?}");
         for some in [0..1, lanes - 1..lanes, lanes / 3..lanes] {
             let expected: Records<K> = expected.iter().map(|(key, row)| (*key, row[some.clone()].to_vec())).collect();
-            let got = drain(cursor::<K>(&run, low, high).with_lanes(some.clone()), some.len()).unwrap();
+            let part = RunPart { low, high, lanes: some.clone() };
+            let got = drain(part_cursor::<K>(&run, part), some.len()).unwrap();
             assert_eq!(got, expected, "lanes {some:?}, {low:#x} {high:x?}");
         }
     }
-    let error = drain(cursor::<K>(&run, 0, None).with_lanes(lanes..lanes + 1), 1).unwrap_err();
-    assert!(error.to_string().contains("has not the lanes"), "{error}");
+    let all = RunPart::all(&header);
+    for none in [lanes..lanes + 1, 0..lanes + 1, 0..0] {
+        let error = drain(part_cursor::<K>(&run, all.clone().with_lanes(none)), 1).unwrap_err();
+        assert!(error.to_string().contains("has not the lanes"), "{error}");
+    }
+    // A feed that gives other lanes than are asked for, if there are others.
+    for (given, wanted) in [(0..lanes, 0..1), (0..1, lanes - 1..lanes)].into_iter().filter(|_| lanes > 1) {
+        let feed = Box::new(run.feed(all.clone().with_lanes(given.clone())));
+        let cursor = RunCursor::<K>::new(feed, &header, &manifest.id, all.clone().with_lanes(wanted.clone()));
+        let error = drain(cursor, wanted.len()).unwrap_err();
+        assert!(error.is_damage(), "lanes {given:?} as {wanted:?}: {error}");
+    }
 }
 
 fn ranges<K: Word>(records: &Records<K>, seed: u64) -> Vec<(u128, Option<u128>)> {
