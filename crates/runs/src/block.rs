@@ -95,25 +95,18 @@ impl Encoder {
         let (head, columns) = raw.split_at_mut(lanes_at);
         lanes::to_columns(rows, &shape.moduli, columns, sums)?;
 
-        let mut fixed = Vec::with_capacity(FIXED_BYTES);
-        fixed.extend(MAGIC);
-        for field in [flags, keys.len() as u32, key_bytes as u32, plain_bytes as u32] {
-            fixed.extend(field.to_le_bytes());
-        }
-        fixed.extend((rows.len() as u32 * 8).to_le_bytes());
-        fixed.extend([0; 8]);
-        fixed.extend(keys.first().map_or(0, |k| k.widen()).to_le_bytes());
-        fixed.extend(next.map_or(0, Word::widen).to_le_bytes());
-        head[..FIXED_BYTES].copy_from_slice(&fixed);
-
-        let (head, own) = head.split_at_mut(lanes_at - CRC_BYTES);
-        let checksums = head[checksums_at..].chunks_exact_mut(CRC_BYTES);
-        for (checksum, column) in checksums.zip(columns.chunks_exact(keys.len() * 8)) {
-            checksum.copy_from_slice(&crc32c::crc32c_append(shape.seed, column).to_le_bytes());
-        }
-        let crc = crc32c::crc32c_append(shape.seed, head);
-        own.copy_from_slice(&crc.to_le_bytes());
-        Ok(crc)
+        let own = head[checksums_at..].as_chunks_mut().0;
+        checksums(shape, columns, keys.len(), own);
+        let fixed = Fixed {
+            flags,
+            records: keys.len(),
+            key_bytes,
+            plain_bytes,
+            lane_bytes: rows.len() * 8,
+            first: keys.first().map_or(0, |k| k.widen()),
+            next: next.map_or(0, Word::widen),
+        };
+        Ok(fixed.seal(shape, head))
     }
 
     /// Whether zstd saves an eighth of `plain`; then `packed` holds the frame.
@@ -132,6 +125,49 @@ pub(crate) fn is_consecutive<K: Word>(keys: &[K]) -> bool {
         (Some(first), Some(last)) => keys.len() > 1 && last.widen() - first.widen() == keys.len() as u128 - 1,
         _ => false,
     }
+}
+
+/// Checksums of the columns of some lanes of a block with so many records.
+pub(crate) fn checksums(shape: &Shape, columns: &[u8], records: usize, out: &mut [[u8; CRC_BYTES]]) {
+    for (checksum, column) in out.iter_mut().zip(columns.chunks_exact(records * 8)) {
+        *checksum = crc32c::crc32c_append(shape.seed, column).to_le_bytes();
+    }
+}
+
+/// Records of a block of `bytes` when it is decoded, or as near as can be.
+pub(crate) fn records_of(bytes: usize, key_bytes: u8, lanes: usize) -> usize {
+    (bytes.min(MAX_TARGET_BYTES) / (usize::from(key_bytes) + 8 * lanes)).max(1)
+}
+
+/// Length of the head of a block of consecutive keys.
+pub(crate) const fn dense_head_bytes(lanes: usize) -> usize {
+    FIXED_BYTES + (lanes + 1) * CRC_BYTES
+}
+
+/// Replaces `head` by that of a block of `records` consecutive keys from `first` on, whose columns have these checksums,
+/// and gives its own.
+pub(crate) fn dense_head(
+    shape: &Shape,
+    (is_first, records): (bool, u32),
+    (first, next): (u128, Option<u128>),
+    checksums: &[[u8; CRC_BYTES]],
+    head: &mut Vec<u8>,
+) -> u32 {
+    head.clear();
+    head.resize(FIXED_BYTES, 0);
+    head.extend_from_slice(checksums.as_flattened());
+    head.extend([0; CRC_BYTES]);
+    let places = if is_first { FIRST } else { 0 } | if next.is_none() { LAST } else { 0 };
+    let fixed = Fixed {
+        flags: places | if records > 1 { CONSECUTIVE } else { 0 },
+        records: records as usize,
+        key_bytes: 0,
+        plain_bytes: 0,
+        lane_bytes: records as usize * checksums.len() * 8,
+        first,
+        next: next.unwrap_or(0),
+    };
+    fixed.seal(shape, head)
 }
 
 /// Length of the head of a block of `bytes` with so many records, as the index tells of them; `None` if there are no
@@ -175,6 +211,25 @@ impl Fixed {
             first,
             next,
         })
+    }
+
+    /// Fills in the fixed part of a head, in which keys and the columns' checksums stand already, and its checksum at
+    /// the end, which is returned.
+    fn seal(&self, shape: &Shape, head: &mut [u8]) -> u32 {
+        let mut fixed = Vec::with_capacity(FIXED_BYTES);
+        fixed.extend(MAGIC);
+        for field in [self.flags, self.records as u32, self.key_bytes as u32, self.plain_bytes as u32] {
+            fixed.extend(field.to_le_bytes());
+        }
+        fixed.extend((self.lane_bytes as u32).to_le_bytes());
+        fixed.extend([0; 8]);
+        fixed.extend(self.first.to_le_bytes());
+        fixed.extend(self.next.to_le_bytes());
+        head[..FIXED_BYTES].copy_from_slice(&fixed);
+        let (body, own) = head.split_at_mut(head.len() - CRC_BYTES);
+        let crc = crc32c::crc32c_append(shape.seed, body);
+        own.copy_from_slice(&crc.to_le_bytes());
+        crc
     }
 }
 

@@ -88,6 +88,14 @@ pub(crate) fn encode(
     out
 }
 
+/// Footer and trailer, whole, and the run's checksum; `tail` is what [`encode`] gave.
+pub(crate) fn close(seed: u32, index: &[u8], mut tail: Vec<u8>) -> (Vec<u8>, u32) {
+    let checksum = crc32c::crc32c_append(crc32c::crc32c_append(seed, index), &tail);
+    tail.extend(checksum.to_le_bytes());
+    tail.extend(END_MAGIC);
+    (tail, checksum)
+}
+
 /// What footer and trailer say, unchecked.
 pub(crate) struct Footer {
     pub(crate) manifest: RunManifest,

@@ -21,7 +21,7 @@ mod manifest;
 mod merge;
 mod part;
 mod publish;
-mod spool;
+mod sliced;
 mod varint;
 mod verify;
 mod word;
@@ -38,7 +38,7 @@ pub use manifest::{
 pub use merge::Merger;
 pub use part::RunPart;
 pub use publish::run_path;
-pub use spool::Spool;
+pub use sliced::{Section, SlicedWriter};
 pub use verify::{adopt_file, read_manifest, verify_run};
 pub use word::{Batch, Word};
 pub use writer::{RunOptions, RunWriter};

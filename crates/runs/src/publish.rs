@@ -1,7 +1,8 @@
 //! Where runs lie, and how a file appears there all at once: temporary file, fsync, rename, fsync of the folders.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -42,6 +43,7 @@ pub(crate) struct Pending {
     path: PathBuf,
     target: PathBuf,
     disk: Arc<DiskBudget>,
+    /// Its length, with what is reserved.
     charged: u64,
     failed: bool,
     published: bool,
@@ -77,15 +79,34 @@ impl Pending {
         self.failed = true;
     }
 
+    /// Writes `bytes` at the end.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), RunError> {
+        let end = self.charged;
+        self.reserve(bytes.len() as u64)?;
+        self.write_at(end, bytes)
+    }
+
+    /// Makes the file so much longer, by what will be written there.
+    pub(crate) fn reserve(&mut self, bytes: u64) -> Result<(), RunError> {
+        self.attempt(|pending| {
+            pending.disk.charge(bytes)?;
+            pending.charged += bytes;
+            Ok(())
+        })
+    }
+
+    /// Writes `bytes` from `offset` on, where all is reserved.
+    pub(crate) fn write_at(&mut self, offset: u64, bytes: &[u8]) -> Result<(), RunError> {
+        self.attempt(|pending| pending.file.write_all_at(bytes, offset).map_err(RunError::io(&pending.path, "write")))
+    }
+
+    /// Until it has succeeded it has failed: the file must not be published with a hole.
+    fn attempt(&mut self, act: impl FnOnce(&mut Self) -> Result<(), RunError>) -> Result<(), RunError> {
         if self.failed {
             return Err(RunError::Failed { place: self.place() });
         }
-        // Until it has succeeded it has failed: the file must not be published with a hole.
         self.failed = true;
-        self.disk.charge(bytes.len() as u64)?;
-        self.charged += bytes.len() as u64;
-        self.file.write_all(bytes).map_err(RunError::io(&self.path, "write"))?;
+        act(self)?;
         self.failed = false;
         Ok(())
     }

@@ -75,8 +75,7 @@ impl<K: Word> RunWriter<K> {
         let shape = Shape::of::<K>(header, id, &id.0)?;
         let (bytes, _) = header::encode(header, id)?;
         let lanes = shape.lanes();
-        let record_bytes = usize::from(K::BYTES) + 8 * lanes;
-        let block_records = (options.block_bytes.min(block::MAX_TARGET_BYTES) / record_bytes).max(1);
+        let block_records = block::records_of(options.block_bytes, K::BYTES, lanes);
         let encoder = Encoder::new(options.compress_keys).map_err(RunError::io(root, "start zstd for"))?;
         let mut pending = Pending::create(root, id, disk)?;
         pending.write(&bytes)?;
@@ -198,10 +197,8 @@ impl<K: Word> RunWriter<K> {
         let Some(last_key) = self.last_key else { return Ok(None) };
         self.write_block(None)?;
         let (first_key, last_key) = (self.first_key.widen(), last_key.widen());
-        let mut tail = footer::encode(self.records, first_key, last_key, &self.sums, self.offset, self.blocks);
-        let checksum = crc32c::crc32c_append(crc32c::crc32c_append(self.shape.seed, &self.index), &tail);
-        tail.extend(checksum.to_le_bytes());
-        tail.extend(footer::END_MAGIC);
+        let tail = footer::encode(self.records, first_key, last_key, &self.sums, self.offset, self.blocks);
+        let (tail, checksum) = footer::close(self.shape.seed, &self.index, tail);
         self.pending.write(&self.index)?;
         self.pending.write(&tail)?;
         self.pending.publish(self.durable)?;

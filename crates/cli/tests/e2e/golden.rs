@@ -162,7 +162,7 @@ fn a_twentieth_of_the_vector_is_enough() {
     let got = keima(&[&words[..], &["--data", data.path().to_str().unwrap()]].concat()).json();
     assert_eq!(got["count"], legal("11x11"));
     let number = |name: &str| got["statistics"][name].as_u64().unwrap();
-    assert!(number("bytes_spilled") > 0 && number("bytes_written") > vector, "{}", got["statistics"]);
+    assert!(number("bytes_written") > vector, "{}", got["statistics"]);
     let most = got["peak_memory_bytes"].as_u64().unwrap();
     assert!(most <= memory, "{most} bytes of memory were taken, {memory} were given");
 }

@@ -10,9 +10,9 @@
 //! ```
 //!
 //! Exact as far as the problem's numbers of states are; these may be upper bounds, and for Go's first columns they are.
-//! Left out are spills (the planner chooses windows whose families need none, if it can), what is put aside of families
-//! that are done a few lanes at a time, merges of more runs than are read at once, and the blocks of runs that two
-//! neighbouring tasks both read: at 9x9 as much again, at 11x11 a thirtieth. Cost: one row per stage, a few thousand at most.
+//! Left out are spills (the planner chooses windows whose families need none, if it can), merges of more runs than are
+//! read at once, and the blocks of runs that two neighbouring tasks both read: at 9x9 as much again, at 11x11 a thirtieth.
+//! Cost: one row per stage, a few thousand at most.
 
 use keima_coordinator::{Executor, Plan, PlanError, PlanLimits, Stage, choose_plan, share_bytes};
 use keima_engine::block::{Direction, steps};
@@ -445,10 +445,9 @@ mod tests {
         assert!(whole.parted.is_none() && whole.stages.iter().all(|stage| stage.table_seconds == 0.0));
     }
 
-    /// What `keima count go --executor block` read and wrote, beside what it put aside: families of a third and more of a
-    /// task's memory.
+    /// What `keima count go --executor block` read and wrote: families of a third and more of a task's memory.
     #[test]
-    fn what_is_read_again_is_counted() {
+    fn bytes_are_those_of_a_count() {
         let check = |size: &str, memory_mib, read: f64, written: f64| {
             let outline = outline(size, Executor::Block, 1, 2, memory_mib);
             let (_, bytes_read, bytes_written, _) = outline.totals();

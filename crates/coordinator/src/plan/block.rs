@@ -150,8 +150,7 @@ pub fn block_plan(info: &dyn ProblemInfo, key_bytes: u32, limits: &PlanLimits) -
         let lanes_of = |stage| lanes_at_end(info, &plan, stage);
         let lanes = (0..plan.stages()).map(lanes_of).collect();
         plan.block = Some(BlockPlan { group_records, lanes, parted });
-        plan.disk_bytes = Usage::of(&plan, largest).peak_disk_bytes(limits.second_copies)
-            + memory.aside_bytes(limits.task_memory_bytes, largest);
+        plan.disk_bytes = Usage::of(&plan, largest).peak_disk_bytes(limits.second_copies);
         match limits.disk_bytes {
             Some(allowed) if plan.disk_bytes > allowed => {
                 refusal = PlanError::Disk {
@@ -276,8 +275,6 @@ fn cuts(height: u32, len: u32) -> Vec<Vec<Window>> {
 /// What a cut of the column needs.
 struct Memory {
     windows: Vec<Window>,
-    /// States of the largest family.
-    family: u64,
     /// Rows of a task's buffer for it.
     buffer_rows: u64,
     /// Tables of a worker: those of all families, or what parts are made of.
@@ -297,8 +294,6 @@ impl Memory {
         parted: bool,
     ) -> Self {
         let tasks = u64::from(limits.worker_slots.max(1));
-        let families = windows.iter().map(|&window| info.largest_family(window).unwrap_or(u128::MAX));
-        let family = u64::try_from(families.max().unwrap_or(0)).unwrap_or(u64::MAX);
         let buffer_rows = buffer_rows(info, &windows);
         let (table_bytes, part_bytes) = if parted {
             let parted = blocks.parted_bytes(&windows);
@@ -307,7 +302,7 @@ impl Memory {
         } else {
             (blocks.table_bytes(&windows, Directions::Forward), None)
         };
-        Self { windows, family, buffer_rows, table_bytes, parted: part_bytes, tasks }
+        Self { windows, buffer_rows, table_bytes, parted: part_bytes, tasks }
     }
 
     /// The buffer of the largest family.
@@ -318,12 +313,6 @@ impl Memory {
     /// What is left to a task.
     fn share_bytes(&self, task_memory_bytes: u64) -> u64 {
         share_bytes(task_memory_bytes, self.table_bytes.div_ceil(self.tasks), self.parted.unwrap_or(0))
-    }
-
-    /// Bytes of disk for a family that does not fit a task's share, while its lanes are done a few at a time.
-    fn aside_bytes(&self, task_memory_bytes: u64, lanes: u32) -> u64 {
-        let fits = self.family_bytes(lanes) <= self.share_bytes(task_memory_bytes);
-        if fits { 0 } else { self.family.saturating_mul(8 * u64::from(lanes)).saturating_mul(self.tasks.min(2)) }
     }
 
     /// Memory of each task, if one at a time is to do a lane of the largest family with the memory of all.

@@ -17,16 +17,15 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use keima_model::{BlockColumn, End, Family};
-use keima_runs::{Batch, RunError, RunManifest, RunWriter, Split};
+use keima_runs::{Batch, RunError, RunManifest, RunWriter, Section, Split};
 use rustc_hash::FxHashMap;
 
 use super::gather::stands;
 use super::groups::{Groups, section_key};
 use super::lanes::Row;
-use crate::TaskError;
 
 /// Rows that are handed on at a time.
-pub(super) const ROWS: usize = 4096;
+const ROWS: usize = 4096;
 
 /// The entries of a block by the groups that they go to.
 struct Route {
@@ -71,9 +70,6 @@ pub(super) struct Scatter {
     first: Vec<usize>,
     takers: Vec<u32>,
 }
-
-/// Rows of a run that is to be written, so many of those that come next: adds them to the second argument.
-pub(super) type Rows<'r> = dyn FnMut(usize, &mut Vec<u64>) -> Result<(), RunError> + 'r;
 
 impl Scatter {
     /// For the states of `families` of `window`; `targets` are the groups of the window to come.
@@ -137,45 +133,45 @@ impl Scatter {
         parts
     }
 
-    /// Rows for some groups.
-    pub(super) fn rows_for(&self, groups: &Range<usize>) -> u64 {
-        self.counts[groups.clone()].iter().sum()
-    }
-
     /// Picks the rows for some groups, in the order of their run, out of the group's states.
     pub(super) fn pick<'p, const K: usize>(&'p self, states: &'p [Row<K>], groups: &Range<usize>) -> Picker<'p, K> {
         let (taker, end) = (self.first[groups.start], self.first[groups.end]);
         Picker { scatter: self, states, group: groups.start, taker, end, taken: 0 }
     }
 
-    /// Writes a run of the group at `place` for some groups, whose rows come in its order; with it the ends of its
-    /// sections.
-    pub(super) fn write(
+    /// The sections of a run of the group at `place` for some groups.
+    pub(super) fn sections(&self, groups: &Range<usize>, place: u64) -> impl Iterator<Item = Section> {
+        let counts = (groups.start as u32..).zip(&self.counts[groups.clone()]).filter(|&(_, &count)| count > 0);
+        counts.map(move |(group, &count)| Section { first: section_key(group, place), count })
+    }
+
+    /// Where such a run can be cut: the ends of its sections.
+    pub(super) fn splits(&self, groups: &Range<usize>) -> Vec<Split> {
+        let counts = (groups.start as u32..).zip(&self.counts[groups.clone()]).filter(|&(_, &count)| count > 0);
+        counts.map(|(group, &records)| Split { key: section_key(group + 1, 0).into(), records }).collect()
+    }
+
+    /// Writes a run of the group at `place` for some groups.
+    pub(super) fn write<const K: usize>(
         &self,
-        rows: &mut Rows<'_>,
+        states: &[Row<K>],
         groups: &Range<usize>,
         place: u64,
         mut writer: RunWriter<u64>,
-    ) -> Result<Option<(RunManifest, Vec<Split>)>, TaskError> {
-        let (mut splits, mut batch) = (Vec::new(), Batch::new());
-        for (group, &count) in (groups.start as u32..).zip(&self.counts[groups.clone()]) {
-            if count == 0 {
-                continue;
-            }
-            let mut key = section_key(group, place);
-            let end = key + count;
+    ) -> Result<Option<RunManifest>, RunError> {
+        let (mut picker, mut batch) = (self.pick(states, groups), Batch::new());
+        for Section { first, count } in self.sections(groups, place) {
+            let (mut key, end) = (first, first + count);
             while key < end {
                 let some = (end - key).min(ROWS as u64);
                 batch.clear();
                 batch.keys.extend(key..key + some);
-                rows(some as usize, &mut batch.rows).map_err(TaskError::Output)?;
-                writer.push_batch(&batch).map_err(TaskError::Output)?;
+                picker.next(some as usize, &mut batch.rows);
+                writer.push_batch(&batch)?;
                 key += some;
             }
-            splits.push(Split { key: section_key(group + 1, 0).into(), records: count });
         }
-        let written = writer.finish().map_err(TaskError::Output)?;
-        Ok(written.map(|(manifest, _)| (manifest, splits)))
+        Ok(writer.finish()?.map(|(manifest, _)| manifest))
     }
 }
 

@@ -8,8 +8,7 @@
 //! The same sums over the same tables as in memory ([`super::sweep`]); what is between two windows is in runs instead
 //! of in a vector, so that a task's memory is that of its largest group, in one buffer ([`super::in_place`]). A family
 //! that is too large even so is taken through the window a few lanes at a time, down to one: lanes know nothing of each
-//! other. Of its input the lanes are read that it is done in, and what comes out is put aside on disk until all
-//! lanes are there.
+//! other. Of its input the lanes are read that it is done in, and of its output these are written.
 //!
 //! A group that is a larger part of the stage than one of its threads takes as many tasks' memory and threads as it is
 //! worth, so that nobody waits for it at the end. Threads share the reading of runs, the looks at states, the passes and
@@ -64,8 +63,6 @@ pub(super) struct Stage<'a> {
     /// Number of the next one.
     pub(super) next_run: usize,
     pub(super) bytes_read: u64,
-    /// Of lanes that waited for others.
-    pub(super) bytes_spilled: u64,
     pub(super) times: TaskTimes,
 }
 
@@ -134,7 +131,6 @@ impl<'a> Stage<'a> {
             runs: Vec::new(),
             next_run: 0,
             bytes_read: 0,
-            bytes_spilled: 0,
             times: TaskTimes::default(),
         })
     }
@@ -255,7 +251,7 @@ impl<'a> Stage<'a> {
             let count = if order.low == 0 { self.prepared.one_column() } else { 0 };
             functionals.push(FunctionalSum { functional, lanes: moduli.iter().map(|p| count % p).collect() });
         }
-        let bytes_written = runs.iter().map(|run| run.bytes).sum::<u64>() + self.bytes_spilled;
+        let bytes_written = runs.iter().map(|run| run.bytes).sum();
         TaskManifest {
             runs,
             splits,
@@ -265,7 +261,7 @@ impl<'a> Stage<'a> {
             functionals,
             bytes_read: self.bytes_read,
             bytes_written,
-            bytes_spilled: self.bytes_spilled,
+            bytes_spilled: 0,
             times: self.times,
         }
     }

@@ -2,9 +2,8 @@
 //!
 //! ```text
 //!   all lanes at a time     states --> picked for each group of the window to come --> run
-//!   some at a time          states --> picked --> put aside      lanes 0 to 3
-//!                           states --> picked --> put aside      lanes 4, 5
-//!                                                 lanes 0 to 5 of a row --> run
+//!   some at a time          states --> picked --> columns of lanes 0 to 3 of the run
+//!                           states --> picked --> columns of lanes 4, 5, and all else
 //! ```
 //!
 //! Several threads write several runs, each for some of the groups to come.
@@ -12,11 +11,11 @@
 use std::ops::Range;
 use std::time::Instant;
 
-use keima_runs::{RunError, RunId, RunManifest, RunOptions, RunWriter, Split, Spool};
+use keima_runs::{RunError, RunHeader, RunId, RunManifest, RunOptions, RunWriter, SlicedWriter, Split};
 
 use super::in_place::Memory;
 use super::lanes::of_width;
-use super::scatter::{self, Scatter};
+use super::scatter::Scatter;
 use super::slice::Work;
 use super::task::{Stage, header, nanos, refuse};
 use super::workers::crew;
@@ -84,19 +83,18 @@ impl Stage<'_> {
         let lanes = self.lanes::<J>(0)?;
         let states = self.slice(work, &lanes, memory)?;
         let started = Instant::now();
+        let task = self.task;
         let written = self.each_part(work, parts, |part| {
-            let mut picker = scatter.pick(states, &part.groups);
-            let mut rows = |count: usize, batch: &mut Vec<u64>| {
-                picker.next(count, batch);
-                Ok(())
-            };
-            self.write(work, scatter, &mut rows, part)
+            let (id, header, options) = self.run_of(part);
+            let writer = RunWriter::create(task.scratch, &id, &header, options, task.disk)?;
+            let manifest = scatter.write(states, &part.groups, work.view.group.place, writer)?;
+            Ok(manifest.map(|manifest| (manifest, scatter.splits(&part.groups))))
         })?;
         self.times.write_nanos += work.nanos(started);
         Ok(written)
     }
 
-    /// A slice after the other, which are put aside until all are there.
+    /// A slice after the other, each into its columns of all runs.
     fn some_at_a_time(
         &mut self,
         work: &Work<'_>,
@@ -104,96 +102,73 @@ impl Stage<'_> {
         memory: &mut Memory<'_>,
         slices: &[Range<usize>],
     ) -> Result<Vec<Written>, TaskError> {
-        let (task, lanes) = (self.task, self.task.order.moduli.len());
+        let (task, place) = (self.task, work.view.group.place);
         let Output { scatter, parts } = output;
-        let spool = |_| Spool::create(task.scratch, task.disk).map_err(TaskError::Output);
-        let mut spools: Vec<Spool> = parts.iter().map(spool).collect::<Result<_, _>>()?;
+        let create = |part: &Part| {
+            let ((id, header, options), sections) = (self.run_of(part), scatter.sections(&part.groups, place));
+            SlicedWriter::create(task.scratch, &id, &header, options, task.disk, sections).map_err(TaskError::Output)
+        };
+        let mut writers: Vec<SlicedWriter> = parts.iter().map(create).collect::<Result<_, _>>()?;
         for slice in slices {
             of_width!(slice.len(), J => {
-                self.put_aside::<J>(work, output, memory, slice.start, &mut spools)
+                self.write_slice::<J>(work, output, memory, slice.start, &mut writers)
             }, _ => none(slice))?;
         }
         let started = Instant::now();
-        self.bytes_spilled += spools.iter().map(Spool::bytes).sum::<u64>();
-        let written = self.each_part(work, parts.iter().zip(spools), |(part, mut spool)| {
-            let (all, mut from, mut words) = (scatter.rows_for(&part.groups), 0, Vec::new());
-            let mut rows = |count: usize, batch: &mut Vec<u64>| {
-                let start = batch.len();
-                batch.resize(start + count * lanes, 0);
-                for slice in slices {
-                    words.resize(count * slice.len(), 0);
-                    // Behind those of the lanes before.
-                    spool.read(slice.start as u64 * all + from * slice.len() as u64, &mut words)?;
-                    let own = batch[start..].chunks_exact_mut(lanes).zip(words.chunks_exact(slice.len()));
-                    own.for_each(|(row, lanes)| row[slice.clone()].copy_from_slice(lanes));
-                }
-                from += count as u64;
-                Ok::<_, RunError>(())
-            };
-            self.write(work, scatter, &mut rows, part)
+        let written = self.each_part(work, parts.iter().zip(writers), |(part, writer)| {
+            Ok(Some((writer.finish()?, scatter.splits(&part.groups))))
         })?;
         self.times.write_nanos += work.nanos(started);
         Ok(written)
     }
 
-    /// Puts `J` lanes from `first` on of all parts' rows at the end of their spools.
-    fn put_aside<const J: usize>(
+    /// Writes `J` lanes from `first` on of all parts' rows.
+    fn write_slice<const J: usize>(
         &mut self,
         work: &Work<'_>,
         Output { scatter, parts }: &Output,
         memory: &mut Memory<'_>,
         first: usize,
-        spools: &mut [Spool],
+        writers: &mut [SlicedWriter],
     ) -> Result<(), TaskError> {
         let lanes = self.lanes::<J>(first)?;
         let states = self.slice(work, &lanes, memory)?;
         let started = Instant::now();
-        self.each_part(work, parts.iter().zip(spools), |(part, spool)| {
-            let (mut picker, mut picked) = (scatter.pick(states, &part.groups), Vec::new());
-            loop {
-                picked.clear();
-                picker.next(scatter::ROWS, &mut picked);
-                if picked.is_empty() {
-                    return Ok(());
-                }
-                spool.append(&picked).map_err(TaskError::Output)?;
-            }
+        self.each_part(work, parts.iter().zip(writers), |(part, writer)| {
+            let mut picker = scatter.pick(states, &part.groups);
+            writer.write(first..first + J, |count, words| picker.next(count, words))
         })?;
         self.times.write_nanos += work.nanos(started);
         Ok(())
     }
 
-    /// Does something for each part, by all threads of the group; what came of each.
+    /// Writes something of each part, by all threads of the group; what came of each.
     fn each_part<P: Send, R: Send>(
         &self,
         work: &Work<'_>,
         parts: impl IntoIterator<Item = P>,
-        act: impl Fn(P) -> Result<R, TaskError> + Sync,
+        act: impl Fn(P) -> Result<R, RunError> + Sync,
     ) -> Result<Vec<R>, TaskError> {
-        crew(work.threads, parts, |part| if self.is_to_stop() { Err(TaskError::Stopped) } else { act(part) })
+        crew(work.threads, parts, |part| {
+            if self.is_to_stop() { Err(TaskError::Stopped) } else { act(part).map_err(TaskError::Output) }
+        })
     }
 
-    fn write(
-        &self,
-        work: &Work<'_>,
-        scatter: &Scatter,
-        rows: &mut scatter::Rows<'_>,
-        part: &Part,
-    ) -> Result<Written, TaskError> {
-        let task = self.task;
+    /// The run that a part becomes, and how it is written.
+    fn run_of(&self, part: &Part) -> (RunId, RunHeader, RunOptions) {
+        let order = self.task.order;
         let windows = self.prepared.windows();
         let next = windows[(self.window + 1) % windows.len()];
-        let header = header(task.order, &task.order.moduli, task.order.first_pass + task.order.window.len, next);
-        let id = RunId(format!("{}/r{}", task.order.attempt, part.number));
+        let header = header(order, &order.moduli, order.first_pass + order.window.len, next);
+        let id = RunId(format!("{}/r{}", order.attempt, part.number));
         let options = RunOptions {
-            durable: task.order.durable,
+            durable: order.durable,
             // A column for the keys, and one for each lane.
-            block_bytes: RUN_BLOCK_BYTES.max(RUN_COLUMN_BYTES * (1 + task.order.moduli.len())),
+            block_bytes: RUN_BLOCK_BYTES.max(RUN_COLUMN_BYTES * (1 + order.moduli.len())),
             consecutive: true,
             ..RunOptions::default()
         };
-        let writer = RunWriter::create(task.scratch, &id, &header, options, task.disk).map_err(TaskError::Output)?;
-        scatter.write(rows, &part.groups, work.view.group.place, writer)
+        (id, header, options)
     }
 }
 

@@ -5,5 +5,6 @@ mod damage;
 mod format;
 mod merging;
 mod round_trip;
+mod slicing;
 mod speed;
 mod writing;
