@@ -15,8 +15,13 @@ use crate::sample::{Kind, Label, Line, Sample};
 use crate::table::Row;
 use crate::targets;
 
-/// State-passes of a stream sweep.
+/// State-passes of a stream sweep, and on boards from this height on, where so few do not reach beyond the columns in
+/// which the vector grows.
 const STREAM_STATE_PASSES: f64 = 2e7;
+const LARGE_STREAM_STATE_PASSES: f64 = 3e8;
+const LARGE_STREAM_HEIGHT: u32 = 13;
+/// Rows of more lanes than eight are tried through runs from this height on: smaller boards need fewer residues.
+const WIDE_HEIGHT: u32 = 12;
 /// The same where memory is tight or held against it: the vector must have grown.
 const TIGHT_STATE_PASSES: f64 = 1.2e8;
 /// The board on which the stream executor is tried with little memory: its vector is well above what a task needs.
@@ -186,12 +191,13 @@ pub(crate) fn jobs(wish: &Wish) -> Result<Vec<Job>> {
     let count = |kind, height, threads, memory_mib| Job::Count(Count { kind, height, threads, memory_mib });
     for &height in &wish.boards {
         jobs.push(Job::Block { height, lanes: vec![1, 2, 4, 8] });
-        for residues in [1, 4, 8] {
+        for residues in [1, 4, 8, 12].into_iter().filter(|&residues| residues <= 8 || height >= WIDE_HEIGHT) {
             jobs.extend([1, 2].map(|threads| Job::Disk { height, residues, threads }));
         }
         for residues in [1, 4, 8] {
             for threads in [1, 2] {
-                let state_passes = STREAM_STATE_PASSES;
+                let large = height >= LARGE_STREAM_HEIGHT;
+                let state_passes = if large { LARGE_STREAM_STATE_PASSES } else { STREAM_STATE_PASSES };
                 jobs.push(Job::Stream { height, residues, threads, tight: false, state_passes });
             }
         }
