@@ -6,6 +6,8 @@
 //! ([`kept`]).
 
 mod kept;
+#[cfg(test)]
+mod tests;
 
 use std::path::Path;
 use std::sync::Mutex;

@@ -294,12 +294,12 @@ impl Decoder {
             return Err(malformed("a block's key section is longer than its records can need"));
         }
         let (keys, checksums) = body.get(FIXED_BYTES..).unwrap_or_default().split_at(fixed.key_bytes);
-        let (checksums, moduli) = (checksums.as_chunks().0.get(lanes.clone()), shape.moduli.get(lanes));
+        let (checksums, moduli) = (checksums.as_chunks().0.get(lanes.clone()), shape.moduli.get(lanes.clone()));
         let (Some(checksums), Some(moduli)) = (checksums, moduli) else {
-            return Err(malformed("a block has not the lanes that are asked for"));
+            return Err(RunError::RowLength { expected: shape.lanes(), got: lanes.end });
         };
         let column_bytes = fixed.records * 8;
-        if columns.len() != column_bytes * moduli.len() {
+        if head_bytes + fixed.lane_bytes > MAX_BYTES || columns.len() != column_bytes * moduli.len() {
             return Err(malformed("a block's sections do not add up to its length"));
         }
         for (stored, column) in checksums.iter().zip(columns.chunks_exact(column_bytes)) {

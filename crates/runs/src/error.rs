@@ -40,8 +40,10 @@ pub enum RunError {
         /// Key that came.
         got: Box<u128>,
     },
-    /// A writer was given rows of another shape.
-    #[error("{expected} lanes were expected for these keys, {got} came; this is a fault of the program that writes")]
+    /// A writer was given rows of another shape, or a reader was asked for lanes that there are not.
+    #[error(
+        "{expected} lanes were expected for these keys, {got} came; this is a fault of the program that writes or asks"
+    )]
     RowLength {
         /// Keys x lanes.
         expected: usize,

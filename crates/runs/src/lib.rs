@@ -1,8 +1,8 @@
 //! Runs: immutable files of strictly ascending keys with their values. FORMAT.md draws the bytes.
 //!
 //! ```text
-//!   RunWriter --file--> LocalRun --BlockFeed--> RunCursor --\
-//!                                (or any other)  RunCursor ----> Merger --> batches of distinct ascending keys
+//!   RunWriter, or      --file--> LocalRun --BlockFeed--> RunCursor --\
+//!   SlicedWriter                             (or any other)  RunCursor ----> Merger --> batches of distinct ascending keys
 //! ```
 //!
 //! This crate sees integers and lanes, never boards.

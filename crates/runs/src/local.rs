@@ -21,8 +21,7 @@ use crate::footer::{ENTRY_BYTES, Entry, TRAILER_BYTES, footer_bytes};
 use crate::{RunError, RunHeader, RunId, RunManifest, RunPart, block, footer, header};
 
 /// Raw encoded blocks in key order, each complete with its head, and of their lanes those of the part that was asked for.
-/// Blocks may come from anywhere: whoever decodes
-/// them (`RunCursor`) checks them, and sees where some are missing.
+/// Blocks may come from anywhere: whoever decodes them (`RunCursor`) checks them, and sees where some are missing.
 pub trait BlockFeed: Send {
     /// Replaces `raw` by the next block; `false` at the end.
     fn next_block(&mut self, raw: &mut Vec<u8>) -> Result<bool, RunError>;

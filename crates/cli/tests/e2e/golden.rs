@@ -150,7 +150,7 @@ fn in_little_memory_a_count_goes_forward_a_few_residues_at_a_time() {
 }
 
 /// Out of core a process stays within what it was given, down to less than a twentieth of its vector and 100 MiB for the
-/// program and its tables: lanes of the largest families go one at a time.
+/// program and its tables.
 #[test]
 fn a_twentieth_of_the_vector_is_enough() {
     // Eight residues of 2.8 million states.

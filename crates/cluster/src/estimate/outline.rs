@@ -292,7 +292,7 @@ impl Outline {
                 let bytes_before = if number == 0 { 0 } else { bytes(before, lanes_before) };
                 let own = families.get(number as usize % families.len().max(1));
                 let slices = own.map_or(Slices { largest: 1, mean: 1.0 }, |families| families.slices(lanes));
-                let grows = lanes != lanes_before;
+                let grows = number > 0 && lanes != lanes_before;
                 let ends_column = stage.window.end() >= plan.board.height;
                 stages.push(StageOutline {
                     sweep,

@@ -368,3 +368,33 @@ fn lanes_at_end(info: &dyn ProblemInfo, plan: &Plan, stage: u32) -> u32 {
     };
     LANES[1..].iter().copied().filter(|&lanes| lanes < all).find(enough).unwrap_or(all)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every cut covers the column, with windows of no more than the length, and none longer than it need be.
+    #[test]
+    fn cuts_cover_the_column() {
+        for height in 2..=21 {
+            for len in 1..=LONGEST_WINDOW.min(height) {
+                let cuts = cuts(height, len);
+                for windows in &cuts {
+                    let case = format!("{height} cells by {len}: {windows:?}");
+                    let mut next = 0;
+                    for window in windows {
+                        assert!(window.first == next && (1..=len).contains(&window.len), "{case}");
+                        next = window.end();
+                    }
+                    assert_eq!(next, height, "{case}");
+                }
+                let fewest = height.div_ceil(len) as usize;
+                assert!(cuts.iter().any(|windows| windows.len() == fewest), "{height} cells by {len}");
+                assert!(cuts.iter().all(|windows| windows.len() <= fewest + 2), "{height} cells by {len}");
+            }
+        }
+        let of = |lengths: &[u32]| Window::of_lengths(lengths);
+        assert!(cuts(13, 5).contains(&of(&[4, 4, 5])) && cuts(13, 5).contains(&of(&[5, 4, 4])));
+        assert!(cuts(13, 5).contains(&of(&[2, 5, 4, 2])), "{:?}", cuts(13, 5));
+    }
+}

@@ -114,10 +114,10 @@ impl<'a> Gather<'a> {
         let failed = |source| TaskError::Input { run: run.id.clone(), source };
         let column = self.view.column();
         let mut read = Read::default();
-        let lanes = widen.reads(first, J);
         let mut positions = Vec::new();
         let (low, _) = self.section(run);
         let (buffers, batch) = std::mem::take(&mut self.spare);
+        let lanes = part.lanes.len();
         let cursor = RunCursor::new(feed, header, &run.id, part).with_buffers(buffers);
         let mut section = Section::new(cursor, low, batch);
         for family in met {
@@ -127,9 +127,9 @@ impl<'a> Gather<'a> {
                 let mut positions = positions.as_slice();
                 while !positions.is_empty() {
                     let rows = section
-                        .rows(positions.len(), lanes.len(), |batch| widen.add_up(first, batch, total))
+                        .rows(positions.len(), lanes, |batch| widen.add_up(first, batch, total))
                         .map_err(failed)?;
-                    let (now, later) = positions.split_at(rows.len() / lanes.len());
+                    let (now, later) = positions.split_at(rows.len() / lanes);
                     let placed = widen.place(first, rows, now, self.start, states);
                     placed.map_err(|wrong| self.misplaced(order, rows, wrong))?;
                     read.rows += now.len() as u64;

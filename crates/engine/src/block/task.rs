@@ -8,7 +8,7 @@
 //! The same sums over the same tables as in memory ([`super::sweep`]); what is between two windows is in runs instead
 //! of in a vector, so that a task's memory is that of its largest group, in one buffer ([`super::in_place`]). A family
 //! that is too large even so is taken through the window a few lanes at a time, down to one: lanes know nothing of each
-//! other. Of its input the lanes are read that it is done in, and of its output these are written.
+//! other. Of its input these lanes are read (all, where lanes are made of those before), and these are written.
 //!
 //! A group that is a larger part of the stage than one of its threads takes as many tasks' memory and threads as it is
 //! worth, so that nobody waits for it at the end. Threads share the reading of runs, the looks at states, the passes and

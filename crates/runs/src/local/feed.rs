@@ -3,7 +3,7 @@
 //! ```text
 //!   run     | block | block | block | block | block | ...
 //!                   low ............. high                the range of keys
-//!                   | read  | asked for | not yet |       at most a mebibyte is asked for ahead of what is read
+//!                   | read  | asked for | not yet |       about a mebibyte is asked for ahead of what is read
 //!
 //!   block   | head | lane 0 | lane 1 | lane 2 | lane 3 |
 //!           |......|                 |.................|  what is read of it for lanes 2 and 3
@@ -82,10 +82,11 @@ impl LocalFeed {
         let lanes = self.run.header.lanes();
         let wanted = &self.part.lanes;
         if wanted.is_empty() || wanted.end > lanes {
-            return Err(self.run.source.malformed("it has not the lanes that are asked for", entry.offset));
+            return Err(RunError::RowLength { expected: lanes, got: wanted.end });
         }
         // The index was sound when the run was opened; if it is not now, allocate nothing on its word.
-        let Some(head) = block::head_bytes(entry.bytes, entry.records, lanes) else {
+        let end = entry.offset.checked_add(entry.bytes.into()).filter(|&end| end <= self.run.index_at);
+        let Some(head) = end.and(block::head_bytes(entry.bytes, entry.records, lanes)) else {
             return Err(self.run.source.malformed("its index has changed since it was opened", self.run.index_at));
         };
         let (head, column) = (head as u64, 8 * u64::from(entry.records));

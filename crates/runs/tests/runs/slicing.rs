@@ -31,8 +31,8 @@ fn picked(records: &Records<u64>, lanes: Range<usize>) -> impl FnMut(usize, &mut
 fn check(lanes: usize, sections: &[(u64, u64)], block_records: usize, order: &[Range<usize>]) {
     let (root, header) = (tempdir().unwrap(), header::<u64>(lanes, 1));
     let (sections, records) = rows(&header.moduli, sections, 11);
-    let options =
-        RunOptions { block_bytes: block_records * 8 * (1 + lanes), consecutive: true, ..RunOptions::default() };
+    let (block_bytes, durable) = (block_records * 8 * (1 + lanes), lanes.is_multiple_of(2));
+    let options = RunOptions { block_bytes, durable, consecutive: true, ..RunOptions::default() };
     let name = id("j1/r0");
     let path = run_path(root.path(), &name).unwrap();
     let mut writer = RunWriter::create(root.path(), &name, &header, options, &unlimited()).unwrap();
@@ -43,8 +43,13 @@ fn check(lanes: usize, sections: &[(u64, u64)], block_records: usize, order: &[R
     let bytes = fs::read(&path).unwrap();
     fs::remove_file(&path).unwrap();
 
-    let disk = Arc::new(DiskBudget::new(u64::MAX));
-    let mut writer = SlicedWriter::create(root.path(), &name, &header, options, &disk, sections).unwrap();
+    // All of it is charged at the beginning.
+    let little = Arc::new(DiskBudget::new(expected.bytes - 1));
+    let full = SlicedWriter::create(root.path(), &name, &header, options, &little, sections.clone()).unwrap_err();
+    assert!(full.is_disk_full(), "{full}");
+    let disk = Arc::new(DiskBudget::new(expected.bytes));
+    let mut writer = SlicedWriter::create(root.path(), &name, &header, options, &disk, sections.clone()).unwrap();
+    assert_eq!(disk.used(), expected.bytes);
     for lanes in order {
         writer.write(lanes.clone(), picked(&records, lanes.clone())).unwrap();
     }
@@ -52,6 +57,8 @@ fn check(lanes: usize, sections: &[(u64, u64)], block_records: usize, order: &[R
     assert_eq!((&got, disk.used()), (&expected, expected.bytes));
     assert!(fs::read(&path).unwrap() == bytes, "{lanes} lanes by {order:?}");
     verify_run(&path, &got, &header).unwrap();
+    let again = SlicedWriter::create(root.path(), &name, &header, options, &unlimited(), sections).unwrap_err();
+    assert!(matches!(again, RunError::Exists { .. }), "{again}");
 }
 
 #[test]
@@ -90,7 +97,6 @@ fn what_is_not_whole_is_not_published() {
     let begin = || {
         let mut writer = create(&sections).unwrap();
         writer.write(0..2, picked(&records, 0..2)).unwrap();
-        assert!(disk.used() > 9 * 24);
         writer
     };
     let refused = |error: RunError, expected: &str| {
@@ -107,11 +113,11 @@ fn what_is_not_whole_is_not_published() {
     let mut few = picked(&records, 2..3);
     refused(writer.write(2..3, |count, words| few(count - 1, words)).unwrap_err(), "4 lanes");
     refused(writer.write(2..3, picked(&records, 2..3)).unwrap_err(), "failed already");
-    refused(writer.finish().unwrap_err(), "failed already");
+    refused(writer.finish().unwrap_err(), "3 lanes were expected");
     let mut writer = begin();
     let large = writer.write(2..3, |count, words| words.extend(vec![header.moduli[2]; count])).unwrap_err();
     assert!(matches!(large, RunError::NotReduced { lane: 2, .. }), "{large}");
-    refused(writer.finish().unwrap_err(), "failed already");
+    refused(writer.finish().unwrap_err(), "3 lanes were expected");
 
     let section = |first, count| Section { first, count };
     for sections in [&[][..], &[section(5, 0)], &[section(5, 3), section(7, 1)], &[section(u64::MAX, 2)]] {

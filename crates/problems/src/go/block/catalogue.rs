@@ -81,3 +81,34 @@ impl<W: Word> Catalogue<W> {
         self.limit_bytes
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::parts::Colours;
+    use super::*;
+
+    /// What does not fit empties it, and is kept then; what is larger than all of it is not.
+    #[test]
+    fn a_full_catalogue_begins_anew() {
+        let halves = |number: u32| {
+            let none = Colours::default();
+            (Upper { stack: none, last: number, across: 0 }, Lower { demands: none, first: number })
+        };
+        let shelf = Shelf { window: 1, passes: true };
+        let entry_bytes = size_of::<(Shelf, Halves, Arc<Made<u64>>)>() as u64;
+        let catalogue = Catalogue::<u64>::new(3 * entry_bytes);
+        let known = |number| catalogue.find(shelf, halves(number)).is_some();
+        let keep = |numbers: &[u32]| catalogue.keep(shelf, numbers.iter().map(|&number| (halves(number), None)));
+        keep(&[0, 1, 1, 2]);
+        assert!((0..3).all(known) && !known(3));
+        assert!(catalogue.find(Shelf { passes: false, ..shelf }, halves(0)).is_none());
+        keep(&[3]);
+        assert!(known(3) && !(0..3).any(known), "the fourth");
+        keep(&[4, 5]);
+        assert!((3..6).all(known), "three again");
+        assert_eq!(catalogue.lock().bytes, 3 * entry_bytes);
+        let small = Catalogue::<u64>::new(entry_bytes - 1);
+        small.keep(shelf, std::iter::once((halves(0), None)));
+        assert!(small.find(shelf, halves(0)).is_none());
+    }
+}

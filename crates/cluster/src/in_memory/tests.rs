@@ -1,0 +1,38 @@
+//! Counts whose checks fail, and what is kept of them.
+
+use keima_engine::block::Kept;
+use keima_model::{ProblemRequest, Registry};
+use keima_problems::Problems;
+
+use super::*;
+
+fn go(size: &str) -> AnyProblem {
+    let request = ProblemRequest { name: "go".into(), size: size.into(), options: Vec::new() };
+    Problems.open(&request).unwrap()
+}
+
+/// A kept residue that is whole and wrong: the result is refused, nothing is kept, and the next count is right.
+#[test]
+fn a_wrong_residue_is_found_out_and_forgotten() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("kept");
+    let one_at_a_time = |bytes: &u64| InMemory::fit(&go("9x9"), 1, *bytes).is_some_and(|fit| fit.lanes == Some(1));
+    let memory_bytes = (0..2000).map(|step| (64 << 20) + step * (32 << 10)).find(one_at_a_time).unwrap();
+    let new = || InMemory::new(go("9x9"), Vec::new(), 1, memory_bytes, false).unwrap();
+    let expected = new().count().unwrap();
+    assert_eq!(expected.state, State::Done);
+
+    let modulus = new().into_plan().moduli[0];
+    KeptSweeps::open(&place, "go-9x9").keep(&[(modulus, vec![1; 9])]);
+    for (found, state) in [(1, State::CheckFailed), (0, State::Done)] {
+        let counting = new();
+        assert_eq!(counting.keep_in(&place, "go-9x9").map(|(found, _)| found), Some(found));
+        let status = counting.count().unwrap();
+        assert_eq!(status.state, state, "{:?}", status.outcome);
+        assert!(!place.exists(), "nothing is kept");
+        if state == State::Done {
+            let count = |status: &JobStatus| status.outcome.as_ref().map(|outcome| outcome.count.clone());
+            assert_eq!(count(&status), count(&expected));
+        }
+    }
+}
