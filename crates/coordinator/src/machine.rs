@@ -61,6 +61,7 @@ mod restore;
 mod shards;
 mod stage;
 mod status;
+mod steering;
 mod workers;
 
 #[cfg(test)]

@@ -11,6 +11,7 @@
 //! [`times`] multiplies, and says what it takes for granted. Nothing here is measured but by [`measure`], so that all
 //! the rest is the same everywhere.
 
+mod disk;
 mod families;
 mod measure;
 mod outline;
@@ -20,7 +21,8 @@ use keima_coordinator::Executor;
 
 pub use keima_engine::block::Direction;
 
-pub use measure::{MeasureError, measure, measure_disk};
+pub use disk::measure_disk;
+pub use measure::{MeasureError, measure};
 pub use outline::{Outline, StageOutline, Way};
 pub use times::{PerState, Speeds, StageTime, SweepSpeed, Times};
 

@@ -14,17 +14,16 @@
 //! read at once, and the blocks of runs that two neighbouring tasks both read: at 9x9 as much again, at 11x11 a thirtieth.
 //! Cost: one row per stage, a few thousand at most.
 
-use keima_coordinator::{Executor, Plan, PlanError, PlanLimits, Stage, choose_plan, share_bytes};
-use keima_engine::block::{Direction, steps};
+mod in_memory;
+mod notes;
+
+use keima_coordinator::{Plan, PlanError, PlanLimits, Stage, choose_plan, share_bytes};
+use keima_engine::block::Direction;
 use keima_model::{AnyProblem, BlockProblem, Directions, PartedBytes, ProblemInfo, Window};
 
 use super::Offer;
 use super::families::{Families, Slices};
-use crate::in_memory::InMemory;
 use crate::worker::task_memory_bytes;
-
-/// Runs that the stream executor merges at once, given memory enough.
-const MOST_OPEN_RUNS: u64 = 256;
 
 /// How a count runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,109 +146,6 @@ impl Outline {
         Ok(outline)
     }
 
-    /// The same in memory, where `keima count` would do that.
-    fn in_memory(problem: &AnyProblem, offer: &Offer, states: Option<Vec<u128>>) -> Option<Self> {
-        let asked = offer.out_of_core || offer.disk_bytes.is_some();
-        let asked = asked || offer.window.is_some() || offer.residues_per_sweep.is_some();
-        if offer.workers > 1 || asked || offer.executor == Executor::Stream {
-            return None;
-        }
-        let fit = InMemory::fit(problem, offer.threads, offer.memory_bytes)?;
-        let blocks = problem.info().blocks()?;
-        let counter = InMemory::new(problem.clone(), Vec::new(), offer.threads, offer.memory_bytes, false).ok()?;
-        let plan = counter.into_plan();
-        let mut outline = Self {
-            way: Way::InMemory,
-            states,
-            stages: Vec::new(),
-            memory_bytes: Some(fit.memory_bytes),
-            table_bytes: blocks.table_bytes(&plan.windows, Directions::Folded),
-            parted: None,
-            notes: Vec::new(),
-            plan,
-        };
-        outline.stages = match fit.lanes {
-            None => outline.both_ends(blocks.choices())?,
-            Some(_) => outline.forward_alone(),
-        };
-        Some(outline)
-    }
-
-    /// The stages of a count in memory that goes from both ends of the board to the middle.
-    fn both_ends(&self, choices: u32) -> Option<Vec<StageOutline>> {
-        let board = self.plan.board;
-        // How many columns each direction has begun: backward, forward.
-        let mut columns = [0_u32; 2];
-        let mut stages = Vec::new();
-        for step in steps(&self.plan.windows, board.height, board.length, choices)? {
-            let window = *self.plan.windows.get(step.window as usize)?;
-            let from_first = step.direction == Direction::Forward;
-            // A column begins with its first window forward, with its last one backward.
-            let begins =
-                if from_first { step.window == 0 } else { step.window as usize + 1 == self.plan.windows.len() };
-            let column = columns.get_mut(usize::from(from_first))?;
-            *column += u32::from(begins);
-            if step.arrivals {
-                // A vector of ones goes through first.
-                stages.push(self.in_memory_stage(0, *column - 1, window, step.direction, 1));
-            }
-            // The first column needs no passes forward.
-            let number = if from_first { *column } else { *column - 1 };
-            stages.push(self.in_memory_stage(0, number, window, step.direction, step.lanes));
-        }
-        Some(stages)
-    }
-
-    /// The stages of a count in memory that goes forward with some residues at a time.
-    fn forward_alone(&self) -> Vec<StageOutline> {
-        let mut stages = Vec::new();
-        for (sweep, &(first, end)) in (0..).zip(&self.plan.sweeps) {
-            let lanes = end.saturating_sub(first).next_power_of_two();
-            for column in 1..self.plan.board.length {
-                let windows = self.plan.windows.iter();
-                stages.extend(
-                    windows.map(|&window| self.in_memory_stage(sweep, column, window, Direction::Forward, lanes)),
-                );
-            }
-        }
-        stages
-    }
-
-    /// A window in memory. All vectors have the states of a column in the midst of a board.
-    fn in_memory_stage(
-        &self,
-        sweep: u32,
-        column: u32,
-        window: Window,
-        direction: Direction,
-        lanes: u32,
-    ) -> StageOutline {
-        let board = self.plan.board;
-        let pass = board.height * board.length.saturating_sub(1) + window.first;
-        let ends = [self.states_before(pass), self.states_before(pass + window.len)];
-        let from_first = direction == Direction::Forward;
-        StageOutline {
-            sweep,
-            column,
-            window,
-            direction,
-            lanes,
-            states_before: ends[usize::from(!from_first)],
-            states_after: ends[usize::from(from_first)],
-            state_passes: self.state_passes(pass, window.len),
-            family_share: 0.0,
-            family_threads: 1,
-            family_slices: 1,
-            slices: 1.0,
-            grows: false,
-            bytes_before: 0,
-            bytes_read: 0,
-            bytes_written: 0,
-            bytes_copied: 0,
-            table_seconds: 0.0,
-        }
-    }
-
     fn states_before(&self, pass: u32) -> u64 {
         self.plan.states.get(pass as usize).copied().unwrap_or(0)
     }
@@ -334,51 +230,6 @@ impl Outline {
         self.notes.push(text.into());
     }
 
-    /// The block executor takes a family that is larger than a task through its window a few lanes at a time.
-    fn note_slices(&mut self, families: &[Families]) {
-        let alone = families.iter().any(|families| families.most_lanes < 1.0);
-        let Some(most) = self.stages.iter().max_by_key(|stage| stage.family_slices) else { return };
-        let (lanes, slices) = (most.lanes, most.family_slices);
-        let threads = self.stages.iter().map(|stage| stage.family_threads).max().unwrap_or(1);
-        if slices > 1 {
-            self.notes.push(format!(
-                "the largest families are done {} of {lanes} residues at a time, in {slices} goes",
-                lanes / slices
-            ));
-        }
-        if alone {
-            let text =
-                "the largest families do not fit a task's memory: while one of them has that of several, others wait";
-            self.notes.push(text.into());
-        }
-        if threads > 1 {
-            self.notes.push(format!(
-                "the largest families are done by up to {threads} threads of a worker together; what several threads gain \
-                 was measured with two only"
-            ));
-        }
-    }
-
-    /// The stream executor takes a family that is larger than a task through temporary runs.
-    fn note_spills(&mut self, family: Option<u128>) {
-        let tasks = |family: u128| family > 2 * u128::from(self.plan.task_records);
-        if self.plan.block.is_none()
-            && self.plan.windows.iter().all(|window| window.len == 1)
-            && family.is_none_or(tasks)
-        {
-            let text = "no window's families fit a task: stages are single passes, and a family that is larger than a \
-                        task adds temporary runs, which are left out here";
-            self.notes.push(text.into());
-        }
-        let runs = self.plan.peak_states / self.plan.task_records.max(1);
-        if self.plan.block.is_none() && runs > MOST_OPEN_RUNS {
-            self.notes.push(format!(
-                "a vector is in {runs} runs or more, of which a task reads {MOST_OPEN_RUNS} at once: where a task needs more of \
-                 them, they are merged first, which can double what is read and written and is left out here"
-            ));
-        }
-    }
-
     /// States of the largest vector.
     pub fn peak_states(&self) -> Option<u128> {
         self.states.as_ref().map(|states| states.iter().max().copied().unwrap_or(0))
@@ -393,9 +244,11 @@ impl Outline {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use keima_coordinator::Executor;
     use keima_model::{ProblemRequest, Registry};
     use keima_problems::Problems;
+
+    use super::*;
 
     fn outline(size: &str, executor: Executor, workers: u32, threads: u32, memory_mib: u64) -> Outline {
         let offer = Offer {

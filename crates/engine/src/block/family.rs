@@ -21,7 +21,7 @@ use super::BlockError;
 use super::by_pass::{Buffers, ByPass};
 use super::fused::Fused;
 use super::lanes::{LastLane, Row, Weighted, dispatch};
-use super::mail::Letters;
+use super::letters::Letters;
 use super::sweep::{Direction, step_at};
 use super::task::nanos;
 use super::workers::Worker;

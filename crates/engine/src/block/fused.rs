@@ -19,7 +19,8 @@ use keima_model::{BlockTables, Far, MOST_ENTRIES};
 
 use super::kernel::{local, local_transposed};
 use super::lanes::{Moduli, Row, add};
-use super::mail::{Incoming, Letters, Mail};
+use super::letters::Letters;
+use super::mail::{Incoming, Mail};
 use super::sweep::Direction;
 
 /// Room for any block: every `u16` is an index of it.

@@ -23,6 +23,7 @@ mod in_place;
 mod inner;
 mod kernel;
 mod lanes;
+mod letters;
 mod mail;
 mod meet;
 mod memory;

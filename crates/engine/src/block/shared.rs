@@ -19,7 +19,7 @@ use keima_model::{Family, MOST_ENTRIES};
 use super::BlockError;
 use super::family::{Place, Sums};
 use super::lanes::Row;
-use super::mail::Letters;
+use super::letters::Letters;
 use super::sweep::Direction;
 use super::workers::{Worker, each};
 

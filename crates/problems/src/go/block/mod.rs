@@ -30,6 +30,7 @@
 //! Cost: time and memory in proportion to the lists of all signatures, to the number of outsides and to the number of
 //! far operations; nothing in proportion to the states.
 
+mod building;
 mod catalogue;
 mod column;
 mod exchange;

@@ -19,9 +19,10 @@
 
 use std::sync::Arc;
 
-use keima_model::{Far, PassTable, RowGroup, Signature, Window};
+use keima_model::{PassTable, Signature, Window};
 
 use super::super::state::{Word, successors};
+use super::building::Building;
 use super::lists::Listed;
 use super::places::Places;
 use super::window::{colours, potential};
@@ -260,106 +261,9 @@ fn check_law(pass: &PassTable, entries: usize) -> Result<(), String> {
     }
 }
 
-/// One pass of one signature while its entries are gone through.
-struct Building<W> {
-    /// Entries after the pass.
-    entries_after: usize,
-    /// (place, source) of each local successor, the sources ascending.
-    local: Vec<(u16, u16)>,
-    far: Vec<FarBuilding<W>>,
-    rows: Vec<RowGroup>,
-}
-
-struct FarBuilding<W> {
-    /// The sample's outside after the operation.
-    outside: W,
-    /// Its signature.
-    target: u32,
-    found: FarSample<W>,
-    pairs: Vec<(u16, u16)>,
-}
-
-const NO_PLACE: &str = "a successor stands in no list";
-
-impl<W: Word> Building<W> {
-    fn new(entries_after: usize) -> Self {
-        Self { entries_after, local: Vec::new(), far: Vec::new(), rows: Vec::new() }
-    }
-
-    fn local(&mut self, entry: u16, place: Option<u16>) -> Result<(u8, u16), String> {
-        let place = place.ok_or(NO_PLACE)?;
-        self.local.push((place, entry));
-        Ok((0, place))
-    }
-
-    fn far(
-        &mut self,
-        outside: W,
-        (target, found): (u32, FarSample<W>),
-        entry: u16,
-        place: Option<u16>,
-    ) -> Result<(u8, u16), String> {
-        let place = place.ok_or(NO_PLACE)?;
-        let known = self.far.iter().position(|far| far.outside == outside);
-        let number = known.unwrap_or_else(|| {
-            self.far.push(FarBuilding { outside, target, found, pairs: Vec::new() });
-            self.far.len() - 1
-        });
-        self.far[number].pairs.push((entry, place));
-        let number = u8::try_from(number + 1).map_err(|_| "more than 254 far operations in one pass")?;
-        Ok((number, place))
-    }
-
-    /// All successors of an entry, sorted by the block that they lie in.
-    fn row(&mut self, entry: u16, successors: &mut [(u8, u16)]) {
-        successors.sort_unstable();
-        let (mut blocks, mut row) = ([0; 3], [entry, 0, 0, 0]);
-        for (i, &(block, place)) in successors.iter().enumerate() {
-            (blocks[i], row[i + 1]) = (block, place);
-        }
-        let degree = successors.len() as u8;
-        match self.rows.iter_mut().find(|group| group.blocks == blocks && group.degree == degree) {
-            Some(group) => group.rows.push(row),
-            None => self.rows.push(RowGroup { degree, blocks, rows: vec![row] }),
-        }
-    }
-
-    fn finish(mut self) -> PassTable {
-        self.rows.iter_mut().for_each(|group| group.rows.shrink_to_fit());
-        // By place, in a sort by counting; sources of one place stay in their order.
-        let mut degrees = vec![0_usize; self.entries_after];
-        for &(place, _) in &self.local {
-            degrees[usize::from(place)] += 1;
-        }
-        let mut in_degrees = vec![0; degrees.iter().max().map_or(1, |most| most + 1)];
-        for &degree in &degrees {
-            in_degrees[degree] += 1;
-        }
-        let mut free: Vec<usize> = degrees
-            .iter()
-            .scan(0, |end, degree| {
-                *end += degree;
-                Some(*end - degree)
-            })
-            .collect();
-        let mut sources = vec![0; self.local.len()];
-        for &(place, source) in &self.local {
-            let free = &mut free[usize::from(place)];
-            sources[*free] = source;
-            *free += 1;
-        }
-        let far = self.far.into_iter().map(|mut far| {
-            far.pairs.sort_unstable_by_key(|&(source, target)| (target, source));
-            far.pairs.shrink_to_fit();
-            Far { pairs: far.pairs }
-        });
-        PassTable { in_degrees, sources, far: far.collect(), rows: self.rows }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use keima_model::Directions;
+    use keima_model::{Directions, Far, RowGroup};
 
     use super::super::super::state::normalise;
     use super::super::window::GoWindow;

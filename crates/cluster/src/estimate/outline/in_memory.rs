@@ -1,0 +1,115 @@
+//! Counts in the memory of one process: which windows they take their vectors through, which way, with how many lanes.
+//!
+//! Nothing is read or written. All vectors have the states of a column in the midst of a board.
+
+use keima_coordinator::Executor;
+use keima_engine::block::{Direction, steps};
+use keima_model::{AnyProblem, Directions, Window};
+
+use super::{Offer, Outline, StageOutline, Way};
+use crate::in_memory::InMemory;
+
+impl Outline {
+    /// The same in memory, where `keima count` would do that.
+    pub(super) fn in_memory(problem: &AnyProblem, offer: &Offer, states: Option<Vec<u128>>) -> Option<Self> {
+        let asked = offer.out_of_core || offer.disk_bytes.is_some();
+        let asked = asked || offer.window.is_some() || offer.residues_per_sweep.is_some();
+        if offer.workers > 1 || asked || offer.executor == Executor::Stream {
+            return None;
+        }
+        let fit = InMemory::fit(problem, offer.threads, offer.memory_bytes)?;
+        let blocks = problem.info().blocks()?;
+        let counter = InMemory::new(problem.clone(), Vec::new(), offer.threads, offer.memory_bytes, false).ok()?;
+        let plan = counter.into_plan();
+        let mut outline = Self {
+            way: Way::InMemory,
+            states,
+            stages: Vec::new(),
+            memory_bytes: Some(fit.memory_bytes),
+            table_bytes: blocks.table_bytes(&plan.windows, Directions::Folded),
+            parted: None,
+            notes: Vec::new(),
+            plan,
+        };
+        outline.stages = match fit.lanes {
+            None => outline.both_ends(blocks.choices())?,
+            Some(_) => outline.forward_alone(),
+        };
+        Some(outline)
+    }
+
+    /// The stages of a count in memory that goes from both ends of the board to the middle.
+    fn both_ends(&self, choices: u32) -> Option<Vec<StageOutline>> {
+        let board = self.plan.board;
+        // How many columns each direction has begun: backward, forward.
+        let mut columns = [0_u32; 2];
+        let mut stages = Vec::new();
+        for step in steps(&self.plan.windows, board.height, board.length, choices)? {
+            let window = *self.plan.windows.get(step.window as usize)?;
+            let from_first = step.direction == Direction::Forward;
+            // A column begins with its first window forward, with its last one backward.
+            let begins =
+                if from_first { step.window == 0 } else { step.window as usize + 1 == self.plan.windows.len() };
+            let column = columns.get_mut(usize::from(from_first))?;
+            *column += u32::from(begins);
+            if step.arrivals {
+                // A vector of ones goes through first.
+                stages.push(self.in_memory_stage(0, *column - 1, window, step.direction, 1));
+            }
+            // The first column needs no passes forward.
+            let number = if from_first { *column } else { *column - 1 };
+            stages.push(self.in_memory_stage(0, number, window, step.direction, step.lanes));
+        }
+        Some(stages)
+    }
+
+    /// The stages of a count in memory that goes forward with some residues at a time.
+    fn forward_alone(&self) -> Vec<StageOutline> {
+        let mut stages = Vec::new();
+        for (sweep, &(first, end)) in (0..).zip(&self.plan.sweeps) {
+            let lanes = end.saturating_sub(first).next_power_of_two();
+            for column in 1..self.plan.board.length {
+                let windows = self.plan.windows.iter();
+                stages.extend(
+                    windows.map(|&window| self.in_memory_stage(sweep, column, window, Direction::Forward, lanes)),
+                );
+            }
+        }
+        stages
+    }
+
+    /// A window in memory. All vectors have the states of a column in the midst of a board.
+    fn in_memory_stage(
+        &self,
+        sweep: u32,
+        column: u32,
+        window: Window,
+        direction: Direction,
+        lanes: u32,
+    ) -> StageOutline {
+        let board = self.plan.board;
+        let pass = board.height * board.length.saturating_sub(1) + window.first;
+        let ends = [self.states_before(pass), self.states_before(pass + window.len)];
+        let from_first = direction == Direction::Forward;
+        StageOutline {
+            sweep,
+            column,
+            window,
+            direction,
+            lanes,
+            states_before: ends[usize::from(!from_first)],
+            states_after: ends[usize::from(from_first)],
+            state_passes: self.state_passes(pass, window.len),
+            family_share: 0.0,
+            family_threads: 1,
+            family_slices: 1,
+            slices: 1.0,
+            grows: false,
+            bytes_before: 0,
+            bytes_read: 0,
+            bytes_written: 0,
+            bytes_copied: 0,
+            table_seconds: 0.0,
+        }
+    }
+}

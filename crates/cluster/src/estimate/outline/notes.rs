@@ -1,0 +1,54 @@
+//! What the figures of a plan with runs on disk do not say.
+
+use super::super::families::Families;
+use super::Outline;
+
+/// Runs that the stream executor merges at once, given memory enough.
+const MOST_OPEN_RUNS: u64 = 256;
+
+impl Outline {
+    /// The block executor takes a family that is larger than a task through its window a few lanes at a time.
+    pub(super) fn note_slices(&mut self, families: &[Families]) {
+        let alone = families.iter().any(|families| families.most_lanes < 1.0);
+        let Some(most) = self.stages.iter().max_by_key(|stage| stage.family_slices) else { return };
+        let (lanes, slices) = (most.lanes, most.family_slices);
+        let threads = self.stages.iter().map(|stage| stage.family_threads).max().unwrap_or(1);
+        if slices > 1 {
+            self.notes.push(format!(
+                "the largest families are done {} of {lanes} residues at a time, in {slices} goes",
+                lanes / slices
+            ));
+        }
+        if alone {
+            let text =
+                "the largest families do not fit a task's memory: while one of them has that of several, others wait";
+            self.notes.push(text.into());
+        }
+        if threads > 1 {
+            self.notes.push(format!(
+                "the largest families are done by up to {threads} threads of a worker together; what several threads gain \
+                 was measured with two only"
+            ));
+        }
+    }
+
+    /// The stream executor takes a family that is larger than a task through temporary runs.
+    pub(super) fn note_spills(&mut self, family: Option<u128>) {
+        let tasks = |family: u128| family > 2 * u128::from(self.plan.task_records);
+        if self.plan.block.is_none()
+            && self.plan.windows.iter().all(|window| window.len == 1)
+            && family.is_none_or(tasks)
+        {
+            let text = "no window's families fit a task: stages are single passes, and a family that is larger than a \
+                        task adds temporary runs, which are left out here";
+            self.notes.push(text.into());
+        }
+        let runs = self.plan.peak_states / self.plan.task_records.max(1);
+        if self.plan.block.is_none() && runs > MOST_OPEN_RUNS {
+            self.notes.push(format!(
+                "a vector is in {runs} runs or more, of which a task reads {MOST_OPEN_RUNS} at once: where a task needs more of \
+                 them, they are merged first, which can double what is read and written and is left out here"
+            ));
+        }
+    }
+}
