@@ -196,8 +196,12 @@ pub(crate) fn jobs(wish: &Wish) -> Result<Vec<Job>> {
         }
         for residues in [1, 4, 8] {
             for threads in [1, 2] {
-                let large = height >= LARGE_STREAM_HEIGHT;
-                let state_passes = if large { LARGE_STREAM_STATE_PASSES } else { STREAM_STATE_PASSES };
+                // A row is of one piece of work: what is held against less memory is as much work as that.
+                let state_passes = match height {
+                    TIGHT_HEIGHT => TIGHT_STATE_PASSES,
+                    ..LARGE_STREAM_HEIGHT => STREAM_STATE_PASSES,
+                    _ => LARGE_STREAM_STATE_PASSES,
+                };
                 jobs.push(Job::Stream { height, residues, threads, tight: false, state_passes });
             }
         }
@@ -219,12 +223,10 @@ pub(crate) fn jobs(wish: &Wish) -> Result<Vec<Job>> {
             }
         }
         if height == TIGHT_HEIGHT {
-            for residues in [1, 8] {
-                for tight in [false, true] {
-                    let state_passes = TIGHT_STATE_PASSES;
-                    jobs.push(Job::Stream { height, residues, threads: 2, tight, state_passes });
-                }
-            }
+            jobs.extend([1, 8].map(|residues| {
+                let state_passes = TIGHT_STATE_PASSES;
+                Job::Stream { height, residues, threads: 2, tight: true, state_passes }
+            }));
         }
     }
     if wish.targets {
@@ -304,6 +306,8 @@ pub(crate) fn keima() -> Result<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     fn wish(runs: usize) -> Wish {
@@ -378,6 +382,9 @@ mod tests {
             assert!(names.iter().any(|found| found == name), "{name} is not among {names:?}");
         }
         assert!(!names.iter().any(|name| name.contains("memory 14x14")));
+        // Jobs of one name would be runs of one row.
+        let distinct: BTreeSet<&String> = names.iter().collect();
+        assert_eq!(distinct.len(), names.len(), "{names:?}");
     }
 
     #[test]

@@ -100,18 +100,19 @@ fn check(height: u32, length: u32, lengths: &[u32]) {
     fn check_for<const K: usize>(lengths: &[u32], (height, length): (u32, u32), theirs: &[Tally]) {
         for directions in [Directions::Both, Directions::Folded] {
             let own = ends_in_memory::<K>(height, length, lengths, directions);
-            assert_eq!(own.len(), theirs.len() - 1);
+            assert_eq!(own.len(), theirs.len() - 2);
             for ((own, theirs), columns) in own.iter().zip(&theirs[1..]).zip(2..) {
                 let what = format!("{height}x{columns} {lengths:?}, {directions:?}, {K} residues");
                 // The spare comes last.
                 let some = |row: &[u64]| row[..K - 1].iter().chain(row.last()).copied().collect::<Vec<_>>();
                 assert_eq!((&own.sums, &own.fingerprint), (&some(&theirs.sums), &some(&theirs.fingerprint)), "{what}");
-                assert!(columns == length || theirs.states == own.states, "{what}: {} states", own.states);
+                assert_eq!(own.states, theirs.states, "{what}");
             }
         }
     }
     let settings = Settings { window: 3, shards: 2, memory_bytes: 8 << 20, moduli: moduli(8) };
-    let found = sweep_with(&go(height, length), &settings, &mut |_| {}).unwrap();
+    // The last vector of a board is never written: a longer one has those of this.
+    let found = sweep_with(&go(height, length + 1), &settings, &mut |_| {}).unwrap();
     check_for::<1>(lengths, (height, length), &found.columns);
     check_for::<2>(lengths, (height, length), &found.columns);
     check_for::<4>(lengths, (height, length), &found.columns);

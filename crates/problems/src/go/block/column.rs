@@ -220,6 +220,9 @@ pub(super) fn one_column(height: u32) -> u64 {
     border::series(1, height as usize).last().copied().unwrap_or(0)
 }
 
+/// Cells of a window beyond which nobody needs to look: the lists of one of eight are refused for their length.
+const MOST_CELLS: u32 = 8;
+
 /// `Err` unless `windows` cut a column of `height` cells.
 pub(super) fn check_cut(height: u32, windows: &[Window]) -> Result<(), String> {
     let mut next = 0;
@@ -228,10 +231,13 @@ pub(super) fn check_cut(height: u32, windows: &[Window]) -> Result<(), String> {
         next = window.end();
         fits
     });
-    if fits && next == height {
-        Ok(())
-    } else {
-        Err(format!("windows {windows:?} do not cut a column of {height} cells"))
+    if !fits || next != height {
+        return Err(format!("windows {windows:?} do not cut a column of {height} cells"));
+    }
+    match windows.iter().find(|window| window.len > MOST_CELLS) {
+        None => Ok(()),
+        // Their lists would be too long, and what finds that out would take too much memory before it did.
+        Some(window) => Err(format!("a window of {} cells; tables are made for {MOST_CELLS} at most", window.len)),
     }
 }
 

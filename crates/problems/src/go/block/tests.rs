@@ -23,6 +23,17 @@ fn the_reason_names_the_heights() {
     }
 }
 
+/// Windows that are no cut, or too long for any table, are refused before anything is made.
+#[test]
+fn cuts_that_cannot_be_are_refused() {
+    for (height, lengths, expected) in
+        [(5, &[3, 1][..], "do not cut a column of 5"), (16, &[15, 1], "a window of 15 cells"), (9, &[9], "9 cells")]
+    {
+        let error = GoColumn::new(height, &Window::of_lengths(lengths), Directions::Forward).err();
+        assert!(error.as_ref().is_some_and(|error| error.contains(expected)), "{lengths:?}: {error:?}");
+    }
+}
+
 /// Cuts of a column that differ in every way that could matter.
 const CUTS: &[&[u32]] = &[
     &[2],
@@ -43,6 +54,8 @@ const CUTS: &[&[u32]] = &[
     &[3, 2, 2],
     &[4, 4],
     &[3, 3, 2],
+    &[5, 4],
+    &[3, 3, 3],
 ];
 
 /// The whole vector through a window, by the tables, in the plainest way.
