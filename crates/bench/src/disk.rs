@@ -185,6 +185,7 @@ impl<'a> Sweep<'a> {
         let order = |group: usize| TaskOrder {
             attempt: format!("j1/s{sweep}/g{number}/t{group}/a0"),
             job_tag: 77,
+            subject: String::new(),
             salt: SALT,
             moduli: self.moduli.clone(),
             first_pass: stage.first_pass,

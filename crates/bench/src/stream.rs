@@ -89,6 +89,7 @@ impl Sweep<'_> {
             .map(|(number, (low, high))| TaskOrder {
                 attempt: format!("j1/s0/g{stage}/t{number}/a0"),
                 job_tag: 77,
+                subject: String::new(),
                 salt: 99,
                 moduli: self.moduli.clone(),
                 first_pass,

@@ -1,10 +1,12 @@
 //! The command line: what can be typed, and what `--help` says about it.
 
-use std::net::SocketAddr;
+mod cluster;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+pub(crate) use self::cluster::{ClientArgs, CoordinatorArgs, JobArgs, ResultArgs, SubmitArgs, WorkerArgs};
 use crate::units::parse_bytes;
 
 const EXIT_CODES: &str = "\
@@ -12,7 +14,7 @@ Exit codes:
   0  done
   1  an error that is none of these; the message says what to do
   2  the command line cannot be understood, or no such size can be counted
-  3  a check of the numbers failed: the number is withheld, the evidence is on stderr
+  3  a check of the numbers failed: the number is withheld, the evidence is on stderr; a run file is damaged
   4  interrupted, paused, or stopped for want of disk: the same command goes on (of a count in memory from the last
      sweep that was done, or anew)
   5  the job was cancelled";
@@ -126,6 +128,33 @@ Examples:
 
 {EXIT_CODES}"))]
     Result(ResultArgs),
+    /// Verify a run file as a whole and say what it is, or list its records
+    #[command(after_help = format!("\
+Examples:
+  keima inspect /nvme/keima/j1/s0/g12/t5/a0/r0.run
+  keima inspect r0.run --json | jq -r .records
+  keima inspect r0.run --records | head      a key and its residues per line
+
+A run lies in a worker's scratch folder and needs nothing but itself: no coordinator, no job.
+
+{EXIT_CODES}"))]
+    Inspect(InspectArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InspectArgs {
+    /// The file, ID.run below a scratch folder
+    pub(crate) file: PathBuf,
+    /// Print the records instead: a header line, then per line a state's key in hexadecimal and its residues, separated
+    /// by tabs
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) records: bool,
+    /// Memory for the tables that the states of a run of blocks follow from
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, default_value = "2GiB")]
+    pub(crate) memory: u64,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// What to count.
@@ -304,110 +333,4 @@ pub(crate) struct OutputArgs {
     /// No progress and no checks on stderr; errors still go there
     #[arg(long, short)]
     pub(crate) quiet: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct CoordinatorArgs {
-    /// Address to listen on
-    #[arg(long, env = "KEIMA_LISTEN", value_name = "ADDR", default_value = "127.0.0.1:7700")]
-    pub(crate) listen: SocketAddr,
-    /// Folder for the jobs' state
-    #[arg(long, env = "KEIMA_DATA", value_name = "DIR")]
-    pub(crate) data: PathBuf,
-    /// A worker that is silent for this long loses its tasks
-    #[arg(long, value_name = "SECONDS", default_value_t = 30.0)]
-    pub(crate) lease_seconds: f64,
-    /// Inputs on a silent worker are awaited this long before they are read elsewhere or made again
-    #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
-    pub(crate) grace_seconds: f64,
-    /// How often boundaries are made durable
-    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
-    pub(crate) checkpoint_seconds: u64,
-    /// Keep no second copies of column ends on other workers
-    #[arg(long)]
-    pub(crate) no_second_copies: bool,
-    /// Print the address as JSON when ready
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct WorkerArgs {
-    /// URL of the coordinator
-    #[arg(long, env = "KEIMA_COORDINATOR", value_name = "URL", default_value = "http://127.0.0.1:7700")]
-    pub(crate) coordinator: String,
-    /// Address to serve runs to other workers on; port 0 picks one
-    #[arg(long, env = "KEIMA_WORKER_LISTEN", value_name = "ADDR", default_value = "127.0.0.1:0")]
-    pub(crate) listen: SocketAddr,
-    /// URL under which other workers reach this one [default: LISTEN; where that is 0.0.0.0, the address of this
-    /// machine that leads to the coordinator]
-    #[arg(long, env = "KEIMA_ADVERTISE", value_name = "URL")]
-    pub(crate) advertise: Option<String>,
-    /// Folder for runs, on a fast disk
-    #[arg(long, env = "KEIMA_SCRATCH", value_name = "DIR")]
-    pub(crate) scratch: PathBuf,
-    /// Memory that the whole process stays under
-    #[arg(long, env = "KEIMA_MEMORY", value_name = "SIZE", default_value = "2GiB", value_parser = parse_bytes)]
-    pub(crate) memory: u64,
-    /// Cap on the bytes in the scratch folder
-    #[arg(long, env = "KEIMA_DISK", value_name = "SIZE", default_value = "50GiB", value_parser = parse_bytes)]
-    pub(crate) disk: u64,
-    /// Tasks that run at a time; all cores if not given
-    #[arg(long, env = "KEIMA_THREADS", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
-    pub(crate) threads: Option<u32>,
-    /// Print the worker's name and address as JSON when ready
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, Args, Clone)]
-pub(crate) struct ClientArgs {
-    /// URL of the coordinator
-    #[arg(long, env = "KEIMA_COORDINATOR", value_name = "URL", default_value = "http://127.0.0.1:7700")]
-    pub(crate) coordinator: String,
-    /// Print JSON; big integers are strings
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct SubmitArgs {
-    #[command(flatten)]
-    pub(crate) problem: ProblemArgs,
-    #[command(flatten)]
-    pub(crate) client: ClientArgs,
-    #[command(flatten)]
-    pub(crate) plan: PlanArgs,
-    /// Jobs of higher priority go first
-    #[arg(long, value_name = "N", default_value_t = 0, allow_hyphen_values = true)]
-    pub(crate) priority: i32,
-    /// Memory of one task; what every worker can give if not given
-    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
-    pub(crate) task_memory: Option<u64>,
-    /// Cap on the bytes that this job may hold on all workers together
-    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
-    pub(crate) disk: Option<u64>,
-    /// Wait for the job and print its number
-    #[arg(long)]
-    pub(crate) wait: bool,
-    #[command(flatten)]
-    pub(crate) result: ResultFormatArgs,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct JobArgs {
-    /// Job, such as j1
-    pub(crate) job: String,
-    #[command(flatten)]
-    pub(crate) client: ClientArgs,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ResultArgs {
-    /// Job, such as j1
-    pub(crate) job: String,
-    #[command(flatten)]
-    pub(crate) client: ClientArgs,
-    #[command(flatten)]
-    pub(crate) result: ResultFormatArgs,
 }

@@ -10,6 +10,7 @@ mod client;
 mod count;
 mod estimate;
 mod exit;
+mod inspect;
 mod problems;
 mod progress;
 mod result;
@@ -77,6 +78,7 @@ async fn run(verb: Verb) -> Result<(), Failed> {
         Verb::Worker(args) => service::worker(args).await,
         Verb::Submit(args) => client::submit(args).await,
         Verb::Problems(args) => problems::problems(&args),
+        Verb::Inspect(args) => inspect::inspect(&args),
         Verb::Jobs(args) => client::jobs(args).await,
         Verb::Status(args) => client::status(args).await,
         Verb::Watch(args) => client::watch(args).await,

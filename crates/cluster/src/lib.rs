@@ -22,6 +22,7 @@ mod feeds;
 mod folder_lock;
 mod grpc;
 mod in_memory;
+mod inspect;
 mod journal;
 mod link;
 mod local;
@@ -38,6 +39,7 @@ pub use convert::ConvertError;
 pub use driver::{CoordinatorHandle, PULL_WAIT, StartError};
 pub use grpc::{GrpcLink, JobClient, JobWatch, ServeError, serve_coordinator, serve_worker_runs};
 pub use in_memory::{Fit, InMemory, InMemoryError};
+pub use inspect::{InspectError, Inspected};
 pub use link::{Backoff, CoordinatorLink, LinkError, random_bits};
 pub use local::{LocalCluster, LocalConfig, LocalError};
 pub use run_store::RunStore;
@@ -47,4 +49,4 @@ pub use worker::{PROCESS_OVERHEAD_BYTES, Worker, WorkerConfig, WorkerError, task
 
 /// Version of the protocol between coordinator, workers and users; peers of different versions refuse each other. Grows
 /// with every change that an older peer would misunderstand.
-pub const PROTOCOL_VERSION: u32 = 7;
+pub const PROTOCOL_VERSION: u32 = 8;

@@ -21,8 +21,10 @@ const RECORDS: u64 = 60_000;
 fn header() -> RunHeader {
     RunHeader {
         job_tag: 7,
+        subject: "toy 3x3".to_owned(),
         boundary: 3,
         key_order: KeyOrder::Window { first: 3, len: 3 },
+        cut: None,
         key_bytes: 8,
         moduli: vec![0xffff_ffff_ffff_ffc5, 0xffff_ffff_ffff_ff4d],
         coefficients: 1,

@@ -31,7 +31,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use self::table::Table;
-use self::tables::Tables;
+pub(crate) use self::tables::Tables;
 use crate::link::{Backoff, CoordinatorLink, LinkError};
 use crate::run_store::{RunStore, SharedFolders};
 use crate::scratch::ScratchError;

@@ -22,6 +22,8 @@ pub struct TaskOrder {
     pub attempt: String,
     /// See `RunHeader::job_tag`.
     pub job_tag: u64,
+    /// See `RunHeader::subject`.
+    pub subject: String,
     /// Salt of the fingerprint's hash, one per job.
     pub salt: u64,
     /// Moduli of this sweep.

@@ -126,6 +126,7 @@ mod tests {
         TaskOrder {
             attempt: "j1/s0/g0/t0/a0".into(),
             job_tag: 0,
+            subject: String::new(),
             salt: 0,
             moduli: MODULI.to_vec(),
             first_pass: 0,

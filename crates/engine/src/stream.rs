@@ -132,8 +132,10 @@ impl<'a, K: EngineKey> Stage<'a, K> {
     fn header(&self, boundary: u32, key_order: KeyOrder) -> RunHeader {
         RunHeader {
             job_tag: self.task.order.job_tag,
+            subject: self.task.order.subject.clone(),
             boundary,
             key_order,
+            cut: None,
             key_bytes: K::BYTES,
             moduli: self.task.order.moduli.clone(),
             coefficients: self.problem.coefficients(),

@@ -111,6 +111,33 @@ pub struct ProblemRequest {
     pub options: Vec<(String, String)>,
 }
 
+impl ProblemRequest {
+    /// The words as one types them: `go 9x9`, `knight 6x6 closed`, `quoridor 3x3 max-fences=2`.
+    pub fn words(&self) -> String {
+        let mut words = format!("{} {}", self.name, self.size);
+        for (name, value) in &self.options {
+            words += " ";
+            words += name;
+            if !value.is_empty() {
+                words += "=";
+                words += value;
+            }
+        }
+        words
+    }
+
+    /// The request of these words; `None` where there are less than two.
+    pub fn from_words(words: &str) -> Option<Self> {
+        let mut words = words.split(' ');
+        let (name, size) = (words.next()?.to_owned(), words.next()?.to_owned());
+        let option = |word: &str| {
+            let (name, value) = word.split_once('=').unwrap_or((word, ""));
+            (name.to_owned(), value.to_owned())
+        };
+        Some(Self { name, size, options: words.map(option).collect() })
+    }
+}
+
 /// Why a request names no problem; the text says what is accepted.
 #[derive(Debug, thiserror::Error, Clone, PartialEq, Eq)]
 pub enum ProblemError {
@@ -150,4 +177,24 @@ pub enum ProblemError {
 pub trait Registry: Send + Sync {
     /// The problem that `request` names.
     fn open(&self, request: &ProblemRequest) -> Result<AnyProblem, ProblemError>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_the_words_that_are_typed() {
+        for (words, options) in [
+            ("go 9x9", &[][..]),
+            ("knight 6x6 closed", &[("closed", "")]),
+            ("quoridor 3x3 all max-fences=2", &[("all", ""), ("max-fences", "2")]),
+        ] {
+            let request = ProblemRequest::from_words(words).unwrap();
+            let own = |&(name, value): &(&str, &str)| (name.to_owned(), value.to_owned());
+            assert_eq!(request.options, options.iter().map(own).collect::<Vec<_>>(), "{words}");
+            assert_eq!(request.words(), words);
+        }
+        assert_eq!(ProblemRequest::from_words("go"), None);
+    }
 }

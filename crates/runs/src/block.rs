@@ -303,7 +303,7 @@ impl Decoder {
             return Err(malformed("a block's sections do not add up to its length"));
         }
         for (stored, column) in checksums.iter().zip(columns.chunks_exact(column_bytes)) {
-            check("lane of a block", stored, column)?;
+            check("a lane of block", stored, column)?;
         }
         let first = K::from_wide(fixed.first).ok_or_else(|| malformed("a block's first key exceeds its width"))?;
         if fixed.flags & CONSECUTIVE != 0 {

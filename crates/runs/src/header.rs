@@ -13,31 +13,40 @@
 //!   36  4   cells in the window, 0 if canonical
 //!   40  4   coefficients
 //!   44  2   length of the run's id
-//!   46  2   0
-//!   48  8 each   moduli
+//!   46  2   length of the subject
+//!   48  8   records of a group of blocks, 0 if no blocks
+//!   56  1   windows of a column, 0 if no blocks
+//!   57  8 each   moduli
+//!       1 each   cells in each window of a column
 //!       ..  the run's id, ASCII
+//!       ..  the subject, printable ASCII
 //!       4   CRC-32C of all bytes before
 //! ```
 //!
 //! The checksums of blocks, index and footer all *continue* this one (CRC of the header, then of their own bytes):
 //! a block of another job, boundary or run does not pass.
 
-use crate::{KeyOrder, RunError, RunHeader, RunId, Word};
+use crate::{BlockCut, KeyOrder, RunError, RunHeader, RunId, Word};
 
 pub(crate) const MAGIC: [u8; 8] = *b"KEIMARUN";
 /// The one format version that this program writes and reads.
-pub const FORMAT_VERSION: u32 = 5;
+pub const FORMAT_VERSION: u32 = 6;
 
 /// Length of the header's fixed part.
-pub(crate) const FIXED_BYTES: usize = 48;
+pub(crate) const FIXED_BYTES: usize = 57;
 /// Most moduli of a sweep.
 pub(crate) const MAX_MODULI: usize = 256;
 /// Most lanes of a value.
 pub(crate) const MAX_LANES: usize = 4096;
 /// Longest run id in bytes.
 pub(crate) const MAX_ID_BYTES: usize = 200;
+/// Longest subject in bytes.
+pub const MAX_SUBJECT_BYTES: usize = 400;
+/// Most windows of a column.
+const MAX_WINDOWS: usize = 64;
 /// Longest header.
-pub(crate) const MAX_HEADER_BYTES: usize = FIXED_BYTES + 8 * MAX_MODULI + MAX_ID_BYTES + 4;
+pub(crate) const MAX_HEADER_BYTES: usize =
+    FIXED_BYTES + 8 * MAX_MODULI + MAX_WINDOWS + MAX_ID_BYTES + MAX_SUBJECT_BYTES + 4;
 
 /// What encoding and decoding of records need of a header.
 #[derive(Clone, Debug)]
@@ -140,6 +149,17 @@ fn check_bounds(header: &RunHeader) -> Result<(), RunError> {
     if lanes == 0 || lanes > MAX_LANES {
         return bad("number of lanes", format!("1 to {MAX_LANES}"), lanes.to_string());
     }
+    let printable = header.subject.bytes().all(|b| (b' '..=b'~').contains(&b));
+    if header.subject.len() > MAX_SUBJECT_BYTES || !printable {
+        let got = header.subject.chars().take(MAX_SUBJECT_BYTES).collect();
+        return bad("subject", format!("at most {MAX_SUBJECT_BYTES} printable ASCII characters"), got);
+    }
+    let blocks = matches!(header.key_order, KeyOrder::Blocks { .. });
+    let sound = |cut: &BlockCut| (1..=MAX_WINDOWS).contains(&cut.windows.len()) && !cut.windows.contains(&0);
+    if blocks != header.cut.is_some() || !header.cut.iter().all(sound) {
+        let expected = format!("for blocks 1 to {MAX_WINDOWS} windows of a cell or more, none for other orders");
+        return bad("cut of a column", expected, format!("{:?}", header.cut));
+    }
     Ok(())
 }
 
@@ -147,7 +167,9 @@ fn check_bounds(header: &RunHeader) -> Result<(), RunError> {
 pub(crate) fn encode(header: &RunHeader, id: &RunId) -> Result<(Vec<u8>, u32), RunError> {
     check_bounds(header)?;
     check_id(id)?;
-    let bytes = FIXED_BYTES + 8 * header.moduli.len() + id.0.len() + 4;
+    let (windows, group_records) = header.cut.as_ref().map_or((&[][..], 0), |cut| (&cut.windows, cut.group_records));
+    let texts = id.0.len() + header.subject.len();
+    let bytes = FIXED_BYTES + 8 * header.moduli.len() + windows.len() + texts + 4;
     let (kind, first, len) = match header.key_order {
         KeyOrder::Canonical => (0, 0, 0),
         KeyOrder::Window { first, len } => (1, first, len),
@@ -165,11 +187,15 @@ pub(crate) fn encode(header: &RunHeader, id: &RunId) -> Result<(Vec<u8>, u32), R
     out.extend(len.to_le_bytes());
     out.extend(header.coefficients.to_le_bytes());
     out.extend((id.0.len() as u16).to_le_bytes());
-    out.extend([0; 2]);
+    out.extend((header.subject.len() as u16).to_le_bytes());
+    out.extend(group_records.to_le_bytes());
+    out.push(windows.len() as u8);
     for modulus in &header.moduli {
         out.extend(modulus.to_le_bytes());
     }
+    out.extend(windows);
     out.extend(id.0.as_bytes());
+    out.extend(header.subject.as_bytes());
     let crc = crc32c::crc32c(&out);
     out.extend(crc.to_le_bytes());
     Ok((out, crc))
@@ -222,8 +248,9 @@ fn fields(body: &[u8]) -> Option<(RunHeader, RunId)> {
     let moduli = fields.u16()?;
     let (first, len) = (fields.u32()?, fields.u32()?);
     let coefficients = fields.u32()?;
-    let id_bytes = fields.u16()?;
-    fields.u16()?;
+    let (id_bytes, subject_bytes) = (fields.u16()?, fields.u16()?);
+    let group_records = fields.u64()?;
+    let windows = fields.u8()?;
     let key_order = match kind {
         0 => KeyOrder::Canonical,
         1 => KeyOrder::Window { first, len },
@@ -232,8 +259,11 @@ fn fields(body: &[u8]) -> Option<(RunHeader, RunId)> {
     };
     // The whole body is at most MAX_HEADER_BYTES long, so the list of moduli is bounded too.
     let moduli = (0..moduli).map(|_| fields.u64()).collect::<Option<Vec<_>>>()?;
+    let windows = fields.bytes(windows.into())?.to_vec();
     let id = String::from_utf8(fields.bytes(id_bytes.into())?.to_vec()).ok()?;
-    Some((RunHeader { job_tag, boundary, key_order, key_bytes, moduli, coefficients }, RunId(id)))
+    let subject = String::from_utf8(fields.bytes(subject_bytes.into())?.to_vec()).ok()?;
+    let cut = matches!(key_order, KeyOrder::Blocks { .. }).then_some(BlockCut { windows, group_records });
+    Some((RunHeader { job_tag, subject, boundary, key_order, cut, key_bytes, moduli, coefficients }, RunId(id)))
 }
 
 /// Says which field differs first, if any.
@@ -242,11 +272,18 @@ pub(crate) fn compare(expected: &RunHeader, got: &RunHeader, place: &str) -> Res
         let hex = |tag: u64| format!("{tag:016x}");
         return Err(other(place, "job", hex(expected.job_tag), hex(got.job_tag)));
     }
+    if got.subject != expected.subject {
+        return Err(other(place, "subject", &expected.subject, &got.subject));
+    }
     if got.boundary != expected.boundary {
         return Err(other(place, "boundary", expected.boundary, got.boundary));
     }
     if got.key_order != expected.key_order {
         return Err(other(place, "key order", order_text(expected.key_order), order_text(got.key_order)));
+    }
+    if got.cut != expected.cut {
+        let text = |cut: &Option<BlockCut>| format!("{cut:?}");
+        return Err(other(place, "cut of a column", text(&expected.cut), text(&got.cut)));
     }
     if got.key_bytes != expected.key_bytes {
         return Err(other(place, "key bytes", expected.key_bytes, got.key_bytes));

@@ -30,15 +30,15 @@ mod writer;
 pub use cursor::{CursorBuffers, RunCursor};
 pub use disk::DiskBudget;
 pub use error::{MergeError, RunError};
-pub use header::FORMAT_VERSION;
+pub use header::{FORMAT_VERSION, MAX_SUBJECT_BYTES};
 pub use local::{BlockFeed, LocalFeed, LocalRun};
 pub use manifest::{
-    FunctionalSum, KeyOrder, PassTally, RunHeader, RunId, RunManifest, Split, Tally, TaskManifest, TaskTimes,
+    BlockCut, FunctionalSum, KeyOrder, PassTally, RunHeader, RunId, RunManifest, Split, Tally, TaskManifest, TaskTimes,
 };
 pub use merge::Merger;
 pub use part::RunPart;
 pub use publish::run_path;
 pub use sliced::{Section, SlicedWriter};
-pub use verify::{adopt_file, read_manifest, verify_run};
+pub use verify::{adopt_file, open_verified, read_manifest, verify_run};
 pub use word::{Batch, Word};
 pub use writer::{RunOptions, RunWriter};

@@ -123,7 +123,8 @@ impl Source {
 }
 
 impl Opened {
-    fn open(path: &Path, id: &RunId, expected: Option<(&RunManifest, &RunHeader)>) -> Result<Self, RunError> {
+    /// `id` and `expected` are what is known of it.
+    fn open(path: &Path, id: Option<&RunId>, expected: Option<(&RunManifest, &RunHeader)>) -> Result<Self, RunError> {
         let source = Source::open(path)?;
         let mut start = [0; 16];
         source.read("the header", 0, &mut start)?;
@@ -133,7 +134,7 @@ impl Opened {
         if let Some((_, expected)) = expected {
             header::compare(expected, &header, &source.place)?;
         }
-        if got_id != *id {
+        if let Some(id) = id.filter(|&id| *id != got_id) {
             return Err(header::other(&source.place, "run id", id, got_id));
         }
 
@@ -146,7 +147,7 @@ impl Opened {
         }
         let footer_at = source.bytes - tail.len() as u64;
         source.read("the footer", footer_at, &mut tail)?;
-        let footer = footer::decode(&tail, lanes, id).ok_or_else(|| source.malformed("its footer", footer_at))?;
+        let footer = footer::decode(&tail, lanes, &got_id).ok_or_else(|| source.malformed("its footer", footer_at))?;
         if footer.magic != footer::END_MAGIC || footer.manifest.bytes != source.bytes {
             // Either the end is missing, or its last bytes are not those that were written: both read like this.
             let expected = expected.map_or(footer.manifest.bytes, |(manifest, _)| manifest.bytes);
@@ -298,12 +299,17 @@ impl LocalRun {
     /// Opens a run and verifies its header, index and footer, by themselves and against what is expected. Blocks are
     /// verified when they are read.
     pub fn open(path: &Path, expected: &RunManifest, header: &RunHeader) -> Result<Self, RunError> {
-        Ok(Self(Arc::new(Opened::open(path, &expected.id, Some((expected, header)))?)))
+        Ok(Self(Arc::new(Opened::open(path, Some(&expected.id), Some((expected, header)))?)))
     }
 
     /// Opens a run of which only the name is known.
     pub(crate) fn open_unknown(path: &Path, id: &RunId) -> Result<Self, RunError> {
-        Ok(Self(Arc::new(Opened::open(path, id, None)?)))
+        Ok(Self(Arc::new(Opened::open(path, Some(id), None)?)))
+    }
+
+    /// Opens a run of which nothing is known.
+    pub(crate) fn open_any(path: &Path) -> Result<Self, RunError> {
+        Ok(Self(Arc::new(Opened::open(path, None, None)?)))
     }
 
     /// What is known of the run.

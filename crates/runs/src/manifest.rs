@@ -41,15 +41,28 @@ pub enum KeyOrder {
     },
 }
 
+/// What places in the order of blocks follow from, beside the problem: with it the states of a run can be listed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BlockCut {
+    /// Cells in each window of a column, from the first cell on.
+    pub windows: Vec<u8>,
+    /// Families are done together up to so many records.
+    pub group_records: u64,
+}
+
 /// What every record of a run has in common; the header of its file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunHeader {
     /// Hash of the job's name, problem and board: runs of different jobs have different tags.
     pub job_tag: u64,
+    /// What is counted, for whoever finds the file: problem, size and options, in printable ASCII. Nothing here reads it.
+    pub subject: String,
     /// The vector after this many passes.
     pub boundary: u32,
     /// Arrangement of the keys.
     pub key_order: KeyOrder,
+    /// With [`KeyOrder::Blocks`], and with no other order.
+    pub cut: Option<BlockCut>,
     /// 8 or 16.
     pub key_bytes: u8,
     /// Moduli of this sweep.

@@ -23,6 +23,13 @@ pub fn verify_run(path: &Path, expected: &RunManifest, header: &RunHeader) -> Re
     verify_opened(&LocalRun::open(path, expected, header)?, path)
 }
 
+/// Opens a run of which nothing is known beforehand, and verifies the whole of it.
+pub fn open_verified(path: &Path) -> Result<LocalRun, RunError> {
+    let run = LocalRun::open_any(path)?;
+    verify_opened(&run, path)?;
+    Ok(run)
+}
+
 fn verify_opened(run: &LocalRun, path: &Path) -> Result<(), RunError> {
     match run.header().key_bytes {
         8 => verify_blocks::<u64>(run, path),

@@ -9,6 +9,7 @@
 //!   deaths   processes die at named points or by kill -9; folders vanish
 //!   tutorial the commands of docs/tutorial.md
 //!   network  workers that see nothing of each other but their addresses
+//!   inspect  run files by themselves
 //!   damage   run files with a flipped bit, cut short, from another job
 //! ```
 //!
@@ -21,6 +22,7 @@ mod damage;
 mod deaths;
 mod formats;
 mod golden;
+mod inspect;
 mod network;
 mod problems;
 mod process;

@@ -215,7 +215,7 @@ fn estimates() {
     }
 }
 
-const VERBS: [&str; 12] = [
+const VERBS: [&str; 13] = [
     "count",
     "estimate",
     "coordinator",
@@ -228,6 +228,7 @@ const VERBS: [&str; 12] = [
     "resume",
     "cancel",
     "result",
+    "inspect",
 ];
 
 #[test]

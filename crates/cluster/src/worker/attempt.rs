@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use keima_coordinator::{Failure, Grant, InputRun, Report, StageOrder, Verdict, Work};
 use keima_engine::{BlockStage, Task, TaskError, TaskOrder};
-use keima_runs::TaskManifest;
+use keima_model::ProblemRequest;
+use keima_runs::{MAX_SUBJECT_BYTES, TaskManifest};
 
 use super::table::Active;
 use super::{LONGEST_WAIT, Shared, is_refusal};
@@ -177,10 +178,17 @@ impl<L: CoordinatorLink> Shared<L> {
     }
 }
 
+/// What run headers call a problem.
+fn subject(problem: &ProblemRequest) -> String {
+    let printable = |c: char| if c == ' ' || c.is_ascii_graphic() { c } else { '?' };
+    problem.words().chars().take(MAX_SUBJECT_BYTES).map(printable).collect()
+}
+
 fn task_order(attempt: &str, order: StageOrder) -> TaskOrder {
     TaskOrder {
         attempt: attempt.to_owned(),
         job_tag: order.job_tag,
+        subject: subject(&order.problem),
         salt: order.salt,
         moduli: order.moduli,
         first_pass: order.first_pass,

@@ -27,14 +27,14 @@ struct Made {
 type Slot = Arc<OnceLock<Result<Arc<Prepared>, String>>>;
 
 /// The tables of the job that was worked for last.
-pub(super) struct Tables {
+pub(crate) struct Tables {
     kept: Mutex<Option<(Made, Slot)>>,
     memory_bytes: u64,
     tasks: u32,
 }
 
 /// Tables that are there, or will be when they are asked for.
-pub(super) struct Promise {
+pub(crate) struct Promise {
     made: Made,
     slot: Slot,
     memory_bytes: u64,
@@ -43,7 +43,7 @@ pub(super) struct Promise {
 
 impl Tables {
     /// Tables, and as many tasks at a time, stay within `memory_bytes`.
-    pub(super) fn new(memory_bytes: u64, tasks: u32) -> Self {
+    pub(crate) fn new(memory_bytes: u64, tasks: u32) -> Self {
         Self { kept: Mutex::default(), memory_bytes, tasks }
     }
 
@@ -60,7 +60,7 @@ impl Tables {
     }
 
     /// The tables of an order. Does not block.
-    pub(super) fn of(&self, problem: &ProblemRequest, order: &BlockOrder) -> Promise {
+    pub(crate) fn of(&self, problem: &ProblemRequest, order: &BlockOrder) -> Promise {
         let made = Made {
             problem: problem.clone(),
             windows: order.windows.clone(),
@@ -78,7 +78,7 @@ impl Tables {
 
 impl Promise {
     /// Builds the tables, or waits for who does. `Err` says why there are none.
-    pub(super) fn get(&self, info: &dyn ProblemInfo) -> Result<Arc<Prepared>, String> {
+    pub(crate) fn get(&self, info: &dyn ProblemInfo) -> Result<Arc<Prepared>, String> {
         let built = self.slot.get_or_init(|| {
             let no_blocks =
                 || format!("{} {} is not made of blocks here; use the same version of keima", info.name(), info.size());

@@ -166,12 +166,16 @@ impl<'a> Gather<'a> {
         }
     }
 
-    /// The canonical keys of the rows of the section that the group at `place` wrote for this one, in their order.
-    pub(super) fn keys(&mut self, place: u64) -> Vec<u128> {
+    /// The canonical keys of the rows of the section that the group at `place` wrote for this one, in their order; of more
+    /// than `most` some are left out.
+    pub(super) fn keys(&mut self, place: u64, most: u64) -> Vec<u128> {
         let (view, mut keys, mut some) = (self.view, Vec::new(), Vec::new());
         let families = self.sources.at_place(place).map_or(0..0, |source| source.families.clone());
         for family in families.filter_map(|family| view.source_family(family)) {
             for block in family.blocks.clone() {
+                if keys.len() as u64 > most {
+                    return keys;
+                }
                 let entries = self.route(block);
                 view.column().keys_of(view.source, End::Last, block, &entries, &mut some);
                 keys.extend_from_slice(&some);

@@ -7,7 +7,7 @@ use keima_model::{BlockColumn, BlockParts, End, FamilyList, PLACE_BITS, Sources,
 use keima_runs::RunManifest;
 
 use super::gather::Gather;
-use super::groups::{Groups, place_of};
+use super::groups::{Groups, place_of, section_key};
 use super::in_place::Lines;
 use super::pool::Pool;
 use super::view::View;
@@ -91,17 +91,20 @@ impl Prepared {
         }
     }
 
-    /// Canonical keys of the records of a run that window number `window` reads, in the order of the records: they
-    /// follow from the run's keys, which say who wrote them and who reads them.
-    pub fn keys(&self, window: usize, run: &RunManifest) -> Result<Vec<u128>, TaskError> {
-        let place = place_of(run.first_key as u64);
-        let mut keys = Vec::new();
+    /// Groups of window number `window` that a run may have sections for.
+    pub fn readers(&self, window: usize, run: &RunManifest) -> impl Iterator<Item = u32> + use<> {
         let readers = run.first_key >> PLACE_BITS..=run.last_key >> PLACE_BITS;
-        for number in (0..self.groups(window) as u32).filter(|&number| readers.contains(&u128::from(number))) {
-            let view = self.view(window, number, None)?;
-            keys.extend(Gather::new(&view, self.sources(window)).keys(place));
-        }
-        Ok(keys)
+        (0..self.groups(window) as u32).filter(move |&number| readers.contains(&u128::from(number)))
+    }
+
+    /// For the section of a run that group `number` of window number `window` reads: its first key as it stands in the
+    /// run, and the canonical keys of its records in their order. They follow from the run's first key, which says who
+    /// wrote it. Of more than the run has records some are left out.
+    pub fn keys(&self, window: usize, number: u32, run: &RunManifest) -> Result<(u128, Vec<u128>), TaskError> {
+        let place = place_of(run.first_key as u64);
+        let view = self.view(window, number, None)?;
+        let keys = Gather::new(&view, self.sources(window)).keys(place, run.records);
+        Ok((section_key(number, place).into(), keys))
     }
 
     /// The groups of the window before.

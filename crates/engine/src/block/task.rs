@@ -22,7 +22,9 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use keima_model::{LANES, PLACE_BITS, ProblemInfo, Sources, Window, slices};
-use keima_runs::{FunctionalSum, KeyOrder, PassTally, RunHeader, RunManifest, Split, Tally, TaskManifest, TaskTimes};
+use keima_runs::{
+    BlockCut, FunctionalSum, KeyOrder, PassTally, RunHeader, RunManifest, Split, Tally, TaskManifest, TaskTimes,
+};
 
 use super::batches;
 use super::grow::Widen;
@@ -79,10 +81,17 @@ pub(super) fn refuse<T>(text: String) -> Result<T, TaskError> {
 }
 
 pub(super) fn header(order: &TaskOrder, moduli: &[u64], boundary: u32, window: Window) -> RunHeader {
+    let cut = order.block.as_ref().map(|block| BlockCut {
+        // Of more cells than a header holds there are no tables.
+        windows: block.windows.iter().map(|window| u8::try_from(window.len).unwrap_or(u8::MAX)).collect(),
+        group_records: block.group_records,
+    });
     RunHeader {
         job_tag: order.job_tag,
+        subject: order.subject.clone(),
         boundary,
         key_order: KeyOrder::Blocks { first: window.first, len: window.len },
+        cut,
         key_bytes: 8,
         moduli: moduli.to_vec(),
         coefficients: 1,

@@ -103,6 +103,7 @@ pub(crate) fn sweep_with(
             let order = TaskOrder {
                 attempt: format!("j1/s0/g{stage}/t{number}/a0"),
                 job_tag: 77,
+                subject: String::new(),
                 salt: 99,
                 moduli: settings.moduli.clone(),
                 first_pass,

@@ -15,8 +15,10 @@ pub(crate) type Records<K> = Vec<(K, Vec<u64>)>;
 pub(crate) fn header<K: Word>(moduli: usize, coefficients: u32) -> RunHeader {
     RunHeader {
         job_tag: 0x1122_3344_5566_7788,
+        subject: "toy 9x9 walls=3".to_owned(),
         boundary: 17,
         key_order: KeyOrder::Window { first: 3, len: 4 },
+        cut: None,
         key_bytes: K::BYTES,
         moduli: (0..moduli as u64).map(|i| (1 << 60) - 93 - 2 * i).collect(),
         coefficients,

@@ -4,8 +4,8 @@ use std::fs;
 
 use super::common::*;
 use keima_runs::{
-    FORMAT_VERSION, KeyOrder, RunError, RunHeader, RunManifest, RunOptions, RunPart, adopt_file, read_manifest,
-    run_path, verify_run,
+    BlockCut, FORMAT_VERSION, KeyOrder, RunError, RunHeader, RunManifest, RunOptions, RunPart, adopt_file,
+    read_manifest, run_path, verify_run,
 };
 use proptest::prelude::*;
 use tempfile::{TempDir, tempdir};
@@ -161,7 +161,10 @@ fn another_run_is_refused_by_name() {
     };
     let base = || header.clone();
     check("job", manifest, &RunHeader { job_tag: 1, ..base() });
+    check("subject", manifest, &RunHeader { subject: "toy 9x9".to_owned(), ..base() });
     check("boundary", manifest, &RunHeader { boundary: 18, ..base() });
+    let cut = Some(BlockCut { windows: vec![3, 4], group_records: 5 });
+    check("cut of a column", manifest, &RunHeader { cut, ..base() });
     check("key order", manifest, &RunHeader { key_order: KeyOrder::Canonical, ..base() });
     check("key order", manifest, &RunHeader { key_order: KeyOrder::Window { first: 3, len: 5 }, ..base() });
     check("key bytes", manifest, &RunHeader { key_bytes: 16, ..base() });

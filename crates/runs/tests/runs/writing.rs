@@ -5,7 +5,10 @@ use std::io::{Error, ErrorKind};
 use std::sync::Arc;
 
 use super::common::*;
-use keima_runs::{DiskBudget, RunError, RunHeader, RunOptions, RunWriter, run_path};
+use keima_runs::{
+    BlockCut, DiskBudget, KeyOrder, MAX_SUBJECT_BYTES, RunError, RunHeader, RunOptions, RunWriter, open_verified,
+    run_path,
+};
 use tempfile::tempdir;
 
 fn small_blocks() -> RunOptions {
@@ -184,6 +187,30 @@ fn headers_that_no_run_can_have_are_refused() {
     check("number of lanes", RunHeader { coefficients: 0, ..good.clone() });
     check("number of lanes", RunHeader { coefficients: u32::MAX, ..good.clone() });
     check("number of lanes", RunHeader { coefficients: 2049, ..good.clone() });
+    check("subject", RunHeader { subject: "g\u{f6}".to_owned(), ..good.clone() });
+    check("subject", RunHeader { subject: "g".repeat(MAX_SUBJECT_BYTES + 1), ..good.clone() });
+    let cut = |windows: &[u8]| Some(BlockCut { windows: windows.to_vec(), group_records: 5 });
+    let blocks = |windows| RunHeader {
+        key_order: KeyOrder::Blocks { first: 3, len: 4 },
+        cut: cut(windows),
+        subject: "g".repeat(MAX_SUBJECT_BYTES),
+        ..good.clone()
+    };
+    check("cut of a column", RunHeader { cut: cut(&[3, 4]), ..good.clone() });
+    check("cut of a column", RunHeader { cut: None, ..blocks(&[]) });
+    for windows in [&[][..], &[3, 0], &[1; 65]] {
+        check("cut of a column", blocks(windows));
+    }
+    for windows in [&[3, 4][..], &[1; 64]] {
+        let header = blocks(windows);
+        let mut writer =
+            RunWriter::<u64>::create(root.path(), &id("b"), &header, RunOptions::default(), &unlimited()).unwrap();
+        writer.push(7, &[1, 2]).unwrap();
+        writer.finish().unwrap();
+        let run = open_verified(&root.path().join("b.run")).unwrap();
+        assert_eq!((run.header(), &run.manifest().id), (&header, &id("b")));
+        fs::remove_file(root.path().join("b.run")).unwrap();
+    }
     let error = RunWriter::<u128>::create(root.path(), &id("a"), &good, RunOptions::default(), &unlimited());
     assert!(matches!(error.unwrap_err(), RunError::OtherRun { what: "key bytes", .. }));
 }

@@ -1,0 +1,267 @@
+//! A run file by itself, without its job: verified as a whole, and its records listed with their keys.
+//!
+//! Runs of the stream executor hold their keys. Those of the block executor hold places; which states stand there follows
+//! from the tables of the problem that the header names, from the windows of a column, and from the size of groups:
+//!
+//! ```text
+//!   header "go 9x9", 5+4 cells, groups of 8192 records --> tables --> for each section the keys of its rows
+//!   section for group g     | rows, in the order of the tables |   -->  key, residues
+//! ```
+//!
+//! Cost: a file is read twice; the tables of a column and the keys of a section are in memory.
+
+use std::path::Path;
+
+use keima_coordinator::BlockOrder;
+use keima_engine::TaskError;
+use keima_model::{AnyProblem, Directions, PLACE_BITS, ProblemError, ProblemInfo, ProblemRequest, Registry, Window};
+use keima_runs::{
+    Batch, BlockCut, KeyOrder, LocalRun, RunCursor, RunError, RunHeader, RunManifest, RunPart, Word, open_verified,
+};
+
+use crate::worker::Tables;
+
+/// A run file that was found sound.
+#[derive(Debug)]
+pub struct Inspected(LocalRun);
+
+/// Why a run's records cannot be listed.
+#[derive(Debug, thiserror::Error)]
+pub enum InspectError {
+    /// The file cannot be read any more.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// The header names no problem of this program.
+    #[error("the header says that the run is of {subject:?}: {source}")]
+    Problem {
+        /// What it says.
+        subject: String,
+        /// Why that is none.
+        #[source]
+        source: ProblemError,
+    },
+    /// The tables that its states follow from take more memory than is allowed.
+    #[error(
+        "the tables that the states of the run follow from take some {needed_bytes} bytes, more than the {memory_bytes} that \
+         are allowed; allow more with --memory"
+    )]
+    Memory {
+        /// What they take, by estimate.
+        needed_bytes: u64,
+        /// What was allowed.
+        memory_bytes: u64,
+    },
+    /// The states do not follow from the header.
+    #[error("the run of {subject:?}: {why}; was it written by another version of keima?")]
+    States {
+        /// What the header says.
+        subject: String,
+        /// What does not fit.
+        why: String,
+    },
+}
+
+/// Takes a key and its residues; `false` for no more.
+type Each<'a> = &'a mut dyn FnMut(u128, &[u64]) -> bool;
+type EachStored<'a> = &'a mut dyn FnMut(u128, &[u64]) -> Result<bool, InspectError>;
+
+impl Inspected {
+    /// Reads a whole file and verifies all of it.
+    pub fn open(path: &Path) -> Result<Self, RunError> {
+        open_verified(path).map(Self)
+    }
+
+    /// What all records have in common.
+    pub fn header(&self) -> &RunHeader {
+        self.0.header()
+    }
+
+    /// What else is known of the run.
+    pub fn manifest(&self) -> &RunManifest {
+        self.0.manifest()
+    }
+
+    /// Bytes of the keys that [`Inspected::records`] lists.
+    pub fn key_bytes(&self, registry: &dyn Registry) -> Result<u32, InspectError> {
+        match &self.header().cut {
+            Some(_) => Ok(self.problem(registry)?.1.key_bytes()),
+            None => Ok(self.header().key_bytes.into()),
+        }
+    }
+
+    /// The records in the order of the file. Keys are canonical for runs in canonical order and in that of blocks, and
+    /// those of the window for runs in the window's order. Tables stay within `memory_bytes`, by estimate.
+    pub fn records(&self, registry: &dyn Registry, memory_bytes: u64, each: Each<'_>) -> Result<(), InspectError> {
+        let mut one = |key, row: &[u64]| Ok(each(key, row));
+        match (self.header().key_order, &self.header().cut) {
+            (KeyOrder::Blocks { first, len }, Some(cut)) => {
+                self.of_blocks(registry, memory_bytes, (Window { first, len }, cut), each)
+            }
+            _ if self.header().key_bytes == 8 => self.rows::<u64>(RunPart::all(self.header()), &mut one).map(drop),
+            _ => self.rows::<u128>(RunPart::all(self.header()), &mut one).map(drop),
+        }
+    }
+
+    /// The problem that the header names.
+    fn problem(&self, registry: &dyn Registry) -> Result<(ProblemRequest, AnyProblem), InspectError> {
+        let subject = || self.header().subject.clone();
+        let request = ProblemRequest::from_words(&self.header().subject)
+            .ok_or_else(|| self.states("that is no problem with a size".to_owned()))?;
+        let problem = registry.open(&request).map_err(|source| InspectError::Problem { subject: subject(), source })?;
+        Ok((request, problem))
+    }
+
+    fn states(&self, why: String) -> InspectError {
+        InspectError::States { subject: self.header().subject.clone(), why }
+    }
+
+    /// Rows of a part under the keys that they have in the file; whether there were no more.
+    fn rows<K: Word>(&self, part: RunPart, each: EachStored<'_>) -> Result<bool, InspectError> {
+        let (header, feed) = (self.header(), Box::new(self.0.feed(part.clone())));
+        let mut cursor = RunCursor::<K>::new(feed, header, &self.manifest().id, part);
+        let mut batch = Batch::new();
+        while cursor.next_batch(&mut batch)? {
+            for (key, row) in batch.keys.iter().zip(batch.rows.chunks(header.lanes())) {
+                if !each(key.widen(), row)? {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    fn of_blocks(
+        &self,
+        registry: &dyn Registry,
+        memory_bytes: u64,
+        (window, cut): (Window, &BlockCut),
+        each: Each<'_>,
+    ) -> Result<(), InspectError> {
+        let (request, problem) = self.problem(registry)?;
+        let (info, run) = (problem.info(), self.manifest());
+        let (windows, height) = (windows(cut), info.board().height);
+        if windows.last().map(|window| window.end()) != Some(height) {
+            return Err(self.states(format!("windows of {:?} cells are no column of {height}", cut.windows)));
+        }
+        let reader = windows.iter().position(|own| *own == window && self.header().boundary % height == own.first);
+        let Some(reader) = reader else {
+            let boundary = self.header().boundary;
+            return Err(self.states(format!(
+                "after {boundary} passes no window of {} cells begins at cell {} where a column is cut into {:?}",
+                window.len, window.first, cut.windows
+            )));
+        };
+        let parted = self.is_parted(info, &windows, memory_bytes)?;
+        let (group_records, moduli_in) = (cut.group_records, Vec::new());
+        let order = BlockOrder { parted, windows, group_records, moduli_in, slots: 1 };
+        let made = Tables::new(memory_bytes, 1).of(&request, &order).get(info);
+        let prepared = made.map_err(|why| self.states(why))?;
+        let other_rows =
+            |number| self.states(format!("its rows for group {number} are not those that follow from the tables"));
+        let mut listed = 0_u64;
+        for number in prepared.readers(reader, run) {
+            let (first, keys) =
+                prepared.keys(reader, number, run).map_err(|error: TaskError| self.states(error.to_string()))?;
+            let low = u128::from(number) << PLACE_BITS;
+            let part = RunPart::keys(self.header(), low, Some(low + (1 << PLACE_BITS)));
+            let (mut stored_keys, mut keys) = (first.., keys.into_iter());
+            let all = self.rows::<u64>(part, &mut |stored, row| {
+                let (Some(place), Some(key)) = (stored_keys.next(), keys.next()) else {
+                    return Err(other_rows(number));
+                };
+                if stored != place {
+                    return Err(other_rows(number));
+                }
+                listed += 1;
+                Ok(each(key, row))
+            })?;
+            if !all {
+                return Ok(());
+            }
+            if keys.next().is_some() {
+                return Err(other_rows(number));
+            }
+        }
+        if listed == run.records {
+            return Ok(());
+        }
+        Err(self.states(format!("it has {} rows for groups that there are not", run.records - listed)))
+    }
+
+    /// Whether tables are to be made a part at a time: where all of them do not fit, and parts do.
+    fn is_parted(&self, info: &dyn ProblemInfo, windows: &[Window], memory_bytes: u64) -> Result<bool, InspectError> {
+        let Some(blocks) = info.blocks() else {
+            return Err(self.states(format!("{} is not made of blocks here", info.name())));
+        };
+        let whole_bytes = blocks.table_bytes(windows, Directions::Forward);
+        if whole_bytes <= memory_bytes {
+            return Ok(false);
+        }
+        // Of one window there are no parts.
+        let parted = Some(blocks.parted_bytes(windows)).filter(|_| windows.len() > 1);
+        let needed_bytes = parted.map_or(whole_bytes, |bytes| bytes.worker_bytes.saturating_add(bytes.task_bytes));
+        if needed_bytes <= memory_bytes { Ok(true) } else { Err(InspectError::Memory { needed_bytes, memory_bytes }) }
+    }
+}
+
+/// The windows of a column.
+fn windows(cut: &BlockCut) -> Vec<Window> {
+    let mut first = 0;
+    let window = |&len: &u8| {
+        let window = Window { first, len: len.into() };
+        first += window.len;
+        window
+    };
+    cut.windows.iter().map(window).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use keima_problems::Problems;
+    use keima_runs::{DiskBudget, RunId, RunOptions, RunWriter, run_path};
+
+    use super::*;
+
+    /// Sound files whose headers do not tell the truth.
+    #[test]
+    fn what_does_not_follow_from_the_tables_is_an_error() {
+        let (dir, id) = (tempfile::tempdir().unwrap(), RunId("r".into()));
+        let disk = Arc::new(DiskBudget::new(u64::MAX));
+        let check = |subject: &str, boundary, windows: &[u8], group_records, key: u64, expected: &str| {
+            let (first, len) = (0, windows[0].into());
+            let header = RunHeader {
+                job_tag: 1,
+                subject: subject.to_owned(),
+                boundary,
+                key_order: KeyOrder::Blocks { first, len },
+                cut: Some(BlockCut { windows: windows.to_vec(), group_records }),
+                key_bytes: 8,
+                moduli: vec![97],
+                coefficients: 1,
+            };
+            let mut writer = RunWriter::create(dir.path(), &id, &header, RunOptions::default(), &disk).unwrap();
+            writer.push(key, &[5]).unwrap();
+            writer.finish().unwrap();
+            let path = run_path(dir.path(), &id).unwrap();
+            let run = Inspected::open(&path).unwrap();
+            std::fs::remove_file(&path).unwrap();
+            let error = run.records(&Problems, 64 << 20, &mut |_, _| true).unwrap_err().to_string();
+            assert!(error.contains(expected), "{subject} {windows:?}: {error}");
+        };
+        check("go", 6, &[2, 1], 10, 0, "no problem with a size");
+        check("chess 8x8", 6, &[2, 1], 10, 0, "known problems");
+        check("go 3x3", 6, &[2, 2], 10, 0, "no column of 3");
+        check("go 3x3", 7, &[2, 1], 10, 0, "after 7 passes no window of 2 cells begins at cell 0");
+        check("knight 6x6 closed", 6, &[4, 2], 10, 0, "not made of blocks");
+        check("go 21x21", 21, &[20, 1], 10, 0, "allow more with --memory");
+        check("go 21x21", 21, &[1; 21], 10, 0, "allow more with --memory");
+        // One row where there are many, one at a place where no group begins, one of a group that there is not.
+        check("go 5x5", 10, &[3, 2], u64::MAX, 0, "group 0 are not those");
+        for group_records in [0, 10, u64::MAX] {
+            check("go 5x5", 10, &[3, 2], group_records, 1, "group 0 are not those");
+            check("go 5x5", 10, &[3, 2], group_records, 1 << 60, "groups that there are not");
+        }
+    }
+}
