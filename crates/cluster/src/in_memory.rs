@@ -192,6 +192,7 @@ impl InMemory {
             Err(
                 error @ (BlockError::Balance { .. }
                 | BlockError::Exchange { .. }
+                | BlockError::Fingerprint { .. }
                 | BlockError::Spare { .. }
                 | BlockError::TwoCuts { .. }),
             ) => {
@@ -221,7 +222,8 @@ impl InMemory {
             let text =
                 format!("every family of {windows} windows of the forward vector, modulo every prime that it had");
             outcome.add_check(Check::new("mass_balance", true, text));
-            let text = "each window has read what the one before wrote: the sums over all states, modulo one prime";
+            let text = "each window has read what the one before wrote: the sums over all states, modulo one prime, and at \
+                        some boundaries keyed fingerprints of one state in 64";
             outcome.add_check(Check::new("exchange", true, text.to_owned()));
         }
         if !counted.two_cuts.is_empty() {

@@ -344,7 +344,7 @@ fn damaged_tables_are_found() {
 const BENT: u32 = 60;
 
 /// A row that is read twice, and another that is not, are found in each direction and at every boundary, whether the
-/// column is folded or not; two rows that change places in the first window, by the second cut.
+/// column is folded or not.
 #[test]
 fn what_is_read_wrong_is_found() {
     fn twice(positions: &mut [u64]) {
@@ -383,13 +383,60 @@ fn what_is_read_wrong_is_found() {
         }
     };
     check(back, None, "transposed, into the second window");
+}
 
+/// Rows that change places are found by the fingerprint, in each direction; at the start of a folded column, which has
+/// none, by the second cut.
+#[test]
+fn rows_that_change_places_are_found() {
+    fn others(positions: &mut [u64]) {
+        positions.rotate_left(1);
+    }
+    let first: Bend = |window, end, _, positions| {
+        if (window, end) == (0, End::First) {
+            others(positions);
+        }
+    };
+    let second: Bend = |window, end, _, positions| {
+        if (window, end) == (1, End::First) {
+            others(positions);
+        }
+    };
+    let first_back: Bend = |window, end, _, positions| {
+        if (window, end) == (0, End::Last) {
+            others(positions);
+        }
+    };
+    let second_back: Bend = |window, end, _, positions| {
+        if (window, end) == (1, End::Last) {
+            others(positions);
+        }
+    };
+    let run = |bend, directions, lanes| {
+        run(&Damaged::new(blocks::column(6, &[3, 3], directions), bend), 6, 7, 2, false, lanes)
+    };
+    let check = |bend, directions, lanes, what: &str| {
+        let result = run(bend, directions, lanes);
+        assert!(matches!(result, Err(BlockError::Fingerprint { .. })), "{what}, {directions:?} {lanes:?}: {result:?}");
+    };
+    for directions in [Directions::Both, Directions::Folded] {
+        for lanes in [None, Some(1), Some(4)] {
+            check(second, directions, lanes, "forward");
+        }
+        check(first_back, directions, None, "transposed");
+    }
+    // Into the column's first window nobody has written at first; what was wrong then may show in the sums of the next.
+    for bend in [first, second_back] {
+        let result = run(bend, Directions::Both, None);
+        let found = matches!(result, Err(BlockError::Fingerprint { .. } | BlockError::Exchange { .. }));
+        assert!(found, "at the start of columns: {result:?}");
+    }
     let swapped: Bend = |window, end, block, positions| {
         if (window, end, block) == (0, End::First, BENT) {
             positions.swap(0, 1);
         }
     };
-    let result = run(&Damaged::new(column(6, &[3, 3]), swapped), 6, 7, 2, false, None);
+    let result = run(swapped, Directions::Folded, None);
     assert!(matches!(result, Err(BlockError::TwoCuts { .. })), "{result:?}");
 }
 

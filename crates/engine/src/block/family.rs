@@ -6,8 +6,8 @@
 //! Forward these are the ways on from a state through the window, which its signature tells; transposed, the ways that
 //! lead to it, which a vector of ones tells that is taken through the window once ([`super::Sweep::arrivals`]).
 //!
-//! That begins with rows that were read. Whether they are those that stand in the vector, each once, the sums of all
-//! families together tell, see [`Masses`].
+//! That begins with rows that were read. Whether they are those that stand in the vector, each once and each in its place,
+//! the sums of all families together tell, see [`Masses`].
 //!
 //! Cost: that of reading and of the passes, see there.
 
@@ -22,6 +22,7 @@ use super::by_pass::{Buffers, ByPass};
 use super::fused::Fused;
 use super::lanes::{LastLane, Row, Weighted, dispatch};
 use super::letters::Letters;
+use super::prints::Sampled;
 use super::sweep::{Direction, step_at};
 use super::task::nanos;
 use super::workers::Worker;
@@ -37,6 +38,10 @@ pub(super) struct Place<'a, const K: usize> {
     pub(super) arrivals: Option<&'a [u32]>,
     /// See [`super::by_pass`].
     pub(super) by_pass_bytes: usize,
+    /// Whether the column is folded at its start.
+    pub(super) folded: bool,
+    /// Windows that the vector has gone through.
+    pub(super) turn: u64,
     pub(super) stop: &'a AtomicBool,
 }
 
@@ -60,7 +65,6 @@ impl<const K: usize> Source<'_, K> {
 }
 
 /// What went into a family and what came out, modulo each prime.
-#[derive(Clone, Copy)]
 pub(super) struct Sums<const K: usize> {
     pub(super) taken: [u128; K],
     given: [u128; K],
@@ -68,38 +72,57 @@ pub(super) struct Sums<const K: usize> {
     /// lane.
     pub(super) read: u128,
     imaged: u128,
+    /// Fingerprints of what was read and of what came out, in the last lane.
+    pub(super) read_print: u128,
+    given_print: u128,
+    pub(super) sampled: Sampled,
 }
 
 impl<const K: usize> Default for Sums<K> {
     fn default() -> Self {
-        Self { taken: [0; K], given: [0; K], read: 0, imaged: 0 }
+        let sampled = Sampled::default();
+        Self { taken: [0; K], given: [0; K], read: 0, imaged: 0, read_print: 0, given_print: 0, sampled }
     }
 }
 
 /// The sums over all states, each as often as it counts ([`BlockColumn::weight`]), modulo the last lane's prime. What a
 /// window has read is what stood in the vector before, whichever window wrote that and however its states are ordered:
-/// a row that was read twice, or not at all, shows.
+/// a row that was read twice, or not at all, shows. With them go fingerprints, see [`super::prints`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Masses {
     /// Of the rows that were read, images added up where the column is folded.
     pub read: u64,
     /// Of the rows that were written, each image that is not there counted as if it were.
     pub written: u64,
+    /// Fingerprint of the rows that were read.
+    pub read_print: u64,
+    /// Fingerprint of the rows that were written.
+    pub written_print: u64,
 }
 
 impl Masses {
-    /// What `window` has read is what is `standing` in the vector before, where that is known.
-    pub(super) fn hold(self, standing: Option<u64>, window: Window, modulus: u64) -> Result<(), BlockError> {
-        match standing.filter(|&standing| standing != self.read) {
-            None => Ok(()),
-            Some(expected) => Err(BlockError::Exchange { window, modulus, expected, got: self.read }),
+    /// What `window` has read is what the window `before` it has written, where that is known.
+    pub(super) fn hold(self, before: Option<Self>, window: Window, modulus: u64) -> Result<(), BlockError> {
+        let Some(before) = before else { return Ok(()) };
+        if before.written != self.read {
+            return Err(BlockError::Exchange { window, modulus, expected: before.written, got: self.read });
         }
+        if before.written_print != self.read_print {
+            let (expected, got) = (before.written_print, self.read_print);
+            return Err(BlockError::Fingerprint { window, modulus, expected, got });
+        }
+        Ok(())
     }
 
     /// Both together.
     pub(super) fn and(self, other: Self, modulus: u64) -> Self {
         let sum = |one: u64, other: u64| ((u128::from(one) + u128::from(other)) % u128::from(modulus)) as u64;
-        Self { read: sum(self.read, other.read), written: sum(self.written, other.written) }
+        Self {
+            read: sum(self.read, other.read),
+            written: sum(self.written, other.written),
+            read_print: sum(self.read_print, other.read_print),
+            written_print: sum(self.written_print, other.written_print),
+        }
     }
 }
 
@@ -219,6 +242,8 @@ impl<const K: usize> Place<'_, K> {
             sum.add(1, row);
         }
         self.accumulate(&mut sums.given, &sum);
+        let print = self.print(self.direction.result_end(), block, rows, &mut sums.sampled);
+        sums.given_print = (sums.given_print + print) % u128::from(self.last_modulus());
         if self.direction == Direction::Backward && self.window == 0 {
             let mut imaged = LastLane::default();
             for (row, &tied) in rows.iter().zip(self.column.tied(block).unwrap_or_default()) {
@@ -259,6 +284,9 @@ impl<const K: usize> Place<'_, K> {
                 sum.add(1, value);
             }
             self.accumulate(&mut worker.sums.given, &sum);
+            let added = far.pairs.iter().map(|&(from, _)| from).zip(letters.read(place));
+            let print = self.print_added(block, added, &mut worker.sums.sampled);
+            worker.sums.given_print = (worker.sums.given_print + print) % u128::from(self.last_modulus());
         }
     }
 
@@ -291,7 +319,12 @@ impl<const K: usize> Place<'_, K> {
     fn masses(&self, family: &Family, sums: &Sums<K>) -> Masses {
         let weight = u128::from(self.column.weight(self.window, family.blocks.start));
         let weighed = |sum: u128| (sum * weight % u128::from(self.last_modulus())) as u64;
-        Masses { read: weighed(sums.read), written: weighed(sums.given[K - 1] + sums.imaged) }
+        Masses {
+            read: weighed(sums.read),
+            written: weighed(sums.given[K - 1] + sums.imaged),
+            read_print: weighed(sums.read_print),
+            written_print: weighed(sums.given_print),
+        }
     }
 
     /// Sums of all.
@@ -302,6 +335,9 @@ impl<const K: usize> Place<'_, K> {
             given: std::array::from_fn(|lane| (all.given[lane] + sums.given[lane]) % u128::from(moduli[lane])),
             read: (all.read + sums.read) % u128::from(moduli[K - 1]),
             imaged: (all.imaged + sums.imaged) % u128::from(moduli[K - 1]),
+            read_print: (all.read_print + sums.read_print) % u128::from(moduli[K - 1]),
+            given_print: (all.given_print + sums.given_print) % u128::from(moduli[K - 1]),
+            sampled: Sampled::default(),
         })
     }
 }

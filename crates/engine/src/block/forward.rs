@@ -125,7 +125,7 @@ impl Counter<'_> {
             (order.progress)(self.done, self.windows);
             let masses = sweep.run(Direction::Forward, window, &before, &mut after, None)?;
             masses.hold(standing, order.column.windows()[window], row[K - 1])?;
-            standing = Some(masses.written);
+            standing = Some(masses);
             std::mem::swap(&mut before, &mut after);
             self.done += 1;
             let states = &order.column.tables(window).states;

@@ -119,7 +119,9 @@ struct Counter<'a> {
     arrivals: Vec<Vec<u32>>,
     /// Of the forward and of the transposed vector, once they have been through a window: what their states add up to,
     /// modulo the spare.
-    standing: [Option<u64>; 2],
+    standing: [Option<Masses>; 2],
+    /// Windows that each has gone through.
+    turns: [u64; 2],
     counted: Counted,
 }
 
@@ -152,6 +154,7 @@ impl<'a> Counter<'a> {
             most_lanes: 2,
             arrivals: vec![Vec::new(); order.column.windows().len()],
             standing: [None; 2],
+            turns: [0; 2],
             counted: Counted::default(),
         })
     }
@@ -360,9 +363,10 @@ impl<'a> Counter<'a> {
         let mut after = self.rows::<K>()?;
         let moduli = self.moduli()?;
         let masses = self.through(direction, window, before, &mut after, moduli)?;
-        let standing = &mut self.standing[usize::from(direction == Direction::Backward)];
-        masses.hold(*standing, self.order.column.windows()[window], self.spare)?;
-        *standing = Some(masses.written);
+        let way = usize::from(direction == Direction::Backward);
+        masses.hold(self.standing[way], self.order.column.windows()[window], self.spare)?;
+        self.standing[way] = Some(masses);
+        self.turns[way] += 1;
         Ok(after.into())
     }
 
@@ -375,7 +379,8 @@ impl<'a> Counter<'a> {
         moduli: Moduli<K>,
     ) -> Result<Masses, BlockError> {
         (self.order.progress)(self.done, self.windows);
-        let mut sweep = self.sweep(moduli)?;
+        let turn = self.turns[usize::from(direction == Direction::Backward)];
+        let mut sweep = self.sweep(moduli)?.at_turn(turn);
         let masses = sweep.run(direction, window, before, after, Some(&self.arrivals[window]))?;
         self.counted.times.add(sweep.times());
         self.put_back_buffers(sweep);

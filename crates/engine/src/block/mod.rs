@@ -30,6 +30,7 @@ mod memory;
 mod pool;
 mod portions;
 mod prepared;
+mod prints;
 mod ranges;
 mod reading;
 mod scatter;
@@ -98,6 +99,22 @@ pub enum BlockError {
         /// What was written.
         expected: u64,
         /// What was read.
+        got: u64,
+    },
+    /// What was read of a vector does not stand where it was written.
+    #[error(
+        "the fingerprint of what cells {}..{} have read of the vector before is {got} modulo {modulus}, that of what was \
+         written {expected}; the machine or its memory may be faulty",
+        window.first, window.end()
+    )]
+    Fingerprint {
+        /// The window that has read.
+        window: Window,
+        /// The modulus.
+        modulus: u64,
+        /// Of what was written.
+        expected: u64,
+        /// Of what was read.
         got: u64,
     },
     /// An entry's spare lane is not what its other lanes predict.

@@ -223,5 +223,7 @@ impl<const K: usize> Place<'_, K> {
             self.accumulate(&mut sums.taken, &sum);
         }
         sums.read = (sums.read + read.value()) % u128::from(self.last_modulus());
+        let print = self.print(self.end(), block, rows, &mut sums.sampled);
+        sums.read_print = (sums.read_print + print) % u128::from(self.last_modulus());
     }
 }

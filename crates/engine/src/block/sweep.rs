@@ -101,6 +101,8 @@ pub struct Sweep<'a, const K: usize> {
     by_pass_bytes: usize,
     by_pass_states: u64,
     times: TaskTimes,
+    /// Windows that the vector has gone through.
+    turn: u64,
     stop: &'a AtomicBool,
 }
 
@@ -133,6 +135,7 @@ impl<'a, const K: usize> Sweep<'a, K> {
             by_pass_bytes: most_bytes(K),
             by_pass_states: 0,
             times: TaskTimes::default(),
+            turn: 0,
             stop,
         }
     }
@@ -149,6 +152,12 @@ impl<'a, const K: usize> Sweep<'a, K> {
     pub fn by_pass_up_to(mut self, bytes: usize) -> Self {
         self.by_pass_bytes = bytes;
         self
+    }
+
+    /// The vector that comes has gone through so many windows: from one to the next other states are fingerprinted.
+    #[must_use]
+    pub(super) fn at_turn(self, turn: u64) -> Self {
+        Self { turn, ..self }
     }
 
     /// States before a window, of all windows so far, that were done pass by pass.
@@ -233,6 +242,8 @@ impl<'a, const K: usize> Sweep<'a, K> {
             before,
             arrivals,
             by_pass_bytes: self.by_pass_bytes,
+            folded: self.column.tied(0).is_some(),
+            turn: self.turn,
             stop: self.stop,
         };
         let part = tables.states[step] / self.buffers.len() as u64;
@@ -249,6 +260,7 @@ impl<'a, const K: usize> Sweep<'a, K> {
         let first = tasks.pop();
         each(&mut workers, first, tasks, |(family, own), worker| place.family(family, own, worker))?;
         let modulus = self.moduli.values()[K - 1];
+        self.turn += 1;
         self.by_pass_states += workers.iter().map(|worker| worker.by_pass_states).sum::<u64>();
         for worker in &workers {
             self.times.add(worker.times);

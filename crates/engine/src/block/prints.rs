@@ -1,0 +1,93 @@
+//! Keyed fingerprints of vectors in memory: whether what a window has read stands where its tables say.
+//!
+//! ```text
+//!   window before   writes ... (k, v) ...      sum of h(k) v over one state in 64, modulo the last lane's prime
+//!   window after    reads  ... (k, v) ...      the same, by its own tables: two rows that changed places show
+//! ```
+//!
+//! Both windows are asked for the canonical keys of their own entries, so tables that lead a row to another state's
+//! place are found if the state is in the sample, which changes from boundary to boundary: a wrong table moves many rows,
+//! in every column. One boundary in four has a fingerprint.
+//! Where a column is folded its start has the sums of [`super::family::Masses`] alone: there what is read is a state's
+//! value and its image's together.
+//!
+//! Cost, where there is one: a look at a byte for each state and a key for one in 64, when it is written and when it is
+//! read.
+
+use keima_model::{End, Key};
+
+use super::family::Place;
+use super::lanes::Row;
+
+/// Boundaries of which one is fingerprinted: at all of them it would take 11x11, whose time is least, with one lane an
+/// eighth more, and with eight lanes a fiftieth.
+const PRINTED_ONE_IN: u64 = 4;
+
+/// A block's part of the sample.
+#[derive(Debug, Default)]
+pub(super) struct Sampled {
+    entries: Vec<u16>,
+    keys: Vec<u128>,
+}
+
+/// Factor of a state's value.
+fn factor(key: u128) -> u128 {
+    u128::from(key.mix(0) >> 32)
+}
+
+impl<const K: usize> Place<'_, K> {
+    /// Which states of the boundary at `end` are sampled; `None` where none are.
+    fn sample_key(&self, end: End) -> Option<u64> {
+        let starts_column = match end {
+            End::First => self.window == 0,
+            End::Last => self.window + 1 == self.column.windows().len(),
+        };
+        let turn = self.turn + u64::from(end == self.direction.result_end());
+        // The first that a window has written, and others that no number of windows keeps step with.
+        let wanted = turn == 1 || turn.mix(1).is_multiple_of(PRINTED_ONE_IN);
+        (wanted && !(starts_column && self.folded)).then(|| turn.mix(0) >> 32)
+    }
+
+    /// Finds a block's part of the sample.
+    fn sample(&self, end: End, block: u32, sampled: &mut Sampled) {
+        sampled.entries.clear();
+        if let Some(key) = self.sample_key(end) {
+            self.column.sample(self.window, end, block, key, &mut sampled.entries);
+        }
+    }
+
+    /// The part of a block whose rows at `end` these are.
+    #[inline(never)]
+    pub(super) fn print(&self, end: End, block: u32, rows: &[Row<K>], sampled: &mut Sampled) -> u128 {
+        self.sample(end, block, sampled);
+        let Sampled { entries, keys } = sampled;
+        if entries.is_empty() {
+            return 0;
+        }
+        self.column.keys_of(self.window, end, block, entries, keys);
+        let values = entries.iter().map(|&entry| u128::from(rows[usize::from(entry)][K - 1]));
+        // At most 2^16 products of 32 and 60 bits.
+        values.zip(&*keys).map(|(value, &key)| factor(key) * value).sum::<u128>() % u128::from(self.last_modulus())
+    }
+
+    /// The part of values that were added to entries of a block at the end that is written, each `(entry, value)`.
+    pub(super) fn print_added<'r>(
+        &self,
+        block: u32,
+        added: impl Iterator<Item = (u16, &'r Row<K>)>,
+        sampled: &mut Sampled,
+    ) -> u128 {
+        let end = self.direction.result_end();
+        self.sample(end, block, sampled);
+        let Sampled { entries, keys } = sampled;
+        if entries.is_empty() {
+            return 0;
+        }
+        self.column.keys_of(self.window, end, block, entries, keys);
+        let of = |(entry, value): (u16, &Row<K>)| {
+            let place = entries.binary_search(&entry).ok()?;
+            Some(factor(keys[place]) * u128::from(value[K - 1]))
+        };
+        added.filter_map(of).sum::<u128>() % u128::from(self.last_modulus())
+    }
+}
