@@ -412,8 +412,10 @@ fn rows_that_change_places_are_found() {
             others(positions);
         }
     };
+    // One thread has room to do all families pass by pass; else what is carried before a family is read, which is read for
+    // itself, would break the mass balance first.
     let run = |bend, directions, lanes| {
-        run(&Damaged::new(blocks::column(6, &[3, 3], directions), bend), 6, 7, 2, false, lanes)
+        run(&Damaged::new(blocks::column(6, &[3, 3], directions), bend), 6, 7, 1, false, lanes)
     };
     let check = |bend, directions, lanes, what: &str| {
         let result = run(bend, directions, lanes);
