@@ -49,7 +49,7 @@ pub(crate) fn markdown(found: &Found, machine: &Machine, command: &str) -> Strin
     }
     if !found.notes.is_empty() {
         text += "\n## Not measured\n\n";
-        text.extend(found.notes.iter().map(|note| format!("- {}\n", note.replace('\n', " "))));
+        text.extend(found.notes.iter().map(|note| paragraph(&format!("- {note}"))));
     }
     text += "\n## Commands\n\n";
     text += "`keima-bench` is in `target/release`, built by `scripts/bench`; DIR is a folder of its own each time.\n\n";

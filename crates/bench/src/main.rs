@@ -100,8 +100,7 @@ enum Verb {
         #[arg(long)]
         tight: bool,
     },
-    /// A fixed piece of the block executor's work on one thread; prints the instruction set and the number of
-    /// state-passes
+    /// A fixed piece of an executor's work on one thread; prints the instruction set and the number of state-passes
     Work {
         /// Side of the board
         #[arg(long, default_value_t = 8)]
@@ -113,8 +112,11 @@ enum Verb {
         #[arg(long, default_value_t = 1)]
         columns: u32,
         /// The transposed passes
-        #[arg(long)]
+        #[arg(long, conflicts_with = "stream")]
         backward: bool,
+        /// By the stream executor, whose set-up makes the first column; any number of residues
+        #[arg(long)]
+        stream: bool,
     },
     /// Instructions per state-pass by function, from callgrind's file
     Instructions {
@@ -175,10 +177,15 @@ fn main() -> Result<()> {
             let (label, sample) = stream::sample(height, lanes, threads, tight, state_passes)?;
             print(&[Line::Sample(label, sample)])
         }
-        Verb::Work { height, lanes, columns, backward } => {
+        Verb::Work { height, lanes, columns, backward, stream } => {
             let direction = if backward { Direction::Backward } else { Direction::Forward };
+            let state_passes = if stream {
+                stream::fixed_work(height, lanes, columns)?
+            } else {
+                block::fixed_work(height, lanes, direction, columns)?
+            };
             println!("dispatch {}", machine::simd());
-            println!("state_passes {}", block::fixed_work(height, lanes, direction, columns)?);
+            println!("state_passes {state_passes}");
             Ok(())
         }
         Verb::Instructions { file, less, state_passes } => {

@@ -2,6 +2,7 @@
 //! many at a time as there are threads. The first column, in which the vector grows, is not measured; from there on the
 //! sweep goes on until enough states have gone through passes, or to the end of the board.
 
+use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
@@ -41,15 +42,9 @@ pub(crate) fn sample(height: u32, residues: u32, threads: u32, tight: bool, leas
     let problem = board::go(height)?;
     let record_bytes = u64::from(problem.key_bytes()) + 8 * u64::from(residues);
     let vector_bytes = board::states(height)?.into_iter().max().unwrap_or(0) * record_bytes;
-    let threads = u64::from(threads.max(1));
     let scratch = tempfile::tempdir().context("a folder for the runs")?;
-    let mut sweep = Sweep {
-        problem: &problem,
-        windows: Window::cut(height, LONGEST_WINDOW),
-        scratch: Scratch::new(scratch.path(), threads, u64::MAX),
-        moduli: primes_below(1 << 64).take(residues as usize).collect(),
-        task_memory_bytes: TASK_MEMORY_BYTES,
-    };
+    let threads = u64::from(threads.max(1));
+    let mut sweep = Sweep::new(&problem, scratch.path(), residues, threads);
     if tight {
         sweep.task_memory_bytes = (vector_bytes / TIGHT / threads).max(MIN_TASK_MEMORY_BYTES);
     }
@@ -75,7 +70,38 @@ pub(crate) fn sample(height: u32, residues: u32, threads: u32, tight: bool, leas
     Ok((Label { kind, height, residues, threads: threads as u32 }, total))
 }
 
-impl Sweep<'_> {
+/// The same work on every machine and in every run, on one thread: so many columns after the first. Returns the number of
+/// their state-passes.
+pub(crate) fn fixed_work(height: u32, residues: u32, columns: u32) -> Result<f64> {
+    let problem = board::go(height)?;
+    let scratch = tempfile::tempdir().context("a folder for the runs")?;
+    let sweep = Sweep::new(&problem, scratch.path(), residues, 1);
+    let (mut vector, mut state_passes) = (Vec::new(), 0.0);
+    for stage in 0..sweep.windows.len() * (1 + columns as usize) {
+        let made = sweep.stage(stage, &vector)?;
+        sweep.scratch.delete(&vector)?;
+        if stage >= sweep.windows.len() {
+            let mut sample = Sample::default();
+            add_up(&mut sample, &made);
+            state_passes += sample.state_passes;
+        }
+        vector = made;
+    }
+    Ok(state_passes)
+}
+
+impl<'a> Sweep<'a> {
+    /// On so many threads, below the folder `scratch`, with memory for all that tasks write.
+    fn new(problem: &'a AnyProblem, scratch: &'a Path, residues: u32, threads: u64) -> Self {
+        Self {
+            problem,
+            windows: Window::cut(problem.info().board().height, LONGEST_WINDOW),
+            scratch: Scratch::new(scratch, threads, u64::MAX),
+            moduli: primes_below(1 << 64).take(residues as usize).collect(),
+            task_memory_bytes: TASK_MEMORY_BYTES,
+        }
+    }
+
     /// All tasks of a stage.
     fn stage(&self, stage: usize, vector: &[TaskManifest]) -> Result<Vec<TaskManifest>> {
         let info = self.problem.info();
@@ -143,6 +169,10 @@ mod tests {
             assert_eq!(other.state_passes.to_bits(), one.state_passes.to_bits(), "{label:?}");
             assert!(other.bytes_written > 0.0 && other.bytes_read > 0.0, "{other:?}");
         }
+        let work = |columns| fixed_work(6, 2, columns).unwrap();
+        assert_eq!(work(0).to_bits(), 0_f64.to_bits());
+        assert_eq!(work(5).to_bits(), one.state_passes.to_bits(), "all columns");
+        assert!(work(1) > 1.0 && work(1) < work(2));
         // A part of it.
         let (_, part) = sample(6, 2, 1, false, 1.0).unwrap();
         assert!(part.state_passes > 1.0 && part.state_passes < one.state_passes);
