@@ -27,10 +27,7 @@ pub(crate) fn print(text: &str) {
 }
 
 pub(crate) fn request(args: &ProblemArgs) -> ProblemRequest {
-    let named = args.options.iter().map(|option| {
-        let (name, value) = option.split_once('=').unwrap_or((option, ""));
-        (name.to_owned(), value.to_owned())
-    });
+    let named = args.options.iter().map(|option| ProblemRequest::option(option));
     let fences = args.max_fences.map(|k| ("max-fences".to_owned(), k.to_string()));
     let switches = [("all", args.all), ("open", args.open), ("closed", args.closed)];
     let switches = switches.into_iter().filter(|(_, on)| *on).map(|(name, _)| (name.to_owned(), String::new()));

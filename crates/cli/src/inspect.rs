@@ -3,9 +3,8 @@
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use keima_cluster::{InspectError, Inspected};
+use keima_cluster::inspect::{BlockCut, InspectError, Inspected, KeyOrder, RunError, RunHeader, RunManifest};
 use keima_problems::Problems;
-use keima_runs::{BlockCut, KeyOrder, RunError, RunHeader, RunManifest};
 use serde_json::{Value, json};
 
 use crate::args::InspectArgs;

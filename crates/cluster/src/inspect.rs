@@ -15,9 +15,9 @@ use std::path::Path;
 use keima_coordinator::BlockOrder;
 use keima_engine::TaskError;
 use keima_model::{AnyProblem, Directions, PLACE_BITS, ProblemError, ProblemInfo, ProblemRequest, Registry, Window};
-use keima_runs::{
-    Batch, BlockCut, KeyOrder, LocalRun, RunCursor, RunError, RunHeader, RunManifest, RunPart, Word, open_verified,
-};
+// What a run's records have in common, for whoever prints it.
+use keima_runs::{Batch, LocalRun, RunCursor, RunPart, Word, open_verified};
+pub use keima_runs::{BlockCut, KeyOrder, RunError, RunHeader, RunManifest};
 
 use crate::worker::Tables;
 

@@ -130,11 +130,13 @@ impl ProblemRequest {
     pub fn from_words(words: &str) -> Option<Self> {
         let mut words = words.split(' ');
         let (name, size) = (words.next()?.to_owned(), words.next()?.to_owned());
-        let option = |word: &str| {
-            let (name, value) = word.split_once('=').unwrap_or((word, ""));
-            (name.to_owned(), value.to_owned())
-        };
-        Some(Self { name, size, options: words.map(option).collect() })
+        Some(Self { name, size, options: words.map(Self::option).collect() })
+    }
+
+    /// Name and value of an option that is typed as `NAME=VALUE`, or `NAME` for a switch.
+    pub fn option(word: &str) -> (String, String) {
+        let (name, value) = word.split_once('=').unwrap_or((word, ""));
+        (name.to_owned(), value.to_owned())
     }
 }
 

@@ -6,7 +6,7 @@
 //! Forward these are the ways on from a state through the window, which its signature tells; transposed, the ways that
 //! lead to it, which a vector of ones tells that is taken through the window once ([`super::Sweep::arrivals`]).
 //!
-//! That begins with rows that were read. Whether they are those that stand in the vector, each once and each in its place,
+//! That begins with rows that were read. Whether they are those that stand in the vector, each once and in its place,
 //! the sums of all families together tell, see [`Masses`].
 //!
 //! Cost: that of reading and of the passes, see there.

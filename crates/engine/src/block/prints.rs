@@ -19,8 +19,8 @@ use keima_model::{End, Key};
 use super::family::Place;
 use super::lanes::Row;
 
-/// Boundaries of which one is fingerprinted: at all of them it would take 11x11, whose time is least, with one lane an
-/// eighth more, and with eight lanes a fiftieth.
+/// Boundaries of which one is fingerprinted: at all of them it would take 11x11, whose time is least, with one lane a
+/// sixth more, and with eight lanes a fiftieth.
 const PRINTED_ONE_IN: u64 = 4;
 
 /// A block's part of the sample.
@@ -48,11 +48,14 @@ impl<const K: usize> Place<'_, K> {
         (wanted && !(starts_column && self.folded)).then(|| turn.mix(0) >> 32)
     }
 
-    /// Finds a block's part of the sample.
-    fn sample(&self, end: End, block: u32, sampled: &mut Sampled) {
-        sampled.entries.clear();
+    /// Finds a block's part of the sample: its entries, ascending, and their keys.
+    fn sample(&self, end: End, block: u32, Sampled { entries, keys }: &mut Sampled) {
+        entries.clear();
         if let Some(key) = self.sample_key(end) {
-            self.column.sample(self.window, end, block, key, &mut sampled.entries);
+            self.column.sample(self.window, end, block, key, entries);
+        }
+        if !entries.is_empty() {
+            self.column.keys_of(self.window, end, block, entries, keys);
         }
     }
 
@@ -61,10 +64,6 @@ impl<const K: usize> Place<'_, K> {
     pub(super) fn print(&self, end: End, block: u32, rows: &[Row<K>], sampled: &mut Sampled) -> u128 {
         self.sample(end, block, sampled);
         let Sampled { entries, keys } = sampled;
-        if entries.is_empty() {
-            return 0;
-        }
-        self.column.keys_of(self.window, end, block, entries, keys);
         let values = entries.iter().map(|&entry| u128::from(rows[usize::from(entry)][K - 1]));
         // At most 2^16 products of 32 and 60 bits.
         values.zip(&*keys).map(|(value, &key)| factor(key) * value).sum::<u128>() % u128::from(self.last_modulus())
@@ -77,13 +76,8 @@ impl<const K: usize> Place<'_, K> {
         added: impl Iterator<Item = (u16, &'r Row<K>)>,
         sampled: &mut Sampled,
     ) -> u128 {
-        let end = self.direction.result_end();
-        self.sample(end, block, sampled);
+        self.sample(self.direction.result_end(), block, sampled);
         let Sampled { entries, keys } = sampled;
-        if entries.is_empty() {
-            return 0;
-        }
-        self.column.keys_of(self.window, end, block, entries, keys);
         let of = |(entry, value): (u16, &Row<K>)| {
             let place = entries.binary_search(&entry).ok()?;
             Some(factor(keys[place]) * u128::from(value[K - 1]))
