@@ -52,7 +52,11 @@ pub(crate) fn markdown(found: &Found, machine: &Machine, command: &str) -> Strin
         text.extend(found.notes.iter().map(|note| paragraph(&format!("- {note}"))));
     }
     text += "\n## Commands\n\n";
-    text += "`keima-bench` is in `target/release`, built by `scripts/bench`; DIR is a folder of its own each time.\n\n";
+    text += &paragraph(
+        "`keima-bench` is in `target/release`, built by `scripts/bench`; DIR is a folder of its own each time, and workers \
+         and `submit` find the coordinator by KEIMA_COORDINATOR, the address that it prints.",
+    );
+    text += "\n";
     text += &code(&found.commands.join("\n"));
     text += "\n## Instructions\n\n";
     text += &paragraph(

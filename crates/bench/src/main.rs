@@ -18,6 +18,7 @@ mod count;
 mod disk;
 mod document;
 mod golegal;
+mod job;
 mod machine;
 mod measure;
 mod plot;

@@ -3,17 +3,15 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 
-use crate::board;
 use crate::count::{Count, disk_mib};
-use crate::golegal::{Golegal, modulo_word};
+use crate::golegal::Golegal;
+use crate::job::{Job, Lines, cluster_height};
 use crate::sample::{Kind, Label, Line, Sample};
 use crate::table::Row;
-use crate::targets;
 
 /// State-passes of a stream sweep, and on boards from this height on, where so few do not reach beyond the columns in
 /// which the vector grows.
@@ -26,8 +24,6 @@ const WIDE_HEIGHT: u32 = 12;
 const TIGHT_STATE_PASSES: f64 = 1.2e8;
 /// The stream executor is tried with little memory from this height on: the vector is well above what a task needs.
 const TIGHT_HEIGHT: u32 = 12;
-/// The largest board that one and two workers count by streams.
-const CLUSTER_STREAM_HEIGHT: u32 = 11;
 
 /// What nobody waits for.
 const LEFT_OUT: [&str; 3] = [
@@ -37,11 +33,6 @@ const LEFT_OUT: [&str; 3] = [
     "stream sweeps with little memory below 12x12, where a tenth of the vector is less than a task needs, with K=4 and by \
      one thread",
 ];
-
-/// The largest board that one and two workers count; targets are about this one.
-pub(crate) fn cluster_height(kind: Kind) -> u32 {
-    if kind == Kind::ClusterBlock { 12 } else { CLUSTER_STREAM_HEIGHT }
-}
 
 /// What is wished.
 #[derive(Clone, Debug)]
@@ -62,19 +53,6 @@ pub(crate) struct Wish {
     pub(crate) keima: PathBuf,
 }
 
-/// One thing to run. A kernel job yields a sample for each number of residues and threads and each direction.
-#[derive(Clone, Debug)]
-pub(crate) enum Job {
-    Block { height: u32, lanes: Vec<u32> },
-    Disk { height: u32, residues: u32, threads: u32 },
-    Stream { height: u32, residues: u32, threads: u32, tight: bool, state_passes: f64 },
-    Count(Count),
-    Golegal { height: u32 },
-}
-
-/// What one run yields.
-type Lines = Vec<Line>;
-
 /// What was found.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
@@ -92,104 +70,6 @@ impl Found {
         let text = format!("{}: {why}", job.name());
         if !self.notes.contains(&text) {
             self.notes.push(text);
-        }
-    }
-}
-
-impl Job {
-    fn name(&self) -> String {
-        match self {
-            Self::Block { height, .. } => format!("block passes {height}x{height}"),
-            Self::Disk { height, residues, threads } => {
-                format!("block passes, disk {height}x{height}, K={residues}, threads {threads}")
-            }
-            Self::Stream { height, residues, threads, tight, .. } => {
-                let tight = if *tight { ", tight" } else { "" };
-                format!("stream sweep {height}x{height}, K={residues}, threads {threads}{tight}")
-            }
-            Self::Count(count) => {
-                format!("{} {height}x{height}, threads {}", count.kind.name(), count.threads, height = count.height)
-            }
-            Self::Golegal { height } => format!("golegal {height}x{height}"),
-        }
-    }
-
-    /// As much of it as a target is about, or is held against by one.
-    fn aimed(&self) -> Option<Self> {
-        let is_wanted =
-            |kind, height, residues| !targets::wanted(&Label { kind, height, residues, threads: 2 }).is_empty();
-        match *self {
-            Self::Block { height, ref lanes } => {
-                // On its smallest board a pass is what it is held against on its largest one.
-                let wanted = |&residues: &u32| residues == 1 || is_wanted(Kind::BlockForward, height, residues);
-                Some(Self::Block { height, lanes: lanes.iter().copied().filter(wanted).collect() })
-            }
-            // No target is set for them.
-            Self::Disk { .. } => None,
-            Self::Stream { residues, .. } => (residues != 4).then(|| self.clone()),
-            Self::Count(Count { kind: Kind::CountBlock, height, threads, .. }) => {
-                (height == 13 && threads == 2).then(|| self.clone())
-            }
-            Self::Count(Count { kind: Kind::CountBlockDisk, height, .. }) => {
-                is_wanted(Kind::CountBlockDisk, height, 0).then(|| self.clone())
-            }
-            Self::Count(Count { kind: Kind::CountStream, height, threads, .. }) => {
-                (height == CLUSTER_STREAM_HEIGHT && threads == 1).then(|| self.clone())
-            }
-            Self::Count(Count { kind, height, .. }) => (height == cluster_height(kind)).then(|| self.clone()),
-            Self::Golegal { .. } => Some(self.clone()),
-        }
-    }
-
-    /// What this program is asked, where the job is one of its own processes.
-    fn arguments(&self) -> Option<Vec<String>> {
-        let text = match self {
-            Self::Block { height, lanes } => {
-                let lanes: Vec<String> = lanes.iter().map(u32::to_string).collect();
-                format!("block --height {height} --lanes {} --threads 1,2", lanes.join(","))
-            }
-            Self::Disk { height, residues, threads } => {
-                format!("disk --height {height} --lanes {residues} --threads {threads}")
-            }
-            Self::Stream { height, residues, threads, tight, state_passes } => {
-                let tight = if *tight { " --tight" } else { "" };
-                format!(
-                    "stream --height {height} --lanes {residues} --threads {threads} --state-passes {state_passes}{tight}"
-                )
-            }
-            _ => return None,
-        };
-        Some(text.split(' ').map(str::to_owned).collect())
-    }
-
-    fn commands(&self) -> Vec<String> {
-        match self {
-            Self::Count(count) => count.commands(),
-            Self::Golegal { height } => vec![Golegal::command(*height, 2)],
-            _ => vec![format!("keima-bench {}", self.arguments().unwrap_or_default().join(" "))],
-        }
-    }
-
-    fn run(&self, wish: &Wish, golegal: Option<&Golegal>) -> Result<Lines> {
-        match self {
-            Self::Count(count) => count.sample(&wish.keima).map(|(label, sample)| vec![Line::Sample(label, sample)]),
-            Self::Golegal { height } => {
-                let (label, sample, legal) = golegal.context("golegal is not built")?.sample(*height, 2)?;
-                let problem = board::go(*height)?;
-                let known =
-                    problem.info().functionals().into_iter().find_map(|f| f.known.filter(|_| f.index == *height));
-                if let Some(known) = known {
-                    ensure!(modulo_word(&known) == legal, "golegal counted {legal} modulo 2^64, known is {known}");
-                }
-                Ok(vec![Line::Sample(label, sample)])
-            }
-            _ => {
-                let program = std::env::current_exe()?;
-                let ended = Command::new(program).args(self.arguments().unwrap_or_default()).output()?;
-                ensure!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr).trim());
-                let text = String::from_utf8(ended.stdout)?;
-                Ok(text.lines().map(serde_json::from_str).collect::<Result<_, _>>()?)
-            }
         }
     }
 }
@@ -261,7 +141,7 @@ pub(crate) fn measure(wish: &Wish) -> Result<Found> {
     );
     let golegal = wish.golegal.as_deref().map(Golegal::build).transpose()?;
     let jobs = jobs(wish)?;
-    let mut found = rounds(&jobs, wish, &mut |job| job.run(wish, golegal.as_ref()));
+    let mut found = rounds(&jobs, wish, &mut |job| job.run(&wish.keima, golegal.as_ref()));
     if !wish.quick && !wish.targets && wish.only.is_none() {
         found.notes.extend(LEFT_OUT.map(str::to_owned));
     }

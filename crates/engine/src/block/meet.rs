@@ -27,7 +27,7 @@ use keima_runs::TaskTimes;
 use super::BlockError;
 use super::bytes::largest;
 use super::family::Masses;
-use super::grow::Growth;
+use super::growing::{Lanes, widen, with_rows};
 use super::inner::{self, Sum, Vector, each_block};
 use super::lanes::{MODULUS_LIMIT, Moduli, Row};
 use super::memory::{Pool, Rows};
@@ -71,35 +71,6 @@ pub struct Counted {
     /// For people: what was compared at two boundaries; empty where all columns were done forward.
     pub two_cuts: String,
 }
-
-/// A vector with any number of lanes.
-enum Lanes {
-    Two(Rows<2>),
-    Four(Rows<4>),
-    Eight(Rows<8>),
-}
-
-/// Does the same with a vector whatever its lanes.
-macro_rules! with_rows {
-    ($lanes:expr, $rows:ident => $body:expr) => {
-        match $lanes {
-            Lanes::Two($rows) => $body,
-            Lanes::Four($rows) => $body,
-            Lanes::Eight($rows) => $body,
-        }
-    };
-}
-
-macro_rules! lanes_from {
-    ($($lanes:literal $variant:ident),*) => {$(
-        impl From<Rows<$lanes>> for Lanes {
-            fn from(rows: Rows<$lanes>) -> Self {
-                Self::$variant(rows)
-            }
-        }
-    )*};
-}
-lanes_from!(2 Two, 4 Four, 8 Eight);
 
 struct Counter<'a> {
     order: &'a CountOrder<'a>,
@@ -427,27 +398,9 @@ impl<'a> Counter<'a> {
     }
 
     fn grow<const K: usize, const L: usize>(&mut self, rows: &[Row<K>]) -> Result<Rows<L>, BlockError> {
-        let moduli: Moduli<K> = self.moduli()?;
-        let wider: Moduli<L> = self.moduli()?;
-        let growth = Growth::new(&moduli, wider.values());
+        let (moduli, wider) = (self.moduli::<K>()?, self.moduli::<L>()?);
         let mut grown = self.rows::<L>()?;
-        let piece = rows.len().div_ceil(self.order.threads.max(1)).max(1);
-        std::thread::scope(|scope| {
-            let pieces = rows.chunks(piece).zip(grown.chunks_mut(piece)).enumerate();
-            let threads: Vec<_> = pieces
-                .map(|(number, (rows, grown))| {
-                    let growth = &growth;
-                    scope.spawn(move || {
-                        for (place, (row, grown)) in rows.iter().zip(grown).enumerate() {
-                            let position = (number * piece + place) as u64;
-                            *grown = growth.lanes(row, 0).ok_or(BlockError::Spare { position })?;
-                        }
-                        Ok(())
-                    })
-                })
-                .collect();
-            threads.into_iter().try_for_each(|thread| thread.join().unwrap_or(Err(BlockError::Poisoned)))
-        })?;
+        widen(rows, &moduli, &mut grown, &wider, self.order.threads)?;
         Ok(grown)
     }
 }

@@ -19,6 +19,7 @@ mod fused;
 mod gather;
 mod groups;
 mod grow;
+mod growing;
 mod in_place;
 mod inner;
 mod kernel;
