@@ -129,9 +129,14 @@ impl InMemory {
         let families = plan.windows.iter().map(|&window: &Window| info.largest_family(window));
         let family = u64::try_from(families.collect::<Option<Vec<_>>>()?.into_iter().max()?).ok()?;
         // The program itself, and what the allocator does not give back.
-        let with = |bytes: u64, tables: u64| bytes + bytes / 20 + tables + (64 << 20);
+        let with =
+            |bytes: u64, tables: u64| bytes.saturating_add(bytes / 20).saturating_add(tables).saturating_add(64 << 20);
         // Going forward alone takes one exchange of those of both directions too.
         let tables = blocks.table_bytes(&plan.windows, Directions::Folded);
+        if tables == u64::MAX {
+            // There are none of all families.
+            return None;
+        }
         let both = memory_bytes(plan.peak_states, family, board.height, board.length, blocks.choices(), threads.into());
         let both = both.map(|bytes| Fit { memory_bytes: with(bytes, tables), lanes: None });
         let column = plan.states.iter().rev().take(board.height as usize).fold(0, |sum: u64, &s| sum.saturating_add(s));

@@ -156,6 +156,8 @@ fn memory_decides_how_many_residues_are_done_at_a_time() {
     check("16x16", 1024, &[8], true);
     check("16x16", 400, &[4, 4], false);
     check("16x16", 128, &[1; 8], false);
+    // There are no tables of all families.
+    check("17x17", 1 << 20, &[], false);
     // A sweep of hours had better be resumed somewhere in its midst.
     check("16x60", 128, &[], false);
 }
@@ -207,6 +209,24 @@ fn time_with_runs_is_that_of_cores_and_disks_overlapped() {
     // With a large cache only what is written gets to the disk.
     let written = check(1e6, 1 << 50, true);
     assert!(written < 0.6 * all, "{written} {all}");
+}
+
+/// Of second copies half is read: nothing of it where machines hold what they wrote.
+#[test]
+fn caches_of_workers_spare_their_disks() {
+    let bytes = |cache_bytes| {
+        let offer = Offer { executor: Executor::Block, workers: 2, cache_bytes, memory_bytes: 64 << 30, ..OFFER };
+        let outline = outline("14x14", &offer).unwrap();
+        let (_, read, written, copied) = outline.totals();
+        assert!(outline.way == Way::Cluster && copied > 0, "{copied}");
+        let got = Times::new(&outline, &speeds(), &offer).disk_bytes;
+        (got, read as f64, written as f64, copied as f64)
+    };
+    let near = |got: f64, expected: f64| assert!((got / expected - 1.0).abs() < 1e-3, "{got}, expected {expected}");
+    let (all, read, written, copied) = bytes(0);
+    near(all, read + written + 2.0 * copied);
+    let (spared, _, written, copied) = bytes(1 << 50);
+    near(spared, written + copied);
 }
 
 #[test]

@@ -364,6 +364,9 @@ pub trait BlockProblem: ProblemInfo {
     /// An estimate of the seconds that one thread takes to make them for all families of window number `window` once, with
     /// so many states in groups of `group_records`.
     fn parted_seconds(&self, windows: &[Window], window: usize, states: u64, group_records: u64) -> f64;
+    /// Size of a family, relative to the largest, for each pair of neighbouring cells outside its window that has one
+    /// colour where the largest family's colours alternate; for forecasts.
+    fn pair_ratio(&self) -> f64;
     /// Builds the tables of a column cut into `windows`; seconds for large ones. `Err` says what is too large.
     fn column(&self, windows: &[Window], directions: Directions) -> Result<Box<dyn BlockColumn>, String>;
     /// Prepares a column cut into `windows`, two or more, for tables that are made a part at a time, for forward passes;

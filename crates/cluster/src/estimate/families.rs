@@ -5,23 +5,20 @@
 //!   share            states of the largest family / states of the vector, each at the boundary where it has most
 //!   lanes at a time  a task's memory / bytes of the family's buffer with one lane, down to a power of two, at least 1
 //!   slices           lanes / lanes at a time; on average 1 + sum over families of share x (slices - 1)
-//!   other families   C(n, k) of 0.31^k times the largest's size, k = 0, 1, .. n; n = cells outside the window - 1,
-//!                    or with cells on both sides twice as many, n = cells outside - 2
+//!   other families   C(n, k) of r^k times the largest's size, k = 0, 1, .. n; n = cells outside the window - 1, or with
+//!                    cells on both sides twice as many, n = cells outside - 2; r is the problem's pair ratio
 //! ```
 //!
-//! The last line is Go's, the only problem with blocks: in the largest family the colours outside the window alternate,
-//! and each pair of neighbours of one colour costs two thirds of the states (heights 8 to 15, windows of 3 to 7 cells:
-//! 0.28 to 0.39 are left). Families with empty cells outside are smaller still, and left out. Against the families of
-//! real tables of these heights, with memory for a quarter of a lane of the largest to eight lanes: 7 % too few or too
-//! many slices on average at most, and up to a third where some kind of families just fits, or just does not.
+//! In the last line the colours outside the window alternate in the largest family, and each pair of neighbours of one
+//! colour leaves a part r of the states. Against the families of real tables of Go, heights 8 to 15 and windows of 3 to 7
+//! cells, with memory for a quarter of a lane of the largest to eight lanes: 7 % too few or too many slices on average at
+//! most, and up to a third where some kind of families just fits, or just does not.
 //!
 //! Streams cut what is larger than twice a task: there the largest family is such a piece at most.
 
 use keima_coordinator::{Plan, buffer_rows};
-use keima_model::{Layout, ProblemInfo, Window};
+use keima_model::{BlockProblem, Layout, ProblemInfo, Window};
 
-/// Size of families with one more pair of neighbours outside that have one colour.
-const PAIR_RATIO: f64 = 0.31;
 /// Streams: a family of so many times the records of a task is cut.
 const CUT_TASKS: u128 = 2;
 
@@ -64,7 +61,9 @@ impl Families {
         let worth = if worth > 1.0 { worth.max((1.0 / most_lanes).ceil()) } else { 1.0 };
         let threads = worth.clamp(1.0, f64::from(tasks.max(1))) as u32;
         let largest_lanes = most_lanes * f64::from(threads);
-        Self { share, threads, most_lanes, largest_lanes, kinds: kinds(share, plan.board.height, window) }
+        let pair_ratio = info.blocks().map_or(0.0, BlockProblem::pair_ratio);
+        let kinds = kinds(share, plan.board.height, window, pair_ratio);
+        Self { share, threads, most_lanes, largest_lanes, kinds }
     }
 
     /// With streams: lanes are never parted.
@@ -100,7 +99,7 @@ fn share(largest: Option<u128>, plan: &Plan, window: Window) -> f64 {
 }
 
 /// (Relative size, share) of families by the number of pairs outside that have one colour.
-fn kinds(share: f64, height: u32, window: Window) -> Vec<(f64, f64)> {
+fn kinds(share: f64, height: u32, window: Window, pair_ratio: f64) -> Vec<(f64, f64)> {
     let outside = height.saturating_sub(window.len);
     let two_sides = window.first > 0 && window.end() < height;
     let (pairs, sets) = if two_sides { (outside.saturating_sub(2), 2.0) } else { (outside.saturating_sub(1), 1.0) };
@@ -108,7 +107,7 @@ fn kinds(share: f64, height: u32, window: Window) -> Vec<(f64, f64)> {
     let kind = |pair: u32| {
         let kind = (size, (share * size * number).min(left));
         left -= kind.1;
-        size *= PAIR_RATIO;
+        size *= pair_ratio;
         number *= f64::from(pairs - pair) / f64::from(pair + 1);
         kind
     };
@@ -212,7 +211,7 @@ mod tests {
     #[test]
     fn slices_by_hand() {
         let check = |share: f64, window: Window, most_lanes: f64, lanes: u32, largest: u32, mean: f64| {
-            let kinds = kinds(share, 6, window);
+            let kinds = kinds(share, 6, window, 0.31);
             let got = Families { share, threads: 1, most_lanes, largest_lanes: most_lanes, kinds }.slices(lanes);
             assert_eq!(got.largest, largest, "{share} {window:?} {most_lanes}");
             assert!((got.mean - mean).abs() < 1e-9, "{share} {window:?} {most_lanes}: {}", got.mean);

@@ -22,6 +22,7 @@ use super::{Offer, Times};
 use crate::in_memory::{InMemory, InMemoryError};
 use crate::link::LinkError;
 use crate::local::{LocalCluster, LocalConfig, LocalError};
+use crate::worker::PROCESS_OVERHEAD_BYTES;
 
 /// State-passes of a small board: enough to be far above the costs of a stage, and done in two seconds.
 const STREAM_STATE_PASSES: u64 = 70_000_000;
@@ -29,8 +30,9 @@ const STREAM_STATE_PASSES: u64 = 70_000_000;
 const BLOCK_STATE_PASSES: u64 = 60_000_000;
 /// In memory.
 const SWEEP_STATE_PASSES: u64 = 400_000_000;
-/// Memory of the process that counts small boards.
+/// The process that counts small boards has so much memory at least, and each of its threads.
 const MEMORY_BYTES: u64 = 512 << 20;
+const THREAD_BYTES: u64 = 16 << 20;
 /// Stream executor: cost of each further lane, relative to that of a state with one (61 ns with one, 73 ns with five).
 /// The small board may need fewer residues than the large one.
 const STREAM_LANE: f64 = 0.06;
@@ -99,7 +101,7 @@ pub async fn measure(
     let here = Offer {
         workers: 1,
         threads,
-        memory_bytes: MEMORY_BYTES,
+        memory_bytes: memory_bytes(threads),
         cache_bytes: u64::MAX,
         disk_bytes: None,
         disk_bytes_per_second: None,
@@ -117,6 +119,11 @@ pub async fn measure(
         (_, Some(_)) => blocks(&registry, request, outline, &here, scratch).await,
         (_, None) => stream(&registry, request, outline, &here, scratch).await,
     }
+}
+
+/// Memory of the process that counts small boards.
+fn memory_bytes(threads: u32) -> u64 {
+    MEMORY_BYTES.max(PROCESS_OVERHEAD_BYTES + u64::from(threads) * THREAD_BYTES)
 }
 
 /// The highest square board, with `length` columns at least, of no more than `state_passes`.
@@ -363,7 +370,8 @@ async fn run(
     let job = cluster.coordinator().submit(spec).await.map_err(|error| MeasureError::Count(error.to_string()))?;
     let ended = loop {
         let status = cluster.coordinator().status(job).await.map_err(|error| MeasureError::Count(error.to_string()))?;
-        if status.state.is_over() || !cluster.is_working() {
+        // Paused, as for want of disk, it waits for a person.
+        if status.state.is_over() || status.state == State::Paused || !cluster.is_working() {
             break status;
         }
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -372,5 +380,38 @@ async fn run(
     match ended.state {
         State::Done => Ok(ended),
         state => Err(MeasureError::Count(format!("{} {}: {state} {}", ended.problem, ended.size, ended.reason))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use keima_model::AnyProblem;
+    use keima_problems::Problems;
+
+    /// However many threads a machine has, tasks have the memory that plans ask for.
+    #[test]
+    fn small_boards_are_measured_with_any_number_of_threads() {
+        let open = |size: &str| -> AnyProblem {
+            Problems.open(&ProblemRequest { name: "go".into(), size: size.into(), options: Vec::new() }).unwrap()
+        };
+        for executor in [Executor::Stream, Executor::Block] {
+            for threads in [1, 60, 61, 120, 121, 1024] {
+                let offer = Offer {
+                    workers: 1,
+                    threads,
+                    memory_bytes: memory_bytes(threads),
+                    cache_bytes: 0,
+                    disk_bytes: None,
+                    disk_bytes_per_second: None,
+                    executor,
+                    out_of_core: true,
+                    residues_per_sweep: None,
+                    window: None,
+                };
+                let planned = Outline::new(&open("8x8"), &offer);
+                assert!(planned.is_ok(), "{executor:?}, {threads} threads: {planned:?}");
+            }
+        }
     }
 }

@@ -16,6 +16,7 @@ mod families;
 mod measure;
 mod outline;
 mod times;
+mod traffic;
 
 use keima_coordinator::Executor;
 

@@ -22,6 +22,7 @@
 
 use super::Offer;
 use super::outline::{Outline, StageOutline, Way};
+use super::traffic::Traffic;
 use keima_engine::block::Direction;
 
 /// A state in memory: cost per cell of height, relative to a cell less.
@@ -47,8 +48,6 @@ const OVERLAP: f64 = 0.5;
 const FAMILY_SECONDS_PER_BYTE: f64 = 36e-9;
 /// To cut, grant and commit a stage.
 const STAGE_SECONDS: f64 = 0.005;
-/// A vector of this size is written through to the disk at every boundary; smaller ones mostly never get there.
-const DURABLE_BYTES: u64 = 256 << 20;
 
 /// Nanoseconds of one thread, linear in the lanes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -196,8 +195,8 @@ impl Times {
                 let core_seconds = |slices| {
                     in_runs(stage, speeds, slices) * growth.powf(above) * wide * filled * 1e-9 + stage.table_seconds
                 };
-                let copied = stage.bytes_copied as f64 * 2.0;
-                let disk_bytes = (through_the_disk(stage, offer, stage.slices) + copied) * filled;
+                let traffic = Traffic::of(stage, offer);
+                let disk_bytes = (traffic.in_slices(stage.slices) + traffic.copied_bytes) * filled;
                 times.disk_bytes += disk_bytes;
                 let disk_seconds = |bytes: f64| offer.disk_bytes_per_second.map_or(0.0, |speed| bytes / speed);
                 time.disk_seconds = disk_seconds(disk_bytes) / f64::from(offer.workers.max(1));
@@ -211,7 +210,7 @@ impl Times {
                     threads => by_all * (TOGETHER / f64::from(threads)).min(1.0),
                 };
                 time.family_seconds = by_threads + stage.table_seconds * stage.family_share;
-                let family_bytes = through_the_disk(stage, offer, slices) * stage.family_share * filled;
+                let family_bytes = traffic.in_slices(slices) * stage.family_share * filled;
                 let all = overlapped(time.threads_seconds, time.disk_seconds);
                 let family = overlapped(time.family_seconds, disk_seconds(family_bytes));
                 time.wall_seconds = all.max(family) + STAGE_SECONDS;
@@ -255,17 +254,6 @@ fn swept(stage: &StageOutline, sweeps: &[SweepSpeed]) -> f64 {
         Direction::Backward => nearest.backward_nanos,
     };
     stage.state_passes as f64 * nanos
-}
-
-/// Bytes of a stage that the disks see, with the lanes in so many slices: what is written of large vectors, and what is read
-/// and does not stay in memory beside. Second copies left out.
-fn through_the_disk(stage: &StageOutline, offer: &Offer, slices: f64) -> f64 {
-    let held = stage.bytes_before.saturating_add(stage.bytes_written);
-    let cached = held <= offer.cache_bytes.saturating_mul(offer.workers.max(1).into());
-    let times = if stage.grows { slices } else { 1.0 };
-    let read = if cached { 0.0 } else { stage.bytes_before as f64 * times };
-    let written = if stage.bytes_before < DURABLE_BYTES && cached { 0 } else { stage.bytes_written };
-    read + written as f64
 }
 
 #[cfg(test)]
