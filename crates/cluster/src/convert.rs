@@ -25,8 +25,10 @@ pub(crate) use run::{run_id, run_ids};
 const NAME_BYTES: usize = 256;
 /// Longest text for people.
 const TEXT_BYTES: usize = 64 << 10;
-/// Most moduli of a sweep or job.
+/// Most moduli of a sweep.
 const MAX_MODULI: usize = 256;
+/// Most moduli of a job, all of its sweeps together: 21x10000 has some 5,600.
+const MAX_JOB_MODULI: usize = 1 << 16;
 /// Most lanes of a value.
 const MAX_LANES: usize = 1 << 16;
 /// Most splits of a task, by the rules of the run file.

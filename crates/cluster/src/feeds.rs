@@ -3,8 +3,9 @@
 //! The places are tried in this order, best holder first, until one opens. Which one it was is remembered, because a
 //! feed may fail later: the coordinator must learn whose copy was bad, not only that one was.
 
+mod copy;
+
 use std::collections::HashMap;
-use std::io::Write;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,7 +15,7 @@ use keima_runs::{BlockFeed, LocalRun, RunError, RunHeader, RunId, RunManifest, R
 use tokio::runtime::Handle;
 
 use crate::failpoint;
-use crate::remote_feed::{Peers, RemoteFeed, is_damage, next_chunk, remote_error};
+use crate::remote_feed::{Peers, RemoteFeed, is_damage, remote_error};
 use crate::run_store::{KeptOpen, RunStore, SharedFolders};
 
 /// The copy of a run that was used or tried last.
@@ -117,87 +118,6 @@ impl TaskFeeds {
         });
         holders
     }
-
-    /// Fetches a second copy of `input`'s run into the own folder.
-    pub(crate) async fn copy(&self, input: &InputRun) -> Result<(), Failure> {
-        let run = &input.manifest;
-        if self.store.holds(run) {
-            return Ok(());
-        }
-        self.store.disk().charge(run.bytes).map_err(|e| Failure::Disk { text: e.to_string() })?;
-        let mut failure = Failure::Other { text: format!("run {} has no holder but this worker", run.id) };
-        for holder in self.nearest(&run.id).iter().filter(|holder| holder.worker != *self.store.worker()) {
-            match self.copy_from(holder, run).await {
-                Ok(()) => return Ok(()),
-                Err((error, _)) if error.is_disk_full() => {
-                    failure = Failure::Disk { text: error.to_string() };
-                    break;
-                }
-                Err((error, damaged)) => {
-                    tracing::warn!(run = %run.id, holder = %holder.worker, %error, "no copy from there");
-                    let (holder, text) = (holder.worker.clone(), error.to_string());
-                    failure = Failure::Input { run: run.id.clone(), holder, damaged, text };
-                }
-            }
-        }
-        self.store.disk().refund(run.bytes);
-        Err(failure)
-    }
-
-    async fn copy_from(&self, holder: &Holder, run: &RunManifest) -> Result<(), (RunError, bool)> {
-        let fine = |error| (error, false);
-        let path = self.store.incoming_path().map_err(fine)?;
-        let received = if self.shared.belongs(&holder.folder, &holder.worker) {
-            copy_file(holder, run, &path).await
-        } else {
-            self.download(holder, run, &path).await
-        };
-        let adopted = match received {
-            Ok(()) => {
-                let (store, from, expected) = (Arc::clone(&self.store), path.clone(), run.clone());
-                let adopted = tokio::task::spawn_blocking(move || store.adopt(&from, &expected)).await;
-                adopted.unwrap_or_else(|e| Err(RunError::Remote { text: format!("taking the copy in failed: {e}") }))
-            }
-            Err((error, damaged)) => {
-                let _ = std::fs::remove_file(&path);
-                return Err((error, damaged));
-            }
-        };
-        adopted.map_err(|error| {
-            let _ = std::fs::remove_file(&path);
-            let damaged = error.is_damage();
-            (error, damaged)
-        })
-    }
-
-    async fn download(&self, holder: &Holder, run: &RunManifest, path: &Path) -> Result<(), (RunError, bool)> {
-        let remote = |status: tonic::Status| (remote_error(holder, &status), is_damage(&status));
-        let io = |source| (RunError::Io { path: path.to_owned(), action: "write", source }, false);
-        let mut stream = self.peers.request(holder, run, None).await.map_err(remote)?;
-        let mut file = std::fs::File::create_new(path).map_err(io)?;
-        let mut left = run.bytes;
-        loop {
-            let chunk = next_chunk(&mut stream).await.map_err(remote)?;
-            left = left.checked_sub(chunk.data.len() as u64).ok_or_else(|| {
-                let text = format!("worker {} sent more than the {} bytes of run {}", holder.worker, run.bytes, run.id);
-                (RunError::Remote { text }, false)
-            })?;
-            let end = chunk.end;
-            let written = tokio::task::spawn_blocking(move || file.write_all(&chunk.data).map(|()| file)).await;
-            file = written.unwrap_or_else(|e| Err(std::io::Error::other(e))).map_err(io)?;
-            if end {
-                return Ok(());
-            }
-        }
-    }
-}
-
-async fn copy_file(holder: &Holder, run: &RunManifest, to: &Path) -> Result<(), (RunError, bool)> {
-    let from = run_path(Path::new(&holder.folder), &run.id).map_err(|e| (e, false))?;
-    let (source, target) = (from.clone(), to.to_owned());
-    let copied = tokio::task::spawn_blocking(move || std::fs::copy(source, target)).await;
-    let copied = copied.unwrap_or_else(|e| Err(std::io::Error::other(e)));
-    copied.map(drop).map_err(|source| (RunError::Io { path: from, action: "copy", source }, false))
 }
 
 fn not_here(run: &RunId, holder: &Holder) -> RunError {

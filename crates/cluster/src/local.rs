@@ -67,7 +67,8 @@ impl LocalCluster {
             durable_interval_millis: config.durable_interval_millis,
             ..Config::default()
         };
-        let coordinator = CoordinatorHandle::open(&config.data, times, Arc::clone(&registry))?;
+        // What refuses the worker is found before there is a state, which says that a count was begun.
+        Store::check_free(&config.data).map_err(StartError::from)?;
         let worker = Worker::open(
             WorkerConfig {
                 scratch: config.scratch,
@@ -76,8 +77,9 @@ impl LocalCluster {
                 slots: config.slots,
                 advertise: String::new(),
             },
-            registry,
+            Arc::clone(&registry),
         )?;
+        let coordinator = CoordinatorHandle::open(&config.data, times, registry)?;
         let store = Arc::clone(worker.store());
         let (stop, mut stopped) = watch::channel(false);
         let link = coordinator.clone();

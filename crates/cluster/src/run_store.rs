@@ -24,7 +24,8 @@ use keima_coordinator::{AttemptId, StoreId, WorkerId};
 use keima_runs::{DiskBudget, LocalRun, RunError, RunHeader, RunId, RunManifest, adopt_file, read_manifest, run_path};
 
 use crate::scratch::{
-    ID_FILE, INCOMING, STORE_FILE, ScratchError, is_job, lock, read_or_make_name, read_owner, write_name,
+    ID_FILE, INCOMING, STORE_FILE, ScratchError, is_job, is_ours, lock, read_or_make_name, read_owner, refuse_foreign,
+    write_name,
 };
 
 /// Runs that tasks keep open at a time, all together: a quarter of the files that a process may mostly have open.
@@ -74,6 +75,9 @@ impl RunStore {
         };
         std::fs::create_dir_all(root).map_err(io("make", root))?;
         let root = root.canonicalize().map_err(io("resolve", root))?;
+        if !is_ours(&root) {
+            refuse_foreign(&root)?;
+        }
         let lock = lock(&root)?;
         let worker = read_or_make_name(&root)?;
         let owner = Mutex::new(read_owner(&root)?);
@@ -112,24 +116,29 @@ impl RunStore {
                     let _ = std::fs::remove_dir(&path);
                 }
             } else if !top {
-                self.take_file(&path);
+                self.take_file(&path)?;
             }
         }
         Ok(())
     }
 
-    fn take_file(&self, path: &Path) {
+    /// Lists a run. What is damaged goes, since it can be made again; what cannot be read just now, or by this version,
+    /// may be sound, and is nothing to delete.
+    fn take_file(&self, path: &Path) -> Result<(), ScratchError> {
         let id = path.strip_prefix(&self.root).ok().and_then(Path::to_str).and_then(|p| p.strip_suffix(".run"));
-        let taken = match id {
-            None => Err("a temporary file of an earlier life".to_owned()),
-            Some(id) => self.hold(&RunId(id.to_owned()), None).map_err(|e| e.to_string()),
-        };
-        if let Err(why) = taken {
-            tracing::warn!(path = %path.display(), why, "removed from the scratch folder");
-            if let Err(error) = std::fs::remove_file(path) {
-                tracing::warn!(path = %path.display(), %error, "cannot be removed");
+        let why = match id.map(|id| self.hold(&RunId(id.to_owned()), None)) {
+            None => "a temporary file of an earlier life".to_owned(),
+            Some(Ok(())) => return Ok(()),
+            Some(Err(source @ (RunError::OtherVersion { .. } | RunError::Io { .. }))) => {
+                return Err(ScratchError::Run { path: path.to_owned(), source: Box::new(source) });
             }
+            Some(Err(error)) => error.to_string(),
+        };
+        tracing::warn!(path = %path.display(), why, "removed from the scratch folder");
+        if let Err(error) = std::fs::remove_file(path) {
+            tracing::warn!(path = %path.display(), %error, "cannot be removed");
         }
+        Ok(())
     }
 
     /// The worker's name.
@@ -299,8 +308,8 @@ impl RunStore {
 /// A folder of another worker that is visible here under the same path.
 #[derive(Default)]
 pub(crate) struct SharedFolders {
-    /// Whether the folder belongs to that worker, by folder.
-    known: Mutex<HashMap<String, bool>>,
+    /// Whether the folder belongs to the worker: machines may have folders of the same paths.
+    known: Mutex<HashMap<(String, WorkerId), bool>>,
 }
 
 impl SharedFolders {
@@ -310,7 +319,7 @@ impl SharedFolders {
             return false;
         }
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        *known.entry(folder.to_owned()).or_insert_with(|| {
+        *known.entry((folder.to_owned(), worker.clone())).or_insert_with(|| {
             std::fs::read_to_string(Path::new(folder).join(ID_FILE)).is_ok_and(|name| name.trim() == worker.0)
         })
     }

@@ -7,6 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use keima_coordinator::{StoreId, WorkerId};
+use keima_runs::RunError;
 
 use crate::folder_lock::{NoLock, lock_file, remove_file_if_there};
 use crate::link::random_bits;
@@ -38,6 +39,24 @@ pub enum ScratchError {
         /// What came.
         #[source]
         source: io::Error,
+    },
+    /// It holds something that keima would take for its own, but no worker had it before.
+    #[error(
+        "{0} is there, and the scratch folder is none of keima's yet: it would be taken for keima's own and deleted; take an \
+         empty folder, or one below it (--scratch DIR)"
+    )]
+    Foreign(PathBuf),
+    /// A run in the folder cannot be read, but may be sound.
+    #[error(
+        "{path} cannot be taken up: {source}; put that right, or remove the file: what is in it is made again (keima count: \
+         --fresh begins anew)"
+    )]
+    Run {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: Box<RunError>,
     },
     /// A name in the folder is none.
     #[error("{path} should hold a name of 16 hex digits, it holds {got:?}; {advice}")]
@@ -81,6 +100,24 @@ pub(crate) fn forget(root: &Path) -> Result<(), ScratchError> {
     }
     drop(lock);
     let _ = std::fs::remove_dir(root);
+    Ok(())
+}
+
+/// Whether a worker had `root` before.
+pub(crate) fn is_ours(root: &Path) -> bool {
+    [ID_FILE, STORE_FILE, LOCK_FILE].iter().any(|file| root.join(file).exists())
+}
+
+/// An error if `root`, which no worker had before, has something of a name that keima uses.
+pub(crate) fn refuse_foreign(root: &Path) -> Result<(), ScratchError> {
+    let io = |source| ScratchError::Io { action: "list", path: root.to_owned(), source };
+    for entry in std::fs::read_dir(root).map_err(io)? {
+        let name = entry.map_err(io)?.file_name();
+        let text = name.to_string_lossy();
+        if text == INCOMING || is_job(&text) {
+            return Err(ScratchError::Foreign(root.join(&name)));
+        }
+    }
     Ok(())
 }
 

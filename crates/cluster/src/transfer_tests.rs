@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use keima_coordinator::{Failure, Holder, InputRun, WorkerId};
 use keima_engine::FeedOpener;
@@ -14,7 +15,7 @@ use tokio::net::TcpListener;
 use crate::PROTOCOL_VERSION;
 use crate::feeds::TaskFeeds;
 use crate::grpc::serve_worker_runs;
-use crate::run_store::RunStore;
+use crate::run_store::{RunStore, SharedFolders};
 
 const RECORDS: u64 = 60_000;
 
@@ -244,6 +245,80 @@ async fn other_contents_and_other_versions_are_refused() {
         };
         assert_eq!(client.read_run(request).await.unwrap_err().code(), tonic::Code::InvalidArgument, "{run:?}");
     }
+}
+
+/// A copy that is given up on its way leaves neither a file nor a charge.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_that_is_given_up_leaves_nothing() {
+    let pair = pair().await;
+    // Connections are taken there and never answered.
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let mut input = pair.input(&pair.run, None);
+    input.holders[0].address = format!("http://{}", silent.local_addr().unwrap());
+    let given_up = tokio::time::timeout(Duration::from_millis(300), pair.copy(&input)).await;
+    assert!(given_up.is_err(), "it ended by itself: {given_up:?}");
+    assert_eq!(pair.to.disk().used(), 0);
+    assert_eq!(std::fs::read_dir(pair.to.root().join("incoming")).map_or(0, Iterator::count), 0);
+    pair.copy(&pair.input(&pair.run, None)).await.unwrap();
+    assert_eq!(pair.to.disk().used(), pair.run.bytes);
+}
+
+/// Where the holder's folder is seen here, but not what is in it, as after a mount was lost, its worker is asked.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_comes_from_the_worker_where_its_folder_has_it_not() {
+    let pair = pair().await;
+    let mount = pair.dir.path().join("mount");
+    std::fs::create_dir(&mount).unwrap();
+    std::fs::copy(pair.from.root().join("worker.id"), mount.join("worker.id")).unwrap();
+    pair.copy(&pair.input(&pair.run, Some(&mount))).await.unwrap();
+    assert!(pair.to.holds(&pair.run));
+}
+
+/// Machines may have folders of the same path.
+#[test]
+fn folders_of_one_path_are_told_apart() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = RunStore::open(dir.path(), 1 << 30).unwrap();
+    let (shared, folder) = (SharedFolders::default(), store.root().to_str().unwrap());
+    let other = WorkerId("0123456789abcdef".to_owned());
+    for _ in 0..2 {
+        assert!(shared.belongs(folder, store.worker()));
+        assert!(!shared.belongs(folder, &other));
+    }
+}
+
+/// What keima would take for its own is not touched where no worker was before.
+#[test]
+fn a_folder_of_others_is_refused() {
+    for name in ["incoming", "j1"] {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join(name)).unwrap();
+        std::fs::write(dir.path().join(name).join("mine.txt"), b"mine").unwrap();
+        let refused = RunStore::open(dir.path(), 1 << 30).err().unwrap().to_string();
+        assert!(refused.contains(name) && refused.contains("--scratch"), "{refused}");
+        assert!(dir.path().join(name).join("mine.txt").exists(), "{name}");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "{name}: something was made there");
+    }
+}
+
+/// Runs that another version of the program has written are not deleted: that version can go on with them.
+#[test]
+fn runs_of_another_version_are_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = RunStore::open(dir.path(), 1 << 30).unwrap();
+    let run = write_run(&store);
+    drop(store);
+    let path = dir.path().join("j1/s0/g1/t0/a0/r0.run");
+    let sound = std::fs::read(&path).unwrap();
+    let mut other = sound.clone();
+    // Eight bytes of magic, then the version.
+    other[8] += 1;
+    std::fs::write(&path, &other).unwrap();
+    let refused = RunStore::open(dir.path(), 1 << 30).err().unwrap().to_string();
+    assert!(refused.contains("r0.run") && refused.contains("version"), "{refused}");
+    assert_eq!(std::fs::read(&path).unwrap(), other);
+    std::fs::write(&path, &sound).unwrap();
+    assert_eq!(RunStore::open(dir.path(), 1 << 30).unwrap().held(), [run.id]);
 }
 
 #[test]

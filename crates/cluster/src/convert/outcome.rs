@@ -5,7 +5,7 @@ use keima_model::{Board, Window};
 use keima_wire::v1;
 
 use super::{
-    ConvertError, MAX_MODULI, MAX_SIDE, NAME_BYTES, TEXT_BYTES, Wire, at_most, bounded, cut, list_from, list_to,
+    ConvertError, MAX_JOB_MODULI, MAX_SIDE, NAME_BYTES, TEXT_BYTES, Wire, at_most, bounded, cut, list_from, list_to,
     required,
 };
 
@@ -73,7 +73,7 @@ impl Wire for Outcome {
         }
     }
     fn from_wire(message: v1::Outcome) -> Result<Self, ConvertError> {
-        let residues = at_most("Outcome.residues", message.residues, MAX_MODULI)?;
+        let residues = at_most("Outcome.residues", message.residues, MAX_JOB_MODULI)?;
         Ok(Self {
             problem: bounded("Outcome.problem", message.problem, NAME_BYTES)?,
             size: bounded("Outcome.size", message.size, NAME_BYTES)?,
@@ -135,14 +135,14 @@ impl Wire for Plan {
     }
     fn from_wire(message: v1::Plan) -> Result<Self, ConvertError> {
         let windows: Vec<Window> = list_from(at_most("Plan.windows", message.windows, MAX_SIDE as usize)?)?;
-        let sweeps = at_most("Plan.sweeps", message.sweeps, MAX_MODULI)?;
+        let sweeps = at_most("Plan.sweeps", message.sweeps, MAX_JOB_MODULI)?;
         Ok(Self {
             executor: bounded("Plan.executor", message.executor, NAME_BYTES)?,
             board: Board::from_wire(required("Plan.board", message.board)?)?,
             windows,
             key_bytes: message.key_bytes,
             coefficients: message.coefficients,
-            moduli: at_most("Plan.moduli", message.moduli, MAX_MODULI)?,
+            moduli: at_most("Plan.moduli", message.moduli, MAX_JOB_MODULI)?,
             sweeps: sweeps.into_iter().map(|sweep| (sweep.first, sweep.end)).collect(),
             task_memory_bytes: message.task_memory_bytes,
             task_records: message.task_records,

@@ -183,8 +183,9 @@ fn a_job_survives() {
         windows: vec![Window { first: 0, len: 5 }, Window { first: 5, len: 4 }],
         key_bytes: 8,
         coefficients: 1,
-        moduli: vec![u64::MAX - 58, u64::MAX],
-        sweeps: vec![(0, 1), (1, 2)],
+        // More than one sweep may have.
+        moduli: (0..300).map(|n| u64::MAX - n).collect(),
+        sweeps: (0..300).map(|n| (n, n + 1)).collect(),
         task_memory_bytes: 1,
         task_records: 2,
         min_task_records: 3,

@@ -19,6 +19,9 @@ use crate::failpoint;
 use crate::feeds::TaskFeeds;
 use crate::link::{Backoff, CoordinatorLink, LinkError};
 
+/// Bytes that come in of a copy in a second at least, beside an hour for all else.
+const SLOWEST_COPY_BYTES: u64 = 1 << 20;
+
 impl<L: CoordinatorLink> Shared<L> {
     /// Does what was granted and reports it. `Err` is final for the worker.
     pub(super) async fn perform(self: &Arc<Self>, grant: Grant) -> Result<(), LinkError> {
@@ -167,11 +170,12 @@ impl<L: CoordinatorLink> Shared<L> {
         let inputs = std::slice::from_ref(input);
         let feeds = TaskFeeds::new(Arc::clone(&self.store), Arc::clone(&self.folders), inputs);
         // Chunks have deadlines, a run has many; a copy that takes this long is given up and granted anew.
+        let longest = Duration::from_secs(3600 + input.manifest.bytes / SLOWEST_COPY_BYTES);
         let copied = tokio::select! {
             copied = feeds.copy(input) => copied,
             () = self.stopped() => Err(Failure::Stopped),
-            () = tokio::time::sleep(Duration::from_hours(1)) => {
-                Err(Failure::Other { text: "the copy took more than an hour".to_owned() })
+            () = tokio::time::sleep(longest) => {
+                Err(Failure::Other { text: format!("the copy took more than {} s", longest.as_secs()) })
             }
         };
         copied.map(|()| TaskManifest { runs: vec![input.manifest.clone()], ..TaskManifest::default() })

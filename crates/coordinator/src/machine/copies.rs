@@ -75,7 +75,8 @@ impl Job {
 
     /// A copy for a worker to make.
     pub(super) fn grant_copy(&mut self, common: &mut Common, worker: &WorkerId) -> Option<Grant> {
-        if !self.is_live() || self.aside.contains_key(worker) {
+        let no_room = self.no_room.get(worker).is_some_and(|&until| common.now < until);
+        if !self.is_live() || self.aside.contains_key(worker) || no_room {
             return None;
         }
         let first = common.first_number();
@@ -115,6 +116,7 @@ impl Job {
             return Verdict::Refused { reason };
         }
         let run = copy.run.clone();
+        self.no_room.remove(&lease.worker);
         common.hold(&lease.worker, &run);
         common.holdings_changed();
         let id = self.id;

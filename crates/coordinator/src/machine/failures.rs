@@ -40,6 +40,13 @@ impl Job {
         match failure {
             Failure::Stopped => {}
             Failure::Input { run, holder, damaged, text } => self.blame_copy(common, &run, &holder, damaged, &text),
+            // A worker without room for a copy may have it for tasks.
+            Failure::Disk { text } if lease.copy => {
+                let until = common.now.saturating_add(common.config.disk_wait_millis);
+                if self.no_room.insert(worker.clone(), until).is_none() {
+                    self.note(format!("worker {worker} has no room for second copies: {text}"));
+                }
+            }
             Failure::Disk { text } => self.fail_by_disk(common, worker, &text),
             Failure::Refused { text } => self.set_aside(worker, format!("refuses the job: {text}"), None, false),
             Failure::Check { text } if !lease.copy => self.fail_check(common, attempt, worker, &text),
@@ -110,6 +117,7 @@ impl Job {
     pub(super) fn forgive(&mut self) {
         self.aside.clear();
         self.disk_failures.clear();
+        self.no_room.clear();
         self.damage.clear();
         for task in self.stage.iter_mut().flat_map(|stage| &mut stage.tasks) {
             task.failed.clear();

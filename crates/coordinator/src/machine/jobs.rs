@@ -83,6 +83,8 @@ pub(super) struct Job {
     pub(super) aside: BTreeMap<WorkerId, Aside>,
     /// Full disks in a row by worker, since it last finished a task.
     pub(super) disk_failures: BTreeMap<WorkerId, u32>,
+    /// Workers without room for second copies, and until when they are not asked to make any.
+    pub(super) no_room: BTreeMap<WorkerId, Millis>,
     /// Damaged copies in all by worker.
     pub(super) damage: BTreeMap<WorkerId, u32>,
     /// Copies that are never to be used again.
@@ -109,6 +111,7 @@ impl Job {
             copying: None,
             aside: BTreeMap::new(),
             disk_failures: BTreeMap::new(),
+            no_room: BTreeMap::new(),
             damage: BTreeMap::new(),
             bad: BTreeSet::new(),
             strikes: BTreeMap::new(),
@@ -213,6 +216,7 @@ impl Job {
         self.runs.clear();
         self.aside.clear();
         self.disk_failures.clear();
+        self.no_room.clear();
         self.damage.clear();
         self.bad.clear();
         self.strikes.clear();

@@ -97,7 +97,7 @@ pub struct JobStatus {
     pub id: JobId,
     /// Name of its problem.
     pub problem: String,
-    /// Size of its problem, as the user gave it.
+    /// Size of its problem, as the problem says it.
     pub size: String,
     /// Its problem's options, name and value.
     pub options: Vec<(String, String)>,

@@ -8,7 +8,7 @@ use super::sim::{Sim, config, spec, worker};
 use super::toy::Toys;
 use crate::machine::persist::VERSION;
 use crate::machine::{Config, Coordinator, RestoreError, State};
-use crate::{CallError, Hello, Holder, JobId, Report, Verdict};
+use crate::{CallError, Failure, Hello, Holder, JobId, Report, Verdict, Work};
 
 /// Both workers work, heartbeats and ticks included, until `when` holds.
 fn work_until(sim: &mut Sim, id: JobId, workers: usize, when: impl Fn(&Sim) -> bool) {
@@ -64,6 +64,42 @@ fn copies_are_made_by_workers_that_are_never_idle() {
     sim.kill(&worker(0), |_| false);
     sim.tick(60_000);
     assert_eq!(sim.status(id).copied_passes, None, "one of two holders is gone");
+}
+
+/// Workers whose disks have room for tasks and for no second copies do all tasks, and are seldom asked for copies.
+#[test]
+fn no_room_for_copies_keeps_nobody_from_tasks() {
+    let wait_millis = 1_000;
+    let mut sim = Sim::new(28, 2, Config { disk_wait_millis: wait_millis, ..config() });
+    let id = sim.submit(spec("4x4", 9));
+    (0..2).for_each(|number| sim.hello(&worker(number)));
+    let mut refused = [const { Vec::new() }; 2];
+    for _ in 0..2_000 {
+        for (number, times) in refused.iter_mut().enumerate() {
+            let name = worker(number);
+            sim.heartbeat(&name);
+            if !sim.pull(&name) {
+                continue;
+            }
+            let grant = sim.workers[&name].running.last().expect("it was just granted").clone();
+            if matches!(grant.work, Work::Copy(_)) {
+                times.push(sim.now);
+                sim.report(&name, &grant, Report::Failed(Failure::Disk { text: "cap of 1 GiB".into() }));
+            } else {
+                sim.work(&name, 0);
+            }
+        }
+        sim.tick(20);
+        sim.check();
+    }
+    let status = sim.status(id);
+    assert_eq!(status.state, State::Done, "{status:#?}");
+    assert!(refused.iter().any(|times| !times.is_empty()), "nobody was asked for a copy");
+    for times in &refused {
+        assert!(times.windows(2).all(|pair| pair[1] - pair[0] >= wait_millis), "{times:?}");
+    }
+    assert!(status.notes.iter().any(|note| note.contains("no room for second copies")), "{:?}", status.notes);
+    assert!(!status.notes.iter().any(|note| note.contains("set aside")), "{:?}", status.notes);
 }
 
 #[test]
