@@ -7,16 +7,17 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 pub(crate) use self::cluster::{ClientArgs, CoordinatorArgs, JobArgs, ResultArgs, SubmitArgs, WorkerArgs};
-use crate::units::parse_bytes;
+use crate::units::{parse_bytes, parse_bytes_or_none};
 
 const EXIT_CODES: &str = "\
 Exit codes:
   0  done
   1  an error that is none of these; the message says what to do
-  2  the command line cannot be understood, or no such size can be counted
+  2  what was typed cannot be done: an option or a size that is not understood, a job that does not exist, too little
+     memory or disk for any plan
   3  a check of the numbers failed: the number is withheld, the evidence is on stderr; a run file is damaged
-  4  interrupted, paused, or stopped for want of disk: the same command goes on (of a count in memory from the last
-     sweep that was done, or anew)
+  4  interrupted, paused, stopped for want of disk, or (result) not done yet: the same command goes on (of a count in
+     memory from the last sweep that was done, or anew)
   5  the job was cancelled";
 
 /// Counts combinatorial objects exactly, on one machine or on a cluster, when the work does not fit in memory.
@@ -251,7 +252,8 @@ pub(crate) struct CountArgs {
     /// Folder for the state of the run [default: `$XDG_STATE_HOME/keima/JOB`]
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
-    /// Forget what an interrupted run left in the state folder and the scratch folder, and start anew
+    /// Begin anew: delete what keima has in the state folder, finished results of other sizes too, and its runs in the
+    /// scratch folder
     #[arg(long)]
     pub(crate) fresh: bool,
     #[command(flatten)]
@@ -273,17 +275,23 @@ pub(crate) struct EstimateArgs {
     /// Threads of each worker; the cores of this machine if not given
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) threads: Option<u32>,
-    /// Memory of each worker [default: what `keima count` would take on this machine]
+    /// Memory of each worker [default: for one what `keima count` would take on this machine, for more three quarters of
+    /// what it has to give]
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub(crate) memory: Option<u64>,
     /// Cap on the bytes in all scratch folders together; none if not given. As for `keima count`, a cap asks for runs
     /// on disk even where memory suffices
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub(crate) disk: Option<u64>,
-    /// Speed of each worker's disk, per second; that of the scratch folder is measured if not given
+    /// Speed of each worker's disk, per second, its share where workers are on one machine; that of the scratch folder
+    /// is measured if not given
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub(crate) disk_bandwidth: Option<u64>,
-    /// Folder whose disk is measured, and that asks for runs on disk; below the data folder if not given
+    /// Memory of each worker's machine beside, in which files stay that were written: what fits there is not read from
+    /// disk again; 0 for none [default: for one worker whose disk is measured, what this machine has beside; else 0]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes_or_none)]
+    pub(crate) cache: Option<u64>,
+    /// Folder whose disk is measured, and that asks for runs on disk; below `$XDG_STATE_HOME/keima` if not given
     #[arg(long, value_name = "DIR")]
     pub(crate) scratch: Option<PathBuf>,
     #[command(flatten)]

@@ -1,6 +1,5 @@
 //! The verbs that talk to a coordinator.
 
-use std::io::Write;
 use std::time::{Duration, Instant};
 
 use keima_cluster::{Backoff, JobClient, LinkError};
@@ -11,6 +10,7 @@ use serde_json::json;
 
 use crate::args::{ClientArgs, JobArgs, ProblemArgs, ResultArgs, SubmitArgs};
 use crate::exit::Failed;
+use crate::output::{print, say};
 use crate::progress::Progress;
 use crate::result::{Extra, Wanted, finished};
 use crate::show;
@@ -19,12 +19,6 @@ use crate::show;
 const TASK_MEMORY_BYTES: u64 = 256 << 20;
 /// How long `watch` waits for a coordinator that went away.
 const WATCH_PATIENCE: Duration = Duration::from_mins(10);
-
-/// Prints a line of results. A reader that has gone away (`| head`) is no error.
-pub(crate) fn print(text: &str) {
-    let mut out = std::io::stdout().lock();
-    let _ = writeln!(out, "{text}").and_then(|()| out.flush());
-}
 
 pub(crate) fn request(args: &ProblemArgs) -> ProblemRequest {
     let named = args.options.iter().map(|option| ProblemRequest::option(option));
@@ -82,27 +76,24 @@ pub(crate) async fn submit(args: SubmitArgs) -> Result<(), Failed> {
     };
     let job = client.submit(&spec).await?;
     if workers.iter().all(|w| !w.here) {
-        eprintln!("no worker is there yet; the job waits for one: keima worker --coordinator URL --scratch DIR");
+        say("no worker is there yet; the job waits for one: keima worker --coordinator URL --scratch DIR");
     }
     if args.wait {
         return follow(&client, job, &wanted).await;
     }
-    if wanted.is_json() {
-        print(&json!({ "job": job.to_string() }).to_string());
-    } else {
-        print(&job.to_string());
-    }
-    Ok(())
+    let name = if wanted.is_json() { json!({ "job": job.to_string() }).to_string() } else { job.to_string() };
+    // Typed again, the command would submit another one.
+    print(&name).map_err(|error| Failed::other(format!("{job} was submitted, but its name is lost: {}", error.text)))
 }
 
 pub(crate) async fn jobs(args: ClientArgs) -> Result<(), Failed> {
     let jobs = connect(&args)?.jobs().await?;
     if args.json {
-        print(&json!({ "jobs": jobs.iter().map(show::status_json).collect::<Vec<_>>() }).to_string());
+        print(&json!({ "jobs": jobs.iter().map(show::status_json).collect::<Vec<_>>() }).to_string())?;
     } else if jobs.is_empty() {
-        eprintln!("no jobs; `keima submit go 9x9` submits one");
+        say("no jobs; `keima submit go 9x9` submits one");
     } else {
-        print(&show::jobs_text(&jobs));
+        print(&show::jobs_text(&jobs))?;
     }
     Ok(())
 }
@@ -111,9 +102,9 @@ pub(crate) async fn status(args: JobArgs) -> Result<(), Failed> {
     let id = job_id(&args.job)?;
     let status = connect(&args.client)?.status(id).await?;
     if args.client.json {
-        print(&show::status_json(&status).to_string());
+        print(&show::status_json(&status).to_string())?;
     } else {
-        print(&show::status_text(&status));
+        print(&show::status_text(&status))?;
     }
     Ok(())
 }
@@ -190,9 +181,9 @@ pub(crate) async fn change(args: JobArgs, change: Change) -> Result<(), Failed> 
     }
     let status = client.status(id).await?;
     if args.client.json {
-        print(&show::status_json(&status).to_string());
+        print(&show::status_json(&status).to_string())?;
     } else {
-        print(&format!("{id} {}", status.state));
+        print(&format!("{id} {}", status.state))?;
     }
     Ok(())
 }

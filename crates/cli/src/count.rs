@@ -15,6 +15,7 @@ use keima_problems::Problems;
 use crate::args::{CountArgs, Executor};
 use crate::client::request;
 use crate::exit::{self, Failed};
+use crate::output::say;
 use crate::progress::Progress;
 use crate::result::{Extra, Wanted, finished};
 use crate::service::{asked_to_stop, cores};
@@ -22,7 +23,7 @@ use crate::units::show_bytes;
 
 /// Cap on the scratch folder where none is given.
 pub(crate) const DISK_BYTES: u64 = 50 << 30;
-/// Memory of the stream executor where none is given.
+/// Memory of a count with runs on disk where none is given.
 pub(crate) const MEMORY_BYTES: u64 = 2 << 30;
 /// How often the job is looked at: often enough for small boards to end at once.
 const LOOK: Duration = Duration::from_millis(20);
@@ -108,26 +109,31 @@ pub(crate) async fn count(args: CountArgs) -> Result<(), Failed> {
     let peak = cluster.disk_peak_bytes();
     let refused = ended.is_err() && cluster.coordinator().jobs().await.is_ok_and(|jobs| jobs.is_empty());
     cluster.stop().await?;
-    let is_done = ended.as_ref().is_ok_and(|status| status.state == State::Done);
-    if own_folder && (is_done || refused) {
-        // A finished run has nothing to resume, nor has one that was refused; the folder was ours to make. What lies in a
-        // scratch folder that was named may be of others, if this run was refused.
-        if is_done {
-            LocalCluster::forget(&state, &scratch)?;
-            InMemory::forget(&data, &name);
-        } else if args.scratch.is_some() {
-            LocalCluster::leave(&scratch)?;
-        }
-        LocalCluster::forget(&state, &data.join("scratch"))?;
-        let _ = std::fs::remove_dir(&data);
-    }
-    let status = ended?;
     let mut extra = Extra::default();
     extra.0.insert("scratch_peak_bytes", peak.into());
     if let Some(bytes) = peak_memory_bytes() {
         extra.0.insert("peak_memory_bytes", bytes.into());
     }
-    finished(&status, &wanted, args.output.quiet, &extra)
+    // The number first: what cannot be printed stays where it is.
+    let printed = ended.and_then(|status| finished(&status, &wanted, args.output.quiet, &extra));
+    // A finished run has nothing to resume, nor has one that was refused; the folder was ours to make.
+    if own_folder && (printed.is_ok() || refused) {
+        let tidied = if refused { leave(&args, &data) } else { forget(&args, &name) };
+        if let Err(error) = tidied {
+            say(format_args!("keima: {} is left behind: {}", data.display(), error.text));
+        }
+        let _ = std::fs::remove_dir(&data);
+    }
+    printed
+}
+
+/// Deletes what a run has left that was refused. In a scratch folder that was named there may be runs of others.
+fn leave(args: &CountArgs, data: &Path) -> Result<(), Failed> {
+    let (state, scratch) = folders(args, data);
+    if args.scratch.is_some() {
+        LocalCluster::leave(&scratch)?;
+    }
+    Ok(LocalCluster::forget(&state, &data.join("scratch"))?)
 }
 
 /// The count by the block executor in memory, where that is what nobody forbade: for blocks that fit, and of which no
@@ -182,7 +188,7 @@ async fn count_in_memory(args: &CountArgs, wanted: &Wanted, in_memory: InMemory,
     let data = default_data(name).ok();
     let kept = data.as_deref().and_then(|data| in_memory.keep_in(data, name));
     if let Some((found @ 1.., residues)) = kept.filter(|_| !args.output.quiet) {
-        eprintln!("going on with {name}: {found} of {residues} residues were kept");
+        say(format_args!("going on with {name}: {found} of {residues} residues were kept"));
     }
     let mut progress = Progress::new(args.output.quiet);
     let counting = Arc::clone(&in_memory);
@@ -209,15 +215,16 @@ async fn count_in_memory(args: &CountArgs, wanted: &Wanted, in_memory: InMemory,
     let status = ended
         .map_err(|panic| Failed::other(format!("the count failed: {panic}; please report it")))?
         .map_err(|error| Failed::other(error.to_string()))?;
-    if let (State::Done, Some(data)) = (status.state, &data) {
-        // Of a count that went on in another way, with more memory.
-        InMemory::forget(data, name);
-    }
     let mut extra = Extra::default();
     if let Some(bytes) = peak_memory_bytes() {
         extra.0.insert("peak_memory_bytes", bytes.into());
     }
-    finished(&status, wanted, args.output.quiet, &extra)
+    finished(&status, wanted, args.output.quiet, &extra)?;
+    if let Some(data) = &data {
+        // Of a count that went on in another way, with more memory, too.
+        InMemory::forget(data, name);
+    }
+    Ok(())
 }
 
 /// Most memory that this process has had resident, where the system tells.
@@ -296,12 +303,14 @@ async fn take_up(
     let coordinator = cluster.coordinator();
     let say = |text: String| {
         if !args.output.quiet {
-            eprintln!("{text}");
+            crate::output::say(text);
         }
     };
     let jobs = coordinator.jobs().await?;
     let wanted = request(&args.problem);
-    let same = |s: &&JobStatus| s.problem == wanted.name && s.size == wanted.size && s.options == wanted.options;
+    // As the problem says it: 20x18 may be 18x20 to it.
+    let size = Problems.open(&wanted)?.info().size();
+    let same = |s: &&JobStatus| s.problem == wanted.name && s.size == size && s.options == wanted.options;
     let unfinished = |s: &&JobStatus| matches!(s.state, State::Queued | State::Running | State::Paused);
     if let Some(other) = jobs.iter().filter(|s| !same(s)).find(unfinished) {
         return Err(Failed::usage(format!(

@@ -1,6 +1,6 @@
 //! Exit codes, and errors on their way to the user. The codes are documented in `keima --help`.
 
-use keima_cluster::{LinkError, LocalError};
+use keima_cluster::{LinkError, LocalError, WorkerError};
 use keima_coordinator::{CallError, JobStatus, State};
 use keima_model::ProblemError;
 
@@ -47,7 +47,10 @@ impl From<LinkError> for Failed {
 
 impl From<LocalError> for Failed {
     fn from(error: LocalError) -> Self {
-        Self::other(error.to_string())
+        match &error {
+            LocalError::Worker(WorkerError::Memory { .. }) => Self::usage(error.to_string()),
+            LocalError::Worker(_) | LocalError::Start(_) => Self::other(error.to_string()),
+        }
     }
 }
 

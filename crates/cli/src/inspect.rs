@@ -8,8 +8,8 @@ use keima_problems::Problems;
 use serde_json::{Value, json};
 
 use crate::args::InspectArgs;
-use crate::client::print;
 use crate::exit::{CHECK_FAILED, Failed};
+use crate::output::{not_printed, print};
 use crate::units::{show_bytes, show_count};
 
 pub(crate) fn inspect(args: &InspectArgs) -> Result<(), Failed> {
@@ -18,8 +18,7 @@ pub(crate) fn inspect(args: &InspectArgs) -> Result<(), Failed> {
         return records(&run, &args.file, args.memory);
     }
     let (header, manifest) = (run.header(), run.manifest());
-    print(&if args.json { to_json(header, manifest).to_string() } else { to_text(header, manifest) });
-    Ok(())
+    print(&if args.json { to_json(header, manifest).to_string() } else { to_text(header, manifest) })
 }
 
 fn failed(path: &Path, error: &RunError) -> Failed {
@@ -58,9 +57,7 @@ fn records(run: &Inspected, path: &Path, memory_bytes: u64) -> Result<(), Failed
     });
     listed.map_err(|error| not_listed(path, error))?;
     match written.and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failed::other(format!("cannot write the records to standard output: {error}")))
-        }
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(not_printed(&error)),
         _ => Ok(()),
     }
 }

@@ -11,6 +11,7 @@ mod count;
 mod estimate;
 mod exit;
 mod inspect;
+mod output;
 mod problems;
 mod progress;
 mod result;
@@ -40,6 +41,8 @@ fn main() -> ExitCode {
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())
         .with_target(false)
+        // A reader of standard error that has gone away is nothing to panic about.
+        .log_internal_errors(false)
         .init();
     let threads = match &cli.verb {
         Verb::Coordinator(_) | Verb::Worker(_) | Verb::Count(_) | Verb::Estimate(_) => 2,
@@ -63,7 +66,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failed) => {
             if !failed.text.is_empty() {
-                eprintln!("keima: {}", failed.text);
+                output::say(format_args!("keima: {}", failed.text));
             }
             ExitCode::from(failed.code)
         }

@@ -5,8 +5,8 @@ use keima_problems::Problems;
 use serde_json::{Value, json};
 
 use crate::args::ProblemsArgs;
-use crate::client::print;
 use crate::exit::Failed;
+use crate::output::print;
 
 fn all() -> impl Iterator<Item = (&'static str, &'static About)> {
     Problems::names().filter_map(|name| Some((name, Problems::about(name)?)))
@@ -15,10 +15,10 @@ fn all() -> impl Iterator<Item = (&'static str, &'static About)> {
 pub(crate) fn problems(args: &ProblemsArgs) -> Result<(), Failed> {
     let Some(name) = &args.name else {
         if args.json {
-            print(&json!({ "problems": all().map(|(n, a)| to_json(n, a)).collect::<Vec<_>>() }).to_string());
+            print(&json!({ "problems": all().map(|(n, a)| to_json(n, a)).collect::<Vec<_>>() }).to_string())?;
         } else {
             let width = all().map(|(name, _)| name.len()).max().unwrap_or(0);
-            all().for_each(|(name, about)| print(&format!("{name:<width$}  {}", about.summary)));
+            all().try_for_each(|(name, about)| print(&format!("{name:<width$}  {}", about.summary)))?;
         }
         return Ok(());
     };
@@ -26,8 +26,7 @@ pub(crate) fn problems(args: &ProblemsArgs) -> Result<(), Failed> {
         let known = Problems::names().collect::<Vec<_>>().join(", ");
         return Err(Failed::usage(format!("there is no problem called {name:?}; known problems: {known}")));
     };
-    print(&if args.json { to_json(name, about).to_string() } else { to_text(name, about) });
-    Ok(())
+    print(&if args.json { to_json(name, about).to_string() } else { to_text(name, about) })
 }
 
 fn to_json(name: &str, about: &About) -> Value {

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use keima_coordinator::{JobStatus, State};
 
+use crate::output::say;
 use crate::show::position;
 use crate::units::show_seconds;
 
@@ -19,7 +20,10 @@ pub(crate) struct Progress {
     bar: Option<ProgressBar>,
     quiet: bool,
     last: Option<Instant>,
-    notes: usize,
+    /// Whether the last line was of a job that stands still.
+    still: bool,
+    /// The newest note that was told.
+    note: Option<String>,
     values: usize,
     /// Workers' notes that were shown.
     told: Vec<String>,
@@ -34,22 +38,22 @@ impl Progress {
             }
             bar
         });
-        Self { bar, quiet, last: None, notes: 0, values: 0, told: Vec::new() }
+        Self { bar, quiet, last: None, still: false, note: None, values: 0, told: Vec::new() }
     }
 
     fn say(&self, text: &str) {
         match &self.bar {
-            Some(bar) => bar.suspend(|| eprintln!("{text}")),
-            None if !self.quiet => eprintln!("{text}"),
+            Some(bar) => bar.suspend(|| say(text)),
+            None if !self.quiet => say(text),
             None => {}
         }
     }
 
     pub(crate) fn show(&mut self, status: &JobStatus) {
-        let seen = std::mem::replace(&mut self.notes, status.notes.len());
-        for note in status.notes.iter().skip(seen) {
+        for note in new_notes(&status.notes, self.note.as_deref()) {
             self.say(&format!("note: {note}"));
         }
+        self.note = status.notes.last().cloned();
         // Values that are complete on the way; a short job does not chat.
         let seen = std::mem::replace(&mut self.values, status.series.len());
         if status.seconds > 10.0 {
@@ -81,10 +85,17 @@ impl Progress {
             bar.set_length((all * 1000.0) as u64);
             bar.set_position((done * 1000.0) as u64);
             bar.set_message(text);
-        } else if self.last.map_or(status.seconds > FIRST_LINE_SECONDS, |last| last.elapsed() >= LINE_INTERVAL) {
+        } else if self.is_due(status.state, status.seconds) {
             self.say(&format!("{:>3.0} %  {text}", 100.0 * done / all.max(1e-9)));
             self.last = Some(Instant::now());
         }
+    }
+
+    /// Whether it is time for a line. That a job stands still is told at once: nothing may follow.
+    fn is_due(&mut self, state: State, seconds: f64) -> bool {
+        let was_still = std::mem::replace(&mut self.still, state == State::Paused);
+        let stops = self.still && !was_still;
+        stops || self.last.map_or(seconds > FIRST_LINE_SECONDS, |last| last.elapsed() >= LINE_INTERVAL)
     }
 
     pub(crate) fn finish(&self) {
@@ -92,6 +103,12 @@ impl Progress {
             bar.finish_and_clear();
         }
     }
+}
+
+/// Notes behind the last one that was told; all of them if that is not among them any more, since the oldest go.
+fn new_notes<'a>(notes: &'a [String], told: Option<&str>) -> &'a [String] {
+    let seen = told.and_then(|told| notes.iter().rposition(|note| note == told));
+    notes.get(seen.map_or(0, |seen| seen + 1)..).unwrap_or_default()
 }
 
 /// Work done and in all, in state-passes by the forecast where there is one, else in passes.
@@ -106,4 +123,36 @@ fn share(status: &JobStatus) -> (f64, f64) {
     let now: f64 = (status.pass as usize..passes.min(status.pass as usize + stage)).map(weight).sum::<f64>() * part;
     let all = sweep * plan.sweeps.len() as f64;
     ((sweep * f64::from(status.sweep) + (before + now).min(sweep)).min(all), all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_are_told_once() {
+        let notes = |text: &str| text.split(' ').filter(|note| !note.is_empty()).map(str::to_owned).collect::<Vec<_>>();
+        let check = |all: &str, told: Option<&str>, expected: &str| {
+            assert_eq!(new_notes(&notes(all), told), notes(expected), "{all} after {told:?}");
+        };
+        check("", None, "");
+        check("a b", None, "a b");
+        check("a b", Some("b"), "");
+        check("a b c", Some("b"), "c");
+        // The oldest are gone; a note may come again.
+        check("c d", Some("b"), "c d");
+        check("a b a c", Some("a"), "c");
+    }
+
+    #[test]
+    fn a_job_that_stands_still_says_so_at_once() {
+        let mut progress = Progress::new(true);
+        let mut due = |state| {
+            let due = progress.is_due(state, 60.0);
+            progress.last = Some(Instant::now());
+            due
+        };
+        let states = [State::Running, State::Running, State::Paused, State::Paused, State::Running, State::Paused];
+        assert_eq!(states.map(&mut due), [true, false, true, false, false, true]);
+    }
 }

@@ -1,11 +1,12 @@
 //! `keima coordinator` and `keima worker`: the two services of a cluster.
 
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs, UdpSocket};
+use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
 use keima_cluster::{
-    CoordinatorHandle, GrpcLink, Worker, WorkerConfig, serve_coordinator, serve_worker_runs, task_memory_bytes,
+    CoordinatorHandle, GrpcLink, LocalError, Worker, WorkerConfig, serve_coordinator, serve_worker_runs,
+    task_memory_bytes,
 };
 use keima_coordinator::Config;
 use keima_problems::Problems;
@@ -15,7 +16,11 @@ use tokio::sync::watch;
 
 use crate::args::{CoordinatorArgs, WorkerArgs};
 use crate::exit::Failed;
+use crate::output::print;
 use crate::units::show_bytes;
+
+/// How often the way to a coordinator is looked for that has no address yet.
+const REACHABLE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Resolves when the process is asked to stop (interrupt or terminate).
 pub(crate) async fn asked_to_stop() {
@@ -48,23 +53,46 @@ async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Failed
 }
 
 /// The address under which others reach a service that listens on `bound`: where that is every address of the machine,
-/// the one that leads to `peer`.
-fn reachable(bound: SocketAddr, peer: &str) -> SocketAddr {
+/// the one that leads to `peer`; `None` while `peer` has no address of that family.
+fn reachable(bound: SocketAddr, peer: &str) -> Option<SocketAddr> {
     if !bound.ip().is_unspecified() {
-        return bound;
+        return Some(bound);
     }
-    let towards = |peer: &str| -> Option<IpAddr> {
-        let host = peer.split_once("://").map_or(peer, |(_, rest)| rest).trim_end_matches('/');
-        let peer = host.to_socket_addrs().ok()?.find(|a| a.is_ipv4() == bound.is_ipv4())?;
-        let any: SocketAddr = if peer.is_ipv4() { ([0, 0, 0, 0], 0).into() } else { ([0_u16; 8], 0).into() };
-        // Connecting a datagram socket sends nothing; it only chooses the interface.
-        let socket = UdpSocket::bind(any).ok()?;
-        socket.connect(peer).ok()?;
-        Some(socket.local_addr().ok()?.ip())
-    };
-    match towards(peer) {
-        Some(ip) => SocketAddr::new(ip, bound.port()),
-        None => bound,
+    let host = peer.split_once("://").map_or(peer, |(_, rest)| rest);
+    let host = host.split('/').next()?;
+    // Without a port it is that of HTTP.
+    let mut peers = host.to_socket_addrs().or_else(|_| (host, 80).to_socket_addrs()).ok()?;
+    let peer = peers.find(|a| a.is_ipv4() == bound.is_ipv4())?;
+    let any: SocketAddr = if peer.is_ipv4() { ([0, 0, 0, 0], 0).into() } else { ([0_u16; 8], 0).into() };
+    // Connecting a datagram socket sends nothing; it only chooses the interface.
+    let socket = UdpSocket::bind(any).ok()?;
+    socket.connect(peer).ok()?;
+    let ip = socket.local_addr().ok()?.ip();
+    (!ip.is_unspecified()).then(|| SocketAddr::new(ip, bound.port()))
+}
+
+/// The same, once it is known: a worker may be there before the coordinator's name is, and an address that leads
+/// nowhere would be its own for as long as it lives. `None` if the process is asked to stop before.
+async fn once_reachable(
+    bound: SocketAddr,
+    peer: &str,
+    stop: &mut (impl Future<Output = ()> + Unpin),
+) -> Option<SocketAddr> {
+    let mut told = false;
+    loop {
+        if let Some(address) = reachable(bound, peer) {
+            return Some(address);
+        }
+        if !std::mem::replace(&mut told, true) {
+            tracing::warn!(
+                "no way from {bound} to the coordinator at {peer} is known yet, so neither is the address under which others \
+                 reach this worker; trying again, or say it with --advertise"
+            );
+        }
+        tokio::select! {
+            () = tokio::time::sleep(REACHABLE_INTERVAL) => {}
+            () = &mut *stop => return None,
+        }
     }
 }
 
@@ -98,12 +126,15 @@ pub(crate) async fn coordinator(args: CoordinatorArgs) -> Result<(), Failed> {
     } else {
         format!("http://{bound}")
     };
+    // Whoever cannot read it: the service is there.
     if args.json {
-        println!("{}", json!({ "coordinator": url, "data": args.data }));
+        let _ = print(&json!({ "coordinator": url, "data": args.data }).to_string());
     } else {
-        println!("coordinator ready at {url}");
-        println!("start workers with   keima worker --coordinator {url} --scratch DIR");
-        println!("submit a job with    keima submit go 9x9 --coordinator {url}");
+        let _ = print(&format!(
+            "coordinator ready at {url}\n\
+             start workers with   keima worker --coordinator {url} --scratch DIR\n\
+             submit a job with    keima submit go 9x9 --coordinator {url}"
+        ));
     }
     let failure = handle.clone();
     let closing = handle.clone();
@@ -138,10 +169,15 @@ pub(crate) async fn worker(args: WorkerArgs) -> Result<(), Failed> {
     let slots = args.threads.unwrap_or_else(cores);
     let link = GrpcLink::new(&args.coordinator)?;
     let (listener, bound) = listen(args.listen).await?;
+    // One for all of its life: between two, a signal could be lost.
+    let mut stop_asked = Box::pin(asked_to_stop());
     let advertise = match args.advertise {
         Some(url) if url.contains("://") => url,
         Some(address) => format!("http://{address}"),
-        None => format!("http://{}", reachable(bound, &args.coordinator)),
+        None => match once_reachable(bound, &args.coordinator, &mut stop_asked).await {
+            Some(address) => format!("http://{address}"),
+            None => return Ok(()),
+        },
     };
     let config = WorkerConfig {
         scratch: args.scratch.clone(),
@@ -150,12 +186,12 @@ pub(crate) async fn worker(args: WorkerArgs) -> Result<(), Failed> {
         slots,
         advertise: advertise.clone(),
     };
-    let worker = Worker::open(config, Arc::new(Problems)).map_err(|error| Failed::other(error.to_string()))?;
+    let worker = Worker::open(config, Arc::new(Problems)).map_err(LocalError::from)?;
     let (name, store) = (worker.id().clone(), Arc::clone(worker.store()));
     if args.json {
-        println!("{}", json!({ "worker": name.0, "address": advertise, "threads": slots }));
+        let _ = print(&json!({ "worker": name.0, "address": advertise, "threads": slots }).to_string());
     } else {
-        println!("worker ready at {advertise}");
+        let _ = print(&format!("worker ready at {advertise}"));
     }
     tracing::info!(
         "{name}: {slots} tasks at a time with {} each, up to {} in {}, for the coordinator at {}",
@@ -169,8 +205,28 @@ pub(crate) async fn worker(args: WorkerArgs) -> Result<(), Failed> {
     let server = tokio::spawn(serve_worker_runs(listener, store, async move {
         let _ = serving.wait_for(|&stop| stop).await;
     }));
-    let ended = worker.run(link, asked_to_stop()).await;
+    let ended = worker.run(link, stop_asked).await;
     stop.send_replace(true);
     let _ = tokio::time::timeout(Duration::from_secs(5), server).await;
     ended.map_err(|error| Failed::other(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_leads_somewhere_or_is_not_known() {
+        let check = |bound: &str, peer: &str, expected: Option<&str>| {
+            let got = reachable(bound.parse().unwrap(), peer).map(|address| address.to_string());
+            assert_eq!(got.as_deref(), expected, "{bound} towards {peer}");
+        };
+        check("127.0.0.1:7702", "http://127.0.0.1:7700", Some("127.0.0.1:7702"));
+        check("127.0.0.1:7702", "no host at all", Some("127.0.0.1:7702"));
+        check("0.0.0.0:7702", "http://127.0.0.1:7700", Some("127.0.0.1:7702"));
+        check("0.0.0.0:7702", "http://127.0.0.1/", Some("127.0.0.1:7702"));
+        check("0.0.0.0:7702", "no host at all", None);
+        // No address of the family that the worker listens on.
+        check("0.0.0.0:7702", "http://[::1]:7700", None);
+    }
 }

@@ -26,6 +26,11 @@ pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
     Ok(bytes as u64)
 }
 
+/// The same, or `0`.
+pub(crate) fn parse_bytes_or_none(text: &str) -> Result<u64, String> {
+    if text.trim() == "0" { Ok(0) } else { parse_bytes(text) }
+}
+
 /// `"1.25 GiB"`.
 pub(crate) fn show_bytes(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];

@@ -6,15 +6,16 @@ mod text;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use keima_cluster::estimate::{Offer, Outline, Speeds, Times, Way, measure, measure_disk};
+use keima_cluster::estimate::{MeasureError, Offer, Outline, Speeds, Times, Way, measure, measure_disk};
 use keima_coordinator::Executor;
 use keima_model::{ProblemRequest, Registry};
 use keima_problems::Problems;
 
 use crate::args::EstimateArgs;
-use crate::client::{print, request};
+use crate::client::request;
 use crate::count::{DISK_BYTES, MEMORY_BYTES, available_memory_bytes, default_data};
 use crate::exit::{self, Failed};
+use crate::output::print;
 use crate::service::{asked_to_stop, cores};
 use crate::units::show_bytes;
 
@@ -43,8 +44,8 @@ pub(crate) async fn estimate(args: EstimateArgs) -> Result<(), Failed> {
         workers: args.workers,
         threads: args.threads.unwrap_or_else(cores),
         memory_bytes,
-        // Of other machines nobody knows what else they hold.
-        cache_bytes: 0,
+        // Of other machines nobody knows what else they hold, if it is not said.
+        cache_bytes: args.cache.unwrap_or(0),
         disk_bytes: args.disk,
         disk_bytes_per_second: args.disk_bandwidth.map(|bytes| bytes as f64),
         executor: args.plan.executor.into(),
@@ -69,28 +70,30 @@ pub(crate) async fn estimate(args: EstimateArgs) -> Result<(), Failed> {
     }
     let on_disk = outline.way != Way::InMemory;
     let disk_measured = on_disk && offer.disk_bytes_per_second.is_none() && !outline.stages.is_empty();
-    if alone && disk_measured {
+    if alone && disk_measured && args.cache.is_none() {
         offer.cache_bytes = available.unwrap_or(0).saturating_sub(offer.memory_bytes);
     }
     let mut measured = None;
     if !outline.stages.is_empty() {
-        let folder = Scratch::new(args.scratch)?;
-        let measuring = measure(Arc::new(Problems), &request, &outline, &offer, &folder.path);
-        let speeds = tokio::select! {
-            speeds = measuring => speeds.map_err(|error| Failed::other(error.to_string()))?,
+        let folder = on_disk.then(|| Scratch::new(args.scratch)).transpose()?;
+        let place = folder.as_ref().map_or(PathBuf::new(), |folder| folder.path.clone());
+        let measuring = async {
+            let speeds = measure(Arc::new(Problems), &request, &outline, &offer, &place).await?;
+            let disk = tokio::task::spawn_blocking(move || disk_measured.then(|| measure_disk(&place)).transpose());
+            let disk = disk.await.unwrap_or_else(|panic| Err(std::io::Error::other(panic).into()))?;
+            Ok::<_, MeasureError>((speeds, disk))
+        };
+        let (speeds, disk) = tokio::select! {
+            measured = measuring => measured.map_err(|error| Failed::other(error.to_string()))?,
             () = asked_to_stop() => return Err(Failed::new(exit::INTERRUPTED, "interrupted".to_owned())),
         };
-        if disk_measured {
-            let speed = measure_disk(&folder.path).map_err(|error| Failed::other(error.to_string()))?;
-            offer.disk_bytes_per_second = Some(speed);
-        }
+        offer.disk_bytes_per_second = disk.or(offer.disk_bytes_per_second);
         let times = Times::new(&outline, &speeds, &offer);
         measured = Some((speeds, times));
     }
     let info = problem.info();
     let estimate = Estimate { problem: info.name(), size: info.size(), offer, outline, measured, disk_measured };
-    print(&if args.json { json::object(&estimate).to_string() } else { text::text(&estimate) });
-    Ok(())
+    print(&if args.json { json::object(&estimate).to_string() } else { text::text(&estimate) })
 }
 
 /// Sizes that are too large for dense blocks are counted many times slower than smaller ones, which is no property of
@@ -117,7 +120,9 @@ impl Scratch {
         let name = format!("estimate-{}", std::process::id());
         let path = match parent {
             Some(parent) => parent.join(name),
-            None => default_data(&name)?,
+            None => default_data(&name).map_err(|_| {
+                Failed::usage("neither XDG_STATE_HOME nor HOME is set; say where to measure with --scratch DIR")
+            })?,
         };
         std::fs::create_dir_all(&path).map_err(|error| {
             Failed::other(format!("cannot make {}: {error}; choose another folder with --scratch", path.display()))

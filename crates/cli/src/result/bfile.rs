@@ -6,6 +6,7 @@ use keima_model::ProblemInfo;
 
 use super::choice::COUNT;
 use crate::exit::Failed;
+use crate::output::say;
 
 /// Most digits of a number in a b-file.
 const MOST_DIGITS: usize = 1000;
@@ -28,7 +29,7 @@ pub(super) fn result(table: &Table) -> String {
     let rows = table.rows.iter().take_while(|row| row.count.len() <= MOST_DIGITS);
     let lines: Vec<String> = rows.map(|row| format!("{} {}", row.index, row.count)).collect();
     if let Some(row) = table.rows.get(lines.len()) {
-        eprintln!("the b-file ends before n = {}, whose number has more than {MOST_DIGITS} digits", row.index);
+        say(format_args!("the b-file ends before n = {}, whose number has more than {MOST_DIGITS} digits", row.index));
     }
     lines.join("\n")
 }

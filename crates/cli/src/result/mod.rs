@@ -17,8 +17,8 @@ use keima_problems::Problems;
 use serde_json::Value;
 
 use crate::args::{Format, ResultFormatArgs};
-use crate::client::print;
 use crate::exit::{self, Failed};
+use crate::output::{print, say};
 use crate::show::evidence;
 
 use choice::Numbers;
@@ -140,15 +140,16 @@ pub(crate) fn finished(status: &JobStatus, wanted: &Wanted, quiet: bool, extra: 
         Some(outcome) if outcome.ok => {
             let text = wanted.printed(status, outcome, extra)?;
             if !quiet && !wanted.is_json() {
-                eprint!("{}", evidence(status, outcome));
+                say(evidence(status, outcome).trim_end());
             }
             if !text.is_empty() {
-                print(&text);
+                print(&text)?;
             }
         }
         Some(outcome) if wanted.is_json() => {
             let series = wanted.part == Part::Series;
-            print(&json::result(status, outcome, &[], series, None, extra).to_string());
+            let printed = print(&json::result(status, outcome, &[], series, None, extra).to_string());
+            return exit::of(status).and(printed);
         }
         _ => {}
     }

@@ -315,15 +315,64 @@ fn a_count_in_memory_needs_no_home() {
     assert_eq!(run(counting).ok(), legal("5x5"));
 }
 
+/// A number that cannot be printed is not lost: the state stays, and the same command prints it.
+#[test]
+fn a_number_that_cannot_be_printed_is_kept() {
+    let home = tempfile::tempdir().unwrap();
+    let count = || {
+        let mut counting = command(&["count", "go", "5x5", "--executor", "stream"]);
+        counting.env("XDG_STATE_HOME", home.path());
+        counting
+    };
+    // Every write there fails for want of room.
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let ended = count().stdout(full).output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert_eq!(ended.status.code(), Some(1), "{said}");
+    assert!(said.contains("standard output"), "{said}");
+    let again = run(count());
+    assert_eq!(again.ok(), legal("5x5"));
+    assert!(again.stderr.contains("was counted here before"), "{again:#?}");
+    assert_eq!(run(count()).ok(), legal("5x5"), "and then it is forgotten");
+}
+
+/// Whoever reads standard error may go away at any time.
+#[test]
+fn nobody_has_to_read_standard_error() {
+    for executor in ["block", "stream"] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut counting = command(&["count", "go", "5x5", "--executor", executor]);
+        let ended = counting.env("KEIMA_LOG", "debug").stderr(writer).output().unwrap();
+        assert_eq!(ended.status.code(), Some(0), "{executor}: {ended:?}");
+        assert_eq!(String::from_utf8_lossy(&ended.stdout).trim_end(), legal("5x5"), "{executor}");
+    }
+}
+
+/// A count that cannot start leaves nothing that the next one would take for one that was interrupted.
+#[test]
+fn a_count_that_cannot_start_leaves_no_state() {
+    let home = tempfile::tempdir().unwrap();
+    let mut counting = command(&["count", "go", "6x6", "--executor", "stream", "--memory", "33MiB", "--threads", "2"]);
+    counting.env("XDG_STATE_HOME", home.path());
+    let refused = run(counting);
+    assert_eq!(refused.code, Some(2), "{refused:#?}");
+    assert!(refused.stderr.contains("--memory"), "{refused:#?}");
+    assert!(!home.path().join("keima/go-6x6/state").exists());
+}
+
 /// A finished run with a data folder of the user's is told again, or counted anew with --fresh.
 #[test]
 fn a_finished_run_is_told_again() {
-    let dir = tempfile::tempdir().unwrap();
-    let args = ["count", "go", "6x6", "--data", dir.path().to_str().unwrap()];
-    for (more, says) in [(None, false), (None, true), (Some("--fresh"), false)] {
-        let args: Vec<&str> = args.into_iter().chain(more).collect();
-        let ran = keima(&args);
-        assert_eq!(ran.ok(), legal("6x6"));
-        assert_eq!(ran.stderr.contains("was counted here before"), says, "{ran:#?}");
+    // A size that its problem calls 4x6; its number is in OEIS A051737.
+    for (problem, size, count) in [("go", "6x6", legal("6x6")), ("hard-squares", "6x4", "36787".to_owned())] {
+        let dir = tempfile::tempdir().unwrap();
+        let args = ["count", problem, size, "--data", dir.path().to_str().unwrap()];
+        for (more, says) in [(None, false), (None, true), (Some("--fresh"), false)] {
+            let args: Vec<&str> = args.into_iter().chain(more).collect();
+            let ran = keima(&args);
+            assert_eq!(ran.ok(), count, "{problem} {size}");
+            assert_eq!(ran.stderr.contains("was counted here before"), says, "{ran:#?}");
+        }
     }
 }

@@ -44,13 +44,13 @@ fn command_lines_that_mean_nothing() {
         ("count go 9x9 --threads many", 2, &["many"]),
         ("count go 9x9 --residues-per-sweep 0", 2, &["--residues-per-sweep"]),
         ("count go 9x9 --window 0", 2, &["--window"]),
-        ("count go 9x9 --data @dir --memory 33MiB", 1, &["--memory", "--threads"]),
-        ("count go 9x9 --data @dir --memory 64MiB --threads 64", 1, &["64 tasks", "--threads"]),
+        ("count go 9x9 --data @dir --memory 33MiB", 2, &["--memory", "--threads"]),
+        ("count go 9x9 --data @dir --memory 64MiB --threads 64", 2, &["64 tasks", "--threads"]),
         ("count go 9x9 --data @dir --disk 100KiB", 2, &["of disk", "allow more disk"]),
         ("submit go nine", 2, &["nine", "9x9"]),
         ("submit chess 8x8", 2, &["known problems: go"]),
         ("status banana", 2, &["banana", "keima jobs"]),
-        ("worker --scratch @dir --memory 33MiB --threads 4", 1, &["--memory", "--threads"]),
+        ("worker --scratch @dir --memory 33MiB --threads 4", 2, &["--memory", "--threads"]),
         ("worker", 2, &["--scratch"]),
         ("coordinator", 2, &["--data"]),
         ("coordinator --data @dir --listen nowhere", 2, &["nowhere"]),
@@ -159,7 +159,11 @@ fn estimates() {
         ),
         (
             "go 5x5 --workers 3 --threads 4 --disk-bandwidth 1GiB",
-            &["3 workers", "on a cluster", "second copies", "largest family"],
+            &["3 workers", "on a cluster", "second copies", "largest family", "all that is read comes from disk"],
+        ),
+        (
+            "go 5x5 --workers 3 --threads 4 --disk-bandwidth 1GiB --cache 5GiB",
+            &["on a cluster", "what fits 5.00 GiB of other memory"],
         ),
         ("knight 8x8 --closed", &["unknown", "does not know its numbers of states"]),
     ] {
@@ -186,6 +190,8 @@ fn estimates() {
     assert_eq!(estimate["stages_that_wait_for_largest_family"].as_u64(), Some(4), "{estimate}");
     assert!(seconds("largest_family_seconds") <= seconds("core_seconds"), "{estimate}");
     assert!(seconds("largest_family_seconds") <= seconds("wall_seconds"), "{estimate}");
+    let estimate = json(&["go", "6x6", "--scratch", scratch, "--cache", "3MiB"]);
+    assert_eq!(estimate["offer"]["cache_bytes"].as_u64(), Some(3 << 20), "{estimate}");
     let estimate = json(&["go", "5x5", "--memory", "1GiB"]);
     assert_eq!(estimate["stages_that_wait_for_largest_family"].as_u64(), Some(0), "in memory: {estimate}");
     let estimate = json(&["knight", "8x8", "--closed"]);
@@ -207,6 +213,7 @@ fn estimates() {
         ("estimate go 22x22", 2, &["at most 21"][..]),
         ("estimate go 9x9 --workers 0", 2, &["--workers"]),
         ("estimate go 9x9 --disk-bandwidth fast", 2, &["fast", "50GB"]),
+        ("estimate go 9x9 --cache much", 2, &["much", "50GB"]),
         ("estimate go 13x13 --disk 100MB --memory 2GiB", 2, &["of disk", "allow more disk"]),
         ("estimate go 9x9 --executor stream --memory 33MiB --threads 2", 2, &["memory for a task"]),
         ("estimate hard-squares 9x9 --executor block", 2, &["--executor stream"]),
