@@ -22,6 +22,29 @@ fn plan(name: &str, size: &str, limits: &PlanLimits, executor: Executor) -> Resu
     choose_plan(problem.info(), problem.key_bytes(), limits, executor)
 }
 
+/// A record of a run holds so many numbers and no more: sweeps have fewer residues where each has many coefficients.
+#[test]
+fn sweeps_keep_within_a_record() {
+    let plan = |size: &str| {
+        let options = vec![("all".to_owned(), String::new())];
+        let problem =
+            Problems.open(&ProblemRequest { name: "quoridor-fences".into(), size: size.into(), options }).unwrap();
+        choose_plan(problem.info(), problem.key_bytes(), &GENEROUS, Executor::Auto)
+    };
+    for (size, residues) in [("4x20", 8), ("4x150", 6), ("8x70", 7)] {
+        let plan = plan(size).unwrap();
+        let most = plan.sweeps.iter().map(|(first, end)| end - first).max().unwrap();
+        assert!(
+            most <= residues && most * plan.coefficients <= 4096,
+            "{size}: {:?}, {}",
+            plan.sweeps,
+            plan.coefficients
+        );
+    }
+    let refused = plan("5x1000");
+    assert!(matches!(refused, Err(PlanError::Coefficients { most: 4096, .. })), "{refused:?}");
+}
+
 /// Every column's primes suffice for its counts, whatever the limits; memory, windows and disk are as the table says.
 #[test]
 fn plans_keep_to_their_limits() {

@@ -6,6 +6,7 @@
 //! search for a few primes.
 
 use keima_model::{Board, Layout, ProblemInfo, Window};
+use keima_runs::MAX_LANES;
 use serde::{Deserialize, Serialize};
 
 pub use self::block::{block_plan, buffer_rows, choose_plan, in_memory_plan, share_bytes};
@@ -205,11 +206,15 @@ pub fn plan(info: &dyn ProblemInfo, key_bytes: u32, limits: &PlanLimits) -> Resu
             return Err(PlanError::Zero { option });
         }
     }
+    let most_lanes = MAX_LANES as u32;
+    if coefficients > most_lanes {
+        return Err(PlanError::Coefficients { coefficients, most: most_lanes });
+    }
     let states = saturated_states(info)?;
     let moduli = moduli::choose(&bound_product(&info.bound()));
     let total = moduli.len() as u32;
     let asked = limits.residues_per_sweep.map(|r| r.min(total));
-    let fewest = total.div_ceil(asked.unwrap_or(MOST_RESIDUES_PER_SWEEP));
+    let fewest = total.div_ceil(asked.unwrap_or(MOST_RESIDUES_PER_SWEEP).min(most_lanes / coefficients));
     let most = if asked.is_some() { fewest } else { total };
 
     let attempt = |sweep_count: u32| {

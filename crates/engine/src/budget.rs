@@ -5,7 +5,9 @@
 //! ```
 //!
 //! The shares are upper limits of what is touched: reserved room costs nothing until it is used. The planner cuts
-//! shards so that the output buffer suffices; a task that meets more than it was cut for spills and stays within.
+//! shards so that the output buffer suffices; a task that meets more than it was cut for spills and stays within. Tables
+//! and output have room for 4,096 records at least, however long these are: with two hundred lanes and more in the least
+//! memory that is beyond their shares.
 
 use keima_model::Key;
 

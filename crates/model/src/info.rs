@@ -17,6 +17,16 @@ pub struct Formula {
     pub tolerance: f64,
 }
 
+impl Formula {
+    /// Digits of a formula's powers, written out, at most: more would take minutes for each count.
+    pub const MOST_DIGITS: u64 = 1_000_000;
+
+    /// Digits of the powers of `factors`.
+    pub fn digits(factors: &[(Decimal, u32)]) -> u64 {
+        factors.iter().map(|(base, exponent)| (base.0.len() as u64).saturating_mul((*exponent).into())).sum()
+    }
+}
+
 /// A linear form that is read off the vector after a pass.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Functional {

@@ -37,7 +37,7 @@ pub(crate) const FIXED_BYTES: usize = 57;
 /// Most moduli of a sweep.
 pub(crate) const MAX_MODULI: usize = 256;
 /// Most lanes of a value.
-pub(crate) const MAX_LANES: usize = 4096;
+pub const MAX_LANES: usize = 4096;
 /// Longest run id in bytes.
 pub(crate) const MAX_ID_BYTES: usize = 200;
 /// Longest subject in bytes.

@@ -30,7 +30,7 @@ mod writer;
 pub use cursor::{CursorBuffers, RunCursor};
 pub use disk::DiskBudget;
 pub use error::{MergeError, RunError};
-pub use header::{FORMAT_VERSION, MAX_SUBJECT_BYTES};
+pub use header::{FORMAT_VERSION, MAX_LANES, MAX_SUBJECT_BYTES};
 pub use local::{BlockFeed, LocalFeed, LocalRun};
 pub use manifest::{
     BlockCut, FunctionalSum, KeyOrder, PassTally, RunHeader, RunId, RunManifest, Split, Tally, TaskManifest, TaskTimes,

@@ -57,6 +57,17 @@ pub enum PlanError {
         /// The option's name.
         option: &'static str,
     },
+    /// More coefficients than a record of a run has room for.
+    #[error(
+        "each state would have {coefficients} numbers for each residue, and a record has room for {most} in all; choose a smaller \
+         size, or options that ask for fewer of them"
+    )]
+    Coefficients {
+        /// What came.
+        coefficients: u32,
+        /// Room of a record.
+        most: u32,
+    },
     /// The problem's own figures do not fit together; a fault of the program.
     #[error("cannot plan a {what}: expected {expected}; this is a fault of the program, please report it")]
     Problem {

@@ -65,15 +65,13 @@ pub fn known(height: u32, length: u32) -> Option<&'static str> {
     })
 }
 
-/// The asymptotic formula for `height` x `length`, where it says something.
+/// The asymptotic formula for `height` x `length`, where it says something and can be told in good time.
 pub fn formula(height: u32, length: u32) -> Option<Formula> {
     let tolerance = tolerance(height, length);
     let factor = |base: &str, exponent| (Decimal(base.to_owned()), exponent);
-    (tolerance <= USELESS).then(|| Formula {
-        text: "A B^(m+n) L^(mn)".to_owned(),
-        factors: vec![factor(A, 1), factor(B, height + length), factor(L, height * length)],
-        tolerance,
-    })
+    let factors = vec![factor(A, 1), factor(B, height + length), factor(L, height * length)];
+    let says = tolerance <= USELESS && Formula::digits(&factors) <= Formula::MOST_DIGITS;
+    says.then(|| Formula { text: "A B^(m+n) L^(mn)".to_owned(), factors, tolerance })
 }
 
 /// Largest accepted |count / formula - 1|.
@@ -146,5 +144,8 @@ mod tests {
         assert_eq!(formula(1, 7), None);
         assert_eq!(formula(2, 300), None);
         assert!(formula(7, 300).is_some());
+        // Its powers would have more than a million digits.
+        assert!(formula(5, 7461).is_some() && formula(21, 1991).is_some());
+        assert_eq!((formula(5, 7462), formula(21, 10_000)), (None, None));
     }
 }
