@@ -131,8 +131,12 @@ fn tasks_are_sized_by_their_output_buffer() {
     let plan = plan_with(1000, 10 << 20).unwrap();
     assert_eq!(plan.sweeps.len(), 4);
     assert!(plan.min_task_records <= plan.task_records);
-    let error = plan_with(100_000, 10 << 20).unwrap_err();
-    assert!(matches!(error, PlanError::TaskMemory { least_bytes, .. } if least_bytes > 500_000_000), "{error}");
+    let error = plan_with(4_000, 10 << 20).unwrap_err();
+    assert!(matches!(error, PlanError::TaskMemory { least_bytes: 20_000_000..30_000_000, .. }), "{error}");
+    // However much memory: a record of a run holds no more.
+    assert_eq!(plan_with(4_096, 1 << 30).unwrap().sweeps.len(), 4);
+    let error = plan_with(4_097, 1 << 40).unwrap_err();
+    assert!(matches!(error, PlanError::Coefficients { coefficients: 4_097, most: 4_096 }), "{error}");
 }
 
 /// State counts that grow to `peak` over the first columns.
