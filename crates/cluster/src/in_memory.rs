@@ -129,8 +129,7 @@ impl InMemory {
         let families = plan.windows.iter().map(|&window: &Window| info.largest_family(window));
         let family = u64::try_from(families.collect::<Option<Vec<_>>>()?.into_iter().max()?).ok()?;
         // The program itself, and what the allocator does not give back.
-        let with =
-            |bytes: u64, tables: u64| bytes.saturating_add(bytes / 20).saturating_add(tables).saturating_add(64 << 20);
+        let with = |bytes: u64, tables: u64| bytes + bytes / 20 + tables + (64 << 20);
         // Going forward alone takes one exchange of those of both directions too.
         let tables = blocks.table_bytes(&plan.windows, Directions::Folded);
         if tables == u64::MAX {

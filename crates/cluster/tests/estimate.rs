@@ -11,18 +11,7 @@ use keima_model::{AnyProblem, ProblemRequest, Registry};
 use keima_problems::Problems;
 use proptest::prelude::*;
 
-const OFFER: Offer = Offer {
-    workers: 1,
-    threads: 2,
-    memory_bytes: 2 << 30,
-    cache_bytes: 0,
-    disk_bytes: None,
-    disk_bytes_per_second: Some(1e9),
-    executor: Executor::Auto,
-    out_of_core: true,
-    residues_per_sweep: None,
-    window: None,
-};
+const OFFER: Offer = Offer { disk_bytes_per_second: Some(1e9), ..Offer::with_runs(Executor::Auto, 1, 2, 2 << 30) };
 
 fn request(name: &str, size: &str) -> ProblemRequest {
     ProblemRequest { name: name.into(), size: size.into(), options: Vec::new() }

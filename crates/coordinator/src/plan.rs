@@ -36,7 +36,7 @@ const LEAST_TASK_RECORDS: u64 = 256;
 const MIN_TASK_RECORDS: u64 = 4096;
 /// A vector of this size is made durable at every boundary: writing it through to the disk costs a few percent of the
 /// stage (12x12, 480 MB a vector: 5 %), and no older boundary needs to be kept beside it.
-pub(crate) const LARGE_VECTOR_BYTES: u64 = 256 << 20;
+pub const LARGE_VECTOR_BYTES: u64 = 256 << 20;
 /// A family may be this large, in percent of the records that a task is meant to write.
 const FAMILY_PERCENT: u128 = 150;
 /// Share of a task's memory, in percent, in which its output is collected and sorted.

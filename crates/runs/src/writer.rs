@@ -22,8 +22,8 @@ pub struct RunOptions {
     /// Target size of a decoded block; a block holds one record at least and 4 MiB at most.
     pub block_bytes: usize,
     /// Whether to compress key sections where that saves an eighth. Off by default, since keys take some 1.1 of 8K + 1.1
-    /// bytes: counts of 11x11 by streams, runs in memory, wrote 4.3 % fewer bytes and took 3 % longer with K = 4, 15.6 % fewer
-    /// and 1 % longer with K = 1 (medians of three pairs). It would pay with one lane where the disk is what limits; plans
+    /// bytes: counts of 11x11 by streams wrote 4.3 % fewer bytes and took 3 % longer with K = 4, 15.6 % fewer
+    /// and 1 % longer with K = 1 (medians of three pairs, files in the system's cache). It would pay with one lane where the disk is what limits; plans
     /// have as many lanes as they can.
     pub compress_keys: bool,
     /// Whether to begin a new block wherever a key is not the one before plus one: such blocks have no key section.

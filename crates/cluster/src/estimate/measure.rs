@@ -99,16 +99,9 @@ pub async fn measure(
     let cores = std::thread::available_parallelism().map_or(1, usize::from) as u32;
     let threads = offer.threads.clamp(1, cores);
     let here = Offer {
-        workers: 1,
-        threads,
-        memory_bytes: memory_bytes(threads),
         cache_bytes: u64::MAX,
-        disk_bytes: None,
-        disk_bytes_per_second: None,
-        executor: offer.executor,
         out_of_core: outline.way != Way::InMemory,
-        residues_per_sweep: None,
-        window: None,
+        ..Offer::with_runs(offer.executor, 1, threads, memory_bytes(threads))
     };
     match (outline.way, &outline.plan.block) {
         (Way::InMemory, _) => {
@@ -386,7 +379,6 @@ async fn run(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use keima_model::AnyProblem;
     use keima_problems::Problems;
 
     /// However many threads a machine has, tasks have the memory that plans ask for.
@@ -397,18 +389,7 @@ mod tests {
         };
         for executor in [Executor::Stream, Executor::Block] {
             for threads in [1, 60, 61, 120, 121, 1024] {
-                let offer = Offer {
-                    workers: 1,
-                    threads,
-                    memory_bytes: memory_bytes(threads),
-                    cache_bytes: 0,
-                    disk_bytes: None,
-                    disk_bytes_per_second: None,
-                    executor,
-                    out_of_core: true,
-                    residues_per_sweep: None,
-                    window: None,
-                };
+                let offer = Offer::with_runs(executor, 1, threads, memory_bytes(threads));
                 let planned = Outline::new(&open("8x8"), &offer);
                 assert!(planned.is_ok(), "{executor:?}, {threads} threads: {planned:?}");
             }

@@ -51,3 +51,21 @@ pub struct Offer {
     /// Longest window, in cells; `None` lets the planner choose.
     pub window: Option<u32>,
 }
+
+impl Offer {
+    /// Runs on disks of which nothing is known, and nothing asked for but the executor.
+    pub const fn with_runs(executor: Executor, workers: u32, threads: u32, memory_bytes: u64) -> Self {
+        Self {
+            workers,
+            threads,
+            memory_bytes,
+            cache_bytes: 0,
+            disk_bytes: None,
+            disk_bytes_per_second: None,
+            executor,
+            out_of_core: true,
+            residues_per_sweep: None,
+            window: None,
+        }
+    }
+}

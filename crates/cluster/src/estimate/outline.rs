@@ -251,18 +251,7 @@ mod tests {
     use super::*;
 
     fn outline(size: &str, executor: Executor, workers: u32, threads: u32, memory_mib: u64) -> Outline {
-        let offer = Offer {
-            workers,
-            threads,
-            memory_bytes: memory_mib << 20,
-            cache_bytes: 0,
-            disk_bytes: None,
-            disk_bytes_per_second: None,
-            executor,
-            out_of_core: true,
-            residues_per_sweep: None,
-            window: None,
-        };
+        let offer = Offer::with_runs(executor, workers, threads, memory_mib << 20);
         let request = ProblemRequest { name: "go".into(), size: size.into(), options: Vec::new() };
         Outline::new(&Problems.open(&request).unwrap(), &offer).unwrap()
     }

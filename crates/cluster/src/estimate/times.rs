@@ -269,18 +269,7 @@ mod tests {
     }
 
     fn offer(workers: u32, threads: u32, disk_bytes_per_second: Option<f64>) -> Offer {
-        Offer {
-            workers,
-            threads,
-            memory_bytes: 8 << 30,
-            cache_bytes: 0,
-            disk_bytes: None,
-            disk_bytes_per_second,
-            executor: Executor::Block,
-            out_of_core: true,
-            residues_per_sweep: None,
-            window: None,
-        }
+        Offer { disk_bytes_per_second, ..Offer::with_runs(Executor::Block, workers, threads, 8 << 30) }
     }
 
     /// By hand: 10 s to read, 6 s and 12 s of passes with two lanes, 20 s to write; 16 GB are read and 16 GB written.

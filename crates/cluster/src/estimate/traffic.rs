@@ -6,14 +6,13 @@
 //!   copied    second copies, read by one worker, written by another: as above
 //! ```
 //!
-//! A vector of less than [`DURABLE_BYTES`] is mostly deleted before the system gets to write it through; a larger one is
-//! made durable at every boundary.
+//! A vector of less than [`LARGE_VECTOR_BYTES`] is mostly deleted before the system gets to write it through; a larger one
+//! is made durable at every boundary.
+
+use keima_coordinator::LARGE_VECTOR_BYTES;
 
 use super::Offer;
 use super::outline::StageOutline;
-
-/// A vector of this size is written through to the disk.
-const DURABLE_BYTES: u64 = 256 << 20;
 
 /// What a stage reads, writes and copies, as the disks of all workers see it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,7 +32,7 @@ impl Traffic {
         let held = stage.bytes_before.saturating_add(stage.bytes_written).saturating_add(stage.bytes_copied);
         let cached = held <= offer.cache_bytes.saturating_mul(offer.workers.max(1).into());
         let read = if cached { 0.0 } else { 1.0 };
-        let written = if cached && stage.bytes_written < DURABLE_BYTES { 0.0 } else { 1.0 };
+        let written = if cached && stage.bytes_written < LARGE_VECTOR_BYTES { 0.0 } else { 1.0 };
         Self {
             slice_bytes: stage.bytes_before as f64 * read,
             grows: stage.grows,
@@ -81,18 +80,7 @@ mod tests {
                     bytes_copied: copied << 20,
                     table_seconds: 0.0,
                 };
-                let offer = Offer {
-                    workers: 2,
-                    threads: 1,
-                    memory_bytes: 1 << 30,
-                    cache_bytes: cache << 20,
-                    disk_bytes: None,
-                    disk_bytes_per_second: None,
-                    executor: Executor::Block,
-                    out_of_core: true,
-                    residues_per_sweep: None,
-                    window: None,
-                };
+                let offer = Offer { cache_bytes: cache << 20, ..Offer::with_runs(Executor::Block, 2, 1, 1 << 30) };
                 let traffic = Traffic::of(&stage, &offer);
                 let got = [traffic.in_slices(slices), traffic.copied_bytes].map(|bytes| bytes as u64 >> 20);
                 assert_eq!(got, expected, "{before} {written} {copied}, cache {cache}, {slices} {grows}");
