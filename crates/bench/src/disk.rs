@@ -26,7 +26,7 @@ use anyhow::{Context, Result, bail, ensure};
 use keima_coordinator::{Plan, PlanLimits, block_plan};
 use keima_engine::block::{Prepared, run_block_task};
 use keima_engine::{BlockStage, Task, TaskOrder};
-use keima_model::{AnyProblem, BlockColumn, Directions, LANES, PLACE_BITS, ProblemInfo};
+use keima_model::{AnyProblem, BlockColumn, Direction, Directions, LANES, PLACE_BITS, ProblemInfo};
 use keima_residue::{Integer, add_row, primes_below, residue_of};
 use keima_runs::{Tally, TaskManifest};
 
@@ -97,6 +97,8 @@ fn plan(wish: &Disk) -> Result<Plan> {
         slots: wish.threads,
         worker_slots: wish.threads,
         second_copies: false,
+        // Forward passes are measured.
+        series: true,
     };
     Ok(block_plan(problem.info(), problem.key_bytes(), &limits)?)
 }
@@ -203,6 +205,8 @@ impl<'a> Sweep<'a> {
                 group_records: self.group_records,
                 moduli_in: self.moduli.clone(),
                 slots: self.plan.slots,
+                direction: Direction::Forward,
+                kept: None,
             }),
         };
         let orders: Vec<TaskOrder> = largest_first.into_iter().map(order).collect();

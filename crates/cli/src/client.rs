@@ -47,7 +47,7 @@ fn connect(args: &ClientArgs) -> Result<JobClient, Failed> {
 pub(crate) async fn submit(args: SubmitArgs) -> Result<(), Failed> {
     let request = request(&args.problem);
     let wanted = Wanted::new(&args.result, args.client.json);
-    if !args.wait && wanted.is_of_a_result() {
+    if !args.wait && wanted.is_of_a_result() && !wanted.is_series() {
         return Err(Failed::usage(
             "a job that is only submitted has no numbers to print yet: add --wait, or ask keima result later",
         ));
@@ -73,6 +73,7 @@ pub(crate) async fn submit(args: SubmitArgs) -> Result<(), Failed> {
         slots: here().map(|w| w.slots).sum::<u32>().max(2),
         worker_slots: here().map(|w| w.slots).min().unwrap_or(0),
         executor: args.plan.executor.into(),
+        series: args.result.series,
     };
     let job = client.submit(&spec).await?;
     if workers.iter().all(|w| !w.here) {

@@ -320,7 +320,20 @@ async fn take_up(
         )));
     }
     if let Some(old) = jobs.iter().rev().find(same) {
+        // Such a count reads off only those shorter boards that its forward vector passes.
+        let met = old.plan.as_ref().and_then(|plan| plan.block.as_ref()).is_some_and(|block| block.middle.is_some());
+        let lacks_series = met && args.output.result.series;
         match old.state {
+            State::Done if lacks_series => say(format!(
+                "{} {} was counted here before, but without the boards that --series prints: it is counted anew",
+                old.problem, old.size
+            )),
+            State::Queued | State::Running | State::Paused if lacks_series => {
+                return Err(Failed::usage(
+                    "the interrupted run was begun without --series, and does not read off all shorter boards; leave out \
+                     --series to go on with it, or start anew with --fresh",
+                ));
+            }
             State::Done => {
                 say(format!("{} {} was counted here before; --fresh counts it anew", old.problem, old.size));
                 return Ok(old.id);
@@ -372,6 +385,7 @@ async fn take_up(
         slots: args.threads.unwrap_or_else(cores),
         worker_slots: args.threads.unwrap_or_else(cores),
         executor: args.plan.executor.into(),
+        series: args.output.result.series,
     };
     Ok(coordinator.submit(spec).await?)
 }

@@ -81,6 +81,7 @@ fn order(header: &RunHeader) -> &'static str {
         KeyOrder::Canonical => "canonical",
         KeyOrder::Window { .. } => "window",
         KeyOrder::Blocks { .. } => "blocks",
+        KeyOrder::Transposed { .. } => "transposed blocks",
     }
 }
 
@@ -88,7 +89,9 @@ fn order(header: &RunHeader) -> &'static str {
 fn window(header: &RunHeader) -> Option<(u32, u32)> {
     match header.key_order {
         KeyOrder::Canonical => None,
-        KeyOrder::Window { first, len } | KeyOrder::Blocks { first, len } => Some((first, len)),
+        KeyOrder::Window { first, len } | KeyOrder::Blocks { first, len } | KeyOrder::Transposed { first, len } => {
+            Some((first, len))
+        }
     }
 }
 

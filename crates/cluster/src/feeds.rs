@@ -40,8 +40,12 @@ pub(crate) struct TaskFeeds {
 
 impl TaskFeeds {
     /// For a task that reads `inputs`. To be called within the runtime.
-    pub(crate) fn new(store: Arc<RunStore>, shared: Arc<SharedFolders>, inputs: &[InputRun]) -> Self {
-        let holders = inputs.iter().map(|input| (input.manifest.id.clone(), input.holders.clone())).collect();
+    pub(crate) fn new<'i>(
+        store: Arc<RunStore>,
+        shared: Arc<SharedFolders>,
+        inputs: impl IntoIterator<Item = &'i InputRun>,
+    ) -> Self {
+        let holders = inputs.into_iter().map(|input| (input.manifest.id.clone(), input.holders.clone())).collect();
         let runtime = Handle::current();
         let (used, open) = (Mutex::default(), Mutex::default());
         Self { store, shared, runtime, peers: Peers::default(), holders, used, open }

@@ -14,7 +14,9 @@ use std::path::Path;
 
 use keima_coordinator::BlockOrder;
 use keima_engine::TaskError;
-use keima_model::{AnyProblem, Directions, PLACE_BITS, ProblemError, ProblemInfo, ProblemRequest, Registry, Window};
+use keima_model::{
+    AnyProblem, Direction, Directions, PLACE_BITS, ProblemError, ProblemInfo, ProblemRequest, Registry, Window,
+};
 // What a run's records have in common, for whoever prints it.
 use keima_runs::{Batch, LocalRun, RunCursor, RunPart, Word, open_verified};
 pub use keima_runs::{BlockCut, KeyOrder, RunError, RunHeader, RunManifest};
@@ -94,7 +96,7 @@ impl Inspected {
     pub fn records(&self, registry: &dyn Registry, memory_bytes: u64, each: Each<'_>) -> Result<(), InspectError> {
         let mut one = |key, row: &[u64]| Ok(each(key, row));
         match (self.header().key_order, &self.header().cut) {
-            (KeyOrder::Blocks { first, len }, Some(cut)) => {
+            (KeyOrder::Blocks { first, len } | KeyOrder::Transposed { first, len }, Some(cut)) => {
                 self.of_blocks(registry, memory_bytes, (Window { first, len }, cut), each)
             }
             _ if self.header().key_bytes == 8 => self.rows::<u64>(RunPart::all(self.header()), &mut one).map(drop),
@@ -143,25 +145,38 @@ impl Inspected {
         if windows.last().map(|window| window.end()) != Some(height) {
             return Err(self.states(format!("windows of {:?} cells are no column of {height}", cut.windows)));
         }
-        let reader = windows.iter().position(|own| *own == window && self.header().boundary % height == own.first);
+        let direction = match self.header().key_order {
+            KeyOrder::Transposed { .. } => Direction::Backward,
+            _ => Direction::Forward,
+        };
+        // Transposed vectors come into a window at its end.
+        let entered = |own: &Window| if direction == Direction::Forward { own.first } else { own.end() % height };
+        let reader = windows.iter().position(|own| *own == window && self.header().boundary % height == entered(own));
         let Some(reader) = reader else {
             let boundary = self.header().boundary;
             return Err(self.states(format!(
-                "after {boundary} passes no window of {} cells begins at cell {} where a column is cut into {:?}",
-                window.len, window.first, cut.windows
+                "after {boundary} passes no window of {} cells {} at cell {} where a column is cut into {:?}",
+                window.len,
+                if direction == Direction::Forward { "begins" } else { "ends that begins" },
+                window.first,
+                cut.windows
             )));
         };
-        let parted = self.is_parted(info, &windows, memory_bytes)?;
+        let directions = if direction == Direction::Forward { Directions::Forward } else { Directions::Both };
+        let parted = self.is_parted(info, (&windows, directions), memory_bytes)?;
         let (group_records, moduli_in) = (cut.group_records, Vec::new());
-        let order = BlockOrder { parted, windows, group_records, moduli_in, slots: 1 };
+        let both_ways = directions == Directions::Both;
+        let order =
+            BlockOrder { parted, windows, group_records, moduli_in, slots: 1, both_ways, direction, kept: None };
         let made = Tables::new(memory_bytes, 1).of(&request, &order).get(info);
         let prepared = made.map_err(|why| self.states(why))?;
         let other_rows =
             |number| self.states(format!("its rows for group {number} are not those that follow from the tables"));
         let mut listed = 0_u64;
         for number in prepared.readers(reader, run) {
-            let (first, keys) =
-                prepared.keys(reader, number, run).map_err(|error: TaskError| self.states(error.to_string()))?;
+            let (first, keys) = prepared
+                .keys((direction, reader), number, run)
+                .map_err(|error: TaskError| self.states(error.to_string()))?;
             let low = u128::from(number) << PLACE_BITS;
             let part = RunPart::keys(self.header(), low, Some(low + (1 << PLACE_BITS)));
             let (mut stored_keys, mut keys) = (first.., keys.into_iter());
@@ -189,16 +204,22 @@ impl Inspected {
     }
 
     /// Whether tables are to be made a part at a time: where all of them do not fit, and parts do.
-    fn is_parted(&self, info: &dyn ProblemInfo, windows: &[Window], memory_bytes: u64) -> Result<bool, InspectError> {
+    fn is_parted(
+        &self,
+        info: &dyn ProblemInfo,
+        (windows, directions): (&[Window], Directions),
+        memory_bytes: u64,
+    ) -> Result<bool, InspectError> {
         let Some(blocks) = info.blocks() else {
             return Err(self.states(format!("{} is not made of blocks here", info.name())));
         };
-        let whole_bytes = blocks.table_bytes(windows, Directions::Forward);
+        let whole_bytes = blocks.table_bytes(windows, directions);
         if whole_bytes <= memory_bytes {
             return Ok(false);
         }
-        // Of one window there are no parts.
-        let parted = Some(blocks.parted_bytes(windows)).filter(|_| windows.len() > 1);
+        // Of one window there are no parts, and none for both ways.
+        let parts = windows.len() > 1 && directions == Directions::Forward;
+        let parted = Some(blocks.parted_bytes(windows)).filter(|_| parts);
         let needed_bytes = parted.map_or(whole_bytes, |bytes| bytes.worker_bytes.saturating_add(bytes.task_bytes));
         if needed_bytes <= memory_bytes { Ok(true) } else { Err(InspectError::Memory { needed_bytes, memory_bytes }) }
     }

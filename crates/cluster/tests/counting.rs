@@ -71,6 +71,24 @@ async fn tables_are_made_in_parts_where_all_of_them_do_not_fit() {
     }
 }
 
+/// Where nobody asks for shorter boards, vectors from both ends meet, and fewer bytes are written; where somebody does, all
+/// of them are told.
+#[tokio::test(flavor = "multi_thread")]
+async fn vectors_from_both_ends_meet() {
+    for (size, middle, expected) in [("8x8", 4, L88), ("9x9", 5, L99), ("10x10", 7, L1010)] {
+        let spec = JobSpec { executor: Executor::Block, task_memory_bytes: 256 << 20, ..go(size) };
+        let met = local_with(spec.clone(), 1024, expected).await;
+        let length: u32 = size.split('x').next().unwrap().parse().unwrap();
+        assert_eq!(met.plan.unwrap().block.unwrap().middle, Some(middle), "{size}");
+        let told: Vec<u32> = met.series.iter().map(|entry| entry.index).collect();
+        assert_eq!(told, (1..=middle).chain([length]).collect::<Vec<_>>(), "{size}");
+        let all = local_with(JobSpec { series: true, ..spec }, 1024, expected).await;
+        assert_eq!(all.plan.unwrap().block.unwrap().middle, None, "{size}");
+        assert_eq!(all.series.len(), length as usize, "{size}");
+        assert!(met.bytes_written < all.bytes_written, "{size}: {} and {} bytes", met.bytes_written, all.bytes_written);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn two_workers_count_over_grpc() {
     let dir = tempfile::tempdir().unwrap();

@@ -71,7 +71,7 @@ fn states_are_the_published_ones() {
 /// What stages do adds up to what the states say.
 #[test]
 fn stages_read_what_was_written() {
-    let check = |size: &str, executor, residues, first_column: u32| {
+    let check = |size: &str, executor, residues, first_column: u32, meets: bool| {
         let offer = Offer { executor, residues_per_sweep: residues, ..OFFER };
         let outline = outline(size, &offer).unwrap();
         let plan = &outline.plan;
@@ -80,21 +80,32 @@ fn stages_read_what_was_written() {
         let (state_passes, ..) = outline.totals();
         let sweeps = plan.sweeps.len() as u128;
         assert_eq!(u128::from(state_passes), passes.sum::<u128>() * sweeps, "{size} {executor:?}");
-        for pair in outline.stages.windows(2).filter(|pair| pair[0].sweep == pair[1].sweep) {
-            assert_eq!(pair[1].bytes_read, pair[0].bytes_written, "{size}: {pair:?}");
-            assert_eq!(pair[1].states_before, pair[0].states_after, "{size}: {pair:?}");
+        let kept = plan.kept_stage().map(|number| outline.stages[number as usize]);
+        assert_eq!(kept.is_some(), meets, "{size}");
+        for (number, pair) in (1..).zip(outline.stages.windows(2)).filter(|(_, pair)| pair[0].sweep == pair[1].sweep) {
+            let of_stage = number % plan.stages();
+            if plan.starts(of_stage) {
+                assert_eq!(pair[1].bytes_read, 0, "{size}: {pair:?}");
+                continue;
+            }
+            let kept = kept.filter(|_| plan.meets(of_stage));
+            let (bytes, states) = kept.map_or((0, 0), |kept| (kept.bytes_written, kept.states_after));
+            assert_eq!(pair[1].bytes_read, pair[0].bytes_written + bytes, "{size}: {pair:?}");
+            assert_eq!(pair[1].states_before, pair[0].states_after + states, "{size}: {pair:?}");
+            assert_eq!(pair[1].bytes_written == 0, plan.meets(of_stage), "{size}: {pair:?}");
             assert!(pair[0].lanes <= pair[1].lanes, "{size}: {pair:?}");
         }
         let starts = outline.stages.iter().filter(|stage| stage.bytes_read == 0).count();
-        assert_eq!(starts as u128, sweeps, "{size}");
+        assert_eq!(starts as u128, sweeps * if meets { 2 } else { 1 }, "{size}");
     };
-    check("9x9", Executor::Stream, None, 0);
-    check("9x9", Executor::Stream, Some(1), 0);
-    check("19x19", Executor::Auto, None, 0);
-    check("20x20", Executor::Auto, None, 0);
-    check("21x21", Executor::Auto, Some(4), 0);
-    check("10x14", Executor::Block, None, 1);
-    check("13x13", Executor::Block, Some(2), 1);
+    check("9x9", Executor::Stream, None, 0, false);
+    check("9x9", Executor::Stream, Some(1), 0, false);
+    check("19x19", Executor::Auto, None, 0, false);
+    check("20x20", Executor::Auto, None, 0, false);
+    check("21x21", Executor::Auto, Some(4), 0, false);
+    check("10x14", Executor::Block, None, 1, true);
+    check("13x13", Executor::Block, None, 1, true);
+    check("13x13", Executor::Block, Some(2), 1, false);
 }
 
 #[test]
@@ -137,7 +148,8 @@ fn memory_decides_how_many_residues_are_done_at_a_time() {
     check("13x13", 5, &[4, 2], false);
     check("13x13", 3, &[2, 2, 2], false);
     check("13x13", 2, &[1; 6], false);
-    check("13x13", 1, &[], false);
+    // Not in memory: there too, vectors from both ends meet.
+    check("13x13", 1, &[], true);
     check("14x14", 32, &[7], true);
     check("14x14", 22, &[4, 3], false);
     check("14x14", 16, &[2, 2, 2, 1], false);
@@ -228,7 +240,7 @@ fn what_is_not_known_is_not_told() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// More memory never means more traffic, more workers and faster disks never more time, a longer board never less.
+    /// More memory hardly ever means more traffic, more workers and faster disks never more time, a longer board never less.
     #[test]
     fn more_of_anything_does_not_hurt(
         height in 4_u32..=19, more in 0_u32..5, memory in 28_u32..36, workers in 1_u32..60,
@@ -245,8 +257,9 @@ proptest! {
         let Some((executor, bytes, state_passes, wall)) = traffic(&offer, &size) else { return Ok(()) };
         let larger = Offer { memory_bytes: offer.memory_bytes * 2, ..offer.clone() };
         let (same, fewer, ..) = traffic(&larger, &size).unwrap();
-        // Blocks that fit now have fewer windows, but lanes of other numbers.
-        prop_assert!(same != executor || fewer <= bytes, "{} {}", fewer, bytes);
+        // Blocks that fit now have fewer windows, but lanes of other numbers; where tables are made a part at a time windows
+        // are chosen for the time that takes, too, and a cut with its shorter window last has a little more to read.
+        prop_assert!(same != executor || fewer as f64 <= bytes as f64 * 1.01, "{} {}", fewer, bytes);
         let faster = Offer { disk_bytes_per_second: Some(4e9), ..offer.clone() };
         prop_assert!(traffic(&faster, &size).unwrap().3 <= wall);
         let (.., longer, _) = traffic(&offer, &format!("{height}x{}", height + more + 1)).unwrap();

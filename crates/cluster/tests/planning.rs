@@ -3,7 +3,7 @@
 
 use keima_coordinator::{Executor, Plan, PlanError, PlanLimits, buffer_rows, choose_plan};
 use keima_engine::block::Prepared;
-use keima_model::{Directions, ProblemRequest, Registry, Window};
+use keima_model::{Direction, Directions, ProblemRequest, Registry, Window};
 use keima_problems::Problems;
 use keima_residue::Integer;
 
@@ -15,6 +15,7 @@ const GENEROUS: PlanLimits = PlanLimits {
     slots: 2,
     worker_slots: 2,
     second_copies: false,
+    series: false,
 };
 
 fn plan(name: &str, size: &str, limits: &PlanLimits, executor: Executor) -> Result<Plan, PlanError> {
@@ -81,7 +82,9 @@ fn plans_keep_to_their_limits() {
         let last = plan.stage_moduli(0, plan.stages() - 1).len();
         assert_eq!((found.as_slice(), last), (windows, lanes), "{size} in {memory_mib} MiB");
         assert!(disk_gib.is_none_or(|gib| plan.disk_bytes <= gib << 30), "{size}: {} bytes of disk", plan.disk_bytes);
-        assert!(block.lanes.is_sorted(), "numbers grow: {:?}", block.lanes);
+        let (ahead, back) = block.lanes.split_at(plan.forward_stages() as usize);
+        assert!(ahead.is_sorted() && back.is_sorted(), "numbers grow: {:?}", block.lanes);
+        assert!(block.middle.is_none() || plan.sweeps.len() == 1, "only what grows has a middle: {size}");
         let (spare, primes) = plan.moduli.split_last().unwrap();
         assert!(primes.iter().all(|prime| prime < spare), "the spare is the largest");
         assert!(primes.iter().product::<Integer>() > power_of_3(plan.board.passes()), "{size}");
@@ -91,7 +94,12 @@ fn plans_keep_to_their_limits() {
         for stage in 0..plan.stages() {
             let moduli = plan.stage_moduli(0, stage);
             assert_eq!((moduli.len() as u32, moduli.last()), (block.lanes[stage as usize], Some(spare)));
-            let cells = (plan.board.column(plan.stage(stage).first_pass) + 1) * plan.board.height;
+            let place = plan.stage(stage);
+            let cells = match place.direction {
+                Direction::Forward => (plan.board.column(place.first_pass) + 1) * plan.board.height,
+                Direction::Backward if plan.meets(stage) => plan.board.passes(),
+                Direction::Backward => plan.board.passes() - place.first_pass,
+            };
             let product: Integer = moduli[..moduli.len() - 1].iter().product();
             assert!(product > power_of_3(cells), "{size}: stage {stage} has {} lanes", moduli.len());
         }

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use keima_model::{Layout, ProblemRequest, Window};
+use keima_model::{Direction, Layout, ProblemRequest, Window};
 use keima_runs::{RunId, RunManifest, TaskManifest};
 use serde::{Deserialize, Serialize};
 
@@ -87,7 +87,7 @@ pub struct StageOrder {
     pub salt: u64,
     /// Moduli of this sweep.
     pub moduli: Vec<u64>,
-    /// First pass of the stage.
+    /// First pass of the stage. Transposed ones are done from the last to the first.
     pub first_pass: u32,
     /// Window of the stage; it has `window.len` passes.
     pub window: Window,
@@ -95,7 +95,7 @@ pub struct StageOrder {
     pub layout_in: Layout,
     /// Layout in which to write the output.
     pub layout_out: Layout,
-    /// Whether the input is the problem's start vector rather than runs.
+    /// Whether the input is the problem's start vector rather than runs; of a transposed one, its accepting states.
     pub from_start: bool,
     /// Smallest key of the shard.
     pub low: u128,
@@ -124,6 +124,21 @@ pub struct BlockOrder {
     pub parted: bool,
     /// Tasks that all workers do at a time: a group that is a larger part of the stage is done by several threads.
     pub slots: u32,
+    /// Whether the job has transposed passes too, so that its tables are made for both.
+    pub both_ways: bool,
+    /// Which way the vector goes.
+    pub direction: Direction,
+    /// Where it meets a forward one that was kept: that one.
+    pub kept: Option<KeptOrder>,
+}
+
+/// A forward vector that a transposed one meets.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptOrder {
+    /// Runs that may hold keys of the shard.
+    pub inputs: Vec<InputRun>,
+    /// Their moduli: all of the stage's, or the first ones and the last.
+    pub moduli: Vec<u64>,
 }
 
 /// What a worker is asked to do.
@@ -340,6 +355,10 @@ pub struct JobSpec {
     pub worker_slots: u32,
     /// How to count.
     pub executor: Executor,
+    /// Whether the counts of all shorter boards are wanted too: then no vectors meet in the middle, where only those are
+    /// known that the forward one passes.
+    #[serde(default)]
+    pub series: bool,
 }
 
 /// How a job is to be done.

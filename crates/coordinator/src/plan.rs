@@ -5,7 +5,7 @@
 //! memory allows and the disk that follows from both. The first plan that fits is taken. Cost: microseconds, and a
 //! search for a few primes.
 
-use keima_model::{Board, Layout, ProblemInfo, Window};
+use keima_model::{Board, Direction, Layout, ProblemInfo, Window};
 use keima_runs::MAX_LANES;
 use serde::{Deserialize, Serialize};
 
@@ -65,6 +65,8 @@ pub struct PlanLimits {
     pub worker_slots: u32,
     /// Whether column ends get a second copy on another worker.
     pub second_copies: bool,
+    /// Whether the counts of all shorter boards are wanted.
+    pub series: bool,
 }
 
 /// How a job is done. Kept with the job; it changes only at a column end.
@@ -118,11 +120,16 @@ pub struct BlockPlan {
     pub lanes: Vec<u32>,
     /// Whether tables are made for each group of families: those of all of them would not fit a worker.
     pub parted: bool,
+    /// Where two vectors meet: after so many columns, 2 or more, a forward one is kept, and a transposed one comes from
+    /// the end. `None` where a vector goes forward all the way.
+    pub middle: Option<u32>,
 }
 
 /// One stage of a plan: the passes `first_pass .. first_pass + window.len`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stage {
+    /// Which way: transposed passes are done from the last to the first.
+    pub direction: Direction,
     /// First pass.
     pub first_pass: u32,
     /// Cells that the stage adds.
@@ -134,9 +141,23 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// One past the last pass: the number of the boundary that the stage ends at.
+    /// One past the last pass.
     pub const fn end_pass(&self) -> u32 {
         self.first_pass + self.window.len
+    }
+    /// The number of the boundary that the stage begins at, and of the one that it ends at: passes that are before them.
+    pub const fn boundaries(&self) -> (u32, u32) {
+        match self.direction {
+            Direction::Forward => (self.first_pass, self.end_pass()),
+            Direction::Backward => (self.end_pass(), self.first_pass),
+        }
+    }
+    /// Whether it ends where a column of `board` does.
+    pub const fn ends_column(&self, board: Board) -> bool {
+        match self.direction {
+            Direction::Forward => self.window.end() >= board.height,
+            Direction::Backward => self.window.first == 0,
+        }
     }
 }
 
@@ -149,18 +170,61 @@ impl Plan {
     fn first_column(&self) -> u32 {
         u32::from(self.block.is_some() && self.board.length > 0)
     }
-    /// Stage number `number`, from 0. Numbers from [`Plan::stages`] on go on past the board's end.
+    /// Columns after which a forward vector is kept for a transposed one, where that is done.
+    fn middle(&self) -> Option<u32> {
+        self.block.as_ref().and_then(|block| block.middle)
+    }
+    /// Stages of a sweep that go forward, all of them before those that are transposed.
+    pub fn forward_stages(&self) -> u32 {
+        self.middle().map_or(self.stages(), |middle| {
+            middle.saturating_sub(self.first_column()).saturating_mul(self.windows_per_column())
+        })
+    }
+    /// Whether a stage is the first on its way, so that it reads no runs.
+    pub fn starts(&self, number: u32) -> bool {
+        number == 0 || self.middle().is_some() && number == self.forward_stages()
+    }
+    /// Whether a stage brings a transposed vector to the forward one that was kept.
+    pub fn meets(&self, number: u32) -> bool {
+        self.middle().is_some() && number + 1 == self.stages()
+    }
+    /// Number of the stage that makes the vector that is kept.
+    pub fn kept_stage(&self) -> Option<u32> {
+        self.middle().and_then(|_| self.forward_stages().checked_sub(1))
+    }
+    /// Passes of a sweep that are done before a stage begins.
+    pub fn passes_before(&self, number: u32) -> u32 {
+        let (stage, passes) = (self.stage(number), self.board.passes());
+        match stage.direction {
+            _ if number >= self.stages() => passes,
+            Direction::Forward => stage.first_pass,
+            Direction::Backward => {
+                let kept = self.middle().unwrap_or(0).saturating_mul(self.board.height);
+                kept.saturating_add(passes.saturating_sub(stage.end_pass()))
+            }
+        }
+    }
+    /// Stage number `number`, from 0. Numbers from [`Plan::stages`] on go on past the board's end, or stay in front of it.
     pub fn stage(&self, number: u32) -> Stage {
-        let (column, place) = (number / self.windows_per_column(), number % self.windows_per_column());
-        let column = column + self.first_column();
+        let (count, forward) = (self.windows_per_column(), self.forward_stages());
+        if self.middle().is_some() && number >= forward {
+            let back = number - forward;
+            let (column, place) = (back / count, count - 1 - back % count);
+            let column = self.board.length.saturating_sub(1 + column);
+            return self.stage_at(Direction::Backward, column, place, number);
+        }
+        self.stage_at(Direction::Forward, number / count + self.first_column(), number % count, number)
+    }
+    fn stage_at(&self, direction: Direction, column: u32, place: u32, number: u32) -> Stage {
         let window = self.window(place);
-        let next = self.window((place + 1) % self.windows_per_column());
+        let next = direction.leaves().neighbour(place as usize, self.windows_per_column() as usize);
         let last = number + 1 >= self.stages();
         Stage {
+            direction,
             first_pass: column * self.board.height + window.first,
             window,
             layout_in: Layout::Stage(window),
-            layout_out: if last { Layout::Canonical } else { Layout::Stage(next) },
+            layout_out: if last { Layout::Canonical } else { Layout::Stage(self.window(next as u32)) },
         }
     }
     /// Moduli that sweep number `sweep` carries; none beyond the last sweep.

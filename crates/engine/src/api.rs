@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-use keima_model::{Layout, Window};
+use keima_model::{Direction, Layout, Window};
 use keima_runs::{BlockFeed, DiskBudget, RunError, RunHeader, RunId, RunManifest, RunPart};
 
 use crate::Buffers;
@@ -28,7 +28,7 @@ pub struct TaskOrder {
     pub salt: u64,
     /// Moduli of this sweep.
     pub moduli: Vec<u64>,
-    /// First pass; the stage has `window.len` passes.
+    /// First pass; the stage has `window.len` passes. Transposed ones are done from the last to the first.
     pub first_pass: u32,
     /// Window of the stage.
     pub window: Window,
@@ -70,6 +70,20 @@ pub struct BlockStage {
     pub slots: u32,
     /// Moduli of the runs that are read: all of the stage's, or the first ones and the last.
     pub moduli_in: Vec<u64>,
+    /// Which way the vector goes. [`TaskOrder::from_start`] is the start of this way.
+    pub direction: Direction,
+    /// Where a transposed vector comes to the boundary at which a forward one was kept: that one. Then nothing is written;
+    /// the inner product of the two is told as the board's last functional.
+    pub kept: Option<KeptRuns>,
+}
+
+/// Runs of a forward vector at the first step of a stage's window.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptRuns {
+    /// Those that may hold keys of the shard.
+    pub inputs: Vec<RunManifest>,
+    /// Their moduli: all of the stage's, or the first ones and the last.
+    pub moduli: Vec<u64>,
 }
 
 /// An order with everything around it that the task needs.

@@ -20,7 +20,7 @@ mod stream;
 mod table;
 mod tally;
 
-pub use api::{BlockStage, FeedOpener, Task, TaskError, TaskOrder};
+pub use api::{BlockStage, FeedOpener, KeptRuns, Task, TaskError, TaskOrder};
 pub use buffers::Buffers;
 pub use stream::run_task;
 

@@ -403,6 +403,7 @@ impl<'a, K: EngineKey> Stage<'a, K> {
             splits: written.splits,
             input: input.tally.finish(moduli),
             output,
+            kept: None,
             passes,
             functionals: self
                 .functionals

@@ -29,7 +29,7 @@ fn ends_in_memory<const K: usize>(height: u32, length: u32, lengths: &[u32], dir
     let moduli = moduli(K);
     let row: Row<K> = moduli.clone().try_into().unwrap();
     let mut sweep = Sweep::new(column, Moduli::new(row).unwrap(), 2).unwrap().share_from(1000);
-    let times = times(column, last);
+    let times = times(column, (last, End::Last));
     // Where the first window is shorter than the last there is no folding.
     let folded = column.images(0, &mut Vec::new()).is_some();
     assert_eq!(folded, directions == Directions::Folded && lengths[0] >= lengths[last], "{height} {lengths:?}");

@@ -20,6 +20,8 @@ use std::any::Any;
 use std::ops::Range;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{PartedBytes, ProblemInfo, Window};
 
 /// Most entries of a list: indices into a block are `u16`.
@@ -53,6 +55,11 @@ pub struct BlockTables {
 }
 
 impl BlockTables {
+    /// Whether there is what transposed passes need.
+    pub fn are_transposed(&self) -> bool {
+        self.signatures.iter().any(|signature| signature.passes.iter().any(|pass| !pass.rows.is_empty()))
+    }
+
     /// Memory that the signatures take.
     pub fn signature_bytes(&self) -> u64 {
         self.signatures.iter().map(|signature| signature.bytes()).sum()
@@ -177,6 +184,33 @@ impl End {
     pub fn neighbour(self, window: usize, count: usize) -> usize {
         let step = if self == Self::First { count - 1 } else { 1 };
         (window + step) % count
+    }
+}
+
+/// Which way a vector goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Direction {
+    /// From the first column to the last: in how many ways a state is reached.
+    Forward,
+    /// From the accepting states back: how many completions a state has.
+    Backward,
+}
+
+impl Direction {
+    /// The end of a window at which a vector comes in.
+    pub fn enters(self) -> End {
+        match self {
+            Self::Forward => End::First,
+            Self::Backward => End::Last,
+        }
+    }
+
+    /// The end of a window at which it comes out.
+    pub fn leaves(self) -> End {
+        match self {
+            Self::Forward => End::Last,
+            Self::Backward => End::First,
+        }
     }
 }
 

@@ -18,7 +18,7 @@ mod parted;
 mod problem;
 
 pub use block::{
-    BlockColumn, BlockPart, BlockParts, BlockProblem, BlockTables, Directions, End, Family, FamilyList, Far,
+    BlockColumn, BlockPart, BlockParts, BlockProblem, BlockTables, Direction, Directions, End, Family, FamilyList, Far,
     FarTargets, MOST_ENTRIES, PLACE_BITS, PassTable, RowGroup, SAMPLE_ONE_IN, Signature, Sources, buffer_rows,
     buffered_states,
 };

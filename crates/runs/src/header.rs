@@ -7,7 +7,7 @@
 //!   16  8   job tag
 //!   24  4   boundary
 //!   28  1   key bytes: 8 or 16
-//!   29  1   key order: 0 canonical, 1 window, 2 blocks
+//!   29  1   key order: 0 canonical, 1 window, 2 blocks, 3 blocks of a transposed vector
 //!   30  2   number of moduli
 //!   32  4   first cell of the window, 0 if canonical
 //!   36  4   cells in the window, 0 if canonical
@@ -30,7 +30,7 @@ use crate::{BlockCut, KeyOrder, RunError, RunHeader, RunId, Word};
 
 pub(crate) const MAGIC: [u8; 8] = *b"KEIMARUN";
 /// The one format version that this program writes and reads.
-pub const FORMAT_VERSION: u32 = 6;
+pub const FORMAT_VERSION: u32 = 7;
 
 /// Length of the header's fixed part.
 pub(crate) const FIXED_BYTES: usize = 57;
@@ -121,6 +121,7 @@ fn order_text(order: KeyOrder) -> String {
         KeyOrder::Canonical => "canonical".into(),
         KeyOrder::Window { first, len } => format!("window {first}+{len}"),
         KeyOrder::Blocks { first, len } => format!("blocks {first}+{len}"),
+        KeyOrder::Transposed { first, len } => format!("transposed blocks {first}+{len}"),
     }
 }
 
@@ -154,7 +155,7 @@ fn check_bounds(header: &RunHeader) -> Result<(), RunError> {
         let got = header.subject.chars().take(MAX_SUBJECT_BYTES).collect();
         return bad("subject", format!("at most {MAX_SUBJECT_BYTES} printable ASCII characters"), got);
     }
-    let blocks = matches!(header.key_order, KeyOrder::Blocks { .. });
+    let blocks = header.key_order.is_of_blocks();
     let sound = |cut: &BlockCut| (1..=MAX_WINDOWS).contains(&cut.windows.len()) && !cut.windows.contains(&0);
     if blocks != header.cut.is_some() || !header.cut.iter().all(sound) {
         let expected = format!("for blocks 1 to {MAX_WINDOWS} windows of a cell or more, none for other orders");
@@ -174,6 +175,7 @@ pub(crate) fn encode(header: &RunHeader, id: &RunId) -> Result<(Vec<u8>, u32), R
         KeyOrder::Canonical => (0, 0, 0),
         KeyOrder::Window { first, len } => (1, first, len),
         KeyOrder::Blocks { first, len } => (2, first, len),
+        KeyOrder::Transposed { first, len } => (3, first, len),
     };
     let mut out = Vec::with_capacity(bytes);
     out.extend(MAGIC);
@@ -255,6 +257,7 @@ fn fields(body: &[u8]) -> Option<(RunHeader, RunId)> {
         0 => KeyOrder::Canonical,
         1 => KeyOrder::Window { first, len },
         2 => KeyOrder::Blocks { first, len },
+        3 => KeyOrder::Transposed { first, len },
         _ => return None,
     };
     // The whole body is at most MAX_HEADER_BYTES long, so the list of moduli is bounded too.
@@ -262,7 +265,7 @@ fn fields(body: &[u8]) -> Option<(RunHeader, RunId)> {
     let windows = fields.bytes(windows.into())?.to_vec();
     let id = String::from_utf8(fields.bytes(id_bytes.into())?.to_vec()).ok()?;
     let subject = String::from_utf8(fields.bytes(subject_bytes.into())?.to_vec()).ok()?;
-    let cut = matches!(key_order, KeyOrder::Blocks { .. }).then_some(BlockCut { windows, group_records });
+    let cut = key_order.is_of_blocks().then_some(BlockCut { windows, group_records });
     Some((RunHeader { job_tag, subject, boundary, key_order, cut, key_bytes, moduli, coefficients }, RunId(id)))
 }
 

@@ -39,6 +39,20 @@ pub enum KeyOrder {
         /// Cells in the window.
         len: u32,
     },
+    /// The same of a transposed vector, which tells of each state how many completions it has.
+    Transposed {
+        /// First cell of the window.
+        first: u32,
+        /// Cells in the window.
+        len: u32,
+    },
+}
+
+impl KeyOrder {
+    /// Whether keys are places in the order of blocks.
+    pub const fn is_of_blocks(self) -> bool {
+        matches!(self, Self::Blocks { .. } | Self::Transposed { .. })
+    }
 }
 
 /// What places in the order of blocks follow from, beside the problem: with it the states of a run can be listed.
@@ -61,7 +75,7 @@ pub struct RunHeader {
     pub boundary: u32,
     /// Arrangement of the keys.
     pub key_order: KeyOrder,
-    /// With [`KeyOrder::Blocks`], and with no other order.
+    /// With [`KeyOrder::Blocks`] and [`KeyOrder::Transposed`], and with no other order.
     pub cut: Option<BlockCut>,
     /// 8 or 16.
     pub key_bytes: u8,
@@ -188,6 +202,8 @@ pub struct TaskManifest {
     pub input: Tally,
     /// What the task wrote. `states` counts distinct keys of this task's output.
     pub output: Tally,
+    /// Where two vectors met: what the task read of the forward one.
+    pub kept: Option<Tally>,
     /// One entry per pass of the stage.
     pub passes: Vec<PassTally>,
     /// Functionals that fall on the stage's passes.

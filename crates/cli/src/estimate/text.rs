@@ -298,6 +298,7 @@ fn stages(outline: &Outline, times: &Times) -> Vec<String> {
     let of_column = |a: &(&StageOutline, &StageTime), b: &(&StageOutline, &StageTime)| {
         (a.0.sweep, a.0.column, a.0.direction) == (b.0.sweep, b.0.column, b.0.direction)
     };
+    let both_ways = outline.stages.iter().any(|stage| stage.direction == Direction::Backward);
     let columns: Vec<ShownColumn> = all.chunk_by(of_column).map(ShownColumn::new).collect();
     let equal: Vec<_> = columns.chunk_by(ShownColumn::looks_like).collect();
     for same in equal {
@@ -305,7 +306,7 @@ fn stages(outline: &Outline, times: &Times) -> Vec<String> {
         let sum = |field: fn(&ShownColumn) -> f64| same.iter().map(field).sum::<f64>();
         let sweep = if outline.plan.sweeps.len() > 1 { format!("sweep {}, ", first.sweep + 1) } else { String::new() };
         let place = span("column", first.column as usize + 1, last.column as usize + 1);
-        let place = match (in_memory, first.direction) {
+        let place = match (in_memory || both_ways, first.direction) {
             (false, _) => place,
             (true, Direction::Forward) => format!("{place} from the first"),
             (true, Direction::Backward) => format!("{place} from the last"),

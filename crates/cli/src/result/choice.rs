@@ -73,9 +73,11 @@ impl Numbers {
             Part::All => Ok([&self.count].into_iter().chain(&self.tables).cloned().collect()),
             Part::Series => match &self.series {
                 Some(series) => Ok(vec![series.clone()]),
-                None => {
-                    Err(Failed::usage(format!("{} has no series of shorter boards: leave out --series", self.what)))
-                }
+                None => Err(Failed::usage(format!(
+                    "{} has no series of shorter boards, or was counted without reading off all of them (keima submit \
+                     --series does): leave out --series",
+                    self.what
+                ))),
             },
             Part::Table(name) => {
                 let mut tables = [&self.count].into_iter().chain(&self.tables);

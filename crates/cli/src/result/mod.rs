@@ -70,6 +70,11 @@ impl Wanted {
         self.list || self.part != Part::All || matches!(self.format, Format::Csv | Format::Bfile)
     }
 
+    /// Whether it is the series as it is printed by itself: a job that is to be asked for it later must know.
+    pub(crate) fn is_series(&self) -> bool {
+        !self.list && self.part == Part::Series && !matches!(self.format, Format::Csv | Format::Bfile)
+    }
+
     /// Whether the result of this problem can be printed so; the error says what can.
     pub(crate) fn check(&self, info: &dyn ProblemInfo) -> Result<(), Failed> {
         let numbers = Numbers::to_come(info);

@@ -188,9 +188,36 @@ fn a_scratch_folder_vanishes_and_copies_are_used() {
         let _again = cluster.worker("a", "");
         let status = cluster.counts(&job, &legal("8x8"));
         let notes = notes(&status);
-        let to =
-            notes.split(" to the boundary after ").nth(1).and_then(|rest| rest.split(' ').next()?.parse::<u32>().ok());
+        let (_, to) = notes.split_once(" to the boundary ").unwrap_or_else(|| panic!("{status}"));
+        let to = to.strip_prefix("after ").or_else(|| to.strip_prefix("at pass "));
+        let to = to.and_then(|rest| rest.split(' ').next()?.parse::<u32>().ok());
         assert!(to.is_some_and(|passes| passes >= 8 && passes % 8 == 0), "no column end was gone back to: {status}");
+    }
+}
+
+/// A worker loses its scratch folder on the way back, where vectors from both ends are to meet: with second copies the job
+/// goes back to the forward vector that was kept or to one after it, without them to the start.
+#[test]
+fn the_vector_that_is_kept_vanishes() {
+    for second_copies in [true, false] {
+        let cluster = Cluster::start(Setup { executor: "block", second_copies, ..Setup::default() });
+        let job = cluster.submit("8x8");
+        let mut a = cluster.worker("a", "worker.after_pull=sleep:250");
+        let _b = cluster.worker("b", "worker.after_pull=sleep:250");
+        cluster.when(&job, "a stage on the way back", |s| {
+            assert_eq!(s["middle"], 4);
+            let copied = !second_copies || s["copied_passes"].as_u64() >= Some(32);
+            copied && s["pass"].as_u64() > Some(32) && s["tasks_running"].as_u64() > Some(0)
+        });
+        a.kill();
+        std::fs::remove_dir_all(cluster.scratch("a")).unwrap();
+        let _again = cluster.worker("a", "");
+        let status = cluster.counts(&job, &legal("8x8"));
+        let notes = notes(&status);
+        let fell = notes.lines().find(|note| note.starts_with("fell back")).unwrap_or_else(|| panic!("{status}"));
+        let kept = fell.contains(" to the boundary after 32 passes,") || fell.contains(" to the boundary at pass ");
+        let start = fell.contains(" to the start of sweep 1,");
+        assert_eq!((kept, start), (second_copies, !second_copies), "{fell}");
     }
 }
 

@@ -20,6 +20,7 @@ impl Wire for JobSpec {
             window: self.window,
             slots: self.slots,
             worker_slots: self.worker_slots,
+            series: self.series,
             executor: match self.executor {
                 Executor::Auto => v1::Executor::Auto,
                 Executor::Stream => v1::Executor::Stream,
@@ -38,6 +39,7 @@ impl Wire for JobSpec {
             window: message.window,
             slots: message.slots,
             worker_slots: message.worker_slots,
+            series: message.series,
             executor: match v1::Executor::try_from(message.executor) {
                 Ok(v1::Executor::Auto) => Executor::Auto,
                 Ok(v1::Executor::Stream) => Executor::Stream,

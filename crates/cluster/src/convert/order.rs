@@ -1,7 +1,7 @@
 //! Grants and the work in them.
 
-use keima_coordinator::{AttemptId, BlockOrder, Grant, Holder, InputRun, JobId, StageOrder, Work, WorkerId};
-use keima_model::{Layout, ProblemRequest, Window};
+use keima_coordinator::{AttemptId, BlockOrder, Grant, Holder, InputRun, JobId, KeptOrder, StageOrder, Work, WorkerId};
+use keima_model::{Direction, Layout, ProblemRequest, Window};
 use keima_runs::RunManifest;
 use keima_wire::v1;
 
@@ -145,6 +145,12 @@ impl Wire for StageOrder {
                 moduli_in: block.moduli_in.clone(),
                 parted: block.parted,
                 slots: block.slots,
+                both_ways: block.both_ways,
+                backward: block.direction == Direction::Backward,
+                kept: block
+                    .kept
+                    .as_ref()
+                    .map(|kept| v1::KeptOrder { inputs: list_to(&kept.inputs), moduli: kept.moduli.clone() }),
             }),
         }
     }
@@ -177,12 +183,19 @@ impl Wire for StageOrder {
 }
 
 fn block_from(block: v1::BlockOrder) -> Result<BlockOrder, ConvertError> {
+    let kept = |kept: v1::KeptOrder| {
+        let moduli = at_most("KeptOrder.moduli", kept.moduli, MAX_MODULI)?;
+        Ok(KeptOrder { inputs: list_from(kept.inputs)?, moduli })
+    };
     Ok(BlockOrder {
         windows: list_from(at_most("BlockOrder.windows", block.windows, MAX_SIDE as usize)?)?,
         group_records: block.group_records,
         moduli_in: at_most("BlockOrder.moduli_in", block.moduli_in, MAX_MODULI)?,
         parted: block.parted,
         slots: block.slots,
+        both_ways: block.both_ways,
+        direction: if block.backward { Direction::Backward } else { Direction::Forward },
+        kept: block.kept.map(kept).transpose()?,
     })
 }
 

@@ -129,6 +129,7 @@ impl Wire for Plan {
                 group_records: block.group_records,
                 lanes: block.lanes.clone(),
                 parted: block.parted,
+                middle: block.middle,
             }),
             why: self.why.clone(),
         }
@@ -156,7 +157,8 @@ impl Wire for Plan {
                 .block
                 .map(|block| {
                     let lanes = at_most("BlockPlan.lanes", block.lanes, 1 << 20)?;
-                    Ok::<_, ConvertError>(BlockPlan { group_records: block.group_records, lanes, parted: block.parted })
+                    let v1::BlockPlan { group_records, parted, middle, .. } = block;
+                    Ok::<_, ConvertError>(BlockPlan { group_records, lanes, parted, middle })
                 })
                 .transpose()?,
             why: bounded("Plan.why", message.why, TEXT_BYTES)?,

@@ -7,7 +7,7 @@ use keima_coordinator::{
     Outcome, Plan, Report, Running, SeriesEntry, StageOrder, State, StoreId, Verdict, Welcome, Work, WorkerId,
     WorkerStatus,
 };
-use keima_model::{Board, Layout, ProblemRequest, Window};
+use keima_model::{Board, Direction, Layout, ProblemRequest, Window};
 use keima_runs::{FunctionalSum, PassTally, RunId, RunManifest, Split, Tally, TaskManifest, TaskTimes};
 use keima_wire::v1;
 
@@ -39,7 +39,8 @@ fn task_manifest() -> TaskManifest {
         runs: vec![manifest()],
         splits: vec![Split { key: 1 << 100, records: 70 }, Split { key: u128::MAX, records: 7 }],
         input: tally.clone(),
-        output: tally,
+        output: tally.clone(),
+        kept: Some(tally),
         passes: vec![PassTally { states: 3, successors: 8, by_degree: vec![vec![], vec![1, 2]], new_sums: vec![4, 5] }],
         functionals: vec![FunctionalSum { functional: 4, lanes: vec![6, 7] }],
         bytes_read: 1,
@@ -71,6 +72,9 @@ fn order() -> StageOrder {
             moduli_in: vec![(1 << 60) - 93, (1 << 60) - 107],
             parted: true,
             slots: 12,
+            both_ways: true,
+            direction: Direction::Backward,
+            kept: Some(keima_coordinator::KeptOrder { inputs: vec![input()], moduli: vec![(1 << 60) - 93] }),
         }),
         problem: request(),
         job_tag: 1,
@@ -128,6 +132,7 @@ fn words_survive() {
     check(&JobSpec {
         worker_slots: 3,
         executor: keima_coordinator::Executor::Block,
+        series: true,
         problem: request(),
         priority: -3,
         task_memory_bytes: 1,
@@ -176,7 +181,12 @@ fn words_survive() {
 #[test]
 fn a_job_survives() {
     let plan = Plan {
-        block: Some(keima_coordinator::BlockPlan { group_records: 7, lanes: vec![2, 4, 4, 8], parted: true }),
+        block: Some(keima_coordinator::BlockPlan {
+            group_records: 7,
+            lanes: vec![2, 4, 4, 8],
+            parted: true,
+            middle: Some(3),
+        }),
         why: "asked for".into(),
         executor: "stream".to_owned(),
         board: Board { height: 9, length: 5 },

@@ -144,6 +144,7 @@ mod tests {
             slots,
             worker_slots: 1,
             second_copies: false,
+            series: false,
         };
         choose_plan(problem.info(), problem.key_bytes(), &limits, executor).unwrap()
     }

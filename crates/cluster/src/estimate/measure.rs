@@ -359,6 +359,7 @@ async fn run(
         slots: offer.threads,
         worker_slots: offer.threads,
         executor: offer.executor,
+        series: false,
     };
     let job = cluster.coordinator().submit(spec).await.map_err(|error| MeasureError::Count(error.to_string()))?;
     let ended = loop {

@@ -45,7 +45,7 @@ pub struct StageOutline {
     pub column: u32,
     /// Cells.
     pub window: Window,
-    /// Which way; forward but for vectors in memory.
+    /// Which way.
     pub direction: Direction,
     /// Residues of a state, times the problem's coefficients.
     pub lanes: u32,
@@ -116,6 +116,7 @@ impl Outline {
             slots: workers.saturating_mul(offer.threads.max(1)),
             worker_slots: offer.threads.max(1),
             second_copies: workers > 1,
+            series: false,
         };
         let plan = choose_plan(info, problem.key_bytes(), &limits, offer.executor)?;
         let way = if workers > 1 { Way::Cluster } else { Way::OneProcess };
@@ -124,7 +125,7 @@ impl Outline {
         let parted = parted.map(|blocks| blocks.parted_bytes(&plan.windows));
         let table_bytes = match (parted, tables) {
             (Some(parted), _) => parted.beside_tasks(offer.memory_bytes, offer.threads.max(1)),
-            (None, Some(blocks)) => blocks.table_bytes(&plan.windows, Directions::Forward),
+            (None, Some(blocks)) => blocks.table_bytes(&plan.windows, directions(&plan)),
             (None, None) => 0,
         };
         let (stages, notes) = (Vec::new(), Vec::new());
@@ -181,20 +182,31 @@ impl Outline {
             for number in 0..plan.stages() {
                 let stage: Stage = plan.stage(number);
                 let lanes = plan.stage_moduli(sweep, number).len() as u32 * plan.coefficients.max(1);
-                let (before, after) = (self.states_before(stage.first_pass), self.states_before(stage.end_pass()));
+                let (begins, ends) = stage.boundaries();
                 let bytes = |states: u64, lanes| (states as f64 * plan.record_bytes_with(lanes)) as u64;
+                // The first stage of a vector's way makes its states itself; where two vectors meet, both are read.
+                let mut before = self.states_before(begins);
+                let mut bytes_before = if plan.starts(number) { 0 } else { bytes(before, lanes_before) };
+                let meets = plan.meets(number);
+                if let Some(kept) = plan.kept_stage().filter(|_| meets) {
+                    let states = self.states_before(ends);
+                    before += states;
+                    bytes_before += bytes(states, plan.stage_moduli(sweep, kept).len() as u32);
+                }
+                let after = if meets { 0 } else { self.states_before(ends) };
                 let bytes_written = bytes(after, lanes);
-                // The first stage of a sweep makes its states itself.
-                let bytes_before = if number == 0 { 0 } else { bytes(before, lanes_before) };
-                let own = families.get(number as usize % families.len().max(1));
+                let own = plan.windows.iter().position(|&window| window == stage.window);
+                let own = own.and_then(|number| families.get(number));
                 let slices = own.map_or(Slices { largest: 1, mean: 1.0 }, |families| families.slices(lanes));
-                let grows = number > 0 && lanes != lanes_before;
-                let ends_column = stage.window.end() >= plan.board.height;
+                let grows = !plan.starts(number) && lanes != lanes_before;
+                let ends_column = stage.ends_column(plan.board);
+                let column = plan.board.column(stage.first_pass);
+                let backward = stage.direction == Direction::Backward;
                 stages.push(StageOutline {
                     sweep,
-                    column: plan.board.column(stage.first_pass),
+                    column: if backward { plan.board.length - 1 - column } else { column },
                     window: stage.window,
-                    direction: Direction::Forward,
+                    direction: stage.direction,
                     lanes,
                     states_before: before,
                     states_after: after,
@@ -242,6 +254,12 @@ impl Outline {
     }
 }
 
+/// What a plan's tables are made for.
+fn directions(plan: &Plan) -> Directions {
+    let meets = plan.block.as_ref().is_some_and(|block| block.middle.is_some());
+    if meets { Directions::Both } else { Directions::Forward }
+}
+
 #[cfg(test)]
 mod tests {
     use keima_coordinator::Executor;
@@ -261,7 +279,15 @@ mod tests {
     fn shares_are_those_of_the_largest_families() {
         let check = |size: &str, executor, threads, memory_mib, shares: &[f64]| {
             let outline = outline(size, executor, 1, threads, memory_mib);
-            for (stage, share) in outline.stages.iter().zip(shares.iter().cycle()) {
+            let share = |stage: &StageOutline| {
+                outline
+                    .plan
+                    .windows
+                    .iter()
+                    .position(|&window| window == stage.window)
+                    .map(|at| shares[at % shares.len()])
+            };
+            for (stage, share) in outline.stages.iter().map(|stage| (stage, share(stage).unwrap())) {
                 assert!((stage.family_share - share).abs() < 1e-9, "{size} {executor:?}: {stage:?}, expected {share}");
             }
         };

@@ -241,8 +241,10 @@ fn overlapped(thread_seconds: f64, disk_seconds: f64) -> f64 {
 /// Nanoseconds of one thread, with the lanes in so many slices.
 fn in_runs(stage: &StageOutline, speeds: &Speeds, slices: f64) -> f64 {
     let read = if stage.bytes_before == 0 { 0 } else { stage.states_before };
+    // Before transposed passes the ways that lead to each state are counted.
+    let ways = u32::from(stage.direction == Direction::Backward);
     read as f64 * speeds.read.in_slices(stage.lanes, slices)
-        + stage.state_passes as f64 * speeds.pass.in_slices(stage.lanes, slices)
+        + stage.state_passes as f64 * speeds.pass.in_slices(stage.lanes + ways, slices)
         + stage.states_after as f64 * speeds.write.at(stage.lanes)
 }
 

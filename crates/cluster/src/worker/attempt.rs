@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use keima_coordinator::{Failure, Grant, InputRun, Report, StageOrder, Verdict, Work};
-use keima_engine::{BlockStage, Task, TaskError, TaskOrder};
+use keima_engine::{BlockStage, KeptRuns, Task, TaskError, TaskOrder};
 use keima_model::ProblemRequest;
-use keima_runs::{MAX_SUBJECT_BYTES, TaskManifest};
+use keima_runs::{MAX_SUBJECT_BYTES, RunManifest, TaskManifest};
 
 use super::table::Active;
 use super::{LONGEST_WAIT, Shared, is_refusal};
@@ -127,7 +127,9 @@ impl<L: CoordinatorLink> Shared<L> {
             self.tables.let_go();
             None
         };
-        let feeds = TaskFeeds::new(Arc::clone(&self.store), Arc::clone(&self.folders), &order.inputs);
+        let kept = order.block.as_ref().and_then(|block| block.kept.as_ref());
+        let inputs = order.inputs.iter().chain(kept.into_iter().flat_map(|kept| &kept.inputs));
+        let feeds = TaskFeeds::new(Arc::clone(&self.store), Arc::clone(&self.folders), inputs);
         let order = task_order(attempt, order);
         let store = Arc::clone(&self.store);
         let buffers = Arc::clone(&self.buffers);
@@ -167,8 +169,7 @@ impl<L: CoordinatorLink> Shared<L> {
 
     async fn fetch_copy(&self, input: &InputRun) -> Result<TaskManifest, Failure> {
         failpoint::hit("worker.before_copy");
-        let inputs = std::slice::from_ref(input);
-        let feeds = TaskFeeds::new(Arc::clone(&self.store), Arc::clone(&self.folders), inputs);
+        let feeds = TaskFeeds::new(Arc::clone(&self.store), Arc::clone(&self.folders), [input]);
         // Chunks have deadlines, a run has many; a copy that takes this long is given up and granted anew.
         let longest = Duration::from_secs(3600 + input.manifest.bytes / SLOWEST_COPY_BYTES);
         let copied = tokio::select! {
@@ -188,6 +189,10 @@ fn subject(problem: &ProblemRequest) -> String {
     problem.words().chars().take(MAX_SUBJECT_BYTES).map(printable).collect()
 }
 
+fn manifests(inputs: Vec<InputRun>) -> Vec<RunManifest> {
+    inputs.into_iter().map(|input| input.manifest).collect()
+}
+
 fn task_order(attempt: &str, order: StageOrder) -> TaskOrder {
     TaskOrder {
         attempt: attempt.to_owned(),
@@ -202,7 +207,7 @@ fn task_order(attempt: &str, order: StageOrder) -> TaskOrder {
         from_start: order.from_start,
         low: order.low,
         high: order.high,
-        inputs: order.inputs.into_iter().map(|input| input.manifest).collect(),
+        inputs: manifests(order.inputs),
         memory_bytes: order.task_memory_bytes,
         durable: order.durable,
         block: order.block.map(|block| BlockStage {
@@ -210,6 +215,8 @@ fn task_order(attempt: &str, order: StageOrder) -> TaskOrder {
             group_records: block.group_records,
             moduli_in: block.moduli_in,
             slots: block.slots,
+            direction: block.direction,
+            kept: block.kept.map(|kept| KeptRuns { inputs: manifests(kept.inputs), moduli: kept.moduli }),
         }),
     }
 }

@@ -22,6 +22,7 @@ struct Made {
     windows: Vec<Window>,
     group_records: u64,
     parted: bool,
+    directions: Directions,
 }
 
 type Slot = Arc<OnceLock<Result<Arc<Prepared>, String>>>;
@@ -66,6 +67,7 @@ impl Tables {
             windows: order.windows.clone(),
             group_records: order.group_records,
             parted: order.parted,
+            directions: if order.both_ways { Directions::Both } else { Directions::Forward },
         };
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let slot = match &*kept {
@@ -89,7 +91,7 @@ impl Promise {
                 let parted = blocks.parted_bytes(&self.made.windows);
                 return Ok(Arc::new(prepared.leaving(parted.making(self.memory_bytes, self.tasks))));
             }
-            let column = blocks.column(&self.made.windows, Directions::Forward)?;
+            let column = blocks.column(&self.made.windows, self.made.directions)?;
             let kept = column.bytes() / LEFT_ONE_IN;
             let prepared = Prepared::new(column, self.made.group_records, self.memory_bytes, self.tasks);
             Ok(Arc::new(prepared.leaving(kept)))

@@ -44,6 +44,7 @@ pub fn go(size: &str) -> JobSpec {
         residues_per_sweep: None,
         window: None,
         slots: 2,
+        series: false,
     }
 }
 

@@ -8,12 +8,14 @@
 //! ```
 //!
 //! The list of a job's boundaries holds those of the present sweep, the oldest first; the last one is the input of the
-//! stage under way. A run can be read when a worker that is here holds a sound copy; it is lost when nobody who holds a
+//! stage under way. Where two vectors meet, the forward one that is kept stays until then; without it those of the
+//! transposed one are worth nothing. A run can be read when a worker that is here holds a sound copy; it is lost when nobody who holds a
 //! sound copy is here or still awaited. Falling back drops everything after the newest boundary without a lost
 //! run, and starts anew from there.
 
 use std::collections::BTreeSet;
 
+use keima_model::Direction;
 use keima_runs::{RunId, RunManifest, Tally, TaskManifest};
 use serde::{Deserialize, Serialize};
 
@@ -43,8 +45,10 @@ pub(super) struct Head {
     pub(super) stage: u32,
     /// Generation of that stage.
     pub(super) generation: u32,
-    /// The vector after this many passes.
+    /// The vector after this many passes; of a transposed one, before the rest of them.
     pub(super) pass: u32,
+    /// Which way the vector goes.
+    pub(super) direction: Direction,
     /// Whether its runs are on stable storage.
     pub(super) durable: bool,
     /// Whether every run once had two holders.
@@ -54,6 +58,15 @@ pub(super) struct Head {
     /// Whether `totals.states` counts distinct keys; otherwise it is an upper bound.
     pub(super) exact: bool,
     pub(super) tasks: u32,
+}
+
+impl std::fmt::Display for Head {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.direction {
+            Direction::Forward => write!(f, "the boundary after {} passes", self.pass),
+            Direction::Backward => write!(f, "the boundary at pass {} on the way back", self.pass),
+        }
+    }
 }
 
 /// The vector between two stages.
@@ -84,7 +97,10 @@ pub(super) struct Strike {
 #[derive(Default)]
 pub(super) struct Missing {
     as_of: Option<u64>,
+    /// Of the stage under way.
     pub(super) runs: Vec<RunManifest>,
+    /// Of the vector that a later stage will meet.
+    kept: Vec<RunManifest>,
 }
 
 impl Missing {
@@ -136,9 +152,31 @@ impl Job {
         Some(why)
     }
 
-    /// The input runs of a key range with their holders, the reader itself first, then those that can be read now.
-    pub(super) fn inputs(&self, low: u128, high: Option<u128>, reader: &WorkerId, common: &Common) -> Vec<InputRun> {
-        let runs = self.boundaries.last().into_iter().flat_map(Boundary::runs);
+    /// The boundary that a stage reads; none at the start of a way.
+    pub(super) fn input_of(&self, stage: u32) -> Option<&Boundary> {
+        self.boundaries.last().filter(|_| !self.record.plan.starts(stage))
+    }
+
+    /// The end of the forward vector's way, once it has come there.
+    pub(super) fn kept(&self) -> Option<&Boundary> {
+        self.place_of_kept().and_then(|at| self.boundaries.get(at))
+    }
+
+    fn place_of_kept(&self) -> Option<usize> {
+        let stage = self.record.plan.kept_stage()?;
+        self.boundaries.iter().position(|b| b.head.stage == stage)
+    }
+
+    /// The runs of a boundary that may hold keys of a range with their holders, the reader itself first, then those that can
+    /// be read now.
+    pub(super) fn inputs(
+        &self,
+        boundary: Option<&Boundary>,
+        (low, high): (u128, Option<u128>),
+        reader: &WorkerId,
+        common: &Common,
+    ) -> Vec<InputRun> {
+        let runs = boundary.into_iter().flat_map(Boundary::runs);
         runs.filter(|run| meets(run.first_key, run.last_key, low, high))
             .map(|run| InputRun { manifest: run.clone(), holders: self.copies_of(&run.id, reader, common) })
             .collect()
@@ -156,16 +194,23 @@ impl Job {
         if self.missing.as_of == Some(common.holdings_serial) && self.strikes.is_empty() {
             return;
         }
-        let input = self.boundaries.last();
-        let missing: Vec<RunManifest> =
-            input.into_iter().flat_map(Boundary::runs).filter(|r| !self.is_readable(&r.id, common)).cloned().collect();
-        self.missing = Missing { as_of: Some(common.holdings_serial), runs: missing };
+        let number = self.stage.as_ref().map_or_else(|| self.next_stage(), |stage| stage.number);
+        let missing = |boundary: Option<&Boundary>| -> Vec<RunManifest> {
+            let runs = boundary.into_iter().flat_map(Boundary::runs);
+            runs.filter(|run| !self.is_readable(&run.id, common)).cloned().collect()
+        };
+        let (mut runs, mut kept) = (missing(self.input_of(number)), missing(self.kept()));
+        if self.record.plan.meets(number) {
+            runs.append(&mut kept);
+        }
+        self.missing = Missing { as_of: Some(common.holdings_serial), runs, kept };
     }
 
     /// Falls back if an input run is lost.
     pub(super) fn fall_back_if_lost(&mut self, common: &mut Common) {
         self.refresh_missing(common);
-        let lost = self.missing.runs.iter().find_map(|run| Some((run.id.clone(), self.lost(&run.id, common)?)));
+        let missing = self.missing.runs.iter().chain(&self.missing.kept);
+        let lost = missing.into_iter().find_map(|run| Some((run.id.clone(), self.lost(&run.id, common)?)));
         if let Some((run, why)) = lost {
             self.fall_back(common, &run, &why);
         }
@@ -173,18 +218,20 @@ impl Job {
 
     fn fall_back(&mut self, common: &mut Common, run: &RunId, why: &str) {
         let whole = |b: &Boundary| b.runs().all(|r| self.lost(&r.id, common).is_none());
-        let kept = self.boundaries.iter().rposition(whole).map_or(0, |newest| newest + 1);
-        let from = self.boundaries.last().map_or(0, |b| b.head.pass);
+        // What came after the vector that is kept is of use only with it.
+        let usable = self.place_of_kept().filter(|&at| !whole(&self.boundaries[at])).unwrap_or(self.boundaries.len());
+        let kept = self.boundaries[..usable].iter().rposition(whole).map_or(0, |newest| newest + 1);
+        let from = self.boundaries.last().map_or_else(|| "the start".to_owned(), |b| b.head.to_string());
         self.drop_stage(common);
         for boundary in self.boundaries.split_off(kept) {
             self.drop_boundary(common, &boundary);
         }
         self.forget_vain_copies(common);
-        let to = self.boundaries.last().map_or_else(
-            || format!("the start of sweep {}", self.record.sweep + 1),
-            |b| format!("the boundary after {} passes", b.head.pass),
-        );
-        self.note(format!("fell back from the boundary after {from} passes to {to}, because run {run} is lost: {why}"));
+        let to = self
+            .boundaries
+            .last()
+            .map_or_else(|| format!("the start of sweep {}", self.record.sweep + 1), |b| b.head.to_string());
+        self.note(format!("fell back from {from} to {to}, because run {run} is lost: {why}"));
         self.missing.forget();
         common.store_job(self, true);
         common.work_changed();
@@ -228,7 +275,7 @@ impl Job {
     }
 
     /// Lets every boundary go that is neither the newest, nor the newest durable one, nor the newest with two copies of
-    /// everything, nor being copied.
+    /// everything, nor being copied, nor kept for another vector to meet.
     pub(super) fn let_boundaries_go(&mut self, common: &mut Common) {
         let newest = |which: &dyn Fn(&Head) -> bool| {
             self.boundaries.iter().rev().find(|b| which(&b.head)).map(|b| b.head.generation)
@@ -238,6 +285,7 @@ impl Job {
             newest(&|head| head.durable),
             newest(&|head| head.copied),
             self.copying.as_ref().map(|round| round.boundary),
+            self.kept().map(|kept| kept.head.generation),
         ];
         let (keep, go) =
             std::mem::take(&mut self.boundaries).into_iter().partition(|b| kept.contains(&Some(b.head.generation)));

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   read by this stage = written by the stage before     sums, fingerprint, states     ("boundary")
+//!   read where two vectors meet = what was kept          the same
 //!   states before each pass = in other sweeps and tries                                ("state_counts")
 //!   functionals = in earlier tries of the same sweep                                   ("repeated_functional")
 //!   functionals whose moduli suffice: spare, known value, formula                      ("functional")
@@ -12,6 +13,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use keima_model::Direction;
 use keima_residue::add_row;
 use keima_runs::Tally;
 
@@ -25,10 +27,32 @@ use crate::outcome::early;
 /// Name of a failed check, and what was expected and got where.
 type Evidence = (&'static str, String);
 
+/// What a stage has read of a boundary has the sums, the fingerprint and the states of what was written there.
+fn read_as_written(
+    before: &Boundary,
+    read: &Tally,
+    moduli: &[u64],
+    what: &str,
+    place_text: &str,
+) -> Result<(), Evidence> {
+    let totals = &before.head.totals;
+    let sums_differ = differs(&totals.sums, &read.sums, moduli).map(|text| ("sums", text));
+    let keys_differ = || differs(&totals.fingerprint, &read.fingerprint, moduli).map(|text| ("fingerprint", text));
+    if let Some((which, text)) = sums_differ.or_else(keys_differ) {
+        return Err(("boundary", format!("{which} of what was read against {what} ({place_text}): {text}")));
+    }
+    if before.head.exact && totals.states != read.states {
+        let (expected, got) = (totals.states, read.states);
+        return Err(("boundary", format!("states of {what} ({place_text}): expected {expected}, got {got}")));
+    }
+    Ok(())
+}
+
 /// Sums over the tasks of a stage.
 struct Sums {
     input: Tally,
     output: Tally,
+    kept: Tally,
     functionals: BTreeMap<u32, Vec<u64>>,
 }
 
@@ -48,7 +72,7 @@ impl Job {
         self.record.totals.stages += 1;
         let plan = &self.record.plan;
         let place = plan.stage(stage.number);
-        if let Some(before) = self.boundaries.last_mut() {
+        if let Some(before) = self.boundaries.last_mut().filter(|_| !plan.starts(stage.number)) {
             before.head.totals.states = sums.input.states;
             before.head.exact = true;
         }
@@ -56,14 +80,15 @@ impl Job {
             sweep: self.record.sweep,
             stage: stage.number,
             generation: stage.generation,
-            pass: place.end_pass(),
+            pass: place.boundaries().1,
+            direction: place.direction,
             durable: stage.durable,
             copied: false,
             totals: sums.output,
             exact: stage.closed,
             tasks: stage.tasks.len() as u32,
         };
-        let (ends_column, ends_sweep) = (place.window.end() >= plan.board.height, stage.number + 1 >= plan.stages());
+        let (ends_column, ends_sweep) = (place.ends_column(plan.board), stage.number + 1 >= plan.stages());
         let tasks: Vec<Committed> = stage.tasks.into_iter().filter_map(|task| task.done).collect();
         let tasks_stored = common.config.persist_grants;
         let stored = tasks_stored || (stage.durable && !ends_sweep);
@@ -117,17 +142,22 @@ impl Job {
         let Some(stage) = &self.stage else { return Ok(None) };
         let place = self.record.plan.stage(stage.number);
         let (read, moduli) = (self.moduli_read(stage.number), self.stage_moduli(stage.number));
+        let kept_moduli = self.kept_moduli();
         let coefficients = self.record.plan.coefficients as usize;
         let lanes = moduli.len() * coefficients;
         let mut sums = Sums {
             input: Tally::zero(read.len() * coefficients),
             output: Tally::zero(lanes),
+            kept: Tally::zero(kept_moduli.len()),
             functionals: self.functionals_of(stage.number).into_iter().map(|f| (f, vec![0; lanes])).collect(),
         };
         let mut states = vec![0_u64; place.window.len as usize];
         for manifest in stage.tasks.iter().filter_map(|task| task.done.as_ref()).map(|done| &done.manifest) {
             sums.input.add(&manifest.input, &read);
             sums.output.add(&manifest.output, &moduli);
+            if let Some(kept) = &manifest.kept {
+                sums.kept.add(kept, &kept_moduli);
+            }
             for (sum, pass) in states.iter_mut().zip(&manifest.passes) {
                 *sum = sum.saturating_add(pass.states);
             }
@@ -139,24 +169,22 @@ impl Job {
         }
         let place_text =
             format!("sweep {}, stage {}, before pass {}", self.record.sweep + 1, stage.number, place.first_pass);
-        if let Some(before) = self.boundaries.last() {
-            let totals = &before.head.totals;
-            let sums_differ = differs(&totals.sums, &sums.input.sums, &read).map(|text| ("sums", text));
-            let keys_differ =
-                || differs(&totals.fingerprint, &sums.input.fingerprint, &read).map(|t| ("fingerprint", t));
-            if let Some((what, text)) = sums_differ.or_else(keys_differ) {
-                let text =
-                    format!("{what} of what was read against what the stage before wrote ({place_text}): {text}");
-                return Err(("boundary", text));
-            }
-            if before.head.exact && totals.states != sums.input.states {
-                let (expected, got) = (totals.states, sums.input.states);
-                return Err(("boundary", format!("states ({place_text}): expected {expected}, got {got}")));
-            }
+        if let Some(before) = self.input_of(stage.number) {
+            read_as_written(before, &sums.input, &read, "what the stage before wrote", &place_text)?;
+        }
+        if self.record.plan.meets(stage.number) {
+            let Some(kept) = self.kept() else {
+                return Err(("boundary", format!("no vector was kept ({place_text})")));
+            };
+            read_as_written(kept, &sums.kept, &kept_moduli, "what was kept", &place_text)?;
         }
         // Where a family was cut, equal states of different tasks are counted twice after the first pass.
         let known = if stage.closed { states.len() } else { 1 };
-        let end = stage.closed.then_some((place.end_pass(), sums.output.states));
+        let states_at_end = match place.direction {
+            Direction::Forward => sums.output.states,
+            Direction::Backward => sums.input.states,
+        };
+        let end = stage.closed.then_some((place.end_pass(), states_at_end));
         let counts: Vec<_> = (place.first_pass..).zip(states).take(known).chain(end).collect();
         for (pass, got) in counts {
             let Some(entry) = self.record.pass_states.get_mut(pass as usize) else { continue };

@@ -1,7 +1,8 @@
 //! Second copies: at column ends every run of the boundary gets another holder, beside the stages that follow.
 //!
 //! One boundary at a time is copied; while that takes longer than a column, the column ends in between are passed over,
-//! so that there is always one that gets done. A worker makes one copy at a time, beside its tasks: most of a copy's time
+//! so that there is always one that gets done. A vector that is kept for another to meet goes before all that come after it.
+//! A worker makes one copy at a time, beside its tasks: most of a copy's time
 //! is spent on waiting for the disk. Copies go under the run's own name, so whoever holds a sound file of that name counts,
 //! however it came there.
 
@@ -32,7 +33,8 @@ pub(super) struct CopyTask {
 }
 
 impl Job {
-    /// Starts to copy the newest boundary, if that is wanted and no other is being copied.
+    /// Starts to copy the newest boundary, or one before it that is kept and has no copy, if that is wanted and no other is
+    /// being copied.
     pub(super) fn start_copies(&mut self, common: &mut Common) {
         if !common.config.second_copies || common.workers_here() < 2 {
             self.copying = None;
@@ -42,7 +44,8 @@ impl Job {
             return;
         }
         let generation = self.new_generation(common);
-        let Some(newest) = self.boundaries.last() else { return };
+        let kept = self.kept().filter(|kept| !kept.head.copied);
+        let Some(newest) = kept.or(self.boundaries.last()) else { return };
         let tasks = newest
             .runs()
             .map(|run| CopyTask { run: run.clone(), done: false, attempts: 0, failed: BTreeMap::new() })
@@ -62,10 +65,11 @@ impl Job {
         }
     }
 
-    /// Passes before the newest boundary of which every run has two holders now; `None` where there is none.
+    /// Passes that led to the newest boundary of which every run has two holders now; `None` where there is none.
     pub(super) fn copied_passes(&self, common: &Common) -> Option<u32> {
         let copied = |b: &&Boundary| b.head.copied && b.runs().all(|run| self.has_two_holders(&run.id, common));
-        self.boundaries.iter().rev().find(copied).map(|b| b.head.pass)
+        let newest = self.boundaries.iter().rev().find(copied)?;
+        Some(self.record.plan.passes_before(newest.head.stage + 1))
     }
 
     /// Whether two workers that are here hold sound copies of a run.

@@ -158,7 +158,9 @@ impl Job {
         let plan = &self.record.plan;
         let after = Self::info(self.problem.as_ref())
             .and_then(|info| info.functionals().get(functional as usize).map(|functional| functional.after_pass));
-        let stage = (0..plan.stages()).find(|&stage| after.is_some_and(|pass| pass < plan.stage(stage).end_pass()));
+        // Only the last is read off where two vectors meet.
+        let reads = |stage: &u32| after.is_some_and(|pass| pass < plan.stage(*stage).end_pass());
+        let stage = (0..plan.forward_stages()).find(reads).or(plan.stages().checked_sub(1));
         let mut known = Vec::new();
         for sweep in 0..plan.sweeps.len() as u32 {
             if let Some(lanes) = self.values.get(&(sweep, functional)) {

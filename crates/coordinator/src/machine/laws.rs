@@ -30,6 +30,8 @@ pub(super) struct Asked {
     pub(super) moduli: Vec<u64>,
     /// Moduli of what it reads.
     pub(super) moduli_in: Vec<u64>,
+    /// Where two vectors meet: moduli of the one that was kept.
+    pub(super) kept_moduli: Option<Vec<u64>>,
     /// Whether the block executor does it: it takes whole windows, and says of a pass only how many states it takes.
     pub(super) by_blocks: bool,
     pub(super) coefficients: u32,
@@ -108,7 +110,16 @@ impl Asked {
             format!("expected at most {MOST_SPLITS} splits, got {}", m.splits.len())
         })?;
         form(m.splits.is_sorted_by(|a, b| a.key < b.key), || "splits are not ascending".into())?;
-        for (what, tally, moduli) in [("input", &m.input, &self.moduli_in), ("output", &m.output, &self.moduli)] {
+        let kept = match (&m.kept, &self.kept_moduli) {
+            (None, None) => None,
+            (Some(tally), Some(moduli)) => Some(("kept vector", tally, moduli)),
+            (tally, _) => {
+                let (expected, got) = (self.kept_moduli.is_some(), tally.is_some());
+                return Err(Fault::Form(format!("a kept vector was read: expected {expected}, got {got}")));
+            }
+        };
+        let ends = [("input", &m.input, &self.moduli_in), ("output", &m.output, &self.moduli)];
+        for (what, tally, moduli) in ends.into_iter().chain(kept) {
             self.lanes_modulo(moduli, what, &tally.sums)?;
             self.lanes_modulo(moduli, what, &tally.fingerprint)?;
         }

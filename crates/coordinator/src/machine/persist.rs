@@ -29,7 +29,7 @@ use super::stage::StageRun;
 use crate::api::{AttemptId, JobId, WorkerId};
 
 /// Layout of the records, and what their figures mean; a store of another version is refused.
-pub(super) const VERSION: u32 = 5;
+pub(super) const VERSION: u32 = 6;
 
 /// What must be stored, in one transaction, before any answer since the last call may leave.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -215,7 +215,7 @@ fn restore_job(
                     stage.tasks.len()
                 )
             }
-            (Some(b), None) => format!("the boundary after {} passes of sweep {}", b.head.pass, job.record.sweep + 1),
+            (Some(b), None) => format!("{} of sweep {}", b.head, job.record.sweep + 1),
             (None, None) => format!("the start of sweep {}", job.record.sweep + 1),
         });
     }

@@ -8,7 +8,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use keima_model::PLACE_BITS;
+use keima_model::{Direction, PLACE_BITS};
 use keima_runs::{Split, TaskManifest};
 
 use super::boundaries::Committed;
@@ -17,7 +17,7 @@ use super::jobs::Job;
 use super::laws::{Asked, Fault};
 use super::shards::{Cut, Grain, Shard, cut, meets};
 use super::status::State;
-use crate::api::{AttemptId, BlockOrder, Grant, Millis, StageOrder, Verdict, Work, WorkerId};
+use crate::api::{AttemptId, BlockOrder, Grant, KeptOrder, Millis, StageOrder, Verdict, Work, WorkerId};
 use crate::plan::LARGE_VECTOR_BYTES;
 
 /// Split points that are kept of a whole boundary, roughly.
@@ -101,12 +101,13 @@ impl Job {
         let cut = self.cut_stage(number, common);
         let plan = &self.record.plan;
         let stage = plan.stage(number);
-        let ends_column = stage.window.end() >= plan.board.height;
+        let ends_column = stage.ends_column(plan.board);
         let due = common.now.saturating_sub(self.last_durable_at) >= common.config.durable_interval_millis;
-        let bytes = self.boundaries.last().map_or(0, |b| b.runs().map(|run| run.bytes).fold(0, u64::saturating_add));
+        let bytes = self.input_of(number).map_or(0, |b| b.runs().map(|run| run.bytes).fold(0, u64::saturating_add));
         let large = bytes >= LARGE_VECTOR_BYTES;
         let to_be_copied = ends_column && common.config.second_copies && common.workers_here() > 1;
-        let durable = due || large || to_be_copied || number + 1 >= plan.stages();
+        let kept = plan.kept_stage() == Some(number);
+        let durable = due || large || to_be_copied || kept || number + 1 >= plan.stages();
         let shards = self.without_empty(number, cut.shards);
         let run = StageRun::new(number, generation, durable, cut.closed, shards);
         if common.config.persist_grants {
@@ -124,12 +125,13 @@ impl Job {
 
     fn cut_stage(&self, number: u32, common: &Common) -> Cut {
         let plan = &self.record.plan;
-        let Some(input) = self.boundaries.last() else {
+        let Some(input) = self.input_of(number) else {
             return Cut { shards: self.first_shards(), closed: true };
         };
         let stage = plan.stage(number);
         let slots = self.slots(common);
         let states = |pass: u32| plan.states.get(pass as usize).copied().unwrap_or(0);
+        let (begins, ends) = stage.boundaries();
         // A window of one cell gains nothing from whole families.
         let own_bits = || {
             Self::info(self.problem.as_ref()).filter(|_| stage.window.len > 1).and_then(|info| {
@@ -143,7 +145,7 @@ impl Job {
             task_records: plan.task_records,
             min_task_records: plan.min_task_records,
             slots,
-            growth: (states(stage.end_pass()), states(stage.first_pass)),
+            growth: (states(ends), states(begins)),
             family_bits,
         };
         cut(input.tasks.iter().flat_map(|task| task.manifest.splits.iter().copied()).collect(), &grain)
@@ -167,7 +169,7 @@ impl Job {
 
     /// Shards that some run may have keys in.
     fn without_empty(&self, number: u32, mut shards: Vec<Shard>) -> Vec<Shard> {
-        if let Some(input) = self.boundaries.last().filter(|_| number > 0) {
+        if let Some(input) = self.input_of(number) {
             shards.retain(|s| input.runs().any(|run| meets(run.first_key, run.last_key, s.low, s.high)));
         }
         shards
@@ -219,7 +221,7 @@ impl Job {
         let task = stage.tasks.get(number as usize)?;
         let Shard { low, high, .. } = task.shard;
         let place = self.record.plan.stage(stage.number);
-        let from_start = self.boundaries.is_empty();
+        let from_start = self.record.plan.starts(stage.number);
         let order = StageOrder {
             problem: self.record.spec.problem.clone(),
             job_tag: self.record.tag,
@@ -232,7 +234,7 @@ impl Job {
             from_start,
             low,
             high,
-            inputs: self.inputs(low, high, worker, common),
+            inputs: self.inputs(self.input_of(stage.number), (low, high), worker, common),
             task_memory_bytes: self.record.plan.task_memory_bytes,
             durable: stage.durable,
             block: self.record.plan.block.as_ref().map(|block| BlockOrder {
@@ -241,6 +243,12 @@ impl Job {
                 moduli_in: self.moduli_read(stage.number),
                 parted: block.parted,
                 slots: u32::try_from(self.slots(common)).unwrap_or(u32::MAX),
+                both_ways: block.middle.is_some(),
+                direction: place.direction,
+                kept: self.record.plan.meets(stage.number).then(|| KeptOrder {
+                    inputs: self.inputs(self.kept(), (low, high), worker, common),
+                    moduli: self.kept_moduli(),
+                }),
             }),
         };
         let attempt = AttemptId {
@@ -269,6 +277,7 @@ impl Job {
             attempt,
             moduli: self.record.plan.stage_moduli(self.record.sweep, stage.number),
             moduli_in: self.moduli_read(stage.number),
+            kept_moduli: self.record.plan.meets(stage.number).then(|| self.kept_moduli()),
             by_blocks: self.record.plan.block.is_some(),
             coefficients: self.record.plan.coefficients,
             first_pass: place.first_pass,
@@ -279,13 +288,27 @@ impl Job {
 
     /// Moduli of what a stage reads.
     pub(super) fn moduli_read(&self, stage: u32) -> Vec<u64> {
-        self.record.plan.stage_moduli(self.record.sweep, stage.saturating_sub(1))
+        let plan = &self.record.plan;
+        let before = if plan.starts(stage) { stage } else { stage.saturating_sub(1) };
+        plan.stage_moduli(self.record.sweep, before)
+    }
+
+    /// Moduli of the forward vector that is kept for a transposed one.
+    pub(super) fn kept_moduli(&self) -> Vec<u64> {
+        let plan = &self.record.plan;
+        plan.stage_moduli(self.record.sweep, plan.kept_stage().unwrap_or(0))
     }
 
     /// Functionals that fall on the passes of a stage.
     pub(super) fn functionals_of(&self, stage: u32) -> Vec<u32> {
-        let place = self.record.plan.stage(stage);
+        let plan = &self.record.plan;
+        let place = plan.stage(stage);
         let all = Self::info(self.problem.as_ref()).map(keima_model::ProblemInfo::functionals).unwrap_or_default();
+        if place.direction == Direction::Backward {
+            // Where two vectors meet, the whole board's is read off; on the way there, nothing.
+            let last = plan.board.passes().checked_sub(1).filter(|_| plan.meets(stage));
+            return (0..).zip(&all).filter(|(_, f)| Some(f.after_pass) == last).map(|(number, _)| number).collect();
+        }
         // The first column of blocks has no stage of its own.
         let first = if stage == 0 { 0 } else { place.first_pass };
         let here = first..place.end_pass();

@@ -113,11 +113,11 @@ pub struct JobStatus {
     pub sweep: u32,
     /// Stage of the sweep that is under way or comes next.
     pub stage: u32,
-    /// First pass of that stage.
+    /// Passes that are done before that stage.
     pub pass: u32,
     /// Passes of a sweep.
     pub passes: u32,
-    /// Column of `pass`.
+    /// Column of that stage, from 0.
     pub column: u32,
     /// States of the newest complete boundary.
     pub states: u64,
@@ -145,7 +145,7 @@ pub struct JobStatus {
     pub eta_seconds: Option<f64>,
     /// Values that could be told already.
     pub series: Vec<SeriesEntry>,
-    /// Passes before the newest boundary of which every run has two holders: what the loss of any one worker leaves;
+    /// Passes that led to the newest boundary of which every run has two holders: what the loss of any one worker leaves;
     /// `None` where there is none.
     pub copied_passes: Option<u32>,
     /// Where a restarted coordinator took the job up again.
@@ -259,9 +259,9 @@ impl Job {
         let plan = &record.plan;
         let number = if self.is_over() { plan.stages() } else { self.next_stage() };
         let passes = plan.board.passes();
-        let pass = if number >= plan.stages() { passes } else { plan.stage(number).first_pass };
+        let at = if number >= plan.stages() { passes } else { plan.stage(number).first_pass };
         let newest = self.boundaries.last();
-        let states_stage = newest.map_or(1, |b| b.head.totals.states);
+        let states_stage = self.input_of(number).map_or(1, |b| b.head.totals.states);
         let leases = common.attempts_of_job(self.id).filter(|(_, lease)| !lease.copy);
         let (running, under_way) =
             leases.fold((0, 0_u64), |(n, sum), (_, lease)| (n + 1, sum.saturating_add(lease.states_done)));
@@ -283,9 +283,9 @@ impl Job {
             plan: Some(plan.clone()),
             sweep: record.sweep,
             stage: number,
-            pass,
+            pass: plan.passes_before(number),
             passes,
-            column: plan.board.column(pass.min(passes.saturating_sub(1))),
+            column: plan.board.column(at.min(passes.saturating_sub(1))),
             states: newest.map_or(0, |b| b.head.totals.states),
             states_done,
             states_stage,
@@ -321,8 +321,13 @@ impl Job {
         let record = &self.record;
         let millis = record.active_millis as f64;
         let sum = |states: &[Option<u64>]| states.iter().flatten().map(|&n| n as f64).sum::<f64>();
-        let done = (record.plan.stage(self.next_stage()).first_pass as usize).min(record.pass_states.len());
-        let passed = f64::from(record.sweep) * sum(&record.pass_states) + sum(&record.pass_states[..done]);
+        let done = |stage: u32| {
+            let place = record.plan.stage(stage);
+            let range = place.first_pass as usize..(place.end_pass() as usize).min(record.pass_states.len());
+            sum(record.pass_states.get(range).unwrap_or_default())
+        };
+        let this_sweep: f64 = (0..self.next_stage()).map(done).sum();
+        let passed = f64::from(record.sweep) * sum(&record.pass_states) + this_sweep;
         (millis >= SETTLED_MILLIS && passed > 0.0).then(|| passed / millis * 1000.0)
     }
 
@@ -351,10 +356,10 @@ impl Job {
             seen(pass).or_else(forecast).or_else(near).map(|states| states as f64)
         };
         let sum = |passes: std::ops::Range<u32>| passes.map(states).sum::<Option<f64>>();
-        let place = plan.stage(self.next_stage());
+        let of = |stage: u32| sum(plan.stage(stage).first_pass..plan.stage(stage).end_pass());
         let part = 1.0 - (done as f64 / stage.max(1) as f64).min(1.0);
-        let this_stage = sum(place.first_pass..place.end_pass())? * part;
-        let this_sweep = sum(place.end_pass()..plan.board.passes())?;
+        let this_stage = of(self.next_stage())? * part;
+        let this_sweep = (self.next_stage() + 1..plan.stages()).map(of).sum::<Option<f64>>()?;
         let sweeps = (plan.sweeps.len() as u32).saturating_sub(record.sweep + 1);
         Some(this_stage + this_sweep + f64::from(sweeps) * sum(0..plan.board.passes())?)
     }

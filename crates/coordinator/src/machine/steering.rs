@@ -24,6 +24,7 @@ impl Coordinator {
             slots: spec.slots,
             worker_slots: spec.worker_slots,
             second_copies: self.common.config.second_copies && !alone,
+            series: spec.series,
         };
         let (info, key_bytes) = (problem.info(), problem.key_bytes());
         let plan = choose_plan(info, key_bytes, &limits, spec.executor)

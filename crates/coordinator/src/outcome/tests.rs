@@ -33,6 +33,7 @@ fn plan_of(example: &Example) -> Plan {
         slots: 1,
         worker_slots: 1,
         second_copies: false,
+        series: false,
     };
     plan(example, 8, &limits).unwrap()
 }

@@ -7,10 +7,18 @@
 //!   tables in parts      where the tables of all families do not fit: made for each group of families, in the windows for
 //!                        which this, and the reading and writing of the states, takes least time
 //!   moduli               primes just below 2^60; the spare; and as many more as fill the lanes ([`LANES`])
-//!   lanes of a column    the fewest whose primes, the spare left out, exceed the bound of all counts at its end
+//!   lanes of a column    the fewest whose primes, the spare left out, exceed the bound of all counts at its end; of a
+//!                        transposed vector the bound of the ways in which a state is completed
+//!   middle               where a forward vector and a transposed one meet, which carry half as many lanes as one that goes
+//!                        all the way: where their lanes add up to least
 //! ```
+//!
+//! Two vectors meet where numbers grow (a single sweep), tables for both ways fit a worker, and nobody wants the counts of
+//! all shorter boards.
 
-use keima_model::{BlockProblem, Directions, LANES, MOST_LANES, PLACE_BITS, ProblemInfo, Window, buffered_states};
+use keima_model::{
+    BlockProblem, Direction, Directions, LANES, MOST_LANES, PLACE_BITS, ProblemInfo, Window, buffered_states,
+};
 use keima_residue::{Integer, primes_below};
 
 use super::forecast::Usage;
@@ -29,6 +37,8 @@ const GROUPS_PER_SLOT: u64 = 16;
 const PARTED_GROUPS_PER_SLOT: u64 = 4;
 /// Of a window there are fewer than three times as many groups, for whose numbers keys have room.
 const MOST_GROUPS: u64 = 1 << (u64::BITS - PLACE_BITS - 2);
+/// Columns of a board in which two vectors can meet: one is known, and each has one to go at least.
+const LEAST_LENGTH: u32 = 3;
 /// Tasks are not cut finer than this.
 const LEAST_GROUP_RECORDS: u64 = 1 << 14;
 
@@ -54,6 +64,7 @@ pub fn in_memory_plan(
         slots: threads,
         worker_slots: threads,
         second_copies: false,
+        series: false,
     };
     let why = match lanes {
         None => "the problem is made of blocks, and its vectors fit in memory".to_owned(),
@@ -95,7 +106,7 @@ pub fn choose_plan(
     }
 }
 
-/// What was asked for that blocks cannot have just so.
+/// What was asked for that blocks cannot have just so, and where vectors meet.
 fn taken_otherwise(plan: &Plan, limits: &PlanLimits) -> String {
     let mut text = String::new();
     if limits.window.is_some_and(|window| window > LONGEST_WINDOW) {
@@ -104,6 +115,9 @@ fn taken_otherwise(plan: &Plan, limits: &PlanLimits) -> String {
     let largest = plan.sweeps.first().map_or(0, |&(first, end)| end - first);
     if limits.residues_per_sweep.is_some_and(|asked| asked != largest) {
         text += &format!("; {largest} residues a sweep: blocks take {}, and no more than are needed", one_of(&LANES));
+    }
+    if let Some(middle) = plan.block.as_ref().and_then(|block| block.middle) {
+        text += &format!("; vectors from both ends meet after column {middle}");
     }
     text
 }
@@ -133,6 +147,7 @@ pub fn block_plan(info: &dyn ProblemInfo, key_bytes: u32, limits: &PlanLimits) -
     let states = saturated_states(info)?;
     let needed = moduli::below(MODULUS_LIMIT, &bound_product(&info.bound())).len() as u32;
     let memory = windows(info, blocks, limits, &states, needed)?;
+    let both = memory.both_ways(info, blocks, limits);
     let mut refusal = no_blocks("no number of residues suits it");
     // As many residues at a time as were asked for, or as memory and disk allow.
     let most = limits.residues_per_sweep.unwrap_or(MOST_LANES);
@@ -142,27 +157,58 @@ pub fn block_plan(info: &dyn ProblemInfo, key_bytes: u32, limits: &PlanLimits) -
         let largest = sweeps.first().map_or(1, |&(first, end)| end - first);
         let mut plan = base(info, key_bytes, limits, states.clone(), memory.windows.clone(), filled(total), sweeps);
         plan.record_bytes = 8.0 * f64::from(largest) * super::INDEX_FACTOR;
-        let parted = memory.parted.is_some();
-        let share_bytes = memory.share_bytes(limits.task_memory_bytes);
-        let group_records = most_records(&plan.windows, plan.peak_states, (plan.slots, parted), share_bytes, largest);
-        plan.task_records = group_records;
-        plan.block = Some(BlockPlan { group_records, lanes: Vec::new(), parted });
-        let lanes_of = |stage| lanes_at_end(info, &plan, stage);
-        let lanes = (0..plan.stages()).map(lanes_of).collect();
-        plan.block = Some(BlockPlan { group_records, lanes, parted });
-        plan.disk_bytes = Usage::of(&plan, largest).peak_disk_bytes(limits.second_copies);
-        match limits.disk_bytes {
-            Some(allowed) if plan.disk_bytes > allowed => {
-                refusal = PlanError::Disk {
-                    needed_bytes: plan.disk_bytes,
-                    allowed_bytes: allowed,
-                    residues_per_sweep: largest,
-                };
+        let ahead = with_lanes(info, blocks, plan, (&memory, None), limits);
+        let middle = both.as_ref().and_then(|_| middle(info, blocks, &ahead));
+        let met = both.as_ref().zip(middle).map(|(both, middle)| {
+            let met = with_lanes(info, blocks, ahead.clone(), (both, Some(middle)), limits);
+            // Tables for both ways leave less memory: families that are done in more goes for it cost more than is saved.
+            (both.goes(&met, limits) <= memory.goes(&ahead, limits)).then_some(met)
+        });
+        for plan in met.flatten().into_iter().chain([ahead]) {
+            match limits.disk_bytes {
+                Some(allowed) if plan.disk_bytes > allowed => {
+                    refusal = PlanError::Disk {
+                        needed_bytes: plan.disk_bytes,
+                        allowed_bytes: allowed,
+                        residues_per_sweep: largest,
+                    };
+                }
+                _ => return Ok(plan),
             }
-            _ => return Ok(plan),
         }
     }
     Err(refusal)
+}
+
+/// A plan whose lanes, groups and disk are those of vectors that meet after so many columns, or of one that goes forward.
+fn with_lanes(
+    info: &dyn ProblemInfo,
+    blocks: &dyn BlockProblem,
+    mut plan: Plan,
+    (memory, middle): (&Memory, Option<u32>),
+    limits: &PlanLimits,
+) -> Plan {
+    let total = plan.moduli.len() as u32;
+    let largest = plan.sweeps.first().map_or(1, |&(first, end)| end - first);
+    let parted = memory.parted.is_some();
+    plan.block = Some(BlockPlan { group_records: 0, lanes: Vec::new(), parted, middle });
+    let lanes_of = |stage| if plan.meets(stage) { total } else { lanes_at_end(info, blocks, &plan, stage) };
+    let lanes: Vec<u32> = (0..plan.stages()).map(lanes_of).collect();
+    let most_lanes = match middle {
+        None => largest,
+        Some(_) => most_on_the_way(&lanes),
+    };
+    let share_bytes = memory.share_bytes(limits.task_memory_bytes);
+    let group_records = most_records(&plan.windows, plan.peak_states, (plan.slots, parted), share_bytes, most_lanes);
+    plan.task_records = group_records;
+    plan.block = Some(BlockPlan { group_records, lanes, parted, middle });
+    plan.disk_bytes = Usage::of(&plan, largest).peak_disk_bytes(limits.second_copies);
+    plan
+}
+
+/// Most lanes of stages, the last one left out: where vectors meet, groups may be done a few lanes at a time.
+fn most_on_the_way(lanes: &[u32]) -> u32 {
+    lanes.split_last().and_then(|(_, others)| others.iter().max()).copied().unwrap_or(1)
 }
 
 fn base(
@@ -283,6 +329,8 @@ struct Memory {
     parted: Option<u64>,
     /// Tasks that share a worker's memory.
     tasks: u64,
+    /// Whether passes go both ways: the ways that lead to a state take half a word.
+    both_ways: bool,
 }
 
 impl Memory {
@@ -302,12 +350,30 @@ impl Memory {
         } else {
             (blocks.table_bytes(&windows, Directions::Forward), None)
         };
-        Self { windows, buffer_rows, table_bytes, parted: part_bytes, tasks }
+        Self { windows, buffer_rows, table_bytes, parted: part_bytes, tasks, both_ways: false }
+    }
+
+    /// The same with tables for transposed passes too, where they are wanted and fit.
+    fn both_ways(&self, info: &dyn ProblemInfo, blocks: &dyn BlockProblem, limits: &PlanLimits) -> Option<Self> {
+        if limits.series || self.parted.is_some() || info.board().length < LEAST_LENGTH {
+            return None;
+        }
+        let (windows, table_bytes) = (self.windows.clone(), blocks.table_bytes(&self.windows, Directions::Both));
+        let both = Self { windows, table_bytes, both_ways: true, ..*self };
+        (both.least_bytes() <= limits.task_memory_bytes).then_some(both)
+    }
+
+    /// In how many goes the largest family's lanes are done, all stages taken together but the last.
+    fn goes(&self, plan: &Plan, limits: &PlanLimits) -> usize {
+        let all_bytes = limits.task_memory_bytes.saturating_mul(self.tasks).saturating_sub(self.table_bytes);
+        let fit = u32::try_from(all_bytes / self.family_bytes(1).max(1)).unwrap_or(u32::MAX);
+        let lanes = plan.block.as_ref().map_or(&[][..], |block| &block.lanes);
+        lanes.iter().rev().skip(1).map(|&lanes| keima_model::slices(lanes, fit).len()).sum()
     }
 
     /// The buffer of the largest family.
     fn family_bytes(&self, lanes: u32) -> u64 {
-        self.buffer_rows.saturating_mul(8 * u64::from(lanes))
+        self.buffer_rows.saturating_mul(8 * u64::from(lanes) + if self.both_ways { 4 } else { 0 })
     }
 
     /// What is left to a task.
@@ -353,18 +419,52 @@ fn most_records(
     most.max(peak_states / MOST_GROUPS).max(1)
 }
 
-/// Lanes of a stage: such that the counts at its column's end are known from them. Only a single sweep grows: others
-/// have no spare of their own.
-fn lanes_at_end(info: &dyn ProblemInfo, plan: &Plan, stage: u32) -> u32 {
+/// Lanes of a stage: such that the counts at its column's end are known from them; transposed, such that the ways are
+/// known in which its states are completed. Only a single sweep grows: others have no spare of their own.
+fn lanes_at_end(info: &dyn ProblemInfo, blocks: &dyn BlockProblem, plan: &Plan, stage: u32) -> u32 {
+    let stage = plan.stage(stage);
+    match stage.direction {
+        Direction::Forward => forward_lanes(info, plan, plan.board.column(stage.first_pass) + 1),
+        Direction::Backward => backward_lanes(blocks, plan, plan.board.passes() - stage.first_pass),
+    }
+}
+
+/// Lanes of a forward vector up to the end of a column.
+fn forward_lanes(info: &dyn ProblemInfo, plan: &Plan, columns: u32) -> u32 {
+    lanes_above(plan, &bound_product(&info.bound_after(columns * plan.board.height - 1)))
+}
+
+/// Lanes of a transposed vector with so many cells to go.
+fn backward_lanes(blocks: &dyn BlockProblem, plan: &Plan, cells: u32) -> u32 {
+    lanes_above(plan, &Integer::from(Integer::u_pow_u(blocks.choices(), cells)))
+}
+
+/// After how many columns a forward and a transposed vector meet: where all of their lanes, and half of one more for the ways
+/// that lead to the states of transposed ones, add up to least. `None` where a forward one alone has fewer.
+fn middle(info: &dyn ProblemInfo, blocks: &dyn BlockProblem, plan: &Plan) -> Option<u32> {
+    if plan.sweeps.len() > 1 {
+        return None;
+    }
+    let (height, length) = (plan.board.height, plan.board.length);
+    let forward: Vec<u32> = (2..=length).map(|columns| 2 * forward_lanes(info, plan, columns)).collect();
+    let backward: Vec<u32> = (1..length).map(|left| 2 * backward_lanes(blocks, plan, left * height) + 1).collect();
+    let cost = |middle: u32| {
+        let (ahead, back) = ((middle - 1) as usize, (length - middle) as usize);
+        forward[..ahead].iter().chain(&backward[..back]).sum::<u32>()
+    };
+    let best = (2..length).min_by_key(|&middle| (cost(middle), (2 * middle).abs_diff(length + 1)))?;
+    (cost(best) < forward.iter().sum::<u32>()).then_some(best)
+}
+
+/// The fewest lanes whose primes, the spare left out, exceed a bound.
+fn lanes_above(plan: &Plan, bound: &Integer) -> u32 {
     let all = plan.moduli.len() as u32;
     if plan.sweeps.len() > 1 {
         return all;
     }
-    let column = plan.board.column(plan.stage(stage).first_pass);
-    let bound = bound_product(&info.bound_after((column + 1) * plan.board.height - 1));
     let enough = |&lanes: &u32| {
         let product: Integer = plan.moduli.iter().take(lanes as usize - 1).product();
-        product > bound
+        product > *bound
     };
     LANES[1..].iter().copied().filter(|&lanes| lanes < all).find(enough).unwrap_or(all)
 }

@@ -12,11 +12,12 @@
 //!   stays until the next is complete: counted as the largest vector of an earlier boundary. It is left out where the
 //!   whole job is expected to take less than the interval. What a stage makes of a large vector is durable, and nothing
 //!   older is retained.
+//! - Where two vectors meet, the one that is kept stays from the middle on.
 //! - Where column ends get second copies, the newest column end with two copies stays until the next has them.
 //!
 //! Not in the forecast: spills of running tasks, and equal states that the parts of a cut family write.
 
-use super::{LARGE_VECTOR_BYTES, Plan, Stage};
+use super::{LARGE_VECTOR_BYTES, Plan};
 
 /// Time between durable boundaries.
 const DURABLE_INTERVAL_SECONDS: f64 = 60.0;
@@ -28,15 +29,17 @@ const LANE_SECONDS: f64 = 6e-9;
 /// Forecasts for one sweep of a plan.
 pub(super) struct Usage<'a> {
     plan: &'a Plan,
+    /// Most lanes of a sweep.
+    lanes: u32,
     state_pass_seconds: f64,
 }
 
 impl<'a> Usage<'a> {
     /// For the plan's sweep with the most lanes, `lanes`.
     pub(super) fn of(plan: &'a Plan, lanes: u32) -> Self {
-        let lanes = f64::from(lanes.saturating_sub(1));
-        let state_pass_seconds = LANE_SECONDS.mul_add(lanes, STATE_PASS_SECONDS) / f64::from(plan.slots);
-        Self { plan, state_pass_seconds }
+        let more = f64::from(lanes.saturating_sub(1));
+        let state_pass_seconds = LANE_SECONDS.mul_add(more, STATE_PASS_SECONDS) / f64::from(plan.slots);
+        Self { plan, lanes, state_pass_seconds }
     }
 
     /// Most bytes in all scratch folders at a time; 0 where the numbers of states are unknown.
@@ -46,31 +49,63 @@ impl<'a> Usage<'a> {
         }
         let keeps_boundaries = self.job_seconds() >= DURABLE_INTERVAL_SECONDS;
         let (mut largest, mut peak, mut before) = (0.0_f64, 0.0_f64, 0.0_f64);
-        for stage in (0..self.plan.stages()).map(|number| self.plan.stage(number)) {
-            let (start, end) = (self.states(stage.first_pass), self.states(stage.end_pass()));
+        for number in 0..self.plan.stages() {
+            let (start, end) = (self.written(self.before(number)), self.written(Some(number)));
             let retained = if second_copies {
-                self.copied(&stage)
-            } else if keeps_boundaries && before * self.plan.record_bytes < LARGE_VECTOR_BYTES as f64 {
+                self.copied(number)
+            } else if keeps_boundaries && before < LARGE_VECTOR_BYTES as f64 {
                 largest
             } else {
                 0.0
             };
-            peak = peak.max(start + end + retained);
+            peak = peak.max(start + end + retained + self.kept(number, second_copies));
             (before, largest) = (start, largest.max(start));
         }
         // Saturates, as float casts do.
-        (peak * self.plan.record_bytes).ceil() as u64
+        peak.ceil() as u64
     }
 
-    /// States of column ends, each as often as it is held besides the vector that `stage` reads.
-    fn copied(&self, stage: &Stage) -> f64 {
-        let height = self.plan.board.height;
-        let column = self.plan.board.column(stage.first_pass);
-        let end_of = |columns: u32| if columns == 0 { 0.0 } else { self.states(columns * height) };
+    /// The stage whose vector a stage reads.
+    fn before(&self, number: u32) -> Option<u32> {
+        number.checked_sub(1).filter(|_| !self.plan.starts(number))
+    }
+
+    /// Bytes that a stage writes.
+    fn written(&self, number: Option<u32>) -> f64 {
+        let Some(number) = number.filter(|&number| !self.plan.meets(number)) else { return 0.0 };
+        let lanes = self.plan.block.as_ref().and_then(|block| block.lanes.get(number as usize));
+        let record_bytes = self.plan.record_bytes_with(lanes.map_or(self.lanes, |&lanes| lanes.min(self.lanes)));
+        self.states(self.plan.stage(number).boundaries().1) * record_bytes
+    }
+
+    /// Of the vector that is kept for another to meet, while that is on its way.
+    fn kept(&self, number: u32, second_copies: bool) -> f64 {
+        let kept = self.plan.kept_stage().filter(|&kept| number > kept);
+        self.written(kept) * if second_copies { 2.0 } else { 1.0 }
+    }
+
+    /// Of column ends, each as often as it is held besides the vector that stage `number` reads.
+    fn copied(&self, number: u32) -> f64 {
+        // Stages since the column began, and the last ones of the column before and of the one before that.
+        let columns = |count: u32| {
+            let mut at = Some(number);
+            let mut left = count;
+            while let Some(before) = at.and_then(|at| self.before(at)) {
+                at = Some(before);
+                if self.plan.stage(before).ends_column(self.plan.board) {
+                    left -= 1;
+                    if left == 0 {
+                        return Some(before);
+                    }
+                }
+            }
+            None
+        };
+        let (newest, older) = (columns(1), columns(2));
         // Copies are made beside the column's tasks, which go first: until the column is well under way both copies of
         // the column end before are there, and both of this one, of which the first stage reads one.
-        let own = if self.plan.board.cell(stage.first_pass) == 0 { 1.0 } else { 2.0 };
-        2.0 * end_of(column.saturating_sub(1)) + own * end_of(column)
+        let own = if newest.is_some() && newest == self.before(number) { 1.0 } else { 2.0 };
+        2.0 * self.written(older) + own * self.written(newest)
     }
 
     fn job_seconds(&self) -> f64 {

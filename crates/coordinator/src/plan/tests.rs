@@ -14,6 +14,7 @@ const GENEROUS: PlanLimits = PlanLimits {
     slots: 2,
     worker_slots: 1,
     second_copies: false,
+    series: false,
 };
 
 fn product(moduli: &[u64]) -> Integer {

@@ -14,7 +14,7 @@
 
 use std::time::Instant;
 
-use keima_model::{Family, MOST_ENTRIES};
+use keima_model::{Direction, Family, MOST_ENTRIES};
 use keima_runs::TaskTimes;
 
 use super::BlockError;
@@ -24,7 +24,7 @@ use super::in_place::far;
 use super::kernel::{local, local_transposed};
 use super::lanes::Row;
 use super::reading::Positions;
-use super::sweep::{Direction, step_at};
+use super::sweep::step_at;
 use super::task::nanos;
 
 /// Bytes of both buffers, at most, for rows of K lanes. Measured at 11x11 and 13x13 with two threads that share 32 MiB of
@@ -89,7 +89,7 @@ impl<const K: usize> pulp::WithSimd for ByPass<'_, '_, K> {
             }
             std::mem::swap(&mut x, &mut y);
         }
-        let last = step_at(tables, place.direction.result_end());
+        let last = step_at(tables, place.direction.leaves());
         for block in family.blocks.clone() {
             let start = tables.base[last][block as usize] as usize;
             place.give(block, &x[start..], &mut own[start..], sums);

@@ -15,7 +15,7 @@ use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use keima_model::{BlockColumn, End, Family, Window};
+use keima_model::{BlockColumn, Direction, End, Family, Window};
 
 use super::BlockError;
 use super::by_pass::{Buffers, ByPass};
@@ -23,7 +23,7 @@ use super::fused::Fused;
 use super::lanes::{LastLane, Row, Weighted, dispatch};
 use super::letters::Letters;
 use super::prints::Sampled;
-use super::sweep::{Direction, step_at};
+use super::sweep::step_at;
 use super::task::nanos;
 use super::workers::Worker;
 
@@ -222,7 +222,7 @@ impl<const K: usize> Place<'_, K> {
 
     /// Where blocks lie in the vector after, from the start of their family's rows.
     pub(super) fn rows_of(&self, family: &Family, blocks: &Range<u32>) -> Range<usize> {
-        let step = step_at(self.fused.tables, self.direction.result_end());
+        let step = step_at(self.fused.tables, self.direction.leaves());
         let base = &self.fused.tables.base[step];
         let end =
             if blocks.end == family.blocks.end { family.size[step] } else { u64::from(base[blocks.end as usize]) };
@@ -233,7 +233,7 @@ impl<const K: usize> Place<'_, K> {
     #[inline(always)]
     pub(super) fn give(&self, block: u32, rows: &[Row<K>], own: &mut [Row<K>], sums: &mut Sums<K>) {
         let tables = self.fused.tables;
-        let step = step_at(tables, self.direction.result_end());
+        let step = step_at(tables, self.direction.leaves());
         let entries = tables.signatures[tables.signature_of[block as usize] as usize].entries[step] as usize;
         let rows = &rows[..entries];
         own[..entries].copy_from_slice(rows);
@@ -242,7 +242,7 @@ impl<const K: usize> Place<'_, K> {
             sum.add(1, row);
         }
         self.accumulate(&mut sums.given, &sum);
-        let print = self.print(self.direction.result_end(), block, rows, &mut sums.sampled);
+        let print = self.print(self.direction.leaves(), block, rows, &mut sums.sampled);
         sums.given_print = (sums.given_print + print) % u128::from(self.last_modulus());
         if self.direction == Direction::Backward && self.window == 0 {
             let mut imaged = LastLane::default();

@@ -13,7 +13,7 @@
 //! Memory: two vectors of K residues and each thread's mail. Cost: for each sweep n-1 columns, at 2 (K = 1) to 10 ns (K
 //! = 8) of one thread a state and pass.
 
-use keima_model::{Directions, End};
+use keima_model::{Direction, Directions, End};
 use keima_runs::TaskTimes;
 
 use super::BlockError;
@@ -22,7 +22,7 @@ use super::inner::{self, Vector};
 use super::lanes::{Moduli, Row};
 use super::meet::{CountOrder, Counted};
 use super::memory::{Pool, Rows};
-use super::sweep::{Direction, Mails, Sweep};
+use super::sweep::{Mails, Sweep};
 
 /// Where residues of sweeps that are done are kept, so that a count that is interrupted can go on.
 pub trait Kept {

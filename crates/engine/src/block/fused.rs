@@ -15,13 +15,12 @@
 //! Cost: 3 to 4 ns a state and pass for 4 lanes, where the same passes one by one ([`super::kernel`]) take 7 if the
 //! family does not fit the cache.
 
-use keima_model::{BlockTables, Far, MOST_ENTRIES};
+use keima_model::{BlockTables, Direction, Far, MOST_ENTRIES};
 
 use super::kernel::{local, local_transposed};
 use super::lanes::{Moduli, Row, add};
 use super::letters::Letters;
 use super::mail::{Incoming, Mail};
-use super::sweep::Direction;
 
 /// Room for any block: every `u16` is an index of it.
 pub(super) type Block<const K: usize> = [Row<K>; MOST_ENTRIES];

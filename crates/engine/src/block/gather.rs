@@ -1,4 +1,4 @@
-//! From runs to a group's states at the start of a window: the reading half of the exchange.
+//! From runs to a group's states where they come into a window: the reading half of the exchange.
 //!
 //! ```text
 //!   run of group s:   ... | section for g | ...      rows in the order of s's families, blocks and entries,
@@ -16,12 +16,13 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use keima_model::{End, Family};
+use keima_model::Family;
 use keima_runs::{Batch, BlockFeed, CursorBuffers, RunCursor, RunError, RunHeader, RunManifest, RunPart};
 use rustc_hash::FxHashMap;
 
 use super::groups::{Groups, place_of, section_key};
 use super::grow::{Misplaced, Seats, Widen};
+use super::sweep::step_at;
 use super::view::View;
 use crate::{Task, TaskError, TaskOrder};
 
@@ -30,7 +31,7 @@ pub(super) struct Gather<'a> {
     view: &'a View<'a>,
     /// The groups of the window that the runs come from.
     sources: &'a Groups,
-    /// Where the group begins in the vector at the start of its window.
+    /// Where the group begins in the vector that comes into its window.
     start: u64,
     /// For blocks of one signature and class the entries that belong to the group, ascending.
     routes: FxHashMap<(u32, u32), Arc<[u16]>>,
@@ -54,9 +55,10 @@ pub(super) struct Read {
 }
 
 impl<'a> Gather<'a> {
-    /// `sources` are the groups of the window before.
+    /// `sources` are the groups of the window that the runs come from.
     pub(super) fn new(view: &'a View<'a>, sources: &'a Groups) -> Self {
-        let start = view.families().first().map_or(0, |family| family.start[0]);
+        let step = step_at(view.tables(), view.direction.enters());
+        let start = view.families().first().map_or(0, |family| family.start[step]);
         let (routes, spare) = (FxHashMap::default(), Default::default());
         Self { view, sources, start, routes, spare }
     }
@@ -123,7 +125,7 @@ impl<'a> Gather<'a> {
         for family in met {
             for block in family.blocks.clone() {
                 let entries = self.route(block);
-                column.positions_of(self.view.source, End::Last, block, &entries, &mut positions);
+                column.positions_of(self.view.source, self.view.direction.leaves(), block, &entries, &mut positions);
                 let mut positions = positions.as_slice();
                 while !positions.is_empty() {
                     let rows = section
@@ -177,7 +179,7 @@ impl<'a> Gather<'a> {
                     return keys;
                 }
                 let entries = self.route(block);
-                view.column().keys_of(view.source, End::Last, block, &entries, &mut some);
+                view.column().keys_of(view.source, view.direction.leaves(), block, &entries, &mut some);
                 keys.extend_from_slice(&some);
             }
         }
@@ -188,11 +190,12 @@ impl<'a> Gather<'a> {
     fn route(&mut self, block: u32) -> Arc<[u16]> {
         let (view, column, source) = (self.view, self.view.column(), self.view.source);
         let signature = column.tables(source).signature_of[block as usize];
-        let class = column.exchange_class(source, End::Last, block);
+        let end = view.direction.leaves();
+        let class = column.exchange_class(source, end, block);
         let route = self.routes.entry((signature, class)).or_insert_with(|| {
             let mut families = Vec::new();
-            column.families(source, End::Last, block, &mut families);
-            let twins = column.twins(source, End::Last, block);
+            column.families(source, end, block, &mut families);
+            let twins = column.twins(source, end, block);
             (0..=u16::MAX)
                 .zip(&families)
                 .filter(|&(ref entry, &family)| view.has(family) && stands(&twins, *entry))

@@ -10,21 +10,24 @@
 //!
 //! Consecutive families are put together until the next would make the group larger than `most_records`; a larger
 //! family is a group of its own. So there are fewer than `2 x (states / most_records) + 1` groups. The place of a group
-//! is the number of records of the groups before it at the window's end: all keys of a boundary are different.
-//! Everything follows from the tables and `most_records`: no worker has to be told.
+//! is the number of records of the groups before it where they come out of the window: all keys of a boundary are
+//! different. Everything follows from the tables and `most_records`: no worker has to be told.
+//!
+//! Transposed vectors come out of a window at its first step, and are read by the window before: the groups are the same,
+//! their places are not, and what they have in common with who writes for them is the rest beside the window after.
 
 use std::ops::Range;
 
-use keima_model::{BlockTables, Family, FamilyList, PLACE_BITS};
+use keima_model::{BlockTables, Direction, End, Family, FamilyList, PLACE_BITS};
 
 /// Families that are done together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Group {
     /// The families.
     pub(super) families: Range<u32>,
-    /// Where the group's records stand among those of its boundary at the window's end.
+    /// Where the group's records stand among those of the boundary at which they come out of the window.
     pub(super) place: u64,
-    /// What the families have in common with those of the window before: for each its own, ascending.
+    /// What the families have in common with those of the window that they come from, ascending.
     pub(super) rests: Vec<u64>,
     /// States at that end of the window where there are more.
     pub(super) records: u64,
@@ -41,12 +44,13 @@ pub(super) struct Groups {
 }
 
 impl Groups {
-    /// Groups of at most `most_records` records at the ends of the window, where families allow.
-    pub(super) fn new(list: &FamilyList, most_records: u64) -> Self {
+    /// Groups of at most `most_records` records at the ends of the window, where families allow, of vectors that go one
+    /// way.
+    pub(super) fn new(list: &FamilyList, most_records: u64, direction: Direction) -> Self {
         let mut groups: Vec<Group> = Vec::new();
         let mut group_of = Vec::with_capacity(list.ends.len());
         let mut place = 0;
-        let [rests, _] = &list.rests;
+        let rests = &list.rests[usize::from(direction.enters() == End::Last)];
         for ((&[first, last], &rest), number) in list.ends.iter().zip(rests).zip(0_u32..) {
             let records = first.max(last);
             if let Some(group) = groups.last_mut().filter(|group| group.records + records <= most_records) {
@@ -59,7 +63,11 @@ impl Groups {
                 groups.push(Group { families: number..number + 1, place, rests: vec![rest], records });
             }
             group_of.push(groups.len() as u32 - 1);
-            place += last;
+            place += if direction.leaves() == End::Last { last } else { first };
+        }
+        for group in &mut groups {
+            group.rests.sort_unstable();
+            group.rests.dedup();
         }
         let records = groups.iter().map(|group| group.records).sum();
         Self { all: groups, group_of, records }

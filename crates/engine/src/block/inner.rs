@@ -24,21 +24,21 @@ use super::sweep::step_at;
 /// Blocks that a thread takes at a time.
 const BLOCKS_AT_A_TIME: usize = 64;
 
-/// A sum of 120-bit products.
+/// A sum of 121-bit products.
 #[derive(Clone, Copy, Debug, Default)]
-struct Wide {
+pub(super) struct Wide {
     low: u128,
     carries: u64,
 }
 
 impl Wide {
     #[inline(always)]
-    fn add(&mut self, a: u64, b: u64) {
+    pub(super) fn add(&mut self, a: u64, b: u64) {
         let (low, carry) = self.low.overflowing_add(u128::from(a) * u128::from(b));
         self.low = low;
         self.carries += u64::from(carry);
     }
-    fn value(&self) -> Integer {
+    pub(super) fn value(&self) -> Integer {
         (Integer::from(self.carries) << 128) + self.low
     }
 }

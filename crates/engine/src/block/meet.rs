@@ -20,7 +20,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use keima_model::{BlockColumn, Directions, End};
+use keima_model::{BlockColumn, Direction, Directions, End};
 use keima_residue::residue_of;
 use keima_runs::TaskTimes;
 
@@ -32,7 +32,7 @@ use super::inner::{self, Sum, Vector, each_block};
 use super::lanes::{MODULUS_LIMIT, Moduli, Row};
 use super::memory::{Pool, Rows};
 use super::steps::{lanes_for, meeting};
-use super::sweep::{Direction, Mails, Sweep};
+use super::sweep::{Mails, Sweep};
 
 /// What to count, and with what.
 pub struct CountOrder<'a> {

@@ -1,7 +1,7 @@
 //! The block executor: vectors of counts without keys, for problems whose families are made of dense blocks.
 //!
 //! See `keima_model::BlockTables` for the structure. [`kernel`] is the sums within a block, [`fused`] all passes of a
-//! block, [`in_place`] those of a family; [`sweep`] takes a vector through a window in memory, [`task`] families out of
+//! block, [`in_place`] and [`transposed`] those of a family; [`sweep`] takes a vector through a window in memory, [`task`] families out of
 //! core; [`memory`] and [`lanes`] are what vectors are made of.
 //!
 //! Architecture invariant: nothing here knows states or keys; all that is done is `count[to] += count[from]`.
@@ -22,6 +22,7 @@ mod grow;
 mod growing;
 mod in_place;
 mod inner;
+mod join;
 mod kernel;
 mod lanes;
 mod letters;
@@ -41,6 +42,7 @@ mod steps;
 mod sums;
 mod sweep;
 mod task;
+mod transposed;
 mod view;
 mod workers;
 mod writing;
@@ -52,12 +54,13 @@ use keima_model::Window;
 pub use bytes::{forward_bytes, largest, memory_bytes};
 pub use family::Masses;
 pub use forward::{Kept, count_forward};
+pub use keima_model::Direction;
 pub use lanes::{MODULUS_LIMIT, Moduli, Row};
 pub use meet::{CountOrder, Counted, count};
 pub use memory::Rows;
 pub use prepared::Prepared;
 pub use steps::{Step, steps};
-pub use sweep::{Direction, Sweep};
+pub use sweep::Sweep;
 pub use task::run_block_task;
 
 /// Why a vector could not be brought through a window.

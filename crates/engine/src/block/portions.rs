@@ -11,6 +11,7 @@ use super::lanes::{Row, Weighted};
 use super::ranges::{WORTH, place, ranges};
 use super::slice::Lanes;
 use super::sums::{Enter, Entering, Total, add_up, merge};
+use super::sweep::step_at;
 use super::view::View;
 use super::workers::crew;
 use crate::tally::EndTally;
@@ -33,7 +34,7 @@ fn portions<'r, const J: usize>(
     rows: &'r mut [Row<J>],
     threads: usize,
 ) -> Vec<Portion<'r, J>> {
-    let step = step(tables, end);
+    let step = step_at(tables, end);
     let (mut rest, mut start) = (rows, 0);
     let portion = |blocks: Range<u32>| {
         let until = place(tables, family, step, blocks.end);
@@ -42,10 +43,6 @@ fn portions<'r, const J: usize>(
         Portion { blocks, rows }
     };
     ranges(tables, family, step, &family.blocks, threads, WORTH).into_iter().map(portion).collect()
-}
-
-fn step(tables: &BlockTables, end: End) -> usize {
-    if end == End::First { 0 } else { tables.states.len() - 1 }
 }
 
 /// What was seen of a portion, or of several.
@@ -63,9 +60,10 @@ pub(super) struct Told<const J: usize> {
 
 /// What is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum What<'w> {
     /// The states that were read and go into the passes. They are completed first: of two entries for one key one was read.
-    Enters,
+    /// For transposed passes with the ways that lead to each of the family's states.
+    Enters { arrivals: Option<&'w [u32]> },
     /// What has come out of them; where it is asked for, with the accepting states.
     Leaves { read_off: bool },
 }
@@ -85,7 +83,7 @@ impl<const J: usize> Look<'_, J> {
         threads: usize,
         family: &Family,
         rows: &mut [Row<J>],
-        what: What,
+        what: What<'_>,
     ) -> Result<Told<J>, TaskError> {
         let portions = portions(self.tables(), self.end, family, rows, threads);
         let told = crew(threads, portions, |portion| Ok::<_, TaskError>(self.at(what, portion)))?;
@@ -115,11 +113,11 @@ impl<const J: usize> Look<'_, J> {
     fn entries(&self, block: u32) -> usize {
         let tables = self.tables();
         let signature = &tables.signatures[tables.signature_of[block as usize] as usize];
-        signature.entries[step(tables, self.end)] as usize
+        signature.entries[step_at(tables, self.end)] as usize
     }
 
     /// Piece by piece, each of which stays in the cache.
-    fn at(&self, what: What, portion: Portion<'_, J>) -> Told<J> {
+    fn at(&self, what: What<'_>, portion: Portion<'_, J>) -> Told<J> {
         let Portion { mut blocks, rows } = portion;
         let (mut told, mut rest) = (self.nothing(), rows);
         while !blocks.is_empty() {
@@ -136,11 +134,14 @@ impl<const J: usize> Look<'_, J> {
         told
     }
 
-    fn look(&self, what: What, blocks: Range<u32>, rows: &mut [Row<J>], told: &mut Told<J>) {
+    fn look(&self, what: What<'_>, blocks: Range<u32>, rows: &mut [Row<J>], told: &mut Told<J>) {
         let (moduli, again) = (&self.lanes.moduli, self.twins(what, &blocks, rows));
         let values = match what {
-            What::Enters => {
-                let enter = Enter { tables: self.tables(), blocks: blocks.clone(), rows, moduli };
+            What::Enters { arrivals } => {
+                let tables = self.tables();
+                let first = tables.place(step_at(tables, self.end), blocks.start) as usize;
+                let ways = arrivals.and_then(|ways| ways.get(first..first + rows.len()));
+                let enter = Enter { tables, blocks: blocks.clone(), rows, ways, moduli };
                 let Entering { values, ways } = pulp::Arch::new().dispatch(enter);
                 merge(&mut told.conserved, ways, moduli);
                 values
@@ -169,14 +170,14 @@ impl<const J: usize> Look<'_, J> {
     }
 
     /// The entries of some blocks that do not stand for their keys, if there are any. On entering, they are filled in.
-    fn twins(&self, what: What, blocks: &Range<u32>, rows: &mut [Row<J>]) -> Option<Again<J>> {
+    fn twins(&self, what: What<'_>, blocks: &Range<u32>, rows: &mut [Row<J>]) -> Option<Again<J>> {
         let (mut again, mut place) = (None, 0);
         for block in blocks.clone() {
             let entries = self.entries(block);
             let own = &mut rows[place..place + entries];
             let twins = self.view.column().twins(self.view.window, self.end, block);
             for (entry, &twin) in twins.iter().enumerate().filter(|&(entry, &twin)| entry != usize::from(twin)) {
-                if what == What::Enters {
+                if matches!(what, What::Enters { .. }) {
                     own[entry] = own[usize::from(twin)];
                 }
                 again.get_or_insert_with(Again::nothing).add(&own[entry]);
@@ -201,18 +202,23 @@ impl<const J: usize> Look<'_, J> {
 
     /// Which states of the boundary are sampled: what one task has written another reads, with the same key.
     fn sample_key(&self) -> u64 {
-        let boundary = self.order.first_pass + if self.end == End::First { 0 } else { self.order.window.len };
-        u64::from(boundary).mix(self.order.salt) >> 32
+        u64::from(boundary(self.order, self.end)).mix(self.order.salt) >> 32
+    }
+
+    /// The entries of a block that are sampled.
+    pub(super) fn sample_of(&self, block: u32, entries: &mut Vec<u16>) {
+        let (column, window) = (self.view.column(), self.view.window);
+        column.sample(window, self.end, block, self.sample_key(), entries);
+        let twins = column.twins(window, self.end, block);
+        entries.retain(|&entry| stands(&twins, entry));
     }
 
     fn sample(&self, blocks: Range<u32>, rows: &[Row<J>], tally: &mut EndTally) {
         let (column, window, end) = (self.view.column(), self.view.window, self.end);
-        let (key, mut place) = (self.sample_key(), 0);
+        let mut place = 0;
         let (mut entries, mut keys, mut sampled) = (Vec::new(), Vec::new(), Vec::new());
         for block in blocks {
-            column.sample(window, end, block, key, &mut entries);
-            let twins = column.twins(window, end, block);
-            entries.retain(|&entry| stands(&twins, entry));
+            self.sample_of(block, &mut entries);
             column.keys_of(window, end, block, &entries, &mut keys);
             sampled.clear();
             sampled.extend(entries.iter().flat_map(|&entry| rows[place + usize::from(entry)]));
@@ -220,6 +226,11 @@ impl<const J: usize> Look<'_, J> {
             place += self.entries(block);
         }
     }
+}
+
+/// Number of the boundary at one end of an order's window.
+pub(super) fn boundary(order: &TaskOrder, end: End) -> u32 {
+    order.first_pass.saturating_add(if end == End::First { 0 } else { order.window.len })
 }
 
 /// Entries whose key another one stands for.

@@ -3,20 +3,24 @@
 
 use std::sync::OnceLock;
 
-use keima_model::{BlockColumn, BlockParts, End, FamilyList, PLACE_BITS, Sources, Window, buffer_rows};
+use keima_model::{BlockColumn, BlockParts, Direction, End, FamilyList, PLACE_BITS, Sources, Window, buffer_rows};
 use keima_runs::RunManifest;
 
 use super::gather::Gather;
 use super::groups::{Groups, place_of, section_key};
 use super::in_place::Lines;
 use super::pool::Pool;
+use super::transposed::arrival_words;
 use super::view::View;
 use crate::TaskError;
 
 /// The tables of a job with the groups that its tasks are made of. One for all tasks of a worker.
 pub struct Prepared {
     tables: Tables,
+    /// For forward passes.
     pub(super) groups: Vec<Groups>,
+    /// For transposed ones; none where the tables have none.
+    backward: Vec<Groups>,
     /// States of the first column, in the vector at the start of the first window, ascending.
     start: OnceLock<Vec<u64>>,
     pub(super) pool: Pool,
@@ -40,26 +44,31 @@ impl Prepared {
     /// Groups of at most `group_records` records, where families allow. The tables and `tasks` tasks at a time stay
     /// within `memory_bytes`.
     pub fn new(column: Box<dyn BlockColumn>, group_records: u64, memory_bytes: u64, tasks: u32) -> Self {
-        let windows = 0..column.windows().len();
-        let groups = windows.map(|window| Groups::new(&FamilyList::of(column.as_ref(), window), group_records));
-        let groups: Vec<Groups> = groups.collect();
+        let groups = |direction| {
+            let windows = 0..column.windows().len();
+            let group = |window| Groups::new(&FamilyList::of(column.as_ref(), window), group_records, direction);
+            windows.map(group).collect::<Vec<Groups>>()
+        };
+        let transposed = (0..column.windows().len()).all(|window| column.tables(window).are_transposed());
+        let backward = if transposed { groups(Direction::Backward) } else { Vec::new() };
+        let groups = groups(Direction::Forward);
         let left = memory_bytes.saturating_sub(column.bytes());
-        let pool = Pool::new(left, tasks, most_rows(column.as_ref(), &groups));
-        Self { tables: Tables::Whole(column), groups, start: OnceLock::new(), pool }
+        let pool = Pool::new(left, tasks, most_rows(column.as_ref(), &groups, transposed));
+        Self { tables: Tables::Whole(column), groups, backward, start: OnceLock::new(), pool }
     }
 
     /// The same where tables are made for each group: they count as a part of its task's memory.
     pub fn parted(parts: Box<dyn BlockParts>, group_records: u64, memory_bytes: u64, tasks: u32) -> Self {
         let windows = 0..parts.windows().len();
-        let groups: Vec<Groups> =
-            windows.clone().map(|window| Groups::new(parts.families(window), group_records)).collect();
+        let group = |window| Groups::new(parts.families(window), group_records, Direction::Forward);
+        let groups: Vec<Groups> = windows.clone().map(group).collect();
         let left = memory_bytes.saturating_sub(parts.bytes());
         let rows = windows.zip(&groups).flat_map(|(window, groups)| {
             let window = parts.windows()[window];
             groups.all.iter().map(move |group| buffer_rows(window, group.records) as usize)
         });
         let pool = Pool::new(left, tasks, rows.max().unwrap_or(0));
-        Self { tables: Tables::Parted(parts), groups, start: OnceLock::new(), pool }
+        Self { tables: Tables::Parted(parts), groups, backward: Vec::new(), start: OnceLock::new(), pool }
     }
 
     /// Leaves so much of the tasks' memory to the rest of the process, where the largest group can do without.
@@ -86,7 +95,7 @@ impl Prepared {
     /// Rows of memory that the group of the most needs for each residue.
     pub fn most_rows(&self) -> usize {
         match &self.tables {
-            Tables::Whole(column) => most_rows(column.as_ref(), &self.groups),
+            Tables::Whole(column) => most_rows(column.as_ref(), &self.groups, !self.backward.is_empty()),
             Tables::Parted(_) => self.pool.most_words(),
         }
     }
@@ -100,32 +109,48 @@ impl Prepared {
     /// For the section of a run that group `number` of window number `window` reads: its first key as it stands in the
     /// run, and the canonical keys of its records in their order. They follow from the run's first key, which says who
     /// wrote it. Of more than the run has records some are left out.
-    pub fn keys(&self, window: usize, number: u32, run: &RunManifest) -> Result<(u128, Vec<u128>), TaskError> {
+    pub fn keys(
+        &self,
+        (direction, window): (Direction, usize),
+        number: u32,
+        run: &RunManifest,
+    ) -> Result<(u128, Vec<u128>), TaskError> {
         let place = place_of(run.first_key as u64);
-        let view = self.view(window, number, None)?;
-        let keys = Gather::new(&view, self.sources(window)).keys(place, run.records);
+        let view = self.view((direction, window), number, None)?;
+        let keys = Gather::new(&view, self.beside(direction, direction.enters(), window)?).keys(place, run.records);
         Ok((section_key(number, place).into(), keys))
     }
 
-    /// The groups of the window before.
-    pub(super) fn sources(&self, window: usize) -> &Groups {
-        &self.groups[End::First.neighbour(window, self.groups.len())]
+    /// The groups of all windows, for vectors that go one way.
+    fn all_groups(&self, direction: Direction) -> Result<&[Groups], TaskError> {
+        match direction {
+            Direction::Forward => Ok(&self.groups),
+            Direction::Backward if self.backward.is_empty() => Err(TaskError::Refused(
+                "tables for forward passes alone were made; this is a fault of the program".into(),
+            )),
+            Direction::Backward => Ok(&self.backward),
+        }
     }
 
-    /// The groups of the window after.
-    pub(super) fn targets(&self, window: usize) -> &Groups {
-        &self.groups[End::Last.neighbour(window, self.groups.len())]
+    /// The groups of the window beside one.
+    pub(super) fn beside(&self, direction: Direction, end: End, window: usize) -> Result<&Groups, TaskError> {
+        Ok(&self.all_groups(direction)?[end.neighbour(window, self.groups.len())])
     }
 
     /// The tables for a group of a window; `last` is what those for the group before have to offer.
-    pub(super) fn view(&self, window: usize, number: u32, last: Option<&Sources>) -> Result<View<'_>, TaskError> {
-        let Some(group) = self.groups[window].all.get(number as usize) else {
+    pub(super) fn view(
+        &self,
+        (direction, window): (Direction, usize),
+        number: u32,
+        last: Option<&Sources>,
+    ) -> Result<View<'_>, TaskError> {
+        let Some(group) = self.all_groups(direction)?[window].all.get(number as usize) else {
             return Err(TaskError::Refused(format!("window {window} has no group {number}")));
         };
         match &self.tables {
             Tables::Whole(column) => {
                 let start = if window == 0 { self.start(column.as_ref()) } else { &[] };
-                Ok(View::whole(column.as_ref(), start, (window, number), group))
+                Ok(View::whole(column.as_ref(), start, direction, (window, number), group))
             }
             Tables::Parted(parts) => {
                 let part = parts.part(window, group.families.clone(), last).map_err(TaskError::Refused)?;
@@ -151,12 +176,14 @@ impl Prepared {
     }
 }
 
-fn most_rows(column: &dyn BlockColumn, groups: &[Groups]) -> usize {
+fn most_rows(column: &dyn BlockColumn, groups: &[Groups], transposed: bool) -> usize {
     let rows = groups.iter().enumerate().flat_map(|(window, groups)| {
         let tables = column.tables(window);
         groups.all.iter().map(move |group| {
             let families = group.families.start as usize..group.families.end as usize;
-            Lines::new(tables, &tables.families[families]).rows()
+            let families = &tables.families[families];
+            let arrivals = if transposed { arrival_words(tables, families) } else { 0 };
+            Lines::new(tables, families).rows() + arrivals
         })
     });
     rows.max().unwrap_or(0)

@@ -42,7 +42,7 @@ impl<const K: usize> Place<'_, K> {
             End::First => self.window == 0,
             End::Last => self.window + 1 == self.column.windows().len(),
         };
-        let turn = self.turn + u64::from(end == self.direction.result_end());
+        let turn = self.turn + u64::from(end == self.direction.leaves());
         // The first that a window has written, and others that no number of windows keeps step with.
         let wanted = turn == 1 || turn.mix(1).is_multiple_of(PRINTED_ONE_IN);
         (wanted && !(starts_column && self.folded)).then(|| turn.mix(0) >> 32)
@@ -76,7 +76,7 @@ impl<const K: usize> Place<'_, K> {
         added: impl Iterator<Item = (u16, &'r Row<K>)>,
         sampled: &mut Sampled,
     ) -> u128 {
-        self.sample(self.direction.result_end(), block, sampled);
+        self.sample(self.direction.leaves(), block, sampled);
         let Sampled { entries, keys } = sampled;
         let of = |(entry, value): (u16, &Row<K>)| {
             let place = entries.binary_search(&entry).ok()?;

@@ -18,13 +18,13 @@
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-use keima_model::{End, Family, MOST_ENTRIES};
+use keima_model::{Direction, End, Family, MOST_ENTRIES};
 
 use super::BlockError;
 use super::family::{Place, Source, Sums};
 use super::lanes::{LastLane, Row, Weighted};
 use super::sums::WEIGHED_AT_A_TIME;
-use super::sweep::{Direction, step_at};
+use super::sweep::step_at;
 
 /// Entries of a block that are read before those of the next one.
 const PIECE: usize = 256;

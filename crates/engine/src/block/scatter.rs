@@ -16,13 +16,14 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use keima_model::{BlockColumn, End, Family};
+use keima_model::{BlockColumn, Direction, Family};
 use keima_runs::{Batch, RunError, RunManifest, RunWriter, Section, Split};
 use rustc_hash::FxHashMap;
 
 use super::gather::stands;
 use super::groups::{Groups, section_key};
 use super::lanes::Row;
+use super::sweep::step_at;
 
 /// Rows that are handed on at a time.
 const ROWS: usize = 4096;
@@ -72,19 +73,25 @@ pub(super) struct Scatter {
 }
 
 impl Scatter {
-    /// For the states of `families` of `window`; `targets` are the groups of the window to come.
-    pub(super) fn new(column: &dyn BlockColumn, window: usize, targets: &Groups, families: &[Family]) -> Self {
-        let tables = column.tables(window);
+    /// For the states of `families` of `window` where they come out of it; `targets` are the groups of the window to come.
+    pub(super) fn new(
+        column: &dyn BlockColumn,
+        (direction, window): (Direction, usize),
+        targets: &Groups,
+        families: &[Family],
+    ) -> Self {
+        let (tables, end) = (column.tables(window), direction.leaves());
+        let step = step_at(tables, end);
         let mut routes: FxHashMap<(u32, u32), Arc<Route>> = FxHashMap::default();
         let (mut blocks, mut counts, mut place) = (Vec::new(), vec![0; targets.all.len()], 0);
         let mut first = vec![0; targets.all.len() + 1];
         let mut groups = Vec::new();
         for block in families.iter().flat_map(|family| family.blocks.clone()) {
             let signature = tables.signature_of[block as usize];
-            let class = column.exchange_class(window, End::Last, block);
+            let class = column.exchange_class(window, end, block);
             let route = routes.entry((signature, class)).or_insert_with(|| {
-                column.families(window, End::Last, block, &mut groups);
-                let twins = column.twins(window, End::Last, block);
+                column.families(window, end, block, &mut groups);
+                let twins = column.twins(window, end, block);
                 for (entry, group) in (0..=u16::MAX).zip(groups.iter_mut()) {
                     let of = targets.group_of.get(*group as usize).copied();
                     *group = of.filter(|_| stands(&twins, entry)).unwrap_or(u32::MAX);
@@ -96,7 +103,7 @@ impl Scatter {
                 counts[group as usize] += route.to(group).len() as u64;
             }
             blocks.push((place, Arc::clone(route)));
-            place += tables.signatures[signature as usize].entries[tables.states.len() - 1] as usize;
+            place += tables.signatures[signature as usize].entries[step] as usize;
         }
         for group in 1..first.len() {
             first[group] += first[group - 1];

@@ -14,13 +14,12 @@
 
 use std::ops::Range;
 
-use keima_model::{Family, MOST_ENTRIES};
+use keima_model::{Direction, Family, MOST_ENTRIES};
 
 use super::BlockError;
 use super::family::{Place, Sums};
 use super::lanes::Row;
 use super::letters::Letters;
-use super::sweep::Direction;
 use super::workers::{Worker, each};
 
 /// Parts of a level for each thread, at least, where there are as many blocks.

@@ -1,6 +1,12 @@
 //! A group of families through a window, some lanes of it: gathered, and taken through the passes in one buffer.
 //!
-//! Laws: for every family the sum of what comes out is the sum over what goes in of value x ways; what was read is what
+//! ```text
+//!   forward      . . . . . . | family 0 | family 1 | ...      done 0 | done 1 | ... . . . . . .
+//!   transposed   family 0 | family 1 | ... . . . . . .        . . . . . . | done 0 | done 1 | ...     the last one first
+//! ```
+//!
+//! Laws: for every family the sum of what comes out is the sum over what goes in of value x ways, forward those on through
+//! the window, transposed those that lead to the state; what was read is what
 //! has gone in; what is written is what came out, which the coordinator sees by the sums of runs. The fingerprint is over a sample of the states, one in 64,
 //! whose key is the job's salt and the boundary: a state in a wrong place shows with that chance, a section that went
 //! wrong all but for certain, and whatever goes wrong at every boundary too.
@@ -14,20 +20,21 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use keima_model::{End, Family};
+use keima_model::{Direction, Family};
 use keima_runs::RunManifest;
 use zerocopy::{FromBytes as _, IntoBytes as _};
 
 use super::batches::Batches;
 use super::gather::{Gather, Opened};
-use super::groups::ends;
 use super::grow::{Seats, SharedSeats};
 use super::in_place::{Lines, Memory, Passes};
 use super::lanes::{Moduli, Row};
 use super::portions::{Look, Told, What};
 use super::ranges::WORTH;
 use super::sums::merge;
+use super::sweep::step_at;
 use super::task::{Stage, nanos, refuse};
+use super::transposed::Transposed;
 use super::view::View;
 use super::workers::each;
 use crate::TaskError;
@@ -49,6 +56,8 @@ pub(super) struct Work<'a> {
     pub(super) view: View<'a>,
     pub(super) lines: Lines,
     pub(super) threads: usize,
+    /// Of each family, for transposed passes: the ways that lead to its states.
+    pub(super) arrivals: Vec<Vec<u32>>,
 }
 
 impl Work<'_> {
@@ -76,8 +85,9 @@ impl Stage<'_> {
         memory: &'m mut Memory<'_>,
     ) -> Result<&'m [Row<J>], TaskError> {
         let (view, lines, threads) = (&work.view, &work.lines, work.threads);
-        let look = |end| Look { view, order: self.task.order, end, lanes };
-        let (at_first, at_last) = (look(End::First), look(End::Last));
+        let (direction, order) = (self.direction, self.task.order);
+        let look = |end| Look { view, order, end, lanes };
+        let (coming_in, going_out) = (look(direction.enters()), look(direction.leaves()));
         let Some((states, aside)) = memory.rows::<J>(lines) else {
             return refuse(format!(
                 "there is no memory for lanes {} to {} of group {}",
@@ -87,54 +97,89 @@ impl Stage<'_> {
             ));
         };
         let (tables, families) = (view.tables(), view.families());
-        let before: u64 = families.iter().map(|family| ends(tables, family).0).sum();
-        let read = self.gather(work, lanes, &mut states[lines.lead..][..before as usize])?;
-        let (mut entered, mut left) = (at_first.nothing(), at_last.nothing());
-        let (mut from, mut done) = (lines.lead, 0);
-        for (family, line) in families.iter().zip(&lines.families) {
+        let steps = [direction.enters(), direction.leaves()].map(|end| step_at(tables, end));
+        let all = |step: usize| families.iter().map(|family| family.size[step] as usize).sum::<usize>();
+        let (before, after) = (all(steps[0]), all(steps[1]));
+        // Where the families stand that are next and that are done, at their near ends.
+        let (mut next, mut done) = match direction {
+            Direction::Forward => (lines.lead, 0),
+            Direction::Backward => (before, lines.lead + after),
+        };
+        let gathered = if direction == Direction::Forward { next } else { 0 };
+        let read = self.gather(work, lanes, &mut states[gathered..][..before])?;
+        let (mut entered, mut left) = (coming_in.nothing(), going_out.nothing());
+        let mut numbers: Vec<usize> = (0..families.len()).collect();
+        if direction == Direction::Backward {
+            numbers.reverse();
+        }
+        for number in numbers {
             self.check_stop()?;
             let started = Instant::now();
-            let (before, after) = ends(tables, family);
-            let start = from - line.leads[0];
-            from += before as usize;
+            let (family, line) = (&families[number], &lines.families[number]);
+            let [before, after] = steps.map(|step| family.size[step] as usize);
+            let leads = steps.map(|step| line.leads[step]);
             let moduli = &lanes.moduli;
-            let rows = &mut states[start..];
-            let entering = &mut rows[line.leads[0]..][..before as usize];
-            let goes_in = at_first.family(threads, family, entering, What::Enters)?;
-            if threads == 1 || before.max(after) < 2 * WORTH as u64 {
-                pulp::Arch::new().dispatch(Passes { tables, family, line, rows, aside, moduli });
-            } else {
-                Batches { tables, family, line, moduli, threads, worth: WORTH }.run(rows, aside)?;
+            if direction == Direction::Backward {
+                next -= before;
             }
-            let rows = &mut states[start..start + after as usize];
-            let read_off = !self.functionals.is_empty();
-            let comes_out = at_last.family(threads, family, rows, What::Leaves { read_off })?;
+            let start = next - leads[0];
+            let rows = &mut states[start..];
+            let arrivals = work.arrivals.get(number).map(Vec::as_slice);
+            let entering = &mut rows[leads[0]..][..before];
+            let goes_in = coming_in.family(threads, family, entering, What::Enters { arrivals })?;
+            let alone = threads == 1 || before.max(after) < 2 * WORTH;
+            match direction {
+                Direction::Forward if alone => {
+                    pulp::Arch::new().dispatch(Passes { tables, family, line, rows, aside, moduli });
+                }
+                Direction::Forward => {
+                    Batches { tables, family, line, moduli, threads, worth: WORTH }.run(rows, aside)?;
+                }
+                Direction::Backward => {
+                    let threads = if alone { 1 } else { threads };
+                    Transposed { tables, family, line, moduli, threads, worth: WORTH }.run(rows, aside)?;
+                }
+            }
+            let rows = &mut rows[leads[1]..][..after];
+            let read_off = direction == Direction::Forward && !self.functionals.is_empty();
+            let comes_out = going_out.family(threads, family, rows, What::Leaves { read_off })?;
             self.balance(view, lanes, goes_in.conserved, comes_out.conserved)?;
             if lanes.first == 0 {
                 self.count_states(view, family);
             }
-            entered = at_first.and(entered, &goes_in);
-            left = at_last.and(left, &comes_out);
+            entered = coming_in.and(entered, &goes_in);
+            left = going_out.and(left, &comes_out);
             self.times.map_nanos += work.nanos(started);
             let started = Instant::now();
-            if start > done {
-                states.copy_within(start..start + after as usize, done);
+            let out = start + leads[1];
+            let to = match direction {
+                Direction::Forward => done,
+                Direction::Backward => done - after,
+            };
+            if out != to {
+                states.copy_within(out..out + after, to);
             }
-            done += after as usize;
+            match direction {
+                Direction::Forward => (next, done) = (next + before, done + after),
+                Direction::Backward => done = to,
+            }
             self.times.write_nanos += work.nanos(started);
         }
         self.take_up(work, lanes, read, &entered)?;
-        self.read_off(lanes, &left.accepted);
+        if direction == Direction::Forward {
+            self.read_off(lanes, &left.accepted);
+        }
         tell(&mut self.output, &left, lanes, &self.task.order.moduli);
-        Ok(&states[..done])
+        let first = if direction == Direction::Forward { 0 } else { done };
+        Ok(&states[first..first + after])
     }
 
     fn check_stop(&self) -> Result<(), TaskError> {
         if self.is_to_stop() { Err(TaskError::Stopped) } else { Ok(()) }
     }
 
-    /// Fills in the group's states at the start of the window; how many rows were read, and their sums. Nothing is read
-    /// at the start.
+    /// Fills in the group's states where they come into the window; how many rows were read, and their sums. Nothing is
+    /// read at the start of a vector's way.
     fn gather<const J: usize>(
         &mut self,
         work: &Work<'_>,
@@ -144,8 +189,9 @@ impl Stage<'_> {
         let started = Instant::now();
         if self.task.order.from_start {
             states.fill([0; J]);
-            for place in work.view.start() {
-                states[place as usize] = [1; J];
+            match self.direction {
+                Direction::Forward => work.view.start().iter().for_each(|&place| states[place as usize] = [1; J]),
+                Direction::Backward => accept(&work.view, states),
             }
             self.times.read_nanos += work.nanos(started);
             return Ok(None);
@@ -195,7 +241,8 @@ impl Stage<'_> {
         lanes: &Lanes<J>,
         states: &mut [Row<J>],
     ) -> Result<Vec<Reader<'v, J>>, TaskError> {
-        let (sources, runs) = (self.prepared.sources(self.window), &self.task.order.inputs);
+        let sources = self.prepared.beside(self.direction, self.direction.enters(), self.window)?;
+        let runs = &self.task.order.inputs;
         let wanted = self.widen.reads(lanes.first, J);
         let reader = || Reader { gather: Gather::new(&work.view, sources), sums: [0; J], rows: 0, bytes: 0 };
         let mut readers: Vec<Reader<'_, J>> = (0..work.threads).map(|_| reader()).collect();
@@ -280,6 +327,19 @@ impl Stage<'_> {
                 *sum = ((u128::from(*sum) + total) % u128::from(modulus)) as u64;
             }
         }
+    }
+}
+
+/// Nothing is left to do: each accepting state is completed in one way.
+fn accept<const J: usize>(view: &View<'_>, states: &mut [Row<J>]) {
+    let (tables, column) = (view.tables(), view.column());
+    let (last, mut start) = (tables.states.len() - 1, 0);
+    for family in view.families() {
+        for block in family.blocks.clone() {
+            let own = &mut states[start + tables.place(last, block) as usize..];
+            column.accepting(block).iter().for_each(|&entry| own[usize::from(entry)] = [1; J]);
+        }
+        start += family.size[last] as usize;
     }
 }
 

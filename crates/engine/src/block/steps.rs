@@ -2,11 +2,10 @@
 //!
 //! Shared by [`super::meet`], which does it, and by forecasts.
 
-use keima_model::Window;
+use keima_model::{Direction, Window};
 use keima_residue::Integer;
 
 use super::lanes::MODULUS_LIMIT;
-use super::sweep::Direction;
 
 /// Relative times of a pass with 2, 4 and 8 lanes, for the choice of the middle (measured at 11x11).
 const LANE_COSTS: [(usize, u32); 3] = [(2, 37), (4, 50), (8, 100)];

@@ -26,6 +26,8 @@ pub(super) struct Enter<'a, const K: usize> {
     pub(super) tables: &'a BlockTables,
     pub(super) blocks: Range<u32>,
     pub(super) rows: &'a [Row<K>],
+    /// Ways of each row through the window, where its block's signature does not tell them.
+    pub(super) ways: Option<&'a [u32]>,
     pub(super) moduli: &'a Moduli<K>,
 }
 
@@ -39,22 +41,34 @@ impl<const K: usize> pulp::WithSimd for Enter<'_, K> {
     type Output = Entering<K>;
     #[inline(always)]
     fn with_simd<S: pulp::Simd>(self, _: S) -> Self::Output {
-        let (mut entering, mut rest) = (Entering { values: [0; K], ways: [0; K] }, self.rows);
+        let mut entering = Entering { values: [0; K], ways: [0; K] };
+        if let Some(ways) = self.ways {
+            entering.add(self.rows, ways, self.moduli);
+            return entering;
+        }
+        let mut rest = self.rows;
         for block in self.blocks {
             let ways = &self.tables.signatures[self.tables.signature_of[block as usize] as usize].descendants;
             let (rows, later) = rest.split_at(ways.len());
             rest = later;
-            for (rows, ways) in rows.chunks(WEIGHED_AT_A_TIME).zip(ways.chunks(WEIGHED_AT_A_TIME)) {
-                let (mut values, mut sum) = (Weighted::ZERO, Weighted::ZERO);
-                for (row, &ways) in rows.iter().zip(ways) {
-                    values.add(1, row);
-                    sum.add(ways, row);
-                }
-                add_up(&mut entering.values, &values, self.moduli);
-                add_up(&mut entering.ways, &sum, self.moduli);
-            }
+            entering.add(rows, ways, self.moduli);
         }
         entering
+    }
+}
+
+impl<const K: usize> Entering<K> {
+    #[inline(always)]
+    fn add(&mut self, rows: &[Row<K>], ways: &[u32], moduli: &Moduli<K>) {
+        for (rows, ways) in rows.chunks(WEIGHED_AT_A_TIME).zip(ways.chunks(WEIGHED_AT_A_TIME)) {
+            let (mut values, mut sum) = (Weighted::ZERO, Weighted::ZERO);
+            for (row, &ways) in rows.iter().zip(ways) {
+                values.add(1, row);
+                sum.add(ways, row);
+            }
+            add_up(&mut self.values, &values, moduli);
+            add_up(&mut self.ways, &sum, moduli);
+        }
     }
 }
 

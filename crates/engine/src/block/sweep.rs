@@ -15,7 +15,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use keima_model::{BlockColumn, BlockTables, Directions, End, Family, MOST_ENTRIES};
+use keima_model::{BlockColumn, BlockTables, Direction, Directions, End, Family, MOST_ENTRIES};
 use keima_runs::TaskTimes;
 
 use super::BlockError;
@@ -30,25 +30,6 @@ use super::workers::{Worker, each};
 /// A family of fewer states is not worth starting threads for: some 20 microseconds for each of its levels, of which it
 /// has 20 to 35.
 const LEAST_SHARED_STATES: u64 = 1 << 20;
-
-/// Which way a vector goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// From the first column to the last.
-    Forward,
-    /// From the accepting states back: how many completions a state has.
-    Backward,
-}
-
-impl Direction {
-    /// At which end of a window its result stands.
-    pub(super) fn result_end(self) -> End {
-        match self {
-            Self::Forward => End::Last,
-            Self::Backward => End::First,
-        }
-    }
-}
 
 /// The step of a window at one of its ends.
 pub(super) fn step_at(tables: &BlockTables, end: End) -> usize {
@@ -219,7 +200,7 @@ impl<'a, const K: usize> Sweep<'a, K> {
         arrivals: Option<&[u32]>,
     ) -> Result<Masses, BlockError> {
         let tables = self.column.tables(window);
-        let step = step_at(tables, direction.result_end());
+        let step = step_at(tables, direction.leaves());
         let mut rest = after;
         let mut tasks: Vec<(&Family, &mut [Row<K>])> = Vec::with_capacity(tables.families.len());
         for family in &tables.families {

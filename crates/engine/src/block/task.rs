@@ -2,8 +2,11 @@
 //!
 //! ```text
 //!   runs --gather--> states of a group --for each family: w passes in place--> states --scatter--> a run, or several
-//!                    sums, fingerprint   mass balance, functionals, fingerprint
+//!                    sums, fingerprint   mass balance, functionals, fingerprint       \--join--> inner product
 //! ```
+//!
+//! A transposed vector goes through windows and columns the other way ([`super::transposed`]); where it comes to a forward
+//! one that was kept, the two are multiplied ([`super::join`]).
 //!
 //! The same sums over the same tables as in memory ([`super::sweep`]); what is between two windows is in runs instead
 //! of in a vector, so that a task's memory is that of its largest group, in one buffer ([`super::in_place`]). A family
@@ -21,7 +24,7 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use keima_model::{LANES, PLACE_BITS, ProblemInfo, Sources, Window, slices};
+use keima_model::{Direction, End, LANES, PLACE_BITS, ProblemInfo, Sources, Window, slices};
 use keima_runs::{
     BlockCut, FunctionalSum, KeyOrder, PassTally, RunHeader, RunManifest, Split, Tally, TaskManifest, TaskTimes,
 };
@@ -29,10 +32,13 @@ use keima_runs::{
 use super::batches;
 use super::grow::Widen;
 use super::in_place::{Lines, Memory};
+use super::join::Join;
 use super::lanes::{MODULUS_LIMIT, Moduli};
 use super::pool::NoMemory;
+use super::portions::boundary;
 use super::prepared::Prepared;
 use super::slice::{Lanes, Work};
+use super::transposed::{arrival_words, arrivals};
 use super::view::View;
 use crate::tally::EndTally;
 use crate::{Task, TaskError, TaskOrder};
@@ -51,7 +57,10 @@ pub(super) struct Stage<'a> {
     pub(super) task: &'a Task<'a>,
     /// Number of the window.
     pub(super) window: usize,
+    pub(super) direction: Direction,
     pub(super) widen: Widen,
+    /// Where the vector meets one that was kept.
+    pub(super) join: Option<Join>,
     pub(super) header_in: RunHeader,
     /// Functionals that fall on the window's last pass, with the sums of each lane.
     pub(super) functionals: Vec<(u32, Vec<u64>)>,
@@ -80,7 +89,13 @@ pub(super) fn refuse<T>(text: String) -> Result<T, TaskError> {
     Err(TaskError::Refused(text))
 }
 
-pub(super) fn header(order: &TaskOrder, moduli: &[u64], boundary: u32, window: Window) -> RunHeader {
+/// Header of the runs at one end of an order's window, which `window` reads.
+pub(super) fn header(
+    order: &TaskOrder,
+    moduli: &[u64],
+    direction: Direction,
+    (end, window): (End, Window),
+) -> RunHeader {
     let cut = order.block.as_ref().map(|block| BlockCut {
         // Of more cells than a header holds there are no tables.
         windows: block.windows.iter().map(|window| u8::try_from(window.len).unwrap_or(u8::MAX)).collect(),
@@ -89,8 +104,11 @@ pub(super) fn header(order: &TaskOrder, moduli: &[u64], boundary: u32, window: W
     RunHeader {
         job_tag: order.job_tag,
         subject: order.subject.clone(),
-        boundary,
-        key_order: KeyOrder::Blocks { first: window.first, len: window.len },
+        boundary: boundary(order, end),
+        key_order: match direction {
+            Direction::Forward => KeyOrder::Blocks { first: window.first, len: window.len },
+            Direction::Backward => KeyOrder::Transposed { first: window.first, len: window.len },
+        },
         cut,
         key_bytes: 8,
         moduli: moduli.to_vec(),
@@ -121,17 +139,27 @@ impl<'a> Stage<'a> {
         let Some(widen) = Widen::new(moduli_in, &order.moduli) else {
             return refuse(format!("rows modulo {moduli_in:?} cannot be made rows modulo {:?}", order.moduli));
         };
-        let last = order.first_pass + order.window.len - 1;
-        let functionals = (0..).zip(info.functionals()).filter(|(_, functional)| functional.after_pass == last);
-        let before = (0..)
-            .zip(info.functionals())
-            .filter(|(_, functional)| order.from_start && functional.after_pass < order.first_pass);
+        let direction = order.block.as_ref().map_or(Direction::Forward, |block| block.direction);
+        let kept = order.block.as_ref().and_then(|block| block.kept.as_ref());
+        let join = kept.map(|kept| Join::new(order, kept)).transpose()?;
+        let last = match (direction, kept) {
+            (Direction::Forward, None) => Some(order.first_pass + order.window.len - 1),
+            (Direction::Backward, Some(_)) => board.passes().checked_sub(1),
+            (Direction::Backward, None) => None,
+            (Direction::Forward, Some(_)) => return refuse("only a transposed vector meets one that was kept".into()),
+        };
+        let functionals = (0..).zip(info.functionals()).filter(|(_, functional)| Some(functional.after_pass) == last);
+        let starts = order.from_start && direction == Direction::Forward;
+        let before =
+            (0..).zip(info.functionals()).filter(|(_, functional)| starts && functional.after_pass < order.first_pass);
         Ok(Self {
             prepared,
             task,
             window,
+            direction,
             widen,
-            header_in: header(order, moduli_in, order.first_pass, order.window),
+            join,
+            header_in: header(order, moduli_in, direction, (direction.enters(), order.window)),
             functionals: functionals.map(|(number, _)| (number, vec![0; lanes])).collect(),
             one_column: before.map(|(number, _)| number).next(),
             input: EndTally::new(order.salt, lanes),
@@ -146,7 +174,7 @@ impl<'a> Stage<'a> {
 
     fn run(mut self) -> Result<TaskManifest, TaskError> {
         let order = self.task.order;
-        let groups = self.prepared.groups[self.window].all.len() as u128;
+        let groups = self.prepared.groups(self.window) as u128;
         let (low, high) = (order.low >> PLACE_BITS, order.high.map_or(groups, |high| (high >> PLACE_BITS).min(groups)));
         let mut last = None;
         for group in low..high {
@@ -160,7 +188,7 @@ impl<'a> Stage<'a> {
     /// `last` is what the tables for the group before have to offer; what these have is returned.
     fn group(&mut self, number: u32, last: Option<Sources>) -> Result<Option<Sources>, TaskError> {
         let started = Instant::now();
-        let view = self.prepared.view(self.window, number, last.as_ref())?;
+        let view = self.prepared.view((self.direction, self.window), number, last.as_ref())?;
         drop(last);
         let lines = Lines::new(view.tables(), view.families());
         self.times.read_nanos += nanos(started);
@@ -171,8 +199,9 @@ impl<'a> Stage<'a> {
                 TaskError::Refused(format!("no memory for a task of {} bytes: {error}", words * 8))
             }
         })?;
-        let memory = Memory(arena.words());
-        let work = Work { view, lines, threads };
+        let mut memory = Memory(arena.words());
+        let arrivals = self.arrivals(&view, &lines, &mut memory)?;
+        let work = Work { view, lines, threads, arrivals };
         self.through(&work, memory, &slices)?;
         Ok(work.view.sources())
     }
@@ -181,8 +210,8 @@ impl<'a> Stage<'a> {
     fn share(&self, view: &View<'_>, lines: Lines) -> Result<Share, TaskError> {
         let pool = &self.prepared.pool;
         let needed = lines.rows().max(1);
-        // Tables that are made for this group count as its memory.
-        let tables = (view.bytes() / 8) as usize;
+        // Tables that are made for this group count as its memory, and the ways that lead to its states.
+        let tables = (view.bytes() / 8) as usize + self.arrival_words(view);
         let (share, all) = pool.words();
         if needed + tables > all {
             return refuse(format!(
@@ -216,6 +245,36 @@ impl<'a> Stage<'a> {
         Ok(Share { lines, slices, words, threads })
     }
 
+    /// Words for the ways that lead to a group's states, where its vector is transposed.
+    fn arrival_words(&self, view: &View<'_>) -> usize {
+        if self.direction == Direction::Forward {
+            return 0;
+        }
+        arrival_words(view.tables(), view.families())
+    }
+
+    /// For transposed passes the ways that lead to each state of each family.
+    fn arrivals(
+        &mut self,
+        view: &View<'_>,
+        lines: &Lines,
+        memory: &mut Memory<'_>,
+    ) -> Result<Vec<Vec<u32>>, TaskError> {
+        if self.direction == Direction::Forward {
+            return Ok(Vec::new());
+        }
+        let started = Instant::now();
+        let Some((rows, aside)) = memory.rows::<1>(lines) else {
+            return refuse(format!("there is no memory for a lane of group {}", view.number));
+        };
+        let mut all = Vec::with_capacity(lines.families.len());
+        for (family, line) in view.families().iter().zip(&lines.families) {
+            all.push(arrivals(view.tables(), family, line, rows, aside)?);
+        }
+        self.times.map_nanos += nanos(started);
+        Ok(all)
+    }
+
     /// How many tasks' memory and threads a group of so many states is worth: with them it is done when all others are.
     fn shares(&self, records: u64) -> usize {
         let slots = self.task.order.block.as_ref().map_or(1, |block| block.slots.max(1));
@@ -239,9 +298,8 @@ impl<'a> Stage<'a> {
     fn finish(self) -> TaskManifest {
         let order = self.task.order;
         let moduli = order.moduli.as_slice();
-        let narrow = |tally: Tally| {
+        let narrow = |tally: Tally, kept: usize| {
             // Lanes of the runs that were read: the first ones, and the spare.
-            let kept = order.moduli_in().len();
             let lanes = |row: Vec<u64>| row[..kept - 1].iter().chain(row.last()).copied().collect();
             Tally { states: tally.states, sums: lanes(tally.sums), fingerprint: lanes(tally.fingerprint) }
         };
@@ -264,8 +322,13 @@ impl<'a> Stage<'a> {
         TaskManifest {
             runs,
             splits,
-            input: narrow(self.input.finish(moduli)),
-            output: self.output.finish(moduli),
+            input: narrow(self.input.finish(moduli), order.moduli_in().len()),
+            output: match self.join {
+                None => self.output.finish(moduli),
+                // Nothing is written.
+                Some(_) => Tally::zero(moduli.len()),
+            },
+            kept: self.join.map(|join| narrow(join.tally.finish(moduli), join.moduli.len())),
             passes: self.states.iter().map(|&states| PassTally { states, ..PassTally::default() }).collect(),
             functionals,
             bytes_read: self.bytes_read,

@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use keima_model::{BlockColumn, BlockPart, BlockTables, End, Family, Sources};
+use keima_model::{BlockColumn, BlockPart, BlockTables, Direction, End, Family, Sources};
 
 use super::groups::Group;
 
@@ -17,9 +17,11 @@ pub(super) struct View<'a> {
     /// Number of the group, and what it is.
     pub(super) number: u32,
     pub(super) group: &'a Group,
-    /// Its window, and the one before.
+    /// Its window, and the one that its states come from.
     pub(super) window: usize,
     pub(super) source: usize,
+    /// Which way they go.
+    pub(super) direction: Direction,
     held: Held<'a>,
 }
 
@@ -37,17 +39,19 @@ impl<'a> View<'a> {
     pub(super) fn whole(
         column: &'a dyn BlockColumn,
         start: &'a [u64],
+        direction: Direction,
         (window, number): (usize, u32),
         group: &'a Group,
     ) -> Self {
-        let source = End::First.neighbour(window, column.windows().len());
-        Self { number, group, window, source, held: Held::Whole { column, start } }
+        let source = direction.enters().neighbour(window, column.windows().len());
+        Self { number, group, window, source, direction, held: Held::Whole { column, start } }
     }
 
-    /// Of tables made for this group.
+    /// Of tables made for this group, for forward passes.
     pub(super) fn part(part: BlockPart, (window, number): (usize, u32), group: &'a Group) -> Self {
-        let source = End::First.neighbour(window, part.column.windows().len());
-        Self { number, group, window, source, held: Held::Part(part) }
+        let direction = Direction::Forward;
+        let source = direction.enters().neighbour(window, part.column.windows().len());
+        Self { number, group, window, source, direction, held: Held::Part(part) }
     }
 
     pub(super) fn column(&self) -> &dyn BlockColumn {
@@ -82,12 +86,12 @@ impl<'a> View<'a> {
         self.own().contains(&family)
     }
 
-    /// A family of the window before, if it has states for the group.
+    /// A family of the window that the group's states come from, if it has some for it.
     pub(super) fn source_family(&self, family: u32) -> Option<&Family> {
         let families = &self.column().tables(self.source).families;
         match &self.held {
             Held::Whole { column, .. } => {
-                let rest = column.rest(self.source, End::Last, family);
+                let rest = column.rest(self.source, self.direction.leaves(), family);
                 self.group.rests.binary_search(&rest).ok()?;
                 families.get(family as usize)
             }

@@ -55,8 +55,14 @@ impl Stage<'_> {
         slices: &[Range<usize>],
     ) -> Result<(), TaskError> {
         let view = &work.view;
+        if self.join.is_some() {
+            return slices.iter().try_for_each(
+                |slice| of_width!(slice.len(), J => self.meet::<J>(work, &mut memory, slice.start), _ => none(slice)),
+            );
+        }
         let started = Instant::now();
-        let scatter = Scatter::new(view.column(), self.window, self.prepared.targets(self.window), view.families());
+        let targets = self.prepared.beside(self.direction, self.direction.leaves(), self.window)?;
+        let scatter = Scatter::new(view.column(), (self.direction, self.window), targets, view.families());
         self.times.write_nanos += nanos(started);
         let most = if work.threads == 1 { 1 } else { RUNS * work.threads };
         let count = usize::try_from(scatter.rows() / RUN_ROWS).unwrap_or(most).clamp(1, most);
@@ -157,9 +163,9 @@ impl Stage<'_> {
     /// The run that a part becomes, and how it is written.
     fn run_of(&self, part: &Part) -> (RunId, RunHeader, RunOptions) {
         let order = self.task.order;
-        let windows = self.prepared.windows();
-        let next = windows[(self.window + 1) % windows.len()];
-        let header = header(order, &order.moduli, order.first_pass + order.window.len, next);
+        let (windows, end) = (self.prepared.windows(), self.direction.leaves());
+        let next = windows[end.neighbour(self.window, windows.len())];
+        let header = header(order, &order.moduli, self.direction, (end, next));
         let id = RunId(format!("{}/r{}", order.attempt, part.number));
         let options = RunOptions {
             durable: order.durable,

@@ -37,11 +37,11 @@ pub(crate) fn add(tally: &mut Tally, key: u128, row: &[u64], times: u64, moduli:
     }
 }
 
-/// How many states each canonical key stands for.
-pub(crate) fn times(column: &dyn BlockColumn, window: usize) -> BTreeMap<u128, u64> {
+/// How many states each canonical key at an end of a window stands for.
+pub(crate) fn times(column: &dyn BlockColumn, (window, end): (usize, End)) -> BTreeMap<u128, u64> {
     let (mut times, mut keys) = (BTreeMap::new(), Vec::new());
     for block in 0..column.tables(window).signature_of.len() as u32 {
-        column.keys(window, End::Last, block, &mut keys);
+        column.keys(window, end, block, &mut keys);
         for &key in &keys {
             *times.entry(key).or_insert(0) += column.weight(window, block);
         }

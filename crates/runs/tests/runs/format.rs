@@ -58,7 +58,7 @@ fn a_reader_made_from_the_drawing_reads_the_same() {
     let small = |at: usize, length: usize| number(at, length) as usize;
     // Header.
     assert_eq!(&bytes[..8], b"KEIMARUN");
-    assert_eq!((number(8, 4), number(16, 8), number(24, 4)), (6, u128::from(header.job_tag), 12));
+    assert_eq!((number(8, 4), number(16, 8), number(24, 4)), (7, u128::from(header.job_tag), 12));
     assert_eq!((bytes[28], bytes[29]), (8, 1));
     assert_eq!((number(32, 4), number(36, 4), number(40, 4), number(48, 8), number(56, 1)), (3, 4, 1, 0, 0));
     let (header_bytes, moduli, id_bytes, subject_bytes) = (small(12, 4), small(30, 2), small(44, 2), small(46, 2));

@@ -65,6 +65,7 @@ pub(super) fn spec(size: &str, residues_per_sweep: u32) -> JobSpec {
         residues_per_sweep: Some(residues_per_sweep),
         window: Some(2),
         slots: 2,
+        series: false,
     }
 }
 

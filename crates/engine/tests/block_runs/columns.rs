@@ -1,224 +1,18 @@
-//! The block executor out of core against the stream executor and against published values, whatever the windows, the
-//! groups, the shards and the lanes; and what it says of damaged inputs.
-
-#[path = "common/column.rs"]
-mod blocks;
-mod common;
-#[path = "common/states.rs"]
-mod states;
+//! Forward vectors against the stream executor's and against published values, whatever the windows, the groups, the shards
+//! and the lanes; and what is said of damaged inputs.
 
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
 
-use common::{Local, Settings, sweep_with};
-use keima_engine::block::{Prepared, run_block_task};
-use keima_engine::{BlockStage, Buffers, Task, TaskError, TaskOrder};
-use keima_model::{AnyProblem, Board, Directions, Layout, PLACE_BITS, Window};
+use keima_engine::{TaskError, TaskOrder};
+use keima_model::Window;
 use keima_problems::go::published;
 use keima_residue::{Integer, add_row, residue_of};
-use keima_runs::{DiskBudget, RunCursor, RunHeader, RunPart, Tally, TaskManifest, run_path};
+use keima_runs::{TaskManifest, run_path};
 use proptest::prelude::*;
-use states::{SALT, add, empty, go, moduli, times};
 
-/// What must not change the result.
-#[derive(Clone, Debug)]
-struct Cut {
-    lengths: Vec<u32>,
-    group_records: u64,
-    /// Groups of a task.
-    groups: usize,
-    /// Lanes of the stages of each column from the second on; the last one goes on.
-    lanes: Vec<usize>,
-    /// Memory of a task, where it does not take others'.
-    memory_bytes: u64,
-    /// Tasks that there is memory for: each group has all of it, and as many threads.
-    threads: u32,
-    /// Which tasks make the tables of their groups only.
-    parted: Parted,
-}
-
-/// Whose tables are made a part at a time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Parted {
-    Nobody,
-    Every,
-    /// Every second task: what it reads was written by both kinds, and both read what it writes.
-    Second,
-}
-
-/// Enough for all lanes at a time.
-const MEMORY_BYTES: u64 = 64 << 20;
-
-struct Run {
-    folder: tempfile::TempDir,
-    disk: Arc<DiskBudget>,
-    problem: AnyProblem,
-    board: Board,
-    prepared: Prepared,
-    parted: Option<Prepared>,
-    windows: Vec<Window>,
-    cut: Cut,
-}
-
-impl Run {
-    fn new(height: u32, length: u32, cut: &Cut) -> Self {
-        let problem = go(height, length);
-        let windows = Window::of_lengths(&cut.lengths);
-        // Tasks have what the tables leave.
-        let column = blocks::column(height, &cut.lengths, Directions::Forward);
-        let bytes = column.bytes();
-        Self {
-            folder: tempfile::tempdir().unwrap(),
-            disk: Arc::new(DiskBudget::new(u64::MAX)),
-            board: problem.info().board(),
-            prepared: Prepared::new(
-                column,
-                cut.group_records,
-                cut.memory_bytes * u64::from(cut.threads) + bytes,
-                cut.threads,
-            ),
-            parted: (cut.parted != Parted::Nobody).then(|| {
-                let parts = blocks::parts(height, &cut.lengths);
-                let bytes = parts.bytes();
-                Prepared::parted(
-                    parts,
-                    cut.group_records,
-                    cut.memory_bytes * u64::from(cut.threads) + bytes,
-                    cut.threads,
-                )
-            }),
-            problem,
-            windows,
-            cut: cut.clone(),
-        }
-    }
-
-    fn lanes(&self, stage: usize) -> usize {
-        let column = stage / self.windows.len();
-        *self.cut.lanes.get(column).or(self.cut.lanes.last()).unwrap()
-    }
-
-    fn stages(&self) -> usize {
-        (self.board.length as usize - 1) * self.windows.len()
-    }
-
-    fn order(&self, stage: usize, vector: &[TaskManifest]) -> TaskOrder {
-        let count = self.windows.len();
-        let window = self.windows[stage % count];
-        TaskOrder {
-            attempt: format!("j1/s0/g{stage}/t0/a0"),
-            job_tag: 77,
-            subject: "go".to_owned(),
-            salt: SALT,
-            moduli: moduli(self.lanes(stage)),
-            first_pass: (1 + (stage / count) as u32) * self.board.height + window.first,
-            window,
-            layout_in: Layout::Stage(window),
-            layout_out: Layout::Stage(self.windows[(stage + 1) % count]),
-            from_start: stage == 0,
-            low: 0,
-            high: None,
-            inputs: vector.iter().flat_map(|m| m.runs.clone()).collect(),
-            memory_bytes: 0,
-            durable: false,
-            block: Some(BlockStage {
-                windows: self.windows.clone(),
-                group_records: self.cut.group_records,
-                moduli_in: moduli(self.lanes(stage.saturating_sub(1))),
-                slots: if self.cut.threads == 1 { 1 } else { u32::MAX },
-            }),
-        }
-    }
-
-    fn task(&self, order: &TaskOrder) -> Result<TaskManifest, TaskError> {
-        let is_second = (u128::from(order.first_pass) + (order.low >> PLACE_BITS)) % 2 == 1;
-        let parted = self.parted.as_ref().filter(|_| self.cut.parted == Parted::Every || is_second);
-        run_block_task(
-            parted.unwrap_or(&self.prepared),
-            self.problem.info(),
-            &Task {
-                order,
-                feeds: &Local(self.folder.path()),
-                scratch: self.folder.path(),
-                disk: &self.disk,
-                stop: &AtomicBool::new(false),
-                states_done: &AtomicU64::new(0),
-                buffers: &Buffers::default(),
-            },
-        )
-    }
-
-    /// All tasks of a stage, one after the other; what they read is what the stage before wrote.
-    fn stage(&self, stage: usize, vector: &[TaskManifest]) -> Vec<TaskManifest> {
-        let groups = self.prepared.groups(stage % self.windows.len());
-        let mut made = Vec::new();
-        for (task, low) in (0..groups).step_by(self.cut.groups).enumerate() {
-            let high = (low + self.cut.groups < groups).then_some(((low + self.cut.groups) as u128) << PLACE_BITS);
-            let attempt = format!("j1/s0/g{stage}/t{task}/a0");
-            let order = TaskOrder { attempt, low: (low as u128) << PLACE_BITS, high, ..self.order(stage, vector) };
-            made.push(self.task(&order).unwrap());
-        }
-        if stage > 0 {
-            let moduli = moduli(self.lanes(stage - 1));
-            let (read, written) = (total(&made, |m| &m.input, &moduli), total(vector, |m| &m.output, &moduli));
-            assert_eq!(read, written, "stage {stage}");
-        }
-        for run in vector.iter().flat_map(|m| &m.runs) {
-            std::fs::remove_file(run_path(self.folder.path(), &run.id).unwrap()).unwrap();
-        }
-        made
-    }
-
-    /// The vector at a column's end in canonical form, as the stream executor tells it.
-    fn canonical(&self, stage: usize, vector: &[TaskManifest]) -> Tally {
-        let order = self.order(stage + 1, vector);
-        let (next, last) = (order.window, self.windows.len() - 1);
-        let header = RunHeader {
-            job_tag: 77,
-            subject: "go".to_owned(),
-            boundary: order.first_pass,
-            key_order: keima_runs::KeyOrder::Blocks { first: next.first, len: next.len },
-            cut: Some(keima_runs::BlockCut {
-                windows: self.windows.iter().map(|window| window.len as u8).collect(),
-                group_records: self.cut.group_records,
-            }),
-            key_bytes: 8,
-            moduli: order.block.as_ref().unwrap().moduli_in.clone(),
-            coefficients: 1,
-        };
-        let times = times(blocks::column(self.board.height, &self.cut.lengths, Directions::Forward).as_ref(), last);
-        let moduli = &header.moduli;
-        let mut tally = empty(moduli.len());
-        for run in vector.iter().flat_map(|m| &m.runs) {
-            let keys = |prepared: &Prepared| -> Vec<u128> {
-                prepared.readers(0, run).flat_map(|number| prepared.keys(0, number, run).unwrap().1).collect()
-            };
-            let (keys, parted) = (keys(&self.prepared), self.parted.as_ref().map(keys));
-            assert_eq!(parted.as_ref().unwrap_or(&keys), &keys);
-            let part = RunPart::all(&header);
-            let feed = keima_engine::FeedOpener::open(&Local(self.folder.path()), run, &header, part.clone()).unwrap();
-            let mut cursor = RunCursor::<u64>::new(feed, &header, &run.id, part);
-            let (mut batch, mut rows) = (keima_runs::Batch::new(), Vec::new());
-            while cursor.next_batch(&mut batch).unwrap() {
-                rows.extend_from_slice(&batch.rows);
-            }
-            assert_eq!(rows.len(), keys.len() * moduli.len(), "a key for each row of {}", run.id);
-            for (&key, row) in keys.iter().zip(rows.chunks(moduli.len())) {
-                add(&mut tally, key, row, times[&key], moduli);
-            }
-        }
-        tally
-    }
-}
-
-fn total(of: &[TaskManifest], pick: fn(&TaskManifest) -> &Tally, moduli: &[u64]) -> Tally {
-    let mut sum = Tally::zero(moduli.len());
-    for manifest in of {
-        sum.add(pick(manifest), moduli);
-    }
-    sum
-}
+use crate::common::{Settings, sweep_with};
+use crate::run::{Cut, MEMORY_BYTES, Parted, Run, cut};
+use crate::states::{go, moduli};
 
 /// Counts a board, and holds every column's value against the published one; with `stream`, each column's end against
 /// the stream executor's.
@@ -258,7 +52,7 @@ fn check(height: u32, length: u32, cut: &Cut, stream: bool) {
             assert_eq!(value, expected, "{height}x{columns} {cut:?}");
         }
         if let Some(found) = &found {
-            let own = run.canonical(stage, &vector);
+            let own = run.canonical(stage + 1, &vector);
             let theirs = &found.columns[columns as usize - 1];
             let kept = moduli.len();
             let theirs_value = &found.functionals[&(columns - 1)];
@@ -268,11 +62,6 @@ fn check(height: u32, length: u32, cut: &Cut, stream: bool) {
             assert_eq!(own.states, theirs.states, "{height}x{columns} {cut:?}");
         }
     }
-}
-
-fn cut(lengths: &[u32], group_records: u64, groups: usize, lanes: &[usize]) -> Cut {
-    let (lengths, lanes) = (lengths.to_vec(), lanes.to_vec());
-    Cut { lengths, group_records, groups, lanes, memory_bytes: MEMORY_BYTES, threads: 1, parted: Parted::Nobody }
 }
 
 #[test]
@@ -418,7 +207,8 @@ proptest! {
         // There are no parts of a single window; a part's tables are a part of its task's memory.
         let parted = if lengths.len() == 1 { Parted::Nobody } else { parted };
         let memory_bytes = if parted == Parted::Nobody { memory_bytes } else { memory_bytes + MEMORY_BYTES };
-        check(height, height, &Cut { lengths, group_records, groups, lanes, memory_bytes, threads, parted }, false);
+        let cut = Cut { lengths, group_records, groups, lanes, memory_bytes, threads, parted, middle: None };
+        check(height, height, &cut, false);
     }
 }
 

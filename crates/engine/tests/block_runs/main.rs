@@ -1,0 +1,11 @@
+//! The block executor out of core: vectors through runs, forward and transposed.
+
+#[path = "../common/column.rs"]
+mod blocks;
+mod columns;
+#[path = "../common/mod.rs"]
+mod common;
+mod meeting;
+mod run;
+#[path = "../common/states.rs"]
+mod states;

@@ -1,0 +1,296 @@
+//! A board's count by tasks out of core, one after the other, cut as a test likes.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+use keima_engine::block::{Prepared, run_block_task};
+use keima_engine::{BlockStage, Buffers, KeptRuns, Task, TaskError, TaskOrder};
+use keima_model::{AnyProblem, Board, Direction, Directions, Layout, PLACE_BITS, Window};
+use keima_runs::{BlockCut, DiskBudget, KeyOrder, RunCursor, RunHeader, RunPart, Tally, TaskManifest, run_path};
+
+use crate::blocks;
+use crate::common::Local;
+use crate::states::{SALT, add, empty, go, moduli, times};
+
+/// What must not change the result.
+#[derive(Clone, Debug)]
+pub(crate) struct Cut {
+    pub(crate) lengths: Vec<u32>,
+    pub(crate) group_records: u64,
+    /// Groups of a task.
+    pub(crate) groups: usize,
+    /// Lanes of the stages of each column from the second on; the last one goes on.
+    pub(crate) lanes: Vec<usize>,
+    /// Memory of a task, where it does not take others'.
+    pub(crate) memory_bytes: u64,
+    /// Tasks that there is memory for: each group has all of it, and as many threads.
+    pub(crate) threads: u32,
+    /// Which tasks make the tables of their groups only.
+    pub(crate) parted: Parted,
+    /// Where a transposed vector meets the forward one: after so many columns.
+    pub(crate) middle: Option<u32>,
+}
+
+/// Whose tables are made a part at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Parted {
+    Nobody,
+    Every,
+    /// Every second task: what it reads was written by both kinds, and both read what it writes.
+    Second,
+}
+
+/// Enough for all lanes at a time.
+pub(crate) const MEMORY_BYTES: u64 = 64 << 20;
+
+pub(crate) struct Run {
+    pub(crate) folder: tempfile::TempDir,
+    pub(crate) disk: Arc<DiskBudget>,
+    problem: AnyProblem,
+    pub(crate) board: Board,
+    pub(crate) prepared: Prepared,
+    parted: Option<Prepared>,
+    pub(crate) windows: Vec<Window>,
+    pub(crate) cut: Cut,
+}
+
+/// Where a stage stands.
+pub(crate) struct Place {
+    pub(crate) direction: Direction,
+    /// Columns in front of its own.
+    pub(crate) column: u32,
+    /// Number of its window.
+    pub(crate) window: usize,
+    /// Whether it is the first of its way, and the last.
+    pub(crate) first: bool,
+    pub(crate) last: bool,
+}
+
+impl Run {
+    pub(crate) fn new(height: u32, length: u32, cut: &Cut) -> Self {
+        let problem = go(height, length);
+        let windows = Window::of_lengths(&cut.lengths);
+        // Tasks have what the tables leave.
+        let directions = if cut.middle.is_some() { Directions::Both } else { Directions::Forward };
+        let column = blocks::column(height, &cut.lengths, directions);
+        let bytes = column.bytes();
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+            disk: Arc::new(DiskBudget::new(u64::MAX)),
+            board: problem.info().board(),
+            prepared: Prepared::new(
+                column,
+                cut.group_records,
+                cut.memory_bytes * u64::from(cut.threads) + bytes,
+                cut.threads,
+            ),
+            parted: (cut.parted != Parted::Nobody).then(|| {
+                let parts = blocks::parts(height, &cut.lengths);
+                let bytes = parts.bytes();
+                Prepared::parted(
+                    parts,
+                    cut.group_records,
+                    cut.memory_bytes * u64::from(cut.threads) + bytes,
+                    cut.threads,
+                )
+            }),
+            problem,
+            windows,
+            cut: cut.clone(),
+        }
+    }
+
+    /// Lanes of a stage. Where two vectors meet they have all.
+    pub(crate) fn lanes(&self, stage: usize) -> usize {
+        let place = self.place(stage);
+        let column = match place.direction {
+            Direction::Forward => place.column - 1,
+            Direction::Backward if place.last => self.board.length,
+            Direction::Backward => self.board.length - 1 - place.column,
+        };
+        *self.cut.lanes.get(column as usize).or(self.cut.lanes.last()).unwrap()
+    }
+
+    pub(crate) fn stages(&self) -> usize {
+        (self.board.length as usize - 1) * self.windows.len()
+    }
+
+    /// Stages that go forward.
+    pub(crate) fn forward(&self) -> usize {
+        self.cut.middle.map_or(self.stages(), |middle| (middle as usize - 1) * self.windows.len())
+    }
+
+    pub(crate) fn place(&self, stage: usize) -> Place {
+        let (count, forward) = (self.windows.len(), self.forward());
+        if stage < forward || self.cut.middle.is_none() {
+            let (column, window) = (1 + (stage / count) as u32, stage % count);
+            return Place {
+                direction: Direction::Forward,
+                column,
+                window,
+                first: stage == 0,
+                last: stage + 1 == forward,
+            };
+        }
+        let back = stage - forward;
+        let (column, window) = (self.board.length - 1 - (back / count) as u32, count - 1 - back % count);
+        let last = stage + 1 == self.stages();
+        Place { direction: Direction::Backward, column, window, first: back == 0, last }
+    }
+
+    /// Lanes of what a stage reads.
+    fn lanes_in(&self, stage: usize) -> usize {
+        if self.place(stage).first { self.lanes(stage) } else { self.lanes(stage - 1) }
+    }
+
+    pub(crate) fn order(&self, stage: usize, vector: &[TaskManifest]) -> TaskOrder {
+        let place = self.place(stage);
+        let window = self.windows[place.window];
+        let next = place.direction.leaves().neighbour(place.window, self.windows.len());
+        TaskOrder {
+            attempt: format!("j1/s0/g{stage}/t0/a0"),
+            job_tag: 77,
+            subject: "go".to_owned(),
+            salt: SALT,
+            moduli: moduli(self.lanes(stage)),
+            first_pass: place.column * self.board.height + window.first,
+            window,
+            layout_in: Layout::Stage(window),
+            layout_out: Layout::Stage(self.windows[next]),
+            from_start: place.first,
+            low: 0,
+            high: None,
+            inputs: vector.iter().flat_map(|m| m.runs.clone()).collect(),
+            memory_bytes: 0,
+            durable: false,
+            block: Some(BlockStage {
+                windows: self.windows.clone(),
+                group_records: self.cut.group_records,
+                moduli_in: moduli(self.lanes_in(stage)),
+                slots: if self.cut.threads == 1 { 1 } else { u32::MAX },
+                direction: place.direction,
+                kept: None,
+            }),
+        }
+    }
+
+    /// The same for the stage in which a transposed vector meets the one that was kept.
+    pub(crate) fn meeting(&self, vector: &[TaskManifest], kept: &[TaskManifest]) -> TaskOrder {
+        let mut order = self.order(self.stages() - 1, vector);
+        let inputs = kept.iter().flat_map(|m| m.runs.clone()).collect();
+        let moduli = moduli(self.lanes(self.forward() - 1));
+        order.block.as_mut().unwrap().kept = Some(KeptRuns { inputs, moduli });
+        order
+    }
+
+    pub(crate) fn task(&self, order: &TaskOrder) -> Result<TaskManifest, TaskError> {
+        let is_second = (u128::from(order.first_pass) + (order.low >> PLACE_BITS)) % 2 == 1;
+        let parted = self.parted.as_ref().filter(|_| self.cut.parted == Parted::Every || is_second);
+        run_block_task(
+            parted.unwrap_or(&self.prepared),
+            self.problem.info(),
+            &Task {
+                order,
+                feeds: &Local(self.folder.path()),
+                scratch: self.folder.path(),
+                disk: &self.disk,
+                stop: &AtomicBool::new(false),
+                states_done: &AtomicU64::new(0),
+                buffers: &Buffers::default(),
+            },
+        )
+    }
+
+    /// All tasks of a stage, one after the other; what they read is what the stage before wrote, and is deleted.
+    pub(crate) fn stage(&self, stage: usize, vector: &[TaskManifest]) -> Vec<TaskManifest> {
+        let made = self.tasks(stage, &self.order(stage, vector));
+        if !self.place(stage).first {
+            let moduli = moduli(self.lanes(stage - 1));
+            let (read, written) = (total(&made, |m| &m.input, &moduli), total(vector, |m| &m.output, &moduli));
+            assert_eq!(read, written, "stage {stage}");
+        }
+        self.delete(vector);
+        made
+    }
+
+    /// The tasks of a stage whose order this is for all keys.
+    pub(crate) fn tasks(&self, stage: usize, order: &TaskOrder) -> Vec<TaskManifest> {
+        let groups = self.prepared.groups(self.place(stage).window);
+        let mut made = Vec::new();
+        for (task, low) in (0..groups).step_by(self.cut.groups).enumerate() {
+            let high = (low + self.cut.groups < groups).then_some(((low + self.cut.groups) as u128) << PLACE_BITS);
+            let attempt = format!("j1/s0/g{stage}/t{task}/a0");
+            made.push(
+                self.task(&TaskOrder { attempt, low: (low as u128) << PLACE_BITS, high, ..order.clone() }).unwrap(),
+            );
+        }
+        made
+    }
+
+    pub(crate) fn delete(&self, vector: &[TaskManifest]) {
+        for run in vector.iter().flat_map(|m| &m.runs) {
+            std::fs::remove_file(run_path(self.folder.path(), &run.id).unwrap()).unwrap();
+        }
+    }
+
+    /// The vector that a stage reads in canonical form, as the stream executor tells it.
+    pub(crate) fn canonical(&self, stage: usize, vector: &[TaskManifest]) -> Tally {
+        let (order, place) = (self.order(stage, vector), self.place(stage));
+        let (Window { first, len }, before) = (order.window, place.direction.enters());
+        let header = RunHeader {
+            job_tag: 77,
+            subject: "go".to_owned(),
+            boundary: order.first_pass + if place.direction == Direction::Forward { 0 } else { len },
+            key_order: match place.direction {
+                Direction::Forward => KeyOrder::Blocks { first, len },
+                Direction::Backward => KeyOrder::Transposed { first, len },
+            },
+            cut: Some(BlockCut {
+                windows: self.windows.iter().map(|window| window.len as u8).collect(),
+                group_records: self.cut.group_records,
+            }),
+            key_bytes: 8,
+            moduli: order.block.as_ref().unwrap().moduli_in.clone(),
+            coefficients: 1,
+        };
+        let column = blocks::column(self.board.height, &self.cut.lengths, Directions::Forward);
+        let times = times(column.as_ref(), (place.window, before));
+        let moduli = &header.moduli;
+        let mut tally = empty(moduli.len());
+        for run in vector.iter().flat_map(|m| &m.runs) {
+            let of = (place.direction, place.window);
+            let keys = |prepared: &Prepared| -> Vec<u128> {
+                let readers = prepared.readers(place.window, run);
+                readers.flat_map(|number| prepared.keys(of, number, run).unwrap().1).collect()
+            };
+            let (keys, parted) = (keys(&self.prepared), self.parted.as_ref().map(keys));
+            assert_eq!(parted.as_ref().unwrap_or(&keys), &keys);
+            let part = RunPart::all(&header);
+            let feed = keima_engine::FeedOpener::open(&Local(self.folder.path()), run, &header, part.clone()).unwrap();
+            let mut cursor = RunCursor::<u64>::new(feed, &header, &run.id, part);
+            let (mut batch, mut rows) = (keima_runs::Batch::new(), Vec::new());
+            while cursor.next_batch(&mut batch).unwrap() {
+                rows.extend_from_slice(&batch.rows);
+            }
+            assert_eq!(rows.len(), keys.len() * moduli.len(), "a key for each row of {}", run.id);
+            for (&key, row) in keys.iter().zip(rows.chunks(moduli.len())) {
+                add(&mut tally, key, row, times[&key], moduli);
+            }
+        }
+        tally
+    }
+}
+
+pub(crate) fn total(of: &[TaskManifest], pick: fn(&TaskManifest) -> &Tally, moduli: &[u64]) -> Tally {
+    let mut sum = Tally::zero(moduli.len());
+    for manifest in of {
+        sum.add(pick(manifest), moduli);
+    }
+    sum
+}
+
+pub(crate) fn cut(lengths: &[u32], group_records: u64, groups: usize, lanes: &[usize]) -> Cut {
+    let (lengths, lanes) = (lengths.to_vec(), lanes.to_vec());
+    let (memory_bytes, parted) = (MEMORY_BYTES, Parted::Nobody);
+    Cut { lengths, group_records, groups, lanes, memory_bytes, threads: 1, parted, middle: None }
+}
