@@ -320,7 +320,7 @@ pub(crate) struct ResultFormatArgs {
     /// How to print the result
     #[arg(long, value_name = "FORMAT", value_enum, conflicts_with = "json")]
     pub(crate) format: Option<Format>,
-    /// Print the numbers of all shorter boards of this height
+    /// Print the numbers of all shorter boards of this height (for which submit makes a plan that reads them off)
     #[arg(long)]
     pub(crate) series: bool,
     /// Print this table alone (without it: the count and all tables); `count` is the count alone

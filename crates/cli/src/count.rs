@@ -17,7 +17,7 @@ use crate::client::request;
 use crate::exit::{self, Failed};
 use crate::output::say;
 use crate::progress::Progress;
-use crate::result::{Extra, Wanted, finished};
+use crate::result::{Extra, Wanted, finished, lacks_series};
 use crate::service::{asked_to_stop, cores};
 use crate::units::show_bytes;
 
@@ -321,14 +321,13 @@ async fn take_up(
     }
     if let Some(old) = jobs.iter().rev().find(same) {
         // Such a count reads off only those shorter boards that its forward vector passes.
-        let met = old.plan.as_ref().and_then(|plan| plan.block.as_ref()).is_some_and(|block| block.middle.is_some());
-        let lacks_series = met && args.output.result.series;
+        let lacking = args.output.result.series && old.plan.as_ref().is_some_and(lacks_series);
         match old.state {
-            State::Done if lacks_series => say(format!(
+            State::Done if lacking => say(format!(
                 "{} {} was counted here before, but without the boards that --series prints: it is counted anew",
                 old.problem, old.size
             )),
-            State::Queued | State::Running | State::Paused if lacks_series => {
+            State::Queued | State::Running | State::Paused if lacking => {
                 return Err(Failed::usage(
                     "the interrupted run was begun without --series, and does not read off all shorter boards; leave out \
                      --series to go on with it, or start anew with --fresh",

@@ -123,7 +123,9 @@ fn to_text(header: &RunHeader, manifest: &RunManifest) -> String {
     let mut lines = vec![format!("{}: sound, {}", manifest.id, show_bytes(manifest.bytes))];
     let mut line = |name: &str, value: String| lines.push(format!("  {name:<10} {value}"));
     line("of", format!("{}, job {:016x}", header.subject, header.job_tag));
-    line("boundary", format!("after {} passes", header.boundary));
+    let way =
+        if matches!(header.key_order, KeyOrder::Transposed { .. }) { ", on the way back from the end" } else { "" };
+    line("boundary", format!("after {} passes{way}", header.boundary));
     line(
         "records",
         format!("{} of {} bytes of key, {} lanes", show_count(manifest.records), header.key_bytes, header.lanes()),

@@ -1,6 +1,7 @@
 //! Statuses and evidence as text and as JSON. Big integers are strings in JSON.
 
 use keima_coordinator::{JobStatus, Outcome, Plan, SeriesEntry, State};
+use keima_model::Direction;
 use serde_json::{Value, json};
 
 use crate::units::{show_bytes, show_count, show_seconds};
@@ -132,7 +133,7 @@ pub(crate) fn status_text(status: &JobStatus) -> String {
     );
     line("disk", format!("{} now, {} at most", show_bytes(status.disk_bytes), show_bytes(status.disk_peak_bytes)));
     if let (Some(passes), false) = (status.copied_passes, status.state.is_over()) {
-        line("copied", format!("the boundary after {passes} passes is on two workers"));
+        line("copied", format!("what there was after {passes} passes is on two workers"));
     }
     line("resumed", status.resumed_from.clone().unwrap_or_default());
     for entry in status.series.iter().rev().take(1) {
@@ -161,6 +162,9 @@ pub(crate) fn position(status: &JobStatus) -> String {
     let columns = plan.map_or(0, |p| p.board.length);
     let sweeps = plan.map_or(1, |p| p.sweeps.len());
     let mut text = format!("pass {} of {}, column {} of {columns}", status.pass, status.passes, status.column + 1);
+    if plan.is_some_and(|p| status.stage < p.stages() && p.stage(status.stage).direction == Direction::Backward) {
+        text += " on the way back";
+    }
     if sweeps > 1 {
         text += &format!(", sweep {} of {sweeps}", (status.sweep as usize + 1).min(sweeps));
     }

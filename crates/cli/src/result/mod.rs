@@ -11,7 +11,7 @@ mod text;
 
 use std::collections::BTreeMap;
 
-use keima_coordinator::{JobStatus, Outcome, tables};
+use keima_coordinator::{JobStatus, Outcome, Plan, tables};
 use keima_model::{AnyProblem, ProblemInfo, ProblemRequest, Registry};
 use keima_problems::Problems;
 use serde_json::Value;
@@ -39,6 +39,12 @@ enum Part {
     Series,
     /// One table; `count` is the count alone.
     Table(String),
+}
+
+/// Whether vectors from both ends meet in a plan, so that some shorter boards are passed by neither.
+pub(crate) fn lacks_series(plan: &Plan) -> bool {
+    let middle = plan.block.as_ref().and_then(|block| block.middle);
+    middle.is_some_and(|middle| middle + 1 < plan.board.length)
 }
 
 /// What a user wants to see of a result.
@@ -87,7 +93,15 @@ impl Wanted {
 
     /// The same for the problem of a job, as far as this program knows it.
     pub(crate) fn check_for(&self, status: &JobStatus) -> Result<(), Failed> {
-        problem_of(status).map_or(Ok(()), |problem| self.check(problem.info()))
+        problem_of(status).map_or(Ok(()), |problem| self.check(problem.info()))?;
+        if self.part == Part::Series && status.plan.as_ref().is_some_and(lacks_series) {
+            return Err(Failed::usage(format!(
+                "{} was submitted without --series, and does not read off all shorter boards: leave out --series, or submit \
+                 it with --series",
+                status.id
+            )));
+        }
+        Ok(())
     }
 
     /// The objects themselves, where they are wanted.

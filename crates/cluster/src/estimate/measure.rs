@@ -231,10 +231,12 @@ fn nanos(times: &TaskTimes) -> [f64; 3] {
 /// What a count's tasks did, each thing weighed by `weight` of the lanes.
 fn work(outline: &Outline, weight: impl Fn(u32) -> f64) -> [f64; 3] {
     outline.stages.iter().fold([0.0; 3], |[read, pass, write], stage| {
+        // As they are multiplied: see `times`.
+        let ways = u32::from(stage.direction == Direction::Backward);
         let (lanes, read_states) = (weight(stage.lanes), if stage.bytes_read == 0 { 0 } else { stage.states_before });
         [
             read + read_states as f64 * lanes,
-            pass + stage.state_passes as f64 * lanes,
+            pass + stage.state_passes as f64 * weight(stage.lanes + ways),
             write + stage.states_after as f64 * lanes,
         ]
     })
@@ -285,7 +287,7 @@ async fn blocks(
 ) -> Result<Speeds, MeasureError> {
     let height = outline.plan.board.height;
     let offer = |residues| Offer { executor: Executor::Block, residues_per_sweep: Some(residues), ..here.clone() };
-    // With two lanes throughout, and on a longer board with more as counts grow: six at last on one of 160 cells.
+    // With two lanes throughout, and on a longer board with more as counts grow.
     let (narrow, wide) = (offer(2), offer(8));
     let first = small(registry.as_ref(), request, height, |_| 2, &narrow, 2 * BLOCK_STATE_PASSES)?;
     let length = |height: u32| 160_u32.div_ceil(height);

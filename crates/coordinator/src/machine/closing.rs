@@ -168,7 +168,7 @@ impl Job {
             }
         }
         let place_text =
-            format!("sweep {}, stage {}, before pass {}", self.record.sweep + 1, stage.number, place.first_pass);
+            format!("sweep {}, stage {}, from pass {}", self.record.sweep + 1, stage.number, place.boundaries().0);
         if let Some(before) = self.input_of(stage.number) {
             read_as_written(before, &sums.input, &read, "what the stage before wrote", &place_text)?;
         }

@@ -8,6 +8,7 @@
 
 use std::collections::BTreeMap;
 
+use keima_model::Direction;
 use keima_runs::{RunId, RunManifest, TaskManifest};
 
 use super::boundaries::Boundary;
@@ -33,8 +34,8 @@ pub(super) struct CopyTask {
 }
 
 impl Job {
-    /// Starts to copy the newest boundary, or one before it that is kept and has no copy, if that is wanted and no other is
-    /// being copied.
+    /// Starts to copy the newest boundary, or one before it that is kept and has not two holders (any more), if that is wanted
+    /// and no other is being copied.
     pub(super) fn start_copies(&mut self, common: &mut Common) {
         if !common.config.second_copies || common.workers_here() < 2 {
             self.copying = None;
@@ -44,7 +45,7 @@ impl Job {
             return;
         }
         let generation = self.new_generation(common);
-        let kept = self.kept().filter(|kept| !kept.head.copied);
+        let kept = self.kept().filter(|kept| !self.is_on_two(kept, common));
         let Some(newest) = kept.or(self.boundaries.last()) else { return };
         let tasks = newest
             .runs()
@@ -67,9 +68,17 @@ impl Job {
 
     /// Passes that led to the newest boundary of which every run has two holders now; `None` where there is none.
     pub(super) fn copied_passes(&self, common: &Common) -> Option<u32> {
-        let copied = |b: &&Boundary| b.head.copied && b.runs().all(|run| self.has_two_holders(&run.id, common));
-        let newest = self.boundaries.iter().rev().find(copied)?;
+        // A transposed vector is worth nothing without the one that it is to meet.
+        let kept = self.kept().is_none_or(|kept| self.is_on_two(kept, common));
+        let useful = |b: &&Boundary| kept || b.head.direction == Direction::Forward;
+        let copied = |b: &&Boundary| b.head.copied && self.is_on_two(b, common);
+        let newest = self.boundaries.iter().rev().filter(useful).find(copied)?;
         Some(self.record.plan.passes_before(newest.head.stage + 1))
+    }
+
+    /// Whether every run of a boundary has two holders now.
+    fn is_on_two(&self, boundary: &Boundary, common: &Common) -> bool {
+        boundary.runs().all(|run| self.has_two_holders(&run.id, common))
     }
 
     /// Whether two workers that are here hold sound copies of a run.

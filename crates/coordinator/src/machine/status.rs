@@ -261,7 +261,9 @@ impl Job {
         let passes = plan.board.passes();
         let at = if number >= plan.stages() { passes } else { plan.stage(number).first_pass };
         let newest = self.boundaries.last();
-        let states_stage = self.input_of(number).map_or(1, |b| b.head.totals.states);
+        // Blocks are dense from the start of a way, where nothing is read.
+        let made = plan.block.as_ref().and_then(|_| plan.states.get(plan.stage(number).boundaries().0 as usize));
+        let states_stage = self.input_of(number).map_or(made.copied().unwrap_or(1), |b| b.head.totals.states);
         let leases = common.attempts_of_job(self.id).filter(|(_, lease)| !lease.copy);
         let (running, under_way) =
             leases.fold((0, 0_u64), |(n, sum), (_, lease)| (n + 1, sum.saturating_add(lease.states_done)));

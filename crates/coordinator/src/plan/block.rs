@@ -366,7 +366,8 @@ impl Memory {
     /// In how many goes the largest family's lanes are done, all stages taken together but the last.
     fn goes(&self, plan: &Plan, limits: &PlanLimits) -> usize {
         let all_bytes = limits.task_memory_bytes.saturating_mul(self.tasks).saturating_sub(self.table_bytes);
-        let fit = u32::try_from(all_bytes / self.family_bytes(1).max(1)).unwrap_or(u32::MAX);
+        let left = all_bytes.saturating_sub(self.family_bytes(0));
+        let fit = u32::try_from(left / self.buffer_rows.saturating_mul(8).max(1)).unwrap_or(u32::MAX);
         let lanes = plan.block.as_ref().map_or(&[][..], |block| &block.lanes);
         lanes.iter().rev().skip(1).map(|&lanes| keima_model::slices(lanes, fit).len()).sum()
     }

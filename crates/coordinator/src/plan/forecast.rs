@@ -50,6 +50,10 @@ impl<'a> Usage<'a> {
         let keeps_boundaries = self.job_seconds() >= DURABLE_INTERVAL_SECONDS;
         let (mut largest, mut peak, mut before) = (0.0_f64, 0.0_f64, 0.0_f64);
         for number in 0..self.plan.stages() {
+            if self.plan.starts(number) {
+                // Of the way before only what is kept remains.
+                (largest, before) = (0.0, 0.0);
+            }
             let (start, end) = (self.written(self.before(number)), self.written(Some(number)));
             let retained = if second_copies {
                 self.copied(number)

@@ -14,6 +14,7 @@
 //! that meet the group.
 
 use std::ops::Range;
+use std::slice::Chunks;
 use std::sync::Arc;
 
 use keima_model::Family;
@@ -133,7 +134,7 @@ impl<'a> Gather<'a> {
                         .map_err(failed)?;
                     let (now, later) = positions.split_at(rows.len() / lanes);
                     let placed = widen.place(first, rows, now, self.start, states);
-                    placed.map_err(|wrong| self.misplaced(order, rows, wrong))?;
+                    placed.map_err(|wrong| self.misplaced(order, rows.chunks(lanes), wrong))?;
                     read.rows += now.len() as u64;
                     positions = later;
                 }
@@ -145,14 +146,14 @@ impl<'a> Gather<'a> {
         Ok(read)
     }
 
-    fn misplaced(&self, order: &TaskOrder, rows: &[u64], wrong: Misplaced) -> TaskError {
+    fn misplaced(&self, order: &TaskOrder, mut rows: Chunks<'_, u64>, wrong: Misplaced) -> TaskError {
         match wrong {
             Misplaced::Position(position) => TaskError::Refused(format!(
                 "position {position} is not in group {}; this is a fault of the program",
                 self.view.number
             )),
             Misplaced::Spare(number) => {
-                let row = rows.chunks(order.moduli_in().len()).nth(number).unwrap_or_default();
+                let row = rows.nth(number).unwrap_or_default();
                 let detail = format!(
                     "a row {row:?} of an input, task {}: the spare is not what the others predict; the machine or its \
                      memory may be faulty",

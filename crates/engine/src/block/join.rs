@@ -6,17 +6,16 @@
 //! ```
 //!
 //! f(s) counts the ways to a state, b(s) those from it on, so `<f, b>` is the count of the whole board (see
-//! [`super::inner`]). The kept rows are widened to all primes and checked by their spare lane like any that are read; their
+//! [`super::inner`]). The kept rows are widened to all primes, and checked by their spare lane where they had fewer; their
 //! sums and the fingerprint of a sample are told, to be held against what was written. A state whose key stands for its
 //! colours reversed too counts twice.
 //!
 //! Cost: reading and placing a row, and a multiplication for each lane. Memory: a bit for each state, and the rows of a
-//! sample, one in 64.
+//! sample, one in 64, with their places; see `join_words` in [`super::task`].
 
 use keima_model::{Direction, End};
 use keima_residue::residue_of;
 use keima_runs::{RunHeader, RunManifest};
-use rustc_hash::FxHashMap;
 
 use super::gather::{Gather, stands};
 use super::grow::{Seats, Widen};
@@ -106,7 +105,8 @@ struct Products<'s, const J: usize> {
     states: &'s States,
     rows: &'s [Row<J>],
     sums: [Wide; J],
-    sampled: FxHashMap<usize, Row<J>>,
+    /// Those of the sample, with their places.
+    sampled: Vec<(usize, Row<J>)>,
 }
 
 impl<const J: usize> Seats<J> for Products<'_, J> {
@@ -118,7 +118,7 @@ impl<const J: usize> Seats<J> for Products<'_, J> {
             sum.add(weight * f, b);
         }
         if self.states.sampled.get(place / 64).is_some_and(|bits| bits >> (place % 64) & 1 == 1) {
-            self.sampled.insert(place, row);
+            self.sampled.push((place, row));
         }
         true
     }
@@ -152,7 +152,7 @@ impl Stage<'_> {
             (States::new(&look), self.prepared.beside(Direction::Forward, End::First, self.window)?);
         let reader = || Reader {
             gather: Gather::new(&view, sources),
-            products: Products { states: &states, rows, sums: [Wide::default(); J], sampled: FxHashMap::default() },
+            products: Products { states: &states, rows, sums: [Wide::default(); J], sampled: Vec::new() },
             read: [0; J],
             rows: 0,
             bytes: 0,
@@ -172,7 +172,7 @@ impl Stage<'_> {
             reader.bytes += read.bytes;
             Ok(())
         })?;
-        let (mut sums, mut sampled, mut bytes) = ([0_u64; J], FxHashMap::default(), 0);
+        let (mut sums, mut tally, mut bytes) = ([0_u64; J], EndTally::new(order.salt, order.moduli.len()), 0);
         let (mut read, mut read_rows) = ([0_u128; J], 0);
         for reader in readers {
             for (lane, &modulus) in lanes.moduli.values().iter().enumerate() {
@@ -180,12 +180,10 @@ impl Stage<'_> {
                 sums[lane] = keima_residue::add_mod(sums[lane], product, modulus);
                 read[lane] = (read[lane] + reader.read[lane]) % u128::from(modulus);
             }
-            sampled.extend(reader.products.sampled);
+            fingerprint(&look, reader.products.sampled, &lanes, &mut tally);
             read_rows += reader.rows;
             bytes += reader.bytes;
         }
-        let mut tally = EndTally::new(order.salt, order.moduli.len());
-        fingerprint(&look, &sampled, &lanes, &mut tally);
         let expected = states_of(&view);
         if read_rows != expected {
             return refuse(format!(
@@ -224,21 +222,28 @@ fn states_of(view: &View<'_>) -> u64 {
     states
 }
 
-/// The sample's part of the fingerprint.
+/// Adds the fingerprint of those states of the sample that one reader has met.
 fn fingerprint<const J: usize>(
     look: &Look<'_, J>,
-    sampled: &FxHashMap<usize, Row<J>>,
+    mut sampled: Vec<(usize, Row<J>)>,
     lanes: &Lanes<J>,
     tally: &mut EndTally,
 ) {
+    sampled.sort_unstable_by_key(|&(place, _)| place);
     let (view, mut entries, mut keys, mut rows) = (look.view, Vec::new(), Vec::new(), Vec::new());
+    let mut left = sampled.as_slice();
     each_block(view, |block, start| {
         look.sample_of(block, &mut entries);
+        entries.retain(|&entry| {
+            let place = start + usize::from(entry);
+            // Entries and places both ascend, and only what is sampled was kept.
+            let Some(((_, row), later)) = left.split_first().filter(|((at, _), _)| *at == place) else { return false };
+            rows.extend(row);
+            left = later;
+            true
+        });
         view.column().keys_of(view.window, End::First, block, &entries, &mut keys);
-        rows.clear();
-        let zeros = [0; J];
-        let places = entries.iter().map(|&entry| start + usize::from(entry));
-        rows.extend(places.flat_map(|place| *sampled.get(&place).unwrap_or(&zeros)));
         tally.add_sample(&keys, &rows, lanes.first, lanes.moduli.values());
+        rows.clear();
     });
 }

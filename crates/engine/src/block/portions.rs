@@ -140,7 +140,7 @@ impl<const J: usize> Look<'_, J> {
             What::Enters { arrivals } => {
                 let tables = self.tables();
                 let first = tables.place(step_at(tables, self.end), blocks.start) as usize;
-                let ways = arrivals.and_then(|ways| ways.get(first..first + rows.len()));
+                let ways = arrivals.map(|ways| &ways[first..first + rows.len()]);
                 let enter = Enter { tables, blocks: blocks.clone(), rows, ways, moduli };
                 let Entering { values, ways } = pulp::Arch::new().dispatch(enter);
                 merge(&mut told.conserved, ways, moduli);

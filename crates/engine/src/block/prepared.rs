@@ -149,7 +149,8 @@ impl Prepared {
         };
         match &self.tables {
             Tables::Whole(column) => {
-                let start = if window == 0 { self.start(column.as_ref()) } else { &[] };
+                let starts = window == 0 && direction == Direction::Forward;
+                let start = if starts { self.start(column.as_ref()) } else { &[] };
                 Ok(View::whole(column.as_ref(), start, direction, (window, number), group))
             }
             Tables::Parted(parts) => {

@@ -57,7 +57,7 @@ pub(super) struct Work<'a> {
     pub(super) lines: Lines,
     pub(super) threads: usize,
     /// Of each family, for transposed passes: the ways that lead to its states.
-    pub(super) arrivals: Vec<Vec<u32>>,
+    pub(super) arrivals: Vec<&'a [u32]>,
 }
 
 impl Work<'_> {
@@ -124,7 +124,7 @@ impl Stage<'_> {
             }
             let start = next - leads[0];
             let rows = &mut states[start..];
-            let arrivals = work.arrivals.get(number).map(Vec::as_slice);
+            let arrivals = work.arrivals.get(number).copied();
             let entering = &mut rows[leads[0]..][..before];
             let goes_in = coming_in.family(threads, family, entering, What::Enters { arrivals })?;
             let alone = threads == 1 || before.max(after) < 2 * WORTH;

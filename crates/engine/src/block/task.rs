@@ -29,7 +29,10 @@ use keima_runs::{
     BlockCut, FunctionalSum, KeyOrder, PassTally, RunHeader, RunManifest, Split, Tally, TaskManifest, TaskTimes,
 };
 
+use zerocopy::{FromBytes as _, IntoBytes as _};
+
 use super::batches;
+use super::groups::ends;
 use super::grow::Widen;
 use super::in_place::{Lines, Memory};
 use super::join::Join;
@@ -141,6 +144,13 @@ impl<'a> Stage<'a> {
         };
         let direction = order.block.as_ref().map_or(Direction::Forward, |block| block.direction);
         let kept = order.block.as_ref().and_then(|block| block.kept.as_ref());
+        let starts_at = match direction {
+            Direction::Forward => (order.first_pass, board.height),
+            Direction::Backward => (order.first_pass + order.window.len, board.passes()),
+        };
+        if order.from_start && starts_at.0 != starts_at.1 {
+            return refuse(format!("no vector begins its way at pass {} of the {board} board", starts_at.0));
+        }
         let join = kept.map(|kept| Join::new(order, kept)).transpose()?;
         let last = match (direction, kept) {
             (Direction::Forward, None) => Some(order.first_pass + order.window.len - 1),
@@ -199,8 +209,9 @@ impl<'a> Stage<'a> {
                 TaskError::Refused(format!("no memory for a task of {} bytes: {error}", words * 8))
             }
         })?;
-        let mut memory = Memory(arena.words());
-        let arrivals = self.arrivals(&view, &lines, &mut memory)?;
+        let (front, rest) = arena.words().split_at_mut(self.arrival_words(&view));
+        let mut memory = Memory(rest);
+        let arrivals = self.arrivals(&view, &lines, threads, &mut memory, front)?;
         let work = Work { view, lines, threads, arrivals };
         self.through(&work, memory, &slices)?;
         Ok(work.view.sources())
@@ -209,9 +220,10 @@ impl<'a> Stage<'a> {
     /// As many lanes at a time as its part of the memory allows; one, where not even that fits and others have to wait.
     fn share(&self, view: &View<'_>, lines: Lines) -> Result<Share, TaskError> {
         let pool = &self.prepared.pool;
-        let needed = lines.rows().max(1);
+        let (join_lane, join) = self.join_words(view);
+        let needed = lines.rows().max(1) + join_lane;
         // Tables that are made for this group count as its memory, and the ways that lead to its states.
-        let tables = (view.bytes() / 8) as usize + self.arrival_words(view);
+        let tables = (view.bytes() / 8) as usize + self.arrival_words(view) + join;
         let (share, all) = pool.words();
         if needed + tables > all {
             return refuse(format!(
@@ -253,26 +265,46 @@ impl<'a> Stage<'a> {
         arrival_words(view.tables(), view.families())
     }
 
-    /// For transposed passes the ways that lead to each state of each family.
-    fn arrivals(
+    /// For transposed passes the ways that lead to each state of each family, in `words`.
+    fn arrivals<'w>(
         &mut self,
         view: &View<'_>,
         lines: &Lines,
+        threads: usize,
         memory: &mut Memory<'_>,
-    ) -> Result<Vec<Vec<u32>>, TaskError> {
+        words: &'w mut [u64],
+    ) -> Result<Vec<&'w [u32]>, TaskError> {
         if self.direction == Direction::Forward {
             return Ok(Vec::new());
         }
         let started = Instant::now();
-        let Some((rows, aside)) = memory.rows::<1>(lines) else {
+        let (Some((rows, aside)), Ok(mut left)) =
+            (memory.rows::<1>(lines), <[u32]>::mut_from_bytes(words.as_mut_bytes()))
+        else {
             return refuse(format!("there is no memory for a lane of group {}", view.number));
         };
         let mut all = Vec::with_capacity(lines.families.len());
         for (family, line) in view.families().iter().zip(&lines.families) {
-            all.push(arrivals(view.tables(), family, line, rows, aside)?);
+            if self.is_to_stop() {
+                return Err(TaskError::Stopped);
+            }
+            let (own, later) = left.split_at_mut(ends(view.tables(), family).1 as usize);
+            arrivals(view.tables(), (family, line), rows, aside, threads, own)?;
+            all.push(&*own);
+            left = later;
         }
-        self.times.map_nanos += nanos(started);
+        self.times.map_nanos += nanos(started) * threads as u64;
         Ok(all)
+    }
+
+    /// What a group's meeting with a kept vector takes beside: words for each lane, and in any case. A sample of the states,
+    /// one in 64, with a place for each, in lists that may have twice the room; and a bit for each state.
+    fn join_words(&self, view: &View<'_>) -> (usize, usize) {
+        if self.join.is_none() {
+            return (0, 0);
+        }
+        let states: usize = view.families().iter().map(|family| ends(view.tables(), family).0 as usize).sum();
+        (states / 32, states / 64 * 3)
     }
 
     /// How many tasks' memory and threads a group of so many states is worth: with them it is done when all others are.

@@ -21,10 +21,11 @@ use std::ops::Range;
 
 use keima_model::{BlockTables, Family, PassTable};
 
+use super::batches::Batches;
 use super::groups::ends;
 use super::in_place::{Line, Passes, entries, far, up};
-use super::lanes::{MODULUS_LIMIT, MOST_WAYS, Moduli, Row, add};
-use super::ranges::ranges;
+use super::lanes::{MODULUS_LIMIT, MOST_WAYS, Moduli, Row, add, dispatch};
+use super::ranges::{WORTH, ranges};
 use super::workers::crew;
 use crate::TaskError;
 
@@ -245,28 +246,33 @@ pub(super) fn arrival_words(tables: &BlockTables, families: &[Family]) -> usize 
     families.iter().map(|family| ends(tables, family).1 as usize).sum::<usize>().div_ceil(2)
 }
 
-/// For each state at the window's last step the ways through the window that lead to it: a forward pass over ones.
+/// For each state at the window's last step the ways through the window that lead to it, into `ways`: a forward pass over
+/// ones.
 ///
 /// `rows` and `aside` are as for [`Passes`]; they are overwritten.
 pub(super) fn arrivals(
     tables: &BlockTables,
-    family: &Family,
-    line: &Line,
+    (family, line): (&Family, &Line),
     rows: &mut [Row<1>],
     aside: &mut [Row<1>],
-) -> Result<Vec<u32>, TaskError> {
+    threads: usize,
+    ways: &mut [u32],
+) -> Result<(), TaskError> {
     let before = family.size.first().map_or(0, |&states| states as usize);
-    let after = family.size.last().map_or(0, |&states| states as usize);
     rows[line.leads[0]..][..before].fill([1]);
+    let too_many =
+        || TaskError::Refused("a window leads to a state in 2^24 ways or more; this is a fault of the program".into());
     // Ways are fewer than it: nothing is ever reduced.
-    let Some(moduli) = &Moduli::new([MODULUS_LIMIT - 1]) else { return Ok(Vec::new()) };
-    // Not compiled for the machine's vector instructions: see `lanes::dispatch`.
-    super::lanes::dispatch::<1, _>(Passes { tables, family, line, rows, aside, moduli });
-    let ways = |row: &Row<1>| u32::try_from(row[0]).ok().filter(|&ways| ways < MOST_WAYS);
-    let all: Option<Vec<u32>> = rows[..after].iter().map(ways).collect();
-    all.ok_or_else(|| {
-        TaskError::Refused("a window leads to a state in 2^24 ways or more; this is a fault of the program".into())
-    })
+    let moduli = &Moduli::new([MODULUS_LIMIT - 1]).ok_or_else(too_many)?;
+    if threads > 1 && before.max(ways.len()) >= 2 * WORTH {
+        Batches { tables, family, line, moduli, threads, worth: WORTH }.run(rows, aside)?;
+    } else {
+        dispatch::<1, _>(Passes { tables, family, line, rows, aside, moduli });
+    }
+    for (ways, row) in ways.iter_mut().zip(&*rows) {
+        *ways = u32::try_from(row[0]).ok().filter(|&ways| ways < MOST_WAYS).ok_or_else(too_many)?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -327,7 +333,8 @@ mod tests {
         }
         // What leads to each state is what comes of ones.
         let mut ones = vec![[0; 1]; lines.rows() + PADDING];
-        let ways = arrivals(tables, family, line, &mut ones, &mut vec![[0]; line.aside]).unwrap();
+        let mut ways = vec![0; after];
+        arrivals(tables, (family, line), &mut ones, &mut vec![[0]; line.aside], threads, &mut ways).unwrap();
         let all: u64 = ways.iter().map(|&ways| u64::from(ways)).sum();
         let descendants = |block: u32| &tables.signatures[tables.signature_of[block as usize] as usize].descendants;
         let expected: u64 = family.blocks.clone().flat_map(descendants).map(|&ways| u64::from(ways)).sum();
