@@ -4,6 +4,7 @@ mod cases;
 mod garbage;
 mod labour;
 mod losses;
+mod meeting;
 mod random;
 mod sim;
 mod toy;
