@@ -296,6 +296,9 @@ pub(crate) struct EstimateArgs {
     pub(crate) scratch: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) plan: PlanArgs,
+    /// Of a count that tells all shorter boards, too
+    #[arg(long)]
+    pub(crate) series: bool,
     /// Print JSON: bytes, seconds, and null for what is unknown
     #[arg(long)]
     pub(crate) json: bool,

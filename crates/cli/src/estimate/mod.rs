@@ -50,6 +50,7 @@ pub(crate) async fn estimate(args: EstimateArgs) -> Result<(), Failed> {
         disk_bytes_per_second: args.disk_bandwidth.map(|bytes| bytes as f64),
         executor: args.plan.executor.into(),
         out_of_core: args.scratch.is_some(),
+        series: args.series,
         residues_per_sweep: args.plan.residues_per_sweep,
         window: args.plan.window,
     };

@@ -286,8 +286,14 @@ async fn blocks(
     scratch: &Path,
 ) -> Result<Speeds, MeasureError> {
     let height = outline.plan.board.height;
-    let offer = |residues| Offer { executor: Executor::Block, residues_per_sweep: Some(residues), ..here.clone() };
-    // With two lanes throughout, and on a longer board with more as counts grow.
+    // With two lanes throughout, and on a longer board with more as counts grow: six at last on one of 160 cells. Forward,
+    // where there are more of them.
+    let offer = |residues| Offer {
+        executor: Executor::Block,
+        residues_per_sweep: Some(residues),
+        series: true,
+        ..here.clone()
+    };
     let (narrow, wide) = (offer(2), offer(8));
     let first = small(registry.as_ref(), request, height, |_| 2, &narrow, 2 * BLOCK_STATE_PASSES)?;
     let length = |height: u32| 160_u32.div_ceil(height);
@@ -361,7 +367,7 @@ async fn run(
         slots: offer.threads,
         worker_slots: offer.threads,
         executor: offer.executor,
-        series: false,
+        series: offer.series,
     };
     let job = cluster.coordinator().submit(spec).await.map_err(|error| MeasureError::Count(error.to_string()))?;
     let ended = loop {

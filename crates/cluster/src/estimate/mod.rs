@@ -50,6 +50,8 @@ pub struct Offer {
     pub residues_per_sweep: Option<u32>,
     /// Longest window, in cells; `None` lets the planner choose.
     pub window: Option<u32>,
+    /// Whether the counts of all shorter boards are wanted.
+    pub series: bool,
 }
 
 impl Offer {
@@ -66,6 +68,7 @@ impl Offer {
             out_of_core: true,
             residues_per_sweep: None,
             window: None,
+            series: false,
         }
     }
 }

@@ -116,7 +116,7 @@ impl Outline {
             slots: workers.saturating_mul(offer.threads.max(1)),
             worker_slots: offer.threads.max(1),
             second_copies: workers > 1,
-            series: false,
+            series: offer.series,
         };
         let plan = choose_plan(info, problem.key_bytes(), &limits, offer.executor)?;
         let way = if workers > 1 { Way::Cluster } else { Way::OneProcess };
