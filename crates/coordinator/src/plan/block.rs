@@ -39,6 +39,9 @@ const PARTED_GROUPS_PER_SLOT: u64 = 4;
 const MOST_GROUPS: u64 = 1 << (u64::BITS - PLACE_BITS - 2);
 /// Columns of a board in which two vectors can meet: one is known, and each has one to go at least.
 const LEAST_LENGTH: u32 = 3;
+/// Bytes of a state beside its lanes where passes go both ways: the ways that lead to it, 4; and, with one lane at a time,
+/// its part of what the meeting of two vectors takes.
+const BOTH_WAYS_BYTES: u64 = 5;
 /// Tasks are not cut finer than this.
 const LEAST_GROUP_RECORDS: u64 = 1 << 14;
 
@@ -329,7 +332,7 @@ struct Memory {
     parted: Option<u64>,
     /// Tasks that share a worker's memory.
     tasks: u64,
-    /// Whether passes go both ways: the ways that lead to a state take half a word.
+    /// Whether passes go both ways.
     both_ways: bool,
 }
 
@@ -374,7 +377,7 @@ impl Memory {
 
     /// The buffer of the largest family.
     fn family_bytes(&self, lanes: u32) -> u64 {
-        self.buffer_rows.saturating_mul(8 * u64::from(lanes) + if self.both_ways { 4 } else { 0 })
+        self.buffer_rows.saturating_mul(8 * u64::from(lanes) + if self.both_ways { BOTH_WAYS_BYTES } else { 0 })
     }
 
     /// What is left to a task.

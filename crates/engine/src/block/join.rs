@@ -11,13 +11,13 @@
 //! colours reversed too counts twice.
 //!
 //! Cost: reading and placing a row, and a multiplication for each lane. Memory: a bit for each state, and the rows of a
-//! sample, one in 64, with their places; see `join_words` in [`super::task`].
+//! sample, one in 64, with their places; see [`join_words`].
 
 use keima_model::{Direction, End};
 use keima_residue::residue_of;
 use keima_runs::{RunHeader, RunManifest};
 
-use super::gather::{Gather, stands};
+use super::gather::Gather;
 use super::grow::{Seats, Widen};
 use super::in_place::Memory;
 use super::inner::Wide;
@@ -29,6 +29,12 @@ use super::view::View;
 use super::workers::each;
 use crate::tally::EndTally;
 use crate::{KeptRuns, TaskError, TaskOrder};
+
+/// Words that a meeting of so many states takes, for each lane and beside: a sample of them, one in 64, with a place for
+/// each, in lists that may have twice the room; and a bit for each state.
+pub(super) fn join_words(states: usize) -> (usize, usize) {
+    (states / 32, states / 64 * 3)
+}
 
 /// The forward vector, and what was read of it.
 pub(super) struct Join {
@@ -141,7 +147,7 @@ impl Stage<'_> {
         memory: &mut Memory<'_>,
         first: usize,
     ) -> Result<(), TaskError> {
-        let (lanes, order) = (self.lanes::<J>(first)?, self.task.order);
+        let (lanes, order, counted) = (self.lanes::<J>(first)?, self.task.order, self.output.states);
         let rows = self.slice(work, &lanes, memory)?;
         let started = std::time::Instant::now();
         let kept = order.block.as_ref().and_then(|block| block.kept.as_ref());
@@ -184,7 +190,8 @@ impl Stage<'_> {
             read_rows += reader.rows;
             bytes += reader.bytes;
         }
-        let expected = states_of(&view);
+        // States are counted with the first lanes.
+        let expected = if first == 0 { self.output.states - counted } else { read_rows };
         if read_rows != expected {
             return refuse(format!(
                 "group {} has {expected} states, but the runs that were kept have {read_rows}; they are not those of one \
@@ -208,18 +215,6 @@ impl Stage<'_> {
         }
         Ok(())
     }
-}
-
-/// States of a group at the first step, by their keys.
-fn states_of(view: &View<'_>) -> u64 {
-    let mut states = 0;
-    each_block(view, |block, _| {
-        let tables = view.tables();
-        let count = tables.signatures[tables.signature_of[block as usize] as usize].entries[0];
-        let twins = view.column().twins(view.window, End::First, block);
-        states += (0..=u16::MAX).take(count as usize).filter(|&entry| stands(&twins, entry)).count() as u64;
-    });
-    states
 }
 
 /// Adds the fingerprint of those states of the sample that one reader has met.

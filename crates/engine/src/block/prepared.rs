@@ -9,6 +9,7 @@ use keima_runs::RunManifest;
 use super::gather::Gather;
 use super::groups::{Groups, place_of, section_key};
 use super::in_place::Lines;
+use super::join::join_words;
 use super::pool::Pool;
 use super::transposed::arrival_words;
 use super::view::View;
@@ -183,8 +184,12 @@ fn most_rows(column: &dyn BlockColumn, groups: &[Groups], transposed: bool) -> u
         groups.all.iter().map(move |group| {
             let families = group.families.start as usize..group.families.end as usize;
             let families = &tables.families[families];
-            let arrivals = if transposed { arrival_words(tables, families) } else { 0 };
-            Lines::new(tables, families).rows() + arrivals
+            let mut rows = Lines::new(tables, families).rows();
+            if transposed {
+                let (lane, beside) = join_words(group.records as usize);
+                rows += arrival_words(tables, families) + lane + beside;
+            }
+            rows
         })
     });
     rows.max().unwrap_or(0)

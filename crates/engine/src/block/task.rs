@@ -35,7 +35,7 @@ use super::batches;
 use super::groups::ends;
 use super::grow::Widen;
 use super::in_place::{Lines, Memory};
-use super::join::Join;
+use super::join::{Join, join_words};
 use super::lanes::{MODULUS_LIMIT, Moduli};
 use super::pool::NoMemory;
 use super::portions::boundary;
@@ -297,14 +297,10 @@ impl<'a> Stage<'a> {
         Ok(all)
     }
 
-    /// What a group's meeting with a kept vector takes beside: words for each lane, and in any case. A sample of the states,
-    /// one in 64, with a place for each, in lists that may have twice the room; and a bit for each state.
+    /// What a group's meeting with a kept vector takes beside, see [`join_words`].
     fn join_words(&self, view: &View<'_>) -> (usize, usize) {
-        if self.join.is_none() {
-            return (0, 0);
-        }
-        let states: usize = view.families().iter().map(|family| ends(view.tables(), family).0 as usize).sum();
-        (states / 32, states / 64 * 3)
+        let states = || view.families().iter().map(|family| ends(view.tables(), family).0 as usize).sum();
+        if self.join.is_some() { join_words(states()) } else { (0, 0) }
     }
 
     /// How many tasks' memory and threads a group of so many states is worth: with them it is done when all others are.
