@@ -5,8 +5,8 @@
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use keima_engine::block::{Direction, Moduli, Rows, Sweep};
-use keima_model::{BlockColumn, Directions, End};
+use keima_engine::block::{Moduli, Rows, Sweep};
+use keima_model::{BlockColumn, Direction, Directions, End};
 use keima_residue::primes_below;
 
 use crate::board;

@@ -33,7 +33,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::{Args, Parser, Subcommand};
-use keima_engine::block::Direction;
+use keima_model::Direction;
 
 use crate::disk::Disk;
 use crate::machine::Machine;

@@ -3,11 +3,9 @@
 
 use std::sync::Arc;
 
-use keima_cluster::estimate::{
-    Direction, Offer, Outline, PerState, Speeds, SweepSpeed, Times, Way, measure, measure_disk,
-};
+use keima_cluster::estimate::{Offer, Outline, PerState, Speeds, SweepSpeed, Times, Way, measure, measure_disk};
 use keima_coordinator::{Executor, PlanError};
-use keima_model::{AnyProblem, ProblemRequest, Registry};
+use keima_model::{AnyProblem, Direction, ProblemRequest, Registry};
 use keima_problems::Problems;
 use proptest::prelude::*;
 

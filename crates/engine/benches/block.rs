@@ -5,8 +5,8 @@
 
 use std::time::Instant;
 
-use keima_engine::block::{Direction, Moduli, Rows, Sweep};
-use keima_model::{BlockColumn, BlockProblem, Board, Directions, End, Window};
+use keima_engine::block::{Moduli, Rows, Sweep};
+use keima_model::{BlockColumn, BlockProblem, Board, Direction, Directions, End, Window};
 use keima_problems::go::Go;
 use keima_residue::primes_below;
 

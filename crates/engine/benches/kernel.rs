@@ -12,8 +12,8 @@ mod common;
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
-use keima_engine::block::{Direction, Moduli, Rows, Sweep};
-use keima_model::{BlockColumn, BlockProblem, Board, Directions, End, ProblemRequest, Registry, Window};
+use keima_engine::block::{Moduli, Rows, Sweep};
+use keima_model::{BlockColumn, BlockProblem, Board, Direction, Directions, End, ProblemRequest, Registry, Window};
 use keima_problems::Problems;
 use keima_problems::go::Go;
 use keima_residue::primes_below;

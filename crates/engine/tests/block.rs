@@ -6,8 +6,8 @@ mod blocks;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use keima_engine::block::{BlockError, CountOrder, Counted, Direction, Kept, count, count_forward, steps};
-use keima_model::{BlockColumn, BlockProblem, BlockTables, Board, Directions, End, Window};
+use keima_engine::block::{BlockError, CountOrder, Counted, Kept, count, count_forward, steps};
+use keima_model::{BlockColumn, BlockProblem, BlockTables, Board, Direction, Directions, End, Window};
 use keima_problems::go::{Go, published};
 use keima_residue::{crt, primes_below};
 

@@ -10,8 +10,8 @@ mod states;
 use std::collections::{BTreeMap, BTreeSet};
 
 use common::{Settings, sweep_with};
-use keima_engine::block::{Direction, Moduli, Row, Sweep};
-use keima_model::{BlockColumn, Directions, End};
+use keima_engine::block::{Moduli, Row, Sweep};
+use keima_model::{BlockColumn, Direction, Directions, End};
 use keima_residue::add_mod;
 use keima_runs::Tally;
 use states::{add, empty, go, moduli, times};

@@ -4,8 +4,8 @@
 #[path = "common/column.rs"]
 mod blocks;
 
-use keima_engine::block::{Direction, Moduli, Row, Sweep};
-use keima_model::{BlockColumn, Directions, End};
+use keima_engine::block::{Moduli, Row, Sweep};
+use keima_model::{BlockColumn, Direction, Directions, End};
 use keima_residue::{add_mod, mul_mod, primes_below};
 
 /// Tables of passes in both directions.

@@ -1,6 +1,7 @@
 //! An estimate for people: what will be done, what it takes, and what was taken for granted.
 
-use keima_cluster::estimate::{Direction, Outline, PerState, Speeds, StageOutline, StageTime, Times, Way};
+use keima_cluster::estimate::{Outline, PerState, Speeds, StageOutline, StageTime, Times, Way};
+use keima_model::Direction;
 
 use super::Estimate;
 use crate::problems::wrapped_at;

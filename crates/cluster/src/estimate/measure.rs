@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use keima_coordinator::{Executor, JobSpec, JobStatus, PlanError, State};
-use keima_engine::block::{BlockError, Direction, MODULUS_LIMIT, Moduli, Row, Rows, Sweep, largest};
-use keima_model::{AnyProblem, BlockColumn, Board, Directions, ProblemRequest, Registry};
+use keima_engine::block::{BlockError, MODULUS_LIMIT, Moduli, Row, Rows, Sweep, largest};
+use keima_model::{AnyProblem, BlockColumn, Board, Direction, Directions, ProblemRequest, Registry};
 use keima_residue::primes_below;
 use keima_runs::TaskTimes;
 

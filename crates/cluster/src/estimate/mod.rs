@@ -20,8 +20,6 @@ mod traffic;
 
 use keima_coordinator::Executor;
 
-pub use keima_engine::block::Direction;
-
 pub use disk::measure_disk;
 pub use measure::{MeasureError, measure};
 pub use outline::{Outline, StageOutline, Way};

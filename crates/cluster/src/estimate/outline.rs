@@ -18,8 +18,7 @@ mod in_memory;
 mod notes;
 
 use keima_coordinator::{Plan, PlanError, PlanLimits, Stage, choose_plan, share_bytes};
-use keima_engine::block::Direction;
-use keima_model::{AnyProblem, BlockProblem, Directions, PartedBytes, ProblemInfo, Window};
+use keima_model::{AnyProblem, BlockProblem, Direction, Directions, PartedBytes, ProblemInfo, Window};
 
 use super::Offer;
 use super::families::{Families, Slices};

@@ -23,7 +23,7 @@
 use super::Offer;
 use super::outline::{Outline, StageOutline, Way};
 use super::traffic::Traffic;
-use keima_engine::block::Direction;
+use keima_model::Direction;
 
 /// A state in memory: cost per cell of height, relative to a cell less.
 const SWEEP_GROWTH: f64 = 1.10;

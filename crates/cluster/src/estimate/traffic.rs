@@ -53,7 +53,7 @@ mod tests {
     use keima_model::Window;
 
     use super::*;
-    use crate::estimate::Direction;
+    use keima_model::Direction;
 
     /// By hand, in MiB: read in each slice, written, copied; caches of each of two workers.
     #[test]

@@ -16,14 +16,17 @@
 //! Two vectors meet where numbers grow (a single sweep), tables for both ways fit a worker, and nobody wants the counts of
 //! all shorter boards.
 
-use keima_model::{
-    BlockProblem, Direction, Directions, LANES, MOST_LANES, PLACE_BITS, ProblemInfo, Window, buffered_states,
-};
-use keima_residue::{Integer, primes_below};
+use keima_model::{BlockProblem, LANES, MOST_LANES, PLACE_BITS, ProblemInfo, Window, buffered_states};
+use keima_residue::primes_below;
 
+use self::lanes::{lanes_at_end, middle};
+use self::memory::Memory;
 use super::forecast::Usage;
 use super::{BlockPlan, MIN_TASK_RECORDS, Plan, PlanError, PlanLimits, bound_product, moduli, plan, saturated_states};
 use crate::api::Executor;
+
+mod lanes;
+mod memory;
 
 /// Longest window: its lists have fewer than 2^16 codes, and its largest family is a sixth of the vector.
 const LONGEST_WINDOW: u32 = 7;
@@ -37,11 +40,6 @@ const GROUPS_PER_SLOT: u64 = 16;
 const PARTED_GROUPS_PER_SLOT: u64 = 4;
 /// Of a window there are fewer than three times as many groups, for whose numbers keys have room.
 const MOST_GROUPS: u64 = 1 << (u64::BITS - PLACE_BITS - 2);
-/// Columns of a board in which two vectors can meet: one is known, and each has one to go at least.
-const LEAST_LENGTH: u32 = 3;
-/// Bytes of a state beside its lanes where passes go both ways: the ways that lead to it, 4; and, with one lane at a time,
-/// its part of what the meeting of two vectors takes.
-const BOTH_WAYS_BYTES: u64 = 5;
 /// Tasks are not cut finer than this.
 const LEAST_GROUP_RECORDS: u64 = 1 << 14;
 
@@ -321,77 +319,6 @@ fn cuts(height: u32, len: u32) -> Vec<Vec<Window>> {
     cuts.iter().map(|lengths| Window::of_lengths(lengths)).collect()
 }
 
-/// What a cut of the column needs.
-struct Memory {
-    windows: Vec<Window>,
-    /// Rows of a task's buffer for it.
-    buffer_rows: u64,
-    /// Tables of a worker: those of all families, or what parts are made of.
-    table_bytes: u64,
-    /// Where tables are made a part at a time: those of a task's largest part.
-    parted: Option<u64>,
-    /// Tasks that share a worker's memory.
-    tasks: u64,
-    /// Whether passes go both ways.
-    both_ways: bool,
-}
-
-impl Memory {
-    fn of(
-        info: &dyn ProblemInfo,
-        blocks: &dyn BlockProblem,
-        windows: Vec<Window>,
-        limits: &PlanLimits,
-        parted: bool,
-    ) -> Self {
-        let tasks = u64::from(limits.worker_slots.max(1));
-        let buffer_rows = buffer_rows(info, &windows);
-        let (table_bytes, part_bytes) = if parted {
-            let parted = blocks.parted_bytes(&windows);
-            let memory_bytes = limits.task_memory_bytes.saturating_mul(tasks);
-            (parted.beside_tasks(memory_bytes, limits.worker_slots.max(1)), Some(parted.task_bytes))
-        } else {
-            (blocks.table_bytes(&windows, Directions::Forward), None)
-        };
-        Self { windows, buffer_rows, table_bytes, parted: part_bytes, tasks, both_ways: false }
-    }
-
-    /// The same with tables for transposed passes too, where they are wanted and fit.
-    fn both_ways(&self, info: &dyn ProblemInfo, blocks: &dyn BlockProblem, limits: &PlanLimits) -> Option<Self> {
-        if limits.series || self.parted.is_some() || info.board().length < LEAST_LENGTH {
-            return None;
-        }
-        let (windows, table_bytes) = (self.windows.clone(), blocks.table_bytes(&self.windows, Directions::Both));
-        let both = Self { windows, table_bytes, both_ways: true, ..*self };
-        (both.least_bytes() <= limits.task_memory_bytes).then_some(both)
-    }
-
-    /// In how many goes the largest family's lanes are done, all stages taken together but the last.
-    fn goes(&self, plan: &Plan, limits: &PlanLimits) -> usize {
-        let all_bytes = limits.task_memory_bytes.saturating_mul(self.tasks).saturating_sub(self.table_bytes);
-        let left = all_bytes.saturating_sub(self.family_bytes(0));
-        let fit = u32::try_from(left / self.buffer_rows.saturating_mul(8).max(1)).unwrap_or(u32::MAX);
-        let lanes = plan.block.as_ref().map_or(&[][..], |block| &block.lanes);
-        lanes.iter().rev().skip(1).map(|&lanes| keima_model::slices(lanes, fit).len()).sum()
-    }
-
-    /// The buffer of the largest family.
-    fn family_bytes(&self, lanes: u32) -> u64 {
-        self.buffer_rows.saturating_mul(8 * u64::from(lanes) + if self.both_ways { BOTH_WAYS_BYTES } else { 0 })
-    }
-
-    /// What is left to a task.
-    fn share_bytes(&self, task_memory_bytes: u64) -> u64 {
-        share_bytes(task_memory_bytes, self.table_bytes.div_ceil(self.tasks), self.parted.unwrap_or(0))
-    }
-
-    /// Memory of each task, if one at a time is to do a lane of the largest family with the memory of all.
-    fn least_bytes(&self) -> u64 {
-        let one = self.family_bytes(1).saturating_add(self.parted.unwrap_or(0));
-        one.saturating_add(self.table_bytes).div_ceil(self.tasks)
-    }
-}
-
 /// Of a task's memory what tables leave for states: its part of a worker's, and where they are made a part at a time, the
 /// part itself. Most parts are much smaller than the largest, for which others wait if need be.
 pub fn share_bytes(task_memory_bytes: u64, table_bytes: u64, part_bytes: u64) -> u64 {
@@ -421,56 +348,6 @@ fn most_records(
     let by_slots = peak_states / (groups * u64::from(slots.max(1)));
     let most = by_memory.min(by_slots.max(LEAST_GROUP_RECORDS));
     most.max(peak_states / MOST_GROUPS).max(1)
-}
-
-/// Lanes of a stage: such that the counts at its column's end are known from them; transposed, such that the ways are
-/// known in which its states are completed. Only a single sweep grows: others have no spare of their own.
-fn lanes_at_end(info: &dyn ProblemInfo, blocks: &dyn BlockProblem, plan: &Plan, stage: u32) -> u32 {
-    let stage = plan.stage(stage);
-    match stage.direction {
-        Direction::Forward => forward_lanes(info, plan, plan.board.column(stage.first_pass) + 1),
-        Direction::Backward => backward_lanes(blocks, plan, plan.board.passes() - stage.first_pass),
-    }
-}
-
-/// Lanes of a forward vector up to the end of a column.
-fn forward_lanes(info: &dyn ProblemInfo, plan: &Plan, columns: u32) -> u32 {
-    lanes_above(plan, &bound_product(&info.bound_after(columns * plan.board.height - 1)))
-}
-
-/// Lanes of a transposed vector with so many cells to go.
-fn backward_lanes(blocks: &dyn BlockProblem, plan: &Plan, cells: u32) -> u32 {
-    lanes_above(plan, &Integer::from(Integer::u_pow_u(blocks.choices(), cells)))
-}
-
-/// After how many columns a forward and a transposed vector meet: where all of their lanes, and half of one more for the ways
-/// that lead to the states of transposed ones, add up to least. `None` where a forward one alone has fewer.
-fn middle(info: &dyn ProblemInfo, blocks: &dyn BlockProblem, plan: &Plan) -> Option<u32> {
-    if plan.sweeps.len() > 1 {
-        return None;
-    }
-    let (height, length) = (plan.board.height, plan.board.length);
-    let forward: Vec<u32> = (2..=length).map(|columns| 2 * forward_lanes(info, plan, columns)).collect();
-    let backward: Vec<u32> = (1..length).map(|left| 2 * backward_lanes(blocks, plan, left * height) + 1).collect();
-    let cost = |middle: u32| {
-        let (ahead, back) = ((middle - 1) as usize, (length - middle) as usize);
-        forward[..ahead].iter().chain(&backward[..back]).sum::<u32>()
-    };
-    let best = (2..length).min_by_key(|&middle| (cost(middle), (2 * middle).abs_diff(length + 1)))?;
-    (cost(best) < forward.iter().sum::<u32>()).then_some(best)
-}
-
-/// The fewest lanes whose primes, the spare left out, exceed a bound.
-fn lanes_above(plan: &Plan, bound: &Integer) -> u32 {
-    let all = plan.moduli.len() as u32;
-    if plan.sweeps.len() > 1 {
-        return all;
-    }
-    let enough = |&lanes: &u32| {
-        let product: Integer = plan.moduli.iter().take(lanes as usize - 1).product();
-        product > *bound
-    };
-    LANES[1..].iter().copied().filter(|&lanes| lanes < all).find(enough).unwrap_or(all)
 }
 
 #[cfg(test)]

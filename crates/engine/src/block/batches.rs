@@ -37,7 +37,7 @@ pub(super) fn room(rows: usize) -> usize {
     (rows / 64).max(rows.min(16 * WORTH)).min(BATCH)
 }
 
-/// All passes of a family by several threads.
+/// All passes of a family by several threads; transposed ones ([`super::transposed`]) by one, too.
 pub(super) struct Batches<'a, const K: usize> {
     pub(super) tables: &'a BlockTables,
     pub(super) family: &'a Family,
@@ -86,11 +86,11 @@ impl<'a, const K: usize> Batches<'a, K> {
     }
 
     /// Where a block begins after a pass; the family's end for the one after its last.
-    fn after(&self, pass: usize, block: u32) -> usize {
+    pub(super) fn after(&self, pass: usize, block: u32) -> usize {
         self.line.leads[pass + 1] + place(self.tables, self.family, pass + 1, block)
     }
 
-    fn before(&self, pass: usize, block: u32) -> usize {
+    pub(super) fn before(&self, pass: usize, block: u32) -> usize {
         self.line.leads[pass] + self.tables.place(pass, block) as usize
     }
 
@@ -151,7 +151,7 @@ impl<'a, const K: usize> Batches<'a, K> {
     }
 
     /// Rows that blocks put aside in a pass.
-    fn rows_aside(&self, pass: usize, blocks: &Range<u32>) -> usize {
+    pub(super) fn rows_aside(&self, pass: usize, blocks: &Range<u32>) -> usize {
         if self.tables.far[pass].descending {
             return 0;
         }

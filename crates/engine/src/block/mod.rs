@@ -54,7 +54,6 @@ use keima_model::Window;
 pub use bytes::{forward_bytes, largest, memory_bytes};
 pub use family::Masses;
 pub use forward::{Kept, count_forward};
-pub use keima_model::Direction;
 pub use lanes::{MODULUS_LIMIT, Moduli, Row};
 pub use meet::{CountOrder, Counted, count};
 pub use memory::Rows;

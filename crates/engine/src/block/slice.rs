@@ -34,7 +34,6 @@ use super::ranges::WORTH;
 use super::sums::merge;
 use super::sweep::step_at;
 use super::task::{Stage, nanos, refuse};
-use super::transposed::Transposed;
 use super::view::View;
 use super::workers::each;
 use crate::TaskError;
@@ -132,12 +131,13 @@ impl Stage<'_> {
                 Direction::Forward if alone => {
                     pulp::Arch::new().dispatch(Passes { tables, family, line, rows, aside, moduli });
                 }
-                Direction::Forward => {
-                    Batches { tables, family, line, moduli, threads, worth: WORTH }.run(rows, aside)?;
-                }
-                Direction::Backward => {
+                _ => {
                     let threads = if alone { 1 } else { threads };
-                    Transposed { tables, family, line, moduli, threads, worth: WORTH }.run(rows, aside)?;
+                    let batches = Batches { tables, family, line, moduli, threads, worth: WORTH };
+                    match direction {
+                        Direction::Forward => batches.run(rows, aside)?,
+                        Direction::Backward => batches.run_transposed(rows, aside)?,
+                    }
                 }
             }
             let rows = &mut rows[leads[1]..][..after];

@@ -29,17 +29,6 @@ use super::ranges::{WORTH, ranges};
 use super::workers::crew;
 use crate::TaskError;
 
-/// All transposed passes of a family.
-pub(super) struct Transposed<'a, const K: usize> {
-    pub(super) tables: &'a BlockTables,
-    pub(super) family: &'a Family,
-    pub(super) line: &'a Line,
-    pub(super) moduli: &'a Moduli<K>,
-    pub(super) threads: usize,
-    /// Rows of a pass that are worth a thread of their own.
-    pub(super) worth: usize,
-}
-
 /// Blocks for one thread.
 struct Piece<'p, const K: usize> {
     blocks: Range<u32>,
@@ -49,15 +38,11 @@ struct Piece<'p, const K: usize> {
     aside: &'p [Row<K>],
 }
 
-impl<const K: usize> Transposed<'_, K> {
+impl<const K: usize> Batches<'_, K> {
     /// The states after the last pass are at the beginning of `rows`; when all is done those before the first begin after
     /// the first lead. `aside` has room for what the line says.
-    pub(super) fn run(&self, rows: &mut [Row<K>], aside: &mut [Row<K>]) -> Result<(), TaskError> {
-        (0..self.tables.far.len()).rev().try_for_each(|pass| self.pass(pass, rows, aside))
-    }
-
-    fn before(&self, pass: usize, block: u32) -> usize {
-        self.line.leads[pass] + self.tables.place(pass, block) as usize
+    pub(super) fn run_transposed(&self, rows: &mut [Row<K>], aside: &mut [Row<K>]) -> Result<(), TaskError> {
+        (0..self.tables.far.len()).rev().try_for_each(|pass| self.pass_transposed(pass, rows, aside))
     }
 
     /// Where a block ends after a pass.
@@ -65,16 +50,12 @@ impl<const K: usize> Transposed<'_, K> {
         self.after(pass, block) + entries(self.tables, block, pass + 1)
     }
 
-    fn after(&self, pass: usize, block: u32) -> usize {
-        self.line.leads[pass + 1] + self.tables.place(pass + 1, block) as usize
-    }
-
-    fn pass(&self, pass: usize, rows: &mut [Row<K>], aside: &mut [Row<K>]) -> Result<(), TaskError> {
+    fn pass_transposed(&self, pass: usize, rows: &mut [Row<K>], aside: &mut [Row<K>]) -> Result<(), TaskError> {
         let mut put = self.put_aside(pass, rows, aside);
         let mut left = self.family.blocks.clone();
         let mut until = self.line.leads[pass] + self.family.size[pass] as usize;
         while !left.is_empty() {
-            let start = self.batch(pass, &left);
+            let start = self.last_blocks(pass, &left);
             let batch = start..left.end;
             let first = self.before(pass, start);
             let (after, own) = rows[..until].split_at_mut(first);
@@ -84,13 +65,13 @@ impl<const K: usize> Transposed<'_, K> {
             put = from;
             if self.threads == 1 {
                 let piece = Piece { blocks: batch, own, aside: kept };
-                pulp::Arch::new().dispatch(Sums { transposed: self, pass, piece, after });
+                pulp::Arch::new().dispatch(Sums { batches: self, pass, piece, after });
                 continue;
             }
             let pieces = self.pieces(pass, &batch, own, kept);
             let after = &*after;
             crew(self.threads, pieces, |piece| {
-                pulp::Arch::new().dispatch(Sums { transposed: self, pass, piece, after });
+                pulp::Arch::new().dispatch(Sums { batches: self, pass, piece, after });
                 Ok::<_, TaskError>(())
             })?;
         }
@@ -99,7 +80,7 @@ impl<const K: usize> Transposed<'_, K> {
 
     /// Where the last blocks of those that are left begin whose rows before the pass stand behind all that is read for
     /// them: one by one for a single thread.
-    fn batch(&self, pass: usize, left: &Range<u32>) -> u32 {
+    fn last_blocks(&self, pass: usize, left: &Range<u32>) -> u32 {
         let last = left.end - 1;
         let read = self.end_after(pass, last);
         if self.threads == 1 {
@@ -131,14 +112,6 @@ impl<const K: usize> Transposed<'_, K> {
         ranges(self.tables, self.family, pass, batch, self.threads, self.worth).into_iter().map(piece).collect()
     }
 
-    /// Rows that are put aside for blocks in a pass.
-    fn rows_aside(&self, pass: usize, blocks: &Range<u32>) -> usize {
-        if self.tables.far[pass].descending {
-            return 0;
-        }
-        blocks.clone().flat_map(|block| up(self.tables, block, pass)).map(|(far, _)| far.pairs.len()).sum()
-    }
-
     /// Puts what operations lead to in later blocks aside, in the order of the blocks that they lead from; how many rows.
     fn put_aside(&self, pass: usize, rows: &[Row<K>], aside: &mut [Row<K>]) -> usize {
         if self.tables.far[pass].descending {
@@ -158,7 +131,7 @@ impl<const K: usize> Transposed<'_, K> {
 
 /// The sums of a piece.
 struct Sums<'s, 'p, 'a, const K: usize> {
-    transposed: &'s Transposed<'a, K>,
+    batches: &'s Batches<'a, K>,
     pass: usize,
     piece: Piece<'p, K>,
     /// The buffer in front of the batch's rows.
@@ -169,11 +142,11 @@ impl<const K: usize> pulp::WithSimd for Sums<'_, '_, '_, K> {
     type Output = ();
     #[inline(always)]
     fn with_simd<S: pulp::Simd>(self, _: S) {
-        let Self { transposed, pass, piece: Piece { blocks, mut own, mut aside }, after } = self;
-        let tables = transposed.tables;
+        let Self { batches, pass, piece: Piece { blocks, mut own, mut aside }, after } = self;
+        let tables = batches.tables;
         // A copy of its own: the rows that are written cannot be these.
-        let moduli = *transposed.moduli;
-        let successors = |block: u32| &after[transposed.after(pass, block)..transposed.end_after(pass, block)];
+        let moduli = *batches.moduli;
+        let successors = |block: u32| &after[batches.after(pass, block)..batches.end_after(pass, block)];
         let mut groups: Vec<&[Row<K>]> = Vec::new();
         for number in blocks {
             let rows;
@@ -322,8 +295,8 @@ mod tests {
         pulp::Arch::new().dispatch(passes);
         let forward = rows[..after].to_vec();
         rows[..after].copy_from_slice(&b);
-        let transposed = Transposed { tables, family, line, moduli, threads, worth: 10 };
-        transposed.run(&mut rows, &mut aside).unwrap();
+        let batches = Batches { tables, family, line, moduli, threads, worth: 10 };
+        batches.run_transposed(&mut rows, &mut aside).unwrap();
         let back = &rows[line.leads[0]..][..before];
         for (lane, &p) in moduli.values().iter().enumerate() {
             let product = |one: &[Row<2>], other: &[Row<2>]| {

@@ -3,8 +3,8 @@
 //! Nothing is read or written. All vectors have the states of a column in the midst of a board.
 
 use keima_coordinator::Executor;
-use keima_engine::block::{Direction, steps};
-use keima_model::{AnyProblem, Directions, Window};
+use keima_engine::block::steps;
+use keima_model::{AnyProblem, Direction, Directions, Window};
 
 use super::{Offer, Outline, StageOutline, Way};
 use crate::in_memory::InMemory;

@@ -5,11 +5,13 @@
 use std::collections::BTreeSet;
 
 use keima_model::Direction;
-use keima_runs::{RunId, RunManifest, Tally, TaskManifest};
+use keima_runs::{PassTally, RunId, RunManifest, Tally, TaskManifest};
 
 use super::sim::{Sim, config, spec, worker};
 use crate::machine::boundaries::{Boundary, Committed, Head};
 use crate::machine::jobs::Job;
+use crate::machine::shards::Shard;
+use crate::machine::stage::StageRun;
 use crate::machine::{Common, Config};
 use crate::plan::BlockPlan;
 use crate::{AttemptId, JobId};
@@ -153,4 +155,27 @@ fn a_kept_vector_is_copied_again() {
         let round = job.copying.as_ref().expect("a copy is wanted");
         assert_eq!(round.boundary, 2, "the generation of stage 1");
     });
+}
+
+/// What the last stage reads of the kept vector is held against what was written there.
+#[test]
+fn another_vector_than_the_kept_one_is_noticed() {
+    for (sum, fails) in [(0, false), (1, true)] {
+        let (mut sim, id) = job(&[(1, &[0], false), (4, &[1], false)]);
+        with(&mut sim, id, |job, common| {
+            let mut stage = StageRun::new(5, 9, false, true, vec![Shard { low: 0, high: None, records: 1 }]);
+            let attempt = AttemptId { job: id, sweep: 0, generation: 9, task: 0, attempt: 0 };
+            let lanes = job.record.plan.stage_moduli(0, 5).len();
+            let kept = Some(Tally { sums: vec![sum; 2], ..Tally::zero(2) });
+            let passes = vec![PassTally::default(); 2];
+            let (input, output) = (Tally::zero(2), Tally::zero(lanes));
+            let manifest = TaskManifest { input, output, kept, passes, ..TaskManifest::default() };
+            stage.tasks[0].done = Some(Committed { attempt, nonce: 0, writer: worker(0), manifest });
+            stage.left = 0;
+            job.stage = Some(stage);
+            job.complete_stage(common);
+            let noticed = job.record.reason.contains("sums of what was read against what was kept");
+            assert_eq!(noticed, fails, "{}", job.record.reason);
+        });
+    }
 }
