@@ -72,7 +72,7 @@ pub(crate) fn status_json(status: &JobStatus) -> Value {
         "passes": status.passes,
         "column": status.column,
         "columns": status.plan.as_ref().map(|p| p.board.length),
-        "middle": status.plan.as_ref().and_then(|p| p.block.as_ref()?.middle),
+        "middle": status.plan.as_ref().and_then(keima_coordinator::Plan::middle),
         "states": status.states,
         "states_done": status.states_done,
         "states_stage": status.states_stage,

@@ -171,7 +171,7 @@ impl Plan {
         u32::from(self.block.is_some() && self.board.length > 0)
     }
     /// Columns after which a forward vector is kept for a transposed one, where that is done.
-    fn middle(&self) -> Option<u32> {
+    pub fn middle(&self) -> Option<u32> {
         self.block.as_ref().and_then(|block| block.middle)
     }
     /// Stages of a sweep that go forward, all of them before those that are transposed.

@@ -43,8 +43,7 @@ enum Part {
 
 /// Whether vectors from both ends meet in a plan, so that some shorter boards are passed by neither.
 pub(crate) fn lacks_series(plan: &Plan) -> bool {
-    let middle = plan.block.as_ref().and_then(|block| block.middle);
-    middle.is_some_and(|middle| middle + 1 < plan.board.length)
+    plan.middle().is_some_and(|middle| middle + 1 < plan.board.length)
 }
 
 /// What a user wants to see of a result.

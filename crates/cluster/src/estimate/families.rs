@@ -56,8 +56,7 @@ impl Families {
         let share = share(info.largest_family(window), plan, window);
         let lane_bytes = buffer_rows(info, &[window]).saturating_mul(8);
         // The ways that lead to the states of a transposed vector take half a lane.
-        let meets = plan.block.as_ref().is_some_and(|block| block.middle.is_some());
-        let ways = if meets { 0.5 } else { 0.0 };
+        let ways = if plan.middle().is_some() { 0.5 } else { 0.0 };
         let most_lanes = (task_bytes as f64 / lane_bytes.max(1) as f64 - ways).max(0.0);
         // As many as it is worth of all, and then as it takes the memory of.
         let worth = (share * f64::from(plan.slots)).ceil();

@@ -255,8 +255,7 @@ impl Outline {
 
 /// What a plan's tables are made for.
 fn directions(plan: &Plan) -> Directions {
-    let meets = plan.block.as_ref().is_some_and(|block| block.middle.is_some());
-    if meets { Directions::Both } else { Directions::Forward }
+    if plan.middle().is_some() { Directions::Both } else { Directions::Forward }
 }
 
 #[cfg(test)]

@@ -117,7 +117,7 @@ fn taken_otherwise(plan: &Plan, limits: &PlanLimits) -> String {
     if limits.residues_per_sweep.is_some_and(|asked| asked != largest) {
         text += &format!("; {largest} residues a sweep: blocks take {}, and no more than are needed", one_of(&LANES));
     }
-    if let Some(middle) = plan.block.as_ref().and_then(|block| block.middle) {
+    if let Some(middle) = plan.middle() {
         text += &format!("; vectors from both ends meet after column {middle}");
     }
     text
