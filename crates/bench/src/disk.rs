@@ -23,17 +23,15 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
+use keima_cluster::stages::{BlockStages, Stages};
 use keima_coordinator::{Plan, PlanLimits, block_plan};
-use keima_engine::block::{Prepared, run_block_task};
-use keima_engine::{BlockStage, Task, TaskOrder};
-use keima_model::{AnyProblem, BlockColumn, Direction, Directions, LANES, PLACE_BITS, ProblemInfo};
+use keima_model::{AnyProblem, BlockColumn, Directions, LANES, ProblemInfo};
 use keima_residue::{Integer, add_row, primes_below, residue_of};
 use keima_runs::{Tally, TaskManifest};
 
 use crate::board;
 use crate::process::{cpu_seconds, forget_peak, peak_bytes};
 use crate::sample::{Kind, Label, Line, Sample};
-use crate::stage::{Scratch, add_up};
 
 /// Columns are done until this many state-passes, or this much time, have gone by.
 const LEAST_STATE_PASSES: f64 = 1e8;
@@ -44,7 +42,6 @@ pub(crate) const MEMORY_MIB: u64 = 4096;
 pub(crate) const BYTES_MOST: u64 = 30_000_000_000;
 /// Residues below 2^60.
 const RESIDUE_BITS: f64 = 60.0;
-const SALT: u64 = 99;
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -113,15 +110,11 @@ fn two_boundaries_bytes(plan: &Plan) -> f64 {
 
 /// What does not change from stage to stage.
 struct Sweep<'a> {
-    plan: Plan,
-    group_records: u64,
+    stages: BlockStages<'a>,
     problem: AnyProblem,
-    prepared: Prepared,
-    moduli: Vec<u64>,
     /// States before each pass of a window, and after its last.
     states: Vec<Vec<u64>>,
     published: Vec<Published>,
-    scratch: Scratch<'a>,
 }
 
 impl<'a> Sweep<'a> {
@@ -129,22 +122,16 @@ impl<'a> Sweep<'a> {
         let problem = board::go(wish.height)?;
         let blocks = problem.info().blocks().context("no blocks of this height")?;
         let column = blocks.column(&plan.windows, Directions::Forward).map_err(anyhow::Error::msg)?;
-        let group_records = plan.block.as_ref().context("not a plan for blocks")?.group_records;
         let moduli: Vec<u64> = primes_below(1 << 60).take(wish.residues as usize).collect();
-        Ok(Self {
-            states: (0..plan.windows.len()).map(|window| states(column.as_ref(), window)).collect(),
-            prepared: Prepared::new(column, group_records, wish.memory_mib << 20, wish.threads),
-            plan,
-            group_records,
-            published: published(problem.info(), &moduli)?,
-            problem,
-            moduli,
-            scratch: Scratch::new(scratch, u64::from(wish.threads), wish.bytes_most),
-        })
+        let states = (0..plan.windows.len()).map(|window| states(column.as_ref(), window)).collect();
+        let published = published(problem.info(), &moduli)?;
+        let stages = Stages::new(scratch, wish.threads, wish.bytes_most);
+        let stages = BlockStages::new((plan, column), moduli, wish.memory_mib << 20, stages);
+        Ok(Self { stages, problem, states, published })
     }
 
     fn measure(&self) -> Result<Sample> {
-        let windows = self.plan.windows.len() as u32;
+        let windows = self.stages.plan().windows.len() as u32;
         // As many whole columns as a board has after its first stage.
         let stages = (self.problem.info().board().length - 1).saturating_sub(1) * windows;
         ensure!(stages > 0, "the board is too small");
@@ -159,8 +146,8 @@ impl<'a> Sweep<'a> {
             let (started, before) = (Instant::now(), cpu_seconds().0);
             for stage in 1..=stages {
                 let made = self.stage(sweep, stage, &vector)?;
-                self.scratch.delete(&vector)?;
-                add_up(&mut total, &made);
+                self.stages.delete(&vector)?;
+                total.add_up(&made);
                 vector = made;
                 if stage % windows == 0 && enough(&total, started.elapsed().as_secs_f64()) {
                     break;
@@ -168,51 +155,18 @@ impl<'a> Sweep<'a> {
             }
             total.seconds += started.elapsed().as_secs_f64();
             total.cpu_seconds += cpu_seconds().0 - before;
-            self.scratch.delete(&vector)?;
+            self.stages.delete(&vector)?;
             sweep += 1;
         }
         total.peak_bytes = peak_bytes(None);
         Ok(total)
     }
 
-    /// All tasks of a stage, one for each group, the largest first.
     fn stage(&self, sweep: u32, number: u32, vector: &[TaskManifest]) -> Result<Vec<TaskManifest>> {
-        let window = number as usize % self.plan.windows.len();
-        let groups = self.prepared.groups(window);
-        let stage = self.plan.stage(number);
-        let mut largest_first: Vec<usize> = (0..groups).collect();
-        let records = records(vector, groups);
-        largest_first.sort_by_key(|&group| std::cmp::Reverse(records[group]));
-        let inputs: Vec<_> = vector.iter().flat_map(|task| task.runs.clone()).collect();
-        let order = |group: usize| TaskOrder {
-            attempt: format!("j1/s{sweep}/g{number}/t{group}/a0"),
-            job_tag: 77,
-            subject: String::new(),
-            salt: SALT,
-            moduli: self.moduli.clone(),
-            first_pass: stage.first_pass,
-            window: stage.window,
-            layout_in: stage.layout_in,
-            layout_out: stage.layout_out,
-            from_start: number == 0,
-            low: (group as u128) << PLACE_BITS,
-            high: (group + 1 < groups).then_some((group as u128 + 1) << PLACE_BITS),
-            inputs: inputs.clone(),
-            memory_bytes: self.plan.task_memory_bytes,
-            durable: false,
-            block: Some(BlockStage {
-                windows: self.plan.windows.clone(),
-                group_records: self.group_records,
-                moduli_in: self.moduli.clone(),
-                slots: self.plan.slots,
-                direction: Direction::Forward,
-                kept: None,
-            }),
-        };
-        let orders: Vec<TaskOrder> = largest_first.into_iter().map(order).collect();
-        let task = |task: &Task<'_>| run_block_task(&self.prepared, self.problem.info(), task);
-        let made = self.scratch.all_tasks(&orders, &task)?;
-        self.check(window, vector, &made).with_context(|| format!("after pass {}", stage.end_pass()))?;
+        let made = self.stages.stage(self.problem.info(), (sweep, number), vector)?;
+        let plan = self.stages.plan();
+        let (window, end) = (number as usize % plan.windows.len(), plan.stage(number).end_pass());
+        self.check(window, vector, &made).with_context(|| format!("after pass {end}"))?;
         Ok(made)
     }
 
@@ -227,22 +181,24 @@ impl<'a> Sweep<'a> {
             passes.iter_mut().zip(pass).for_each(|(sum, pass)| *sum += pass.states);
         }
         ensure!(passes == before, "{passes:?} states went through passes, the tables have {before:?}");
-        let written = tally(made, |task| &task.output, &self.moduli);
+        let written = tally(made, |task| &task.output, self.stages.moduli());
         ensure!(written.states == at_end, "{} states were written, the tables have {at_end}", written.states);
         if !vector.is_empty() {
-            let (before, read) =
-                (tally(vector, |task| &task.output, &self.moduli), tally(made, |task| &task.input, &self.moduli));
+            let (before, read) = (
+                tally(vector, |task| &task.output, self.stages.moduli()),
+                tally(made, |task| &task.input, self.stages.moduli()),
+            );
             ensure!(before == read, "what was read is not what was written: {read:?} and {before:?}");
         }
         for Published { functional, name, residues } in &self.published {
             let own = made.iter().flat_map(|task| &task.functionals).filter(|sum| sum.functional == *functional);
             let sum = own.map(|sum| &sum.lanes).fold(None, |sum: Option<Vec<u64>>, lanes| {
-                let mut sum = sum.unwrap_or_else(|| vec![0; self.moduli.len()]);
-                add_row(&mut sum, lanes, &self.moduli);
+                let mut sum = sum.unwrap_or_else(|| vec![0; self.stages.moduli().len()]);
+                add_row(&mut sum, lanes, self.stages.moduli());
                 Some(sum)
             });
             if let Some(sum) = sum.filter(|sum| sum != residues) {
-                bail!("{name} is {sum:?} modulo {:?}, published is {residues:?}", self.moduli);
+                bail!("{name} is {sum:?} modulo {:?}, published is {residues:?}", self.stages.moduli());
             }
         }
         Ok(())
@@ -261,18 +217,6 @@ fn states(column: &dyn BlockColumn, window: usize) -> Vec<u64> {
         }
     }
     states
-}
-
-/// Records that each group will read: a run's sections end where its splits are.
-fn records(vector: &[TaskManifest], groups: usize) -> Vec<u64> {
-    let mut records = vec![0; groups];
-    for split in vector.iter().flat_map(|task| &task.splits) {
-        let group = (split.key >> PLACE_BITS).checked_sub(1).and_then(|group| usize::try_from(group).ok());
-        if let Some(records) = group.and_then(|group| records.get_mut(group)) {
-            *records += split.records;
-        }
-    }
-    records
 }
 
 fn tally(of: &[TaskManifest], pick: fn(&TaskManifest) -> &Tally, moduli: &[u64]) -> Tally {
@@ -349,7 +293,7 @@ mod tests {
         let before = sweep.stage(0, 0, &[]).unwrap();
         let made = sweep.stage(0, 1, &before).unwrap();
         let refused = |vector: &[TaskManifest], made: &[TaskManifest]| {
-            format!("{:#}", sweep.check(1 % sweep.plan.windows.len(), vector, made).unwrap_err())
+            format!("{:#}", sweep.check(1 % sweep.stages.plan().windows.len(), vector, made).unwrap_err())
         };
         assert!(refused(&before, &made[1..]).contains("went through passes"));
         let (mut less, mut other) = (made.clone(), made.clone());
@@ -359,12 +303,13 @@ mod tests {
         assert!(refused(&before, &other).contains("is not what was written"));
         // The fourth column's end, the first of this height that is published.
         let mut vector = made;
-        let last = 3 * sweep.plan.windows.len() as u32 - 1;
+        let last = 3 * sweep.stages.plan().windows.len() as u32 - 1;
         for stage in 2..=last {
             vector = sweep.stage(0, stage, &vector).unwrap();
         }
         vector[0].functionals[0].lanes[1] ^= 1;
-        let text = format!("{:#}", sweep.check(last as usize % sweep.plan.windows.len(), &[], &vector).unwrap_err());
+        let text =
+            format!("{:#}", sweep.check(last as usize % sweep.stages.plan().windows.len(), &[], &vector).unwrap_err());
         assert!(text.contains("L(5,4) is ") && text.contains("published"), "{text}");
     }
 }

@@ -24,7 +24,6 @@ mod measure;
 mod plot;
 mod process;
 mod sample;
-mod stage;
 mod stream;
 mod table;
 mod targets;

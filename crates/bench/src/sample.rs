@@ -1,6 +1,7 @@
 //! What is measured: a label that says what ran, a sample of one run of it, and medians over samples; and what one
 //! process of this program tells another.
 
+use keima_runs::TaskManifest;
 use serde::{Deserialize, Serialize};
 
 /// What ran.
@@ -113,6 +114,19 @@ impl Sample {
             self.map_seconds,
             self.write_seconds,
         ]
+    }
+
+    /// Adds what a stage's tasks tell of themselves.
+    pub(crate) fn add_up(&mut self, made: &[TaskManifest]) {
+        for task in made {
+            self.state_passes += task.passes.iter().map(|pass| pass.states as f64).sum::<f64>();
+            self.state_boundaries += task.output.states as f64;
+            self.bytes_read += task.bytes_read as f64;
+            self.bytes_written += task.bytes_written as f64;
+            self.read_seconds += task.times.read_nanos as f64 / 1e9;
+            self.map_seconds += task.times.map_nanos as f64 / 1e9;
+            self.write_seconds += task.times.write_nanos as f64 / 1e9;
+        }
     }
 
     /// The median of each figure on its own.

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
+use keima_cluster::stages::Stages;
 use keima_engine::{MIN_TASK_MEMORY_BYTES, TaskOrder, run_task};
 use keima_model::{AnyProblem, Layout, Window};
 use keima_residue::primes_below;
@@ -14,7 +15,6 @@ use keima_runs::TaskManifest;
 use crate::board;
 use crate::process::{cpu_seconds, forget_peak, peak_bytes};
 use crate::sample::{Kind, Label, Sample};
-use crate::stage::{Scratch, add_up};
 
 /// Longest window, as the planner has it.
 const LONGEST_WINDOW: u32 = 4;
@@ -31,7 +31,7 @@ const TIGHT: u64 = 10;
 struct Sweep<'a> {
     problem: &'a AnyProblem,
     windows: Vec<Window>,
-    scratch: Scratch<'a>,
+    stages: Stages<'a>,
     moduli: Vec<u64>,
     task_memory_bytes: u64,
 }
@@ -43,10 +43,10 @@ pub(crate) fn sample(height: u32, residues: u32, threads: u32, tight: bool, leas
     let record_bytes = u64::from(problem.key_bytes()) + 8 * u64::from(residues);
     let vector_bytes = board::states(height)?.into_iter().max().unwrap_or(0) * record_bytes;
     let scratch = tempfile::tempdir().context("a folder for the runs")?;
-    let threads = u64::from(threads.max(1));
+    let threads = threads.max(1);
     let mut sweep = Sweep::new(&problem, scratch.path(), residues, threads);
     if tight {
-        sweep.task_memory_bytes = (vector_bytes / TIGHT / threads).max(MIN_TASK_MEMORY_BYTES);
+        sweep.task_memory_bytes = (vector_bytes / TIGHT / u64::from(threads)).max(MIN_TASK_MEMORY_BYTES);
     }
     let stages = height as usize * sweep.windows.len();
     let (mut total, mut started, mut cpu_before) = (Sample::default(), Instant::now(), 0.0);
@@ -56,8 +56,8 @@ pub(crate) fn sample(height: u32, residues: u32, threads: u32, tight: bool, leas
             (started, cpu_before, total) = (Instant::now(), cpu_seconds().0, Sample::default());
         }
         let made = sweep.stage(stage, &vector)?;
-        sweep.scratch.delete(&vector)?;
-        add_up(&mut total, &made);
+        sweep.stages.delete(&vector)?;
+        total.add_up(&made);
         vector = made;
         if stage >= sweep.windows.len() && total.state_passes >= least {
             break;
@@ -67,7 +67,7 @@ pub(crate) fn sample(height: u32, residues: u32, threads: u32, tight: bool, leas
     total.cpu_seconds = cpu_seconds().0 - cpu_before;
     total.peak_bytes = peak_bytes(None);
     let kind = if tight { Kind::StreamTight } else { Kind::Stream };
-    Ok((Label { kind, height, residues, threads: threads as u32 }, total))
+    Ok((Label { kind, height, residues, threads }, total))
 }
 
 /// The same work on every machine and in every run, on one thread: so many columns after the first. Returns the number of
@@ -79,10 +79,10 @@ pub(crate) fn fixed_work(height: u32, residues: u32, columns: u32) -> Result<f64
     let (mut vector, mut state_passes) = (Vec::new(), 0.0);
     for stage in 0..sweep.windows.len() * (1 + columns as usize) {
         let made = sweep.stage(stage, &vector)?;
-        sweep.scratch.delete(&vector)?;
+        sweep.stages.delete(&vector)?;
         if stage >= sweep.windows.len() {
             let mut sample = Sample::default();
-            add_up(&mut sample, &made);
+            sample.add_up(&made);
             state_passes += sample.state_passes;
         }
         vector = made;
@@ -92,11 +92,11 @@ pub(crate) fn fixed_work(height: u32, residues: u32, columns: u32) -> Result<f64
 
 impl<'a> Sweep<'a> {
     /// On so many threads, below the folder `scratch`, with memory for all that tasks write.
-    fn new(problem: &'a AnyProblem, scratch: &'a Path, residues: u32, threads: u64) -> Self {
+    fn new(problem: &'a AnyProblem, scratch: &'a Path, residues: u32, threads: u32) -> Self {
         Self {
             problem,
             windows: Window::cut(problem.info().board().height, LONGEST_WINDOW),
-            scratch: Scratch::new(scratch, threads, u64::MAX),
+            stages: Stages::new(scratch, threads, u64::MAX),
             moduli: primes_below(1 << 64).take(residues as usize).collect(),
             task_memory_bytes: TASK_MEMORY_BYTES,
         }
@@ -131,14 +131,14 @@ impl<'a> Sweep<'a> {
                 block: None,
             })
             .collect();
-        self.scratch.all_tasks(&orders, &|task| run_task(self.problem, task))
+        Ok(self.stages.all_tasks(&orders, &|task| run_task(self.problem, task))?)
     }
 
     /// Into how many tasks a vector is cut: enough for all threads, and so that what a task writes fits its memory.
     fn tasks(&self, vector: &[TaskManifest]) -> usize {
         let bytes: u64 = vector.iter().flat_map(|task| &task.runs).map(|run| run.bytes).sum();
         let by_memory = bytes / (self.task_memory_bytes * OUTPUT_PERCENT / 100).max(1);
-        (self.scratch.threads * TASKS_A_THREAD).max(by_memory + 1) as usize
+        (u64::from(self.stages.threads()) * TASKS_A_THREAD).max(by_memory + 1) as usize
     }
 }
 

@@ -30,6 +30,7 @@ mod remote_feed;
 mod run_server;
 mod run_store;
 mod scratch;
+pub mod stages;
 mod store;
 #[cfg(test)]
 mod transfer_tests;

@@ -272,6 +272,7 @@ async fn measured_speeds_are_there() {
     for (name, size, executor, in_memory) in [
         ("go", "5x5", Executor::Auto, true),
         ("go", "5x5", Executor::Block, false),
+        ("go", "2x3", Executor::Block, false),
         ("go", "5x5", Executor::Stream, false),
         ("hard-squares", "6x6", Executor::Auto, false),
     ] {

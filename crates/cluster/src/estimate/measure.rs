@@ -1,10 +1,12 @@
 //! Speeds of this machine, measured by running the real thing on small boards of the same problem.
 //!
 //! - In memory: vectors with 1, 2, 4 and 8 lanes through the windows of a column, both ways, and a whole count.
-//! - With runs on disk: whole counts by one process's coordinator and worker, of whose tasks the times are taken. Their runs
-//!   are small and stay in the system's cache: what the disk adds is [`super::measure_disk`]'s.
+//! - Blocks with runs on disk: vectors with few lanes and with many through the stages of a column, as tasks do it.
+//! - Streams: a whole count by one process's coordinator and worker, of whose tasks the times are taken.
 //!
-//! Cost: about five seconds. Everything else on the machine is measured too.
+//! Runs stay in the system's cache: what the disk adds is [`super::measure_disk`]'s.
+//!
+//! Cost: five to ten seconds. Everything else on the machine is measured too.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use keima_coordinator::{Executor, JobSpec, JobStatus, PlanError, State};
 use keima_engine::block::{BlockError, MODULUS_LIMIT, Moduli, Row, Rows, Sweep, largest};
-use keima_model::{AnyProblem, BlockColumn, Board, Direction, Directions, ProblemRequest, Registry};
+use keima_model::{AnyProblem, BlockColumn, Board, Direction, Directions, LANES, MOST_LANES, ProblemRequest, Registry};
 use keima_residue::primes_below;
 use keima_runs::TaskTimes;
 
@@ -22,17 +24,28 @@ use super::{Offer, Times};
 use crate::in_memory::{InMemory, InMemoryError};
 use crate::link::LinkError;
 use crate::local::{LocalCluster, LocalConfig, LocalError};
+use crate::stages::{BlockStages, StageError, Stages};
 use crate::worker::PROCESS_OVERHEAD_BYTES;
 
 /// State-passes of a small board: enough to be far above the costs of a stage, and done in two seconds.
 const STREAM_STATE_PASSES: u64 = 70_000_000;
-/// The same for the block executor, with runs on disk.
-const BLOCK_STATE_PASSES: u64 = 60_000_000;
-/// In memory.
+/// The same by blocks in memory.
 const SWEEP_STATE_PASSES: u64 = 400_000_000;
 /// The process that counts small boards has so much memory at least, and each of its threads.
 const MEMORY_BYTES: u64 = 512 << 20;
 const THREAD_BYTES: u64 = 16 << 20;
+/// Cells of a column of the block executor's stages that are measured, at most: its runs are files of megabytes, as those
+/// of larger boards are.
+const BLOCK_HEIGHT: u32 = 12;
+/// Their lanes: few, and as many as the larger board has, but no more than these.
+const FEW_LANES: u32 = 2;
+const MANY_LANES: u32 = 8;
+/// Their memory, if so much is offered.
+const BLOCK_MEMORY_BYTES: u64 = 2 << 30;
+/// They are measured for so long, or a column if that takes longer.
+const SOON: Duration = Duration::from_millis(1500);
+/// A board of 2 ^ so many columns has numbers that need so many residues, if it is two cells high.
+const LONGEST: u32 = 10;
 /// Stream executor: cost of each further lane, relative to that of a state with one (61 ns with one, 73 ns with five).
 /// The small board may need fewer residues than the large one.
 const STREAM_LANE: f64 = 0.06;
@@ -52,6 +65,11 @@ pub enum MeasureError {
     /// The small count.
     #[error("cannot count the small board to be measured: {0}")]
     Count(String),
+    /// Stages of the block executor.
+    #[error(
+        "cannot measure the block executor's stages, of which some 1.5 GB are written: {0}; choose another folder with --scratch"
+    )]
+    Stage(#[from] StageError),
     /// The scratch folder.
     #[error(
         "cannot write and read in the scratch folder to measure its disk: {0}; choose another with --scratch, or give --disk-bandwidth"
@@ -109,7 +127,17 @@ pub async fn measure(
             let measured = tokio::task::spawn_blocking(move || in_memory(registry.as_ref(), &request, &here)).await;
             measured.map_err(|panic| MeasureError::Block(panic.to_string()))?
         }
-        (_, Some(_)) => blocks(&registry, request, outline, &here, scratch).await,
+        (_, Some(_)) => {
+            let (registry, request) = (Arc::clone(&registry), request.clone());
+            let (outline, scratch) = (outline.clone(), scratch.to_path_buf());
+            let here = Offer {
+                memory_bytes: offer.memory_bytes.clamp(here.memory_bytes, here.memory_bytes.max(BLOCK_MEMORY_BYTES)),
+                ..here
+            };
+            let measure = move || blocks(registry.as_ref(), &request, &outline, &here, &scratch);
+            let measured = tokio::task::spawn_blocking(measure).await;
+            measured.map_err(|panic| MeasureError::Block(panic.to_string()))?
+        }
         (_, None) => stream(&registry, request, outline, &here, scratch).await,
     }
 }
@@ -119,17 +147,16 @@ fn memory_bytes(threads: u32) -> u64 {
     MEMORY_BYTES.max(PROCESS_OVERHEAD_BYTES + u64::from(threads) * THREAD_BYTES)
 }
 
-/// The highest square board, with `length` columns at least, of no more than `state_passes`.
+/// The highest square board of no more than `state_passes`.
 fn small(
     registry: &dyn Registry,
     request: &ProblemRequest,
     height: u32,
-    length: impl Fn(u32) -> u32,
     offer: &Offer,
     state_passes: u64,
 ) -> Result<Small, MeasureError> {
     for height in (2..=height).rev() {
-        for size in [format!("{height}x{}", length(height).max(height)), height.to_string()] {
+        for size in [format!("{height}x{height}"), height.to_string()] {
             let request = ProblemRequest { size, ..request.clone() };
             let Ok(problem) = registry.open(&request) else { continue };
             let Ok(outline) = Outline::new(&problem, offer) else { continue };
@@ -144,7 +171,7 @@ fn small(
 fn in_memory(registry: &dyn Registry, request: &ProblemRequest, offer: &Offer) -> Result<Speeds, MeasureError> {
     let height = registry.open(request).map_or(2, |problem| problem.info().board().height);
     let offer = Offer { out_of_core: false, memory_bytes: u64::MAX, ..offer.clone() };
-    let Small { problem, outline, .. } = small(registry, request, height, |_| 2, &offer, SWEEP_STATE_PASSES)?;
+    let Small { problem, outline, .. } = small(registry, request, height, &offer, SWEEP_STATE_PASSES)?;
     let no_blocks = || MeasureError::NoBoard(request.name.clone());
     let blocks = problem.info().blocks().ok_or_else(no_blocks)?;
     let started = Instant::now();
@@ -223,7 +250,7 @@ fn sweep<const K: usize>(column: &dyn BlockColumn, threads: usize) -> Result<Swe
     })
 }
 
-/// Sums of nanoseconds of a count's tasks: reading, passes, writing.
+/// Nanoseconds of tasks: reading, passes, writing.
 fn nanos(times: &TaskTimes) -> [f64; 3] {
     [times.read_nanos as f64, times.map_nanos as f64, times.write_nanos as f64]
 }
@@ -231,13 +258,11 @@ fn nanos(times: &TaskTimes) -> [f64; 3] {
 /// What a count's tasks did, each thing weighed by `weight` of the lanes.
 fn work(outline: &Outline, weight: impl Fn(u32) -> f64) -> [f64; 3] {
     outline.stages.iter().fold([0.0; 3], |[read, pass, write], stage| {
-        // As they are multiplied: see `times`.
-        let ways = u32::from(stage.direction == Direction::Backward);
-        let (lanes, read_states) = (weight(stage.lanes), if stage.bytes_read == 0 { 0 } else { stage.states_before });
+        let (weight, read_states) = (weight(stage.lanes), if stage.bytes_read == 0 { 0 } else { stage.states_before });
         [
-            read + read_states as f64 * lanes,
-            pass + stage.state_passes as f64 * weight(stage.lanes + ways),
-            write + stage.states_after as f64 * lanes,
+            read + read_states as f64 * weight,
+            pass + stage.state_passes as f64 * weight,
+            write + stage.states_after as f64 * weight,
         ]
     })
 }
@@ -253,7 +278,7 @@ async fn stream(
     let residues = (lanes / outline.plan.coefficients.max(1)).max(1);
     let offer = Offer { executor: Executor::Stream, residues_per_sweep: Some(residues), ..here.clone() };
     let height = outline.plan.board.height;
-    let board = small(registry.as_ref(), request, height, |_| 2, &offer, STREAM_STATE_PASSES)?;
+    let board = small(registry.as_ref(), request, height, &offer, STREAM_STATE_PASSES)?;
     let status = run(registry, &board, &offer, scratch).await?;
     let of_one = |lanes: u32| STREAM_LANE.mul_add(f64::from(lanes) - 1.0, 1.0);
     let (took, work) = (nanos(&status.times), work(&board.outline, of_one));
@@ -278,67 +303,99 @@ async fn stream(
     })
 }
 
-async fn blocks(
-    registry: &Arc<dyn Registry>,
+/// Stages of the block executor with few lanes and with many.
+fn blocks(
+    registry: &dyn Registry,
     request: &ProblemRequest,
     outline: &Outline,
     here: &Offer,
     scratch: &Path,
 ) -> Result<Speeds, MeasureError> {
-    let height = outline.plan.board.height;
-    // With two lanes throughout, and on a longer board with more as counts grow: six at last on one of 160 cells. Forward,
-    // where there are more of them.
-    let offer = |residues| Offer {
-        executor: Executor::Block,
-        residues_per_sweep: Some(residues),
-        series: true,
-        ..here.clone()
+    let most = outline.stages.iter().map(|stage| stage.lanes).max().unwrap_or(0);
+    let many = LANES.into_iter().find(|&lanes| lanes >= most).unwrap_or(MOST_LANES).clamp(2 * FEW_LANES, MANY_LANES);
+    let height = outline.plan.board.height.min(BLOCK_HEIGHT);
+    let measure = |lanes| column(registry, request, (height, lanes), here, scratch);
+    let (few, many_lanes) = (measure(FEW_LANES)?, measure(many)?);
+    let speed = |part: usize| {
+        let (few, more) = (few.nanos[part], many_lanes.nanos[part]);
+        let lane_nanos = ((more - few) / f64::from(many - FEW_LANES)).clamp(0.0, more / f64::from(many));
+        PerState { base_nanos: (few - f64::from(FEW_LANES) * lane_nanos).max(0.0), lane_nanos }
     };
-    let (narrow, wide) = (offer(2), offer(8));
-    let first = small(registry.as_ref(), request, height, |_| 2, &narrow, 2 * BLOCK_STATE_PASSES)?;
-    let length = |height: u32| 160_u32.div_ceil(height);
-    let second =
-        small(registry.as_ref(), request, first.outline.plan.board.height, length, &wide, 2 * BLOCK_STATE_PASSES)?;
-    let blocks = first.problem.info().blocks().ok_or_else(|| MeasureError::NoBoard(request.name.clone()))?;
-    let started = Instant::now();
-    drop(blocks.column(&first.outline.plan.windows, Directions::Forward).map_err(MeasureError::Block)?);
-    let table_seconds = started.elapsed().as_secs_f64();
-    let mut of_two = [PerState::default(); 3];
-    let took = least(registry, &first, &narrow, &scratch.join("narrow")).await?;
-    let states = work(&first.outline, |_| 1.0);
-    let took_wide = least(registry, &second, &wide, &scratch.join("wide")).await?;
-    let states_wide = work(&second.outline, |_| 1.0);
-    let more_lanes = work(&second.outline, |lanes| f64::from(lanes) - 2.0);
-    for (part, speed) in of_two.iter_mut().enumerate() {
-        let two = took[part] / states[part].max(1.0);
-        let lane_nanos = ((took_wide[part] - two * states_wide[part]) / more_lanes[part].max(1.0)).clamp(0.0, two);
-        *speed = PerState { base_nanos: (two - 2.0 * lane_nanos).max(0.0), lane_nanos };
-    }
-    let [read, pass, write] = of_two;
     Ok(Speeds {
-        boards: format!("{} and {}", outline_name(&first.outline), outline_name(&second.outline)),
-        height: first.outline.plan.board.height,
-        key_bytes: first.outline.plan.key_bytes,
+        boards: format!("stages of {height} cells"),
+        height,
+        key_bytes: outline.plan.key_bytes,
         threads: here.threads,
-        read,
-        pass,
-        write,
-        table_seconds,
-        table_bytes: first.outline.table_bytes,
+        read: speed(0),
+        pass: speed(1),
+        write: speed(2),
+        table_seconds: few.table_seconds,
+        table_bytes: few.table_bytes,
         ..Speeds::default()
     })
 }
 
-/// Counts a small board twice: of each part the time of the faster one.
-async fn least(
-    registry: &Arc<dyn Registry>,
-    small: &Small,
-    offer: &Offer,
+/// What stages took.
+struct Column {
+    /// Nanoseconds of a thread for a state that is read, that goes through a pass, that is written.
+    nanos: [f64; 3],
+    table_seconds: f64,
+    /// As the problem estimates them.
+    table_bytes: u64,
+}
+
+/// Takes a vector through columns of so many cells, with so many lanes and its runs in files: one column, and more until
+/// [`SOON`].
+fn column(
+    registry: &dyn Registry,
+    request: &ProblemRequest,
+    (height, lanes): (u32, u32),
+    here: &Offer,
     scratch: &Path,
-) -> Result<[f64; 3], MeasureError> {
-    let first = nanos(&run(registry, small, offer, &scratch.join("first")).await?.times);
-    let second = nanos(&run(registry, small, offer, &scratch.join("second")).await?.times);
-    Ok([first[0].min(second[0]), first[1].min(second[1]), first[2].min(second[2])])
+) -> Result<Column, MeasureError> {
+    let no_board = || MeasureError::NoBoard(request.name.clone());
+    let offer = Offer { executor: Executor::Block, residues_per_sweep: Some(lanes), series: true, ..here.clone() };
+    // A board so long that it needs so many residues, and has some columns: nothing else of what is measured depends on the
+    // length.
+    let long = (2..LONGEST).find_map(|doublings| {
+        let size = format!("{height}x{}", 1 << doublings);
+        let problem = registry.open(&ProblemRequest { size, ..request.clone() }).ok()?;
+        let outline = Outline::new(&problem, &offer).ok()?;
+        (outline.plan.board.height == height && outline.plan.moduli.len() >= lanes as usize)
+            .then_some((problem, outline))
+    });
+    let (problem, outline) = long.ok_or_else(no_board)?;
+    let (info, plan) = (problem.info(), outline.plan.clone());
+    let blocks = info.blocks().ok_or_else(no_board)?;
+    let started = Instant::now();
+    let tables = blocks.column(&plan.windows, Directions::Forward).map_err(MeasureError::Block)?;
+    let table_seconds = started.elapsed().as_secs_f64();
+    let windows = plan.windows.len();
+    let moduli = primes_below(MODULUS_LIMIT.into()).take(lanes as usize).collect();
+    let folder = scratch.join(format!("lanes{lanes}"));
+    let stages =
+        BlockStages::new((plan, tables), moduli, offer.memory_bytes, Stages::new(&folder, offer.threads, u64::MAX));
+    // The first stage reads nothing.
+    let mut vector = stages.stage(info, (0, 0), &[])?;
+    let (mut took, mut states, started) = ([0.0; 3], [0.0; 3], Instant::now());
+    let first_sweep = outline.stages.iter().take_while(|stage| stage.sweep == 0);
+    for (number, stage) in first_sweep.enumerate().skip(1) {
+        let made = stages.stage(info, (0, number as u32), &vector)?;
+        stages.delete(&vector)?;
+        vector = made;
+        let more = [stage.states_before, stage.state_passes, stage.states_after];
+        states.iter_mut().zip(more).for_each(|(states, more)| *states += more as f64);
+        for task in &vector {
+            took.iter_mut().zip(nanos(&task.times)).for_each(|(took, more)| *took += more);
+        }
+        // Whole columns.
+        if number % windows == 0 && started.elapsed() > SOON {
+            break;
+        }
+    }
+    stages.delete(&vector)?;
+    let nanos = std::array::from_fn(|part| took[part] / f64::max(states[part], 1.0));
+    Ok(Column { nanos, table_seconds, table_bytes: outline.table_bytes })
 }
 
 /// Counts a small board in this process.

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!   core-seconds of a stage   states read x read(K) + state-passes x pass(K) + states written x write(K),
-//!                             times growth ^ (height, 13 or in memory 15 at most, - measured height); with runs on disk
-//!                             and tables that are made a part at a time, what these take
+//!                             times growth ^ (height, 13 or in memory 15 at most, - measured height), by blocks with runs
+//!                             on disk times 1; there, with tables that are made a part at a time, what these take
 //!   wall time of a stage      start + the longer of
 //!     all workers             core-seconds / threads of all x idle, with disk bytes / disk speed of all
 //!     the largest family      its share of the core-seconds, with its share of the disk bytes / disk speed of one
@@ -27,11 +27,11 @@ use keima_model::Direction;
 
 /// A state in memory: cost per cell of height, relative to a cell less.
 const SWEEP_GROWTH: f64 = 1.10;
-/// The same with runs on disk, block executor: passes take longer, but what a group of families costs is shared by more
-/// states.
-const BLOCK_GROWTH: f64 = 0.92;
 /// The same, stream executor.
 const STREAM_GROWTH: f64 = 1.06;
+/// Block executor with runs on disk: a transposed pass over a forward one with a lane more, that of the ways that lead to
+/// each state; where two vectors meet, with that: 12x12, three pairs of counts from both ends and forward.
+const TRANSPOSED: f64 = 1.6;
 /// Beyond this height nothing was compared, and costs are taken to stay: in memory, and with runs on disk.
 const MOST_SWEPT_HEIGHT: u32 = 15;
 const MOST_RUN_HEIGHT: u32 = 13;
@@ -190,7 +190,7 @@ impl Times {
                 time.threads_seconds = time.core_seconds / cores;
                 time.wall_seconds = time.threads_seconds;
             } else {
-                let growth = if blocks { BLOCK_GROWTH } else { STREAM_GROWTH };
+                let growth = if blocks { 1.0 } else { STREAM_GROWTH };
                 let wide = if !blocks && outline.plan.key_bytes > speeds.key_bytes { WIDE_KEYS } else { 1.0 };
                 let core_seconds = |slices| {
                     in_runs(stage, speeds, slices) * growth.powf(above) * wide * filled * 1e-9 + stage.table_seconds
@@ -241,10 +241,12 @@ fn overlapped(thread_seconds: f64, disk_seconds: f64) -> f64 {
 /// Nanoseconds of one thread, with the lanes in so many slices.
 fn in_runs(stage: &StageOutline, speeds: &Speeds, slices: f64) -> f64 {
     let read = if stage.bytes_before == 0 { 0 } else { stage.states_before };
-    // Before transposed passes the ways that lead to each state are counted.
-    let ways = u32::from(stage.direction == Direction::Backward);
+    let pass_nanos = match stage.direction {
+        Direction::Forward => speeds.pass.in_slices(stage.lanes, slices),
+        Direction::Backward => speeds.pass.in_slices(stage.lanes + 1, slices) * TRANSPOSED,
+    };
     read as f64 * speeds.read.in_slices(stage.lanes, slices)
-        + stage.state_passes as f64 * speeds.pass.in_slices(stage.lanes + ways, slices)
+        + stage.state_passes as f64 * pass_nanos
         + stage.states_after as f64 * speeds.write.at(stage.lanes)
 }
 

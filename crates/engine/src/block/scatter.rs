@@ -17,16 +17,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use keima_model::{BlockColumn, Direction, Family};
-use keima_runs::{Batch, RunError, RunManifest, RunWriter, Section, Split};
+use keima_runs::{Section, Split};
 use rustc_hash::FxHashMap;
 
 use super::gather::stands;
 use super::groups::{Groups, section_key};
 use super::lanes::Row;
 use super::sweep::step_at;
-
-/// Rows that are handed on at a time.
-const ROWS: usize = 4096;
 
 /// The entries of a block by the groups that they go to.
 struct Route {
@@ -156,29 +153,6 @@ impl Scatter {
     pub(super) fn splits(&self, groups: &Range<usize>) -> Vec<Split> {
         let counts = (groups.start as u32..).zip(&self.counts[groups.clone()]).filter(|&(_, &count)| count > 0);
         counts.map(|(group, &records)| Split { key: section_key(group + 1, 0).into(), records }).collect()
-    }
-
-    /// Writes a run of the group at `place` for some groups.
-    pub(super) fn write<const K: usize>(
-        &self,
-        states: &[Row<K>],
-        groups: &Range<usize>,
-        place: u64,
-        mut writer: RunWriter<u64>,
-    ) -> Result<Option<RunManifest>, RunError> {
-        let (mut picker, mut batch) = (self.pick(states, groups), Batch::new());
-        for Section { first, count } in self.sections(groups, place) {
-            let (mut key, end) = (first, first + count);
-            while key < end {
-                let some = (end - key).min(ROWS as u64);
-                batch.clear();
-                batch.keys.extend(key..key + some);
-                picker.next(some as usize, &mut batch.rows);
-                writer.push_batch(&batch)?;
-                key += some;
-            }
-        }
-        Ok(writer.finish()?.map(|(manifest, _)| manifest))
     }
 }
 

@@ -1,9 +1,9 @@
 //! A group's slices of lanes, and the runs that are written of them.
 //!
 //! ```text
-//!   all lanes at a time     states --> picked for each group of the window to come --> run
-//!   some at a time          states --> picked --> columns of lanes 0 to 3 of the run
-//!                           states --> picked --> columns of lanes 4, 5, and all else
+//!   lanes 0 to 3   states --> picked for each group of the window to come --> columns of lanes 0 to 3 of the run
+//!   lanes 4, 5     states --> picked --> columns of lanes 4 and 5
+//!   at the end                           all else of the run
 //! ```
 //!
 //! Several threads write several runs, each for some of the groups to come.
@@ -11,7 +11,7 @@
 use std::ops::Range;
 use std::time::Instant;
 
-use keima_runs::{RunError, RunHeader, RunId, RunManifest, RunOptions, RunWriter, SlicedWriter, Split};
+use keima_runs::{RunError, RunHeader, RunId, RunManifest, RunOptions, SlicedWriter, Split};
 
 use super::in_place::Memory;
 use super::lanes::of_width;
@@ -43,8 +43,8 @@ struct Output {
     parts: Vec<Part>,
 }
 
-/// A run that was written, and where it can be cut; none of no rows.
-type Written = Option<(RunManifest, Vec<Split>)>;
+/// A run that was written, and where it can be cut.
+type Written = (RunManifest, Vec<Split>);
 
 impl Stage<'_> {
     /// Takes a group through the window, its lanes in slices.
@@ -70,76 +70,53 @@ impl Stage<'_> {
         let parts: Vec<Part> = scatter.parts(count).into_iter().zip(self.next_run..).map(part).collect();
         self.next_run += parts.len();
         let output = Output { scatter, parts };
-        let written = if let [all] = slices {
-            of_width!(all.len(), J => self.all_at_a_time::<J>(work, &output, &mut memory), _ => none(all))
-        } else {
-            self.some_at_a_time(work, &output, &mut memory, slices)
-        };
-        self.runs.extend(written?.into_iter().flatten());
+        let written = self.in_slices(work, &output, &mut memory, slices);
+        self.runs.extend(written?);
         Ok(())
     }
 
-    /// All lanes, straight into runs.
-    fn all_at_a_time<const J: usize>(
-        &mut self,
-        work: &Work<'_>,
-        Output { scatter, parts }: &Output,
-        memory: &mut Memory<'_>,
-    ) -> Result<Vec<Written>, TaskError> {
-        let lanes = self.lanes::<J>(0)?;
-        let states = self.slice(work, &lanes, memory)?;
-        let started = Instant::now();
-        let task = self.task;
-        let written = self.each_part(work, parts, |part| {
-            let (id, header, options) = self.run_of(part);
-            let writer = RunWriter::create(task.scratch, &id, &header, options, task.disk)?;
-            let manifest = scatter.write(states, &part.groups, work.view.group.place, writer)?;
-            Ok(manifest.map(|manifest| (manifest, scatter.splits(&part.groups))))
-        })?;
-        self.times.write_nanos += work.nanos(started);
-        Ok(written)
-    }
-
-    /// A slice after the other, each into its columns of all runs.
-    fn some_at_a_time(
+    /// A slice of the lanes after the other, each into its columns of all runs.
+    fn in_slices(
         &mut self,
         work: &Work<'_>,
         output: &Output,
         memory: &mut Memory<'_>,
         slices: &[Range<usize>],
     ) -> Result<Vec<Written>, TaskError> {
-        let (task, place) = (self.task, work.view.group.place);
-        let Output { scatter, parts } = output;
-        let create = |part: &Part| {
-            let ((id, header, options), sections) = (self.run_of(part), scatter.sections(&part.groups, place));
-            SlicedWriter::create(task.scratch, &id, &header, options, task.disk, sections).map_err(TaskError::Output)
-        };
-        let mut writers: Vec<SlicedWriter> = parts.iter().map(create).collect::<Result<_, _>>()?;
+        let mut writers = Vec::new();
         for slice in slices {
             of_width!(slice.len(), J => {
                 self.write_slice::<J>(work, output, memory, slice.start, &mut writers)
             }, _ => none(slice))?;
         }
         let started = Instant::now();
-        let written = self.each_part(work, parts.iter().zip(writers), |(part, writer)| {
-            Ok(Some((writer.finish()?, scatter.splits(&part.groups))))
+        let written = self.each_part(work, output.parts.iter().zip(writers), |(part, writer)| {
+            Ok((writer.finish()?, output.scatter.splits(&part.groups)))
         })?;
         self.times.write_nanos += work.nanos(started);
         Ok(written)
     }
 
-    /// Writes `J` lanes from `first` on of all parts' rows.
+    /// Writes `J` lanes from `first` on of all parts' rows; the first slice begins the runs.
     fn write_slice<const J: usize>(
         &mut self,
         work: &Work<'_>,
         Output { scatter, parts }: &Output,
         memory: &mut Memory<'_>,
         first: usize,
-        writers: &mut [SlicedWriter],
+        writers: &mut Vec<SlicedWriter>,
     ) -> Result<(), TaskError> {
         let lanes = self.lanes::<J>(first)?;
         let states = self.slice(work, &lanes, memory)?;
         let started = Instant::now();
+        if writers.is_empty() {
+            let (task, place) = (self.task, work.view.group.place);
+            for part in parts {
+                let ((id, header, options), sections) = (self.run_of(part), scatter.sections(&part.groups, place));
+                let writer = SlicedWriter::create(task.scratch, &id, &header, options, task.disk, sections);
+                writers.push(writer.map_err(TaskError::Output)?);
+            }
+        }
         self.each_part(work, parts.iter().zip(writers), |(part, writer)| {
             let mut picker = scatter.pick(states, &part.groups);
             writer.write(first..first + J, |count, words| picker.next(count, words))

@@ -1,0 +1,238 @@
+//! Stages by themselves: their tasks on threads of this process, through real files, with neither a coordinator nor
+//! leases. For measurements; what they tell is for whoever asks to judge.
+//!
+//! ```text
+//!   stage    0            1   2 | 3   4 | ...     of a vector by blocks, with two windows a column: forward, one task for
+//!            start vector read and write          each group of families, the largest first
+//! ```
+//!
+//! No cost of its own beside a thread for each of those asked for. Nothing is synced: what is written may be in the
+//! system's cache still when it is read.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use keima_coordinator::Plan;
+use keima_engine::block::{Prepared, run_block_task};
+use keima_engine::{BlockStage, Buffers, FeedOpener, Task, TaskError, TaskOrder};
+use keima_model::{BlockColumn, Direction, PLACE_BITS, ProblemInfo};
+use keima_runs::{
+    BlockFeed, DiskBudget, LocalRun, RunError, RunHeader, RunId, RunManifest, RunPart, TaskManifest, run_path,
+};
+
+const SALT: u64 = 99;
+const JOB_TAG: u64 = 77;
+
+/// Why a stage was not done.
+#[derive(Debug, thiserror::Error)]
+pub enum StageError {
+    /// A task has failed.
+    #[error(transparent)]
+    Task(#[from] TaskError),
+    /// A run of the stage before.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// A run of the stage before cannot be deleted.
+    #[error("cannot remove the run {0}: {1}; see to the folder's rights")]
+    Remove(RunId, #[source] io::Error),
+    /// A task's thread has panicked.
+    #[error("a task's thread failed; this is a fault of the program, please report it")]
+    Thread,
+}
+
+/// Reads runs from the folder. Those that were opened stay open, as on a worker: that checks their indices, and
+/// takes longer than to read a small section.
+struct Local<'a> {
+    folder: &'a Path,
+    open: Mutex<HashMap<RunId, LocalRun>>,
+}
+
+impl FeedOpener for Local<'_> {
+    fn open(&self, run: &RunManifest, header: &RunHeader, part: RunPart) -> Result<Box<dyn BlockFeed>, RunError> {
+        let known = self.open.lock().unwrap_or_else(PoisonError::into_inner).get(&run.id).cloned();
+        let local = match known {
+            Some(local) => local,
+            None => LocalRun::open(&run_path(self.folder, &run.id)?, run, header)?,
+        };
+        let feed = Box::new(local.feed(part));
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).entry(run.id.clone()).or_insert(local);
+        Ok(feed)
+    }
+}
+
+/// Does one task.
+pub type DoTask<'a> = dyn Fn(&Task<'_>) -> Result<TaskManifest, TaskError> + Sync + 'a;
+
+/// Where stages are done: a folder, and what tasks share.
+pub struct Stages<'a> {
+    folder: &'a Path,
+    threads: u32,
+    disk: Arc<DiskBudget>,
+    buffers: Buffers,
+}
+
+impl<'a> Stages<'a> {
+    /// On so many threads, with runs of at most so many bytes below `folder`.
+    pub fn new(folder: &'a Path, threads: u32, bytes_most: u64) -> Self {
+        Self {
+            folder,
+            threads: threads.max(1),
+            disk: Arc::new(DiskBudget::new(bytes_most)),
+            buffers: Buffers::default(),
+        }
+    }
+
+    /// Tasks that are done at a time.
+    pub const fn threads(&self) -> u32 {
+        self.threads
+    }
+
+    /// All tasks of a stage, in this order, as many at a time as there are threads. Where one fails the others are
+    /// stopped, and its error is told.
+    pub fn all_tasks(&self, orders: &[TaskOrder], task: &DoTask<'_>) -> Result<Vec<TaskManifest>, StageError> {
+        let (taken, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let (made, failed) = (Mutex::new(Vec::new()), Mutex::new(None));
+        let feeds = Local { folder: self.folder, open: Mutex::default() };
+        let work = || {
+            while let Some(order) = orders.get(taken.fetch_add(1, Ordering::Relaxed)) {
+                let done = task(&Task {
+                    order,
+                    feeds: &feeds,
+                    scratch: self.folder,
+                    disk: &self.disk,
+                    stop: &stop,
+                    states_done: &AtomicU64::new(0),
+                    buffers: &self.buffers,
+                });
+                match done {
+                    Ok(manifest) => made.lock().unwrap_or_else(PoisonError::into_inner).push(manifest),
+                    Err(error) => {
+                        failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                        stop.store(true, Ordering::Relaxed);
+                        return;
+                    }
+                }
+            }
+        };
+        let well = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..self.threads).map(|_| scope.spawn(work)).collect();
+            // All are joined, whichever fails.
+            let ended: Vec<bool> = threads.into_iter().map(|thread| thread.join().is_ok()).collect();
+            ended.into_iter().all(|well| well)
+        });
+        if !well {
+            return Err(StageError::Thread);
+        }
+        match failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some(error) => Err(error.into()),
+            None => Ok(made.into_inner().unwrap_or_else(PoisonError::into_inner)),
+        }
+    }
+
+    /// Deletes a boundary that was read.
+    pub fn delete(&self, vector: &[TaskManifest]) -> Result<(), StageError> {
+        for run in vector.iter().flat_map(|task| &task.runs) {
+            let path = run_path(self.folder, &run.id)?;
+            std::fs::remove_file(path).map_err(|error| StageError::Remove(run.id.clone(), error))?;
+            self.disk.refund(run.bytes);
+        }
+        Ok(())
+    }
+}
+
+/// Forward stages of the block executor, all of whose moduli are carried from the start.
+pub struct BlockStages<'a> {
+    plan: Plan,
+    group_records: u64,
+    prepared: Prepared,
+    moduli: Vec<u64>,
+    stages: Stages<'a>,
+}
+
+impl<'a> BlockStages<'a> {
+    /// Windows and groups are those of `plan`, a plan for blocks, and the tables, of the same windows, with its tasks stay
+    /// within `memory_bytes`.
+    pub fn new(
+        (plan, column): (Plan, Box<dyn BlockColumn>),
+        moduli: Vec<u64>,
+        memory_bytes: u64,
+        stages: Stages<'a>,
+    ) -> Self {
+        let group_records = plan.block.as_ref().map_or(u64::MAX, |block| block.group_records);
+        let prepared = Prepared::new(column, group_records, memory_bytes, stages.threads());
+        Self { plan, group_records, prepared, moduli, stages }
+    }
+
+    /// Its moduli.
+    pub fn moduli(&self) -> &[u64] {
+        &self.moduli
+    }
+
+    /// Its plan.
+    pub const fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Deletes a boundary that was read.
+    pub fn delete(&self, vector: &[TaskManifest]) -> Result<(), StageError> {
+        self.stages.delete(vector)
+    }
+
+    /// Stage `number` of the plan; `sweep` is a name only, the same for all stages of a vector. `vector` is what the stage
+    /// before wrote.
+    pub fn stage(
+        &self,
+        info: &dyn ProblemInfo,
+        (sweep, number): (u32, u32),
+        vector: &[TaskManifest],
+    ) -> Result<Vec<TaskManifest>, StageError> {
+        let groups = self.prepared.groups(number as usize % self.plan.windows.len());
+        let stage = self.plan.stage(number);
+        let mut largest_first: Vec<usize> = (0..groups).collect();
+        let records = records(vector, groups);
+        largest_first.sort_by_key(|&group| std::cmp::Reverse(records[group]));
+        let inputs: Vec<RunManifest> = vector.iter().flat_map(|task| task.runs.clone()).collect();
+        let order = |group: usize| TaskOrder {
+            attempt: format!("j1/s{sweep}/g{number}/t{group}/a0"),
+            job_tag: JOB_TAG,
+            subject: String::new(),
+            salt: SALT,
+            moduli: self.moduli.clone(),
+            first_pass: stage.first_pass,
+            window: stage.window,
+            layout_in: stage.layout_in,
+            layout_out: stage.layout_out,
+            from_start: number == 0,
+            low: (group as u128) << PLACE_BITS,
+            high: (group + 1 < groups).then_some((group as u128 + 1) << PLACE_BITS),
+            inputs: inputs.clone(),
+            memory_bytes: self.plan.task_memory_bytes,
+            durable: false,
+            block: Some(BlockStage {
+                windows: self.plan.windows.clone(),
+                group_records: self.group_records,
+                moduli_in: self.moduli.clone(),
+                slots: self.plan.slots,
+                direction: Direction::Forward,
+                kept: None,
+            }),
+        };
+        let orders: Vec<TaskOrder> = largest_first.into_iter().map(order).collect();
+        self.stages.all_tasks(&orders, &|task| run_block_task(&self.prepared, info, task))
+    }
+}
+
+/// Records that each group will read: a run's sections end where its splits are.
+fn records(vector: &[TaskManifest], groups: usize) -> Vec<u64> {
+    let mut records = vec![0; groups];
+    for split in vector.iter().flat_map(|task| &task.splits) {
+        let group = (split.key >> PLACE_BITS).checked_sub(1).and_then(|group| usize::try_from(group).ok());
+        if let Some(records) = group.and_then(|group| records.get_mut(group)) {
+            *records += split.records;
+        }
+    }
+    records
+}
