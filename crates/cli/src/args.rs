@@ -54,7 +54,7 @@ Examples:
   keima estimate go 12x12 --json | jq .wall_seconds
 
 Numbers of states are the problem's own: exact or upper bounds, and unknown where it knows none. Speeds are measured
-on smaller boards of the same problem, which takes a few seconds; everything that runs beside is measured too.
+on smaller boards of the same problem, which takes five to twenty seconds; everything that runs beside is measured too.
 
 {EXIT_CODES}"))]
     Estimate(EstimateArgs),
@@ -214,7 +214,7 @@ pub(crate) struct PlanArgs {
 /// How a count is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Executor {
-    /// Block where it can and a task's memory suffices, else stream.
+    /// Block where it can and memory suffices for the largest family, else stream.
     Auto,
     /// Sorted runs, for any problem and any size.
     Stream,

@@ -1,6 +1,7 @@
-//! `keima count`: a coordinator and a worker in this process, on the same code path as a cluster.
+//! `keima count`: in the memory of this process ([`InMemory`]) where that fits, else a coordinator and a worker in it, on
+//! the same code path as a cluster.
 //!
-//! The state of the run is kept in a folder named after the job, so that the same command typed again after a kill
+//! The state of a run on disk is kept in a folder named after the job, so that the same command typed again after a kill
 //! goes on from the last durable boundary.
 
 use std::path::{Path, PathBuf};

@@ -2,8 +2,8 @@
 //! checks as of any job.
 //!
 //! From both ends of the board to the middle where three vectors fit; else forward alone, in sweeps of as many residues
-//! at a time as fit. No vector goes to disk: an interrupted count goes on after the last sweep that was done
-//! ([`kept`]).
+//! at a time as fit. No vector goes to disk: where there are several sweeps an interrupted count goes on after the last one
+//! that was done ([`kept`]), else it begins anew.
 
 mod kept;
 #[cfg(test)]

@@ -1,7 +1,8 @@
-//! One machine: a task merges, expands, combines and spills under a memory budget.
+//! One machine. The *stream* executor works for every problem and any size: a task merges, expands, combines and spills
+//! under a memory budget. The *block* executor ([`block`]) is for problems made of dense blocks: tasks, and whole counts
+//! in memory.
 //!
-//! This is the *stream* executor, which works for every problem and any size. It knows problems only through
-//! `keima_model`'s traits and vectors only as runs. Tasks are independent of each other; whoever calls [`run_task`]
+//! Problems are known only through `keima_model`'s traits, and vectors of tasks only as runs. Tasks are independent of each other; whoever calls [`run_task`]
 //! decides how many run at a time.
 //!
 //! Architecture invariant: the result of a task does not depend on its memory, its block sizes or whether it spilled.

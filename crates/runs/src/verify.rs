@@ -1,5 +1,5 @@
-//! Checks of whole files: when a run's copy has been received, when a worker comes back with its folder, and when
-//! somebody wants to know.
+//! Checks of whole files: when a run's copy has been received, and when somebody wants to know. And of header, index and
+//! footer alone, when a worker comes back with its folder.
 
 use std::fs::{self, File};
 use std::path::Path;

@@ -19,7 +19,7 @@ pub(crate) struct CoordinatorArgs {
     /// A worker that is silent for this long loses its tasks
     #[arg(long, value_name = "SECONDS", default_value_t = 30.0)]
     pub(crate) lease_seconds: f64,
-    /// Inputs on a silent worker are awaited this long before they are read elsewhere or made again
+    /// Inputs that only a silent worker has are awaited this long before they are made again
     #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
     pub(crate) grace_seconds: f64,
     /// How often boundaries are made durable

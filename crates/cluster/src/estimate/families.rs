@@ -3,8 +3,8 @@
 //!
 //! ```text
 //!   share            states of the largest family / states of the vector, each at the boundary where it has most
-//!   lanes at a time  a task's memory / bytes of the family's buffer with one lane, down to a power of two, at least 1
-//!   slices           lanes / lanes at a time; on average 1 + sum over families of share x (slices - 1)
+//!   lanes at a time  a task's memory / bytes of the family's buffer with one lane, down to a width of rows, at least 1
+//!   slices           as `keima_model::slices` cuts the lanes; on average 1 + sum over families of share x (slices - 1)
 //!   other families   C(n, k) of r^k times the largest's size, k = 0, 1, .. n; n = cells outside the window - 1, or with
 //!                    cells on both sides twice as many, n = cells outside - 2; r is the problem's pair ratio
 //! ```

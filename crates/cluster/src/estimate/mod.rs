@@ -8,8 +8,8 @@
 //!
 //! [`outline`] asks the planner that will plan the job and adds up what the plan means: the numbers of states are the
 //! problem's own, and bytes follow from them. [`measure`] runs the job's executor on small boards of the same problem;
-//! [`times`] multiplies, and says what it takes for granted. Nothing here is measured but by [`measure`], so that all
-//! the rest is the same everywhere.
+//! [`times`] multiplies, and says what it takes for granted. Nothing here is measured but by [`measure`] and
+//! [`measure_disk`], so that all the rest is the same everywhere.
 
 mod disk;
 mod families;

@@ -27,7 +27,7 @@ use crate::worker::task_memory_bytes;
 /// How a count runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// `keima count`, in the memory of its process: nothing is written, and numbers meet in the middle of the board.
+    /// `keima count`, in the memory of its process: no vector is written.
     InMemory,
     /// `keima count`, with runs on disk.
     OneProcess,

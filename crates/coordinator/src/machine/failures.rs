@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   Input    the copy's: another one is used, or it is awaited, or the boundary is lost    (boundaries.rs)
-//!   Disk     the worker's folder: a short wait, since deleting may lag behind; then a long one
+//!   Disk     the worker's folder: a short wait, since deleting may lag behind; then a long one; of a second copy: no more
+//!            copies for a while
 //!   Check    nobody knows: once more; the second time the job ends with the evidence
 //!   Refused  the worker cannot do this job
 //!   Stopped  nobody's

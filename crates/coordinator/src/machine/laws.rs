@@ -8,7 +8,8 @@
 //!   output.sums = new_sums of the last pass = sum over the runs
 //! ```
 //!
-//! All modulo each lane's modulus. A manifest whose form is wrong comes from a broken worker; one whose laws fail is
+//! All modulo each lane's modulus. Tasks of the block executor have no degrees: they hold sums against each other themselves,
+//! and here it is the sum over the runs. A manifest whose form is wrong comes from a broken worker; one whose laws fail is
 //! evidence about the numbers. Cost: O(runs + splits + passes x degrees x lanes) per task.
 
 use std::collections::HashSet;

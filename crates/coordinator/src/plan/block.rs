@@ -9,7 +9,7 @@
 //!   moduli               primes just below 2^60; the spare; and as many more as fill the lanes ([`LANES`])
 //!   lanes of a column    the fewest whose primes, the spare left out, exceed the bound of all counts at its end; of a
 //!                        transposed vector the bound of the ways in which a state is completed
-//!   middle               where a forward vector and a transposed one meet, which carry half as many lanes as one that goes
+//!   middle               where a forward vector and a transposed one meet, whose numbers have half the bits of one that goes
 //!                        all the way: where their lanes add up to least
 //! ```
 //!

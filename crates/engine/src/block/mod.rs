@@ -4,7 +4,8 @@
 //! block, [`in_place`] and [`transposed`] those of a family; [`sweep`] takes a vector through a window in memory, [`task`] families out of
 //! core; [`memory`] and [`lanes`] are what vectors are made of.
 //!
-//! Architecture invariant: nothing here knows states or keys; all that is done is `count[to] += count[from]`.
+//! Architecture invariant: nothing here knows what a state is; a pass is `count[to] += count[from]`. Keys are asked of the
+//! problem for samples and lists only.
 
 // What is to be compiled for the machine's vector instructions must end up inside the function that is dispatched to.
 #![allow(clippy::inline_always)]

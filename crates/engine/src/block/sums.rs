@@ -1,5 +1,5 @@
 //! The loops over a family's rows beside the passes: sums that laws compare. Compiled for the machine's widest vector
-//! instructions, see [`super::sweep`].
+//! instructions, see [`super::lanes`].
 
 use std::ops::Range;
 

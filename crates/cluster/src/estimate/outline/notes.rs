@@ -15,8 +15,7 @@ impl Outline {
         let threads = self.stages.iter().map(|stage| stage.family_threads).max().unwrap_or(1);
         if slices > 1 {
             self.notes.push(format!(
-                "the largest families are done {} of {lanes} residues at a time, in {slices} goes",
-                lanes / slices
+                "the largest families are done some of their {lanes} residues at a time, in {slices} goes"
             ));
         }
         if alone {
