@@ -43,8 +43,8 @@ pub enum StageError {
     Thread,
 }
 
-/// Reads runs from the folder. Those that were opened stay open, as on a worker: that checks their indices, and
-/// takes longer than to read a small section.
+/// Reads runs from the folder for one task. Those that were opened stay open, as on a worker: that checks their indices,
+/// and takes longer than to read a small section.
 struct Local<'a> {
     folder: &'a Path,
     open: Mutex<HashMap<RunId, LocalRun>>,
@@ -95,12 +95,11 @@ impl<'a> Stages<'a> {
     pub fn all_tasks(&self, orders: &[TaskOrder], task: &DoTask<'_>) -> Result<Vec<TaskManifest>, StageError> {
         let (taken, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
         let (made, failed) = (Mutex::new(Vec::new()), Mutex::new(None));
-        let feeds = Local { folder: self.folder, open: Mutex::default() };
         let work = || {
             while let Some(order) = orders.get(taken.fetch_add(1, Ordering::Relaxed)) {
                 let done = task(&Task {
                     order,
-                    feeds: &feeds,
+                    feeds: &Local { folder: self.folder, open: Mutex::default() },
                     scratch: self.folder,
                     disk: &self.disk,
                     stop: &stop,

@@ -4,8 +4,8 @@
 //!
 //! **What runs.** A job does its sweeps one after the other, a sweep its stages. At any time a job has at most one
 //! stage under way: its input is the newest *boundary* (the vector that the stage before wrote; nothing at a vector's start,
-//! and where two meet also the one that was kept), its output becomes the next one. Workers pull. A pull goes through the jobs by priority, then by number, and takes the first task that is
-//! pending and whose inputs can be read now; the largest tasks of a stage go first, so that the small ones fill the
+//! and where two meet also the one that was kept), its output becomes the next one. Workers pull. A pull goes through the
+//! jobs by priority, then by number, and takes the first task that is pending and whose inputs can be read now; the largest tasks of a stage go first, so that the small ones fill the
 //! gaps at the end. A lower job thus gets what the higher ones leave: the ends of their stages, and workers that they
 //! cannot use. A stage is cut into tasks only when somebody asks for one: then the number of slots is known, and a
 //! paused job holds no stale cut.
@@ -30,8 +30,8 @@
 //! tries. A result that fails any check is withheld.
 //!
 //! **What is kept.** The newest boundary; the newest durable one; the newest one of which every run has two holders, and the
-//! one that is being copied; the vector that another is to meet. All others go as soon as their successor is complete. Deleting is a matter of comparing, not of remembering:
-//! whatever a worker holds that stands in no kept manifest and was not written by a living attempt of its own is to be
+//! one that is being copied; the vector that another is to meet. All others go as soon as their successor is complete.
+//! Deleting is a matter of comparing, not of remembering: whatever a worker holds that stands in no kept manifest and was not written by a living attempt of its own is to be
 //! deleted, and it is told so until it no longer lists it.
 //!
 //! **Whose runs.** A store has a name for life, which its workers keep beside their runs. A worker that comes with runs

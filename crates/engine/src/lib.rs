@@ -2,8 +2,8 @@
 //! under a memory budget. The *block* executor ([`block`]) is for problems made of dense blocks: tasks, and whole counts
 //! in memory.
 //!
-//! Problems are known only through `keima_model`'s traits, and vectors of tasks only as runs. Tasks are independent of each other; whoever calls [`run_task`]
-//! decides how many run at a time.
+//! Problems are known only through `keima_model`'s traits, and vectors of tasks only as runs. Tasks are
+//! independent of each other; whoever calls [`run_task`] decides how many run at a time.
 //!
 //! Architecture invariant: the result of a task does not depend on its memory, its block sizes or whether it spilled.
 

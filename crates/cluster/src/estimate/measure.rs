@@ -8,13 +8,15 @@
 //!
 //! Cost: five to ten seconds. Everything else on the machine is measured too.
 
+mod blocks;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use keima_coordinator::{Executor, JobSpec, JobStatus, PlanError, State};
 use keima_engine::block::{BlockError, MODULUS_LIMIT, Moduli, Row, Rows, Sweep, largest};
-use keima_model::{AnyProblem, BlockColumn, Board, Direction, Directions, LANES, MOST_LANES, ProblemRequest, Registry};
+use keima_model::{AnyProblem, BlockColumn, Board, Direction, Directions, ProblemRequest, Registry};
 use keima_residue::primes_below;
 use keima_runs::TaskTimes;
 
@@ -24,7 +26,7 @@ use super::{Offer, Times};
 use crate::in_memory::{InMemory, InMemoryError};
 use crate::link::LinkError;
 use crate::local::{LocalCluster, LocalConfig, LocalError};
-use crate::stages::{BlockStages, StageError, Stages};
+use crate::stages::StageError;
 use crate::worker::PROCESS_OVERHEAD_BYTES;
 
 /// State-passes of a small board: enough to be far above the costs of a stage, and done in two seconds.
@@ -34,18 +36,6 @@ const SWEEP_STATE_PASSES: u64 = 400_000_000;
 /// The process that counts small boards has so much memory at least, and each of its threads.
 const MEMORY_BYTES: u64 = 512 << 20;
 const THREAD_BYTES: u64 = 16 << 20;
-/// Cells of a column of the block executor's stages that are measured, at most: its runs are files of megabytes, as those
-/// of larger boards are.
-const BLOCK_HEIGHT: u32 = 12;
-/// Their lanes: few, and as many as the larger board has, but no more than these.
-const FEW_LANES: u32 = 2;
-const MANY_LANES: u32 = 8;
-/// Their memory, if so much is offered.
-const BLOCK_MEMORY_BYTES: u64 = 2 << 30;
-/// They are measured for so long, or a column if that takes longer.
-const SOON: Duration = Duration::from_millis(1500);
-/// A board of 2 ^ so many columns has numbers that need so many residues, if it is two cells high.
-const LONGEST: u32 = 10;
 /// Stream executor: cost of each further lane, relative to that of a state with one (61 ns with one, 73 ns with five).
 /// The small board may need fewer residues than the large one.
 const STREAM_LANE: f64 = 0.06;
@@ -131,10 +121,10 @@ pub async fn measure(
             let (registry, request) = (Arc::clone(&registry), request.clone());
             let (outline, scratch) = (outline.clone(), scratch.to_path_buf());
             let here = Offer {
-                memory_bytes: offer.memory_bytes.clamp(here.memory_bytes, here.memory_bytes.max(BLOCK_MEMORY_BYTES)),
+                memory_bytes: offer.memory_bytes.clamp(here.memory_bytes, here.memory_bytes.max(blocks::MEMORY_BYTES)),
                 ..here
             };
-            let measure = move || blocks(registry.as_ref(), &request, &outline, &here, &scratch);
+            let measure = move || blocks::measure(registry.as_ref(), &request, &outline, &here, &scratch);
             let measured = tokio::task::spawn_blocking(measure).await;
             measured.map_err(|panic| MeasureError::Block(panic.to_string()))?
         }
@@ -301,101 +291,6 @@ async fn stream(
         missing,
         ..Speeds::default()
     })
-}
-
-/// Stages of the block executor with few lanes and with many.
-fn blocks(
-    registry: &dyn Registry,
-    request: &ProblemRequest,
-    outline: &Outline,
-    here: &Offer,
-    scratch: &Path,
-) -> Result<Speeds, MeasureError> {
-    let most = outline.stages.iter().map(|stage| stage.lanes).max().unwrap_or(0);
-    let many = LANES.into_iter().find(|&lanes| lanes >= most).unwrap_or(MOST_LANES).clamp(2 * FEW_LANES, MANY_LANES);
-    let height = outline.plan.board.height.min(BLOCK_HEIGHT);
-    let measure = |lanes| column(registry, request, (height, lanes), here, scratch);
-    let (few, many_lanes) = (measure(FEW_LANES)?, measure(many)?);
-    let speed = |part: usize| {
-        let (few, more) = (few.nanos[part], many_lanes.nanos[part]);
-        let lane_nanos = ((more - few) / f64::from(many - FEW_LANES)).clamp(0.0, more / f64::from(many));
-        PerState { base_nanos: (few - f64::from(FEW_LANES) * lane_nanos).max(0.0), lane_nanos }
-    };
-    Ok(Speeds {
-        boards: format!("stages of {height} cells"),
-        height,
-        key_bytes: outline.plan.key_bytes,
-        threads: here.threads,
-        read: speed(0),
-        pass: speed(1),
-        write: speed(2),
-        table_seconds: few.table_seconds,
-        table_bytes: few.table_bytes,
-        ..Speeds::default()
-    })
-}
-
-/// What stages took.
-struct Column {
-    /// Nanoseconds of a thread for a state that is read, that goes through a pass, that is written.
-    nanos: [f64; 3],
-    table_seconds: f64,
-    /// As the problem estimates them.
-    table_bytes: u64,
-}
-
-/// Takes a vector through columns of so many cells, with so many lanes and its runs in files: one column, and more until
-/// [`SOON`].
-fn column(
-    registry: &dyn Registry,
-    request: &ProblemRequest,
-    (height, lanes): (u32, u32),
-    here: &Offer,
-    scratch: &Path,
-) -> Result<Column, MeasureError> {
-    let no_board = || MeasureError::NoBoard(request.name.clone());
-    let offer = Offer { executor: Executor::Block, residues_per_sweep: Some(lanes), series: true, ..here.clone() };
-    // A board so long that it needs so many residues, and has some columns: nothing else of what is measured depends on the
-    // length.
-    let long = (2..LONGEST).find_map(|doublings| {
-        let size = format!("{height}x{}", 1 << doublings);
-        let problem = registry.open(&ProblemRequest { size, ..request.clone() }).ok()?;
-        let outline = Outline::new(&problem, &offer).ok()?;
-        (outline.plan.board.height == height && outline.plan.moduli.len() >= lanes as usize)
-            .then_some((problem, outline))
-    });
-    let (problem, outline) = long.ok_or_else(no_board)?;
-    let (info, plan) = (problem.info(), outline.plan.clone());
-    let blocks = info.blocks().ok_or_else(no_board)?;
-    let started = Instant::now();
-    let tables = blocks.column(&plan.windows, Directions::Forward).map_err(MeasureError::Block)?;
-    let table_seconds = started.elapsed().as_secs_f64();
-    let windows = plan.windows.len();
-    let moduli = primes_below(MODULUS_LIMIT.into()).take(lanes as usize).collect();
-    let folder = scratch.join(format!("lanes{lanes}"));
-    let stages =
-        BlockStages::new((plan, tables), moduli, offer.memory_bytes, Stages::new(&folder, offer.threads, u64::MAX));
-    // The first stage reads nothing.
-    let mut vector = stages.stage(info, (0, 0), &[])?;
-    let (mut took, mut states, started) = ([0.0; 3], [0.0; 3], Instant::now());
-    let first_sweep = outline.stages.iter().take_while(|stage| stage.sweep == 0);
-    for (number, stage) in first_sweep.enumerate().skip(1) {
-        let made = stages.stage(info, (0, number as u32), &vector)?;
-        stages.delete(&vector)?;
-        vector = made;
-        let more = [stage.states_before, stage.state_passes, stage.states_after];
-        states.iter_mut().zip(more).for_each(|(states, more)| *states += more as f64);
-        for task in &vector {
-            took.iter_mut().zip(nanos(&task.times)).for_each(|(took, more)| *took += more);
-        }
-        // Whole columns.
-        if number % windows == 0 && started.elapsed() > SOON {
-            break;
-        }
-    }
-    stages.delete(&vector)?;
-    let nanos = std::array::from_fn(|part| took[part] / f64::max(states[part], 1.0));
-    Ok(Column { nanos, table_seconds, table_bytes: outline.table_bytes })
 }
 
 /// Counts a small board in this process.

@@ -2,8 +2,9 @@
 //!
 //! ```text
 //!   core-seconds of a stage   states read x read(K) + state-passes x pass(K) + states written x write(K),
-//!                             times growth ^ (height, 13 or in memory 15 at most, - measured height), by blocks with runs
-//!                             on disk times 1; there, with tables that are made a part at a time, what these take
+//!                             in memory and by streams times growth ^ (height, 15 or 13 at most, - measured height); by
+//!                             blocks with runs on disk and tables that are made a part at a time, what these take
+//!   transposed, by blocks     pass(K + 1) x 1.6: the ways that lead to each state are a lane more
 //!   wall time of a stage      start + the longer of
 //!     all workers             core-seconds / threads of all x idle, with disk bytes / disk speed of all
 //!     the largest family      its share of the core-seconds, with its share of the disk bytes / disk speed of one
@@ -18,7 +19,8 @@
 //! A task waits while what it wrote is made durable, and half of that is hidden behind other tasks: 12x12 and 13x13 by
 //! blocks. K is the number of lanes. What a state costs changes slowly with the height: vectors leave the caches,
 //! families grow and their states lie further apart. The change per cell of height is stated here, from runs of 9x9 to
-//! 13x13, in memory to 15x15, on two cores; beyond these heights it is taken to be none, which is a guess.
+//! 13x13, in memory to 15x15, on two cores; beyond these heights it is taken to be none, which is a guess. So it is by blocks
+//! with runs on disk, which are measured at 12 cells: 13x13 and 14x14 took a tenth more than that.
 
 use super::Offer;
 use super::outline::{Outline, StageOutline, Way};
@@ -32,9 +34,9 @@ const STREAM_GROWTH: f64 = 1.06;
 /// Block executor with runs on disk: a transposed pass over a forward one with a lane more, that of the ways that lead to
 /// each state; where two vectors meet, with that: 12x12, three pairs of counts from both ends and forward.
 const TRANSPOSED: f64 = 1.6;
-/// Beyond this height nothing was compared, and costs are taken to stay: in memory, and with runs on disk.
+/// Beyond this height nothing was compared, and costs are taken to stay: in memory, and by streams.
 const MOST_SWEPT_HEIGHT: u32 = 15;
-const MOST_RUN_HEIGHT: u32 = 13;
+const MOST_STREAMED_HEIGHT: u32 = 13;
 /// Stream executor: keys of 128 bits instead of 64.
 const WIDE_KEYS: f64 = 1.3;
 /// Threads that wait for the last task of a stage, as a factor on its time.
@@ -179,7 +181,7 @@ impl Times {
             0.0
         };
         let in_memory = outline.way == Way::InMemory;
-        let most_height = if in_memory { MOST_SWEPT_HEIGHT } else { MOST_RUN_HEIGHT };
+        let most_height = if in_memory { MOST_SWEPT_HEIGHT } else { MOST_STREAMED_HEIGHT };
         let above = f64::from(outline.plan.board.height.min(most_height)) - f64::from(speeds.height);
         let filled = filled(speeds.missing, outline);
         let mut times = Self { setup_seconds, filled, ..Self::default() };
@@ -328,6 +330,21 @@ mod tests {
         check((4, 4), Some(1.0), 0.25, (2, 1.25, false), [52.0, 3.4125, 16.0, 8.0, 20.005]);
         // Where lanes are made of others these are read twice: 12 GB of the family.
         check((4, 4), Some(1.0), 0.25, (2, 1.25, true), [52.0, 3.4125, 16.0, 9.0, 22.005]);
+    }
+
+    /// By hand: three lanes and that of the ways, 5 ns each, 1.6 times.
+    #[test]
+    fn transposed_passes_have_a_lane_more_and_take_longer() {
+        let speeds = Speeds { pass: PerState { base_nanos: 0.0, lane_nanos: 5.0 }, ..Speeds::default() };
+        let offer = offer(1, 2, None);
+        let mut outline = outline("10x10", &offer);
+        outline.stages.truncate(1);
+        (outline.stages[0].lanes, outline.stages[0].state_passes) = (3, 1_000_000_000);
+        for (direction, expected) in [(Direction::Forward, 15.0), (Direction::Backward, 32.0)] {
+            outline.stages[0].direction = direction;
+            let got = Times::new(&outline, &speeds, &offer).stages[0].core_seconds;
+            assert!((got - expected).abs() < 1e-9, "{direction:?}: {got}, expected {expected}");
+        }
     }
 
     /// Tables in parts are made by the threads that do the families.

@@ -1,0 +1,124 @@
+//! Stages of the block executor by themselves, forward, with runs in files: what a state costs that is read, goes through
+//! a pass, is written. Times are linear in the lanes, by two numbers of them.
+//!
+//! Cost: the tables of 12 cells and a column with each number of lanes: five to twenty seconds, 1.5 GB of disk.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use keima_coordinator::Executor;
+use keima_engine::block::MODULUS_LIMIT;
+use keima_model::{Directions, LANES, MOST_LANES, ProblemRequest, Registry};
+use keima_residue::primes_below;
+
+use super::{MeasureError, nanos};
+use crate::estimate::{Offer, Outline, PerState, Speeds};
+use crate::stages::{BlockStages, Stages};
+
+/// Cells of a column of the block executor's stages that are measured, at most: its runs are files of megabytes, as those
+/// of larger boards are.
+const HEIGHT: u32 = 12;
+/// Their lanes: few, and as many as the larger board has, but no more than these.
+const FEW_LANES: u32 = 2;
+const MANY_LANES: u32 = 8;
+/// Their memory, if so much is offered.
+pub(super) const MEMORY_BYTES: u64 = 2 << 30;
+/// They are measured for so long, or a column if that takes longer.
+const SOON: Duration = Duration::from_millis(1500);
+/// A board of 2 ^ so many columns has numbers that need so many residues, if it is two cells high.
+const LONGEST: u32 = 10;
+
+/// Stages of the block executor with few lanes and with many.
+pub(super) fn measure(
+    registry: &dyn Registry,
+    request: &ProblemRequest,
+    outline: &Outline,
+    here: &Offer,
+    scratch: &Path,
+) -> Result<Speeds, MeasureError> {
+    let most = outline.stages.iter().map(|stage| stage.lanes).max().unwrap_or(0);
+    let many = LANES.into_iter().find(|&lanes| lanes >= most).unwrap_or(MOST_LANES).clamp(2 * FEW_LANES, MANY_LANES);
+    let height = outline.plan.board.height.min(HEIGHT);
+    let at = |lanes| column(registry, request, (height, lanes), here, scratch);
+    let (few, many_lanes) = (at(FEW_LANES)?, at(many)?);
+    let speed = |part: usize| {
+        let (few, more) = (few.nanos[part], many_lanes.nanos[part]);
+        let lane_nanos = ((more - few) / f64::from(many - FEW_LANES)).clamp(0.0, more / f64::from(many));
+        PerState { base_nanos: (few - f64::from(FEW_LANES) * lane_nanos).max(0.0), lane_nanos }
+    };
+    Ok(Speeds {
+        boards: format!("stages of {height} cells"),
+        height,
+        key_bytes: outline.plan.key_bytes,
+        threads: here.threads,
+        read: speed(0),
+        pass: speed(1),
+        write: speed(2),
+        table_seconds: few.table_seconds,
+        table_bytes: few.table_bytes,
+        ..Speeds::default()
+    })
+}
+
+/// What stages took.
+struct Column {
+    /// Nanoseconds of a thread for a state that is read, that goes through a pass, that is written.
+    nanos: [f64; 3],
+    table_seconds: f64,
+    /// As the problem estimates them.
+    table_bytes: u64,
+}
+
+/// Takes a vector through columns of so many cells, with so many lanes and its runs in files: one column, and more until
+/// [`SOON`].
+fn column(
+    registry: &dyn Registry,
+    request: &ProblemRequest,
+    (height, lanes): (u32, u32),
+    here: &Offer,
+    scratch: &Path,
+) -> Result<Column, MeasureError> {
+    let no_board = || MeasureError::NoBoard(request.name.clone());
+    let offer = Offer { executor: Executor::Block, residues_per_sweep: Some(lanes), series: true, ..here.clone() };
+    // A board so long that it needs so many residues, and has some columns: nothing else of what is measured depends on the
+    // length.
+    let long = (2..LONGEST).find_map(|doublings| {
+        let size = format!("{height}x{}", 1 << doublings);
+        let problem = registry.open(&ProblemRequest { size, ..request.clone() }).ok()?;
+        let outline = Outline::new(&problem, &offer).ok()?;
+        (outline.plan.board.height == height && outline.plan.moduli.len() >= lanes as usize)
+            .then_some((problem, outline))
+    });
+    let (problem, outline) = long.ok_or_else(no_board)?;
+    let (info, plan) = (problem.info(), outline.plan.clone());
+    let blocks = info.blocks().ok_or_else(no_board)?;
+    let started = Instant::now();
+    let tables = blocks.column(&plan.windows, Directions::Forward).map_err(MeasureError::Block)?;
+    let table_seconds = started.elapsed().as_secs_f64();
+    let windows = plan.windows.len();
+    let moduli = primes_below(MODULUS_LIMIT.into()).take(lanes as usize).collect();
+    let folder = scratch.join(format!("lanes{lanes}"));
+    let stages =
+        BlockStages::new((plan, tables), moduli, offer.memory_bytes, Stages::new(&folder, offer.threads, u64::MAX));
+    // The first stage reads nothing.
+    let mut vector = stages.stage(info, (0, 0), &[])?;
+    let (mut took, mut states, started) = ([0.0; 3], [0.0; 3], Instant::now());
+    let first_sweep = outline.stages.iter().take_while(|stage| stage.sweep == 0);
+    for (number, stage) in first_sweep.enumerate().skip(1) {
+        let made = stages.stage(info, (0, number as u32), &vector)?;
+        stages.delete(&vector)?;
+        vector = made;
+        let more = [stage.states_before, stage.state_passes, stage.states_after];
+        states.iter_mut().zip(more).for_each(|(states, more)| *states += more as f64);
+        for task in &vector {
+            took.iter_mut().zip(nanos(&task.times)).for_each(|(took, more)| *took += more);
+        }
+        // Whole columns.
+        if number % windows == 0 && started.elapsed() > SOON {
+            break;
+        }
+    }
+    stages.delete(&vector)?;
+    let nanos = std::array::from_fn(|part| took[part] / f64::max(states[part], 1.0));
+    Ok(Column { nanos, table_seconds, table_bytes: outline.table_bytes })
+}
