@@ -287,6 +287,19 @@ async fn measured_speeds_are_there() {
         let measured = if in_memory { speeds.sweeps[0].forward_nanos } else { speeds.pass.at(2) };
         assert!(measured > 0.0 && measured < 1e6, "{what}: {speeds:?}");
     }
+    // Tables in parts, where memory for all is wanting.
+    let parted = (32..64).find_map(|memory_mib| {
+        let offer = Offer { window: Some(3), ..Offer::with_runs(Executor::Block, 1, 1, memory_mib << 20) };
+        Outline::new(&open("go", "9x9"), &offer).ok().filter(|outline| outline.parted.is_some()).map(|it| (it, offer))
+    });
+    let (outline, offer) = parted.unwrap();
+    let scratch = dir.path().join("parts");
+    let speeds = measure(Arc::new(Problems), &request("go", "9x9"), &outline, &offer, &scratch).await.unwrap();
+    assert!(speeds.parts > 0.01 && speeds.parts < 1e4, "{speeds:?}");
+    let times = Times::new(&outline, &speeds, &offer);
+    let estimated: f64 = outline.stages.iter().map(|stage| stage.table_seconds).sum();
+    assert!((times.total.table_seconds / (estimated * speeds.parts) - 1.0).abs() < 1e-9, "{times:?}");
+    assert!(times.total.table_seconds < times.total.core_seconds);
     assert!(measure_disk(dir.path()).unwrap() > 1e3);
     assert!(measure_disk(&dir.path().join("nowhere")).is_err());
 }

@@ -73,7 +73,7 @@ pub struct StageOutline {
     pub bytes_written: u64,
     /// Bytes of second copies, which another worker reads and writes.
     pub bytes_copied: u64,
-    /// Seconds of one thread for tables that are made for each group of families.
+    /// Seconds of one thread for tables that are made for each group of families, as the problem estimates them.
     pub table_seconds: f64,
 }
 
@@ -236,8 +236,8 @@ impl Outline {
             let states = stage.states_before;
             stage.table_seconds = number.map_or(0.0, |number| blocks.parted_seconds(windows, number, states, records));
         }
-        let text = "what tables take that are made a part at a time is a fit to parts of 13 to 17 cells; the search through \
-                    the blocks that a part has of the window before, for each slice of residues, is left out here";
+        let text = "what tables take that are made a part at a time is a fit to parts of 12 to 17 cells, times what is \
+                    found here with 12 at most";
         self.notes.push(text.into());
     }
 

@@ -93,6 +93,12 @@ impl Prepared {
         self.groups[window].all.len()
     }
 
+    /// Makes the tables of a group as a task of forward passes would, and drops them: for who measures what that takes. How
+    /// many states the group has.
+    pub fn make(&self, window: usize, number: u32) -> Result<u64, TaskError> {
+        self.view((Direction::Forward, window), number, None).map(|view| view.group.records)
+    }
+
     /// Rows of memory that the group of the most needs for each residue.
     pub fn most_rows(&self) -> usize {
         match &self.tables {

@@ -1,19 +1,21 @@
 //! Stages of the block executor by themselves, forward, with runs in files: what a state costs that is read, goes through
-//! a pass, is written. Times are linear in the lanes, by two numbers of them.
+//! a pass, is written. Times are linear in the lanes, by two numbers of them. Where the plan's tables are made a part at a
+//! time, so are some of them, beside: how they compare with what the problem estimates.
 //!
 //! Cost: the tables of 12 cells and a column with each number of lanes: five to twenty seconds, 1.5 GB of disk.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use keima_coordinator::Executor;
-use keima_engine::block::MODULUS_LIMIT;
-use keima_model::{Directions, LANES, MOST_LANES, ProblemRequest, Registry};
+use keima_engine::block::{MODULUS_LIMIT, Prepared};
+use keima_model::{AnyProblem, Directions, LANES, MOST_LANES, PartedBytes, ProblemRequest, Registry};
 use keima_residue::primes_below;
 
 use super::{MeasureError, nanos};
 use crate::estimate::{Offer, Outline, PerState, Speeds};
-use crate::stages::{BlockStages, Stages};
+use crate::stages::{BlockStages, StageError, Stages};
 
 /// Cells of a column of the block executor's stages that are measured, at most: its runs are files of megabytes, as those
 /// of larger boards are.
@@ -21,6 +23,10 @@ const HEIGHT: u32 = 12;
 /// Their lanes: few, and as many as the larger board has, but no more than these.
 const FEW_LANES: u32 = 2;
 const MANY_LANES: u32 = 8;
+/// Windows so short have small blocks, and are measured as they are; longer ones all cost much the same.
+const SHORT_WINDOW: u32 = 4;
+/// Up to this height parts of the tables are small enough to be made for the sake of a forecast.
+const MOST_PARTED_HEIGHT: u32 = 13;
 /// Their memory, if so much is offered.
 pub(super) const MEMORY_BYTES: u64 = 2 << 30;
 /// They are measured for so long, or a column if that takes longer.
@@ -39,8 +45,11 @@ pub(super) fn measure(
     let most = outline.stages.iter().map(|stage| stage.lanes).max().unwrap_or(0);
     let many = LANES.into_iter().find(|&lanes| lanes >= most).unwrap_or(MOST_LANES).clamp(2 * FEW_LANES, MANY_LANES);
     let height = outline.plan.board.height.min(HEIGHT);
-    let at = |lanes| column(registry, request, (height, lanes), here, scratch);
+    let longest = outline.plan.windows.iter().map(|window| window.len).max().unwrap_or(height);
+    let here = Offer { window: (longest <= SHORT_WINDOW).then_some(longest), ..here.clone() };
+    let at = |lanes| column(registry, request, (height, lanes), &here, scratch);
     let (few, many_lanes) = (at(FEW_LANES)?, at(many)?);
+    let made = if outline.parted.is_some() { parts(registry, request, outline, &here)? } else { 1.0 };
     let speed = |part: usize| {
         let (few, more) = (few.nanos[part], many_lanes.nanos[part]);
         let lane_nanos = ((more - few) / f64::from(many - FEW_LANES)).clamp(0.0, more / f64::from(many));
@@ -56,6 +65,7 @@ pub(super) fn measure(
         write: speed(2),
         table_seconds: few.table_seconds,
         table_bytes: few.table_bytes,
+        parts: made,
         ..Speeds::default()
     })
 }
@@ -69,6 +79,24 @@ struct Column {
     table_bytes: u64,
 }
 
+/// Opens a board so high, and so long that it needs so many residues, and has some columns: nothing else of what is measured
+/// depends on the length.
+fn long(
+    registry: &dyn Registry,
+    request: &ProblemRequest,
+    (height, lanes): (u32, u32),
+    offer: &Offer,
+) -> Result<(AnyProblem, Outline), MeasureError> {
+    let long = (2..LONGEST).find_map(|doublings| {
+        let size = format!("{height}x{}", 1 << doublings);
+        let problem = registry.open(&ProblemRequest { size, ..request.clone() }).ok()?;
+        let outline = Outline::new(&problem, offer).ok()?;
+        (outline.plan.board.height == height && outline.plan.moduli.len() >= lanes as usize)
+            .then_some((problem, outline))
+    });
+    long.ok_or_else(|| MeasureError::NoBoard(request.name.clone()))
+}
+
 /// Takes a vector through columns of so many cells, with so many lanes and its runs in files: one column, and more until
 /// [`SOON`].
 fn column(
@@ -78,20 +106,10 @@ fn column(
     here: &Offer,
     scratch: &Path,
 ) -> Result<Column, MeasureError> {
-    let no_board = || MeasureError::NoBoard(request.name.clone());
     let offer = Offer { executor: Executor::Block, residues_per_sweep: Some(lanes), series: true, ..here.clone() };
-    // A board so long that it needs so many residues, and has some columns: nothing else of what is measured depends on the
-    // length.
-    let long = (2..LONGEST).find_map(|doublings| {
-        let size = format!("{height}x{}", 1 << doublings);
-        let problem = registry.open(&ProblemRequest { size, ..request.clone() }).ok()?;
-        let outline = Outline::new(&problem, &offer).ok()?;
-        (outline.plan.board.height == height && outline.plan.moduli.len() >= lanes as usize)
-            .then_some((problem, outline))
-    });
-    let (problem, outline) = long.ok_or_else(no_board)?;
+    let (problem, outline) = long(registry, request, (height, lanes), &offer)?;
     let (info, plan) = (problem.info(), outline.plan.clone());
-    let blocks = info.blocks().ok_or_else(no_board)?;
+    let blocks = info.blocks().ok_or_else(|| MeasureError::NoBoard(request.name.clone()))?;
     let started = Instant::now();
     let tables = blocks.column(&plan.windows, Directions::Forward).map_err(MeasureError::Block)?;
     let table_seconds = started.elapsed().as_secs_f64();
@@ -121,4 +139,68 @@ fn column(
     stages.delete(&vector)?;
     let nanos = std::array::from_fn(|part| took[part] / f64::max(states[part], 1.0));
     Ok(Column { nanos, table_seconds, table_bytes: outline.table_bytes })
+}
+
+/// Time of a thread in which tables are made a part at a time here, over what the problem estimates: of some groups of each
+/// window of the plan.
+fn parts(
+    registry: &dyn Registry,
+    request: &ProblemRequest,
+    outline: &Outline,
+    here: &Offer,
+) -> Result<f64, MeasureError> {
+    let plan = &outline.plan;
+    if plan.board.height > MOST_PARTED_HEIGHT {
+        return Ok(1.0);
+    }
+    let no_board = || MeasureError::NoBoard(request.name.clone());
+    let (problem, Some(plan_of_blocks)) = (registry.open(request).map_err(|_| no_board())?, &plan.block) else {
+        return Err(no_board());
+    };
+    let blocks = problem.info().blocks().ok_or_else(no_board)?;
+    let (windows, group_records) = (&plan.windows, plan_of_blocks.group_records);
+    let parts = blocks.parts(windows, PartedBytes::kept(here.memory_bytes)).map_err(MeasureError::Block)?;
+    let prepared = Prepared::parted(parts, group_records, here.memory_bytes, 1);
+    let (mut took, mut estimated) = (0.0, 0.0);
+    for window in 0..windows.len() {
+        let groups = spread(prepared.groups(window) as u32);
+        // What parts have in common is made the first time, and in a count once for all its columns.
+        make(&prepared, window, &groups, here.threads)?;
+        let (seconds, states) = make(&prepared, window, &groups, here.threads)?;
+        took += seconds / states as f64;
+        estimated += blocks.parted_seconds(windows, window, plan.peak_states, group_records) / plan.peak_states as f64;
+    }
+    Ok(took / estimated)
+}
+
+/// Numbers below `count` in an order of which each piece has some of everywhere.
+fn spread(count: u32) -> Vec<u32> {
+    let mut numbers: Vec<u32> = (0..count).collect();
+    numbers.sort_by_key(|number| number.reverse_bits());
+    numbers
+}
+
+/// Makes the tables of groups of a window until [`SOON`]: the time of all threads together, and the states of these.
+fn make(prepared: &Prepared, window: usize, groups: &[u32], threads: u32) -> Result<(f64, u64), MeasureError> {
+    let (next, started) = (AtomicUsize::new(0), Instant::now());
+    let make = || {
+        let (mut took, mut states) = (0.0, 0);
+        while started.elapsed() < SOON
+            && let Some(&group) = groups.get(next.fetch_add(1, Ordering::Relaxed))
+        {
+            let started = Instant::now();
+            states += prepared.make(window, group)?;
+            took += started.elapsed().as_secs_f64();
+        }
+        Ok::<(f64, u64), StageError>((took, states))
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads.max(1)).map(|_| scope.spawn(make)).collect();
+        let mut sum = (0.0, 0);
+        for thread in threads {
+            let (took, states) = thread.join().unwrap_or(Err(StageError::Thread))?;
+            sum = (sum.0 + took, sum.1 + states);
+        }
+        Ok(sum)
+    })
 }

@@ -9,6 +9,7 @@ use super::super::automaton;
 use super::super::state::{accepts, normalise, successors};
 use super::HEIGHTS;
 use super::fold::{Fate, Fold, mirror};
+use super::window::potential;
 
 type GoColumn = super::GoColumn<u64>;
 
@@ -166,6 +167,7 @@ fn check_sizes(column: &GoColumn, number: usize, what: &str) {
 
 /// Far operations lead to blocks before, but for a window's first pass below the top.
 fn check_far(column: &GoColumn, number: usize, what: &str) {
+    let potentials = potentials(column, number);
     for (pass, far) in column.tables(number).far.iter().enumerate() {
         let may_rise = pass == 0 && column.windows()[number].first > 0;
         assert!(far.descending || may_rise, "{what}, pass {pass}");
@@ -174,7 +176,29 @@ fn check_far(column: &GoColumn, number: usize, what: &str) {
             targets.iter().any(|&target| if may_rise { target == block } else { target >= block })
         });
         assert!(!rises, "{what}, pass {pass}");
+        // Blocks of one potential stand in the order of their words: an operation between two of them would go unseen above.
+        let falls = may_rise
+            || potentials.iter().zip(far.first.windows(2)).all(|(potential, range)| {
+                let targets = &far.targets[range[0] as usize..range[1] as usize];
+                let known = |&target: &u32| potentials[target as usize].zip(*potential);
+                targets.iter().filter_map(known).all(|(target, potential)| target < potential)
+            });
+        assert!(falls, "{what}, pass {pass}");
     }
+}
+
+/// Of the outside of each block of a window that has entries at one of its ends.
+fn potentials(column: &GoColumn, number: usize) -> Vec<Option<u32>> {
+    let (window, height) = (column.windows()[number], column.windows().iter().map(|window| window.len).sum());
+    let mut keys = Vec::new();
+    let of = |block| {
+        let key = [End::First, End::Last].into_iter().find_map(|end| {
+            column.keys(number, end, block, &mut keys);
+            keys.first().map(|&key| key as u64)
+        })?;
+        Some(potential(key, 0..window.first) + potential(key, window.end()..height))
+    };
+    (0..column.tables(number).signature_of.len() as u32).map(of).collect()
 }
 
 fn check_tables(column: &GoColumn, number: usize, what: &str) {
