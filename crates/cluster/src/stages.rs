@@ -96,7 +96,9 @@ impl<'a> Stages<'a> {
         let (taken, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
         let (made, failed) = (Mutex::new(Vec::new()), Mutex::new(None));
         let work = || {
-            while let Some(order) = orders.get(taken.fetch_add(1, Ordering::Relaxed)) {
+            while !stop.load(Ordering::Relaxed)
+                && let Some(order) = orders.get(taken.fetch_add(1, Ordering::Relaxed))
+            {
                 let done = task(&Task {
                     order,
                     feeds: &Local { folder: self.folder, open: Mutex::default() },
@@ -234,4 +236,78 @@ fn records(vector: &[TaskManifest], groups: usize) -> Vec<u64> {
         }
     }
     records
+}
+
+#[cfg(test)]
+mod tests {
+    use keima_model::{Layout, Window};
+
+    use super::*;
+
+    fn order(number: u32) -> TaskOrder {
+        TaskOrder {
+            attempt: format!("t{number}"),
+            job_tag: JOB_TAG,
+            subject: String::new(),
+            salt: SALT,
+            moduli: Vec::new(),
+            first_pass: number,
+            window: Window { first: 0, len: 1 },
+            layout_in: Layout::Canonical,
+            layout_out: Layout::Canonical,
+            from_start: true,
+            low: 0,
+            high: None,
+            inputs: Vec::new(),
+            memory_bytes: 0,
+            durable: false,
+            block: None,
+        }
+    }
+
+    /// The error of a task that fails is told; on one thread none is begun after it, and the others' are asked to stop.
+    #[test]
+    fn a_task_that_fails_ends_its_stage() {
+        let folder = tempfile::tempdir().unwrap();
+        let orders: Vec<TaskOrder> = (0..9).map(order).collect();
+        let check = |threads, failing: Option<u32>, begun: usize| {
+            let count = AtomicUsize::new(0);
+            let done = Stages::new(folder.path(), threads, 1).all_tasks(&orders, &|task| {
+                count.fetch_add(1, Ordering::Relaxed);
+                if Some(task.order.first_pass) == failing {
+                    return Err(TaskError::Refused(task.order.attempt.clone()));
+                }
+                // With two threads the other one's task lasts until it is told to stop.
+                while threads == 2 && failing.is_some() && !task.stop.load(Ordering::Relaxed) {
+                    std::thread::yield_now();
+                }
+                Ok(TaskManifest::default())
+            });
+            let what = format!("{threads} threads, {failing:?} fails: {done:?}");
+            assert_eq!(count.load(Ordering::Relaxed), begun, "{what}");
+            match (failing, done) {
+                (None, Ok(manifests)) => assert_eq!(manifests.len(), orders.len(), "{what}"),
+                (Some(number), Err(StageError::Task(TaskError::Refused(told)))) => {
+                    assert_eq!(told, format!("t{number}"))
+                }
+                _ => panic!("{what}"),
+            }
+        };
+        check(1, None, 9);
+        check(2, None, 9);
+        check(1, Some(0), 1);
+        check(1, Some(4), 5);
+        check(2, Some(1), 2);
+    }
+
+    #[test]
+    fn a_task_that_panics_is_a_fault() {
+        let folder = tempfile::tempdir().unwrap();
+        let stages = Stages::new(folder.path(), 2, 1);
+        let done = stages.all_tasks(&[order(0), order(1)], &|task| {
+            assert!(task.order.first_pass == 1, "meant to fail");
+            Ok(TaskManifest::default())
+        });
+        assert!(matches!(done, Err(StageError::Thread)), "{done:?}");
+    }
 }

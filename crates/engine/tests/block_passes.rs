@@ -102,34 +102,38 @@ fn families_that_threads_share_are_the_same() {
     }
 }
 
-/// Eight lanes, which may be done by the machine's widest instructions, are eight times one, which never is.
+/// Lanes, which may be done by the machine's widest instructions, are so many times one, which never is.
 #[test]
 fn lanes_do_not_know_of_each_other() {
-    fn lane(rows: &[Row<8>], lane: usize) -> Vec<Row<1>> {
+    fn lane<const K: usize>(rows: &[Row<K>], lane: usize) -> Vec<Row<1>> {
         rows.iter().map(|row| [row[lane]]).collect()
+    }
+    fn check<const K: usize>(column: &dyn BlockColumn, by_pass_bytes: usize, what: &str) {
+        let ways = |window| [(window, Direction::Forward), (window, Direction::Backward)];
+        for (window, direction) in (0..column.windows().len()).flat_map(ways) {
+            let (before, modulus) = (rows::<K>(column, 1), moduli::<K>());
+            let mut together = vec![[0; K]; before.len()];
+            let mut sweep = Sweep::new(column, Moduli::new(modulus).unwrap(), 1).unwrap().by_pass_up_to(by_pass_bytes);
+            sweep.run(direction, window, &before, &mut together, None).unwrap();
+            for (number, &modulus) in modulus.iter().enumerate() {
+                let moduli = Moduli::new([modulus]).unwrap();
+                let mut alone = vec![[0]; before.len()];
+                let mut sweep = Sweep::new(column, moduli, 1).unwrap().by_pass_up_to(by_pass_bytes);
+                sweep.run(direction, window, &lane(&before, number), &mut alone, None).unwrap();
+                let what = format!("{what}, window {window}, {direction:?}, lane {number} of {K}");
+                assert!(alone == lane(&together, number), "{what}");
+            }
+        }
     }
     for (height, lengths, by_pass_bytes) in
         [(5, &[3, 2][..], 0), (7, &[4, 3], 0), (7, &[4, 3], 1 << 30), (8, &[3, 3, 2], 0)]
     {
         let column = column(height, lengths);
-        for (window, direction) in
-            (0..column.windows().len()).flat_map(|w| [(w, Direction::Forward), (w, Direction::Backward)])
-        {
-            let before = rows::<8>(column.as_ref(), 1);
-            let modulus = moduli::<8>();
-            let mut together = vec![[0; 8]; before.len()];
-            let mut sweep =
-                Sweep::new(column.as_ref(), Moduli::new(modulus).unwrap(), 1).unwrap().by_pass_up_to(by_pass_bytes);
-            sweep.run(direction, window, &before, &mut together, None).unwrap();
-            for (number, &modulus) in modulus.iter().enumerate() {
-                let moduli = Moduli::new([modulus]).unwrap();
-                let mut alone = vec![[0]; before.len()];
-                let mut sweep = Sweep::new(column.as_ref(), moduli, 1).unwrap().by_pass_up_to(by_pass_bytes);
-                sweep.run(direction, window, &lane(&before, number), &mut alone, None).unwrap();
-                let what = format!("{height} {lengths:?}, window {window}, {direction:?}, lane {number}");
-                assert!(alone == lane(&together, number), "{what}");
-            }
-        }
+        let what = format!("{height} {lengths:?}");
+        check::<2>(column.as_ref(), by_pass_bytes, &what);
+        check::<4>(column.as_ref(), by_pass_bytes, &what);
+        check::<8>(column.as_ref(), by_pass_bytes, &what);
+        check::<12>(column.as_ref(), by_pass_bytes, &what);
     }
 }
 
