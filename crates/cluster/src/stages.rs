@@ -288,7 +288,7 @@ mod tests {
             match (failing, done) {
                 (None, Ok(manifests)) => assert_eq!(manifests.len(), orders.len(), "{what}"),
                 (Some(number), Err(StageError::Task(TaskError::Refused(told)))) => {
-                    assert_eq!(told, format!("t{number}"))
+                    assert_eq!(told, format!("t{number}"), "{what}");
                 }
                 _ => panic!("{what}"),
             }

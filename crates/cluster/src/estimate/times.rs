@@ -9,7 +9,8 @@
 //!     all workers             core-seconds / threads of all x idle, with disk bytes / disk speed of all
 //!     the largest family      its share of the core-seconds, with its share of the disk bytes / disk speed of one
 //!   x with y                  max(x, y) + min(x, y) / 2
-//!   in memory                 state-passes x pass(K, direction) x rest, and tables
+//!   in memory                 state-passes x pass(K, direction) x rest, and tables; with three windows a column instead of
+//!                             two, half as much again of the exchange between them
 //! ```
 //!
 //! With runs on disk a family is done by one worker, however many there are: by one thread, or by as many as it is worth
@@ -29,7 +30,11 @@ use keima_model::Direction;
 
 /// A state in memory: cost per cell of height, relative to a cell less.
 const SWEEP_GROWTH: f64 = 1.10;
-/// The same, stream executor.
+/// Of it the part that is the exchange between windows, with two windows a column (12x12 to 14x14, one lane: 30 to 38 %):
+/// those that are measured have no more, and from 15 cells on there are three.
+const EXCHANGE: f64 = 0.35;
+const MEASURED_WINDOWS: f64 = 2.0;
+/// Stream executor: a state, as above.
 const STREAM_GROWTH: f64 = 1.06;
 /// Block executor with runs on disk: a transposed pass over a forward one with a lane more, that of the ways that lead to
 /// each state; where two vectors meet, with that: 12x12, three pairs of counts from both ends and forward.
@@ -193,7 +198,9 @@ impl Times {
         for stage in &outline.stages {
             let mut time = StageTime::default();
             if in_memory {
-                time.core_seconds = swept(stage, &speeds.sweeps) * speeds.rest * SWEEP_GROWTH.powf(above) * 1e-9;
+                let more_windows = (outline.plan.windows.len() as f64 / MEASURED_WINDOWS - 1.0).max(0.0);
+                let growth = SWEEP_GROWTH.powf(above) * EXCHANGE.mul_add(more_windows, 1.0);
+                time.core_seconds = swept(stage, &speeds.sweeps) * speeds.rest * growth * 1e-9;
                 time.threads_seconds = time.core_seconds / cores;
                 time.wall_seconds = time.threads_seconds;
             } else {
@@ -382,6 +389,25 @@ mod tests {
             let time = Times::new(&outline, &speeds, &offer).stages[0];
             assert!((time.family_seconds - expected).abs() < 1e-9, "{threads} threads: {time:?}");
             assert!((time.core_seconds - 104.0).abs() < 1e-9, "{time:?}");
+        }
+    }
+
+    /// 15x15 has three windows a column, 14x14 two.
+    #[test]
+    fn more_windows_take_more_time_in_memory() {
+        let offer = Offer { memory_bytes: 21 << 30, executor: Executor::Auto, out_of_core: false, ..offer(1, 2, None) };
+        let speed = SweepSpeed { lanes: 1, forward_nanos: 1.0, backward_nanos: 1.0 };
+        let nanos = |size: &str, windows: usize| {
+            let mut outline = outline(size, &offer);
+            assert_eq!((outline.way, outline.plan.windows.len()), (Way::InMemory, windows), "{size}");
+            outline.stages.truncate(1);
+            let height = outline.plan.board.height;
+            let speeds = Speeds { height, sweeps: vec![speed], rest: 1.0, ..Speeds::default() };
+            Times::new(&outline, &speeds, &offer).stages[0].core_seconds * 1e9 / outline.stages[0].state_passes as f64
+        };
+        for (size, windows, expected) in [("14x14", 2, 1.0), ("15x15", 3, 1.175)] {
+            let got = nanos(size, windows);
+            assert!((got - expected).abs() < 1e-9, "{size}: {got}");
         }
     }
 
