@@ -6,7 +6,7 @@
 //!
 //! Runs stay in the system's cache: what the disk adds is [`super::measure_disk`]'s.
 //!
-//! Cost: five to ten seconds. Everything else on the machine is measured too.
+//! Cost: five to twenty seconds. Everything else on the machine is measured too.
 
 mod blocks;
 

@@ -2,7 +2,8 @@
 //! a pass, is written. Times are linear in the lanes, by two numbers of them. Where the plan's tables are made a part at a
 //! time, so are some of them, beside: how they compare with what the problem estimates.
 //!
-//! Cost: the tables of 12 cells and a column with each number of lanes: five to twenty seconds, 1.5 GB of disk.
+//! Cost: the tables of 12 cells and a column with each number of lanes: five to twenty seconds, 1.5 GB of disk; parts of
+//! tables take as many seconds as the plan has windows, twice or thrice.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
