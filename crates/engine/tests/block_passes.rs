@@ -15,7 +15,7 @@ fn column(height: u32, lengths: &[u32]) -> Box<dyn BlockColumn> {
 
 /// Lane `lane` has the same modulus and the same values whatever K.
 fn moduli<const K: usize>() -> Row<K> {
-    let primes: Vec<u64> = primes_below(1 << 60).take(8).collect();
+    let primes: Vec<u64> = primes_below(1 << 60).take(K).collect();
     std::array::from_fn(|lane| primes[lane])
 }
 
