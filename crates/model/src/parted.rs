@@ -27,7 +27,8 @@ impl PartedBytes {
 
     /// Of a worker with so much memory, what is left to parts while they are made, and to the allocator: a sixth, and
     /// where memory is so little that this is no part for each task, up to a third; and what the allocator keeps
-    /// whatever is made (13x13 in 215 MiB, windows 4,4,5: 220 MiB without it; 14x14 in 580 MiB, windows 5,4,5: 591 MiB with 8).
+    /// whatever is made (13x13 in 215 MiB, windows 4,4,5: 220 MiB without it; 14x14 in 580 MiB, windows 5,4,5: 591 MiB
+    /// with 8, 586 with this).
     pub fn making(self, memory_bytes: u64, tasks: u32) -> u64 {
         const LITTLE: u64 = 64 << 20;
         const KEPT_BY_ALLOCATOR: u64 = 32 << 20;
