@@ -63,6 +63,28 @@ impl FeedOpener for Local<'_> {
     }
 }
 
+/// Does the same on so many threads: what each has made. Where several fail it is the error of one that was not asked to
+/// stop.
+pub(crate) fn on_threads<T: Send>(
+    threads: u32,
+    work: impl Fn() -> Result<T, TaskError> + Sync,
+) -> Result<Vec<T>, StageError> {
+    let ended: Vec<_> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads.max(1)).map(|_| scope.spawn(&work)).collect();
+        // All are joined, whichever fails.
+        threads.into_iter().map(std::thread::ScopedJoinHandle::join).collect()
+    });
+    let (mut made, mut stopped) = (Vec::new(), None);
+    for end in ended {
+        match end.map_err(|_| StageError::Thread)? {
+            Ok(one) => made.push(one),
+            Err(TaskError::Stopped) => stopped = Some(TaskError::Stopped),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    stopped.map_or(Ok(made), |error| Err(error.into()))
+}
+
 /// Does one task.
 pub type DoTask<'a> = dyn Fn(&Task<'_>) -> Result<TaskManifest, TaskError> + Sync + 'a;
 
@@ -94,8 +116,8 @@ impl<'a> Stages<'a> {
     /// stopped, and its error is told.
     pub fn all_tasks(&self, orders: &[TaskOrder], task: &DoTask<'_>) -> Result<Vec<TaskManifest>, StageError> {
         let (taken, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
-        let (made, failed) = (Mutex::new(Vec::new()), Mutex::new(None));
         let work = || {
+            let mut made = Vec::new();
             while !stop.load(Ordering::Relaxed)
                 && let Some(order) = orders.get(taken.fetch_add(1, Ordering::Relaxed))
             {
@@ -108,29 +130,11 @@ impl<'a> Stages<'a> {
                     states_done: &AtomicU64::new(0),
                     buffers: &self.buffers,
                 });
-                match done {
-                    Ok(manifest) => made.lock().unwrap_or_else(PoisonError::into_inner).push(manifest),
-                    Err(error) => {
-                        failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
-                        stop.store(true, Ordering::Relaxed);
-                        return;
-                    }
-                }
+                made.push(done.inspect_err(|_| stop.store(true, Ordering::Relaxed))?);
             }
+            Ok(made)
         };
-        let well = std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..self.threads).map(|_| scope.spawn(work)).collect();
-            // All are joined, whichever fails.
-            let ended: Vec<bool> = threads.into_iter().map(|thread| thread.join().is_ok()).collect();
-            ended.into_iter().all(|well| well)
-        });
-        if !well {
-            return Err(StageError::Thread);
-        }
-        match failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            Some(error) => Err(error.into()),
-            None => Ok(made.into_inner().unwrap_or_else(PoisonError::into_inner)),
-        }
+        Ok(on_threads(self.threads, work)?.into_iter().flatten().collect())
     }
 
     /// Deletes a boundary that was read.
@@ -277,9 +281,12 @@ mod tests {
                 if Some(task.order.first_pass) == failing {
                     return Err(TaskError::Refused(task.order.attempt.clone()));
                 }
-                // With two threads the other one's task lasts until it is told to stop.
-                while threads == 2 && failing.is_some() && !task.stop.load(Ordering::Relaxed) {
-                    std::thread::yield_now();
+                // With two threads the other one's task lasts until it is told to stop, and says that it was.
+                if threads == 2 && failing.is_some() {
+                    while !task.stop.load(Ordering::Relaxed) {
+                        std::thread::yield_now();
+                    }
+                    return Err(TaskError::Stopped);
                 }
                 Ok(TaskManifest::default())
             });

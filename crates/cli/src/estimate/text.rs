@@ -205,11 +205,9 @@ fn measured_speeds(speeds: &Speeds, outline: &Outline) -> String {
         );
     }
     let linear = |per: &PerState| format!("{:.1} + {:.2} K", per.base_nanos, per.lane_nanos);
-    let parts = if outline.parted.is_some() {
-        format!("; tables that are made a part at a time take {:.2} of what is estimated", speeds.parts)
-    } else {
-        String::new()
-    };
+    let parts = speeds.parts.map_or_else(String::new, |parts| {
+        format!("; tables that are made a part at a time take {parts:.2} of what is estimated")
+    });
     format!(
         "{measured}: ns of a thread with K lanes, per state that is read {}, per state and pass {}, per state that is \
          written {}{parts}",

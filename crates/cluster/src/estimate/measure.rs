@@ -114,8 +114,7 @@ pub async fn measure(
     match (outline.way, &outline.plan.block) {
         (Way::InMemory, _) => {
             let (registry, request) = (Arc::clone(&registry), request.clone());
-            let measured = tokio::task::spawn_blocking(move || in_memory(registry.as_ref(), &request, &here)).await;
-            measured.map_err(|panic| MeasureError::Block(panic.to_string()))?
+            blocking(move || in_memory(registry.as_ref(), &request, &here)).await
         }
         (_, Some(_)) => {
             let (registry, request) = (Arc::clone(&registry), request.clone());
@@ -124,12 +123,18 @@ pub async fn measure(
                 memory_bytes: offer.memory_bytes.clamp(here.memory_bytes, here.memory_bytes.max(blocks::MEMORY_BYTES)),
                 ..here
             };
-            let measure = move || blocks::measure(registry.as_ref(), &request, &outline, &here, &scratch);
-            let measured = tokio::task::spawn_blocking(measure).await;
-            measured.map_err(|panic| MeasureError::Block(panic.to_string()))?
+            blocking(move || blocks::measure(registry.as_ref(), &request, &outline, &here, &scratch)).await
         }
         (_, None) => stream(&registry, request, outline, &here, scratch).await,
     }
+}
+
+/// Measures on a thread that may block.
+async fn blocking(
+    measure: impl FnOnce() -> Result<Speeds, MeasureError> + Send + 'static,
+) -> Result<Speeds, MeasureError> {
+    let measured = tokio::task::spawn_blocking(measure).await;
+    measured.map_err(|panic| MeasureError::Block(panic.to_string()))?
 }
 
 /// Memory of the process that counts small boards.

@@ -236,8 +236,8 @@ impl Outline {
             let states = stage.states_before;
             stage.table_seconds = number.map_or(0.0, |number| blocks.parted_seconds(windows, number, states, records));
         }
-        let text = "what tables take that are made a part at a time is a fit to parts of 12 to 17 cells, times what is \
-                    found here with 12 at most";
+        let text = "what tables take that are made a part at a time is a fit to parts of 12 to 17 cells; up to 13 cells some \
+                    of them are made here, and it is held against these";
         self.notes.push(text.into());
     }
 

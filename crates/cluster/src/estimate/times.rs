@@ -114,8 +114,8 @@ pub struct Speeds {
     pub table_seconds: f64,
     /// ... that the problem estimates at so many bytes.
     pub table_bytes: u64,
-    /// Tables that are made a part at a time: what that takes, over what the problem estimates.
-    pub parts: f64,
+    /// Tables that are made a part at a time: what that takes, over what the problem estimates; where it was measured.
+    pub parts: Option<f64>,
     /// How many columns' worth of states the problem's upper bounds count too much, per cell of height: in the first
     /// columns not all that is possible later has come about. Of the stream executor; blocks are dense from the start.
     pub missing: f64,
@@ -206,7 +206,7 @@ impl Times {
             } else {
                 let growth = if blocks { 1.0 } else { STREAM_GROWTH };
                 let wide = if !blocks && outline.plan.key_bytes > speeds.key_bytes { WIDE_KEYS } else { 1.0 };
-                let table_seconds = stage.table_seconds * speeds.parts;
+                let table_seconds = stage.table_seconds * speeds.parts.unwrap_or(1.0);
                 time.table_seconds = table_seconds;
                 let core_seconds =
                     |slices| in_runs(stage, speeds, slices) * growth.powf(above) * wide * filled * 1e-9 + table_seconds;
@@ -368,7 +368,7 @@ mod tests {
         outline.stages.truncate(1);
         (outline.stages[0].table_seconds, outline.stages[0].family_share) = (8.0, 0.75);
         outline.stages[0].family_threads = 2;
-        let speeds = Speeds { parts: 1.5, ..Speeds::default() };
+        let speeds = Speeds { parts: Some(1.5), ..Speeds::default() };
         let [time] = Times::new(&outline, &speeds, &offer).stages[..] else { panic!("one stage") };
         let got = [time.core_seconds, time.threads_seconds, time.family_seconds];
         assert!(got.iter().zip([12.0, 6.3, 9.0]).all(|(got, expected)| (got - expected).abs() < 1e-9), "{got:?}");
@@ -378,7 +378,7 @@ mod tests {
     #[test]
     fn threads_share_the_largest_family() {
         let pass = PerState { base_nanos: 1.0, lane_nanos: 0.0 };
-        let speeds = Speeds { height: 10, pass, parts: 1.0, ..Speeds::default() };
+        let speeds = Speeds { height: 10, pass, ..Speeds::default() };
         let offer = offer(1, 16, None);
         let mut outline = outline("10x10", &offer);
         outline.stages.truncate(1);

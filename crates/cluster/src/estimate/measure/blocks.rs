@@ -2,8 +2,8 @@
 //! a pass, is written. Times are linear in the lanes, by two numbers of them. Where the plan's tables are made a part at a
 //! time, so are some of them, beside: how they compare with what the problem estimates.
 //!
-//! Cost: the tables of 12 cells and a column with each number of lanes: five to twenty seconds, 1.5 GB of disk; parts of
-//! tables take as many seconds as the plan has windows, twice or thrice.
+//! Cost: the tables of 12 cells and a column with each number of lanes: five to twenty seconds, 1.5 GB of disk; up
+//! to three seconds for parts of each window.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,7 +16,7 @@ use keima_residue::primes_below;
 
 use super::{MeasureError, nanos};
 use crate::estimate::{Offer, Outline, PerState, Speeds};
-use crate::stages::{BlockStages, StageError, Stages};
+use crate::stages::{BlockStages, Stages, on_threads};
 
 /// Cells of a column of the block executor's stages that are measured, at most: its runs are files of megabytes, as those
 /// of larger boards are.
@@ -50,7 +50,8 @@ pub(super) fn measure(
     let here = Offer { window: (longest <= SHORT_WINDOW).then_some(longest), ..here.clone() };
     let at = |lanes| column(registry, request, (height, lanes), &here, scratch);
     let (few, many_lanes) = (at(FEW_LANES)?, at(many)?);
-    let made = if outline.parted.is_some() { parts(registry, request, outline, &here)? } else { 1.0 };
+    let measured = outline.parted.is_some() && outline.plan.board.height <= MOST_PARTED_HEIGHT;
+    let made = if measured { Some(parts(registry, request, outline, &here)?) } else { None };
     let speed = |part: usize| {
         let (few, more) = (few.nanos[part], many_lanes.nanos[part]);
         let lane_nanos = ((more - few) / f64::from(many - FEW_LANES)).clamp(0.0, more / f64::from(many));
@@ -150,16 +151,10 @@ fn parts(
     outline: &Outline,
     here: &Offer,
 ) -> Result<f64, MeasureError> {
-    let plan = &outline.plan;
-    if plan.board.height > MOST_PARTED_HEIGHT {
-        return Ok(1.0);
-    }
-    let no_board = || MeasureError::NoBoard(request.name.clone());
-    let (problem, Some(plan_of_blocks)) = (registry.open(request).map_err(|_| no_board())?, &plan.block) else {
-        return Err(no_board());
-    };
+    let (plan, no_board) = (&outline.plan, || MeasureError::NoBoard(request.name.clone()));
+    let problem = registry.open(request).map_err(|_| no_board())?;
     let blocks = problem.info().blocks().ok_or_else(no_board)?;
-    let (windows, group_records) = (&plan.windows, plan_of_blocks.group_records);
+    let (windows, group_records) = (&plan.windows, plan.block.as_ref().map_or(u64::MAX, |block| block.group_records));
     let parts = blocks.parts(windows, PartedBytes::kept(here.memory_bytes)).map_err(MeasureError::Block)?;
     let prepared = Prepared::parted(parts, group_records, here.memory_bytes, 1);
     let (mut took, mut estimated) = (0.0, 0.0);
@@ -168,7 +163,7 @@ fn parts(
         // What parts have in common is made the first time, and in a count once for all its columns.
         make(&prepared, window, &groups, here.threads)?;
         let (seconds, states) = make(&prepared, window, &groups, here.threads)?;
-        took += seconds / states as f64;
+        took += seconds / f64::max(states as f64, 1.0);
         estimated += blocks.parted_seconds(windows, window, plan.peak_states, group_records) / plan.peak_states as f64;
     }
     Ok(took / estimated)
@@ -193,15 +188,8 @@ fn make(prepared: &Prepared, window: usize, groups: &[u32], threads: u32) -> Res
             states += prepared.make(window, group)?;
             took += started.elapsed().as_secs_f64();
         }
-        Ok::<(f64, u64), StageError>((took, states))
+        Ok((took, states))
     };
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..threads.max(1)).map(|_| scope.spawn(make)).collect();
-        let mut sum = (0.0, 0);
-        for thread in threads {
-            let (took, states) = thread.join().unwrap_or(Err(StageError::Thread))?;
-            sum = (sum.0 + took, sum.1 + states);
-        }
-        Ok(sum)
-    })
+    let sum = |(took, states), (more, others)| (took + more, states + others);
+    Ok(on_threads(threads, make)?.into_iter().fold((0.0, 0), sum))
 }
