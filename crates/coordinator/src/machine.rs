@@ -3,12 +3,12 @@
 //! # Policy
 //!
 //! **What runs.** A job does its sweeps one after the other, a sweep its stages. At any time a job has at most one
-//! stage under way: its input is the newest *boundary* (the vector that the stage before wrote; nothing at a vector's start,
-//! and where two meet also the one that was kept), its output becomes the next one. Workers pull. A pull goes through the
-//! jobs by priority, then by number, and takes the first task that is pending and whose inputs can be read now; the largest tasks of a stage go first, so that the small ones fill the
-//! gaps at the end. A lower job thus gets what the higher ones leave: the ends of their stages, and workers that they
-//! cannot use. A stage is cut into tasks only when somebody asks for one: then the number of slots is known, and a
-//! paused job holds no stale cut.
+//! stage under way: its input is the newest *boundary* (the vector that the stage before wrote; nothing at a vector's
+//! start, and where two meet also the one that was kept), its output becomes the next one. Workers pull. A pull goes
+//! through the jobs by priority, then by number, and takes the first task that is pending and whose inputs can be read
+//! now; the largest tasks of a stage go first, so that the small ones fill the gaps at the end. A lower job thus gets
+//! what the higher ones leave: the ends of their stages, and workers that they cannot use. A stage is cut into tasks
+//! only when somebody asks for one: then the number of slots is known, and a paused job holds no stale cut.
 //!
 //! **Who may.** A grant is a lease: attempt number, nonce, deadline. Heartbeats that name attempt and nonce extend it.
 //! When it runs out the task is pending again, and the old attempt's report is refused. Names of attempts are never
@@ -29,10 +29,11 @@
 //! what the stage before wrote (machine/closing.rs); state counts and functionals against other sweeps and earlier
 //! tries. A result that fails any check is withheld.
 //!
-//! **What is kept.** The newest boundary; the newest durable one; the newest one of which every run has two holders, and the
-//! one that is being copied; the vector that another is to meet. All others go as soon as their successor is complete.
-//! Deleting is a matter of comparing, not of remembering: whatever a worker holds that stands in no kept manifest and was not written by a living attempt of its own is to be
-//! deleted, and it is told so until it no longer lists it.
+//! **What is kept.** The newest boundary; the newest durable one; the newest one of which every run has two holders,
+//! and the one that is being copied; the vector that another is to meet. All others go as soon as their successor is
+//! complete. Deleting is a matter of comparing, not of remembering: whatever a worker holds that stands in no kept
+//! manifest and was not written by a living attempt of its own is to be deleted, and it is told so until it no longer
+//! lists it.
 //!
 //! **Whose runs.** A store has a name for life, which its workers keep beside their runs. A worker that comes with runs
 //! of another store is refused: here their names mean nothing, and comparing would have them all deleted.

@@ -2,9 +2,9 @@
 //!
 //! A functional's residues modulo all moduli but the spare give one integer below their product (Chinese remainder
 //! theorem). It must leave the spare's residue, lie within the proved bound, equal the published value where there is
-//! one and agree with the problem's estimate. A count that fails any check is withheld: the texts of the checks and
-//! the residues are what remains. All functions are pure and total. Cost: milliseconds;
-//! of numbers of a million digits, a second.
+//! one and agree with the problem's estimate. A count that fails any check is withheld: the texts of the checks and the
+//! residues are what remains. All functions are pure and total. Cost: milliseconds; of numbers of a million digits, a
+//! second.
 
 use std::collections::BTreeMap;
 

@@ -1,9 +1,9 @@
 //! The planner: from a problem and a user's limits to moduli, sweeps, windows and a forecast of disk.
 //!
 //! Everything here is a pure function of its arguments: the same submission gives the same plan everywhere. The order
-//! of choice is, for streams (for blocks see [`block`]): moduli (by the proved bound); then, for each number of sweeps, fewest first, the windows that the task
-//! memory allows and the disk that follows from both. The first plan that fits is taken. Cost: microseconds, and a
-//! search for a few primes.
+//! of choice is, for streams (for blocks see [`block`]): moduli (by the proved bound); then, for each number of sweeps,
+//! fewest first, the windows that the task memory allows and the disk that follows from both. The first plan that fits
+//! is taken. Cost: microseconds, and a search for a few primes.
 
 use keima_model::{Board, Direction, Layout, ProblemInfo, Window};
 use keima_runs::MAX_LANES;

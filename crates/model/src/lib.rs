@@ -3,8 +3,8 @@
 //! A problem is a border-state recurrence: a board is filled one cell at a time, down a column of height `m`, then the
 //! next column, and a vector of (border state, value) pairs goes through one linear *pass* per cell. This crate fixes
 //! the words for that ([`Board`], [`Window`], [`Layout`], [`Key`]) and the traits that a problem implements
-//! ([`ProblemInfo`], [`Problem`]). It knows no files, no threads and no sockets, and depends on no
-//! other crate of keima.
+//! ([`ProblemInfo`], [`Problem`]). It knows no files, no threads and no sockets, and depends on no other crate of
+//! keima.
 //!
 //! Architecture invariant: nothing outside `problems` and `cli` names a concrete problem.
 

@@ -10,8 +10,8 @@
 //! The list of a job's boundaries holds those of the present sweep, the oldest first; the last one is the input of the
 //! stage under way, unless that begins a vector. Where two vectors meet, the forward one that is kept stays until then;
 //! without it those of the transposed one are worth nothing. A run can be read when a worker that is here holds a sound
-//! copy; it is lost when nobody who holds a sound copy is here or still awaited. Falling back drops everything after the newest boundary without a lost
-//! run, and starts anew from there.
+//! copy; it is lost when nobody who holds a sound copy is here or still awaited. Falling back drops everything after
+//! the newest boundary without a lost run, and starts anew from there.
 
 use std::collections::BTreeSet;
 
