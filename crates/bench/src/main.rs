@@ -39,6 +39,11 @@ use crate::machine::Machine;
 use crate::measure::{Wish, measure};
 use crate::sample::Line;
 
+/// That of the program that is measured.
+#[cfg(target_arch = "x86_64")]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 /// Measures keima.
 #[derive(Parser)]
 #[command(name = "keima-bench", version)]

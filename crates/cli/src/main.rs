@@ -28,6 +28,11 @@ use tracing_subscriber::EnvFilter;
 use crate::args::{Cli, Verb};
 use crate::exit::Failed;
 
+/// Gives back what tables and buffers of changing sizes leave behind, which counts in little memory depend on.
+#[cfg(target_arch = "x86_64")]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let filter = EnvFilter::try_from_env("KEIMA_LOG").unwrap_or_else(|_| {

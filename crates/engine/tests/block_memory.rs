@@ -19,8 +19,14 @@ use states::{add, empty, go, moduli, times};
 /// The values of all canonical states at a column's end.
 type Values<const K: usize> = BTreeMap<u128, Row<K>>;
 
-/// A count in memory, forward: the vector at each column's end, in canonical form; at the first only states that are there.
-fn ends_in_memory<const K: usize>(height: u32, length: u32, lengths: &[u32], directions: Directions) -> Vec<Tally> {
+/// A count in memory, forward: the vector at each column's end, in canonical form, at the first only states that are there;
+/// and the sum over its accepting states, the count of the board that ends there.
+fn ends_in_memory<const K: usize>(
+    height: u32,
+    length: u32,
+    lengths: &[u32],
+    directions: Directions,
+) -> Vec<(Tally, Row<K>)> {
     let column = blocks::column(height, lengths, directions);
     let (column, last) = (column.as_ref(), lengths.len() - 1);
     let states = (0..=last).flat_map(|window| column.tables(window).states.clone()).max().unwrap() as usize;
@@ -37,7 +43,7 @@ fn ends_in_memory<const K: usize>(height: u32, length: u32, lengths: &[u32], dir
     for (key, row) in as_they_are(column, &before[..keys(column).len()]).iter().filter(|(_, row)| **row != [0; K]) {
         add(&mut first, *key, row, times[key], &moduli);
     }
-    let mut ends = vec![first];
+    let mut ends = vec![(first, accepted(column, &before, &moduli))];
     for _ in 1..length {
         for window in 0..=last {
             sweep.run(Direction::Forward, window, &before, &mut after, None).unwrap();
@@ -49,9 +55,26 @@ fn ends_in_memory<const K: usize>(height: u32, length: u32, lengths: &[u32], dir
         for (key, row) in &values {
             add(&mut tally, *key, row, times[key], &moduli);
         }
-        ends.push(tally);
+        ends.push((tally, accepted(column, &before, &moduli)));
     }
     ends
+}
+
+/// The sum over the accepting states of a vector at a column's end.
+fn accepted<const K: usize>(column: &dyn BlockColumn, vector: &[Row<K>], moduli: &[u64]) -> Row<K> {
+    let last = column.windows().len() - 1;
+    let (mut sum, mut keys, mut rest) = ([0; K], Vec::new(), vector);
+    for block in 0..column.tables(last).signature_of.len() as u32 {
+        column.keys(last, End::Last, block, &mut keys);
+        let (rows, later) = rest.split_at(keys.len());
+        rest = later;
+        for row in column.accepting(block).iter().map(|&entry| &rows[usize::from(entry)]) {
+            for ((sum, &value), &p) in sum.iter_mut().zip(row).zip(moduli) {
+                *sum = add_mod(*sum, keima_residue::mul_mod(column.weight(last, block), value, p), p);
+            }
+        }
+    }
+    sum
 }
 
 /// Canonical keys of all entries at a column's end, in the order of the vector.
@@ -99,28 +122,31 @@ fn unfolded<const K: usize>(column: &dyn BlockColumn, vector: &[Row<K>], moduli:
     values
 }
 
-/// States, sums and fingerprints are those of the stream executor.
+/// States, sums, fingerprints and counts of the boards that end there are those of the stream executor.
 fn check(height: u32, length: u32, lengths: &[u32]) {
-    fn check_for<const K: usize>(lengths: &[u32], (height, length): (u32, u32), theirs: &[Tally]) {
+    fn check_for<const K: usize>(lengths: &[u32], (height, length): (u32, u32), theirs: &common::Sweep) {
         for directions in [Directions::Both, Directions::Folded] {
             let own = ends_in_memory::<K>(height, length, lengths, directions);
-            assert_eq!(own.len(), theirs.len() - 1);
-            for ((own, theirs), columns) in own.iter().zip(theirs).zip(1..) {
+            assert_eq!(own.len(), theirs.columns.len() - 1);
+            let counts = theirs.functionals.values();
+            for ((((own, count), theirs), their_count), columns) in own.iter().zip(&theirs.columns).zip(counts).zip(1..)
+            {
                 let what = format!("{height}x{columns} {lengths:?}, {directions:?}, {K} residues");
                 // The spare comes last.
                 let some = |row: &[u64]| row[..K - 1].iter().chain(row.last()).copied().collect::<Vec<_>>();
                 assert_eq!((&own.sums, &own.fingerprint), (&some(&theirs.sums), &some(&theirs.fingerprint)), "{what}");
                 assert_eq!(own.states, theirs.states, "{what}");
+                assert_eq!(count.as_slice(), some(their_count), "{what}");
             }
         }
     }
     let settings = Settings { window: 3, shards: 2, memory_bytes: 8 << 20, moduli: moduli(8) };
     // The last vector of a board is never written: a longer one has those of this.
     let found = sweep_with(&go(height, length + 1), &settings, &mut |_| {}).unwrap();
-    check_for::<1>(lengths, (height, length), &found.columns);
-    check_for::<2>(lengths, (height, length), &found.columns);
-    check_for::<4>(lengths, (height, length), &found.columns);
-    check_for::<8>(lengths, (height, length), &found.columns);
+    check_for::<1>(lengths, (height, length), &found);
+    check_for::<2>(lengths, (height, length), &found);
+    check_for::<4>(lengths, (height, length), &found);
+    check_for::<8>(lengths, (height, length), &found);
 }
 
 #[test]

@@ -332,9 +332,11 @@ pub trait BlockParts: Send + Sync {
     fn families(&self, window: usize) -> &FamilyList;
     /// Memory that a process has less for what parts have in common.
     fn bytes(&self) -> u64;
+    /// An estimate of the memory that [`BlockParts::part`] of these families takes, rather too much; at once.
+    fn part_bytes(&self, window: usize, families: Range<u32>) -> u64;
     /// Tables for some consecutive families of a window, and for the families of the window before that have states for
-    /// them. Where these are the same as for `last`, they are not made again.
-    fn part(&self, window: usize, families: Range<u32>, last: Option<&Sources>) -> Result<BlockPart, String>;
+    /// them. Where these are the same as for `last`, they are not made again; where not, `last` is dropped first.
+    fn part(&self, window: usize, families: Range<u32>, last: Option<Sources>) -> Result<BlockPart, String>;
     /// See [`BlockColumn::one_column`].
     fn one_column(&self) -> u64;
 }

@@ -1,8 +1,8 @@
 //! Memory of tables that are made a part at a time, as who plans a count and who does it reckon with it.
 //!
 //! ```text
-//!   a worker   | families of all windows | kept | making | tasks ...       kept: of parts, for later ones
-//!   a task     | its part | states |                                       making: parts that wait for memory
+//!   a worker   | families of all windows | kept | making | left over | tasks ...     kept: of parts, for later ones
+//!   a task     | its part | states |                                                 making: parts that wait for memory
 //! ```
 
 /// Memory for tables that are made a part at a time.
@@ -17,7 +17,8 @@ pub struct PartedBytes {
 impl PartedBytes {
     /// All that a worker with so much memory takes beside so many tasks at a time.
     pub fn beside_tasks(self, memory_bytes: u64, tasks: u32) -> u64 {
-        self.worker_bytes.saturating_add(Self::kept(memory_bytes) + self.making(memory_bytes, tasks))
+        let some = Self::kept(memory_bytes) + self.making(memory_bytes, tasks) + Self::left_over(memory_bytes);
+        self.worker_bytes.saturating_add(some)
     }
 
     /// Of a worker with so much memory, what it keeps of parts for later ones.
@@ -25,16 +26,20 @@ impl PartedBytes {
         memory_bytes / 8
     }
 
-    /// Of a worker with so much memory, what is left to parts while they are made, and to the allocator: a sixth, and
-    /// where memory is so little that this is no part for each task, up to a third; and what the allocator keeps
-    /// whatever is made (13x13 in 215 MiB, windows 4,4,5: 220 MiB without it; 14x14 in 580 MiB, windows 5,4,5: 591 MiB
-    /// with 8, 586 with this).
+    /// Of a worker with so much memory, what is left to parts while they are made: a sixth, or, up to a third, what one
+    /// part takes, or what takes one for each task up to 64 MiB.
     pub fn making(self, memory_bytes: u64, tasks: u32) -> u64 {
         const LITTLE: u64 = 64 << 20;
-        const KEPT_BY_ALLOCATOR: u64 = 32 << 20;
         let each = self.task_bytes.saturating_mul(tasks.into());
-        let parts = each.min(memory_bytes / 3).min(LITTLE).max(memory_bytes / 6);
-        parts + KEPT_BY_ALLOCATOR.min(memory_bytes / 18)
+        let some = each.min(LITTLE).max(self.task_bytes);
+        some.min(memory_bytes / 3).max(memory_bytes / 6)
+    }
+
+    /// Of a worker with so much memory, what the allocator keeps whatever is made: jemalloc, on x86-64. Other allocators
+    /// may keep more.
+    pub fn left_over(memory_bytes: u64) -> u64 {
+        const MOST: u64 = 8 << 20;
+        MOST.min(memory_bytes / 18)
     }
 }
 
@@ -44,19 +49,22 @@ mod tests {
 
     #[test]
     fn parts_have_room_while_they_are_made() {
-        // In MiB: a part, a worker's memory, and what is left for so many tasks.
-        for (part, memory, tasks, making) in [
-            (10, 180, 2, 40),
-            (20, 180, 2, 50),
-            (40, 180, 2, 70),
-            (40, 252, 2, 78),
-            (40, 576, 2, 128),
-            (400, 6 << 10, 16, 1056),
-            (1, 36, 1, 8),
+        // In MiB: a part, a worker's memory, what is left to parts of so many tasks, and to the allocator.
+        for (part, memory, tasks, making, left_over) in [
+            (10, 180, 2, 30, 8),
+            (20, 180, 2, 40, 8),
+            (40, 180, 2, 60, 8),
+            (40, 252, 2, 64, 8),
+            (40, 576, 2, 96, 8),
+            (150, 576, 2, 150, 8),
+            (250, 576, 2, 192, 8),
+            (400, 6 << 10, 16, 1024, 8),
+            (1, 36, 1, 6, 2),
         ] {
             let parted = PartedBytes { worker_bytes: 1, task_bytes: part << 20 };
             assert_eq!(parted.making(memory << 20, tasks), making << 20, "{part} of {memory}");
-            assert_eq!(parted.beside_tasks(memory << 20, tasks), (making << 20) + (memory << 17) + 1);
+            let beside = ((making + left_over) << 20) + (memory << 17) + 1;
+            assert_eq!(parted.beside_tasks(memory << 20, tasks), beside, "{part} of {memory}");
         }
     }
 }

@@ -89,7 +89,9 @@ impl Promise {
                 let parts = blocks.parts(&self.made.windows, PartedBytes::kept(self.memory_bytes))?;
                 let prepared = Prepared::parted(parts, self.made.group_records, self.memory_bytes, self.tasks);
                 let parted = blocks.parted_bytes(&self.made.windows);
-                return Ok(Arc::new(prepared.leaving(parted.making(self.memory_bytes, self.tasks))));
+                let making = parted.making(self.memory_bytes, self.tasks);
+                let left = making + PartedBytes::left_over(self.memory_bytes);
+                return Ok(Arc::new(prepared.leaving(left).making_within(making)));
             }
             let column = blocks.column(&self.made.windows, self.made.directions)?;
             let kept = column.bytes() / LEFT_ONE_IN;

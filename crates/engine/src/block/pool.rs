@@ -3,25 +3,18 @@
 //!
 //! ```text
 //!   all      | tables | share | share | share | share |
-//!   or       | tables | one that needs more   | share |       whoever does not fit waits
+//!   or       | tables | one that needs more   | share |       whoever does not fit waits, in the order of their coming
+//!   a share  | its part of tables | piece             |       where tables are made a part at a time
 //! ```
-//!
-//! Whoever comes first is first: one that needs much does not wait for ever while others take what becomes free.
 //!
 //! Pieces are followed by padding, which nobody touches and which takes no memory. A task holds one piece at a time, so
 //! that nobody waits for ever. What was touched once is kept for the next task and does not have to be cleared again.
-
-use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use keima_model::MOST_LANES;
 
 use super::in_place::PADDING;
 use super::memory::Rows;
-
-/// How often who waits looks whether he is to stop.
-const LOOK: Duration = Duration::from_millis(100);
+use super::turns::Turns;
 
 /// Padding of a piece: that of a buffer of rows of any number of lanes.
 const PADDING_WORDS: usize = MOST_LANES as usize * PADDING;
@@ -37,41 +30,57 @@ pub(super) struct Pool {
     all_words: usize,
     tasks: usize,
     most_words: usize,
-    state: Mutex<State>,
-    freed: Condvar,
+    state: Turns<State>,
 }
 
 #[derive(Default)]
 struct State {
+    /// Of pieces, and of what tasks have beside them.
     in_use_words: usize,
     kept: Vec<Rows<1>>,
-    /// Who waits, in the order of their coming; and the number of the next one.
-    queue: VecDeque<u64>,
-    next: u64,
+}
+
+/// Words that a task has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Words {
+    /// In all.
+    pub(super) all: usize,
+    /// Of these, what is not in its piece: tables that were made for it.
+    pub(super) beside: usize,
 }
 
 impl State {
     /// A piece that was kept, or a new one; none while others have too much.
-    fn piece(&mut self, words: usize, share_words: usize, all_words: usize) -> std::io::Result<Option<Rows<1>>> {
+    fn piece(
+        &mut self,
+        words: Words,
+        (share_words, all_words): (usize, usize),
+    ) -> Option<std::io::Result<(Rows<1>, usize)>> {
+        let own = words.all.saturating_sub(words.beside);
         // One that is larger is charged as what it is, and others would wait for what nobody uses.
-        let more = if words > share_words { words / 4 } else { 0 };
-        let suits = |piece: &Rows<1>| (words..=words + more).contains(&len(piece));
-        if let Some(place) = self.kept.iter().position(suits) {
-            let piece = self.kept.swap_remove(place);
-            self.in_use_words += len(&piece);
-            return Ok(Some(piece));
-        }
+        let more = if words.all > share_words { own / 4 } else { 0 };
+        let most = (own + more).min(all_words.saturating_sub(words.beside)).max(own);
+        let suits = |piece: &Rows<1>| (own..=most).contains(&len(piece));
+        let found = self.kept.iter().position(suits).map(|place| self.kept.swap_remove(place));
+        let charged = words.beside + found.as_ref().map_or(own, len);
         let kept: usize = self.kept.iter().map(len).sum();
-        if self.in_use_words + kept + words > all_words {
+        if self.in_use_words + kept + charged > all_words {
             // Too small or too large, all of them.
             self.kept.clear();
         }
-        if self.in_use_words > 0 && self.in_use_words + words > all_words {
-            return Ok(None);
+        if self.in_use_words > 0 && self.in_use_words + charged > all_words {
+            self.kept.extend(found);
+            return None;
         }
-        let piece = Rows::zeroed(words + PADDING_WORDS)?;
-        self.in_use_words += words;
-        Ok(Some(piece))
+        let piece = match found {
+            Some(piece) => piece,
+            None => match Rows::zeroed(own + PADDING_WORDS) {
+                Ok(piece) => piece,
+                Err(error) => return Some(Err(error)),
+            },
+        };
+        self.in_use_words += charged;
+        Some(Ok((piece, charged)))
     }
 }
 
@@ -86,7 +95,7 @@ impl Pool {
     /// `most_words` is what the largest task needs at least.
     pub(super) fn new(bytes: u64, tasks: u32, most_words: usize) -> Self {
         let all_words = usize::try_from(bytes / 8).unwrap_or(usize::MAX);
-        Self { all_words, tasks: tasks.max(1) as usize, most_words, state: Mutex::default(), freed: Condvar::new() }
+        Self { all_words, tasks: tasks.max(1) as usize, most_words, state: Turns::default() }
     }
 
     /// Less by so much, where the largest task can do without.
@@ -125,41 +134,22 @@ impl Pool {
         self.tasks
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Frees the pieces that nobody has.
     pub(super) fn let_go(&self) {
-        self.lock().kept.clear();
+        self.state.change(|state| state.kept.clear());
     }
 
-    /// A piece of at least `words`, no more than all of it, with anything in it. Waits until there is one; `stop` is
-    /// asked whether to go on waiting.
-    pub(super) fn take(&self, words: usize, stop: impl Fn() -> bool) -> Result<Piece<'_>, NoMemory> {
+    /// A piece for a task of so many `words`, of a share at least and no more than all there is, with anything in it.
+    /// Waits until there is one; `stop` is asked whether to go on waiting.
+    pub(super) fn take(&self, words: Words, stop: impl Fn() -> bool) -> Result<Piece<'_>, NoMemory> {
         let share_words = self.share_words();
-        let words = words.clamp(share_words, self.all_words);
-        let mut state = self.lock();
-        let own = state.next;
-        state.next += 1;
-        state.queue.push_back(own);
-        let taken = loop {
-            if state.queue.front() == Some(&own) {
-                match state.piece(words, share_words, self.all_words) {
-                    Ok(Some(piece)) => break Ok(piece),
-                    Ok(None) => {}
-                    Err(error) => break Err(NoMemory::System(error)),
-                }
-            }
-            if stop() {
-                break Err(NoMemory::Stopped);
-            }
-            state = self.freed.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner).0;
-        };
-        state.queue.retain(|&waiting| waiting != own);
-        drop(state);
-        self.freed.notify_all();
-        taken.map(|piece| Piece { rows: Some(piece), pool: self })
+        let words = Words { all: words.all.clamp(share_words, self.all_words), ..words };
+        let taken = self.state.wait(stop, |state| state.piece(words, (share_words, self.all_words)));
+        match taken {
+            Some(Ok((rows, charged))) => Ok(Piece { rows: Some(rows), charged, pool: self }),
+            Some(Err(error)) => Err(NoMemory::System(error)),
+            None => Err(NoMemory::Stopped),
+        }
     }
 }
 
@@ -167,6 +157,8 @@ impl Pool {
 pub(super) struct Piece<'p> {
     /// Gone only while it is dropped.
     rows: Option<Rows<1>>,
+    /// Words that are in use until then.
+    charged: usize,
     pool: &'p Pool,
 }
 
@@ -179,13 +171,11 @@ impl Piece<'_> {
 
 impl Drop for Piece<'_> {
     fn drop(&mut self) {
-        let mut state = self.pool.lock();
-        if let Some(rows) = self.rows.take() {
-            state.in_use_words = state.in_use_words.saturating_sub(len(&rows));
-            state.kept.push(rows);
-        }
-        drop(state);
-        self.pool.freed.notify_all();
+        let rows = self.rows.take();
+        self.pool.state.change(|state| {
+            state.in_use_words = state.in_use_words.saturating_sub(self.charged);
+            state.kept.extend(rows);
+        });
     }
 }
 
@@ -197,45 +187,58 @@ mod tests {
         super::len(piece.rows.as_ref().unwrap())
     }
 
+    fn in_use(pool: &Pool) -> usize {
+        pool.state.change(|state| state.in_use_words)
+    }
+
+    fn kept(pool: &Pool) -> usize {
+        pool.state.change(|state| state.kept.len())
+    }
+
+    /// For a task without tables of its own.
+    fn take(pool: &Pool, all: usize, stop: impl Fn() -> bool) -> Result<Piece<'_>, NoMemory> {
+        pool.take(Words { all, beside: 0 }, stop)
+    }
+
     #[test]
     fn who_needs_more_than_a_share_waits_for_others() {
         let pool = Pool::new(8 * 100, 2, 80);
         assert_eq!(pool.words(), (50, 100));
         let never = || false;
-        let (one, two) = (pool.take(10, never).unwrap(), pool.take(50, never).unwrap());
+        let (one, two) = (take(&pool, 10, never).unwrap(), take(&pool, 50, never).unwrap());
         assert_eq!((len(&one), len(&two)), (50, 50));
-        assert!(matches!(pool.take(1, || true), Err(NoMemory::Stopped)), "there is none");
+        assert!(matches!(take(&pool, 1, || true), Err(NoMemory::Stopped)), "there is none");
         drop(one);
-        assert!(matches!(pool.take(80, || true), Err(NoMemory::Stopped)), "the other half is in use");
+        assert!(matches!(take(&pool, 80, || true), Err(NoMemory::Stopped)), "the other half is in use");
         std::thread::scope(|scope| {
-            let large = scope.spawn(|| len(&pool.take(80, never).unwrap()));
+            let large = scope.spawn(|| len(&take(&pool, 80, never).unwrap()));
             // Whether it waits already or not, it gets its piece.
             drop(two);
             assert_eq!(large.join().unwrap(), 80);
         });
-        assert_eq!(pool.lock().in_use_words, 0);
+        assert_eq!(in_use(&pool), 0);
     }
 
     #[test]
     fn who_comes_first_is_first() {
         let pool = Pool::new(8 * 100, 2, 80);
         let never = || false;
-        let (one, two) = (pool.take(50, never).unwrap(), pool.take(50, never).unwrap());
+        let (one, two) = (take(&pool, 50, never).unwrap(), take(&pool, 50, never).unwrap());
         std::thread::scope(|scope| {
-            let large = scope.spawn(|| len(&pool.take(80, never).unwrap()));
-            while pool.lock().queue.is_empty() {
+            let large = scope.spawn(|| len(&take(&pool, 80, never).unwrap()));
+            while pool.state.waiting() == 0 {
                 std::thread::yield_now();
             }
             drop(one);
             assert!(
-                matches!(pool.take(1, || true), Err(NoMemory::Stopped)),
+                matches!(take(&pool, 1, || true), Err(NoMemory::Stopped)),
                 "half is free, but another has asked for more"
             );
             drop(two);
             assert_eq!(large.join().unwrap(), 80);
         });
-        assert!(pool.lock().queue.is_empty());
-        assert_eq!(len(&pool.take(1, || true).unwrap()), 50);
+        assert!(pool.state.waiting() == 0);
+        assert_eq!(len(&take(&pool, 1, || true).unwrap()), 50);
     }
 
     #[test]
@@ -264,12 +267,12 @@ mod tests {
         }
         let never = || false;
         let pool = Pool::new(8 * 100, 2, 60);
-        let large = pool.take(60, never).unwrap();
-        assert_eq!(len(&pool.take(1, || true).unwrap()), 40, "beside the large one");
+        let large = take(&pool, 60, never).unwrap();
+        assert_eq!(len(&take(&pool, 1, || true).unwrap()), 40, "beside the large one");
         drop(large);
         let pool = Pool::new(8 * 100, 2, 70);
-        drop(pool.take(60, never).unwrap());
-        let shares = [1, 1].map(|words| pool.take(words, || true).unwrap());
+        drop(take(&pool, 60, never).unwrap());
+        let shares = [1, 1].map(|words| take(&pool, words, || true).unwrap());
         assert_eq!(shares.each_ref().map(len), [50; 2], "the larger piece that was kept is none of them");
     }
 
@@ -277,24 +280,50 @@ mod tests {
     fn pieces_are_kept_and_make_room() {
         let pool = Pool::new(8 * 90, 3, 30);
         let never = || false;
-        drop(pool.take(1, never).unwrap());
-        assert_eq!(pool.lock().kept.len(), 1);
-        let same = pool.take(30, never).unwrap();
-        assert_eq!(pool.lock().kept.len(), 0);
+        drop(take(&pool, 1, never).unwrap());
+        assert_eq!(kept(&pool), 1);
+        let same = take(&pool, 30, never).unwrap();
+        assert_eq!(kept(&pool), 0);
         drop(same);
-        let all = pool.take(90, never).unwrap();
-        assert_eq!((len(&all), pool.lock().kept.len()), (90, 0), "the kept piece gave way");
+        let all = take(&pool, 90, never).unwrap();
+        assert_eq!((len(&all), kept(&pool)), (90, 0), "the kept piece gave way");
         drop(all);
-        let shares = [5, 30, 7].map(|words| pool.take(words, || true).unwrap());
+        let shares = [5, 30, 7].map(|words| take(&pool, words, || true).unwrap());
         assert_eq!(shares.each_ref().map(len), [30; 3], "a piece for all does not serve one of them");
-        assert!(matches!(pool.take(1, || true), Err(NoMemory::Stopped)));
+        assert!(matches!(take(&pool, 1, || true), Err(NoMemory::Stopped)));
         drop(shares);
-        assert_eq!(pool.lock().kept.len(), 3);
-        assert_eq!(len(&pool.take(30, never).unwrap()), 30);
+        assert_eq!(kept(&pool), 3);
+        assert_eq!(len(&take(&pool, 30, never).unwrap()), 30);
         pool.let_go();
-        assert_eq!(pool.lock().kept.len(), 0);
-        let large = pool.take(80, never).unwrap();
+        assert_eq!(kept(&pool), 0);
+        let large = take(&pool, 80, never).unwrap();
         drop(large);
-        assert_eq!(len(&pool.take(70, never).unwrap()), 80, "a little larger is good enough");
+        assert_eq!(len(&take(&pool, 70, never).unwrap()), 80, "a little larger is good enough");
+    }
+
+    /// What a task has beside its piece is in use, and its piece so much smaller.
+    #[test]
+    fn tables_of_a_task_are_its_memory() {
+        let pool = Pool::new(8 * 100, 2, 0);
+        let with = |all, beside| pool.take(Words { all, beside }, || true);
+        let one = with(1, 10).unwrap();
+        assert_eq!((len(&one), in_use(&pool)), (40, 50));
+        let two = with(60, 20);
+        assert!(two.is_err(), "half is in use");
+        drop(one);
+        assert_eq!((in_use(&pool), kept(&pool)), (0, 1));
+        let again = with(50, 10).unwrap();
+        assert_eq!((len(&again), in_use(&pool), kept(&pool)), (40, 50, 0), "the same piece");
+        let other = with(50, 30).unwrap();
+        assert_eq!((len(&other), in_use(&pool)), (20, 100));
+        drop(again);
+        drop(other);
+        assert_eq!((in_use(&pool), kept(&pool)), (0, 2));
+        let large = with(100, 60).unwrap();
+        assert_eq!((len(&large), in_use(&pool), kept(&pool)), (40, 100, 0), "kept, and the other one makes room");
+        drop(large);
+        // A piece of 40 would be good enough for one of 33, but not with 61 beside it.
+        let all = with(94, 61).unwrap();
+        assert_eq!((len(&all), in_use(&pool), kept(&pool)), (33, 94, 0));
     }
 }

@@ -10,6 +10,7 @@ use super::gather::Gather;
 use super::groups::{Groups, place_of, section_key};
 use super::in_place::Lines;
 use super::join::join_words;
+use super::making::{Allowance, Making};
 use super::pool::Pool;
 use super::transposed::arrival_words;
 use super::view::View;
@@ -25,6 +26,7 @@ pub struct Prepared {
     /// States of the first column, in the vector at the start of the first window, ascending.
     start: OnceLock<Vec<u64>>,
     pub(super) pool: Pool,
+    making: Making,
 }
 
 enum Tables {
@@ -55,7 +57,8 @@ impl Prepared {
         let groups = groups(Direction::Forward);
         let left = memory_bytes.saturating_sub(column.bytes());
         let pool = Pool::new(left, tasks, most_rows(column.as_ref(), &groups, transposed));
-        Self { tables: Tables::Whole(column), groups, backward, start: OnceLock::new(), pool }
+        let making = Making::new(u64::MAX);
+        Self { tables: Tables::Whole(column), groups, backward, start: OnceLock::new(), pool, making }
     }
 
     /// The same where tables are made for each group: they count as a part of its task's memory.
@@ -69,13 +72,21 @@ impl Prepared {
             groups.all.iter().map(move |group| buffer_rows(window, group.records) as usize)
         });
         let pool = Pool::new(left, tasks, rows.max().unwrap_or(0));
-        Self { tables: Tables::Parted(parts), groups, backward: Vec::new(), start: OnceLock::new(), pool }
+        let (tables, start, making) = (Tables::Parted(parts), OnceLock::new(), Making::new(u64::MAX));
+        Self { tables, groups, backward: Vec::new(), start, pool, making }
     }
 
     /// Leaves so much of the tasks' memory to the rest of the process, where the largest group can do without.
     #[must_use]
     pub fn leaving(self, bytes: u64) -> Self {
         Self { pool: self.pool.leaving(bytes), ..self }
+    }
+
+    /// Parts of tables that are not yet charged as a task's memory, because they are being made, take no more than this,
+    /// or are one at a time.
+    #[must_use]
+    pub fn making_within(self, bytes: u64) -> Self {
+        Self { making: Making::new(bytes), ..self }
     }
 
     /// The windows of a column.
@@ -93,8 +104,8 @@ impl Prepared {
         self.groups[window].all.len()
     }
 
-    /// Makes the tables of a group as a task of forward passes would, and drops them: for who measures what that takes. How
-    /// many states the group has.
+    /// Makes the tables of a group as a task of forward passes would, without waiting for others, and drops them: for who
+    /// measures what that takes. How many states the group has.
     pub fn make(&self, window: usize, number: u32) -> Result<u64, TaskError> {
         self.view((Direction::Forward, window), number, None).map(|view| view.group.records)
     }
@@ -144,12 +155,23 @@ impl Prepared {
         Ok(&self.all_groups(direction)?[end.neighbour(window, self.groups.len())])
     }
 
+    /// Waits until a group's tables may be made, where they are made for it; `None` where `stop` says not to go on
+    /// waiting.
+    pub(super) fn may_make(&self, window: usize, number: u32, stop: impl Fn() -> bool) -> Option<Allowance<'_>> {
+        let group = self.groups[window].all.get(number as usize);
+        let bytes = match &self.tables {
+            Tables::Whole(_) => 0,
+            Tables::Parted(parts) => group.map_or(0, |group| parts.part_bytes(window, group.families.clone())),
+        };
+        self.making.take(bytes, stop)
+    }
+
     /// The tables for a group of a window; `last` is what those for the group before have to offer.
     pub(super) fn view(
         &self,
         (direction, window): (Direction, usize),
         number: u32,
-        last: Option<&Sources>,
+        last: Option<Sources>,
     ) -> Result<View<'_>, TaskError> {
         let Some(group) = self.all_groups(direction)?[window].all.get(number as usize) else {
             return Err(TaskError::Refused(format!("window {window} has no group {number}")));

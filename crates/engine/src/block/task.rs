@@ -37,7 +37,7 @@ use super::grow::Widen;
 use super::in_place::{Lines, Memory};
 use super::join::{Join, join_words};
 use super::lanes::{MODULUS_LIMIT, Moduli};
-use super::pool::NoMemory;
+use super::pool::{NoMemory, Words};
 use super::portions::boundary;
 use super::prepared::Prepared;
 use super::slice::{Lanes, Work};
@@ -45,6 +45,9 @@ use super::transposed::{arrival_words, arrivals};
 use super::view::View;
 use crate::tally::EndTally;
 use crate::{Task, TaskError, TaskOrder};
+
+/// Steps of a share in which tables count that are made for a group.
+const STEPS: usize = 16;
 
 /// Does one task: the groups whose numbers stand in the upper bits of the order's key range.
 ///
@@ -84,7 +87,7 @@ pub(super) struct Stage<'a> {
 struct Share {
     lines: Lines,
     slices: Vec<Range<usize>>,
-    words: usize,
+    words: Words,
     threads: usize,
 }
 
@@ -197,18 +200,28 @@ impl<'a> Stage<'a> {
     ///
     /// `last` is what the tables for the group before have to offer; what these have is returned.
     fn group(&mut self, number: u32, last: Option<Sources>) -> Result<Option<Sources>, TaskError> {
+        // Tables for the group before are nobody's memory any more: who has to wait lets them go.
+        let (allowance, last) = match self.prepared.may_make(self.window, number, || true) {
+            Some(allowance) => (allowance, last),
+            None => {
+                drop(last);
+                let allowance = self.prepared.may_make(self.window, number, || self.is_to_stop());
+                (allowance.ok_or(TaskError::Stopped)?, None)
+            }
+        };
         let started = Instant::now();
-        let view = self.prepared.view((self.direction, self.window), number, last.as_ref())?;
-        drop(last);
+        let view = self.prepared.view((self.direction, self.window), number, last)?;
+        let allowance = allowance.made(view.bytes());
         let lines = Lines::new(view.tables(), view.families());
         self.times.read_nanos += nanos(started);
         let Share { lines, slices, words, threads } = self.share(&view, lines)?;
         let mut arena = self.prepared.pool.take(words, || self.is_to_stop()).map_err(|error| match error {
             NoMemory::Stopped => TaskError::Stopped,
             NoMemory::System(error) => {
-                TaskError::Refused(format!("no memory for a task of {} bytes: {error}", words * 8))
+                TaskError::Refused(format!("no memory for a task of {} bytes: {error}", words.all * 8))
             }
         })?;
+        drop(allowance);
         let (front, rest) = arena.words().split_at_mut(self.arrival_words(&view));
         let mut memory = Memory(rest);
         let arrivals = self.arrivals(&view, &lines, threads, &mut memory, front)?;
@@ -222,9 +235,16 @@ impl<'a> Stage<'a> {
         let pool = &self.prepared.pool;
         let (join_lane, join) = self.join_words(view);
         let needed = lines.rows().max(1) + join_lane;
-        // Tables that are made for this group count as its memory, and the ways that lead to its states.
-        let tables = (view.bytes() / 8) as usize + self.arrival_words(view) + join;
         let (share, all) = pool.words();
+        // Tables that are made for this group count as its memory, and the ways that lead to its states.
+        let (made, other) = ((view.bytes() / 8) as usize, self.arrival_words(view) + join);
+        let shares = self.shares(view.group.records);
+        let part = share.saturating_mul(shares).min(all);
+        let fit = |beside: usize| part.saturating_sub(beside + other) / needed;
+        // In a few steps, so that pieces are of few sizes and serve other groups; where that costs nothing.
+        let steps = made.next_multiple_of((share / STEPS).max(1));
+        let beside = if needed + other + steps > all || fit(steps) < fit(made) { made } else { steps };
+        let tables = beside + other;
         if needed + tables > all {
             return refuse(format!(
                 "group {} of window {:?} needs {} bytes of memory for each residue, but there are {} beside the \
@@ -235,9 +255,7 @@ impl<'a> Stage<'a> {
                 all * 8
             ));
         }
-        let shares = self.shares(view.group.records);
-        let part = share.saturating_mul(shares).min(all);
-        let fit = u32::try_from(part.saturating_sub(tables) / needed).unwrap_or(u32::MAX);
+        let fit = u32::try_from(fit(beside)).unwrap_or(u32::MAX);
         let slices: Vec<Range<usize>> = slices(self.task.order.moduli.len() as u32, fit)
             .into_iter()
             .map(|slice| slice.start as usize..slice.end as usize)
@@ -254,7 +272,7 @@ impl<'a> Stage<'a> {
         } else {
             (lines, words)
         };
-        Ok(Share { lines, slices, words, threads })
+        Ok(Share { lines, slices, words: Words { all: words, beside }, threads })
     }
 
     /// Words for the ways that lead to a group's states, where its vector is transposed.

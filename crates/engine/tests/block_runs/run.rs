@@ -87,12 +87,9 @@ impl Run {
             parted: (cut.parted != Parted::Nobody).then(|| {
                 let parts = blocks::parts(height, &cut.lengths);
                 let bytes = parts.bytes();
-                Prepared::parted(
-                    parts,
-                    cut.group_records,
-                    cut.memory_bytes * u64::from(cut.threads) + bytes,
-                    cut.threads,
-                )
+                let memory_bytes = cut.memory_bytes * u64::from(cut.threads) + bytes;
+                // Parts are made one at a time.
+                Prepared::parted(parts, cut.group_records, memory_bytes, cut.threads).making_within(0)
             }),
             problem,
             windows,

@@ -65,8 +65,7 @@ const FOLDED: f64 = 2.25;
 /// Estimate of the bytes of tables.
 pub(super) fn table_bytes(height: u32, windows: &[Window], directions: Directions) -> u64 {
     let window = |window: &Window| {
-        let list_bytes = if window.first == 0 { TOP_LIST_BYTES } else { LIST_BYTES };
-        let lists = list_bytes * LIST_GROWTH.powf(f64::from(window.len) - 7.0);
+        let lists = list_bytes(*window);
         let sides = if window.first > 0 && window.end() < height { BOTH_SIDES } else { 1.0 };
         let outside = f64::from(height.saturating_sub(window.len));
         2.5 * lists + BLOCK_BYTES * sides * BLOCKS * BLOCK_GROWTH.powf(outside - 6.0)
@@ -80,6 +79,12 @@ pub(super) fn table_bytes(height: u32, windows: &[Window], directions: Direction
     ((windows.iter().map(window).sum::<f64>() * directions) as u64).saturating_add(start_bytes(height))
 }
 
+/// Lists of a window.
+fn list_bytes(window: Window) -> f64 {
+    let bytes = if window.first == 0 { TOP_LIST_BYTES } else { LIST_BYTES };
+    bytes * LIST_GROWTH.powf(f64::from(window.len) - 7.0)
+}
+
 /// Bytes of a family in the lists of all of them.
 const FAMILY_BYTES: f64 = 100.0;
 /// Blocks of the window before that a part meets at most: so many, times [`OWN_GROWTH`] for each cell of the part's
@@ -89,6 +94,10 @@ const OWN_GROWTH: f64 = 5.3;
 const REST_GROWTH: f64 = 4.25;
 /// Bytes of each.
 const SOURCE_BYTES: f64 = 57.0;
+/// Bytes of an entry and pass of the tables of a block's signature, until all signatures of the window have theirs.
+const ENTRY_BYTES: f64 = 10.0;
+/// What a part takes while it is made, beside what is left of it.
+const MAKING: f64 = 1.5;
 /// Bytes of a block of the part's own.
 const OWN_BLOCK_BYTES: f64 = 230.0;
 
@@ -106,6 +115,14 @@ pub(super) fn parted_bytes(height: u32, windows: &[Window]) -> PartedBytes {
         worker_bytes: (families.sum::<f64>() * FAMILY_BYTES) as u64,
         task_bytes: windows.iter().enumerate().map(part).fold(0.0, f64::max) as u64,
     }
+}
+
+/// Estimate of the bytes that making one part takes, with so many states in its own families and in those of the window
+/// before.
+pub(super) fn part_bytes(own: (Window, u64), sources: (Window, u64)) -> u64 {
+    let blocks = |(window, states): (Window, u64)| states as f64 / states_per_block(window);
+    let lists = (own.1 as f64 * f64::from(own.0.len) * ENTRY_BYTES).min(list_bytes(own.0));
+    (MAKING * (blocks(own) * OWN_BLOCK_BYTES + blocks(sources) * SOURCE_BYTES + lists)) as u64
 }
 
 fn states_per_block(window: Window) -> f64 {
@@ -160,6 +177,24 @@ mod tests {
             let task = expected.task_bytes as f64 / task_bytes as f64;
             assert!((0.8..1.6).contains(&worker), "{lengths:?}: {} bytes, estimated {worker}", parts.bytes());
             assert!((0.8..3.0).contains(&task), "{lengths:?}: {task_bytes} bytes, estimated {task}");
+        }
+    }
+
+    /// Parts of half a megabyte and more, of one family and of some, of cuts of 10 to 13 cells: rather too much.
+    #[test]
+    fn estimates_of_single_parts_are_enough() {
+        for lengths in [&[4, 3, 3][..], &[3, 3, 4], &[5, 5], &[4, 4, 3], &[4, 4, 4], &[5, 4, 4]] {
+            let windows = Window::of_lengths(lengths);
+            let parts = GoParts::<u64>::new(lengths.iter().sum(), &windows, 0).unwrap();
+            for window in 0..windows.len() {
+                let count = parts.families(window).ends.len() as u32;
+                for families in [0..1, count / 2..count / 2 + 1, count - 1..count, 0..count / 8, count / 3..count / 2] {
+                    let bytes = parts.part(window, families.clone(), None).unwrap().column.bytes();
+                    let ratio = parts.part_bytes(window, families.clone()) as f64 / bytes as f64;
+                    let what = format!("{lengths:?}, window {window}, families {families:?}");
+                    assert!(bytes < 1 << 19 || (1.0..6.0).contains(&ratio), "{what}: {bytes} bytes, estimated {ratio}");
+                }
+            }
         }
     }
 

@@ -29,6 +29,7 @@ use super::catalogue::{Catalogue, Shelf};
 use super::column::{check_cut, in_parallel, one_column};
 use super::exchange::{Exchange, Side, family_numbers};
 use super::families::Families;
+use super::memory;
 use super::window::{Finder, GoWindow, inside_of};
 
 /// The families of all windows of a column.
@@ -74,10 +75,23 @@ impl<W: Word> GoParts<W> {
         GoWindow::of_families(self.height, window, before, patterns, (&self.catalogue, shelf))
     }
 
+    /// Families of the window before that have states for some of a window, ascending.
+    fn source_families(&self, window: usize, families: Range<u32>) -> Option<Vec<u32>> {
+        let rests = self.families[window].list.rests[0].get(families.start as usize..families.end as usize)?;
+        let by_rest = &self.by_rest[self.before(window)];
+        let mut sources = Vec::new();
+        for rest in rests.chunk_by(|a, b| a == b).filter_map(|same| same.first()) {
+            let first = by_rest.partition_point(|(other, _)| other < rest);
+            sources.extend(by_rest[first..].iter().take_while(|(other, _)| other == rest).map(|&(_, family)| family));
+        }
+        sources.sort_unstable();
+        Some(sources)
+    }
+
     /// Tables of some families of the window before, without passes; those of the last part if they are of the same.
-    fn source(&self, number: usize, families: &[u32], last: Option<&Sources>) -> Result<Arc<GoWindow<W>>, String> {
+    fn source(&self, number: usize, families: &[u32], last: Option<Sources>) -> Result<Arc<GoWindow<W>>, String> {
         let same = last.filter(|last| last.families == families);
-        if let Some(window) = same.and_then(|last| Arc::clone(&last.tables).downcast::<GoWindow<W>>().ok())
+        if let Some(window) = same.and_then(|last| last.tables.downcast::<GoWindow<W>>().ok())
             && window.window == self.spans[number]
         {
             return Ok(window);
@@ -101,20 +115,24 @@ impl<W: Word> BlockParts for GoParts<W> {
         by_rest.chain(self.families.iter().map(Families::bytes)).sum::<u64>() + self.catalogue.limit_bytes()
     }
 
-    fn part(&self, window: usize, families: Range<u32>, last: Option<&Sources>) -> Result<BlockPart, String> {
+    fn part_bytes(&self, window: usize, families: Range<u32>) -> u64 {
+        let before = self.before(window);
+        let states = |number: usize, family: u32| {
+            self.families[number].list.ends.get(family as usize).map_or(0, |ends| ends[0].max(ends[1]))
+        };
+        let sources = self.source_families(window, families.clone()).unwrap_or_default();
+        let source_states = sources.iter().map(|&family| states(before, family)).sum();
+        let own_states = families.map(|family| states(window, family)).sum();
+        memory::part_bytes((self.spans[window], own_states), (self.spans[before], source_states))
+    }
+
+    fn part(&self, window: usize, families: Range<u32>, last: Option<Sources>) -> Result<BlockPart, String> {
         let before = self.before(window);
         let all = &self.families[window];
-        let own = families.start as usize..families.end as usize;
-        let (Some(patterns), Some(rests)) = (all.patterns.get(own.clone()), all.list.rests[0].get(own)) else {
+        let patterns = all.patterns.get(families.start as usize..families.end as usize);
+        let (Some(patterns), Some(sources)) = (patterns, self.source_families(window, families.clone())) else {
             return Err(format!("window {window} has {} families, and not {families:?}", all.patterns.len()));
         };
-        let by_rest = &self.by_rest[before];
-        let mut sources = Vec::new();
-        for rest in rests.chunk_by(|a, b| a == b).filter_map(|same| same.first()) {
-            let first = by_rest.partition_point(|(other, _)| other < rest);
-            sources.extend(by_rest[first..].iter().take_while(|(other, _)| other == rest).map(|&(_, family)| family));
-        }
-        sources.sort_unstable();
         let source = self.source(before, &sources, last)?;
         let (own, finder) = self.window(window, patterns, true)?;
         if own.tables.families.len() != patterns.len() || source.tables.families.len() != sources.len() {

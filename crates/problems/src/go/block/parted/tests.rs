@@ -32,7 +32,7 @@ fn check(
     last: &mut Option<Sources>,
     what: &str,
 ) {
-    let BlockPart { column: part, sources } = parts.part(window, families.clone(), last.as_ref()).unwrap();
+    let BlockPart { column: part, sources } = parts.part(window, families.clone(), last.take()).unwrap();
     *last = Some(sources.clone());
     let part = part.as_ref();
     let (own, all) = (part.tables(window), whole.tables(window));
