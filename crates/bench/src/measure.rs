@@ -27,8 +27,8 @@ const TIGHT_HEIGHT: u32 = 12;
 
 /// What nobody waits for.
 const LEFT_OUT: [&str; 3] = [
-    "whole counts of 14x14, counts by streams above 11x11, clusters above 12x12 by blocks and 11x11 by streams: a run of \
-     each takes minutes, some an hour",
+    "whole counts of 14x14, of 13x13 on disk by one thread, counts by streams above 11x11, clusters above 12x12 by blocks \
+     and 11x11 by streams: a run of each takes minutes, some an hour",
     "counts and clusters with other numbers of residues than the board needs",
     "stream sweeps with little memory below 12x12, where a tenth of the vector is less than a task needs, with K=4 and by \
      one thread",
@@ -104,8 +104,11 @@ pub(crate) fn jobs(wish: &Wish) -> Result<Vec<Job>> {
         if height <= 13 {
             jobs.extend([2, 1].map(|threads| count(Kind::CountBlock, height, threads, None)));
         }
-        if (10..=13).contains(&height) || wish.quick {
-            jobs.push(count(Kind::CountBlockDisk, height, 2, Some(disk_mib(height)?)));
+        if height <= 13 {
+            let threads: &[u32] = if height <= 12 { &[2, 1] } else { &[2] };
+            for &threads in threads {
+                jobs.push(count(Kind::CountBlockDisk, height, threads, Some(disk_mib(height)?)));
+            }
         }
         if height <= 10 || (height == 11 && !wish.quick) {
             jobs.extend([1, 2].map(|threads| count(Kind::CountStream, height, threads, None)));
@@ -270,6 +273,7 @@ mod tests {
             "stream sweep 12x12, K=8, threads 2, tight",
             "count, block, memory 13x13, threads 2",
             "count, block, disk 13x13, threads 2",
+            "count, block, disk 9x9, threads 1",
             "cluster, block 9x9, threads 2",
             "cluster, block 12x12, threads 1",
             "cluster, stream 11x11, threads 2",

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::cluster::{Cluster, EXECUTORS, Setup, notes};
 use crate::golden::legal;
-use crate::process::{Process, keima, run_files, until};
+use crate::process::{Process, keima, run_files, unfinished_run_files, until};
 
 /// Each task waits after its grant.
 const SLOW: &str = "worker.after_pull=sleep:40";
@@ -296,5 +296,40 @@ fn a_count_is_cut_off_and_goes_on() {
         let undisturbed = keima(&[&words[..], &["--data", &quiet_folder]].concat()).json();
         assert_eq!(undisturbed["resumed_from"], serde_json::Value::Null, "{what}");
         assert_eq!(object["residues"], undisturbed["residues"], "{what}");
+    }
+}
+
+/// kill -9 in the midst of writing runs, again and again: what a file without its end leaves behind is never read.
+#[test]
+fn a_count_is_killed_while_it_writes() {
+    for executor in EXECUTORS {
+        let dir = tempfile::tempdir().unwrap();
+        let (data, quiet) = (dir.path().join("data"), dir.path().join("quiet"));
+        let scratch = data.join("scratch");
+        let words =
+            ["count", "go", "9x9", "--json", "--threads", "2", "--checkpoint-seconds", "0", "--executor", executor];
+        let args = [&words[..], &["--data", data.to_str().unwrap()]].concat();
+        let mut hits = 0;
+        while hits < 3 {
+            let old = unfinished_run_files(&scratch);
+            let mut counting = Process::start("count", &args, "");
+            until("a run that is being written", || {
+                assert!(counting.is_alive(), "{executor}: ended after {hits} kills: {}", counting.stderr());
+                unfinished_run_files(&scratch).iter().any(|run| !old.contains(run)).then_some(())
+            });
+            counting.kill();
+            // Where it had just been finished, this kill was one of another kind.
+            hits += usize::from(!unfinished_run_files(&scratch).is_empty());
+        }
+        let ran = keima(&args);
+        let object = ran.json();
+        assert!(ran.stderr.contains("going on with go 9x9"), "{executor}: {ran:#?}");
+        assert_eq!(unfinished_run_files(&scratch), Vec::<PathBuf>::new(), "{executor}: leftovers");
+        let undisturbed = keima(&[&words[..], &["--data", quiet.to_str().unwrap()]].concat()).json();
+        assert_eq!(
+            (&object["count"], &object["residues"]),
+            (&undisturbed["count"], &undisturbed["residues"]),
+            "{executor}"
+        );
     }
 }

@@ -197,13 +197,22 @@ impl Drop for Process {
 
 /// Published run files below a scratch folder, the newest last.
 pub(crate) fn run_files(scratch: &Path) -> Vec<PathBuf> {
-    fn walk(folder: &Path, found: &mut Vec<(std::time::SystemTime, PathBuf)>) {
+    files_named(scratch, ".run")
+}
+
+/// Run files below a scratch folder that are being written, or whose writer has died; the newest last.
+pub(crate) fn unfinished_run_files(scratch: &Path) -> Vec<PathBuf> {
+    files_named(scratch, ".run.tmp")
+}
+
+fn files_named(folder: &Path, ending: &str) -> Vec<PathBuf> {
+    fn walk(folder: &Path, ending: &str, found: &mut Vec<(std::time::SystemTime, PathBuf)>) {
         // Files come and go while this looks.
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
             let path = entry.path();
             if path.is_dir() {
-                walk(&path, found);
-            } else if path.extension().is_some_and(|e| e == "run")
+                walk(&path, ending, found);
+            } else if path.to_str().is_some_and(|name| name.ends_with(ending))
                 && let Ok(modified) = entry.metadata().and_then(|m| m.modified())
             {
                 found.push((modified, path));
@@ -211,7 +220,7 @@ pub(crate) fn run_files(scratch: &Path) -> Vec<PathBuf> {
         }
     }
     let mut found = Vec::new();
-    walk(scratch, &mut found);
+    walk(folder, ending, &mut found);
     found.sort();
     found.into_iter().map(|(_, path)| path).collect()
 }
