@@ -12,7 +12,7 @@ use keima_model::{Directions, PartedBytes, ProblemInfo, ProblemRequest, Window};
 
 /// Of the tables' size one part in so many is left to the allocator, which keeps some of what was freed while they were
 /// built and of tasks' buffers: 13 MB more than a process is granted for itself, beside 94 MB of tables (13x13, windows 7,6,
-/// two tasks).
+/// two tasks, glibc's allocator).
 const LEFT_ONE_IN: u64 = 6;
 
 /// What tables are made of.

@@ -201,13 +201,12 @@ impl<'a> Stage<'a> {
     /// `last` is what the tables for the group before have to offer; what these have is returned.
     fn group(&mut self, number: u32, last: Option<Sources>) -> Result<Option<Sources>, TaskError> {
         // Tables for the group before are nobody's memory any more: who has to wait lets them go.
-        let (allowance, last) = match self.prepared.may_make(self.window, number, || true) {
-            Some(allowance) => (allowance, last),
-            None => {
-                drop(last);
-                let allowance = self.prepared.may_make(self.window, number, || self.is_to_stop());
-                (allowance.ok_or(TaskError::Stopped)?, None)
-            }
+        let (allowance, last) = if let Some(allowance) = self.prepared.may_make(self.window, number, || true) {
+            (allowance, last)
+        } else {
+            drop(last);
+            let allowance = self.prepared.may_make(self.window, number, || self.is_to_stop());
+            (allowance.ok_or(TaskError::Stopped)?, None)
         };
         let started = Instant::now();
         let view = self.prepared.view((self.direction, self.window), number, last)?;
