@@ -128,6 +128,7 @@ fn check(height: u32, length: u32, lengths: &[u32]) {
         for directions in [Directions::Both, Directions::Folded] {
             let own = ends_in_memory::<K>(height, length, lengths, directions);
             assert_eq!(own.len(), theirs.columns.len() - 1);
+            assert!(theirs.functionals.len() >= own.len());
             let counts = theirs.functionals.values();
             for ((((own, count), theirs), their_count), columns) in own.iter().zip(&theirs.columns).zip(counts).zip(1..)
             {

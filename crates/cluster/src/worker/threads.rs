@@ -1,8 +1,8 @@
 //! The threads that tasks run on: as many as have ever run at a time, and each task takes the one that was idle last.
 //!
 //! What an allocator keeps for a thread is used again only by that thread. Tasks on tokio's threads for blocking work
-//! left 20 MB on each of many (13x13 in 258 MiB, glibc's allocator); with a new thread for each task there were twice as many such heaps as
-//! tasks at a time, since other threads took over some of those of threads that had ended.
+//! left 20 MB on each of many (13x13 in 258 MiB, glibc's allocator); with a new thread for each task there were twice as
+//! many such heaps as tasks at a time, since other threads took over some of those of threads that had ended.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc::{Sender, channel};
