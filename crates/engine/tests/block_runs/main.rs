@@ -1,5 +1,6 @@
 //! The block executor out of core: vectors through runs, forward and transposed.
 
+mod beside;
 #[path = "../common/column.rs"]
 mod blocks;
 mod columns;
