@@ -175,7 +175,7 @@ fn the_allocator_keeps_little() {
     let mut asking = command(&["--version"]);
     asking.env("_RJEM_MALLOC_CONF", "stats_print:true");
     let told = run(asking).stderr;
-    for option in ["opt.dirty_decay_ms: 100 ", "config.malloc_conf: \"narenas_ratio:2,"] {
+    for option in ["opt.dirty_decay_ms: 100 ", "config.malloc_conf: \"narenas_ratio:1,"] {
         assert!(told.contains(option), "{told}");
     }
 }
