@@ -131,7 +131,7 @@ fn memory_of_one(parted: Parted) -> u64 {
     let second = small.second_beside_first(Duration::from_millis(100));
     assert!(matches!(second, Err(TaskError::Stopped)), "{parted:?}, {bytes} bytes: {second:?}");
     assert_eq!(clean(small.alone(1)), alone, "nothing is left behind by who was stopped");
-    let second = pair(2 * bytes).second_beside_first(Duration::from_secs(60));
+    let second = pair(2 * bytes).second_beside_first(Duration::from_mins(1));
     assert_eq!(clean(second), alone, "{parted:?}, {bytes} bytes for each");
     bytes
 }
