@@ -7,12 +7,11 @@ use std::time::Duration;
 
 use keima_engine::block::{Prepared, run_block_task};
 use keima_engine::{Buffers, FeedOpener, Task, TaskError, TaskOrder};
-use keima_model::{Directions, PLACE_BITS, ProblemInfo};
+use keima_model::{PLACE_BITS, ProblemInfo};
 use keima_runs::{BlockFeed, RunError, RunHeader, RunManifest, RunPart, TaskManifest};
 
-use crate::blocks;
 use crate::common::Local;
-use crate::run::{Parted, Run, cut};
+use crate::run::{Cut, Parted, Run, cut};
 use crate::states::go;
 
 /// Does something else before a task opens its first run, when it has its memory.
@@ -98,16 +97,9 @@ fn memory_of_one(parted: Parted) -> u64 {
     });
     let problem = go(8, 8);
     let pair = |memory_bytes: u64| {
-        let prepared = if parted == Parted::Nobody {
-            let column = blocks::column(8, &cut.lengths, Directions::Forward);
-            let bytes = column.bytes();
-            Prepared::new(column, cut.group_records, memory_bytes + bytes, 2)
-        } else {
-            let parts = blocks::parts(8, &cut.lengths);
-            let bytes = parts.bytes();
-            Prepared::parted(parts, cut.group_records, memory_bytes + bytes, 2).making_within(0)
-        };
-        Pair { run: &run, info: problem.info(), prepared, orders: orders.clone() }
+        let Run { prepared: whole, parted, .. } =
+            Run::new(8, 8, &Cut { memory_bytes: memory_bytes / 2, threads: 2, parted, ..cut.clone() });
+        Pair { run: &run, info: problem.info(), prepared: parted.unwrap_or(whole), orders: orders.clone() }
     };
     let clean = |made: Result<TaskManifest, TaskError>| {
         let made = made.unwrap();

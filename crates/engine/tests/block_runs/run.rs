@@ -49,7 +49,7 @@ pub(crate) struct Run {
     problem: AnyProblem,
     pub(crate) board: Board,
     pub(crate) prepared: Prepared,
-    parted: Option<Prepared>,
+    pub(crate) parted: Option<Prepared>,
     pub(crate) windows: Vec<Window>,
     pub(crate) cut: Cut,
 }
