@@ -16,7 +16,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use keima_coordinator::{
     AttemptId, Config, Coordinator, Grant, Hello, Housekeeping, JobId, JobSpec, JobStatus, Millis, Report,
-    RestoreError, Running, Verdict, Welcome, WorkerId, WorkerStatus,
+    RestoreError, Running, Verdict, Wanted, Welcome, WorkerId, WorkerStatus,
 };
 use keima_model::Registry;
 use keima_runs::RunId;
@@ -189,14 +189,14 @@ impl CoordinatorLink for CoordinatorHandle {
         Ok(self.event(beat).await??)
     }
 
-    async fn pull(&self, worker: &WorkerId, epoch: u64) -> Result<Option<Grant>, LinkError> {
+    async fn pull(&self, worker: &WorkerId, epoch: u64, wanted: Wanted) -> Result<Option<Grant>, LinkError> {
         let deadline = tokio::time::Instant::now() + PULL_WAIT;
         loop {
             // Listening begins before looking: what happens in between is not missed.
             let news = self.inner.news.notified();
             let mut news = std::pin::pin!(news);
             news.as_mut().enable();
-            let (grant, ticket) = self.inner.decide(|machine, now| machine.pull(now, worker, epoch))?;
+            let (grant, ticket) = self.inner.decide(|machine, now| machine.pull(now, worker, epoch, wanted))?;
             if let Some(grant) = grant? {
                 self.inner.journal.stored(ticket).await.map_err(LinkError::Broken)?;
                 return Ok(Some(grant));

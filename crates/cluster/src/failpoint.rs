@@ -12,6 +12,7 @@
 //!             sleep:MS     wait
 //!   points:   worker.after_pull            a task was granted, nothing was done
 //!             worker.mid_task              a task opens one of its inputs
+//!             worker.before_durable        a task's runs are complete, and about to be put on stable storage
 //!             worker.before_report         a task's runs are complete, nobody was told
 //!             worker.after_report          the coordinator has answered, the worker has not noted it
 //!             worker.before_copy           a second copy was ordered

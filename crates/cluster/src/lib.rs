@@ -49,4 +49,4 @@ pub use worker::{PROCESS_OVERHEAD_BYTES, Worker, WorkerConfig, WorkerError, task
 
 /// Version of the protocol between coordinator, workers and users; peers of different versions refuse each other. Grows
 /// with every change that an older peer would misunderstand.
-pub const PROTOCOL_VERSION: u32 = 9;
+pub const PROTOCOL_VERSION: u32 = 10;

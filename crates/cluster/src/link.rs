@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::Duration;
 
 use keima_coordinator::{
-    AttemptId, CallError, Grant, Hello, Housekeeping, Report, Running, Verdict, Welcome, WorkerId,
+    AttemptId, CallError, Grant, Hello, Housekeeping, Report, Running, Verdict, Wanted, Welcome, WorkerId,
 };
 use keima_runs::RunId;
 
@@ -64,7 +64,12 @@ pub trait CoordinatorLink: Clone + Send + Sync + 'static {
         disk_used_bytes: u64,
     ) -> impl Future<Output = Result<Housekeeping, LinkError>> + Send;
     /// Waits some seconds for work.
-    fn pull(&self, worker: &WorkerId, epoch: u64) -> impl Future<Output = Result<Option<Grant>, LinkError>> + Send;
+    fn pull(
+        &self,
+        worker: &WorkerId,
+        epoch: u64,
+        wanted: Wanted,
+    ) -> impl Future<Output = Result<Option<Grant>, LinkError>> + Send;
     /// Reports the end of an attempt.
     fn report(
         &self,

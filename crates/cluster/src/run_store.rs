@@ -21,7 +21,9 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use keima_coordinator::{AttemptId, StoreId, WorkerId};
-use keima_runs::{DiskBudget, LocalRun, RunError, RunHeader, RunId, RunManifest, adopt_file, read_manifest, run_path};
+use keima_runs::{
+    DiskBudget, LocalRun, RunError, RunHeader, RunId, RunManifest, adopt_file, make_durable, read_manifest, run_path,
+};
 
 use crate::scratch::{
     ID_FILE, INCOMING, STORE_FILE, ScratchError, is_job, is_ours, lock, read_or_make_name, read_owner, refuse_foreign,
@@ -187,6 +189,11 @@ impl RunStore {
     /// Notes the runs of a finished task, whose bytes its writer has charged.
     pub(crate) fn hold_written(&self, runs: &[RunManifest]) -> Result<(), RunError> {
         runs.iter().try_for_each(|run| self.hold(&run.id, Some(run.bytes)))
+    }
+
+    /// Puts runs on stable storage. Blocks.
+    pub(crate) fn make_durable(&self, runs: &[RunManifest]) -> Result<(), RunError> {
+        make_durable(&self.root, runs.iter().map(|run| &run.id))
     }
 
     /// Names of all runs held.

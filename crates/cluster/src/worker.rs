@@ -2,8 +2,9 @@
 //! coordinator's word.
 //!
 //! ```text
-//!   hello ─> per slot, and once more for copies:
+//!   hello ─> per slot for tasks, and once for copies:
 //!                        pull ─> run on a thread of its own ─> report until taken ─> pull ...
+//!                        where runs must be on stable storage they get there, and are reported, during the next task
 //!        └─> heartbeat every few seconds: attempts at work, runs held
 //!   every answer may bring housekeeping (stop this, delete that), or "who are you": then hello again
 //! ```
@@ -25,7 +26,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use keima_coordinator::{AttemptId, CallError, Failure, Hello, Holder, Housekeeping, WorkerId};
+use keima_coordinator::{AttemptId, CallError, Failure, Hello, Holder, Housekeeping, Wanted, WorkerId};
 use keima_model::{AnyProblem, ProblemRequest, Registry};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -148,10 +149,11 @@ impl Worker {
             stopping: watch::channel(false).0,
         });
         let mut tasks = JoinSet::new();
-        // One more: a copy is made beside the tasks.
-        for _ in 0..=slots {
+        // A copy is made beside the tasks.
+        let slots = std::iter::repeat_n(Wanted::Task, slots as usize);
+        for wanted in slots.chain([Wanted::Copy]) {
             let shared = Arc::clone(&shared);
-            tasks.spawn(async move { shared.pull_tasks().await });
+            tasks.spawn(async move { shared.pull_work(wanted).await });
         }
         let beating = Arc::clone(&shared);
         tasks.spawn(async move { beating.send_heartbeats().await });
@@ -268,21 +270,40 @@ impl<L: CoordinatorLink> Shared<L> {
         Ok(())
     }
 
-    /// Takes tasks, one after the other.
-    async fn pull_tasks(self: &Arc<Self>) -> Result<(), LinkError> {
+    /// Takes what is wanted, one after the other. Where what a task has written must be durable it is concluded beside the
+    /// next one, but not beside that after it: what is written waits in the system's memory.
+    async fn pull_work(self: &Arc<Self>, wanted: Wanted) -> Result<(), LinkError> {
+        let mut concluding = JoinSet::new();
+        let pulled = self.pull_until_stopped(wanted, &mut concluding).await;
+        concluded(&mut concluding).await?;
+        pulled
+    }
+
+    async fn pull_until_stopped(
+        self: &Arc<Self>,
+        wanted: Wanted,
+        concluding: &mut JoinSet<Result<(), LinkError>>,
+    ) -> Result<(), LinkError> {
         let mut backoff = Backoff::new(LONGEST_WAIT);
         self.introduce(0).await?;
         while !self.is_stopping() {
             let epoch = self.epoch.load(Ordering::Acquire);
             let pulled = tokio::select! {
                 () = self.stopped() => return Ok(()),
-                pulled = self.link.pull(self.store.worker(), epoch) => pulled,
+                pulled = self.link.pull(self.store.worker(), epoch, wanted) => pulled,
             };
             match pulled {
                 Ok(None) => backoff.reset(),
                 Ok(Some(grant)) => {
                     backoff.reset();
-                    self.perform(grant).await?;
+                    let performed = self.perform(grant).await;
+                    concluded(concluding).await?;
+                    if performed.durable {
+                        let shared = Arc::clone(self);
+                        concluding.spawn(async move { shared.conclude(performed).await });
+                    } else {
+                        self.conclude(performed).await?;
+                    }
                 }
                 Err(error) => self.overcome(error, epoch, &mut backoff).await?,
             }
@@ -401,6 +422,14 @@ impl<L: CoordinatorLink> Shared<L> {
         problems.insert(request.clone(), problem.clone());
         Ok(problem)
     }
+}
+
+/// Waits for what is being concluded.
+async fn concluded(concluding: &mut JoinSet<Result<(), LinkError>>) -> Result<(), LinkError> {
+    while let Some(ended) = concluding.join_next().await {
+        ended.map_err(|panic| LinkError::Broken(format!("a part of the worker failed: {panic}")))??;
+    }
+    Ok(())
 }
 
 /// Whether an error is the coordinator's word that a call was wrong, as opposed to one that did not arrive.

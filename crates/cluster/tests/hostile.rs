@@ -56,7 +56,7 @@ async fn nonsense_is_refused_and_jobs_go_on() {
     refused(calls.say_hello(foreign).await.unwrap_err(), "Nothing was deleted");
 
     let welcome = calls.say_hello(hello("0123456789abcdef", 1)).await.unwrap().into_inner();
-    let pull = |epoch| v1::PullTaskRequest { worker: "0123456789abcdef".into(), epoch };
+    let pull = |epoch| v1::PullTaskRequest { worker: "0123456789abcdef".into(), epoch, copy: false };
     refused(calls.pull_task(pull(welcome.epoch + 7)).await.unwrap_err(), "hello");
     refused(calls.pull_task(pull(0)).await.unwrap_err(), "hello");
     let grant = calls.pull_task(pull(welcome.epoch)).await.unwrap().into_inner().grant;

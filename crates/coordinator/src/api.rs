@@ -141,6 +141,15 @@ pub struct KeptOrder {
     pub moduli: Vec<u64>,
 }
 
+/// What a worker asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// A task of a stage.
+    Task,
+    /// A second copy to make.
+    Copy,
+}
+
 /// What a worker is asked to do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Work {

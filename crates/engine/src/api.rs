@@ -46,8 +46,6 @@ pub struct TaskOrder {
     pub inputs: Vec<RunManifest>,
     /// Memory that the task may use.
     pub memory_bytes: u64,
-    /// Whether runs must be fsynced.
-    pub durable: bool,
     /// What a stage of the block executor needs beside.
     pub block: Option<BlockStage>,
 }

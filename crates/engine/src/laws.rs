@@ -138,7 +138,6 @@ mod tests {
             high: None,
             inputs: Vec::new(),
             memory_bytes: 0,
-            durable: false,
             block: None,
         }
     }

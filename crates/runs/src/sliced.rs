@@ -41,7 +41,6 @@ pub struct SlicedWriter {
     pending: Pending,
     id: RunId,
     shape: Shape,
-    durable: bool,
     /// The blocks; their checksums come at the end.
     blocks: Vec<Entry>,
     last_key: u64,
@@ -55,7 +54,7 @@ impl SlicedWriter {
     /// Creates `root/id.run.tmp`, with the folders that it needs. All bytes of the run are charged to `disk`.
     ///
     /// Sections ascend; the end of one and the beginning of the next are in different blocks even where no key lies
-    /// between them. Of `options` all but the target size of a block and whether the run is to be durable is as for
+    /// between them. Of `options` all but the target size of a block is as for
     /// consecutive keys.
     pub fn create(
         root: &Path,
@@ -92,8 +91,8 @@ impl SlicedWriter {
         let end = (blocks.len() * ENTRY_BYTES + footer::footer_bytes(lanes)) as u64;
         pending.reserve(offset - bytes.len() as u64 + end)?;
         let checksums = vec![[0; 4]; blocks.len() * lanes];
-        let (id, durable, sums) = (id.clone(), options.durable, vec![None; lanes]);
-        Ok(Self { pending, id, shape, durable, blocks, last_key, checksums, sums })
+        let (id, sums) = (id.clone(), vec![None; lanes]);
+        Ok(Self { pending, id, shape, blocks, last_key, checksums, sums })
     }
 
     /// Writes `lanes` of all records: `rows` adds those of the next so many records to what it is given.
@@ -151,7 +150,7 @@ impl SlicedWriter {
         let (tail, checksum) = footer::close(self.shape.seed, &index, tail);
         self.pending.write_at(end, &index)?;
         self.pending.write_at(end + index.len() as u64, &tail)?;
-        self.pending.publish(self.durable)?;
+        self.pending.publish()?;
         let bytes = end + (index.len() + tail.len()) as u64;
         Ok(RunManifest { id: self.id, bytes, records, first_key, last_key, sums, checksum })
     }

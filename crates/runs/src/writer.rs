@@ -17,8 +17,6 @@ use crate::{Batch, DiskBudget, RunError, RunHeader, RunId, RunManifest, Split, W
 /// How a run is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunOptions {
-    /// Whether [`RunWriter::finish`] puts file and folders on stable storage.
-    pub durable: bool,
     /// Target size of a decoded block; a block holds one record at least and 4 MiB at most.
     pub block_bytes: usize,
     /// Whether to compress key sections where that saves an eighth. Off by default, since keys take some 1.1 of 8K + 1.1
@@ -32,7 +30,7 @@ pub struct RunOptions {
 
 impl Default for RunOptions {
     fn default() -> Self {
-        Self { durable: false, block_bytes: 64 << 10, compress_keys: false, consecutive: false }
+        Self { block_bytes: 64 << 10, compress_keys: false, consecutive: false }
     }
 }
 
@@ -41,7 +39,6 @@ pub struct RunWriter<K: Word> {
     pending: Pending,
     id: RunId,
     shape: Shape,
-    durable: bool,
     consecutive: bool,
     encoder: Encoder,
     /// The block that is being gathered, and how many records fill it.
@@ -85,7 +82,6 @@ impl<K: Word> RunWriter<K> {
             pending,
             id: id.clone(),
             shape,
-            durable: options.durable,
             consecutive: options.consecutive,
             encoder,
             block: Batch { keys: Vec::with_capacity(block_records), rows: Vec::with_capacity(block_records * lanes) },
@@ -189,9 +185,8 @@ impl<K: Word> RunWriter<K> {
         Ok(())
     }
 
-    /// Completes and publishes the run: writes the rest, flushes, renames `id.run.tmp` to `id.run`; if durable, the
-    /// file is on stable storage before the rename, and the folders from the file's up to the root are after it. Gives
-    /// the manifest and at most 1,024 places to cut, at block boundaries, in pieces of about equal weight, the last of
+    /// Completes and publishes the run: writes the rest, renames `id.run.tmp` to `id.run` (for stable
+    /// storage see [`crate::make_durable`]). Gives the manifest and at most 1,024 places to cut, at block boundaries, in pieces of about equal weight, the last of
     /// which lies above the last key (or is `u128::MAX`). A run without records is not written: `None`.
     ///
     /// The file stays charged to the disk budget; whoever removes it refunds `manifest.bytes`.
@@ -203,7 +198,7 @@ impl<K: Word> RunWriter<K> {
         let (tail, checksum) = footer::close(self.shape.seed, &self.index, tail);
         self.pending.write(&self.index)?;
         self.pending.write(&tail)?;
-        self.pending.publish(self.durable)?;
+        self.pending.publish()?;
         let bytes = self.offset + (self.index.len() + tail.len()) as u64;
         let splits = footer::splits(&self.index, self.records, last_key);
         let (records, sums) = (self.records, self.sums);

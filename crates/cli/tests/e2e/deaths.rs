@@ -8,14 +8,19 @@ use std::path::{Path, PathBuf};
 
 use crate::cluster::{Cluster, EXECUTORS, Setup, notes};
 use crate::golden::legal;
-use crate::process::{Process, keima, run_files, unfinished_run_files, until};
+use crate::process::{Process, command, keima, run, run_files, unfinished_run_files, until};
 
 /// Each task waits after its grant.
 const SLOW: &str = "worker.after_pull=sleep:40";
 
 /// Points where a worker can die in a task, each at a time when boundaries exist.
-const IN_A_TASK: [(&str, u32); 4] =
-    [("worker.after_pull", 9), ("worker.mid_task", 20), ("worker.before_report", 10), ("worker.after_report", 11)];
+const IN_A_TASK: [(&str, u32); 5] = [
+    ("worker.after_pull", 9),
+    ("worker.mid_task", 20),
+    ("worker.before_durable", 9),
+    ("worker.before_report", 10),
+    ("worker.after_report", 11),
+];
 
 /// A worker dies in a task and is started again on its folder: nothing is lost but the task.
 #[test]
@@ -253,13 +258,42 @@ fn a_worker_hangs() {
     cluster.counts(&next, &legal("6x6"));
 }
 
+/// A slow disk does not keep a slot waiting: while what a task has written is put on stable storage the next one is done,
+/// and not the one after that.
+#[test]
+fn tasks_go_on_while_runs_are_made_durable() {
+    for executor in EXECUTORS {
+        let args =
+            ["count", "go", "8x8", "--json", "--threads", "1", "--checkpoint-seconds", "0", "--executor", executor];
+        let dir = tempfile::tempdir().unwrap();
+        let mut counting = command(&[&args[..], &["--data", dir.path().to_str().unwrap()]].concat());
+        counting.env("KEIMA_LOG", "debug").env("KEIMA_FAILPOINT", "worker.before_durable=sleep:20");
+        let ran = run(counting);
+        assert_eq!(ran.json()["count"], legal("8x8"), "{executor}");
+        assert!(ran.stderr.contains("failpoint worker.before_durable hit"), "{executor}");
+        let (mut durable_later, mut most) = (0, 0);
+        for line in ran.stderr.lines() {
+            match line.split_once(" DEBUG ").and_then(|(_, event)| event.split(' ').next()) {
+                Some("done") => durable_later += 1,
+                Some("durable") => durable_later -= 1,
+                Some("granted") => most = most.max(durable_later),
+                _ => {}
+            }
+        }
+        assert_eq!((durable_later, most), (0, 1), "{executor}: {}", ran.stderr);
+    }
+}
+
 /// `keima count` dies and the same command goes on: at a point, by kill -9, by an interrupt. The residues are those of a
 /// count that nothing happened to.
 #[test]
 fn a_count_is_cut_off_and_goes_on() {
+    let [abort, undurable] = ["worker.before_report", "worker.before_durable"];
     for (how, executor) in [
-        ("abort", "block"),
-        ("abort", "stream"),
+        (abort, "block"),
+        (abort, "stream"),
+        (undurable, "block"),
+        (undurable, "stream"),
         ("KILL", "block"),
         ("KILL", "stream"),
         ("INT", "block"),
@@ -272,10 +306,11 @@ fn a_count_is_cut_off_and_goes_on() {
         let at = |folder: &str| dir.path().join(folder).to_str().unwrap().to_owned();
         let (folder, quiet_folder) = (at("data"), at("quiet"));
         let args = [&words[..], &["--data", &folder]].concat();
-        let fault = if how == "abort" { "worker.before_report=abort@30" } else { SLOW };
-        let mut counting = Process::start("count", &args, fault);
-        if how == "abort" {
-            counting.died_at("worker.before_report");
+        let dies = how == abort || how == undurable;
+        let fault = if dies { format!("{how}=abort@30") } else { SLOW.to_owned() };
+        let mut counting = Process::start("count", &args, &fault);
+        if dies {
+            counting.died_at(how);
         } else {
             counting.says("failpoint worker.after_pull hit", 30);
             if how == "KILL" {

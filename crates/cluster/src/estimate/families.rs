@@ -5,6 +5,8 @@
 //!   share            states of the largest family / states of the vector, each at the boundary where it has most
 //!   lanes at a time  a task's memory / bytes of the family's buffer with one lane, down to a width of rows, at least 1
 //!   slices           as `keima_model::slices` cuts the lanes; on average 1 + sum over families of share x (slices - 1)
+//!   threads waiting  for memory, while a family is done of which one lane is more than a task's: those for which what it
+//!                    leaves is too little, see `keima_engine`'s pool
 //!   other families   C(n, k) of r^k times the largest's size, k = 0, 1, .. n; n = cells outside the window - 1, or with
 //!                    cells on both sides twice as many, n = cells outside - 2; r is the problem's pair ratio
 //! ```
@@ -19,6 +21,8 @@
 use keima_coordinator::{Plan, buffer_rows};
 use keima_model::{BlockProblem, Layout, ProblemInfo, Window};
 
+/// Tasks do with so much of their even share, where the largest family's and theirs fit the memory then.
+const LEAST_SHARE: f64 = 0.75;
 /// Streams: a family of so many times the records of a task is cut.
 const CUT_TASKS: u128 = 2;
 
@@ -32,6 +36,8 @@ pub(super) struct Families {
     /// Lanes of it that a task's memory holds, and that of all tasks whose threads do it.
     pub(super) most_lanes: f64,
     largest_lanes: f64,
+    /// Threads of a worker that wait for memory while a family is done, times its share: a sum over those for which any do.
+    pub(super) waiting: f64,
     /// Of each kind of families their size, relative to the largest, and the share of the states that all of them have.
     kinds: Vec<(f64, f64)>,
 }
@@ -65,7 +71,8 @@ impl Families {
         let largest_lanes = most_lanes * f64::from(threads);
         let pair_ratio = info.blocks().map_or(0.0, BlockProblem::pair_ratio);
         let kinds = kinds(share, plan.board.height, window, pair_ratio);
-        Self { share, threads, most_lanes, largest_lanes, kinds }
+        let waiting = waiting(&kinds, most_lanes, (threads, tasks.max(1)));
+        Self { share, threads, most_lanes, largest_lanes, waiting, kinds }
     }
 
     /// With streams: lanes are never parted.
@@ -75,7 +82,14 @@ impl Families {
         let largest = info.largest_family(window).filter(|_| whole);
         let piece = largest.map(|states| states.min(CUT_TASKS * u128::from(plan.task_records)));
         let [most_lanes, largest_lanes] = [f64::INFINITY; 2];
-        Self { share: share(piece, plan, window), threads: 1, most_lanes, largest_lanes, kinds: Vec::new() }
+        Self {
+            share: share(piece, plan, window),
+            threads: 1,
+            most_lanes,
+            largest_lanes,
+            waiting: 0.0,
+            kinds: Vec::new(),
+        }
     }
 
     /// Slices of so many lanes.
@@ -98,6 +112,25 @@ fn share(largest: Option<u128>, plan: &Plan, window: Window) -> f64 {
     };
     let most = (0..plan.board.length).flat_map(own).max().copied().unwrap_or(0);
     largest.map_or(0.0, |largest| (largest as f64 / most.max(1) as f64).min(1.0))
+}
+
+/// Threads that wait for memory, times the share of the families for which they do: those of which a lane is more than a
+/// task's memory, which holds `most_lanes` of the largest, done by so many `threads`.
+fn waiting(kinds: &[(f64, f64)], most_lanes: f64, (threads, tasks): (u32, u32)) -> f64 {
+    let [threads, tasks] = [threads, tasks].map(f64::from);
+    let shares = |size: f64| size / most_lanes.max(f64::MIN_POSITIVE);
+    let beside = (tasks - shares(1.0)) / (tasks - 1.0).max(1.0);
+    let least = if beside < LEAST_SHARE { 1.0 } else { beside.min(1.0) };
+    let of = |(number, &(size, share)): (usize, &(f64, f64))| {
+        if shares(size) <= 1.0 {
+            return 0.0;
+        }
+        let own = if number == 0 { threads } else { 1.0 };
+        // A hair more: what is left may be just what all others need.
+        let others = ((tasks - shares(size)) / least + 1e-9).floor().clamp(0.0, tasks - own);
+        share * (tasks - own - others)
+    };
+    kinds.iter().enumerate().map(of).sum()
 }
 
 /// (Relative size, share) of families by the number of pairs outside that have one colour.
@@ -215,7 +248,8 @@ mod tests {
     fn slices_by_hand() {
         let check = |share: f64, window: Window, most_lanes: f64, lanes: u32, largest: u32, mean: f64| {
             let kinds = kinds(share, 6, window, 0.31);
-            let got = Families { share, threads: 1, most_lanes, largest_lanes: most_lanes, kinds }.slices(lanes);
+            let families = Families { share, threads: 1, most_lanes, largest_lanes: most_lanes, waiting: 0.0, kinds };
+            let got = families.slices(lanes);
             assert_eq!(got.largest, largest, "{share} {window:?} {most_lanes}");
             assert!((got.mean - mean).abs() < 1e-9, "{share} {window:?} {most_lanes}: {}", got.mean);
         };
@@ -234,6 +268,28 @@ mod tests {
         // No more states than there are.
         check(0.7, middle, 1.2, 4, 4, 4.0);
         check(1.0, Window { first: 0, len: 6 }, 0.5, 8, 8, 8.0);
+    }
+
+    /// By hand: two tasks' memory holds 0.6 lanes of the largest family each, so that it leaves a third of a share; ...
+    #[test]
+    fn threads_wait_for_memory() {
+        let check = |most_lanes: f64, threads: u32, tasks: u32, expected: f64| {
+            let kinds = [(1.0, 0.2), (0.5, 0.3), (0.25, 0.4)];
+            let got = waiting(&kinds, most_lanes, (threads, tasks));
+            assert!((got - expected).abs() < 1e-12, "{most_lanes} {threads} {tasks}: {got}, not {expected}");
+        };
+        check(0.6, 1, 2, 0.2);
+        // ... with two threads nobody waits. It fits one share, or nearly: others do with three quarters of theirs then.
+        check(0.6, 2, 2, 0.0);
+        check(1.0, 1, 2, 0.0);
+        check(0.81, 1, 2, 0.0);
+        check(0.79, 1, 2, 0.2);
+        // The second kind is more than a share, too: of four shares the largest takes 2.5, that one 1.25.
+        check(0.4, 1, 4, 0.2 * 2.0 + 0.3 * 1.0);
+        // All kinds are: 4.2, 2.1 and 1.04.
+        check(0.24, 1, 4, 0.2 * 3.0 + 0.3 * 2.0 + 0.4 * 1.0);
+        check(0.4, 1, 1, 0.0);
+        check(0.0, 1, 2, 0.9);
     }
 
     #[test]

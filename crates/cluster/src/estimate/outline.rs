@@ -59,6 +59,9 @@ pub struct StageOutline {
     pub family_share: f64,
     /// Threads that take the largest family through the window.
     pub family_threads: u32,
+    /// Threads of a worker that wait for memory while the largest families are done, times these families' share of the
+    /// states.
+    pub waiting: f64,
     /// In how many goes the largest family is done, a few lanes in each.
     pub family_slices: u32,
     /// In how many goes families are done on average.
@@ -212,6 +215,7 @@ impl Outline {
                     state_passes: self.state_passes(stage.first_pass, stage.window.len),
                     family_share: own.map_or(0.0, |families| families.share),
                     family_threads: own.map_or(1, |families| families.threads),
+                    waiting: own.map_or(0.0, |families| families.waiting),
                     family_slices: slices.largest,
                     slices: slices.mean,
                     grows,

@@ -13,6 +13,7 @@
 //!                             two, half as much again of the exchange between them
 //! ```
 //!
+//! Threads that wait for memory, while a family is done that has that of several tasks, count as if they were at work.
 //! With runs on disk a family is done by one worker, however many there are: by one thread, or by as many as it is worth
 //! among those of all workers. Where it is done a few lanes at a time, what a state costs without lanes to read it and take
 //! it through passes is paid for each slice of them.
@@ -216,15 +217,15 @@ impl Times {
                 let disk_seconds = |bytes: f64| offer.disk_bytes_per_second.map_or(0.0, |speed| bytes / speed);
                 time.disk_seconds = disk_seconds(disk_bytes) / f64::from(offer.workers.max(1));
                 time.core_seconds = core_seconds(stage.slices);
-                time.threads_seconds = time.core_seconds / cores * IDLE;
                 let slices = f64::from(stage.family_slices);
-                // Tables in parts are made by one thread in any case.
-                let by_all = (core_seconds(slices) - table_seconds) * stage.family_share;
-                let by_threads = match stage.family_threads {
-                    0 | 1 => by_all,
-                    threads => by_all * (TOGETHER / f64::from(threads)).min(1.0),
+                // Of a family that had all states. Tables in parts are made by one thread in any case.
+                let together = match stage.family_threads {
+                    0 | 1 => 1.0,
+                    threads => (TOGETHER / f64::from(threads)).min(1.0),
                 };
-                time.family_seconds = by_threads + table_seconds * stage.family_share;
+                let as_families = (core_seconds(slices) - table_seconds) * together + table_seconds;
+                time.threads_seconds = (time.core_seconds + as_families * stage.waiting) / cores * IDLE;
+                time.family_seconds = as_families * stage.family_share;
                 let family_bytes = traffic.in_slices(slices) * stage.family_share * filled;
                 let all = overlapped(time.threads_seconds, time.disk_seconds);
                 let family = overlapped(time.family_seconds, disk_seconds(family_bytes));
@@ -390,6 +391,22 @@ mod tests {
             assert!((time.family_seconds - expected).abs() < 1e-9, "{threads} threads: {time:?}");
             assert!((time.core_seconds - 104.0).abs() < 1e-9, "{time:?}");
         }
+    }
+
+    /// While a family with a quarter of the states is done one thread of two waits: its time counts twice.
+    #[test]
+    fn threads_that_wait_for_memory_count_as_if_at_work() {
+        let pass = PerState { base_nanos: 1.0, lane_nanos: 0.0 };
+        let speeds = Speeds { height: 10, pass, ..Speeds::default() };
+        let offer = offer(1, 2, None);
+        let mut outline = outline("10x10", &offer);
+        outline.stages.truncate(1);
+        let stage = &mut outline.stages[0];
+        (stage.state_passes, stage.slices, stage.waiting) = (40_000_000_000, 1.5, 0.25);
+        (stage.family_share, stage.family_slices, stage.family_threads) = (0.25, 2, 1);
+        let time = Times::new(&outline, &speeds, &offer).stages[0];
+        let got = [time.core_seconds, time.threads_seconds, time.family_seconds];
+        assert!(got.iter().zip([60.0, 42.0, 20.0]).all(|(got, expected)| (got - expected).abs() < 1e-9), "{got:?}");
     }
 
     /// 15x15 has three windows a column, 14x14 two.

@@ -71,6 +71,7 @@ mod tests {
                     state_passes: 5,
                     family_share: 0.0,
                     family_threads: 1,
+                    waiting: 0.0,
                     family_slices: 1,
                     slices,
                     grows,

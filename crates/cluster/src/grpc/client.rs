@@ -6,8 +6,8 @@
 use std::time::Duration;
 
 use keima_coordinator::{
-    AttemptId, Grant, Hello, Housekeeping, JobId, JobSpec, JobStatus, Report, Running, Verdict, Welcome, WorkerId,
-    WorkerStatus,
+    AttemptId, Grant, Hello, Housekeeping, JobId, JobSpec, JobStatus, Report, Running, Verdict, Wanted, Welcome,
+    WorkerId, WorkerStatus,
 };
 use keima_runs::RunId;
 use keima_wire::v1;
@@ -105,8 +105,8 @@ impl CoordinatorLink for GrpcLink {
         Ok(answer.housekeeping.map_or_else(|| Ok(Housekeeping::default()), Housekeeping::from_wire)?)
     }
 
-    async fn pull(&self, worker: &WorkerId, epoch: u64) -> Result<Option<Grant>, LinkError> {
-        let request = v1::PullTaskRequest { worker: worker.0.clone(), epoch };
+    async fn pull(&self, worker: &WorkerId, epoch: u64, wanted: Wanted) -> Result<Option<Grant>, LinkError> {
+        let request = v1::PullTaskRequest { worker: worker.0.clone(), epoch, copy: wanted == Wanted::Copy };
         let mut client = self.client.clone();
         let deadline = PULL_WAIT + DEADLINE;
         let answer = within(&self.address, About::Worker(worker), deadline, client.pull_task(request)).await?;

@@ -9,7 +9,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use keima_coordinator::{AttemptId, Hello, JobId, JobSpec, JobStatus, Report, Running, WorkerId};
+use keima_coordinator::{AttemptId, Hello, JobId, JobSpec, JobStatus, Report, Running, Wanted, WorkerId};
 use keima_wire::v1;
 use keima_wire::v1::coordinator_service_server::{CoordinatorService, CoordinatorServiceServer};
 use keima_wire::v1::job_service_server::{JobService, JobServiceServer};
@@ -160,7 +160,8 @@ impl CoordinatorService for Coordination {
     async fn pull_task(&self, request: Request<v1::PullTaskRequest>) -> Result<Response<v1::PullTaskResponse>, Status> {
         let request = request.into_inner();
         let worker = fine(worker_id("PullTaskRequest.worker", request.worker))?;
-        let grant = answer(self.handle.pull(&worker, request.epoch).await)?;
+        let wanted = if request.copy { Wanted::Copy } else { Wanted::Task };
+        let grant = answer(self.handle.pull(&worker, request.epoch, wanted).await)?;
         Ok(Response::new(v1::PullTaskResponse { grant: grant.as_ref().map(Wire::to_wire) }))
     }
 

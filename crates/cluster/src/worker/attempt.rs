@@ -1,14 +1,22 @@
 //! One attempt at one task, from its grant to the coordinator's verdict.
 //!
+//! ```text
+//!   slot     granted | engine ........... |                 next grant | engine ...........
+//!   beside                                 | fsync of its runs | report
+//! ```
+//!
+//! Runs that must be on stable storage get there while the slot is at work on its next task: the disk does not keep it
+//! waiting, unless it is slower than all the rest.
+//!
 //! The engine runs on a thread that may block, so that heartbeats go on whatever it does; a panic there fails the
 //! attempt, not the worker. A finished attempt's runs are held before anybody is told of them, and the report is
 //! repeated until it is answered: over lost connections, and over restarts of the coordinator (which knows its grants).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use keima_coordinator::{Failure, Grant, InputRun, Report, StageOrder, Verdict, Work};
+use keima_coordinator::{AttemptId, Failure, Grant, InputRun, Report, StageOrder, Verdict, Work};
 use keima_engine::{BlockStage, KeptRuns, Task, TaskError, TaskOrder};
 use keima_model::ProblemRequest;
 use keima_runs::{MAX_SUBJECT_BYTES, RunManifest, TaskManifest};
@@ -22,9 +30,19 @@ use crate::link::{Backoff, CoordinatorLink, LinkError};
 /// Bytes that come in of a copy in a second at least, beside an hour for all else.
 const SLOWEST_COPY_BYTES: u64 = 1 << 20;
 
+/// What came of a grant, of which nobody was told.
+pub(super) struct Performed {
+    attempt: AttemptId,
+    nonce: u64,
+    stop: Arc<AtomicBool>,
+    /// Whether its runs must be on stable storage first.
+    pub(super) durable: bool,
+    result: Result<TaskManifest, Failure>,
+}
+
 impl<L: CoordinatorLink> Shared<L> {
-    /// Does what was granted and reports it. `Err` is final for the worker.
-    pub(super) async fn perform(self: &Arc<Self>, grant: Grant) -> Result<(), LinkError> {
+    /// Does what was granted.
+    pub(super) async fn perform(self: &Arc<Self>, grant: Grant) -> Performed {
         let attempt = grant.attempt;
         let active = Active {
             nonce: grant.nonce,
@@ -38,7 +56,8 @@ impl<L: CoordinatorLink> Shared<L> {
         self.table.insert(attempt, active.clone());
         tracing::debug!(%attempt, "granted");
         failpoint::hit("worker.after_pull");
-        let stop = Arc::clone(&active.stop);
+        let (stop, nonce) = (Arc::clone(&active.stop), grant.nonce);
+        let durable = matches!(&grant.work, Work::Stage(order) if order.durable);
         let result = match grant.work {
             Work::Stage(order) => {
                 // A grant is new: whatever lies in its folder is from a life that nobody remembers.
@@ -46,6 +65,20 @@ impl<L: CoordinatorLink> Shared<L> {
                 self.run_stage(&attempt.to_string(), *order, active).await
             }
             Work::Copy(input) => self.fetch_copy(&input).await,
+        };
+        if let Ok(manifest) = &result {
+            tracing::debug!(%attempt, times = ?manifest.times, states = manifest.output.states, "done");
+        }
+        Performed { attempt, nonce, stop, durable, result }
+    }
+
+    /// Sees to what must be on stable storage, reports, and clears away what is not to be kept. `Err` is final for the
+    /// worker.
+    pub(super) async fn conclude(self: &Arc<Self>, performed: Performed) -> Result<(), LinkError> {
+        let Performed { attempt, nonce, stop, durable, result } = performed;
+        let result = match result {
+            Ok(manifest) if durable => self.make_durable(&attempt, manifest).await,
+            result => result,
         };
         // An abandoned attempt that did not get to its end has nothing to tell; one that did leaves the verdict to the
         // coordinator, whose word to abandon may have crossed with an earlier report.
@@ -55,13 +88,12 @@ impl<L: CoordinatorLink> Shared<L> {
             Err(failure) => {
                 tracing::warn!(%attempt, ?failure, "the task failed");
                 // Whatever the coordinator says, there is nothing to keep.
-                self.report(&grant.attempt, grant.nonce, Report::Failed(failure)).await?;
+                self.report(&attempt, nonce, Report::Failed(failure)).await?;
                 false
             }
             Ok(manifest) => {
-                tracing::debug!(%attempt, times = ?manifest.times, states = manifest.output.states, "done");
                 failpoint::hit("worker.before_report");
-                self.report(&grant.attempt, grant.nonce, Report::Done(Box::new(manifest))).await?
+                self.report(&attempt, nonce, Report::Done(Box::new(manifest))).await?
             }
         };
         if !keep {
@@ -72,13 +104,24 @@ impl<L: CoordinatorLink> Shared<L> {
         Ok(())
     }
 
+    /// Puts what an attempt has written on stable storage.
+    async fn make_durable(&self, attempt: &AttemptId, manifest: TaskManifest) -> Result<TaskManifest, Failure> {
+        let (store, started) = (Arc::clone(&self.store), Instant::now());
+        let work = move || {
+            failpoint::hit("worker.before_durable");
+            store.make_durable(&manifest.runs).map(|()| manifest)
+        };
+        let other = |text| Failure::Other { text };
+        let made =
+            tokio::task::spawn_blocking(work).await.map_err(|error| other(format!("a thread failed: {error}")))?;
+        let made =
+            made.map_err(|error| other(format!("a run that was just written cannot be made durable: {error}")))?;
+        tracing::debug!(%attempt, millis = started.elapsed().as_millis() as u64, "durable");
+        Ok(made)
+    }
+
     /// Reports until there is a verdict; whether what the attempt has written is to be kept.
-    async fn report(
-        self: &Arc<Self>,
-        attempt: &keima_coordinator::AttemptId,
-        nonce: u64,
-        report: Report,
-    ) -> Result<bool, LinkError> {
+    async fn report(self: &Arc<Self>, attempt: &AttemptId, nonce: u64, report: Report) -> Result<bool, LinkError> {
         let mut backoff = Backoff::new(LONGEST_WAIT);
         // A worker that stops tries once more; the runs stay on disk and are announced when it starts again.
         let mut last_try = self.is_stopping();
@@ -209,7 +252,6 @@ fn task_order(attempt: &str, order: StageOrder) -> TaskOrder {
         high: order.high,
         inputs: manifests(order.inputs),
         memory_bytes: order.task_memory_bytes,
-        durable: order.durable,
         block: order.block.map(|block| BlockStage {
             windows: block.windows,
             group_records: block.group_records,

@@ -21,7 +21,7 @@ pub(super) struct Active {
     pub(super) copy: Option<RunId>,
 }
 
-/// All attempts at work. Cost: a lock per look; there are as many entries as slots.
+/// All attempts at work. Cost: a lock per look; there are at most two entries for each slot.
 #[derive(Default)]
 pub(super) struct Table {
     active: Mutex<BTreeMap<AttemptId, Active>>,

@@ -11,7 +11,11 @@
 
 use super::Coordinator;
 use super::common::Common;
-use crate::api::{AttemptId, CallError, Grant, Housekeeping, JobId, Millis, Report, Verdict, Work, WorkerId};
+use crate::api::{AttemptId, CallError, Grant, Housekeeping, JobId, Millis, Report, Verdict, Wanted, Work, WorkerId};
+
+/// Tasks that a worker may have for each of its slots: one that is at work, and one whose runs are on their way to stable
+/// storage.
+pub(super) const LEASES_PER_SLOT: usize = 2;
 
 /// A living grant.
 #[derive(Clone, Debug)]
@@ -45,20 +49,24 @@ impl Common {
 }
 
 impl Coordinator {
-    /// A worker asks for work. `None` means that there is none for it now; [`Coordinator::work_serial`] says when to
-    /// ask again.
-    pub fn pull(&mut self, now: Millis, id: &WorkerId, epoch: u64) -> Result<Option<Grant>, CallError> {
+    /// A worker asks for work, a task when it has a slot for one. `None` means that there is none for it now;
+    /// [`Coordinator::work_serial`] says when to ask again.
+    ///
+    /// A copy is bound by network and disk, and keeps a boundary from going: a worker makes one beside its tasks.
+    pub fn pull(&mut self, now: Millis, id: &WorkerId, epoch: u64, wanted: Wanted) -> Result<Option<Grant>, CallError> {
         self.advance(now);
         self.introduced(id, epoch)?;
         let slots = self.common.workers.get(id).map_or(0, |w| w.slots) as usize;
-        let order = self.by_priority();
-        // A copy is bound by network and disk, and keeps a boundary from going: a worker makes one beside its tasks.
-        let is_copying = self.common.attempts_on(id).any(|(_, lease)| lease.copy);
-        if !is_copying && let Some(grant) = self.first_of(&order, |job, common| job.grant_copy(common, id)) {
-            return Ok(Some(grant));
-        }
-        if self.common.attempts_on(id).filter(|(_, lease)| !lease.copy).count() >= slots {
+        let (most, copy) = match wanted {
+            Wanted::Task => (slots.saturating_mul(LEASES_PER_SLOT), false),
+            Wanted::Copy => (1, true),
+        };
+        if self.common.attempts_on(id).filter(|(_, lease)| lease.copy == copy).count() >= most {
             return Ok(None);
+        }
+        let order = self.by_priority();
+        if copy {
+            return Ok(self.first_of(&order, |job, common| job.grant_copy(common, id)));
         }
         if let Some(grant) = self.first_of(&order, |job, common| job.grant_task(common, id)) {
             return Ok(Some(grant));

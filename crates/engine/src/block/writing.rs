@@ -145,7 +145,6 @@ impl Stage<'_> {
         let header = header(order, &order.moduli, self.direction, (end, next));
         let id = RunId(format!("{}/r{}", order.attempt, part.number));
         let options = RunOptions {
-            durable: order.durable,
             // A column for the keys, and one for each lane.
             block_bytes: RUN_BLOCK_BYTES.max(RUN_COLUMN_BYTES * (1 + order.moduli.len())),
             consecutive: true,

@@ -41,7 +41,6 @@ fn sample(keys: Keys) -> Sample {
     let options = RunOptions {
         block_bytes: 24 * block,
         compress_keys: keys == Keys::Zstd,
-        durable: false,
         consecutive: keys == Keys::Consecutive,
     };
     let mut records = records::<u64>(&header, count, 1000, gap, 7);

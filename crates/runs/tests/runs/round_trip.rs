@@ -2,7 +2,8 @@
 
 use super::common::*;
 use keima_runs::{
-    RunCursor, RunError, RunOptions, RunPart, RunWriter, Word, adopt_file, read_manifest, run_path, verify_run,
+    RunCursor, RunError, RunOptions, RunPart, RunWriter, Word, adopt_file, make_durable, read_manifest, run_path,
+    verify_run,
 };
 use proptest::prelude::*;
 use tempfile::tempdir;
@@ -102,12 +103,10 @@ proptest! {
         block_bytes in prop_oneof![0_usize..300, 300_usize..5000, Just(64 << 10)],
         compress_keys: bool,
         consecutive: bool,
-        // An fsync takes longer than all the rest.
-        durable in proptest::bool::weighted(0.1),
         gap_bits in prop_oneof![Just(0_u32), 0_u32..50],
         seed: u64,
     ) {
-        let options = RunOptions { durable, block_bytes, compress_keys, consecutive };
+        let options = RunOptions { block_bytes, compress_keys, consecutive };
         let wide = header::<u128>(moduli, coefficients);
         let start = u128::from(seed) << (seed % 60);
         let narrow = records::<u64>(&wide, count, u128::from(seed >> 8), 1 << gap_bits, seed);
@@ -208,4 +207,16 @@ fn a_second_copy_is_taken_in_whole_or_not_at_all() {
     assert!(received.exists() && files(to.path()).len() == 1);
     let error = adopt_file(to.path(), &id("j1/a/r1"), &received, &manifest, true).unwrap_err();
     assert!(matches!(error, keima_runs::RunError::OtherRun { what: "run id", .. }), "{error}");
+}
+
+/// What can be seen of it: it says which of the runs is not there.
+#[test]
+fn runs_that_are_not_there_are_not_made_durable() {
+    let (root, header) = (tempdir().unwrap(), header::<u64>(1, 1));
+    let there = |name: &str| write(root.path(), name, &header, RunOptions::default(), &vec![(1, vec![2])]).0.id;
+    let runs = [there("j1/s0/a0/r0"), there("j1/s0/a0/r1"), there("r2")];
+    make_durable(root.path(), &runs).unwrap();
+    let error = make_durable(root.path(), &[&runs[..], &[id("j1/s0/a0/r3")]].concat()).unwrap_err();
+    assert!(error.to_string().contains("j1/s0/a0/r3.run"), "{error}");
+    assert!(matches!(make_durable(root.path(), &[id("../r0")]), Err(RunError::BadId { .. })));
 }

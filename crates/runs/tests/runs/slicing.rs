@@ -31,8 +31,8 @@ fn picked(records: &Records<u64>, lanes: Range<usize>) -> impl FnMut(usize, &mut
 fn check(lanes: usize, sections: &[(u64, u64)], block_records: usize, order: &[Range<usize>]) {
     let (root, header) = (tempdir().unwrap(), header::<u64>(lanes, 1));
     let (sections, records) = rows(&header.moduli, sections, 11);
-    let (block_bytes, durable) = (block_records * 8 * (1 + lanes), lanes.is_multiple_of(2));
-    let options = RunOptions { block_bytes, durable, consecutive: true, ..RunOptions::default() };
+    let block_bytes = block_records * 8 * (1 + lanes);
+    let options = RunOptions { block_bytes, consecutive: true, ..RunOptions::default() };
     let name = id("j1/r0");
     let path = run_path(root.path(), &name).unwrap();
     let mut writer = RunWriter::create(root.path(), &name, &header, options, &unlimited()).unwrap();

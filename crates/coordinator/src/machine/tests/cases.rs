@@ -2,7 +2,7 @@
 
 use super::sim::{Sim, config, spec, worker};
 use crate::machine::{Config, State};
-use crate::{AttemptId, CallError, Failure, Grant, JobId, JobSpec, Report, Verdict, Work};
+use crate::{AttemptId, CallError, Failure, Grant, JobId, JobSpec, Report, Verdict, Wanted, Work};
 
 /// Pulls a task, which must be there.
 fn take(sim: &mut Sim, number: usize) -> Grant {
@@ -35,10 +35,10 @@ fn to_wide_stage(sim: &mut Sim, id: JobId) {
 fn strangers_and_old_epochs_must_introduce_themselves() {
     let mut sim = Sim::new(1, 2, config());
     let (me, now) = (worker(0), sim.now);
-    assert_eq!(sim.coordinator.pull(now, &me, 0), Err(CallError::WhoAreYou(me.clone())));
+    assert_eq!(sim.coordinator.pull(now, &me, 0, Wanted::Task), Err(CallError::WhoAreYou(me.clone())));
     sim.hello(&me);
     let epoch = sim.workers[&me].epoch.expect("it said hello");
-    assert_eq!(sim.coordinator.pull(now, &me, epoch), Ok(None));
+    assert_eq!(sim.coordinator.pull(now, &me, epoch, Wanted::Task), Ok(None));
     sim.submit(spec("3x3", 3));
     sim.restart(false);
     let beat = sim.coordinator.heartbeat(now, &me, epoch, &[], &[], 0);
@@ -46,7 +46,7 @@ fn strangers_and_old_epochs_must_introduce_themselves() {
     sim.hello(&me);
     assert!(sim.pull(&me));
     sim.coordinator.goodbye(now, &me);
-    assert!(matches!(sim.coordinator.pull(now, &me, epoch), Err(CallError::WhoAreYou(_))));
+    assert!(matches!(sim.coordinator.pull(now, &me, epoch, Wanted::Task), Err(CallError::WhoAreYou(_))));
 }
 
 #[test]
@@ -113,14 +113,14 @@ fn the_slow_last_task_is_granted_twice_and_the_first_report_wins() {
 
 #[test]
 fn higher_priority_goes_first_and_then_the_older_job() {
-    let mut sim = Sim::new(5, 1, config());
+    let mut sim = Sim { slots: 1, ..Sim::new(5, 1, config()) };
     let low = sim.submit(spec("3x3", 3));
     let high = sim.submit(JobSpec { priority: 5, ..spec("3x2", 3) });
     let also_low = sim.submit(spec("2x2", 3));
     assert_eq!(take(&mut sim, 0).attempt.job, high);
     assert_eq!(take(&mut sim, 0).attempt.job, low, "the high one has no second task yet");
     assert_eq!(sim.status(also_low).state, State::Queued);
-    assert!(!sim.pull(&worker(0)), "both slots are taken");
+    assert!(!sim.pull(&worker(0)), "one task is at work and one on its way to the disk");
     for id in [high, low, also_low] {
         assert_eq!(sim.run_to_end(id).state, State::Done);
     }

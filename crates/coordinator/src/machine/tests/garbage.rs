@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::sim::{Sim, config, spec, worker};
 use crate::machine::State;
-use crate::{AttemptId, Failure, Hello, Holder, JobId, Report, Running, Verdict, WorkerId};
+use crate::{AttemptId, Failure, Hello, Holder, JobId, Report, Running, Verdict, Wanted, WorkerId};
 
 /// A change to a right manifest that makes it wrong.
 type Spoil = fn(&mut TaskManifest);
@@ -136,8 +136,10 @@ fn carry_out(sim: &mut Sim, call: Call) {
         }
         Call::Pull(number) => {
             let epoch = epoch(sim, number);
-            if let Ok(Some(grant)) = sim.coordinator.pull(sim.now, &me(number), epoch) {
-                sim.workers.get_mut(&me(number)).expect("known").running.push(grant);
+            for wanted in [Wanted::Copy, Wanted::Task] {
+                if let Ok(Some(grant)) = sim.coordinator.pull(sim.now, &me(number), epoch, wanted) {
+                    sim.workers.get_mut(&me(number)).expect("known").running.push(grant);
+                }
             }
         }
         Call::Report(number, attempt, kind, run) => {

@@ -12,10 +12,11 @@ use super::labour::{File, compute};
 use super::toy::{Toys, request};
 use crate::machine::boundaries::{Boundary, Committed};
 use crate::machine::common::split_mix;
+use crate::machine::leases::LEASES_PER_SLOT;
 use crate::machine::{Config, Coordinator, JobStatus};
 use crate::{
-    CallError, Failure, Grant, Hello, Holder, Housekeeping, JobId, JobSpec, Report, Running, StoreId, Verdict, Work,
-    WorkerId,
+    CallError, Failure, Grant, Hello, Holder, Housekeeping, JobId, JobSpec, Report, Running, StoreId, Verdict, Wanted,
+    Work, WorkerId,
 };
 
 pub(super) type Store = BTreeMap<String, Vec<u8>>;
@@ -201,18 +202,23 @@ impl Sim {
         }
     }
 
-    /// `true` when there was work.
+    /// A copy if there is one to make, else a task; `true` when there was work.
     pub(super) fn pull(&mut self, id: &WorkerId) -> bool {
+        self.pull_one(id, Wanted::Copy) || self.pull_one(id, Wanted::Task)
+    }
+
+    fn pull_one(&mut self, id: &WorkerId, wanted: Wanted) -> bool {
+        let most = self.slots as usize * LEASES_PER_SLOT;
         // One more for a copy.
-        if self.workers[id].running.len() > self.slots as usize {
+        if self.workers[id].running.len() > most {
             return false;
         }
         let Some(epoch) = self.epoch(id) else { return false };
-        let answer = self.coordinator.pull(self.now, id, epoch);
+        let answer = self.coordinator.pull(self.now, id, epoch, wanted);
         let Some(Some(grant)) = self.taken(id, answer) else { return false };
         let copies = self.coordinator.common.attempts_on(id).filter(|(_, lease)| lease.copy).count();
         let tasks = self.coordinator.common.attempts_on(id).count() - copies;
-        assert!(tasks <= self.slots as usize && copies <= 1, "{tasks} tasks, {copies} copies, {} slots", self.slots);
+        assert!(tasks <= most && copies <= 1, "{tasks} tasks, {copies} copies, {} slots", self.slots);
         assert!(self.workers[id].running.iter().all(|g| g.attempt != grant.attempt), "an attempt's name came twice");
         self.workers.get_mut(id).expect("known").running.push(grant);
         true
