@@ -213,7 +213,7 @@ fn a_second_copy_is_taken_in_whole_or_not_at_all() {
 #[test]
 fn runs_that_are_not_there_are_not_made_durable() {
     let (root, header) = (tempdir().unwrap(), header::<u64>(1, 1));
-    let there = |name: &str| write(root.path(), name, &header, RunOptions::default(), &vec![(1, vec![2])]).0.id;
+    let there = |name: &str| write(root.path(), name, &header, RunOptions::default(), &vec![(1_u64, vec![2])]).0.id;
     let runs = [there("j1/s0/a0/r0"), there("j1/s0/a0/r1"), there("r2")];
     make_durable(root.path(), &runs).unwrap();
     let error = make_durable(root.path(), &[&runs[..], &[id("j1/s0/a0/r3")]].concat()).unwrap_err();
