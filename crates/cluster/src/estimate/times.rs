@@ -19,10 +19,11 @@
 //! it through passes is paid for each slice of them.
 //!
 //! What a task wrote is made durable while the next one is at work, and half of the shorter time is not hidden all the same:
-//! the system's share of writing is done by the same cores (12x12 and 13x13 by blocks). K is the number of lanes. What a state costs changes slowly with the height: vectors leave the caches,
-//! families grow and their states lie further apart. The change per cell of height is stated here, from runs of 9x9 to
-//! 13x13, in memory to 15x15, on two cores; beyond these heights it is taken to be none, which is a guess. So it is by blocks
-//! with runs on disk, which are measured at 12 cells: 13x13 and 14x14 took a tenth more than that.
+//! the system's share of writing is done by the same cores (12x12 and 13x13 by blocks). K is the number of lanes. What a
+//! state costs changes slowly with the height: vectors leave the caches, families grow and their states lie further apart.
+//! The change per cell of height is stated here, from runs of 9x9 to 13x13, in memory to 15x15, on two cores; beyond these
+//! heights it is taken to be none, which is a guess. So it is by blocks with runs on disk, which are measured at 12 cells:
+//! 13x13 and 14x14 took a tenth more than that.
 
 use super::Offer;
 use super::outline::{Outline, StageOutline, Way};
