@@ -1,5 +1,6 @@
 //! Where runs lie, how a file appears there all at once (temporary file, rename), and how it gets onto stable storage:
-//! fsync of the file and of the folders above it, afterwards and by whom its owner likes, since a disk takes its time.
+//! fsync of the file and of the folders above it, when its owner likes, since a disk takes its time. Nobody may count on a
+//! run, by naming it in a manifest that is to outlive a power cut, before that.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};

@@ -54,8 +54,7 @@ impl SlicedWriter {
     /// Creates `root/id.run.tmp`, with the folders that it needs. All bytes of the run are charged to `disk`.
     ///
     /// Sections ascend; the end of one and the beginning of the next are in different blocks even where no key lies
-    /// between them. Of `options` all but the target size of a block is as for
-    /// consecutive keys.
+    /// between them. Of `options` all but the target size of a block is as for consecutive keys.
     pub fn create(
         root: &Path,
         id: &RunId,

@@ -185,9 +185,9 @@ impl<K: Word> RunWriter<K> {
         Ok(())
     }
 
-    /// Completes and publishes the run: writes the rest, renames `id.run.tmp` to `id.run` (for stable
-    /// storage see [`crate::make_durable`]). Gives the manifest and at most 1,024 places to cut, at block boundaries, in pieces of about equal weight, the last of
-    /// which lies above the last key (or is `u128::MAX`). A run without records is not written: `None`.
+    /// Completes and publishes the run: writes the rest, renames `id.run.tmp` to `id.run` (for stable storage see
+    /// [`crate::make_durable`]). Gives the manifest and at most 1,024 places to cut, at block boundaries, in pieces of
+    /// about equal weight, the last of which lies above the last key (or is `u128::MAX`). A run without records is not written: `None`.
     ///
     /// The file stays charged to the disk budget; whoever removes it refunds `manifest.bytes`.
     pub fn finish(mut self) -> Result<Option<(RunManifest, Vec<Split>)>, RunError> {

@@ -293,6 +293,10 @@ mod tests {
         Offer { disk_bytes_per_second, ..Offer::with_runs(Executor::Block, workers, threads, 8 << 30) }
     }
 
+    fn close<const N: usize>(got: [f64; N], expected: [f64; N]) {
+        assert!(got.iter().zip(expected).all(|(got, expected)| (got - expected).abs() < 1e-9), "{got:?}, {expected:?}");
+    }
+
     /// By hand: 10 s to read, 6 s and 12 s of passes with two lanes, 20 s to write; 16 GB are read and 16 GB written.
     #[test]
     fn a_stage_takes_as_long_as_its_largest_family() {
@@ -373,7 +377,7 @@ mod tests {
         let speeds = Speeds { parts: Some(1.5), ..Speeds::default() };
         let [time] = Times::new(&outline, &speeds, &offer).stages[..] else { panic!("one stage") };
         let got = [time.core_seconds, time.threads_seconds, time.family_seconds];
-        assert!(got.iter().zip([12.0, 6.3, 9.0]).all(|(got, expected)| (got - expected).abs() < 1e-9), "{got:?}");
+        close(got, [12.0, 6.3, 9.0]);
     }
 
     /// Threads that do the largest family take 1.5 times as long together as one alone; tables are one's.
@@ -407,7 +411,7 @@ mod tests {
         (stage.family_share, stage.family_slices, stage.family_threads) = (0.25, 2, 1);
         let time = Times::new(&outline, &speeds, &offer).stages[0];
         let got = [time.core_seconds, time.threads_seconds, time.family_seconds];
-        assert!(got.iter().zip([60.0, 42.0, 20.0]).all(|(got, expected)| (got - expected).abs() < 1e-9), "{got:?}");
+        close(got, [60.0, 42.0, 20.0]);
     }
 
     /// 15x15 has three windows a column, 14x14 two.
