@@ -127,6 +127,7 @@ impl<'a> Sweep<'a> {
                 high,
                 inputs: vector.iter().flat_map(|task| task.runs.clone()).collect(),
                 memory_bytes: self.task_memory_bytes,
+                durable: false,
                 block: None,
             })
             .collect();

@@ -4,7 +4,7 @@
 //!   SCRATCH/worker.lock                        held (flock) while a worker lives
 //!   SCRATCH/worker.id                          the worker's name, made once, kept for life
 //!   SCRATCH/coordinator.id                     name of the coordinator's store that the runs belong to
-//!   SCRATCH/j3/s0/g12/t5/a0/r1.run             run r1 of an attempt; *.tmp while it is being written
+//!   SCRATCH/j3/s0/g12/t5/a0/r1.run             run r1 of an attempt; *.run.tmp until it is published
 //!   SCRATCH/incoming/0.tmp                     a second copy on its way in
 //! ```
 //!
@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use keima_coordinator::{AttemptId, StoreId, WorkerId};
 use keima_runs::{
-    DiskBudget, LocalRun, RunError, RunHeader, RunId, RunManifest, adopt_file, make_durable, read_manifest, run_path,
+    DiskBudget, LocalRun, RunError, RunHeader, RunId, RunManifest, adopt_file, publish_durably, read_manifest, run_path,
 };
 
 use crate::scratch::{
@@ -137,8 +137,11 @@ impl RunStore {
             Some(Err(error)) => error.to_string(),
         };
         tracing::warn!(path = %path.display(), why, "removed from the scratch folder");
+        let bytes = path.symlink_metadata().map_or(0, |m| m.len());
         if let Err(error) = std::fs::remove_file(path) {
             tracing::warn!(path = %path.display(), %error, "cannot be removed");
+            // It takes its place all the same; over the cap there is none to be given away.
+            let _ = self.disk.charge(bytes);
         }
         Ok(())
     }
@@ -191,9 +194,10 @@ impl RunStore {
         runs.iter().try_for_each(|run| self.hold(&run.id, Some(run.bytes)))
     }
 
-    /// Puts runs on stable storage. Blocks.
-    pub(crate) fn make_durable(&self, runs: &[RunManifest]) -> Result<(), RunError> {
-        make_durable(&self.root, runs.iter().map(|run| &run.id))
+    /// Publishes the runs of a finished task that must be on stable storage, and notes them. Blocks.
+    pub(crate) fn publish_durably(&self, runs: &[RunManifest]) -> Result<(), RunError> {
+        publish_durably(&self.root, runs.iter().map(|run| &run.id))?;
+        self.hold_written(runs)
     }
 
     /// Names of all runs held.
@@ -286,13 +290,10 @@ impl RunStore {
                 self.remove_folder(&path);
                 continue;
             }
-            // A published file is charged until somebody removes it; the writer of a temporary one has refunded it.
-            let published = path.extension().is_some_and(|e| e == "run");
+            // Whatever is there is charged: a writer that gave up has removed its file before it gave the bytes back.
             let bytes = entry.metadata().map_or(0, |m| m.len());
             self.remove_file(&path);
-            if published {
-                self.disk.refund(bytes);
-            }
+            self.disk.refund(bytes);
         }
         let _ = std::fs::remove_dir(folder);
     }

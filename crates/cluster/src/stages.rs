@@ -215,6 +215,7 @@ impl<'a> BlockStages<'a> {
             high: (group + 1 < groups).then_some((group as u128 + 1) << PLACE_BITS),
             inputs: inputs.clone(),
             memory_bytes: self.plan.task_memory_bytes,
+            durable: false,
             block: Some(BlockStage {
                 windows: self.plan.windows.clone(),
                 group_records: self.group_records,
@@ -263,6 +264,7 @@ mod tests {
             high: None,
             inputs: Vec::new(),
             memory_bytes: 0,
+            durable: false,
             block: None,
         }
     }

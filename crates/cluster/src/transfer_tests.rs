@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use keima_coordinator::{Failure, Holder, InputRun, WorkerId};
+use keima_coordinator::{AttemptId, Failure, Holder, InputRun, JobId, WorkerId};
 use keima_engine::FeedOpener;
 use keima_runs::{Batch, KeyOrder, RunCursor, RunError, RunHeader, RunId, RunManifest, RunOptions, RunPart, RunWriter};
 use keima_wire::v1;
@@ -42,15 +42,19 @@ fn row(i: u64) -> [u64; 2] {
 
 /// Writes a run of several MiB into a scratch folder.
 fn write_run(store: &RunStore) -> RunManifest {
-    let id = RunId("j1/s0/g1/t0/a0/r0".to_owned());
-    let mut writer =
-        RunWriter::<u64>::create(store.root(), &id, &header(), RunOptions::default(), store.disk()).unwrap();
+    let manifest = write("j1/s0/g1/t0/a0/r0", RunOptions::default(), store);
+    store.hold_written(std::slice::from_ref(&manifest)).unwrap();
+    manifest
+}
+
+/// Writes a run that nobody knows of yet.
+fn write(id: &str, options: RunOptions, store: &RunStore) -> RunManifest {
+    let id = RunId(id.to_owned());
+    let mut writer = RunWriter::<u64>::create(store.root(), &id, &header(), options, store.disk()).unwrap();
     for i in 0..RECORDS {
         writer.push(key(i), &row(i)).unwrap();
     }
-    let (manifest, _) = writer.finish().unwrap().unwrap();
-    store.hold_written(std::slice::from_ref(&manifest)).unwrap();
-    manifest
+    writer.finish().unwrap().unwrap().0
 }
 
 /// A worker that serves one run, and another that reads.
@@ -338,6 +342,29 @@ fn a_scratch_folder_is_taken_up_again() {
     assert!(!dir.path().join("j2").exists());
     assert!(!dir.path().join("j1/s0/g1/t0/a0/r1.run.tmp").exists());
     assert!(dir.path().join("notes.txt").exists());
+}
+
+/// However far it has come, nothing remains of an attempt that nobody wants.
+#[test]
+fn removed_attempts_give_back_all_that_was_charged() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = RunStore::open(dir.path(), 1 << 30).unwrap();
+    let durable = RunOptions { durable: true, ..RunOptions::default() };
+    let check =
+        |what: &str, options: RunOptions, finish: &dyn Fn(&[RunManifest]) -> Result<(), RunError>, held: usize| {
+            let runs = [0, 1].map(|run| write(&format!("j1/s0/g1/t0/a0/r{run}"), options, &store));
+            finish(&runs).unwrap();
+            assert_eq!(store.held().len(), held, "{what}");
+            assert_eq!(store.disk().used(), runs[0].bytes + runs[1].bytes, "{what}");
+            store.remove_attempt(&AttemptId { job: JobId(1), sweep: 0, generation: 1, task: 0, attempt: 0 });
+            assert_eq!((store.held().len(), store.disk().used()), (0, 0), "{what}");
+            assert!(!dir.path().join("j1/s0/g1/t0/a0").exists(), "{what}");
+        };
+    check("written", RunOptions::default(), &|_| Ok(()), 0);
+    check("held", RunOptions::default(), &|runs| store.hold_written(runs), 2);
+    check("not yet durable", durable, &|_| Ok(()), 0);
+    check("durable in part", durable, &|runs| store.publish_durably(&runs[..1]), 1);
+    check("durable", durable, &|runs| store.publish_durably(runs), 2);
 }
 
 #[test]

@@ -46,6 +46,8 @@ pub struct TaskOrder {
     pub inputs: Vec<RunManifest>,
     /// Memory that the task may use.
     pub memory_bytes: u64,
+    /// Whether runs of the output are left to `keima_runs::publish_durably`.
+    pub durable: bool,
     /// What a stage of the block executor needs beside.
     pub block: Option<BlockStage>,
 }

@@ -138,6 +138,7 @@ mod tests {
             high: None,
             inputs: Vec::new(),
             memory_bytes: 0,
+            durable: false,
             block: None,
         }
     }

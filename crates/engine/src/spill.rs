@@ -71,21 +71,21 @@ impl<'a> Spiller<'a> {
         self.task.scratch
     }
 
-    fn writer<K: EngineKey>(&self, name: &str, header: &RunHeader) -> Result<RunWriter<K>, TaskError> {
+    fn writer<K: EngineKey>(&self, name: &str, header: &RunHeader, durable: bool) -> Result<RunWriter<K>, TaskError> {
         let id = RunId(format!("{}/{name}", self.task.order.attempt));
-        let options = RunOptions { block_bytes: self.budget.block_bytes, ..RunOptions::default() };
+        let options = RunOptions { block_bytes: self.budget.block_bytes, durable, ..RunOptions::default() };
         RunWriter::create(self.scratch(), &id, header, options, self.task.disk).map_err(TaskError::Output)
     }
 
     /// A run of the task's output.
     pub(crate) fn output_run<K: EngineKey>(&mut self, header: &RunHeader) -> Result<RunWriter<K>, TaskError> {
         self.outputs += 1;
-        self.writer(&format!("r{}", self.outputs), header)
+        self.writer(&format!("r{}", self.outputs), header, self.task.order.durable)
     }
 
     fn temporary_run<K: EngineKey>(&mut self, header: &RunHeader) -> Result<RunWriter<K>, TaskError> {
         self.temporaries += 1;
-        self.writer(&format!("x{}", self.temporaries), header)
+        self.writer(&format!("x{}", self.temporaries), header, false)
     }
 
     /// Makes a run of this attempt one that goes when it has been read.

@@ -1,6 +1,12 @@
-//! Where runs lie, how a file appears there all at once (temporary file, rename), and how it gets onto stable storage:
-//! fsync of the file and of the folders above it, when its owner likes, since a disk takes its time. Nobody may count on a
-//! run, by naming it in a manifest that is to outlive a power cut, before that.
+//! Where runs lie, and how a file appears there all at once: temporary file, fsync, rename, fsync of the folders.
+//!
+//! ```text
+//!   a run that may go with the machine     write id.run.tmp | rename to id.run
+//!   a durable run                          write id.run.tmp |                   fsync, rename to id.run, fsync of folders
+//!                                          the writer       | and its finish()  publish_durably(), when its owner likes
+//! ```
+//!
+//! A disk takes its time, so that the second half is not the writer's: its thread has better to do than to wait.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
@@ -18,25 +24,36 @@ pub fn run_path(root: &Path, id: &RunId) -> Result<PathBuf, RunError> {
     Ok(root.join(format!("{id}.run")))
 }
 
+/// The path of a run that is not published.
+fn temporary_path(root: &Path, id: &RunId) -> Result<PathBuf, RunError> {
+    header::check_id(id)?;
+    Ok(root.join(format!("{id}.run.tmp")))
+}
+
 /// Creates the folders above `path`.
 pub(crate) fn create_folders(path: &Path) -> Result<(), RunError> {
     let Some(parent) = path.parent() else { return Ok(()) };
     fs::create_dir_all(parent).map_err(RunError::io(parent, "create the folder"))
 }
 
-/// Puts published runs and the folders above them on stable storage. After a power cut before that a file may be there
-/// whose contents are not.
+/// Publishes runs that were written with [`crate::RunOptions::durable`]: each file is put on stable storage and then renamed
+/// to `root/id.run`; at the end so are the folders above them. Until this has succeeded nobody may count on any of them.
 ///
 /// Blocks; cost: an fsync of each file, and of each folder once.
-pub fn make_durable<'a>(root: &Path, runs: impl IntoIterator<Item = &'a RunId>) -> Result<(), RunError> {
+pub fn publish_durably<'a>(root: &Path, runs: impl IntoIterator<Item = &'a RunId>) -> Result<(), RunError> {
     let mut folders = BTreeSet::new();
     for run in runs {
-        let path = run_path(root, run)?;
-        let synced = File::open(&path).and_then(|file| file.sync_all());
-        synced.map_err(RunError::io(&path, "flush"))?;
-        folders.extend(folders_above(root, &path).map(Path::to_owned));
+        let (written, target) = (temporary_path(root, run)?, run_path(root, run)?);
+        let synced = File::open(&written).and_then(|file| file.sync_all());
+        synced.map_err(RunError::io(&written, "flush"))?;
+        rename(&written, &target)?;
+        folders.extend(folders_above(root, &target).map(Path::to_owned));
     }
     folders.iter().try_for_each(|folder| sync_folder(folder))
+}
+
+fn rename(written: &Path, target: &Path) -> Result<(), RunError> {
+    fs::rename(written, target).map_err(RunError::io(target, "rename the finished file to"))
 }
 
 /// Puts all folders from that of `path` up to `root` on stable storage: any of them may be new, and not by this
@@ -56,25 +73,26 @@ fn sync_folder(folder: &Path) -> Result<(), RunError> {
     synced.map_err(RunError::io(folder, "flush the folder"))
 }
 
-/// A file that is being written. Unless it was published, dropping it removes it and refunds its bytes.
+/// A file that is being written. Unless it was completed, dropping it removes it and refunds its bytes.
 #[derive(Debug)]
 pub(crate) struct Pending {
     file: File,
-    /// Where the file is now.
+    /// Where the file is.
     path: PathBuf,
     target: PathBuf,
+    /// Whether it is published later, by [`publish_durably`].
+    durable: bool,
     disk: Arc<DiskBudget>,
     /// Its length, with what is reserved.
     charged: u64,
     failed: bool,
-    published: bool,
+    complete: bool,
 }
 
 impl Pending {
     /// Creates `root/id.run.tmp` and its folders.
-    pub(crate) fn create(root: &Path, id: &RunId, disk: &Arc<DiskBudget>) -> Result<Self, RunError> {
-        let target = run_path(root, id)?;
-        let path = root.join(format!("{id}.run.tmp"));
+    pub(crate) fn create(root: &Path, id: &RunId, durable: bool, disk: &Arc<DiskBudget>) -> Result<Self, RunError> {
+        let (path, target) = (temporary_path(root, id)?, run_path(root, id)?);
         create_folders(&path)?;
         if target.exists() {
             return Err(RunError::Exists { path: target });
@@ -87,15 +105,15 @@ impl Pending {
             }
         })?;
         let disk = Arc::clone(disk);
-        Ok(Self { file, path, target, disk, charged: 0, failed: false, published: false })
+        Ok(Self { file, path, target, durable, disk, charged: 0, failed: false, complete: false })
     }
 
-    /// Where the file is now, for messages.
+    /// Where the file is, for messages.
     pub(crate) fn place(&self) -> String {
         self.path.display().to_string()
     }
 
-    /// Marks the file as not to be published.
+    /// Marks the file as one that never can be completed.
     pub(crate) fn fail(&mut self) {
         self.failed = true;
     }
@@ -121,7 +139,7 @@ impl Pending {
         self.attempt(|pending| pending.file.write_all_at(bytes, offset).map_err(RunError::io(&pending.path, "write")))
     }
 
-    /// Until it has succeeded it has failed: the file must not be published with a hole.
+    /// Until it has succeeded it has failed: no file with a hole may be published.
     fn attempt(&mut self, act: impl FnOnce(&mut Self) -> Result<(), RunError>) -> Result<(), RunError> {
         if self.failed {
             return Err(RunError::Failed { place: self.place() });
@@ -132,20 +150,23 @@ impl Pending {
         Ok(())
     }
 
-    pub(crate) fn publish(mut self) -> Result<(), RunError> {
+    /// Keeps the file, all of which is written: from now on its bytes are for whoever removes it to refund. It is published,
+    /// unless it is one to be published durably.
+    pub(crate) fn complete(mut self) -> Result<(), RunError> {
         if self.failed {
             return Err(RunError::Failed { place: self.place() });
         }
-        fs::rename(&self.path, &self.target).map_err(RunError::io(&self.target, "rename the finished file to"))?;
-        self.path.clone_from(&self.target);
-        self.published = true;
+        if !self.durable {
+            rename(&self.path, &self.target)?;
+        }
+        self.complete = true;
         Ok(())
     }
 }
 
 impl Drop for Pending {
     fn drop(&mut self) {
-        if self.published {
+        if self.complete {
             return;
         }
         match fs::remove_file(&self.path) {

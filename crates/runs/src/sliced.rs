@@ -54,7 +54,7 @@ impl SlicedWriter {
     /// Creates `root/id.run.tmp`, with the folders that it needs. All bytes of the run are charged to `disk`.
     ///
     /// Sections ascend; the end of one and the beginning of the next are in different blocks even where no key lies
-    /// between them. Of `options` all but the target size of a block is as for consecutive keys.
+    /// between them. Of `options` the keys' are those of consecutive ones whatever is said.
     pub fn create(
         root: &Path,
         id: &RunId,
@@ -85,7 +85,7 @@ impl SlicedWriter {
             }
         }
         let Some(last_key) = last_key else { return Err(RunError::out_of_order(0, 0)) };
-        let mut pending = Pending::create(root, id, disk)?;
+        let mut pending = Pending::create(root, id, options.durable, disk)?;
         pending.write(&bytes)?;
         let end = (blocks.len() * ENTRY_BYTES + footer::footer_bytes(lanes)) as u64;
         pending.reserve(offset - bytes.len() as u64 + end)?;
@@ -127,7 +127,7 @@ impl SlicedWriter {
         Ok(())
     }
 
-    /// Writes what is left and publishes the run, as [`crate::RunWriter::finish`] does. All lanes must have been written.
+    /// Completes the run as [`crate::RunWriter::finish`] does. All lanes must have been written.
     pub fn finish(mut self) -> Result<RunManifest, RunError> {
         let Some(sums) = self.sums.iter().copied().collect::<Option<Vec<u64>>>() else {
             let (expected, got) = (self.sums.len(), self.sums.iter().flatten().count());
@@ -149,7 +149,7 @@ impl SlicedWriter {
         let (tail, checksum) = footer::close(self.shape.seed, &index, tail);
         self.pending.write_at(end, &index)?;
         self.pending.write_at(end + index.len() as u64, &tail)?;
-        self.pending.publish()?;
+        self.pending.complete()?;
         let bytes = end + (index.len() + tail.len()) as u64;
         Ok(RunManifest { id: self.id, bytes, records, first_key, last_key, sums, checksum })
     }

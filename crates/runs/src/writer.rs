@@ -26,11 +26,14 @@ pub struct RunOptions {
     pub compress_keys: bool,
     /// Whether to begin a new block wherever a key is not the one before plus one: such blocks have no key section.
     pub consecutive: bool,
+    /// Whether the run is to be on stable storage before it is published: [`RunWriter::finish`] then leaves it as `id.run.tmp`,
+    /// for [`crate::publish_durably`].
+    pub durable: bool,
 }
 
 impl Default for RunOptions {
     fn default() -> Self {
-        Self { block_bytes: 64 << 10, compress_keys: false, consecutive: false }
+        Self { block_bytes: 64 << 10, compress_keys: false, consecutive: false, durable: false }
     }
 }
 
@@ -76,7 +79,7 @@ impl<K: Word> RunWriter<K> {
         let lanes = shape.lanes();
         let block_records = block::records_of(options.block_bytes, K::BYTES, lanes);
         let encoder = Encoder::new(options.compress_keys).map_err(RunError::io(root, "start zstd for"))?;
-        let mut pending = Pending::create(root, id, disk)?;
+        let mut pending = Pending::create(root, id, options.durable, disk)?;
         pending.write(&bytes)?;
         Ok(Self {
             pending,
@@ -185,9 +188,10 @@ impl<K: Word> RunWriter<K> {
         Ok(())
     }
 
-    /// Completes and publishes the run: writes the rest, renames `id.run.tmp` to `id.run` (for stable storage see
-    /// [`crate::make_durable`]). Gives the manifest and at most 1,024 places to cut, at block boundaries, in pieces of
-    /// about equal weight, the last of which lies above the last key (or is `u128::MAX`). A run without records is not written: `None`.
+    /// Completes the run: writes the rest, and publishes it, `id.run.tmp` becoming `id.run` (with [`RunOptions::durable`]
+    /// that is left to [`crate::publish_durably`]). Gives the manifest and at most 1,024 places to cut, at block boundaries, in
+    /// pieces of about equal weight, the last of which lies above the last key (or is `u128::MAX`). A run without records is
+    /// not written: `None`.
     ///
     /// The file stays charged to the disk budget; whoever removes it refunds `manifest.bytes`.
     pub fn finish(mut self) -> Result<Option<(RunManifest, Vec<Split>)>, RunError> {
@@ -198,7 +202,7 @@ impl<K: Word> RunWriter<K> {
         let (tail, checksum) = footer::close(self.shape.seed, &self.index, tail);
         self.pending.write(&self.index)?;
         self.pending.write(&tail)?;
-        self.pending.publish()?;
+        self.pending.complete()?;
         let bytes = self.offset + (self.index.len() + tail.len()) as u64;
         let splits = footer::splits(&self.index, self.records, last_key);
         let (records, sums) = (self.records, self.sums);

@@ -19,10 +19,9 @@
 //! Streams cut what is larger than twice a task: there the largest family is such a piece at most.
 
 use keima_coordinator::{Plan, buffer_rows};
+use keima_engine::block::LEAST_SHARE_QUARTERS;
 use keima_model::{BlockProblem, Layout, ProblemInfo, Window};
 
-/// Tasks do with so much of their even share, where the largest family's and theirs fit the memory then.
-const LEAST_SHARE: f64 = 0.75;
 /// Streams: a family of so many times the records of a task is cut.
 const CUT_TASKS: u128 = 2;
 
@@ -120,7 +119,7 @@ fn waiting(kinds: &[(f64, f64)], most_lanes: f64, (threads, tasks): (u32, u32)) 
     let [threads, tasks] = [threads, tasks].map(f64::from);
     let shares = |size: f64| size / most_lanes.max(f64::MIN_POSITIVE);
     let beside = (tasks - shares(1.0)) / (tasks - 1.0).max(1.0);
-    let least = if beside < LEAST_SHARE { 1.0 } else { beside.min(1.0) };
+    let least = if beside < f64::from(LEAST_SHARE_QUARTERS) / 4.0 { 1.0 } else { beside.min(1.0) };
     let of = |(number, &(size, share)): (usize, &(f64, f64))| {
         if shares(size) <= 1.0 {
             return 0.0;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   slot     granted | engine ........... |                 next grant | engine ...........
-//!   beside                                 | fsync of its runs | report
+//!   beside                                 | fsync of its runs, their publication | report
 //! ```
 //!
 //! Runs that must be on stable storage get there while the slot is at work on its next task: the disk does not keep it
@@ -77,7 +77,7 @@ impl<L: CoordinatorLink> Shared<L> {
     pub(super) async fn conclude(self: &Arc<Self>, performed: Performed) -> Result<(), LinkError> {
         let Performed { attempt, nonce, stop, durable, result } = performed;
         let result = match result {
-            Ok(manifest) if durable => self.make_durable(&attempt, manifest).await,
+            Ok(manifest) if durable => self.publish_durably(&attempt, manifest).await,
             result => result,
         };
         // An abandoned attempt that did not get to its end has nothing to tell; one that did leaves the verdict to the
@@ -104,18 +104,17 @@ impl<L: CoordinatorLink> Shared<L> {
         Ok(())
     }
 
-    /// Puts what an attempt has written on stable storage.
-    async fn make_durable(&self, attempt: &AttemptId, manifest: TaskManifest) -> Result<TaskManifest, Failure> {
+    /// Puts what an attempt has written on stable storage, and publishes it.
+    async fn publish_durably(&self, attempt: &AttemptId, manifest: TaskManifest) -> Result<TaskManifest, Failure> {
         let (store, started) = (Arc::clone(&self.store), Instant::now());
         let work = move || {
             failpoint::hit("worker.before_durable");
-            store.make_durable(&manifest.runs).map(|()| manifest)
+            store.publish_durably(&manifest.runs).map(|()| manifest)
         };
         let other = |text| Failure::Other { text };
         let made =
             tokio::task::spawn_blocking(work).await.map_err(|error| other(format!("a thread failed: {error}")))?;
-        let made =
-            made.map_err(|error| other(format!("a run that was just written cannot be made durable: {error}")))?;
+        let made = made.map_err(|error| other(format!("a run that was just written cannot be published: {error}")))?;
         tracing::debug!(%attempt, millis = started.elapsed().as_millis() as u64, "durable");
         Ok(made)
     }
@@ -194,9 +193,11 @@ impl<L: CoordinatorLink> Shared<L> {
                 }
             };
             let manifest = manifest.map_err(|error| failure(&feeds, &error))?;
-            store
-                .hold_written(&manifest.runs)
-                .map_err(|e| Failure::Other { text: format!("a run that was just written cannot be read: {e}") })?;
+            if !order.durable {
+                store
+                    .hold_written(&manifest.runs)
+                    .map_err(|e| Failure::Other { text: format!("a run that was just written cannot be read: {e}") })?;
+            }
             Ok(manifest)
         };
         // The runtime waits for its own thread when it ends, and that one for the task's, whose panic it passes on.
@@ -252,6 +253,7 @@ fn task_order(attempt: &str, order: StageOrder) -> TaskOrder {
         high: order.high,
         inputs: manifests(order.inputs),
         memory_bytes: order.task_memory_bytes,
+        durable: order.durable,
         block: order.block.map(|block| BlockStage {
             windows: block.windows,
             group_records: block.group_records,

@@ -60,6 +60,7 @@ pub use forward::{Kept, count_forward};
 pub use lanes::{MODULUS_LIMIT, Moduli, Row};
 pub use meet::{CountOrder, Counted, count};
 pub use memory::Rows;
+pub use pool::LEAST_SHARE_QUARTERS;
 pub use prepared::Prepared;
 pub use steps::{Step, steps};
 pub use sweep::Sweep;

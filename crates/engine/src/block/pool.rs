@@ -19,6 +19,9 @@ use super::turns::Turns;
 /// Padding of a piece: that of a buffer of rows of any number of lanes.
 const PADDING_WORDS: usize = MOST_LANES as usize * PADDING;
 
+/// Tasks do with so many quarters of an even share of the memory, where the largest one then fits beside them.
+pub const LEAST_SHARE_QUARTERS: u8 = 3;
+
 /// Words of a piece without its padding.
 fn len(piece: &Rows<1>) -> usize {
     piece.len() - PADDING_WORDS
@@ -106,11 +109,11 @@ impl Pool {
     }
 
     /// An even share; where the largest task needs a little more than that, shares are so much smaller that all others
-    /// have theirs while it has its own: a quarter at most.
+    /// have theirs while it has its own, though not below [`LEAST_SHARE_QUARTERS`].
     fn share_words(&self) -> usize {
         let even = self.all_words / self.tasks;
         let beside = self.all_words.saturating_sub(self.most_words.max(even)) / (self.tasks - 1).max(1);
-        if beside >= even / 4 * 3 { beside.min(even) } else { even }
+        if beside >= even / 4 * usize::from(LEAST_SHARE_QUARTERS) { beside.min(even) } else { even }
     }
 
     /// What the largest task needs at least.

@@ -148,6 +148,7 @@ impl Stage<'_> {
             // A column for the keys, and one for each lane.
             block_bytes: RUN_BLOCK_BYTES.max(RUN_COLUMN_BYTES * (1 + order.moduli.len())),
             consecutive: true,
+            durable: order.durable,
             ..RunOptions::default()
         };
         (id, header, options)

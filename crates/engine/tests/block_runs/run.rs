@@ -159,6 +159,7 @@ impl Run {
             high: None,
             inputs: vector.iter().flat_map(|m| m.runs.clone()).collect(),
             memory_bytes: 0,
+            durable: false,
             block: Some(BlockStage {
                 windows: self.windows.clone(),
                 group_records: self.cut.group_records,

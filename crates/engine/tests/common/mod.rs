@@ -115,6 +115,7 @@ pub(crate) fn sweep_with(
                 high,
                 inputs: vector.iter().flat_map(|m| m.runs.clone()).collect(),
                 memory_bytes: settings.memory_bytes,
+                durable: false,
                 block: None,
             };
             let manifest = task(problem, &order, folder.path(), &disk)?;

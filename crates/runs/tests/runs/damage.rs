@@ -42,6 +42,7 @@ fn sample(keys: Keys) -> Sample {
         block_bytes: 24 * block,
         compress_keys: keys == Keys::Zstd,
         consecutive: keys == Keys::Consecutive,
+        durable: false,
     };
     let mut records = records::<u64>(&header, count, 1000, gap, 7);
     if keys == Keys::Consecutive {

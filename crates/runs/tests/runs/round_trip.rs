@@ -2,10 +2,11 @@
 
 use super::common::*;
 use keima_runs::{
-    RunCursor, RunError, RunOptions, RunPart, RunWriter, Word, adopt_file, make_durable, read_manifest, run_path,
-    verify_run,
+    DiskBudget, RunCursor, RunError, RunOptions, RunPart, RunWriter, Section, SlicedWriter, Word, adopt_file,
+    publish_durably, read_manifest, run_path, verify_run,
 };
 use proptest::prelude::*;
+use std::sync::Arc;
 use tempfile::tempdir;
 
 /// Writes `records`, and checks manifest, splits, file, full read, and reads of `ranges`.
@@ -106,7 +107,7 @@ proptest! {
         gap_bits in prop_oneof![Just(0_u32), 0_u32..50],
         seed: u64,
     ) {
-        let options = RunOptions { block_bytes, compress_keys, consecutive };
+        let options = RunOptions { block_bytes, compress_keys, consecutive, durable: false };
         let wide = header::<u128>(moduli, coefficients);
         let start = u128::from(seed) << (seed % 60);
         let narrow = records::<u64>(&wide, count, u128::from(seed >> 8), 1 << gap_bits, seed);
@@ -209,14 +210,34 @@ fn a_second_copy_is_taken_in_whole_or_not_at_all() {
     assert!(matches!(error, keima_runs::RunError::OtherRun { what: "run id", .. }), "{error}");
 }
 
-/// What can be seen of it: it says which of the runs is not there.
+/// What can be seen of it without a power cut: a run is there under its name only afterwards, whoever writes it, and an
+/// error says which one is not.
 #[test]
-fn runs_that_are_not_there_are_not_made_durable() {
+fn durable_runs_are_published_when_their_owner_says_so() {
     let (root, header) = (tempdir().unwrap(), header::<u64>(1, 1));
-    let there = |name: &str| write(root.path(), name, &header, RunOptions::default(), &vec![(1_u64, vec![2])]).0.id;
-    let runs = [there("j1/s0/a0/r0"), there("j1/s0/a0/r1"), there("r2")];
-    make_durable(root.path(), &runs).unwrap();
-    let error = make_durable(root.path(), &[&runs[..], &[id("j1/s0/a0/r3")]].concat()).unwrap_err();
+    let disk = Arc::new(DiskBudget::new(1 << 20));
+    let options = RunOptions { durable: true, ..RunOptions::default() };
+    let records = vec![(1_u64, vec![2]), (2, vec![3])];
+    let (by_record, by_lane) = (id("j1/s0/a0/r0"), id("r1"));
+    let mut writer = RunWriter::create(root.path(), &by_record, &header, options, &disk).unwrap();
+    records.iter().try_for_each(|(key, row)| writer.push(*key, row)).unwrap();
+    let (first, _) = writer.finish().unwrap().unwrap();
+    let sections = [Section { first: 1, count: 2 }];
+    let mut writer = SlicedWriter::create(root.path(), &by_lane, &header, options, &disk, sections).unwrap();
+    writer.write(0..1, |_, words| words.extend([2, 3])).unwrap();
+    let second = writer.finish().unwrap();
+
+    let there = || files(root.path()).into_iter().map(|(path, _)| path).collect::<Vec<_>>();
+    let published = [&by_record, &by_lane].map(|run| run_path(root.path(), run).unwrap().display().to_string());
+    assert_eq!(there(), published.clone().map(|path| format!("{path}.tmp")));
+    assert_eq!(disk.used(), first.bytes + second.bytes);
+    publish_durably(root.path(), [&by_record, &by_lane]).unwrap();
+    assert_eq!(there(), published);
+    for manifest in [&first, &second] {
+        assert_eq!(read::<u64>(root.path(), manifest, &header).unwrap(), records);
+    }
+
+    let error = publish_durably(root.path(), [&id("j1/s0/a0/r3")]).unwrap_err();
     assert!(error.to_string().contains("j1/s0/a0/r3.run"), "{error}");
-    assert!(matches!(make_durable(root.path(), &[id("../r0")]), Err(RunError::BadId { .. })));
+    assert!(matches!(publish_durably(root.path(), [&id("../r0")]), Err(RunError::BadId { .. })));
 }
