@@ -56,12 +56,15 @@ impl TaskFeeds {
         used.insert(run.clone(), Used { holder: holder.clone(), damaged });
     }
 
-    /// What to report when `run` could not be read.
+    /// What to report when `run` could not be read. One that is no input the task itself has written and read back: no
+    /// holder is to blame, and the attempt counts as failed.
     pub(crate) fn failure(&self, run: &RunId, error: &RunError) -> Failure {
         let used = self.used.lock().unwrap_or_else(PoisonError::into_inner).get(run).cloned();
         let first = || self.holders.get(run).and_then(|holders| holders.first()).map(|holder| holder.worker.clone());
         let damaged = error.is_damage() || used.as_ref().is_some_and(|used| used.damaged);
-        let holder = used.map(|used| used.holder).or_else(first).unwrap_or_else(|| self.store.worker().clone());
+        let Some(holder) = used.map(|used| used.holder).or_else(first) else {
+            return Failure::Other { text: format!("cannot read back {run}: {error}", run = run.0) };
+        };
         Failure::Input { run: run.clone(), holder, damaged, text: error.to_string() }
     }
 

@@ -395,3 +395,14 @@ fn what_is_forgotten_is_ours_and_not_in_use() {
     assert!(!root.exists(), "an empty folder goes too");
     crate::scratch::forget(&root).unwrap();
 }
+
+/// Nobody else can mend it, so that the coordinator must not go on looking for a holder for ever.
+#[test]
+fn a_run_of_the_task_itself_that_cannot_be_read_is_no_lost_input() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Arc::new(RunStore::open(dir.path(), 1 << 30).unwrap());
+    let feeds = TaskFeeds::new(Arc::clone(&store), Arc::default(), &[]);
+    let own = RunId("j1/s0/g1/t0/a0/x1".to_owned());
+    let failure = feeds.failure(&own, &RunError::Failed { place: "x1".to_owned() });
+    assert!(matches!(&failure, Failure::Other { text } if text.contains(&own.0)), "{failure:?}");
+}

@@ -106,7 +106,7 @@ impl Output {
 
     fn merge_runs<K: EngineKey>(&mut self, spiller: &mut Spiller<'_>) -> Result<(), TaskError> {
         let parts: Vec<_> =
-            self.runs.drain(..).map(|(manifest, _)| spiller.temporary(manifest, self.header.clone())).collect();
+            self.runs.drain(..).map(|(manifest, _)| spiller.take_back(manifest, self.header.clone())).collect();
         spiller.bytes_spilled += parts.iter().map(TemporaryRun::bytes).sum::<u64>();
         let parts = spiller.reduce_fan_in::<K>(parts, &self.header)?;
         let mut merger: Merger<K> = Spiller::merge(&parts, &self.header)?;

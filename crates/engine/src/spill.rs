@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use keima_model::Key;
 use keima_runs::{
     Batch, DiskBudget, LocalRun, MergeError, Merger, RunCursor, RunError, RunHeader, RunId, RunManifest, RunOptions,
-    RunPart, RunWriter, Word, run_path,
+    RunPart, RunWriter, Word, run_path, temporary_path,
 };
 
 use crate::budget::{BATCH, Budget};
@@ -88,10 +88,16 @@ impl<'a> Spiller<'a> {
         self.writer(&format!("x{}", self.temporaries), header, false)
     }
 
-    /// Makes a run of this attempt one that goes when it has been read.
-    pub(crate) fn temporary(&self, manifest: RunManifest, header: RunHeader) -> TemporaryRun {
+    /// Makes a run of the task's output one that goes when it has been read.
+    pub(crate) fn take_back(&self, manifest: RunManifest, header: RunHeader) -> TemporaryRun {
+        self.temporary(manifest, header, self.task.order.durable)
+    }
+
+    /// A run that was written with this `durable`, and is nobody's yet.
+    fn temporary(&self, manifest: RunManifest, header: RunHeader, durable: bool) -> TemporaryRun {
+        let place = if durable { temporary_path } else { run_path };
         // The id was made above, so that it is a path.
-        let path = run_path(self.scratch(), &manifest.id).unwrap_or_default();
+        let path = place(self.scratch(), &manifest.id).unwrap_or_default();
         TemporaryRun { manifest, header, path, disk: Arc::clone(self.task.disk) }
     }
 
@@ -104,7 +110,7 @@ impl<'a> Spiller<'a> {
         if let Some((manifest, _)) = writer.finish().map_err(TaskError::Output)? {
             self.bytes_written += manifest.bytes;
             self.bytes_spilled += manifest.bytes;
-            into.push(self.temporary(manifest, header.clone()));
+            into.push(self.temporary(manifest, header.clone(), false));
         }
         Ok(())
     }

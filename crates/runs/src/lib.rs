@@ -37,7 +37,7 @@ pub use manifest::{
 };
 pub use merge::Merger;
 pub use part::RunPart;
-pub use publish::{publish_durably, run_path};
+pub use publish::{publish_durably, run_path, temporary_path};
 pub use sliced::{Section, SlicedWriter};
 pub use verify::{adopt_file, open_verified, read_manifest, verify_run};
 pub use word::{Batch, Word};

@@ -24,8 +24,8 @@ pub fn run_path(root: &Path, id: &RunId) -> Result<PathBuf, RunError> {
     Ok(root.join(format!("{id}.run")))
 }
 
-/// The path of a run that is not published.
-fn temporary_path(root: &Path, id: &RunId) -> Result<PathBuf, RunError> {
+/// The path of a run that is not published: `root/id.run.tmp`. Refuses what [`run_path`] refuses.
+pub fn temporary_path(root: &Path, id: &RunId) -> Result<PathBuf, RunError> {
     header::check_id(id)?;
     Ok(root.join(format!("{id}.run.tmp")))
 }

@@ -93,6 +93,7 @@ fn memory_of_one(parted: Parted) -> u64 {
         attempt: format!("j1/s0/g1/t{group}/a0"),
         low: u128::from(group) << PLACE_BITS,
         high: Some(u128::from(group + 1) << PLACE_BITS),
+        durable: false,
         ..order.clone()
     });
     let problem = go(8, 8);

@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use keima_engine::block::{Prepared, run_block_task};
 use keima_engine::{BlockStage, Buffers, KeptRuns, Task, TaskError, TaskOrder};
 use keima_model::{AnyProblem, Board, Direction, Directions, Layout, PLACE_BITS, Window};
-use keima_runs::{BlockCut, DiskBudget, KeyOrder, RunCursor, RunHeader, RunPart, Tally, TaskManifest, run_path};
+use keima_runs::{
+    BlockCut, DiskBudget, KeyOrder, RunCursor, RunHeader, RunPart, Tally, TaskManifest, publish_durably, run_path,
+};
 
 use crate::blocks;
 use crate::common::Local;
@@ -159,7 +161,7 @@ impl Run {
             high: None,
             inputs: vector.iter().flat_map(|m| m.runs.clone()).collect(),
             memory_bytes: 0,
-            durable: false,
+            durable: stage % 2 == 1,
             block: Some(BlockStage {
                 windows: self.windows.clone(),
                 group_records: self.cut.group_records,
@@ -183,7 +185,7 @@ impl Run {
     pub(crate) fn task(&self, order: &TaskOrder) -> Result<TaskManifest, TaskError> {
         let is_second = (u128::from(order.first_pass) + (order.low >> PLACE_BITS)) % 2 == 1;
         let parted = self.parted.as_ref().filter(|_| self.cut.parted == Parted::Every || is_second);
-        run_block_task(
+        let manifest = run_block_task(
             parted.unwrap_or(&self.prepared),
             self.problem.info(),
             &Task {
@@ -195,7 +197,11 @@ impl Run {
                 states_done: &AtomicU64::new(0),
                 buffers: &Buffers::default(),
             },
-        )
+        )?;
+        if order.durable {
+            publish_durably(self.folder.path(), manifest.runs.iter().map(|run| &run.id)).unwrap();
+        }
+        Ok(manifest)
     }
 
     /// All tasks of a stage, one after the other; what they read is what the stage before wrote, and is deleted.
