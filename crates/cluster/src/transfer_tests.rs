@@ -397,8 +397,8 @@ fn what_is_forgotten_is_ours_and_not_in_use() {
 }
 
 /// Nobody else can mend it, so that the coordinator must not go on looking for a holder for ever.
-#[test]
-fn a_run_of_the_task_itself_that_cannot_be_read_is_no_lost_input() {
+#[tokio::test]
+async fn a_run_of_the_task_itself_that_cannot_be_read_is_no_lost_input() {
     let dir = tempfile::tempdir().unwrap();
     let store = Arc::new(RunStore::open(dir.path(), 1 << 30).unwrap());
     let feeds = TaskFeeds::new(Arc::clone(&store), Arc::default(), &[]);
