@@ -114,7 +114,11 @@ impl<L: CoordinatorLink> Shared<L> {
         let other = |text| Failure::Other { text };
         let made =
             tokio::task::spawn_blocking(work).await.map_err(|error| other(format!("a thread failed: {error}")))?;
-        let made = made.map_err(|error| other(format!("a run that was just written cannot be published: {error}")))?;
+        let made = made.map_err(|error| {
+            let text = format!("a run that was just written cannot be published: {error}");
+            // Some file systems tell only now that they are full.
+            if error.is_disk_full() { Failure::Disk { text } } else { other(text) }
+        })?;
         tracing::debug!(%attempt, millis = started.elapsed().as_millis() as u64, "durable");
         Ok(made)
     }
