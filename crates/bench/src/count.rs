@@ -19,6 +19,8 @@ use crate::sample::{Kind, Label, Sample};
 const READY: Duration = Duration::from_secs(20);
 /// A worker's memory.
 const WORKER_MEMORY: &str = "4GiB";
+/// The same for a process that counts as one worker of a cluster does.
+pub(crate) const WORKER_MEMORY_MIB: u64 = 4096;
 
 /// A count out of core gets this part of the vector, and so many MiB for the program and its tables.
 const DISK_PART: f64 = 10.0;
@@ -41,7 +43,7 @@ impl Count {
 
     fn executor(&self) -> &'static str {
         match self.kind {
-            Kind::CountBlock | Kind::CountBlockDisk | Kind::ClusterBlock => "block",
+            Kind::CountBlock | Kind::CountBlockDisk | Kind::CountBlockWorker | Kind::ClusterBlock => "block",
             _ => "stream",
         }
     }
@@ -93,6 +95,7 @@ impl Count {
             read_seconds: number("read_seconds"),
             map_seconds: number("map_seconds"),
             write_seconds: number("write_seconds"),
+            ..Sample::default()
         };
         let residues = result["residues"].as_array().map_or(0, Vec::len) as u32;
         Ok((Label { kind: self.kind, height: self.height, residues, threads: self.threads }, sample))

@@ -69,7 +69,7 @@ pub(crate) fn sample(wish: &Disk) -> Result<Line> {
     let folder = scratch_folder()?;
     let measured = Sweep::new(wish, plan, folder.path())?.measure()?;
     folder.close().context("the folder of the runs is not gone")?;
-    let label = Label { kind: Kind::BlockDisk, height: wish.height, residues: wish.residues, threads: wish.threads };
+    let label = Label { kind: Kind::BlockRuns, height: wish.height, residues: wish.residues, threads: wish.threads };
     Ok(Line::Sample(label, measured))
 }
 
@@ -263,7 +263,7 @@ mod tests {
         for (residues, threads) in [(1, 1), (2, 2), (4, 2), (8, 1)] {
             let wish = wish(residues, threads);
             let Line::Sample(label, found) = sample(&wish).unwrap() else { panic!("{wish:?}") };
-            assert_eq!((label.kind, label.residues, label.threads), (Kind::BlockDisk, residues, threads));
+            assert_eq!((label.kind, label.residues, label.threads), (Kind::BlockRuns, residues, threads));
             assert!(found.state_passes >= LEAST_STATE_PASSES || found.seconds >= LEAST_SECONDS, "{found:?}");
             assert!(found.bytes_read > 0.0 && found.bytes_written > 0.0, "{found:?}");
             let column: u64 = states_of_column(&wish).iter().flat_map(|states| &states[..states.len() - 1]).sum();

@@ -25,6 +25,18 @@ pub(crate) fn markdown(found: &Found, machine: &Machine, command: &str) -> Strin
          within the same minutes.",
         found.seconds / 60.0,
     ));
+    let single = found.rows.iter().filter(|row| row.runs == 1).count();
+    let written = match single {
+        0 => written,
+        _ => {
+            written
+                + "\n"
+                + &paragraph(&format!(
+                    "{single} of the {} rows are single runs, whose neighbours may differ by a fifth for no reason but the machine.",
+                    found.rows.len()
+                ))
+        }
+    };
     let mut text = format!(
         "# Performance\n\n{written}\n## Machine\n\n{}\n## Table\n\n{}\n{}\n![ns per state-pass](performance.svg)\n",
         code(&machine.text()),
@@ -97,7 +109,7 @@ mod tests {
     fn everything_is_in_the_document() {
         let row = |kind, residues, nanos: f64| Row {
             label: Label { kind, height: 9, residues, threads: 2 },
-            runs: 5,
+            runs: if residues == 4 { 1 } else { 5 },
             sample: Sample { seconds: nanos, state_passes: 1e9, ..Sample::default() },
         };
         let found = Found {
@@ -111,6 +123,7 @@ mod tests {
         for part in [
             "Written by `scripts/bench --quick`, which took 2 minutes: do not edit it",
             "which counts one residue with two",
+            "1 of the 3 rows are single runs",
             "    processor  a good one\n",
             "    block passes, forward",
             "| block passes, forward, 9x9, K=1 | 80.0 |  | golegal 9x9 |",
@@ -123,6 +136,11 @@ mod tests {
         }
         assert!(text.lines().all(|line| line.starts_with("    ") || line.chars().count() <= 120));
         let bare = markdown(&Found::default(), &machine, "scripts/bench");
-        assert!(!bare.contains("## Against golegal") && !bare.contains("Not measured") && !bare.contains("## Ratios"));
+        assert!(
+            !bare.contains("## Against golegal")
+                && !bare.contains("single runs")
+                && !bare.contains("Not measured")
+                && !bare.contains("## Ratios")
+        );
     }
 }

@@ -10,6 +10,7 @@ use anyhow::{Context, Result, ensure};
 use crate::board;
 use crate::count::Count;
 use crate::golegal::{Golegal, modulo_word};
+use crate::process::device_bytes;
 use crate::sample::{Kind, Label, Line};
 use crate::targets;
 
@@ -24,7 +25,7 @@ pub(crate) fn cluster_height(kind: Kind) -> u32 {
 /// One thing to run. A kernel job yields a sample for each number of residues and threads and each direction.
 #[derive(Clone, Debug)]
 pub(crate) enum Job {
-    Block { height: u32, lanes: Vec<u32> },
+    Block { height: u32, lanes: Vec<u32>, threads: Vec<u32> },
     Disk { height: u32, residues: u32, threads: u32 },
     Stream { height: u32, residues: u32, threads: u32, tight: bool, state_passes: f64 },
     Count(Count),
@@ -40,7 +41,7 @@ impl Job {
         match self {
             Self::Block { height, .. } => format!("block passes {height}x{height}"),
             Self::Disk { height, residues, threads } => {
-                format!("block passes, disk {height}x{height}, K={residues}, threads {threads}")
+                format!("block passes, cached runs {height}x{height}, K={residues}, threads {threads}")
             }
             Self::Stream { height, residues, threads, tight, .. } => {
                 let tight = if *tight { ", tight" } else { "" };
@@ -58,10 +59,11 @@ impl Job {
         let is_wanted =
             |kind, height, residues| !targets::wanted(&Label { kind, height, residues, threads: 2 }).is_empty();
         match *self {
-            Self::Block { height, ref lanes } => {
+            Self::Block { height, ref lanes, ref threads } => {
                 // On its smallest board a pass is what it is held against on its largest one.
                 let wanted = |&residues: &u32| residues == 1 || is_wanted(Kind::BlockForward, height, residues);
-                Some(Self::Block { height, lanes: lanes.iter().copied().filter(wanted).collect() })
+                let lanes = lanes.iter().copied().filter(wanted).collect();
+                Some(Self::Block { height, lanes, threads: threads.clone() })
             }
             // No target is set for them.
             Self::Disk { .. } => None,
@@ -72,6 +74,7 @@ impl Job {
             Self::Count(Count { kind: Kind::CountBlockDisk, height, .. }) => {
                 is_wanted(Kind::CountBlockDisk, height, 0).then(|| self.clone())
             }
+            Self::Count(Count { kind: Kind::CountBlockWorker, .. }) => Some(self.clone()),
             Self::Count(Count { kind: Kind::CountStream, height, threads, .. }) => {
                 (height == CLUSTER_STREAM_HEIGHT && threads == 1).then(|| self.clone())
             }
@@ -83,9 +86,9 @@ impl Job {
     /// What this program is asked, where the job is one of its own processes.
     fn arguments(&self) -> Option<Vec<String>> {
         let text = match self {
-            Self::Block { height, lanes } => {
-                let lanes: Vec<String> = lanes.iter().map(u32::to_string).collect();
-                format!("block --height {height} --lanes {} --threads 1,2", lanes.join(","))
+            Self::Block { height, lanes, threads } => {
+                let list = |numbers: &[u32]| numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+                format!("block --height {height} --lanes {} --threads {}", list(lanes), list(threads))
             }
             Self::Disk { height, residues, threads } => {
                 format!("disk --height {height} --lanes {residues} --threads {threads}")
@@ -110,8 +113,18 @@ impl Job {
         }
     }
 
-    /// Does it once.
+    /// Does it once. What devices did is told of jobs that yield one sample.
     pub(crate) fn run(&self, keima: &Path, golegal: Option<&Golegal>) -> Result<Lines> {
+        let before = device_bytes();
+        let mut lines = self.run_alone(keima, golegal)?;
+        if let ([Line::Sample(_, sample)], Some(before), Some(after)) = (lines.as_mut_slice(), before, device_bytes()) {
+            sample.device_bytes_read = after.0 - before.0;
+            sample.device_bytes_written = after.1 - before.1;
+        }
+        Ok(lines)
+    }
+
+    fn run_alone(&self, keima: &Path, golegal: Option<&Golegal>) -> Result<Lines> {
         match self {
             Self::Count(count) => count.sample(keima).map(|(label, sample)| vec![Line::Sample(label, sample)]),
             Self::Golegal { height } => {

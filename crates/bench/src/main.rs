@@ -144,10 +144,10 @@ struct MeasureArgs {
     /// Only what a target is about, and what that is held against
     #[arg(long, conflicts_with = "quick")]
     targets: bool,
-    /// Only rows whose name has this in it, such as `block`, `passes, disk`, `stream sweep` or `cluster`, and golegal
+    /// Only rows whose name has this in it, such as `block`, `cached runs`, `stream sweep` or `cluster`, and golegal
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
-    /// Sides of the boards [default: 9 to 14, with --quick 9 and 10]
+    /// Sides of the boards [default: 9 to 14, with --targets 15, too, with --quick 9 and 10]
     #[arg(long, value_delimiter = ',', value_name = "SIDES", value_parser = clap::value_parser!(u32).range(3..=16))]
     boards: Vec<u32>,
     /// Runs of each row, of which the median is taken [default: 5, with --quick 3]
@@ -212,6 +212,7 @@ fn measure_all(args: MeasureArgs) -> Result<()> {
     let boards = match (args.boards, args.quick) {
         (boards, _) if !boards.is_empty() => boards,
         (_, true) => vec![9, 10],
+        (_, false) if args.targets => (9..=15).collect(),
         (_, false) => (9..=14).collect(),
     };
     let golegal_boards = match args.golegal_boards {

@@ -7,12 +7,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 
-use crate::count::{Count, disk_mib};
+use crate::count::{Count, WORKER_MEMORY_MIB, disk_mib};
 use crate::golegal::Golegal;
 use crate::job::{Job, Lines, cluster_height};
 use crate::sample::{Kind, Label, Line, Sample};
 use crate::table::Row;
 
+/// Of larger boards only passes of the block executor with one lane and one thread are measured.
+const LARGEST_HEIGHT: u32 = 14;
 /// State-passes of a stream sweep, and on boards from this height on, where so few do not reach beyond the columns in
 /// which the vector grows.
 const STREAM_STATE_PASSES: f64 = 2e7;
@@ -26,7 +28,8 @@ const TIGHT_STATE_PASSES: f64 = 1.2e8;
 const TIGHT_HEIGHT: u32 = 12;
 
 /// What nobody waits for.
-const LEFT_OUT: [&str; 3] = [
+const LEFT_OUT: [&str; 4] = [
+    "15x15 (`--targets` has passes of one residue by one thread: some minutes)",
     "whole counts of 14x14, of 13x13 on disk by one thread, counts by streams above 11x11, clusters above 12x12 by blocks \
      and 11x11 by streams: a run of each takes minutes, some an hour",
     "counts and clusters with other numbers of residues than the board needs",
@@ -75,7 +78,7 @@ impl Found {
 }
 
 /// State-passes of a stream sweep, with little memory as many as with much.
-fn state_passes(height: u32) -> f64 {
+pub(crate) fn state_passes(height: u32) -> f64 {
     match height {
         ..TIGHT_HEIGHT => STREAM_STATE_PASSES,
         TIGHT_HEIGHT..LARGE_STREAM_HEIGHT => TIGHT_STATE_PASSES,
@@ -88,7 +91,12 @@ pub(crate) fn jobs(wish: &Wish) -> Result<Vec<Job>> {
     let mut jobs = Vec::new();
     let count = |kind, height, threads, memory_mib| Job::Count(Count { kind, height, threads, memory_mib });
     for &height in &wish.boards {
-        jobs.push(Job::Block { height, lanes: vec![1, 2, 4, 8] });
+        if height > LARGEST_HEIGHT {
+            // A vector of one residue and the one after it is all that a machine of some 20 GiB has room for.
+            jobs.push(Job::Block { height, lanes: vec![1], threads: vec![1] });
+            continue;
+        }
+        jobs.push(Job::Block { height, lanes: vec![1, 2, 4, 8], threads: vec![1, 2] });
         for residues in [1, 4, 8, 12].into_iter().filter(|&residues| residues <= 8 || height >= WIDE_HEIGHT) {
             jobs.extend([1, 2].map(|threads| Job::Disk { height, residues, threads }));
         }
@@ -109,6 +117,9 @@ pub(crate) fn jobs(wish: &Wish) -> Result<Vec<Job>> {
             for &threads in threads {
                 jobs.push(count(Kind::CountBlockDisk, height, threads, Some(disk_mib(height)?)));
             }
+        }
+        if height == cluster_height(Kind::ClusterBlock) {
+            jobs.push(count(Kind::CountBlockWorker, height, 1, Some(WORKER_MEMORY_MIB)));
         }
         if height <= 10 || (height == 11 && !wish.quick) {
             jobs.extend([1, 2].map(|threads| count(Kind::CountStream, height, threads, None)));
@@ -267,8 +278,8 @@ mod tests {
         let names: Vec<String> = jobs(&full).unwrap().iter().map(Job::name).collect();
         for name in [
             "block passes 14x14",
-            "block passes, disk 9x9, K=4, threads 1",
-            "block passes, disk 14x14, K=8, threads 2",
+            "block passes, cached runs 9x9, K=4, threads 1",
+            "block passes, cached runs 14x14, K=8, threads 2",
             "stream sweep 14x14, K=8, threads 2",
             "stream sweep 12x12, K=8, threads 2, tight",
             "count, block, memory 13x13, threads 2",
@@ -293,34 +304,42 @@ mod tests {
             quick: false,
             targets: true,
             only: None,
-            boards: (9..=14).collect(),
+            boards: (9..=15).collect(),
             golegal: Some("g".into()),
             ..wish(5)
         };
         let jobs = jobs(&wish).unwrap();
         let names: Vec<String> = jobs.iter().map(Job::name).collect();
-        for name in
-            ["stream sweep 12x12, K=8, threads 2, tight", "count, block, memory 13x13, threads 2", "golegal 9x9"]
-        {
+        for name in [
+            "stream sweep 12x12, K=8, threads 2, tight",
+            "count, block, memory 13x13, threads 2",
+            "count, block, disk, 4 GiB 12x12, threads 1",
+            "block passes 15x15",
+            "golegal 9x9",
+        ] {
             assert!(names.iter().any(|found| found == name), "{name} is not among {names:?}");
         }
         let parts = [
             "K=4",
-            "passes, disk",
+            "cached runs",
             "memory 13x13, threads 1",
             "disk 12x12",
             "count, stream 10x10",
             "cluster, block 11x11",
+            "sweep 15x15",
         ];
         for part in parts {
             assert!(!names.iter().any(|name| name.contains(part)), "{part} is among {names:?}");
         }
         let lanes = |height: u32| {
             jobs.iter().find_map(|job| match job {
-                Job::Block { height: at, lanes } if *at == height => Some(lanes.clone()),
+                Job::Block { height: at, lanes, .. } if *at == height => Some(lanes.clone()),
                 _ => None,
             })
         };
-        assert_eq!([10, 11, 12, 13].map(lanes), [vec![1, 4, 8], vec![1, 4, 8], vec![1], vec![1, 4, 8]].map(Some));
+        assert_eq!(
+            [10, 11, 12, 13, 15].map(lanes),
+            [vec![1, 4, 8], vec![1, 4, 8], vec![1], vec![1, 4, 8], vec![1]].map(Some)
+        );
     }
 }

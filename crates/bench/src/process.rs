@@ -25,6 +25,18 @@ pub(crate) fn peak_bytes(pid: Option<u32>) -> f64 {
     kibibytes(&read_to_string(format!("/proc/{pid}/status")).unwrap_or_default(), "VmHWM:")
 }
 
+/// Bytes read from devices and handed to devices, by this process and by its children that have ended and were waited
+/// for; `None` where the system does not tell. Pages of files that were deleted before they were written are not counted.
+pub(crate) fn device_bytes() -> Option<(f64, f64)> {
+    device(&read_to_string("/proc/self/io").ok()?)
+}
+
+/// Out of the text of `/proc/PID/io`.
+fn device(text: &str) -> Option<(f64, f64)> {
+    let value = |name: &str| text.lines().find_map(|line| line.strip_prefix(name))?.trim().parse::<f64>().ok();
+    Some((value("read_bytes:")?, value("write_bytes:")? - value("cancelled_write_bytes:")?))
+}
+
 /// Begins a new peak for this process. Where the system refuses, peaks are of the whole run.
 pub(crate) fn forget_peak() {
     let _ = write("/proc/self/clear_refs", "5");
@@ -56,6 +68,9 @@ mod tests {
         assert_eq!(times("17 (cut) S 1 2"), None);
         assert!((kibibytes("VmPeak:\t 9 kB\nVmHWM:\t   12 kB\n", "VmHWM:") - 12288.0).abs() < 0.5);
         assert!(kibibytes("", "VmHWM:").abs() < 0.5);
+        let io = "rchar: 9\nwchar: 8\nread_bytes: 4096\nwrite_bytes: 20480\ncancelled_write_bytes: 8192\n";
+        assert_eq!(device(io), Some((4096.0, 12288.0)));
+        assert_eq!(device("read_bytes: 1\n"), None);
     }
 
     #[test]

@@ -11,16 +11,18 @@ pub(crate) enum Kind {
     BlockForward,
     /// The same, transposed.
     BlockBackward,
-    /// Passes of the block executor out of core, forward: tasks, and the runs between them.
-    BlockDisk,
-    /// Sweeps of the stream executor, tasks with room for all that they write.
+    /// Passes of the block executor out of core, forward: tasks, and the runs between them, which nobody syncs.
+    BlockRuns,
+    /// Sweeps of the stream executor with as much memory as the vector has bytes; its runs are files that nobody syncs.
     Stream,
-    /// The same with a tenth of the vector's bytes as memory.
+    /// The same with a tenth of that.
     StreamTight,
     /// A whole count by `keima count`, by blocks in memory.
     CountBlock,
     /// The same by blocks out of core, with a tenth of the vector's bytes as memory.
     CountBlockDisk,
+    /// The same with the memory of a cluster's worker.
+    CountBlockWorker,
     /// The same by the stream executor.
     CountStream,
     /// A whole count by a coordinator and workers of one thread each, by blocks.
@@ -37,11 +39,12 @@ impl Kind {
         match self {
             Self::BlockForward => "block passes, forward",
             Self::BlockBackward => "block passes, transposed",
-            Self::BlockDisk => "block passes, disk",
+            Self::BlockRuns => "block passes, cached runs",
             Self::Stream => "stream sweep",
             Self::StreamTight => "stream sweep, memory 1/10",
             Self::CountBlock => "count, block, memory",
             Self::CountBlockDisk => "count, block, disk",
+            Self::CountBlockWorker => "count, block, disk, 4 GiB",
             Self::CountStream => "count, stream",
             Self::ClusterBlock => "cluster, block",
             Self::ClusterStream => "cluster, stream",
@@ -78,6 +81,11 @@ pub(crate) struct Sample {
     pub(crate) bytes_read: f64,
     /// Bytes of runs that were written.
     pub(crate) bytes_written: f64,
+    /// Bytes that were read from devices for all processes of a run; 0 where that is not known.
+    pub(crate) device_bytes_read: f64,
+    /// Bytes that were handed to devices, or are to be: pages that were written, without those of files that were deleted
+    /// before.
+    pub(crate) device_bytes_written: f64,
     /// Peak memory of the process that counts; of several, the largest.
     pub(crate) peak_bytes: f64,
     /// Time of tasks, over all threads: reading, merging and waiting for inputs.
@@ -99,7 +107,7 @@ pub(crate) enum Line {
 }
 
 impl Sample {
-    const FIELDS: usize = 10;
+    const FIELDS: usize = 12;
 
     fn fields(&self) -> [f64; Self::FIELDS] {
         [
@@ -109,6 +117,8 @@ impl Sample {
             self.state_boundaries,
             self.bytes_read,
             self.bytes_written,
+            self.device_bytes_read,
+            self.device_bytes_written,
             self.peak_bytes,
             self.read_seconds,
             self.map_seconds,
@@ -139,6 +149,8 @@ impl Sample {
             state_boundaries,
             bytes_read,
             bytes_written,
+            device_bytes_read,
+            device_bytes_written,
             peak_bytes,
             read_seconds,
             map_seconds,
@@ -151,6 +163,8 @@ impl Sample {
             state_boundaries,
             bytes_read,
             bytes_written,
+            device_bytes_read,
+            device_bytes_written,
             peak_bytes,
             read_seconds,
             map_seconds,
@@ -200,9 +214,9 @@ mod tests {
 
     #[test]
     fn lines_are_read_as_they_were_written() {
-        let label = Label { kind: Kind::BlockDisk, height: 9, residues: 8, threads: 2 };
+        let label = Label { kind: Kind::BlockRuns, height: 9, residues: 8, threads: 2 };
         let sample = Line::Sample(label, Sample { seconds: 0.5, ..Sample::default() });
-        for (line, begins) in [(sample, r#"[{"kind":"BlockDisk","height":9"#), (Line::Note("no".into()), r#""no""#)] {
+        for (line, begins) in [(sample, r#"[{"kind":"BlockRuns","height":9"#), (Line::Note("no".into()), r#""no""#)] {
             let text = serde_json::to_string(&line).unwrap();
             assert!(text.starts_with(begins), "{text}");
             assert_eq!(serde_json::from_str::<Line>(&text).unwrap(), line);

@@ -20,11 +20,11 @@ use crate::sample::{Kind, Label, Sample};
 const LONGEST_WINDOW: u32 = 4;
 /// Tasks of a stage for each thread, at least.
 const TASKS_A_THREAD: u64 = 4;
-/// Memory of a task where it is not to be tight.
+/// Memory of a task where it is not to be tight, at least.
 const TASK_MEMORY_BYTES: u64 = 256 << 20;
 /// Share of a task's memory that the planner aims at with what the task writes: a little under its output buffer.
 const OUTPUT_PERCENT: u64 = 30;
-/// A tight sweep has this part of the vector as memory.
+/// A tight sweep has this part of the vector as memory: of the largest one that is measured.
 const TIGHT: u64 = 10;
 
 /// What does not change from stage to stage.
@@ -41,13 +41,11 @@ pub(crate) fn sample(height: u32, residues: u32, threads: u32, tight: bool, leas
     forget_peak();
     let problem = board::go(height)?;
     let record_bytes = u64::from(problem.key_bytes()) + 8 * u64::from(residues);
-    let vector_bytes = board::states(height)?.into_iter().max().unwrap_or(0) * record_bytes;
+    let vector_bytes = largest_vector(&board::states(height)?, height, least) * record_bytes;
     let scratch = tempfile::tempdir().context("a folder for the runs")?;
     let threads = threads.max(1);
     let mut sweep = Sweep::new(&problem, scratch.path(), residues, threads);
-    if tight {
-        sweep.task_memory_bytes = (vector_bytes / TIGHT / u64::from(threads)).max(MIN_TASK_MEMORY_BYTES);
-    }
+    sweep.task_memory_bytes = task_memory_bytes(vector_bytes, threads, tight);
     let stages = height as usize * sweep.windows.len();
     let (mut total, mut started, mut cpu_before) = (Sample::default(), Instant::now(), 0.0);
     let mut vector = Vec::new();
@@ -68,6 +66,24 @@ pub(crate) fn sample(height: u32, residues: u32, threads: u32, tight: bool, leas
     total.peak_bytes = peak_bytes(None);
     let kind = if tight { Kind::StreamTight } else { Kind::Stream };
     Ok((Label { kind, height, residues, threads }, total))
+}
+
+/// States of the largest vector of a sweep over the board that ends after `least` state-passes, of which those of the first
+/// column are none. `states` is by pass.
+fn largest_vector(states: &[u64], height: u32, least: f64) -> u64 {
+    let mut done = 0.0;
+    let measured = states.iter().skip(height as usize).take_while(|&&states| {
+        let goes_on = done < least;
+        done += states as f64;
+        goes_on
+    });
+    measured.copied().max().unwrap_or(0)
+}
+
+/// As much for all threads together as the vector has bytes, or a tenth of it.
+fn task_memory_bytes(vector_bytes: u64, threads: u32, tight: bool) -> u64 {
+    let (part, least) = if tight { (TIGHT, MIN_TASK_MEMORY_BYTES) } else { (1, TASK_MEMORY_BYTES) };
+    (vector_bytes / part / u64::from(threads)).max(least)
 }
 
 /// The same work on every machine and in every run, on one thread: so many columns after the first. Returns the number of
@@ -159,6 +175,22 @@ fn cut(vector: &[TaskManifest], tasks: usize, family_bits: u32) -> Vec<(u128, Op
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measure;
+
+    #[test]
+    fn tight_is_a_tenth_of_the_vector_that_is_measured() {
+        let states = [1, 3, 9, 20, 30, 40, 50];
+        for (least, largest) in [(f64::INFINITY, 50), (1.0, 9), (9.0, 9), (10.0, 20), (29.5, 30)] {
+            assert_eq!(largest_vector(&states, 2, least), largest, "{least}");
+        }
+        for (height, residues, threads) in [(12, 1, 2), (12, 8, 2), (13, 1, 2), (13, 8, 2), (14, 1, 2), (14, 8, 2)] {
+            let states = largest_vector(&board::states(height).unwrap(), height, measure::state_passes(height));
+            let [roomy, tight] =
+                [false, true].map(|tight| task_memory_bytes(states * (8 * residues + 8), threads, tight));
+            let what = format!("{height}x{height}, K={residues}: {states} states, {roomy} and {tight} bytes a task");
+            assert!(2 * tight <= roomy && tight > MIN_TASK_MEMORY_BYTES, "{what}");
+        }
+    }
 
     #[test]
     fn threads_and_memory_do_not_change_what_is_done() {

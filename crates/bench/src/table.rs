@@ -10,7 +10,7 @@ pub(crate) struct Row {
     pub(crate) sample: Sample,
 }
 
-const HEADER: [&str; 14] = [
+const HEADER: [&str; 15] = [
     "what",
     "board",
     "K",
@@ -23,6 +23,7 @@ const HEADER: [&str; 14] = [
     "states/s",
     "read B",
     "written B",
+    "device MB",
     "peak MiB",
     "read/map/write %",
 ];
@@ -32,8 +33,9 @@ pub(crate) const LEGEND: &str = "\
 K: residues, carried at once by passes and sweeps, of the answer by counts. threads: of the process; of a cluster, workers
 of one thread each; of golegal, processes. ns: wall time per state-pass, one state through one pass, for all K residues;
 ns/K: for one of them. states/s: state-passes per second and core. read B, written B: bytes of runs read and written, spills
-included, per state and boundary between windows; nothing is synced in block passes, disk. peak MiB: memory of the process
-that counts. read/map/write: how threads divided their time; in memory, reading is the exchange between windows.
+included, per state and boundary between windows. device MB: read from devices and handed to them by the whole run, what was
+deleted before it left the system's cache not included; runs of block passes, cached runs, and of stream sweeps are never
+synced, those of counts and clusters are. peak MiB: memory of the process that counts. read/map/write: how threads divided their time; in memory, reading is the exchange between windows.
 State-passes of counts are those of one sweep over the whole board for each sweep of the plan.";
 
 fn cells(row: &Row) -> [String; HEADER.len()] {
@@ -43,6 +45,7 @@ fn cells(row: &Row) -> [String; HEADER.len()] {
     let busy = sample.read_seconds + sample.map_seconds + sample.write_seconds;
     let part = |seconds: f64| format!("{:.0}", 100.0 * ratio(seconds, busy));
     let split = [sample.read_seconds, sample.map_seconds, sample.write_seconds].map(part).join("/");
+    let device = [sample.device_bytes_read, sample.device_bytes_written].map(|bytes| format!("{:.0}", bytes / 1e6));
     let per_core = ratio(sample.state_passes, sample.seconds * f64::from(label.threads.max(1)));
     [
         label.kind.name().into(),
@@ -57,6 +60,7 @@ fn cells(row: &Row) -> [String; HEADER.len()] {
         format!("{per_core:.2e}"),
         or_none(crossed, short(ratio(sample.bytes_read, sample.state_boundaries))),
         or_none(crossed, short(ratio(sample.bytes_written, sample.state_boundaries))),
+        or_none(sample.device_bytes_read + sample.device_bytes_written > 0.0, device.join("/")),
         or_none(sample.peak_bytes > 0.0, format!("{:.0}", sample.peak_bytes / f64::from(1 << 20))),
         or_none(busy > 0.0, split),
     ]
@@ -117,6 +121,8 @@ mod tests {
             state_boundaries: 1e8,
             bytes_read: 3.3e9,
             bytes_written: 3.4e9,
+            device_bytes_read: 0.0,
+            device_bytes_written: 2.5e8,
             peak_bytes: 104_857_600.0,
             read_seconds: 1.0,
             map_seconds: 2.0,
@@ -125,9 +131,9 @@ mod tests {
         let plain = Sample { seconds: 1.0, state_passes: 1e9, ..Sample::default() };
         let found = text(&[row(Kind::CountStream, 9, sample), row(Kind::BlockForward, 10, plain)]);
         let expected = "\
-what                   board  K  threads  runs  wall s  cpu s    ns  ns/K  states/s  read B  written B  peak MiB  read/map/write %
-count, stream            9x9  4        2     3    2.00   3.50  5.00  1.25    1.00e8    33.0       34.0       100          25/50/25
-block passes, forward  10x10  4        2     3    1.00   0.00  1.00  0.25    5.00e8       -          -         -                 -
+what                   board  K  threads  runs  wall s  cpu s    ns  ns/K  states/s  read B  written B  device MB  peak MiB  read/map/write %
+count, stream            9x9  4        2     3    2.00   3.50  5.00  1.25    1.00e8    33.0       34.0      0/250       100          25/50/25
+block passes, forward  10x10  4        2     3    1.00   0.00  1.00  0.25    5.00e8       -          -          -         -                 -
 ";
         assert_eq!(found, expected);
     }

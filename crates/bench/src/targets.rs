@@ -101,14 +101,16 @@ pub(crate) fn among_themselves(rows: &[Row]) -> Vec<[String; 3]> {
     for &height in &heights {
         for residues in [1, 4, 8] {
             let nanos = |kind| rows.nanos(kind, height, 2, residues);
-            let what = format!("block passes {height}x{height}, K={residues}, two threads: on disk against in memory");
-            tell(what, over(nanos(Kind::BlockForward), nanos(Kind::BlockDisk)), "");
+            let what = format!(
+                "block passes {height}x{height}, K={residues}, two threads: through cached runs against in memory"
+            );
+            tell(what, over(nanos(Kind::BlockForward), nanos(Kind::BlockRuns)), "");
         }
     }
     for &height in &heights {
         for residues in [1, 8] {
-            let nanos = |threads| rows.nanos(Kind::BlockDisk, height, threads, residues);
-            let what = format!("block passes, disk {height}x{height}, K={residues}: two threads against one");
+            let nanos = |threads| rows.nanos(Kind::BlockRuns, height, threads, residues);
+            let what = format!("block passes, cached runs {height}x{height}, K={residues}: two threads against one");
             tell(what, over(nanos(1), nanos(2)), "");
         }
     }
@@ -130,10 +132,13 @@ pub(crate) fn among_themselves(rows: &[Row]) -> Vec<[String; 3]> {
                 wanted_of(kind, wanted),
             );
         }
-        let one = rows.seconds(Kind::CountStream, height, 1);
-        let what = format!("cluster, stream {height}x{height}: one worker's time against keima count");
-        let wanted = wanted_of(Kind::ClusterStream, "at most 1.1 on runs of minutes");
-        tell(what, over(rows.seconds(Kind::ClusterStream, height, 1), one), wanted);
+        let pairs =
+            [(Kind::ClusterBlock, "block", Kind::CountBlockWorker), (Kind::ClusterStream, "stream", Kind::CountStream)];
+        for (kind, name, alone) in pairs {
+            let what = format!("cluster, {name} {height}x{height}: one worker's time against keima count");
+            let value = over(rows.seconds(kind, height, 1), rows.seconds(alone, height, 1));
+            tell(what, value, wanted_of(kind, "at most 1.1 on runs of minutes"));
+        }
     }
     found
 }
@@ -172,11 +177,12 @@ mod tests {
             row(Kind::BlockForward, 9, 1, 1, 2.0),
             row(Kind::BlockForward, 12, 1, 1, 3.0),
             row(Kind::BlockForward, 12, 4, 2, 3.0),
-            row(Kind::BlockDisk, 12, 4, 2, 12.0),
-            row(Kind::BlockDisk, 12, 8, 1, 40.0),
-            row(Kind::BlockDisk, 12, 8, 2, 25.0),
+            row(Kind::BlockRuns, 12, 4, 2, 12.0),
+            row(Kind::BlockRuns, 12, 8, 1, 40.0),
+            row(Kind::BlockRuns, 12, 8, 2, 25.0),
             row(Kind::ClusterBlock, 12, 6, 1, 16.0),
             row(Kind::ClusterBlock, 12, 6, 2, 10.0),
+            row(Kind::CountBlockWorker, 12, 6, 1, 20.0),
             row(Kind::CountBlock, 13, 6, 2, 25.0),
             row(Kind::CountBlock, 14, 6, 2, 99.0),
         ];
@@ -184,10 +190,11 @@ mod tests {
         let found: Vec<(&str, &str)> = found.iter().map(|[what, value, _]| (what.as_str(), value.as_str())).collect();
         let expected = [
             ("stream sweep 9x9, K=1: two threads against one", "1.80"),
-            ("block passes 12x12, K=4, two threads: on disk against in memory", "0.25"),
-            ("block passes, disk 12x12, K=8: two threads against one", "1.60"),
+            ("block passes 12x12, K=4, two threads: through cached runs against in memory", "0.25"),
+            ("block passes, cached runs 12x12, K=8: two threads against one", "1.60"),
             ("count go 13x13 by blocks, two threads, seconds", "25.0"),
             ("cluster, block 12x12: two workers against one", "1.60"),
+            ("cluster, block 12x12: one worker's time against keima count", "0.80"),
         ];
         assert_eq!(found, expected);
     }

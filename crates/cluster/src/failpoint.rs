@@ -10,6 +10,7 @@
 //!             exit:CODE    leave with this exit code, without destructors of other threads
 //!             panic        panic in the thread that is there
 //!             sleep:MS     wait
+//!             full         be told that the disk is full; only at worker.before_durable
 //!   points:   worker.after_pull            a task was granted, nothing was done
 //!             worker.mid_task              a task opens one of its inputs
 //!             worker.before_durable        a task's runs are complete, and about to be put on stable storage
@@ -23,6 +24,7 @@
 //!
 //! Each hit is told on standard error (`failpoint worker.before_report hit`), so that a test can assert that it was.
 
+use std::io;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -36,6 +38,7 @@ enum Action {
     Exit(i32),
     Panic,
     Sleep(u64),
+    Full,
 }
 
 #[derive(Debug)]
@@ -61,6 +64,7 @@ fn parse_point(part: &str) -> Result<Point, String> {
     let action = match action.split_once(':').map_or((action, None), |(a, v)| (a, Some(v))) {
         ("abort", None) => Action::Abort,
         ("panic", None) => Action::Panic,
+        ("full", None) => Action::Full,
         ("exit", Some(code)) => Action::Exit(code.parse().map_err(|_| wrong("the exit code is no number"))?),
         ("sleep", Some(millis)) => Action::Sleep(millis.parse().map_err(|_| wrong("the time is no number"))?),
         _ => return Err(wrong("no such action")),
@@ -89,18 +93,29 @@ fn due(points: &[Point], name: &str) -> Option<Action> {
 
 /// Does what the environment asks for at this point: almost always nothing. A sleep blocks the calling thread.
 pub fn hit(name: &str) {
+    if hit_fallible(name).is_err() {
+        // A test that asks for this would pass without its fault.
+        eprintln!("{VARIABLE}: {name} cannot fail for want of disk");
+        std::process::exit(2);
+    }
+}
+
+/// The same where the system may refuse what comes next.
+pub(crate) fn hit_fallible(name: &str) -> io::Result<()> {
     let points = points();
     if points.is_empty() {
-        return;
+        return Ok(());
     }
-    let Some(action) = due(points, name) else { return };
+    let Some(action) = due(points, name) else { return Ok(()) };
     eprintln!("failpoint {name} hit");
     match action {
         Action::Abort => std::process::abort(),
         Action::Exit(code) => std::process::exit(code),
         Action::Panic => panic!("failpoint {name}"),
         Action::Sleep(millis) => std::thread::sleep(Duration::from_millis(millis)),
+        Action::Full => return Err(io::ErrorKind::StorageFull.into()),
     }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -109,7 +124,7 @@ mod tests {
 
     #[test]
     fn points_are_read() {
-        let points = parse("a=abort; b.c=exit:3@2 ;d=sleep:50;e=panic").unwrap();
+        let points = parse("a=abort; b.c=exit:3@2 ;d=sleep:50;e=panic;g=full@1").unwrap();
         assert_eq!(due(&points, "a"), Some(Action::Abort));
         assert_eq!(due(&points, "b.c"), None);
         assert_eq!(due(&points, "b.c"), Some(Action::Exit(3)));
@@ -117,12 +132,13 @@ mod tests {
         assert_eq!(due(&points, "d"), Some(Action::Sleep(50)));
         assert_eq!(due(&points, "e"), Some(Action::Panic));
         assert_eq!(due(&points, "f"), None);
+        assert_eq!([(); 2].map(|()| due(&points, "g")), [Some(Action::Full), None]);
         assert!(parse("").unwrap().is_empty());
     }
 
     #[test]
     fn nonsense_is_refused() {
-        for text in ["a", "a=", "a=explode", "a=exit", "a=exit:x", "a=abort@x", "a=sleep"] {
+        for text in ["a", "a=", "a=explode", "a=exit", "a=exit:x", "a=abort@x", "a=sleep", "a=full:1"] {
             let error = parse(text).unwrap_err();
             assert!(error.contains("expected"), "{text}: {error}");
         }

@@ -25,6 +25,7 @@ use keima_runs::{
     DiskBudget, LocalRun, RunError, RunHeader, RunId, RunManifest, adopt_file, publish_durably, read_manifest, run_path,
 };
 
+use crate::failpoint;
 use crate::scratch::{
     ID_FILE, INCOMING, STORE_FILE, ScratchError, is_job, is_ours, lock, read_or_make_name, read_owner, refuse_foreign,
     write_name,
@@ -196,6 +197,8 @@ impl RunStore {
 
     /// Publishes the runs of a finished task that must be on stable storage, and notes them. Blocks.
     pub(crate) fn publish_durably(&self, runs: &[RunManifest]) -> Result<(), RunError> {
+        let flushed = failpoint::hit_fallible("worker.before_durable");
+        flushed.map_err(|source| RunError::Io { path: self.root.clone(), action: "flush a run in", source })?;
         publish_durably(&self.root, runs.iter().map(|run| &run.id))?;
         self.hold_written(runs)
     }

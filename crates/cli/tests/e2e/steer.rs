@@ -1,8 +1,10 @@
 //! A job's life by the verbs of the client, and a disk that fills up.
 
+use std::path::PathBuf;
+
 use crate::cluster::{Cluster, Setup};
 use crate::golden::legal;
-use crate::process::{Process, keima, run_files, until};
+use crate::process::{Process, command, keima, run, run_files, unfinished_run_files, until};
 
 const SLOW: &str = "worker.after_pull=sleep:40";
 
@@ -118,4 +120,27 @@ fn a_counts_disk_is_full() {
     let folder = dir.path().join("scratch").canonicalize().unwrap();
     assert!(full.stderr.contains(folder.to_str().unwrap()) && full.stderr.contains("--disk"), "{full:#?}");
     assert_eq!(keima(&args).ok(), legal("8x8"));
+}
+
+/// Some file systems tell only at the fsync of a run that it did not fit: that is a full disk, too, and what the task
+/// has written goes.
+#[test]
+fn a_disk_is_full_when_a_run_is_flushed() {
+    for executor in ["stream", "block"] {
+        let dir = tempfile::tempdir().unwrap();
+        let args = ["count", "go", "8x8", "--threads", "1", "--checkpoint-seconds", "0", "--executor", executor];
+        let args = [&args[..], &["--data", dir.path().to_str().unwrap()]].concat();
+        let mut counting = command(&args);
+        counting.env("KEIMA_FAILPOINT", "worker.before_durable=full@20");
+        let full = run(counting);
+        assert!(full.stderr.contains("failpoint worker.before_durable hit"), "{executor}: {full:#?}");
+        assert_eq!((full.code, full.stdout.as_str()), (Some(4), ""), "{executor}: {full:#?}");
+        let folder = dir.path().join("scratch").canonicalize().unwrap();
+        assert!(full.stderr.contains(folder.to_str().unwrap()) && full.stderr.contains("flush"), "{full:#?}");
+        assert!(!run_files(&folder).is_empty(), "{executor}");
+        assert_eq!(unfinished_run_files(&folder), Vec::<PathBuf>::new(), "{executor}: leftovers");
+        let ran = keima(&args);
+        assert_eq!(ran.ok(), legal("8x8"), "{executor}");
+        assert!(ran.stderr.contains("going on with go 8x8"), "{executor}: {ran:#?}");
+    }
 }

@@ -107,10 +107,7 @@ impl<L: CoordinatorLink> Shared<L> {
     /// Puts what an attempt has written on stable storage, and publishes it.
     async fn publish_durably(&self, attempt: &AttemptId, manifest: TaskManifest) -> Result<TaskManifest, Failure> {
         let (store, started) = (Arc::clone(&self.store), Instant::now());
-        let work = move || {
-            failpoint::hit("worker.before_durable");
-            store.publish_durably(&manifest.runs).map(|()| manifest)
-        };
+        let work = move || store.publish_durably(&manifest.runs).map(|()| manifest);
         let other = |text| Failure::Other { text };
         let made =
             tokio::task::spawn_blocking(work).await.map_err(|error| other(format!("a thread failed: {error}")))?;
