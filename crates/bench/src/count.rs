@@ -153,13 +153,17 @@ fn shown(command: &Command) -> String {
     std::iter::once("keima".into()).chain(arguments).collect::<Vec<_>>().join(" ")
 }
 
-/// Runs a command to its end and reads what it printed; its number must have been found.
-fn run(command: &mut Command) -> Result<Value> {
+/// Runs a command to its end and reads what it printed.
+pub(crate) fn answer(command: &mut Command) -> Result<Value> {
     let ended = command.stdin(Stdio::null()).output().with_context(|| format!("cannot start {}", shown(command)))?;
     let errors = String::from_utf8_lossy(&ended.stderr);
     ensure!(ended.status.success(), "{} ended with {}: {}", shown(command), ended.status, errors.trim());
-    let result: Value =
-        serde_json::from_slice(&ended.stdout).with_context(|| format!("the output of {}", shown(command)))?;
+    serde_json::from_slice(&ended.stdout).with_context(|| format!("the output of {}", shown(command)))
+}
+
+/// The same of a count, whose number must have been found.
+pub(crate) fn run(command: &mut Command) -> Result<Value> {
+    let result = answer(command)?;
     ensure!(result["count"].is_string(), "{} found no number", shown(command));
     Ok(result)
 }

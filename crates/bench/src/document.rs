@@ -1,16 +1,16 @@
-//! docs/performance.md: the machine, the commands, the table, the ratios.
+//! docs/performance.md: the machine, the commands, the table, the ratios; and the parts that documents are made of.
 
 use crate::machine::Machine;
 use crate::measure::Found;
 use crate::table;
 use crate::targets;
 
-fn code(text: &str) -> String {
+pub(crate) fn code(text: &str) -> String {
     text.lines().map(|line| if line.is_empty() { "\n".into() } else { format!("    {line}\n") }).collect()
 }
 
 /// A table whose second column is a number.
-fn ratios<const N: usize>(header: [&str; N], rows: &[[String; N]]) -> String {
+pub(crate) fn rows_of<const N: usize>(header: [&str; N], rows: &[[String; N]]) -> String {
     let line = |cells: [&str; N]| format!("| {} |\n", cells.join(" | "));
     let rule = std::array::from_fn(|column| if column == 1 { "---:" } else { "---" });
     let body = rows.iter().map(|row| line(row.each_ref().map(String::as_str)));
@@ -52,12 +52,12 @@ pub(crate) fn markdown(found: &Found, machine: &Machine, command: &str) -> Strin
              limits it.",
         );
         text.push('\n');
-        text += &ratios(["row", "times", "wanted", "against"], &golegal);
+        text += &rows_of(["row", "times", "wanted", "against"], &golegal);
     }
     let own = targets::among_themselves(&found.rows);
     if !own.is_empty() {
         text += "\n## Ratios\n\n";
-        text += &ratios(["what", "found", "wanted"], &own);
+        text += &rows_of(["what", "found", "wanted"], &own);
     }
     if !found.notes.is_empty() {
         text += "\n## Not measured\n\n";
@@ -82,7 +82,7 @@ pub(crate) fn markdown(found: &Found, machine: &Machine, command: &str) -> Strin
 }
 
 /// Text in lines of at most 120 characters.
-fn paragraph(text: &str) -> String {
+pub(crate) fn paragraph(text: &str) -> String {
     let (mut lines, mut width) = (String::new(), 0);
     for word in text.split_whitespace() {
         let wide = word.chars().count();

@@ -67,6 +67,7 @@ impl Job {
             }
             // No target is set for them.
             Self::Disk { .. } => None,
+            Self::Count(Count { kind: Kind::CountBlockWorker, .. }) | Self::Golegal { .. } => Some(self.clone()),
             Self::Stream { residues, .. } => (residues != 4).then(|| self.clone()),
             Self::Count(Count { kind: Kind::CountBlock, height, threads, .. }) => {
                 (height == 13 && threads == 2).then(|| self.clone())
@@ -74,12 +75,10 @@ impl Job {
             Self::Count(Count { kind: Kind::CountBlockDisk, height, .. }) => {
                 is_wanted(Kind::CountBlockDisk, height, 0).then(|| self.clone())
             }
-            Self::Count(Count { kind: Kind::CountBlockWorker, .. }) => Some(self.clone()),
             Self::Count(Count { kind: Kind::CountStream, height, threads, .. }) => {
                 (height == CLUSTER_STREAM_HEIGHT && threads == 1).then(|| self.clone())
             }
             Self::Count(Count { kind, height, .. }) => (height == cluster_height(kind)).then(|| self.clone()),
-            Self::Golegal { .. } => Some(self.clone()),
         }
     }
 

@@ -1,6 +1,8 @@
 //! The machine that measures, as far as it can be asked.
 
+use std::ffi::OsStr;
 use std::fs::read_to_string;
+use std::path::Path;
 use std::process::Command;
 
 use crate::process::total_bytes;
@@ -30,7 +32,7 @@ pub(crate) fn simd() -> &'static str {
     }
 }
 
-fn first_line(program: &str, argument: &str) -> String {
+fn first_line(program: impl AsRef<OsStr>, argument: &str) -> String {
     let output = Command::new(program).arg(argument).output();
     let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
     text.lines().next().unwrap_or("not found").to_owned()
@@ -45,8 +47,8 @@ fn field(text: &str, name: &str) -> Option<String> {
 }
 
 impl Machine {
-    /// This one.
-    pub(crate) fn here() -> Self {
+    /// This one, and the program that it measures.
+    pub(crate) fn here(keima: &Path) -> Self {
         let processors = read_to_string("/proc/cpuinfo").unwrap_or_default();
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let cache = |index: u32| {
@@ -54,6 +56,7 @@ impl Machine {
             text.map_or_else(|_| "?".to_owned(), |text| text.trim().to_owned())
         };
         let lines = vec![
+            ("program", first_line(keima, "--version")),
             ("processor", field(&processors, "model name").unwrap_or_else(|| std::env::consts::ARCH.to_owned())),
             ("cores", cores.to_string()),
             ("caches", format!("{} L2, {} L3", cache(2), cache(3))),
@@ -86,7 +89,7 @@ mod tests {
 
     #[test]
     fn this_machine_has_a_text() {
-        let text = Machine::here().text();
-        assert!(text.lines().count() >= 8 && text.contains("processor  "), "{text}");
+        let text = Machine::here(Path::new("nowhere")).text();
+        assert!(text.lines().count() >= 9 && text.contains("processor  "), "{text}");
     }
 }

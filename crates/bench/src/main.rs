@@ -17,6 +17,7 @@ mod callgrind;
 mod count;
 mod disk;
 mod document;
+mod forecast;
 mod golegal;
 mod job;
 mod machine;
@@ -70,6 +71,8 @@ struct Passes {
 enum Verb {
     /// Everything: a table on standard output; a full run also writes docs/performance.md and its plot
     Measure(MeasureArgs),
+    /// Forecasts of `keima estimate` against the counts that follow them: a document on standard output
+    Forecast(ForecastArgs),
     /// Passes of the block executor: a line of JSON for each number of residues and threads and each direction
     Block {
         /// Side of the board
@@ -137,6 +140,19 @@ enum Verb {
 }
 
 #[derive(Args)]
+struct ForecastArgs {
+    /// Pairs of each count
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    runs: usize,
+    /// Only counts whose name has this in it, such as `in memory`, `on disk`, `streams` or `13x13`
+    #[arg(long, value_name = "TEXT")]
+    only: Option<String>,
+    /// Folder for forecasts.md, too
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+#[derive(Args)]
 struct MeasureArgs {
     /// Two small boards and three runs: some minutes
     #[arg(long)]
@@ -147,10 +163,11 @@ struct MeasureArgs {
     /// Only rows whose name has this in it, such as `block`, `cached runs`, `stream sweep` or `cluster`, and golegal
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
-    /// Sides of the boards [default: 9 to 14, with --targets 15, too, with --quick 9 and 10]
+    /// Sides of the boards [default: 9 to 15, with --quick 9 and 10]
     #[arg(long, value_delimiter = ',', value_name = "SIDES", value_parser = clap::value_parser!(u32).range(3..=16))]
     boards: Vec<u32>,
-    /// Runs of each row, of which the median is taken [default: 5, with --quick 3]
+    /// Runs of each row, of which the median is taken, where there is time; rows that a target is about come first
+    /// [default: 5, with --quick 3]
     #[arg(long, value_name = "N")]
     runs: Option<usize>,
     /// Sources of golegal (github.com/tromp/golegal), to be built and run beside keima
@@ -160,10 +177,10 @@ struct MeasureArgs {
     #[arg(long, value_delimiter = ',', value_name = "SIDES")]
     golegal_boards: Vec<u32>,
     /// No row gets another run when this much time has gone by
-    #[arg(long, value_name = "N", default_value_t = 22.0)]
+    #[arg(long, value_name = "N", default_value_t = 80.0)]
     minutes: f64,
     /// No row gets another run that would take it beyond this
-    #[arg(long, value_name = "N", default_value_t = 75.0)]
+    #[arg(long, value_name = "N", default_value_t = 900.0)]
     row_seconds: f64,
     /// Folder for performance.md and performance.svg [default: docs for a full run, none for any other]
     #[arg(long, value_name = "DIR")]
@@ -173,6 +190,7 @@ struct MeasureArgs {
 fn main() -> Result<()> {
     match Cli::parse().verb {
         Verb::Measure(args) => measure_all(args),
+        Verb::Forecast(args) => forecast_all(&args),
         Verb::Block { height, lanes, threads } => print(&block::samples(height, &lanes, &threads)?),
         Verb::Disk { passes: Passes { height, lanes, threads }, memory, bytes_most } => {
             let wish = Disk { height, residues: lanes, threads, memory_mib: memory, bytes_most };
@@ -212,8 +230,7 @@ fn measure_all(args: MeasureArgs) -> Result<()> {
     let boards = match (args.boards, args.quick) {
         (boards, _) if !boards.is_empty() => boards,
         (_, true) => vec![9, 10],
-        (_, false) if args.targets => (9..=15).collect(),
-        (_, false) => (9..=14).collect(),
+        (_, false) => (9..=15).collect(),
     };
     let golegal_boards = match args.golegal_boards {
         asked if !asked.is_empty() => asked,
@@ -256,7 +273,21 @@ fn measure_all(args: MeasureArgs) -> Result<()> {
             std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
         };
         write("performance.svg", plot::svg(&found.rows)?)?;
-        write("performance.md", document::markdown(&found, &Machine::here(), &command))?;
+        write("performance.md", document::markdown(&found, &Machine::here(&wish.keima), &command))?;
+    }
+    Ok(())
+}
+
+fn forecast_all(args: &ForecastArgs) -> Result<()> {
+    if let Some(out) = &args.out {
+        std::fs::create_dir_all(out).with_context(|| format!("cannot make the folder {}", out.display()))?;
+    }
+    let command = typed(std::env::args().skip(1));
+    let text = forecast::forecasts(&measure::keima()?, args.runs, args.only.as_deref(), &command)?;
+    print!("{text}");
+    if let Some(out) = &args.out {
+        let path = out.join("forecasts.md");
+        std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(())
 }

@@ -1,9 +1,15 @@
-//! What is measured, and in which order: rounds over all jobs, so that rivals run within the same minutes and a machine
+//! What is measured, and in which order: rounds over many jobs, so that rivals run within the same minutes and a machine
 //! that becomes slow makes all of them slow. A job that takes long gets fewer runs.
+//!
+//! ```text
+//!   all jobs once | what targets are about, and is held against them, again and again | the rest again and again
+//! ```
+//!
+//! Targets are about medians; where time is short the rest has single runs.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Result, ensure};
 
@@ -29,7 +35,7 @@ const TIGHT_HEIGHT: u32 = 12;
 
 /// What nobody waits for.
 const LEFT_OUT: [&str; 4] = [
-    "15x15 (`--targets` has passes of one residue by one thread: some minutes)",
+    "15x15 but for passes of one residue by one thread, forward and transposed",
     "whole counts of 14x14, of 13x13 on disk by one thread, counts by streams above 11x11, clusters above 12x12 by blocks \
      and 11x11 by streams: a run of each takes minutes, some an hour",
     "counts and clusters with other numbers of residues than the board needs",
@@ -162,21 +168,46 @@ pub(crate) fn measure(wish: &Wish) -> Result<Found> {
     Ok(found)
 }
 
+/// What is run in each round.
+fn schedule(jobs: &[Job], runs: usize) -> Vec<Vec<Job>> {
+    let again = runs.saturating_sub(1);
+    let (aimed, rest): (Vec<_>, Vec<_>) =
+        jobs.iter().map(|job| (job, job.aimed())).partition(|(_, aimed)| aimed.is_some());
+    let aimed: Vec<Job> = aimed.into_iter().filter_map(|(_, aimed)| aimed).collect();
+    let rest: Vec<Job> = rest.into_iter().map(|(job, _)| job.clone()).collect();
+    let later = [aimed, rest].into_iter().flat_map(|jobs| std::iter::repeat_n(jobs, again));
+    std::iter::once(jobs.to_vec()).chain(later.filter(|jobs| !jobs.is_empty())).collect()
+}
+
+/// What the runs of a job took.
+#[derive(Clone, Copy, Debug, Default)]
+struct Taken {
+    seconds: f64,
+    runs: u32,
+    failed: bool,
+}
+
+impl Taken {
+    fn mean(&self) -> f64 {
+        if self.runs == 0 { 0.0 } else { self.seconds / f64::from(self.runs) }
+    }
+}
+
 fn rounds(jobs: &[Job], wish: &Wish, run: &mut dyn FnMut(&Job) -> Result<Lines>) -> Found {
     let started = Instant::now();
     let mut found = Found::default();
     let mut samples: BTreeMap<Label, Vec<Sample>> = BTreeMap::new();
-    let mut taken = vec![Duration::ZERO; jobs.len()];
-    let mut failed = vec![false; jobs.len()];
-    for round in 0..wish.runs.max(1) {
-        for (number, job) in jobs.iter().enumerate() {
-            let before = taken[number].as_secs_f64();
-            let next = ratio_of(before, round);
+    let mut taken: BTreeMap<String, Taken> = BTreeMap::new();
+    let rounds = schedule(jobs, wish.runs);
+    for (round, jobs) in rounds.iter().enumerate() {
+        for job in jobs {
+            let taken = taken.entry(job.name()).or_default();
+            let next = taken.mean();
             let late = started.elapsed().as_secs_f64() + next > wish.most_seconds;
-            if failed[number] || (round > 0 && (late || before + next > wish.most_job_seconds)) {
+            if taken.failed || (taken.runs > 0 && (late || taken.seconds + next > wish.most_job_seconds)) {
                 continue;
             }
-            eprintln!("round {} of {}: {}", round + 1, wish.runs, job.name());
+            eprintln!("round {} of {}: {}", round + 1, rounds.len(), job.name());
             let began = Instant::now();
             match run(job) {
                 Ok(lines) => lines.into_iter().for_each(|line| match line {
@@ -184,12 +215,13 @@ fn rounds(jobs: &[Job], wish: &Wish, run: &mut dyn FnMut(&Job) -> Result<Lines>)
                     Line::Note(text) => found.note(job, &text),
                 }),
                 Err(error) => {
-                    failed[number] = true;
+                    taken.failed = true;
                     eprintln!("  failed: {error:#}");
                     found.note(job, &format!("{error:#}"));
                 }
             }
-            taken[number] += began.elapsed();
+            taken.seconds += began.elapsed().as_secs_f64();
+            taken.runs += 1;
         }
     }
     for command in jobs.iter().flat_map(Job::commands) {
@@ -203,11 +235,6 @@ fn rounds(jobs: &[Job], wish: &Wish, run: &mut dyn FnMut(&Job) -> Result<Lines>)
     found
 }
 
-/// What a run took until now.
-fn ratio_of(taken: f64, runs: usize) -> f64 {
-    if runs == 0 { 0.0 } else { taken / runs as f64 }
-}
-
 /// Where the program is that is measured: beside this one.
 pub(crate) fn keima() -> Result<PathBuf> {
     let own = std::env::current_exe()?;
@@ -217,6 +244,7 @@ pub(crate) fn keima() -> Result<PathBuf> {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+    use std::time::Duration;
 
     use super::*;
 
@@ -253,6 +281,27 @@ mod tests {
         let medians: Vec<(u32, usize, f64)> =
             found.rows.iter().map(|row| (row.label.height, row.runs, row.sample.seconds)).collect();
         assert_eq!(medians, [(9, 3, 4.0), (11, 3, 5.0)]);
+    }
+
+    #[test]
+    fn what_targets_are_about_comes_again_first() {
+        let jobs = [
+            Job::Golegal { height: 9 },
+            Job::Disk { height: 9, residues: 1, threads: 1 },
+            Job::Block { height: 9, lanes: vec![1, 2], threads: vec![2] },
+        ];
+        let mut order = Vec::new();
+        rounds(&jobs, &wish(3), &mut |job| {
+            order.push(match job {
+                Job::Golegal { .. } => "golegal".to_owned(),
+                Job::Block { lanes, .. } => format!("passes {lanes:?}"),
+                _ => "runs".to_owned(),
+            });
+            Ok(vec![])
+        });
+        let aimed = ["golegal", "passes [1]"];
+        let expected = [&["golegal", "runs", "passes [1, 2]"][..], &aimed, &aimed, &["runs", "runs"]].concat();
+        assert_eq!(order, expected);
     }
 
     #[test]

@@ -20,9 +20,12 @@ Exit codes:
      memory from the last sweep that was done, or anew)
   5  the job was cancelled";
 
+/// The program's version, and the commit that it was built from where that is known: `0.1.0 (9838b20b1c2d)`.
+pub(crate) const VERSION: &str = env!("KEIMA_VERSION");
+
 /// Counts combinatorial objects exactly, on one machine or on a cluster, when the work does not fit in memory.
 #[derive(Debug, Parser)]
-#[command(name = "keima", version, after_help = EXIT_CODES, max_term_width = 110)]
+#[command(name = "keima", version = VERSION, after_help = EXIT_CODES, max_term_width = 110)]
 pub(crate) struct Cli {
     /// What to do.
     #[command(subcommand)]

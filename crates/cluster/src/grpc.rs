@@ -72,7 +72,7 @@ fn to_status(error: &LinkError) -> Status {
         LinkError::Message(e) => invalid(e),
         LinkError::Version(_) => refusal(Code::FailedPrecondition, "version", text),
         LinkError::Broken(why) => refusal(Code::Internal, "broken", why),
-        LinkError::Refused(_) | LinkError::Unreachable { .. } => Status::unavailable(text),
+        LinkError::Refused(_) | LinkError::Late(_) | LinkError::Unreachable { .. } => Status::unavailable(text),
     }
 }
 

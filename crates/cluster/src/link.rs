@@ -31,6 +31,9 @@ pub enum LinkError {
         /// What happened.
         text: String,
     },
+    /// No answer in the time that the caller could wait; trying again may help.
+    #[error("the coordinator has not answered a report within {} s", .0.as_secs_f64())]
+    Late(Duration),
     /// The coordinator cannot store its decisions any more and must be started again.
     #[error("the coordinator cannot go on: {0}")]
     Broken(String),
@@ -42,7 +45,7 @@ pub enum LinkError {
 impl LinkError {
     /// Whether the same call may succeed later without anyone doing anything.
     pub fn may_pass(&self) -> bool {
-        matches!(self, Self::Unreachable { .. } | Self::Broken(_))
+        matches!(self, Self::Unreachable { .. } | Self::Late(_) | Self::Broken(_))
     }
     /// Whether the worker has to introduce itself again.
     pub fn is_who_are_you(&self) -> bool {

@@ -43,6 +43,16 @@ struct Held {
     open: Weak<LocalRun>,
 }
 
+/// What became of a file that was to be removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Removed {
+    Now,
+    /// It was not there any more.
+    Before,
+    /// It is there still.
+    Not,
+}
+
 /// A scratch folder and the runs in it.
 pub struct RunStore {
     root: PathBuf,
@@ -50,6 +60,8 @@ pub struct RunStore {
     owner: Mutex<Option<StoreId>>,
     disk: Arc<DiskBudget>,
     held: Mutex<BTreeMap<RunId, Held>>,
+    /// One removes files at a time.
+    removing: Mutex<()>,
     incoming: AtomicU64,
     /// Runs that tasks keep open.
     kept_open: AtomicUsize,
@@ -90,6 +102,7 @@ impl RunStore {
             owner,
             disk: Arc::new(DiskBudget::new(disk_bytes)),
             held: Mutex::default(),
+            removing: Mutex::default(),
             incoming: AtomicU64::new(0),
             kept_open: AtomicUsize::new(0),
             _lock: lock,
@@ -252,20 +265,33 @@ impl RunStore {
 
     /// Deletes a run. Readers that have it open keep reading.
     pub(crate) fn release(&self, id: &RunId) {
+        let _one = self.one_removes();
+        self.release_alone(id);
+    }
+
+    /// Of a file that somebody else has deleted the bytes are free, too; of one that cannot be deleted they are not.
+    fn release_alone(&self, id: &RunId) {
         let Some(held) = self.runs().remove(id) else { return };
-        self.disk.refund(held.charged);
-        if let Ok(path) = run_path(&self.root, id) {
-            self.remove_file(&path);
+        let Ok(path) = run_path(&self.root, id) else { return };
+        if matches!(self.remove_file(&path), Removed::Now | Removed::Before) {
+            self.disk.refund(held.charged);
         }
     }
 
-    fn remove_file(&self, path: &Path) {
-        match std::fs::remove_file(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+    /// Whoever removes files holds this: each file's bytes are given back once, by the one who removed it, and not before.
+    pub(crate) fn one_removes(&self) -> MutexGuard<'_, ()> {
+        self.removing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn remove_file(&self, path: &Path) -> Removed {
+        let removed = match std::fs::remove_file(path) {
+            Ok(()) => Removed::Now,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Removed::Before,
+            Err(error) => {
                 tracing::warn!(path = %path.display(), %error, "cannot be removed");
+                Removed::Not
             }
-            _ => {}
-        }
+        };
         // Empty folders go with their last file; `remove_dir` leaves the others alone.
         let parents = path.ancestors().skip(1).take_while(|p| *p != self.root && p.starts_with(&self.root));
         for parent in parents {
@@ -273,20 +299,30 @@ impl RunStore {
                 break;
             }
         }
+        removed
     }
 
     /// Deletes everything that an attempt has written. Nobody may be writing there any more.
     pub(crate) fn remove_attempt(&self, attempt: &AttemptId) {
         let prefix = format!("{attempt}/");
         let held: Vec<RunId> = self.runs().keys().filter(|id| id.0.starts_with(&prefix)).cloned().collect();
+        let _one = self.one_removes();
         for id in &held {
-            self.release(id);
+            self.release_alone(id);
         }
         self.remove_folder(&self.root.join(attempt.to_string()));
     }
 
     fn remove_folder(&self, folder: &Path) {
-        let Ok(entries) = std::fs::read_dir(folder) else { return };
+        let entries = match std::fs::read_dir(folder) {
+            Ok(entries) => entries,
+            Err(error) => {
+                if error.kind() != io::ErrorKind::NotFound {
+                    tracing::warn!(folder = %folder.display(), %error, "cannot be cleared; its files stay until the worker starts again");
+                }
+                return;
+            }
+        };
         for entry in entries.flatten() {
             let path = entry.path();
             if path.is_dir() {
@@ -295,8 +331,9 @@ impl RunStore {
             }
             // Whatever is there is charged: a writer that gave up has removed its file before it gave the bytes back.
             let bytes = entry.metadata().map_or(0, |m| m.len());
-            self.remove_file(&path);
-            self.disk.refund(bytes);
+            if self.remove_file(&path) == Removed::Now {
+                self.disk.refund(bytes);
+            }
         }
         let _ = std::fs::remove_dir(folder);
     }
@@ -311,8 +348,17 @@ impl RunStore {
 
     /// Verifies a received file and takes it in as `expected`; the caller has charged its bytes.
     pub(crate) fn adopt(&self, received: &Path, expected: &RunManifest) -> Result<(), RunError> {
-        adopt_file(&self.root, &expected.id, received, expected, true)?;
-        self.hold(&expected.id, Some(expected.bytes))
+        let adopted = adopt_file(&self.root, &expected.id, received, expected, true)
+            .and_then(|_| self.hold(&expected.id, Some(expected.bytes)));
+        let _one = self.one_removes();
+        if adopted.is_err()
+            && !self.runs().contains_key(&expected.id)
+            && let Ok(path) = run_path(&self.root, &expected.id)
+        {
+            // It may be in its place already, where nobody would look for it; the caller gives the bytes back.
+            self.remove_file(&path);
+        }
+        adopted
     }
 }
 

@@ -406,3 +406,55 @@ async fn a_run_of_the_task_itself_that_cannot_be_read_is_no_lost_input() {
     let failure = feeds.failure(&own, &RunError::Failed { place: "x1".to_owned() });
     assert!(matches!(&failure, Failure::Other { text } if text.contains(&own.0)), "{failure:?}");
 }
+
+/// A small run; its length is what its writer has charged.
+fn write_small(store: &RunStore, id: &str) -> RunManifest {
+    let options = RunOptions::default();
+    let mut writer =
+        RunWriter::<u64>::create(store.root(), &RunId(id.to_owned()), &header(), options, store.disk()).unwrap();
+    writer.push(key(1), &row(1)).unwrap();
+    let manifest = writer.finish().unwrap().unwrap().0;
+    store.hold_written(std::slice::from_ref(&manifest)).unwrap();
+    manifest
+}
+
+/// Bytes are given back when the file is gone, and not before.
+#[test]
+fn bytes_of_a_file_that_cannot_be_removed_stay_charged() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = RunStore::open(dir.path(), 1 << 30).unwrap();
+    let run = write_small(&store, "j1/s0/g1/t0/a0/r0");
+    let path = store.file(&run.id).unwrap().0;
+    // A folder in its place is no file that can be removed.
+    std::fs::remove_file(&path).unwrap();
+    std::fs::create_dir(&path).unwrap();
+    store.release(&run.id);
+    assert_eq!((store.held().len(), store.disk().used()), (0, run.bytes));
+    // Somebody else removed it: there is nothing left that would take its place.
+    let run = write_small(&store, "j1/s0/g1/t0/a0/r1");
+    std::fs::remove_file(store.file(&run.id).unwrap().0).unwrap();
+    let used = store.disk().used();
+    store.release(&run.id);
+    assert_eq!(store.disk().used(), used - run.bytes);
+}
+
+/// An attempt is cleared away by its own end and by the coordinator's word, in the same moment at times.
+#[test]
+fn bytes_are_given_back_once_whoever_removes_the_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = RunStore::open(dir.path(), 1 << 30).unwrap();
+    let attempt = AttemptId { job: JobId(1), sweep: 0, generation: 1, task: 0, attempt: 0 };
+    let kept = write_small(&store, "j1/s0/g1/t9/a0/r0");
+    let run = write_small(&store, &format!("{attempt}/r0"));
+    let at_work = store.one_removes();
+    std::thread::scope(|scope| {
+        scope.spawn(|| store.release(&run.id));
+        scope.spawn(|| store.remove_attempt(&attempt));
+        // Neither begins before who is at work has ended: each would find half of what the other did.
+        std::thread::sleep(Duration::from_millis(50));
+        assert_eq!((store.held().len(), store.disk().used()), (2, kept.bytes + run.bytes));
+        assert!(store.file(&run.id).unwrap().0.exists());
+        drop(at_work);
+    });
+    assert_eq!((store.held(), store.disk().used()), (vec![kept.id], kept.bytes));
+}

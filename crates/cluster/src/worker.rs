@@ -17,11 +17,14 @@
 mod attempt;
 mod table;
 mod tables;
+#[cfg(test)]
+mod tests;
 mod threads;
 
 use std::collections::HashMap;
 use std::future::Future;
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -29,7 +32,7 @@ use std::time::Duration;
 use keima_coordinator::{AttemptId, CallError, Failure, Hello, Holder, Housekeeping, Wanted, WorkerId};
 use keima_model::{AnyProblem, ProblemRequest, Registry};
 use tokio::sync::watch;
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 
 use self::table::Table;
 pub(crate) use self::tables::Tables;
@@ -160,11 +163,7 @@ impl Worker {
 
         let ended = tokio::select! {
             () = shutdown => Ok(()),
-            ended = tasks.join_next() => match ended {
-                Some(Ok(Err(fatal))) => Err(WorkerError::Link(fatal)),
-                Some(Err(panic)) => Err(WorkerError::Link(LinkError::Broken(format!("a part of the worker failed: {panic}")))),
-                Some(Ok(Ok(()))) | None => Ok(()),
-            },
+            ended = tasks.join_next() => ended.map_or(Ok(()), succeeded).map_err(WorkerError::Link),
         };
         shared.stopping.send_replace(true);
         shared.table.stop_all();
@@ -288,9 +287,14 @@ impl<L: CoordinatorLink> Shared<L> {
         self.introduce(0).await?;
         while !self.is_stopping() {
             let epoch = self.epoch.load(Ordering::Acquire);
-            let pulled = tokio::select! {
-                () = self.stopped() => return Ok(()),
-                pulled = self.link.pull(self.store.worker(), epoch, wanted) => pulled,
+            // A conclusion that fails is noticed while there is nothing to do: what is to be done next may wait for it.
+            let mut pulling = pin!(self.link.pull(self.store.worker(), epoch, wanted));
+            let pulled = loop {
+                tokio::select! {
+                    () = self.stopped() => return Ok(()),
+                    Some(ended) = concluding.join_next() => succeeded(ended)?,
+                    pulled = &mut pulling => break pulled,
+                }
             };
             match pulled {
                 Ok(None) => backoff.reset(),
@@ -427,29 +431,17 @@ impl<L: CoordinatorLink> Shared<L> {
 /// Waits for what is being concluded.
 async fn concluded(concluding: &mut JoinSet<Result<(), LinkError>>) -> Result<(), LinkError> {
     while let Some(ended) = concluding.join_next().await {
-        ended.map_err(|panic| LinkError::Broken(format!("a part of the worker failed: {panic}")))??;
+        succeeded(ended)?;
     }
     Ok(())
+}
+
+/// What a part of the worker came to, a panic included.
+fn succeeded(ended: Result<Result<(), LinkError>, JoinError>) -> Result<(), LinkError> {
+    ended.unwrap_or_else(|panic| Err(LinkError::Broken(format!("a part of the worker failed: {panic}"))))
 }
 
 /// Whether an error is the coordinator's word that a call was wrong, as opposed to one that did not arrive.
 fn is_refusal(error: &LinkError) -> bool {
     matches!(error, LinkError::Refused(_) | LinkError::Message(_) | LinkError::Call(CallError::Invalid(_)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tasks_share_what_the_process_leaves() {
-        let check = |memory: u64, slots, expected: u64| {
-            assert_eq!(task_memory_bytes(memory << 20, slots), expected << 20, "{memory} MiB, {slots} slots");
-        };
-        check(192, 2, 80);
-        check(192, 1, 160);
-        check(192, 0, 160);
-        check(32, 2, 0);
-        check(1, 2, 0);
-    }
 }

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::Extra;
 use super::choice::COUNT;
+use crate::args::VERSION;
 use crate::show::{series_json, statistics_json};
 
 /// The object for a job that has an outcome, good or bad. `tables` may have the count among them, which has a field of
@@ -31,6 +32,7 @@ pub(super) fn result(
         "state": status.state.to_string(),
         "resumed_from": status.resumed_from,
         "notes": status.notes,
+        "program": format!("keima {VERSION}"),
         "statistics": statistics_json(status),
     });
     if let Value::Object(map) = &mut object {

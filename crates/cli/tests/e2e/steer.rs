@@ -144,3 +144,18 @@ fn a_disk_is_full_when_a_run_is_flushed() {
         assert!(ran.stderr.contains("going on with go 8x8"), "{executor}: {ran:#?}");
     }
 }
+
+/// What is concluded beside the next task must not fail unseen: the next task may wait for it, and nobody would come.
+#[test]
+fn a_panic_beside_a_task_ends_the_count() {
+    let dir = tempfile::tempdir().unwrap();
+    let args = ["count", "go", "8x8", "--threads", "1", "--checkpoint-seconds", "0", "--executor", "stream"];
+    let args = [&args[..], &["--data", dir.path().to_str().unwrap()]].concat();
+    let mut counting = command(&args);
+    counting.env("KEIMA_FAILPOINT", "worker.before_report=panic@3");
+    let broken = run(counting);
+    assert!(broken.stderr.contains("failpoint worker.before_report hit"), "{broken:#?}");
+    assert!(broken.code.is_some_and(|code| code != 0) && broken.stdout.is_empty(), "{broken:#?}");
+    assert!(broken.stderr.contains("a part of the worker failed"), "{broken:#?}");
+    assert_eq!(keima(&args).ok(), legal("8x8"));
+}

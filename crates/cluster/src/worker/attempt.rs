@@ -11,6 +11,7 @@
 //! The engine runs on a thread that may block, so that heartbeats go on whatever it does; a panic there fails the
 //! attempt, not the worker. A finished attempt's runs are held before anybody is told of them, and the report is
 //! repeated until it is answered: over lost connections, and over restarts of the coordinator (which knows its grants).
+//! Heartbeats wait for a report that is on its way, so none is waited for as long as a lease.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -30,10 +31,15 @@ use crate::link::{Backoff, CoordinatorLink, LinkError};
 /// Bytes that come in of a copy in a second at least, beside an hour for all else.
 const SLOWEST_COPY_BYTES: u64 = 1 << 20;
 
+/// A report is waited for this long at least, whatever the lease.
+const SHORTEST_REPORT: Duration = Duration::from_millis(100);
+
 /// What came of a grant, of which nobody was told.
 pub(super) struct Performed {
     attempt: AttemptId,
     nonce: u64,
+    /// How long the coordinator waits for a heartbeat.
+    lease: Duration,
     stop: Arc<AtomicBool>,
     /// Whether its runs must be on stable storage first.
     pub(super) durable: bool,
@@ -54,9 +60,14 @@ impl<L: CoordinatorLink> Shared<L> {
             },
         };
         self.table.insert(attempt, active.clone());
+        // Whoever stops all attempts may have done so just before this one was in the table.
+        if self.is_stopping() {
+            active.stop.store(true, Ordering::Relaxed);
+        }
         tracing::debug!(%attempt, "granted");
         failpoint::hit("worker.after_pull");
         let (stop, nonce) = (Arc::clone(&active.stop), grant.nonce);
+        let lease = Duration::from_millis(grant.lease_millis);
         let durable = matches!(&grant.work, Work::Stage(order) if order.durable);
         let result = match grant.work {
             Work::Stage(order) => {
@@ -69,13 +80,13 @@ impl<L: CoordinatorLink> Shared<L> {
         if let Ok(manifest) = &result {
             tracing::debug!(%attempt, times = ?manifest.times, states = manifest.output.states, "done");
         }
-        Performed { attempt, nonce, stop, durable, result }
+        Performed { attempt, nonce, lease, stop, durable, result }
     }
 
     /// Sees to what must be on stable storage, reports, and clears away what is not to be kept. `Err` is final for the
     /// worker.
     pub(super) async fn conclude(self: &Arc<Self>, performed: Performed) -> Result<(), LinkError> {
-        let Performed { attempt, nonce, stop, durable, result } = performed;
+        let Performed { attempt, nonce, lease, stop, durable, result } = performed;
         let result = match result {
             Ok(manifest) if durable => self.publish_durably(&attempt, manifest).await,
             result => result,
@@ -88,12 +99,12 @@ impl<L: CoordinatorLink> Shared<L> {
             Err(failure) => {
                 tracing::warn!(%attempt, ?failure, "the task failed");
                 // Whatever the coordinator says, there is nothing to keep.
-                self.report(&attempt, nonce, Report::Failed(failure)).await?;
+                self.report(&attempt, nonce, lease, Report::Failed(failure)).await?;
                 false
             }
             Ok(manifest) => {
                 failpoint::hit("worker.before_report");
-                self.report(&attempt, nonce, Report::Done(Box::new(manifest))).await?
+                self.report(&attempt, nonce, lease, Report::Done(Box::new(manifest))).await?
             }
         };
         if !keep {
@@ -121,7 +132,14 @@ impl<L: CoordinatorLink> Shared<L> {
     }
 
     /// Reports until there is a verdict; whether what the attempt has written is to be kept.
-    async fn report(self: &Arc<Self>, attempt: &AttemptId, nonce: u64, report: Report) -> Result<bool, LinkError> {
+    async fn report(
+        self: &Arc<Self>,
+        attempt: &AttemptId,
+        nonce: u64,
+        lease: Duration,
+        report: Report,
+    ) -> Result<bool, LinkError> {
+        let longest = (lease / 3).max(SHORTEST_REPORT);
         let mut backoff = Backoff::new(LONGEST_WAIT);
         // A worker that stops tries once more; the runs stay on disk and are announced when it starts again.
         let mut last_try = self.is_stopping();
@@ -129,7 +147,8 @@ impl<L: CoordinatorLink> Shared<L> {
             let epoch = self.epoch.load(Ordering::Acquire);
             let answer = {
                 let _in_order = self.in_order.read().await;
-                self.link.report(self.store.worker(), epoch, *attempt, nonce, report.clone()).await
+                let call = self.link.report(self.store.worker(), epoch, *attempt, nonce, report.clone());
+                tokio::time::timeout(longest, call).await.unwrap_or(Err(LinkError::Late(longest)))
             };
             failpoint::hit("worker.after_report");
             match answer {
