@@ -33,6 +33,16 @@ pub(super) const fn most_bytes(lanes: usize) -> usize {
     if lanes < 8 { 16 << 20 } else { 8 << 20 }
 }
 
+/// Rows that a family takes in two buffers, if it may go pass by pass with rows of any number of lanes; else 0.
+pub(super) fn rows(family: &Family) -> usize {
+    let states = most_states(family);
+    if 2 * states * size_of::<Row<1>>() <= most_bytes(1) { 2 * (states + MOST_ENTRIES) } else { 0 }
+}
+
+fn most_states(family: &Family) -> usize {
+    family.size.iter().max().map_or(0, |&size| size as usize)
+}
+
 /// Two buffers of a family's states at any step, each followed by padding: a block is looked at as if it were of the
 /// largest size.
 pub(super) struct Buffers<'m, const K: usize> {
@@ -43,7 +53,7 @@ pub(super) struct Buffers<'m, const K: usize> {
 impl<'m, const K: usize> Buffers<'m, K> {
     /// In some memory, if there is enough and they take no more than `most_bytes`.
     pub(super) fn new(family: &Family, most_bytes: usize, memory: &'m mut [Row<K>]) -> Option<Self> {
-        let states = family.size.iter().max().map_or(0, |&size| size as usize);
+        let states = most_states(family);
         let rows = states + MOST_ENTRIES;
         let suits = 2 * states * size_of::<Row<K>>() <= most_bytes && 2 * rows <= memory.len();
         let (x, rest) = suits.then(|| memory.split_at_mut(rows))?;

@@ -7,6 +7,7 @@
 
 use keima_model::{BlockColumn, MOST_ENTRIES};
 
+use super::by_pass::most_bytes;
 use super::lanes::MODULUS_LIMIT;
 use super::steps::lanes_for;
 
@@ -25,17 +26,21 @@ pub fn largest(column: &dyn BlockColumn) -> (u64, u64) {
 pub fn memory_bytes(states: u64, family: u64, height: u32, length: u32, choices: u32, threads: u64) -> Option<u64> {
     let primes: Vec<u64> = keima_residue::primes_below(MODULUS_LIMIT.into()).take(8).collect();
     let lanes = lanes_for(choices, height * length.div_ceil(2), primes.get(1..)?)? as u64;
-    Some((3 * states + mail_rows(family, threads)) * 8 * lanes)
+    Some((3 * states + buffer_rows(family, lanes, threads)) * 8 * lanes)
 }
 
-/// Rows of all threads' buffers: mail and, for each thread, those of blocks ([`super::workers`]). These have room for
-/// three times the largest block that tables allow, of which one is filled by what is read together, with its positions;
-/// of the others no more is touched than a block of this column has, a quarter of that and less.
-pub(super) fn mail_rows(family: u64, threads: u64) -> u64 {
-    family * 7 / 2 + threads.saturating_sub(1) * family * 5 / 4 + threads * 2 * MOST_ENTRIES as u64
+/// Rows of all threads' buffers: mail, or a family that goes pass by pass, and, for each thread, those of blocks
+/// ([`super::workers`]). These have room for three times the largest block that tables allow, of which one is filled by
+/// what is read together, with its positions; of the others no more is touched than a block of this column has, a quarter
+/// of that and less. Mail of the largest family is 1.22 times its rows at most, of the second largest 0.39 (Go, heights 8
+/// to 15).
+fn buffer_rows(family: u64, lanes: u64, threads: u64) -> u64 {
+    let by_pass = (2 * family).min(most_bytes(lanes as usize) as u64 / (8 * lanes));
+    let (first, others) = (family * 5 / 4, family * 2 / 5);
+    first.max(by_pass) + threads.saturating_sub(1) * others.max(by_pass) + threads * 2 * MOST_ENTRIES as u64
 }
 
 /// Bytes that [`super::count_forward`] takes beside the tables.
 pub fn forward_bytes(states: u64, family: u64, lanes: u64, threads: u64) -> u64 {
-    (2 * states + mail_rows(family, threads)) * 8 * lanes
+    (2 * states + buffer_rows(family, lanes, threads)) * 8 * lanes
 }

@@ -179,7 +179,7 @@ impl<const K: usize> Place<'_, K> {
             return self.close(family, &worker.sums, &mut worker.masses);
         }
         let mail = std::mem::take(&mut worker.mail);
-        let mut letters = Letters::all(mail, self.fused.base(family.blocks.start, self.direction));
+        let mut letters = Letters::all(self.fused.mail, &family.blocks, &mut *mail);
         let early = self.fused.mail.early(family);
         if self.direction == Direction::Forward {
             for &block in early {
@@ -197,7 +197,7 @@ impl<const K: usize> Place<'_, K> {
                 self.add_early(block, &letters, &mut own[self.rows_of(family, &(block..block + 1))], worker);
             }
         }
-        worker.mail = letters.into_own();
+        worker.mail = mail;
         self.close(family, &worker.sums, &mut worker.masses)
     }
 
@@ -253,23 +253,25 @@ impl<const K: usize> Place<'_, K> {
         }
     }
 
-    /// The mail of a block's early operations, out of the vector before.
+    /// What a block's early operations carry, out of the vector before.
     pub(super) fn fill_early(&self, block: u32, letters: &mut Letters<'_, K>, worker: &mut Worker<'_, K>) {
         let started = Instant::now();
         let mut entries = Vec::new();
-        for (place, far) in self.fused.early(block, Direction::Forward) {
+        for (far, at, slots) in self.fused.early(block) {
             entries.clear();
             entries.extend(far.pairs.iter().map(|&(from, _)| from));
             let positions = worker.positions.one();
             self.column.positions_of(self.window, End::First, block, &entries, positions);
-            for (row, &position) in letters.write(place).iter_mut().zip(&*positions) {
-                *row = self.before.row(position);
-            }
+            letters.open(at, |rows| {
+                for (&slot, &position) in slots.iter().zip(&*positions) {
+                    self.fused.put(&mut rows[usize::from(slot)], &self.before.row(position));
+                }
+            });
         }
         worker.times.read_nanos += nanos(started);
     }
 
-    /// The mail of a block's early operations into its rows of the vector after.
+    /// What a block's early operations carry back, into its rows of the vector after.
     pub(super) fn add_early(
         &self,
         block: u32,
@@ -277,14 +279,15 @@ impl<const K: usize> Place<'_, K> {
         own: &mut [Row<K>],
         worker: &mut Worker<'_, K>,
     ) {
-        for (place, far) in self.fused.early(block, Direction::Backward) {
+        for (far, at, slots) in self.fused.early(block) {
+            let rows = letters.read(at);
+            let added = far.pairs.iter().zip(slots).map(|(&(from, _), &slot)| (from, &rows[usize::from(slot)]));
             let mut sum = Weighted::ZERO;
-            for (&(from, _), value) in far.pairs.iter().zip(letters.read(place)) {
+            for (from, value) in added.clone() {
                 self.fused.put(&mut own[usize::from(from)], value);
                 sum.add(1, value);
             }
             self.accumulate(&mut worker.sums.given, &sum);
-            let added = far.pairs.iter().map(|&(from, _)| from).zip(letters.read(place));
             let print = self.print_added(block, added, &mut worker.sums.sampled);
             worker.sums.given_print = (worker.sums.given_print + print) % u128::from(self.last_modulus());
         }

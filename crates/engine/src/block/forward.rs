@@ -13,7 +13,7 @@
 //! Memory: two vectors of K residues and each thread's mail. Cost: for each sweep n-1 columns, at 2 (K = 1) to 10 ns (K
 //! = 8) of one thread a state and pass.
 
-use keima_model::{Direction, Directions, End};
+use keima_model::{Direction, End};
 use keima_runs::TaskTimes;
 
 use super::BlockError;
@@ -53,7 +53,7 @@ pub fn count_forward(order: &CountOrder<'_>, lanes: usize, kept: &mut dyn Kept) 
     let done = windows(found.len() - missing.len());
     let mut counter = Counter {
         order,
-        mails: Mails::new(order.column, Directions::Forward)?,
+        mails: Mails::new(order.column)?,
         states: largest(order.column).0 as usize,
         lanes,
         memory: Pool::default(),

@@ -1,82 +1,94 @@
-//! A family's [mail](super::mail) in the hands of a thread: places are those of the whole, memory is in three pieces.
+//! A family's [mail](super::mail) in the hands of a thread.
+
+use std::sync::{Mutex, PoisonError};
 
 use super::lanes::Row;
+use super::mail::{BoxAt, Mail};
 
-/// A family's mail, as a thread sees it that does a block: what is its own to write, and what others wrote.
-pub(super) struct Letters<'m, const K: usize> {
-    /// From the place `start` on.
-    own: &'m mut [Row<K>],
-    start: usize,
-    /// From the place `below_start` on, and from `above_start` on.
-    below: &'m [Row<K>],
-    below_start: usize,
-    above: &'m [Row<K>],
-    above_start: usize,
+/// A family's boxes, as a thread sees them that does a block.
+pub(super) enum Letters<'m, const K: usize> {
+    /// All of them: those of numbers from `first` on, in memory from the place `start` on. Whether anything was added to
+    /// each.
+    All { rows: &'m mut [Row<K>], start: usize, first: usize, begun: Vec<bool> },
+    /// Forward, where several threads may add to a box: those of numbers from `first` on.
+    Locked { boxes: &'m [Mutex<Locked<'m, K>>], first: usize },
+    /// Transposed, where only its own block's thread writes a box: those of some blocks from the place `start` on, and
+    /// what others have left below.
+    Piece { own: &'m mut [Row<K>], start: usize, below: &'m [Row<K>], below_start: usize },
+}
+
+/// A box that threads share, and whether anything was added to it.
+#[derive(Debug)]
+pub(super) struct Locked<'m, const K: usize> {
+    rows: &'m mut [Row<K>],
+    begun: bool,
 }
 
 impl<'m, const K: usize> Letters<'m, K> {
-    /// All of it, which begins at the place `start`.
-    pub(super) fn all(mail: &'m mut [Row<K>], start: usize) -> Self {
-        Self { own: mail, start, below: &[], below_start: 0, above: &[], above_start: 0 }
+    /// Those of the blocks `blocks`, with anything in them.
+    pub(super) fn all(mail: &Mail, blocks: &std::ops::Range<u32>, rows: &'m mut [Row<K>]) -> Self {
+        let numbers = mail.numbers(blocks);
+        Self::All { rows, start: mail.base(blocks.start), first: numbers.start, begun: vec![false; numbers.len()] }
     }
 
-    /// A piece that begins at the place `start`, and what lies below and above of the level that it belongs to, each
-    /// with its first place.
-    pub(super) fn piece(
-        own: (&'m mut [Row<K>], usize),
-        below: (&'m [Row<K>], usize),
-        above: (&'m [Row<K>], usize),
-    ) -> Self {
-        let ((own, start), (below, below_start), (above, above_start)) = (own, below, above);
-        Self { own, start, below, below_start, above, above_start }
-    }
-
-    /// What lies from a place on; nothing where it belongs to others who are at work.
+    /// Adds to a box, or takes out what was added. Zeros before anything was.
     #[inline(always)]
-    pub(super) fn read(&self, place: usize) -> &[Row<K>] {
-        let within = |rows: &'_ [Row<K>], start: usize| (place.wrapping_sub(start) < rows.len()).then(|| place - start);
-        if let Some(at) = within(self.own, self.start) {
-            &self.own[at..]
-        } else if let Some(at) = within(self.above, self.above_start) {
-            &self.above[at..]
-        } else if let Some(at) = within(self.below, self.below_start) {
-            &self.below[at..]
-        } else {
-            &[]
+    pub(super) fn open(&mut self, at: BoxAt, act: impl FnOnce(&mut [Row<K>])) {
+        let mut guard;
+        let (rows, begun) = match self {
+            Self::All { rows, start, first, begun } => {
+                let start = at.place - *start;
+                (&mut rows[start..start + at.rows], &mut begun[at.number - *first])
+            }
+            Self::Locked { boxes, first } => {
+                guard = boxes[at.number - *first].lock().unwrap_or_else(PoisonError::into_inner);
+                let Locked { rows, begun } = &mut *guard;
+                (&mut rows[..], begun)
+            }
+            // Transposed nothing is added.
+            Self::Piece { .. } => return,
+        };
+        if !std::mem::replace(begun, true) {
+            rows.fill([0; K]);
         }
+        act(rows);
     }
 
-    /// The memory of the own mail.
-    pub(super) fn into_own(self) -> &'m mut [Row<K>] {
-        self.own
-    }
-
-    /// The own mail from a place on.
+    /// A box to leave rows in.
     #[inline(always)]
-    pub(super) fn write(&mut self, place: usize) -> &mut [Row<K>] {
-        self.own.get_mut(place.wrapping_sub(self.start)..).unwrap_or_default()
+    pub(super) fn write(&mut self, at: BoxAt) -> &mut [Row<K>] {
+        let (rows, start) = match self {
+            Self::All { rows, start, .. } | Self::Piece { own: rows, start, .. } => (rows, start),
+            Self::Locked { .. } => return &mut [],
+        };
+        let start = at.place - *start;
+        &mut rows[start..start + at.rows]
+    }
+
+    /// What was left in a box of a block below.
+    #[inline(always)]
+    pub(super) fn read(&self, at: BoxAt) -> &[Row<K>] {
+        let (rows, start) = match self {
+            Self::All { rows, start, .. } => (&**rows, start),
+            Self::Piece { below, below_start, .. } => (*below, below_start),
+            Self::Locked { .. } => return &[],
+        };
+        let start = at.place - *start;
+        &rows[start..start + at.rows]
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn letters_are_read_anywhere_and_written_at_home() {
-        let mut rows: Vec<Row<1>> = (10..20).map(|value| [value]).collect();
-        let (below, rest) = rows.split_at_mut(3);
-        let (level, above) = rest.split_at_mut(4);
-        // Places 100 to 109; the level's first row belongs to another block.
-        let mut letters = Letters::piece((&mut level[1..], 104), (below, 100), (above, 107));
-        for (place, first) in
-            [(100, Some(10)), (102, Some(12)), (103, None), (104, Some(14)), (107, Some(17)), (110, None)]
-        {
-            assert_eq!(letters.read(place).first().map(|row| row[0]), first, "place {place}");
-        }
-        assert_eq!(letters.write(105).len(), 2);
-        for place in [100, 103, 108] {
-            assert!(letters.write(place).is_empty(), "place {place}");
-        }
-    }
+/// Boxes of some blocks for threads to share, which take all of `rows` one by one.
+pub(super) fn locked<'m, const K: usize>(
+    mail: &Mail,
+    blocks: &std::ops::Range<u32>,
+    rows: &'m mut [Row<K>],
+) -> Vec<Mutex<Locked<'m, K>>> {
+    let mut rest = rows;
+    let cut = |rows: usize| {
+        let (own, later) = std::mem::take(&mut rest).split_at_mut(rows);
+        rest = later;
+        Mutex::new(Locked { rows: own, begun: false })
+    };
+    mail.lengths(blocks).map(cut).collect()
 }

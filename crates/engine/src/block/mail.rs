@@ -2,221 +2,204 @@
 //!
 //! Far operations lead down a family (see [`FarTargets::descending`](keima_model::FarTargets)), so its blocks can be
 //! taken one after the other, from the last to the first, each through the whole window while it lies in the cache.
-//! What a block has for those below it is put into its mail, and taken out when they are reached; transposed, blocks
-//! are taken from the first to the last, and the same places carry values the other way.
+//! What a block has for one below it in a pass is added up in that block's *box* of the pass, and taken out when the block
+//! is reached; transposed, blocks are taken from the first to the last, and a block leaves in its boxes what those above
+//! it will read.
 //!
 //! ```text
-//!   family's mail = mail of block 0 | mail of block 1 | ...
-//!   block's mail  = what the block itself writes, one row per pair of entries:
-//!                   forward      pass 0: its operations | pass 1: ... | ...
-//!                   transposed   last pass: operations that lead to it | the pass before: ... | ...
-//!   incoming      = for each block and pass: (source block, number of the operation)
+//!   operations of pass 3 that lead to block 5, from blocks 9, 8 and 7
+//!       from 9 to entries    0  2  3     7
+//!       from 8 to            0     3  6
+//!       from 7 to               2  3     7
+//!   its box of pass 3:       0  2  3  6  7       a row for each entry that any of them leads to
+//!   slots of 8's             0     2  3          where in the box the pairs of an operation belong
+//!
+//!   family's mail = boxes of block 0 | boxes of block 1 | ...
+//!   a block's     = box of pass 0 | box of pass 1 | ...
 //! ```
 //!
-//! So a thread that does a block writes into one piece of memory that is that block's alone. Blocks between which there
-//! are no operations can be done at the same time; they stand side by side, in *levels*:
+//! Boxes of many blocks have the same entries, and many operations the same slots: each list is kept once.
+//!
+//! Blocks between which there are no operations can be done at the same time; they stand side by side, in *levels*:
 //!
 //! ```text
-//!   forward      | below: not begun | level: each block writes its own | above: done, read by all |
-//!   transposed   | below: done, read by all | level: each block writes its own | above: not begun |
+//!   forward      | below: not begun | level | above: done |     what a level adds is for blocks below it
+//!   transposed   | below: done | level | above: not begun |     what a level reads was left below it
 //! ```
 //!
-//! Where a window does not start at the top, its first pass has operations that lead up as well. They are *early*:
-//! their mail is filled before the first block, out of the vector before, or, transposed, added to the vector after at
-//! the end.
+//! Where a window does not start at the top, its first pass has operations that lead up as well. They are *early*: what
+//! they carry is in the boxes before the first block is taken, out of the vector before, or, transposed, is added to the
+//! vector after at the end.
 //!
-//! Memory: 2 to 3.5 rows of mail for each state of the family. A pass-by-pass sweep (see [`super::kernel`]) takes half
-//! of that and moves three times as many bytes: each family is read and written once a pass instead of once a window.
+//! Memory: 0.9 to 1.3 rows of mail for each state of the family, where each pair of an operation would need 2.6 to 3.7 if it
+//! had a row of its own (Go, 11x11 to 14x14). With 16 MiB of cache boxes of four lanes move half as many bytes as such rows
+//! would, with one lane less than a third (played through at 13x13). A pass-by-pass sweep (see [`super::kernel`]) takes less
+//! memory and moves more: each family is read and written once a pass instead of once a window.
 
+use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::Arc;
 
-use keima_model::{BlockTables, Directions, Family, Far};
+use keima_model::{BlockTables, Family, Far, MOST_ENTRIES, Signature};
+use rustc_hash::FxBuildHasher;
 
 use super::BlockError;
-
-/// A far operation, seen from the block that it leads to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Incoming {
-    /// The block that it comes from.
-    pub(super) source: u32,
-    /// Its number among those of the source's signature in its pass.
-    pub(super) operation: u8,
-}
 
 /// Where the mail of a window's far operations lies. Places count from the first family's on.
 #[derive(Debug, Default)]
 pub(super) struct Mail {
     passes: usize,
-    forward: Forward,
-    /// Where it is asked for.
-    transposed: Option<Transposed>,
-    /// Those of block `b` and pass `p` are `incoming[first[b * passes + p]..first[b * passes + p + 1]]`.
-    first: Vec<u32>,
-    incoming: Vec<Incoming>,
+    /// Where the boxes of each block begin; after the last their end.
+    base: Vec<u64>,
+    /// That of block `b` and pass `p` is `boxes[b * passes + p]`.
+    boxes: Vec<ListOf>,
+    lists: Lists,
+    /// `slots_at[pass][i]`: where the slots begin of the operation with
+    /// [`FarTargets`](keima_model::FarTargets) number `i`.
+    slots_at: Vec<Vec<u32>>,
+    slots: Vec<u16>,
     /// Blocks that have early operations.
     early: Vec<u32>,
     /// First blocks of the levels, ascending.
     levels: Vec<u32>,
 }
 
-/// Mail in the order of those who send it.
-#[derive(Debug, Default)]
-struct Forward {
-    /// Where the mail of each block begins; after the last its end.
-    base: Vec<u64>,
-    /// `offsets[signature][pass][operation]`: from the start of its block's.
-    offsets: Vec<Vec<Vec<u32>>>,
+/// A box: its first row, from the start of its block's, and the list of its entries.
+#[derive(Clone, Copy, Debug, Default)]
+struct ListOf {
+    offset: u32,
+    list: u32,
 }
 
-/// Mail in the order of those who send it back: the blocks that an operation leads to.
-#[derive(Debug)]
-struct Transposed {
-    /// Where the mail of each block begins; after the last its end.
-    base: Vec<u64>,
-    /// `offsets[pass][i]`: from the start of its block's, for the operation with
-    /// [`FarTargets`](keima_model::FarTargets) number `i`.
-    offsets: Vec<Vec<u32>>,
+/// Where a box lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct BoxAt {
+    /// Its number among those of the window.
+    pub(super) number: usize,
+    /// The place of its first row.
+    pub(super) place: usize,
+    /// Its rows.
+    pub(super) rows: usize,
+}
+
+/// Lists one behind the other, each of them once.
+#[derive(Debug, Default)]
+struct Lists {
+    entries: Vec<u16>,
+    ends: Vec<u32>,
+}
+
+impl Lists {
+    fn get(&self, list: u32) -> &[u16] {
+        let start = (list as usize).checked_sub(1).map_or(0, |before| self.ends[before] as usize);
+        &self.entries[start..self.ends[list as usize] as usize]
+    }
+
+    fn push(&mut self, list: &[u16]) -> u32 {
+        self.entries.extend_from_slice(list);
+        self.ends.push(self.entries.len() as u32);
+        self.ends.len() as u32 - 1
+    }
 }
 
 impl Mail {
     /// Refuses tables whose far operations lead up elsewhere than in the first pass.
-    pub(super) fn new(tables: &BlockTables, directions: Directions) -> Result<Self, BlockError> {
+    pub(super) fn new(tables: &BlockTables) -> Result<Self, BlockError> {
         if tables.far.iter().skip(1).any(|far| !far.descending) {
             return Err(BlockError::Order);
         }
-        let mut mail = Self { passes: tables.far.len(), forward: Forward::new(tables), ..Self::default() };
-        mail.sort(tables);
-        mail.find_levels(tables);
-        if directions.transposed() {
-            mail.transposed = Some(mail.transpose(tables));
+        let incoming = AllIncoming::new(tables);
+        let mut mail = Self { passes: tables.far.len(), ..Self::default() };
+        mail.make_boxes(tables, &incoming);
+        for family in &tables.families {
+            mail.find_early_and_levels(tables, family, &incoming);
         }
         Ok(mail)
     }
 
-    /// Lists the operations by where they lead.
-    fn sort(&mut self, tables: &BlockTables) {
-        let passes = self.passes;
-        self.first = vec![0; tables.signature_of.len() * passes + 1];
-        let visit = |visit: &mut dyn FnMut(usize, Incoming, u32)| {
-            for (pass, far) in tables.far.iter().enumerate() {
-                for (source, range) in (0..).zip(far.first.windows(2)) {
-                    for (operation, &target) in (0..).zip(&far.targets[range[0] as usize..range[1] as usize]) {
-                        visit(pass, Incoming { source, operation }, target);
-                    }
+    fn make_boxes(&mut self, tables: &BlockTables, incoming: &AllIncoming) {
+        let mut maker = Maker::new(tables);
+        self.slots_at = tables.far.iter().map(|far| vec![0; far.targets.len()]).collect();
+        let (mut end, mut which) = (0, Vec::new());
+        self.base.push(end);
+        for block in 0..tables.signature_of.len() as u32 {
+            let mut offset = 0;
+            for pass in 0..self.passes {
+                let operations = incoming.get(block, pass);
+                which.clear();
+                which.extend(operations.iter().map(|&operation| maker.targets(pass, operation)));
+                which.sort_unstable();
+                which.dedup();
+                let list = maker.list(&which, &mut self.lists);
+                for &operation in operations {
+                    let targets = maker.targets(pass, operation);
+                    self.slots_at[pass][operation.place as usize] =
+                        maker.slots(targets, list, &self.lists, &mut self.slots);
                 }
+                self.boxes.push(ListOf { offset, list });
+                offset += self.lists.get(list).len() as u32;
             }
-        };
-        let place = |pass: usize, target: u32| target as usize * passes + pass;
-        let early = &mut self.early;
-        let first = &mut self.first;
-        visit(&mut |pass, incoming, target| {
-            first[place(pass, target) + 1] += 1;
-            if target > incoming.source && early.last() != Some(&incoming.source) {
-                early.push(incoming.source);
-            }
-        });
-        for i in 1..self.first.len() {
-            self.first[i] += self.first[i - 1];
+            end += u64::from(offset);
+            self.base.push(end);
         }
-        let mut next = self.first.clone();
-        self.incoming = vec![Incoming { source: 0, operation: 0 }; self.first.last().map_or(0, |&all| all as usize)];
-        visit(&mut |pass, incoming, target| {
-            let next = &mut next[place(pass, target)];
-            self.incoming[*next as usize] = incoming;
-            *next += 1;
-        });
     }
 
     /// A block begins a level where an operation joins it with one of the level before.
-    fn find_levels(&mut self, tables: &BlockTables) {
-        for family in &tables.families {
-            let mut level = family.blocks.start;
-            self.levels.push(level);
-            for block in family.blocks.clone() {
-                let leads_to = |far: &keima_model::FarTargets| {
-                    let own = &far.targets[far.first[block as usize] as usize..far.first[block as usize + 1] as usize];
-                    own.iter().any(|target| (level..block).contains(target))
-                };
-                let comes_from = |pass| self.incoming(block, pass).iter().any(|i| (level..block).contains(&i.source));
-                if tables.far.iter().any(leads_to) || (0..self.passes).any(comes_from) {
-                    level = block;
-                    self.levels.push(level);
-                }
+    fn find_early_and_levels(&mut self, tables: &BlockTables, family: &Family, incoming: &AllIncoming) {
+        let mut level = family.blocks.start;
+        self.levels.push(level);
+        for block in family.blocks.clone() {
+            let targets = |far: &keima_model::FarTargets| {
+                far.first[block as usize] as usize..far.first[block as usize + 1] as usize
+            };
+            let leads_to = |to: Range<u32>| {
+                tables.far.iter().any(|far| far.targets[targets(far)].iter().any(|target| to.contains(target)))
+            };
+            if leads_to(block + 1..family.blocks.end) {
+                self.early.push(block);
+            }
+            let comes_from = |pass| incoming.get(block, pass).iter().any(|i| (level..block).contains(&i.source));
+            if leads_to(level..block) || (0..self.passes).any(comes_from) {
+                level = block;
+                self.levels.push(level);
             }
         }
     }
 
-    fn transpose(&self, tables: &BlockTables) -> Transposed {
-        let blocks = tables.signature_of.len();
-        let offsets = tables.far.iter().map(|far| vec![0; far.targets.len()]).collect();
-        let mut transposed = Transposed { base: Vec::with_capacity(blocks + 1), offsets };
-        let mut end = 0;
-        for block in 0..blocks as u32 {
-            transposed.base.push(end);
-            let mut rows = 0;
-            for pass in (0..self.passes).rev() {
-                for operation in self.incoming(block, pass) {
-                    let signature = tables.signature_of[operation.source as usize] as usize;
-                    let number = usize::from(operation.operation);
-                    let first = tables.far[pass].first[operation.source as usize] as usize;
-                    transposed.offsets[pass][first + number] = rows;
-                    rows += tables.signatures[signature].passes[pass].far[number].pairs.len() as u32;
-                }
-            }
-            end += u64::from(rows);
-        }
-        transposed.base.push(end);
-        transposed
-    }
-
-    /// Whether it was made for transposed passes too.
-    pub(super) fn is_transposed(&self) -> bool {
-        self.transposed.is_some()
-    }
-
-    /// Where the mail begins that `block` writes forward, and where that of the block before it ends.
+    /// Where the boxes of a block begin, and where those of the block before it end.
     #[inline(always)]
     pub(super) fn base(&self, block: u32) -> usize {
-        self.forward.base[block as usize] as usize
+        self.base[block as usize] as usize
     }
 
-    /// The same for transposed mail; nothing where it was not asked for.
-    #[inline(always)]
-    pub(super) fn transposed_base(&self, block: u32) -> usize {
-        self.transposed.as_ref().map_or(0, |transposed| transposed.base[block as usize] as usize)
-    }
-
-    /// Rows of a family's mail. As many transposed, since no operation leaves the family.
+    /// Rows of a family's mail.
     pub(super) fn rows(&self, family: &Family) -> usize {
         self.base(family.blocks.end) - self.base(family.blocks.start)
     }
 
-    /// Where forward the mail of an operation begins.
-    #[inline(always)]
-    pub(super) fn place(&self, tables: &BlockTables, pass: usize, operation: Incoming) -> usize {
-        let signature = tables.signature_of[operation.source as usize] as usize;
-        self.base(operation.source) + self.forward.offsets[signature][pass][usize::from(operation.operation)] as usize
+    /// Numbers of some blocks' boxes.
+    pub(super) fn numbers(&self, blocks: &Range<u32>) -> Range<usize> {
+        blocks.start as usize * self.passes..blocks.end as usize * self.passes
     }
 
-    /// Where transposed the mail of an operation begins that leads to `target`.
-    #[inline(always)]
-    pub(super) fn transposed_place(
-        &self,
-        tables: &BlockTables,
-        pass: usize,
-        operation: Incoming,
-        target: u32,
-    ) -> usize {
-        let first = tables.far[pass].first[operation.source as usize] as usize;
-        let offset = |transposed: &Transposed| transposed.offsets[pass][first + usize::from(operation.operation)];
-        self.transposed_base(target) + self.transposed.as_ref().map_or(0, offset) as usize
+    /// Rows of some blocks' boxes, one after the other.
+    pub(super) fn lengths(&self, blocks: &Range<u32>) -> impl Iterator<Item = usize> {
+        self.boxes[self.numbers(blocks)].iter().map(|at| self.lists.get(at.list).len())
     }
 
-    /// The operations that lead into a block in a pass.
+    /// A block's box in a pass, with its entries.
     #[inline(always)]
-    pub(super) fn incoming(&self, block: u32, pass: usize) -> &[Incoming] {
-        let place = block as usize * self.passes + pass;
-        &self.incoming[self.first[place] as usize..self.first[place + 1] as usize]
+    pub(super) fn arriving(&self, block: u32, pass: usize) -> (BoxAt, &[u16]) {
+        let number = block as usize * self.passes + pass;
+        let ListOf { offset, list } = self.boxes[number];
+        let entries = self.lists.get(list);
+        (BoxAt { number, place: self.base(block) + offset as usize, rows: entries.len() }, entries)
+    }
+
+    /// The slots in its target's box of the operation with [`FarTargets`](keima_model::FarTargets) number `operation`.
+    #[inline(always)]
+    pub(super) fn slots(&self, pass: usize, operation: usize) -> &[u16] {
+        &self.slots[self.slots_at[pass][operation] as usize..]
     }
 
     /// Blocks of a family that have early operations.
@@ -232,26 +215,139 @@ impl Mail {
     }
 }
 
-impl Forward {
+/// A far operation, seen from the block that it leads to.
+#[derive(Clone, Copy, Debug, Default)]
+struct Incoming {
+    /// The block that it comes from.
+    source: u32,
+    /// Its [`FarTargets`](keima_model::FarTargets) number.
+    place: u32,
+}
+
+/// The operations by where they lead: those of block `b` and pass `p` are `all[first[b * passes + p]..]`.
+struct AllIncoming {
+    passes: usize,
+    first: Vec<u32>,
+    all: Vec<Incoming>,
+}
+
+impl AllIncoming {
     fn new(tables: &BlockTables) -> Self {
-        let mut rows_of = Vec::new();
-        let mut offsets = Vec::new();
-        for signature in &tables.signatures {
-            let mut rows = 0;
-            let mut place = |far: &Far| {
-                rows += far.pairs.len() as u32;
-                rows - far.pairs.len() as u32
-            };
-            offsets.push(signature.passes.iter().map(|pass| pass.far.iter().map(&mut place).collect()).collect());
-            rows_of.push(u64::from(rows));
+        let passes = tables.far.len();
+        let visit = |visit: &mut dyn FnMut(usize, Incoming)| {
+            for (pass, far) in tables.far.iter().enumerate() {
+                for (source, range) in (0..).zip(far.first.windows(2)) {
+                    for place in range[0]..range[1] {
+                        visit(far.targets[place as usize] as usize * passes + pass, Incoming { source, place });
+                    }
+                }
+            }
+        };
+        let mut first = vec![0; tables.signature_of.len() * passes + 1];
+        visit(&mut |number, _| first[number + 1] += 1);
+        for i in 1..first.len() {
+            first[i] += first[i - 1];
         }
-        let mut end = 0;
-        let mut base = vec![0];
-        base.extend(tables.signature_of.iter().map(|&signature| {
-            end += rows_of[signature as usize];
-            end
-        }));
-        Self { base, offsets }
+        let mut next = first.clone();
+        let mut all = vec![Incoming::default(); first.last().map_or(0, |&all| all as usize)];
+        visit(&mut |number, incoming| {
+            all[next[number] as usize] = incoming;
+            next[number] += 1;
+        });
+        Self { passes, first, all }
+    }
+
+    fn get(&self, block: u32, pass: usize) -> &[Incoming] {
+        let number = block as usize * self.passes + pass;
+        &self.all[self.first[number] as usize..self.first[number + 1] as usize]
+    }
+}
+
+type Map<Key> = HashMap<Key, u32, FxBuildHasher>;
+
+/// Makes each list once.
+struct Maker<'a> {
+    tables: &'a BlockTables,
+    /// Of each signature, the numbers of its operations' lists of target entries, pass by pass; and where a pass begins.
+    targets_of: Vec<(Vec<u32>, Vec<usize>)>,
+    targets: Lists,
+    /// Numbers of boxes' lists, by those of what leads there, and by their entries.
+    unions: Map<Box<[u32]>>,
+    lists: Map<Box<[u16]>>,
+    /// Where slots begin, by targets and list.
+    slots: Map<(u32, u32)>,
+    /// Of the entries of the list number `ranked`, their places in it.
+    ranks: Vec<u16>,
+    ranked: Option<u32>,
+}
+
+impl<'a> Maker<'a> {
+    fn new(tables: &'a BlockTables) -> Self {
+        let (mut targets, mut numbers) = (Lists::default(), Map::<Box<[u16]>>::default());
+        let mut number = |far: &Far| {
+            let list: Box<[u16]> = far.pairs.iter().map(|&(_, to)| to).collect();
+            *numbers.entry(list).or_insert_with_key(|list| targets.push(list))
+        };
+        let mut of_signature = |signature: &Arc<Signature>| {
+            let (mut of_operations, mut starts) = (Vec::new(), Vec::new());
+            for pass in &signature.passes {
+                starts.push(of_operations.len());
+                of_operations.extend(pass.far.iter().map(&mut number));
+            }
+            (of_operations, starts)
+        };
+        let targets_of = tables.signatures.iter().map(&mut of_signature).collect();
+        Self {
+            tables,
+            targets_of,
+            targets,
+            unions: Map::default(),
+            lists: Map::default(),
+            slots: Map::default(),
+            ranks: vec![0; MOST_ENTRIES],
+            ranked: None,
+        }
+    }
+
+    /// Number of the list of an operation's target entries.
+    fn targets(&self, pass: usize, operation: Incoming) -> u32 {
+        let signature = self.tables.signature_of[operation.source as usize];
+        let (of_operations, starts) = &self.targets_of[signature as usize];
+        let number = operation.place - self.tables.far[pass].first[operation.source as usize];
+        of_operations[starts[pass] + number as usize]
+    }
+
+    /// Number of the list of all entries that are in some lists of targets, which are ascending.
+    fn list(&mut self, which: &[u32], lists: &mut Lists) -> u32 {
+        if let Some(&list) = self.unions.get(which) {
+            return list;
+        }
+        let mut present = vec![0_u64; MOST_ENTRIES / 64];
+        for &entry in which.iter().flat_map(|&targets| self.targets.get(targets)) {
+            present[usize::from(entry / 64)] |= 1 << (entry % 64);
+        }
+        let of_word = |(word, &bits): (usize, &u64)| {
+            (0..64).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| (64 * word + bit) as u16)
+        };
+        let entries: Box<[u16]> = present.iter().enumerate().filter(|(_, bits)| **bits > 0).flat_map(of_word).collect();
+        let list = *self.lists.entry(entries).or_insert_with_key(|entries| lists.push(entries));
+        self.unions.insert(which.into(), list);
+        list
+    }
+
+    /// Where the slots begin of an operation with these targets in a box with this list.
+    fn slots(&mut self, targets: u32, list: u32, lists: &Lists, slots: &mut Vec<u16>) -> u32 {
+        *self.slots.entry((targets, list)).or_insert_with(|| {
+            if self.ranked != Some(list) {
+                for (rank, &entry) in (0..).zip(lists.get(list)) {
+                    self.ranks[usize::from(entry)] = rank;
+                }
+                self.ranked = Some(list);
+            }
+            let start = slots.len() as u32;
+            slots.extend(self.targets.get(targets).iter().map(|&to| self.ranks[usize::from(to)]));
+            start
+        })
     }
 }
 
@@ -263,53 +359,74 @@ fn within<'a>(blocks: &'a [u32], family: &Family) -> &'a [u32] {
 
 #[cfg(test)]
 mod tests {
-    use keima_model::{FarTargets, PassTable, Signature};
+    use keima_model::{FarTargets, PassTable};
 
     use super::*;
 
-    /// Three blocks with an operation of three pairs each in pass 0, and in pass 1 one of two pairs of blocks 1 and 2.
-    fn tables(targets: [&[u32]; 2], first: [Vec<u32>; 2]) -> BlockTables {
-        let far = |pairs: usize| Far { pairs: vec![(0, 0); pairs] };
-        let pass = |pairs| PassTable { far: vec![far(pairs)], ..PassTable::default() };
-        let idle = Signature { passes: vec![pass(3), PassTable::default()], ..Signature::default() };
-        let busy = Signature { passes: vec![pass(3), pass(2)], ..Signature::default() };
-        let far = targets.into_iter().zip(first).map(|(targets, first)| {
-            let descending = targets == [0, 0];
+    /// Blocks of one family, each with an operation in pass 0 and, but for the first, one in pass 1; these carry to the
+    /// entries `to`, block by block.
+    fn tables(targets: [&[u32]; 2], to: [&[&[u16]]; 2]) -> BlockTables {
+        let far = |to: &[u16]| Far { pairs: (0..).zip(to.iter().copied()).collect() };
+        let blocks = targets[0].len() as u32;
+        let signature = |block: usize| {
+            let pass = |to: Option<&&[u16]>| PassTable {
+                far: to.map(|to| far(to)).into_iter().collect(),
+                ..PassTable::default()
+            };
+            let passes = vec![pass(to[0].get(block)), pass(block.checked_sub(1).and_then(|number| to[1].get(number)))];
+            Signature { passes, ..Signature::default() }.into()
+        };
+        let first = [(0..=blocks).collect(), (0..=blocks).map(|block| block.saturating_sub(1)).collect()];
+        let far = targets.into_iter().zip(first).map(|(targets, first): (_, Vec<u32>)| {
+            let descending = targets.iter().all(|&target| target == 0);
             FarTargets { first, targets: targets.to_vec(), descending }
         });
         BlockTables {
-            signatures: vec![idle.into(), busy.into()],
-            signature_of: vec![0, 1, 1],
+            signatures: (0..blocks as usize).map(signature).collect(),
+            signature_of: (0..blocks).collect(),
             far: far.collect(),
-            families: vec![Family { blocks: 0..3, ..Family::default() }],
+            families: vec![Family { blocks: 0..blocks, ..Family::default() }],
             ..BlockTables::default()
         }
     }
 
     #[test]
-    fn mail_is_where_both_sides_look_for_it() {
-        let tables = tables([&[2, 0, 1], &[0, 0]], [vec![0, 1, 2, 3], vec![0, 0, 1, 2]]);
-        let mail = Mail::new(&tables, Directions::Both).unwrap();
-        // 3 rows of block 0, then 3 + 2 of blocks 1 and 2.
-        assert_eq!(mail.rows(&tables.families[0]), 13);
-        let from = |source| Incoming { source, operation: 0 };
-        // Transposed: block 0 has 2 + 2 rows of pass 1 and 3 of pass 0, blocks 1 and 2 have 3.
-        for (pass, source, target, place, transposed) in
-            [(0, 0, 2, 0, 10), (0, 1, 0, 3, 4), (1, 1, 0, 6, 0), (0, 2, 1, 8, 7), (1, 2, 0, 11, 2)]
-        {
-            assert_eq!(mail.place(&tables, pass, from(source)), place, "pass {pass} of block {source}");
-            let found = mail.transposed_place(&tables, pass, from(source), target);
-            assert_eq!(found, transposed, "transposed, pass {pass} of block {source}");
+    fn boxes_have_a_row_for_each_entry_that_operations_lead_to() {
+        let to: [&[&[u16]]; 2] = [&[&[1, 4], &[2, 3], &[0]], &[&[0, 2, 3, 7], &[0, 3, 6]]];
+        let tables = tables([&[2, 0, 1], &[0, 0]], to);
+        let mail = Mail::new(&tables).unwrap();
+        // Block 0: of pass 0 entries 2 and 3 by block 1, of pass 1 those by blocks 1 and 2. 1: entry 0 by block 2. 2: entries
+        // 1 and 4 by block 0.
+        let boxes: Vec<_> = (0..3).flat_map(|block| (0..2).map(move |pass| (block, pass))).collect();
+        let found: Vec<_> = boxes.iter().map(|&(block, pass)| mail.arriving(block, pass)).collect();
+        let expected: [(usize, &[u16]); 6] =
+            [(0, &[2, 3]), (2, &[0, 2, 3, 6, 7]), (7, &[0]), (8, &[]), (8, &[1, 4]), (10, &[])];
+        for (number, ((at, entries), (place, list))) in found.into_iter().zip(expected).enumerate() {
+            assert_eq!((at, entries), (BoxAt { number, place, rows: list.len() }, list), "box {number}");
         }
-        assert_eq!((0..4).map(|block| mail.base(block)).collect::<Vec<_>>(), [0, 3, 8, 13]);
-        assert_eq!((0..4).map(|block| mail.transposed_base(block)).collect::<Vec<_>>(), [0, 7, 10, 13]);
-        assert_eq!(mail.incoming(0, 0), [from(1)]);
-        assert_eq!(mail.incoming(1, 0), [from(2)]);
-        assert_eq!(mail.incoming(2, 0), [from(0)]);
-        assert_eq!(mail.incoming(0, 1), [from(1), from(2)]);
-        assert_eq!(mail.incoming(1, 1), []);
+        assert_eq!(mail.lengths(&(0..3)).collect::<Vec<_>>(), [2, 5, 1, 0, 2, 0]);
+        assert_eq!(mail.numbers(&(1..3)), 2..6);
+        assert_eq!(mail.rows(&tables.families[0]), 10);
+        assert_eq!((0..4).map(|block| mail.base(block)).collect::<Vec<_>>(), [0, 7, 8, 10]);
+        let slots: [(usize, usize, &[u16]); 5] =
+            [(0, 0, &[0, 1]), (0, 1, &[0, 1]), (0, 2, &[0]), (1, 0, &[0, 1, 2, 4]), (1, 1, &[0, 2, 3])];
+        for (pass, operation, expected) in slots {
+            assert_eq!(
+                mail.slots(pass, operation)[..expected.len()],
+                *expected,
+                "operation {operation} of pass {pass}"
+            );
+        }
         assert_eq!(mail.early(&tables.families[0]), [0]);
         assert_eq!(mail.early(&Family { blocks: 1..3, ..Family::default() }), [0; 0]);
+    }
+
+    #[test]
+    fn what_is_alike_is_kept_once() {
+        let same: &[u16] = &[1, 5];
+        let tables = tables([&[0, 0, 0, 0], &[0, 0, 0]], [&[same, same, same, same], &[same, same, same]]);
+        let mail = Mail::new(&tables).unwrap();
+        assert_eq!((&mail.slots[..], &mail.lists.entries[..]), (&[0, 1][..], same));
     }
 
     #[test]
@@ -321,15 +438,15 @@ mod tests {
             ([1, 0, 0], &[0..1, 1..3]),
             ([1, 2, 0], &[0..1, 1..2, 2..3]),
         ] {
-            let tables = tables([&targets, &[0, 0]], [vec![0, 1, 2, 3], vec![0, 0, 1, 2]]);
-            let mail = Mail::new(&tables, Directions::Forward).unwrap();
+            let tables = tables([&targets, &[0, 0]], [&[&[0], &[1], &[2]], &[&[0], &[0]]]);
+            let mail = Mail::new(&tables).unwrap();
             assert_eq!(mail.levels(&tables.families[0]).collect::<Vec<_>>(), levels, "{targets:?}");
         }
     }
 
     #[test]
     fn operations_that_lead_up_later_are_refused() {
-        let tables = tables([&[2, 0, 1], &[2, 0]], [vec![0, 1, 2, 3], vec![0, 0, 1, 2]]);
-        assert!(matches!(Mail::new(&tables, Directions::Both), Err(BlockError::Order)));
+        let tables = tables([&[2, 0, 1], &[2, 0]], [&[&[0], &[0], &[0]], &[&[0], &[0]]]);
+        assert!(matches!(Mail::new(&tables), Err(BlockError::Order)));
     }
 }

@@ -20,7 +20,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use keima_model::{BlockColumn, Direction, Directions, End};
+use keima_model::{BlockColumn, Direction, End};
 use keima_residue::residue_of;
 use keima_runs::TaskTimes;
 
@@ -119,7 +119,7 @@ impl<'a> Counter<'a> {
             states,
             windows,
             done: 0,
-            mails: Mails::new(order.column, Directions::Both)?,
+            mails: Mails::new(order.column)?,
             vectors: Pool::default(),
             buffers: Pool::default(),
             most_lanes: 2,

@@ -5,9 +5,10 @@
 //!   transposed   levels ascending                 a thread takes the next one
 //! ```
 //!
-//! No operation leads from one block of a level to another ([`super::mail`]), and what a block writes, of the vector
-//! after and of the mail, is its own: so a level is cut into pieces of a few blocks each, which threads take one by one.
-//! All wait at the end of a level.
+//! No operation leads from one block of a level to another ([`super::mail`]), and what a block writes of the vector after
+//! is its own: so a level is cut into pieces of a few blocks each, which threads take one by one. All wait at the end of a
+//! level. Transposed, a block's boxes are its own, too. Forward several may add to one box, which is locked meanwhile; sums
+//! are the same in any order.
 //!
 //! Cost: threads that wait, half a block's time each for each of its levels, and starting them: the largest family of
 //! 13x13 has 1345 blocks in 22 levels, or 4922 in 35 (Go, windows of 7 and 6 cells).
@@ -19,7 +20,7 @@ use keima_model::{Direction, Family, MOST_ENTRIES};
 use super::BlockError;
 use super::family::{Place, Sums};
 use super::lanes::Row;
-use super::letters::Letters;
+use super::letters::{Letters, locked};
 use super::workers::{Worker, each};
 
 /// Parts of a level for each thread, at least, where there are as many blocks.
@@ -30,7 +31,7 @@ struct Piece<'p, const K: usize> {
     blocks: Range<u32>,
     /// Their rows of the vector after.
     own: &'p mut [Row<K>],
-    /// Their mail, and the place where that begins.
+    /// Transposed, their boxes, and the place where these begin.
     mail: &'p mut [Row<K>],
     start: usize,
 }
@@ -81,48 +82,46 @@ impl<const K: usize> Place<'_, K> {
         mail: &mut [Row<K>],
         workers: &mut [Worker<'_, K>],
     ) -> Result<(), BlockError> {
-        let start = self.fused.base(family.blocks.start, self.direction);
-        let (mail, _) = mail.split_at_mut(self.fused.base(family.blocks.end, self.direction) - start);
-        let early = || self.fused.mail.early(family).iter().map(|&block| block..block + 1);
+        let start = self.fused.mail.base(family.blocks.start);
+        let (mail, _) = mail.split_at_mut(self.fused.mail.rows(family));
+        let early = self.fused.mail.early(family);
         match self.direction {
             Direction::Forward => {
-                let pieces = self.cut(family, early(), own, (&mut *mail, start));
-                each(workers, None, pieces, |piece, worker| {
-                    self.fill_early(piece.blocks.start, &mut Letters::all(piece.mail, piece.start), worker);
+                let boxes = locked(self.fused.mail, &family.blocks, mail);
+                let first = self.fused.mail.numbers(&family.blocks).start;
+                let letters = || Letters::Locked { boxes: &boxes, first };
+                each(workers, None, early.to_vec(), |block, worker| {
+                    self.fill_early(block, &mut letters(), worker);
                     Ok::<_, BlockError>(())
                 })?;
-                self.fused.mail.levels(family).rev().try_for_each(|level| self.level(family, level, own, mail, workers))
+                for level in self.fused.mail.levels(family).rev() {
+                    let pieces = self.cut(family, self.parts(level, workers.len()), own, (&mut [], start));
+                    each(workers, None, pieces, |piece, worker| {
+                        self.blocks(family, piece.blocks, piece.own, &mut letters(), worker)
+                    })?;
+                }
+                Ok(())
             }
             Direction::Backward => {
-                self.fused.mail.levels(family).try_for_each(|level| self.level(family, level, own, mail, workers))?;
-                let (pieces, mail) = (self.cut(family, early(), own, (&mut [], start)), &*mail);
+                for level in self.fused.mail.levels(family) {
+                    let (below, rest) = mail.split_at_mut(self.fused.mail.base(level.start) - start);
+                    let first = self.fused.mail.base(level.start);
+                    let pieces = self.cut(family, self.parts(level, workers.len()), own, (rest, first));
+                    each(workers, None, pieces, |piece, worker| {
+                        let Piece { blocks, own, mail, start: first } = piece;
+                        let mut letters = Letters::Piece { own: mail, start: first, below, below_start: start };
+                        self.blocks(family, blocks, own, &mut letters, worker)
+                    })?;
+                }
+                let early = early.iter().map(|&block| block..block + 1);
+                let (pieces, mail) = (self.cut(family, early, own, (&mut [], start)), &*mail);
                 each(workers, None, pieces, |piece, worker| {
-                    let letters = Letters::piece((&mut [], start), (mail, start), (&[], start));
+                    let letters = Letters::Piece { own: &mut [], start, below: mail, below_start: start };
                     self.add_early(piece.blocks.start, &letters, piece.own, worker);
                     Ok::<_, BlockError>(())
                 })
             }
         }
-    }
-
-    fn level(
-        &self,
-        family: &Family,
-        level: Range<u32>,
-        own: &mut [Row<K>],
-        mail: &mut [Row<K>],
-        workers: &mut [Worker<'_, K>],
-    ) -> Result<(), BlockError> {
-        let base = |block| self.fused.base(block, self.direction);
-        let (start, first, end) = (base(family.blocks.start), base(level.start), base(level.end));
-        let (below, rest) = mail.split_at_mut(first - start);
-        let (written, above) = rest.split_at_mut(end - first);
-        let (below, above) = (&*below, &*above);
-        let pieces = self.cut(family, self.parts(level, workers.len()), own, (written, first));
-        each(workers, None, pieces, |piece, worker| {
-            let mut letters = Letters::piece((piece.mail, piece.start), (below, start), (above, end));
-            self.blocks(family, piece.blocks, piece.own, &mut letters, worker)
-        })
     }
 
     /// A level in ascending parts for threads to take, each of blocks that can be read together; as many as keep threads
@@ -150,7 +149,7 @@ impl<const K: usize> Place<'_, K> {
         let silent = mail.is_empty();
         let (mut own, mut mail) = (Rest { rows: own, first: 0 }, Rest { rows: mail, first: start });
         let piece = |blocks: Range<u32>| {
-            let places = self.fused.base(blocks.start, self.direction)..self.fused.base(blocks.end, self.direction);
+            let places = self.fused.mail.base(blocks.start)..self.fused.mail.base(blocks.end);
             let mail: &'p mut [Row<K>] = if silent { &mut [] } else { mail.cut(&places) };
             let own = own.cut(&self.rows_of(family, &blocks));
             Piece { blocks, own, mail, start: places.start }

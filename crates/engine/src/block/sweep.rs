@@ -9,23 +9,23 @@
 //! of the window is done by all threads together, before the others ([`super::shared`]): the largest is a sixth of all
 //! states (Go, 13x13), so that more than 3 threads would wait for it otherwise.
 //!
-//! Memory: two vectors, and mail of the largest family and, for each further thread, of the second largest: 2 to 3.5
+//! Memory: two vectors, and mail of the largest family and, for each further thread, of the second largest: 0.9 to 1.3
 //! times their rows. Cost: the passes, and per window 3 to 10 ns a state for the exchange ([`super::reading`]).
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use keima_model::{BlockColumn, BlockTables, Direction, Directions, End, Family, MOST_ENTRIES};
+use keima_model::{BlockColumn, BlockTables, Direction, End, Family, MOST_ENTRIES};
 use keima_runs::TaskTimes;
 
 use super::BlockError;
-use super::by_pass::most_bytes;
+use super::by_pass::{self, most_bytes};
 use super::family::{Masses, Place, Source};
 use super::fused::Fused;
 use super::lanes::{MOST_WAYS, Moduli, Row};
 use super::mail::Mail;
 use super::memory::Rows;
-use super::workers::{Worker, each};
+use super::workers::{Worker, crew, each};
 
 /// A family of fewer states is not worth starting threads for: some 20 microseconds for each of its levels, of which it
 /// has 20 to 35.
@@ -45,28 +45,28 @@ pub(super) struct Mails {
     windows: Arc<[Mail]>,
     /// Rows of mail of the largest family, and of the second largest of a window.
     most_rows: [usize; 2],
+    /// Rows of both buffers of a family that goes pass by pass.
+    by_pass_rows: usize,
 }
 
 impl Mails {
-    pub(super) fn new(column: &dyn BlockColumn, directions: Directions) -> Result<Self, BlockError> {
-        let windows = 0..column.windows().len();
-        let mails: Result<Vec<Mail>, _> =
-            windows.clone().map(|window| Mail::new(column.tables(window), directions)).collect();
-        let windows: Arc<[Mail]> = mails?.into();
-        let mut most_rows = [0; 2];
+    pub(super) fn new(column: &dyn BlockColumn) -> Result<Self, BlockError> {
+        let windows = column.windows().len();
+        let windows: Arc<[Mail]> = crew(windows, 0..windows, |window| Mail::new(column.tables(window)))?.into();
+        let (mut most_rows, mut by_pass_rows) = ([0; 2], 0);
         for (window, mail) in windows.iter().enumerate() {
             let mut rows: Vec<usize> = column.tables(window).families.iter().map(|family| mail.rows(family)).collect();
+            by_pass_rows = column.tables(window).families.iter().map(by_pass::rows).fold(by_pass_rows, usize::max);
             rows.sort_unstable_by_key(|&rows| std::cmp::Reverse(rows));
             most_rows.iter_mut().zip(rows).for_each(|(most, rows)| *most = (*most).max(rows));
         }
-        Ok(Self { windows, most_rows })
+        Ok(Self { windows, most_rows, by_pass_rows })
     }
 
-    /// Rows of a thread's buffer: blocks that were read together, one more, mail, and padding that nobody touches. The
-    /// first thread's has room for any family's mail. A small family's states twice over take no more than that, see
-    /// [`super::by_pass`].
+    /// Rows of a thread's buffer: blocks that were read together, one more, and mail, or a small family's states twice
+    /// over ([`super::by_pass`]). The first thread's has room for any family's mail. What is not needed nobody touches.
     pub(super) fn buffer_rows(&self, thread: usize) -> usize {
-        5 * MOST_ENTRIES + self.most_rows[usize::from(thread > 0)]
+        3 * MOST_ENTRIES + self.most_rows[usize::from(thread > 0)].max(self.by_pass_rows)
     }
 }
 
@@ -91,7 +91,7 @@ impl<'a, const K: usize> Sweep<'a, K> {
     /// Buffers for `threads` threads.
     pub fn new(column: &'a dyn BlockColumn, moduli: Moduli<K>, threads: usize) -> Result<Self, BlockError> {
         static NEVER: AtomicBool = AtomicBool::new(false);
-        let mails = Mails::new(column, Directions::Both)?;
+        let mails = Mails::new(column)?;
         let buffer = |thread| Rows::zeroed(mails.buffer_rows(thread));
         let buffers = (0..threads.max(1)).map(buffer).collect::<std::io::Result<_>>()?;
         Ok(Self::with_buffers(column, moduli, mails, buffers, &NEVER))
@@ -209,7 +209,7 @@ impl<'a, const K: usize> Sweep<'a, K> {
             rest = later;
         }
         let mail = &self.mails.windows[window];
-        if direction == Direction::Backward && !mail.is_transposed() {
+        if direction == Direction::Backward && !tables.are_transposed() {
             return Err(BlockError::Order);
         }
         // From the end of the list the largest are taken first.
