@@ -150,7 +150,7 @@ fn memory_decides_how_many_residues_are_done_at_a_time() {
     check("13x13", 1, &[], true);
     check("14x14", 32, &[7], true);
     check("14x14", 22, &[4, 3], false);
-    check("14x14", 16, &[2, 2, 2, 1], false);
+    check("14x14", 16, &[4, 3], false);
     check("15x15", 24, &[1; 7], false);
     check("16x16", 1024, &[8], true);
     check("16x16", 400, &[4, 4], false);

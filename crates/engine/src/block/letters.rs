@@ -92,3 +92,56 @@ pub(super) fn locked<'m, const K: usize>(
     };
     mail.lengths(blocks).map(cut).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Boxes of 2, 0 and 3 rows, the first at place 100, in memory with something in it.
+    const BOXES: [BoxAt; 3] = [
+        BoxAt { number: 7, place: 100, rows: 2 },
+        BoxAt { number: 8, place: 102, rows: 0 },
+        BoxAt { number: 9, place: 102, rows: 3 },
+    ];
+
+    fn junk() -> Vec<Row<1>> {
+        vec![[99]; 5]
+    }
+
+    /// Adds 1 to the rows of the last box, twice, and takes out what is in all of them.
+    fn check(mut letters: Letters<'_, 1>) {
+        for _ in 0..2 {
+            letters.open(BOXES[2], |rows| rows.iter_mut().for_each(|row| row[0] += 1));
+        }
+        let mut found = Vec::new();
+        for at in BOXES {
+            letters.open(at, |rows| found.push(rows.to_vec()));
+        }
+        assert_eq!(found, [vec![[0]; 2], vec![], vec![[2]; 3]]);
+    }
+
+    #[test]
+    fn a_box_begins_with_zeros_and_keeps_what_is_added() {
+        let mut rows = junk();
+        check(Letters::All { rows: &mut rows, start: 100, first: 7, begun: vec![false; 3] });
+        let mut rows = junk();
+        let (one, other) = rows.split_at_mut(2);
+        let boxes = [one, &mut [], other].map(|rows| Mutex::new(Locked { rows, begun: false }));
+        check(Letters::Locked { boxes: &boxes, first: 7 });
+    }
+
+    #[test]
+    fn what_is_left_in_a_box_is_read_from_above() {
+        let mut rows = junk();
+        let (below, own) = rows.split_at_mut(2);
+        below.fill([5]);
+        let mut letters = Letters::Piece { own, start: 102, below, below_start: 100 };
+        assert_eq!(letters.read(BOXES[0]), [[5]; 2]);
+        letters.write(BOXES[2]).fill([6]);
+        letters.open(BOXES[2], |_| panic!("transposed nothing is added"));
+        assert_eq!(rows, [[5], [5], [6], [6], [6]]);
+        let mut letters = Letters::All { rows: &mut rows, start: 100, first: 7, begun: vec![false; 3] };
+        letters.write(BOXES[0]).fill([7]);
+        assert_eq!((letters.read(BOXES[0]), letters.read(BOXES[2])), (&[[7]; 2][..], &[[6]; 3][..]));
+    }
+}
