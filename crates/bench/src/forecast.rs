@@ -76,14 +76,16 @@ impl Pair {
     fn of(estimate: &Value, count: &Value, found_seconds: f64) -> Result<Self> {
         let number = |value: &Value, what: &str| value.as_f64().with_context(|| format!("{what}: no number"));
         let forecast = |name: &str| number(&estimate[name], name);
-        // That one is no measurement.
+        let statistics = &count["statistics"];
+        // That one is no measurement. By streams a short board has a few states less than there can be.
+        let [states, found] = [estimate, count].map(|value| value["peak_states"].as_u64());
+        let least = if statistics["executor"] == "stream" { states.map(|states| states - states / 20) } else { states };
         ensure!(
-            estimate["peak_states"] == count["peak_states"],
+            states.is_some() && (least..=states).contains(&found),
             "{} states at most were forecast, and {} there",
             estimate["peak_states"],
             count["peak_states"]
         );
-        let statistics = &count["statistics"];
         let found = [&statistics["bytes_read"], &statistics["bytes_written"], &count["scratch_peak_bytes"]];
         let found = found.map(|value| value.as_f64().unwrap_or(0.0));
         let [read, written] = ["bytes_read", "bytes_written"].map(forecast);
@@ -170,7 +172,8 @@ fn markdown(rows: &[(String, Vec<Pair>)], machine: &Machine, command: &str) -> S
     let intro = paragraph(&format!(
         "Written by `{command}`: do not edit it, run that again on a quiet machine. Each pair is `keima estimate go NxN ...` and, \
          right after it, `keima count go NxN ...` with the same options: what was forecast over what came, of wall time of \
-         every pair, of bytes the median beside what came. Numbers of states must be the same, or nothing is written.",
+         every pair, of bytes the median beside what came. Numbers of states must be the same, by streams within a twentieth, or nothing is \
+         written.",
     ));
     let verdict = paragraph(&format!("{right} of {} forecasts of wall time are right within 25 %.", pairs().count()));
     let table = rows_of(
@@ -211,6 +214,15 @@ mod tests {
         let error = Pair::of(&estimate, &count(8), 4.0).unwrap_err().to_string();
         assert!(error.contains('9') && error.contains('8'), "{error}");
         assert!(Pair::of(&json!({ "peak_states": 9 }), &count(9), 4.0).is_err());
+    }
+
+    #[test]
+    fn by_streams_a_few_states_may_be_missing() {
+        let estimate = json!({ "peak_states": 1000, "wall_seconds": 3.0, "bytes_read": 8, "bytes_written": 6 });
+        for (found, right) in [(1000, true), (950, true), (949, false), (1001, false)] {
+            let count = json!({ "peak_states": found, "statistics": { "executor": "stream" } });
+            assert_eq!(Pair::of(&estimate, &count, 4.0).is_ok(), right, "{found}");
+        }
     }
 
     #[test]
