@@ -172,8 +172,8 @@ fn markdown(rows: &[(String, Vec<Pair>)], machine: &Machine, command: &str) -> S
     let intro = paragraph(&format!(
         "Written by `{command}`: do not edit it, run that again on a quiet machine. Each pair is `keima estimate go NxN ...` and, \
          right after it, `keima count go NxN ...` with the same options: what was forecast over what came, of wall time of \
-         every pair, of bytes the median beside what came. Numbers of states must be the same, by streams within a twentieth, or nothing is \
-         written.",
+         every pair, of bytes the median beside what came. Numbers of states must be the same, by \
+         streams within a twentieth, or nothing is written.",
     ));
     let verdict = paragraph(&format!("{right} of {} forecasts of wall time are right within 25 %.", pairs().count()));
     let table = rows_of(

@@ -7,10 +7,10 @@
 //! ```
 //!
 //! Where all of a family is at hand no mail is needed: what an operation carries is read where it stands and added where
-//! it belongs, half of the bytes that mail moves. A family that does not fit the cache goes block by block instead
+//! it belongs. A family that does not fit the cache goes block by block instead
 //! ([`super::fused`]).
 //!
-//! Cost: 0.8 to 0.9 times that of block by block (Go, 11x11 and 13x13, K = 1 and 4), and for K = 8 about the same.
+//! Cost: 0.8 to 1.0 times that of block by block (Go, 11x11 and 13x13, K = 1 and 4), and for K = 8 about the same.
 
 use std::time::Instant;
 
