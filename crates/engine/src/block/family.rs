@@ -21,7 +21,7 @@ use super::BlockError;
 use super::by_pass::{Buffers, ByPass};
 use super::fused::Fused;
 use super::lanes::{LastLane, Row, Weighted, dispatch};
-use super::letters::Letters;
+use super::letters::{Added, Left, Letters};
 use super::prints::Sampled;
 use super::sweep::step_at;
 use super::task::nanos;
@@ -152,9 +152,9 @@ impl<const K: usize> pulp::WithSimd for Work<'_, '_, '_, K> {
         for number in 0..blocks.len() as u32 {
             let block = place.nth(&blocks, number);
             let x = x[start(block)..].first_chunk_mut().ok_or(BlockError::Order)?;
-            let rows = match place.direction {
-                Direction::Forward => place.fused.forward(block, x, y, letters),
-                Direction::Backward => place.fused.backward(block, x, y, letters),
+            let rows = match letters {
+                Letters::Added(added) => place.fused.forward(block, x, y, added),
+                Letters::Left(left) => place.fused.backward(block, x, y, left),
             };
             place.give(block, &rows[..], &mut own[place.rows_of(family, &(block..block + 1)).start - first..], sums);
         }
@@ -179,22 +179,26 @@ impl<const K: usize> Place<'_, K> {
             return self.close(family, &worker.sums, &mut worker.masses);
         }
         let mail = std::mem::take(&mut worker.mail);
-        let mut letters = Letters::all(self.fused.mail, &family.blocks, &mut *mail);
         let early = self.fused.mail.early(family);
-        if self.direction == Direction::Forward {
-            for &block in early {
-                self.fill_early(block, &mut letters, worker);
+        let mut letters = match self.direction {
+            Direction::Forward => {
+                let mut added = Added::new(self.fused.mail, &family.blocks, &mut *mail);
+                for &block in early {
+                    self.fill_early(block, &mut added, worker);
+                }
+                Letters::Added(added)
             }
-        }
+            Direction::Backward => Letters::Left(Left::new(self.fused.mail.base(family.blocks.start), &mut *mail)),
+        };
         let mut rest = family.blocks.clone();
         while !rest.is_empty() {
             let blocks = self.next_together(&mut rest);
             let own = &mut own[self.rows_of(family, &blocks)];
             self.blocks(family, blocks, own, &mut letters, worker)?;
         }
-        if self.direction == Direction::Backward {
+        if let Letters::Left(left) = &letters {
             for &block in early {
-                self.add_early(block, &letters, &mut own[self.rows_of(family, &(block..block + 1))], worker);
+                self.add_early(block, left, &mut own[self.rows_of(family, &(block..block + 1))], worker);
             }
         }
         worker.mail = mail;
@@ -254,7 +258,7 @@ impl<const K: usize> Place<'_, K> {
     }
 
     /// What a block's early operations carry, out of the vector before.
-    pub(super) fn fill_early(&self, block: u32, letters: &mut Letters<'_, K>, worker: &mut Worker<'_, K>) {
+    pub(super) fn fill_early(&self, block: u32, added: &mut Added<'_, K>, worker: &mut Worker<'_, K>) {
         let started = Instant::now();
         let mut entries = Vec::new();
         for (far, at, slots) in self.fused.early(block) {
@@ -262,7 +266,7 @@ impl<const K: usize> Place<'_, K> {
             entries.extend(far.pairs.iter().map(|&(from, _)| from));
             let positions = worker.positions.one();
             self.column.positions_of(self.window, End::First, block, &entries, positions);
-            letters.open(at, |rows| {
+            added.open(at, |rows| {
                 for (&slot, &position) in slots.iter().zip(&*positions) {
                     self.fused.put(&mut rows[usize::from(slot)], &self.before.row(position));
                 }
@@ -272,15 +276,9 @@ impl<const K: usize> Place<'_, K> {
     }
 
     /// What a block's early operations carry back, into its rows of the vector after.
-    pub(super) fn add_early(
-        &self,
-        block: u32,
-        letters: &Letters<'_, K>,
-        own: &mut [Row<K>],
-        worker: &mut Worker<'_, K>,
-    ) {
+    pub(super) fn add_early(&self, block: u32, left: &Left<'_, K>, own: &mut [Row<K>], worker: &mut Worker<'_, K>) {
         for (far, at, slots) in self.fused.early(block) {
-            let rows = letters.read(at);
+            let rows = left.read(at);
             let added = far.pairs.iter().zip(slots).map(|(&(from, _), &slot)| (from, &rows[usize::from(slot)]));
             let mut sum = Weighted::ZERO;
             for (from, value) in added.clone() {

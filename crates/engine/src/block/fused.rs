@@ -19,7 +19,7 @@ use keima_model::{BlockTables, Far, MOST_ENTRIES};
 
 use super::kernel::{local, local_transposed};
 use super::lanes::{Moduli, Row, add};
-use super::letters::Letters;
+use super::letters::{Added, Left};
 use super::mail::{BoxAt, Mail};
 
 /// Room for any block: every `u16` is an index of it.
@@ -57,21 +57,21 @@ impl<const K: usize> Fused<'_, K> {
         block: u32,
         mut x: &'b mut Block<K>,
         mut y: &'b mut Block<K>,
-        letters: &mut Letters<'_, K>,
+        mail: &mut Added<'_, K>,
     ) -> &'b Block<K> {
         let signature = &self.tables.signatures[self.tables.signature_of[block as usize] as usize];
         for (pass, table) in signature.passes.iter().enumerate() {
             local(table, x, y, self.moduli);
             let (arriving, entries) = self.mail.arriving(block, pass);
             if !entries.is_empty() {
-                letters.open(arriving, |rows| {
+                mail.open(arriving, |rows| {
                     for (&entry, row) in entries.iter().zip(rows) {
                         self.put(&mut y[usize::from(entry)], row);
                     }
                 });
             }
             for (far, target, slots) in self.own(block, pass).filter(|(_, target, _)| *target < block) {
-                letters.open(self.mail.arriving(target, pass).0, |rows| {
+                mail.open(self.mail.arriving(target, pass).0, |rows| {
                     for (&(entry, _), &slot) in far.pairs.iter().zip(slots) {
                         self.put(&mut rows[usize::from(slot)], &x[usize::from(entry)]);
                     }
@@ -89,17 +89,17 @@ impl<const K: usize> Fused<'_, K> {
         block: u32,
         mut x: &'b mut Block<K>,
         mut y: &'b mut Block<K>,
-        letters: &mut Letters<'_, K>,
+        mail: &mut Left<'_, K>,
     ) -> &'b Block<K> {
         let signature = &self.tables.signatures[self.tables.signature_of[block as usize] as usize];
         for (pass, table) in signature.passes.iter().enumerate().rev() {
             let (arriving, entries) = self.mail.arriving(block, pass);
-            for (&entry, row) in entries.iter().zip(letters.write(arriving)) {
+            for (&entry, row) in entries.iter().zip(mail.write(arriving)) {
                 *row = x[usize::from(entry)];
             }
             local_transposed(table, x, y, self.moduli);
             for (far, target, slots) in self.own(block, pass).filter(|(_, target, _)| *target < block) {
-                let rows = letters.read(self.mail.arriving(target, pass).0);
+                let rows = mail.read(self.mail.arriving(target, pass).0);
                 for (&(entry, _), &slot) in far.pairs.iter().zip(slots) {
                     self.put(&mut y[usize::from(entry)], &rows[usize::from(slot)]);
                 }

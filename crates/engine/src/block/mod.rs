@@ -11,6 +11,7 @@
 #![allow(clippy::inline_always)]
 
 mod batches;
+mod boxes;
 mod by_pass;
 mod bytes;
 mod digits;

@@ -20,7 +20,7 @@ use keima_model::{Direction, Family, MOST_ENTRIES};
 use super::BlockError;
 use super::family::{Place, Sums};
 use super::lanes::Row;
-use super::letters::{Letters, locked};
+use super::letters::{Added, Left, Letters, locked};
 use super::workers::{Worker, each};
 
 /// Parts of a level for each thread, at least, where there are as many blocks.
@@ -89,15 +89,15 @@ impl<const K: usize> Place<'_, K> {
             Direction::Forward => {
                 let boxes = locked(self.fused.mail, &family.blocks, mail);
                 let first = self.fused.mail.numbers(&family.blocks).start;
-                let letters = || Letters::Locked { boxes: &boxes, first };
+                let added = || Added::Locked { boxes: &boxes, first };
                 each(workers, None, early.to_vec(), |block, worker| {
-                    self.fill_early(block, &mut letters(), worker);
+                    self.fill_early(block, &mut added(), worker);
                     Ok::<_, BlockError>(())
                 })?;
                 for level in self.fused.mail.levels(family).rev() {
                     let pieces = self.cut(family, self.parts(level, workers.len()), own, (&mut [], start));
                     each(workers, None, pieces, |piece, worker| {
-                        self.blocks(family, piece.blocks, piece.own, &mut letters(), worker)
+                        self.blocks(family, piece.blocks, piece.own, &mut Letters::Added(added()), worker)
                     })?;
                 }
                 Ok(())
@@ -109,15 +109,15 @@ impl<const K: usize> Place<'_, K> {
                     let pieces = self.cut(family, self.parts(level, workers.len()), own, (rest, first));
                     each(workers, None, pieces, |piece, worker| {
                         let Piece { blocks, own, mail, start: first } = piece;
-                        let mut letters = Letters::Piece { own: mail, start: first, below, below_start: start };
-                        self.blocks(family, blocks, own, &mut letters, worker)
+                        let left = Left { own: mail, start: first, below, below_start: start };
+                        self.blocks(family, blocks, own, &mut Letters::Left(left), worker)
                     })?;
                 }
                 let early = early.iter().map(|&block| block..block + 1);
                 let (pieces, mail) = (self.cut(family, early, own, (&mut [], start)), &*mail);
                 each(workers, None, pieces, |piece, worker| {
-                    let letters = Letters::Piece { own: &mut [], start, below: mail, below_start: start };
-                    self.add_early(piece.blocks.start, &letters, piece.own, worker);
+                    let left = Left { own: &mut [], start: start + mail.len(), below: mail, below_start: start };
+                    self.add_early(piece.blocks.start, &left, piece.own, worker);
                     Ok::<_, BlockError>(())
                 })
             }
