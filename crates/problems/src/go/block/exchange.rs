@@ -5,19 +5,20 @@
 //!
 //! ```text
 //!   entries of an X-block (y, r):   x0 x1 x2 ...        the list of its signature
-//!      block of Y                   b0 b1 b2 ...        of outside (xi, r): a row of a table for each r, shared by
-//!                                                       all X-blocks with this r
-//!      place in that block          p0 p1 p2 ...        of y in the list of bi's signature: a row of a table for each y,
+//!      route to Y                   b0 b1 b2 ...        of outside (xi, r): where its block begins in Y's vector, and its
+//!                                                       signature; a row of a table for each r, shared by all X-blocks
+//!                                                       with this r
+//!      place in that block          p0 p1 p2 ...        of y in the list of that signature: a row of a table for each y,
 //!                                                       one entry per signature
-//!      position in Y's vector       start[b] + p
+//!      position in Y's vector       start of bi + pi
 //! ```
 //!
-//! So a position takes four small look-ups and no hashing, whatever the order of the blocks. Normalising: Y's outside
+//! So a position takes three small look-ups and no hashing, whatever the order of the blocks. Normalising: Y's outside
 //! has its first stone black, so where that of (x, r) is white all three parts are reversed; the tables hold both.
 //! Where r has no stone and x has none, Y keeps all colourings and nothing is reversed.
 //!
-//! Cost: 2 to 3 ns a state. Memory: (rests) x (codes of X) + (codes of Y) x (signatures of Y) entries: 24 MB at m=13
-//! with windows of 7 and 6 cells, for forward passes.
+//! Cost: 1 to 3 ns a state. Memory: (rests) x (codes of X) words and (codes of Y) x (signatures of Y) half-words: 24 MB at
+//! m=13 with windows of 7 and 6 cells, for forward passes.
 
 use std::sync::Arc;
 
@@ -27,7 +28,7 @@ use rustc_hash::FxHashMap;
 use super::super::state::{Word, normalise, reverse, stones};
 use super::window::{Finder, GoWindow, colours, reverse_colours};
 
-/// A block that no state of the boundary has.
+/// A family that no state of the boundary has, or a code that is not asked for.
 const NONE: u32 = u32::MAX;
 
 /// A place of a state that is in no list: where the column is folded, its image is. Folded lists are shorter.
@@ -36,11 +37,37 @@ pub(super) const MISSING: u16 = u16::MAX;
 /// A position of such a state.
 pub(super) const NOWHERE: u64 = u64::MAX;
 
-/// Where each block begins in the vector, and its signature, in one word: `signature << 40 | start`.
-pub(super) struct Starts(Vec<u64>);
+/// A position but for the place in the block: where the block begins in the vector, and which row of a table of places
+/// tells the place. Both in one word, `row << 40 | start`, since looking them up is what an exchange does most.
+#[derive(Clone, Copy)]
+pub(super) struct Route(u64);
 
-/// Bits of a position: a vector of so many rows takes 8 TiB at least.
-const START_BITS: u32 = 40;
+impl Route {
+    /// Bits of a start: a vector of so many rows takes 8 TiB at least.
+    const START_BITS: u32 = 40;
+    /// Bits of a signature: rows are one for each, and one for each where the block's outside is reversed.
+    const SIGNATURE_BITS: u32 = u64::BITS - Self::START_BITS - 1;
+    /// To a block that no state of the boundary has.
+    pub(super) const NONE: Self = Self(u64::MAX);
+
+    /// Of numbers that have room, see [`Starts::new`].
+    fn new(row: u32, start: u64) -> Self {
+        Self(u64::from(row) << Self::START_BITS | start)
+    }
+
+    #[inline]
+    pub(super) fn start(self) -> u64 {
+        self.0 & ((1 << Self::START_BITS) - 1)
+    }
+
+    #[inline]
+    pub(super) fn row(self) -> usize {
+        (self.0 >> Self::START_BITS) as usize
+    }
+}
+
+/// Where each block begins in the vector, and its signature.
+pub(super) struct Starts(Vec<Route>);
 
 impl Starts {
     /// At the first (0) or the last step (1) of a window.
@@ -48,32 +75,37 @@ impl Starts {
         let tables = &window.tables;
         let step = if end == 0 { 0 } else { window.window.len as usize };
         let (states, signatures) = (tables.states[step], tables.signatures.len());
-        if states >> START_BITS != 0 || signatures >> (u64::BITS - START_BITS) != 0 {
+        if states >> Route::START_BITS != 0 || signatures >> Route::SIGNATURE_BITS != 0 {
             return Err(format!(
-                "a vector of {states} states in blocks of {signatures} signatures: fewer than 2^{START_BITS} states and \
+                "a vector of {states} states in blocks of {signatures} signatures: fewer than 2^{} states and \
                  2^{} signatures are possible, try shorter windows",
-                u64::BITS - START_BITS
+                Route::START_BITS,
+                Route::SIGNATURE_BITS
             ));
         }
         let mut starts = Vec::with_capacity(tables.signature_of.len());
         for family in &tables.families {
             starts.extend(family.blocks.clone().map(|block| {
                 let start = family.start[step] + tables.place(step, block);
-                u64::from(tables.signature_of[block as usize]) << START_BITS | start
+                Route::new(tables.signature_of[block as usize], start)
             }));
         }
         Ok(Self(starts))
     }
 
-    /// Of a block.
-    #[inline]
-    pub(super) fn of(&self, block: u32) -> (u64, u32) {
-        let both = self.0[block as usize];
-        (both & ((1 << START_BITS) - 1), (both >> START_BITS) as u32)
+    /// Where a block begins.
+    fn of(&self, block: u32) -> u64 {
+        self.0[block as usize].start()
+    }
+
+    /// To a block, by the row of its signature, or that of its signature's reversal.
+    pub(super) fn route(&self, block: u32, row: impl FnOnce(u32) -> u32) -> Route {
+        let route = self.0[block as usize];
+        Route::new(row(route.row() as u32), route.start())
     }
 
     /// Memory that it takes.
-    pub(super) fn bytes(&self) -> u64 {
+    fn bytes(&self) -> u64 {
         size_of_val(self.0.as_slice()) as u64
     }
 }
@@ -86,7 +118,6 @@ pub(super) fn outside_cells<W: Word>(window: &GoWindow<W>) -> W {
 /// The way from X's blocks to Y's positions.
 pub(super) struct Exchange {
     kind: Kind,
-    starts: Starts,
     /// For each X-block a number for the colours of its rest, and whether it has no stone: what decides, together with
     /// an entry's colours, where the entry belongs.
     classes: Vec<u32>,
@@ -102,7 +133,7 @@ pub(super) struct Exchange {
 
 enum Kind {
     /// X and Y are one window, the only one of the column: for each signature the places of X's entries in Y's list.
-    Alone(Vec<Vec<u16>>),
+    Alone(Starts, Vec<Vec<u16>>),
     Neighbours(Tables),
     /// No positions.
     Unasked,
@@ -110,16 +141,17 @@ enum Kind {
 
 /// The tables drawn above.
 struct Tables {
-    /// For each X-block the row of `blocks`, by its rest.
+    /// For each X-block the row of `routes`, by its rest.
     rest_of: Vec<u32>,
     /// For each X-block the number of its y, unreversed.
     other_of: Vec<u32>,
     /// Codes of X: `codes[signature][i]` numbers entry i of the X-list; [`NONE`] if it is not asked for.
     codes: Vec<Vec<u32>>,
-    /// `blocks[rest * codes + code]`: 2 x block of Y + 1 if reversed, or [`NONE`].
-    blocks: Vec<u32>,
+    /// `routes[rest * codes + code]`: to the block of Y.
+    routes: Vec<Route>,
     code_count: usize,
-    /// `places[(2 * y + reversed) * signatures + signature]`: place of y, or of its reversal, in a list of Y.
+    /// `places[2 * y * signatures + row]`, row = signature, or signatures + signature where the block's outside is
+    /// reversed: place of y, or of its reversal, in a list of Y.
     places: Vec<u16>,
     signature_count: usize,
 }
@@ -198,25 +230,21 @@ impl Exchange {
             Some((_, finder)) if alone => {
                 let lists = here.lists[index(end)].iter().zip(&finder.places[there_end]);
                 let places = lists.map(|(list, places)| list.iter().map(|code| places.get(*code).unwrap_or(MISSING)));
-                Kind::Alone(places.map(Iterator::collect).collect())
+                Kind::Alone(Starts::new(here, there_end)?, places.map(Iterator::collect).collect())
             }
             Some((there, finder)) => {
                 // Codes that go to families that there are not are not asked for.
                 let leads = |pattern: usize| families.iter().skip(pattern).step_by(pattern_count).any(|&f| f != NONE);
                 let leads: Vec<bool> = (0..pattern_count).map(leads).collect();
                 let asked = |pattern: u16| leads[usize::from(pattern)];
-                Kind::Neighbours(Tables::new((here, index(end), &patterns), asked, there, finder))
+                Kind::Neighbours(Tables::new((here, index(end), &patterns), asked, there, finder)?)
             }
-        };
-        let starts = match there.blocks {
-            Some((there, _)) => Starts::new(there, there_end)?,
-            None => Starts(Vec::new()),
         };
         let hashes = |list: &Arc<Vec<W>>| list.iter().map(|&code| hash(code)).collect();
         let code_hashes = here.lists[index(end)].iter().map(hashes).collect();
         let other = if alone { W::ZERO } else { there.inside };
         let other_hashes = here.outsides.iter().map(|&word| hash(word & other)).collect();
-        Ok(Self { kind, starts, classes, patterns, pattern_count, families, code_hashes, other_hashes })
+        Ok(Self { kind, classes, patterns, pattern_count, families, code_hashes, other_hashes })
     }
 
     /// Memory that it takes.
@@ -226,18 +254,20 @@ impl Exchange {
         }
         let kind = match &self.kind {
             Kind::Unasked => 0,
-            Kind::Alone(places) => places.iter().map(|places| of(places)).sum::<usize>(),
+            Kind::Alone(starts, places) => {
+                starts.bytes() as usize + places.iter().map(|places| of(places)).sum::<usize>()
+            }
             Kind::Neighbours(tables) => {
                 of(&tables.rest_of)
                     + of(&tables.other_of)
                     + tables.codes.iter().map(|codes| of(codes)).sum::<usize>()
-                    + of(&tables.blocks)
+                    + of(&tables.routes)
                     + of(&tables.places)
             }
         };
         let lists = self.patterns.iter().map(|list| of(list)).chain(self.code_hashes.iter().map(|list| of(list)));
         let own = of(&self.classes) + of(&self.families) + of(&self.other_hashes);
-        (kind + own + lists.sum::<usize>()) as u64 + self.starts.bytes()
+        (kind + own + lists.sum::<usize>()) as u64
     }
 
     /// Overwrites `families` with those of Y that the entries of X-block `block` belong to.
@@ -278,12 +308,12 @@ impl Exchange {
         match &self.kind {
             Kind::Neighbours(tables) => {
                 let codes = tables.codes[signature as usize].iter().copied();
-                self.through::<FOLDED>(tables, block, codes, positions);
+                tables.through::<FOLDED>(block, codes, positions);
             }
             Kind::Unasked => positions.clear(),
-            Kind::Alone(places) => {
+            Kind::Alone(starts, places) => {
                 positions.clear();
-                let (start, _) = self.starts.of(block);
+                let start = starts.of(block);
                 positions.extend(places[signature as usize].iter().map(|&place| position::<FOLDED>(start, place)));
             }
         }
@@ -295,37 +325,15 @@ impl Exchange {
             Kind::Neighbours(tables) => {
                 let codes = &tables.codes[signature as usize];
                 let codes = entries.iter().map(|&entry| codes[usize::from(entry)]);
-                self.through::<false>(tables, block, codes, positions);
+                tables.through::<false>(block, codes, positions);
             }
             Kind::Unasked => positions.clear(),
-            Kind::Alone(places) => {
+            Kind::Alone(starts, places) => {
                 positions.clear();
-                let (start, places) = (self.starts.of(block).0, &places[signature as usize]);
+                let (start, places) = (starts.of(block), &places[signature as usize]);
                 positions.extend(entries.iter().map(|&entry| start + u64::from(places[usize::from(entry)])));
             }
         }
-    }
-
-    fn through<const FOLDED: bool>(
-        &self,
-        tables: &Tables,
-        block: u32,
-        codes: impl Iterator<Item = u32>,
-        positions: &mut Vec<u64>,
-    ) {
-        positions.clear();
-        let block = block as usize;
-        let first = tables.rest_of[block] as usize * tables.code_count;
-        let blocks = &tables.blocks[first..first + tables.code_count];
-        let first = 2 * tables.other_of[block] as usize * tables.signature_count;
-        let rows = &tables.places[first..first + 2 * tables.signature_count];
-        let (plain, reversed) = rows.split_at(tables.signature_count);
-        positions.extend(codes.map(|code| {
-            let found = blocks[code as usize];
-            let (start, signature) = self.starts.of(found >> 1);
-            let places = if found & 1 == 0 { plain } else { reversed };
-            position::<FOLDED>(start, places[signature as usize])
-        }));
     }
 }
 
@@ -341,7 +349,7 @@ impl Tables {
         asked: impl Fn(u16) -> bool,
         there: &GoWindow<W>,
         finder: &Finder<W>,
-    ) -> Self {
+    ) -> Result<Self, String> {
         let there_end = 1 - here_end;
         let (mut rests, mut others, mut codes) = (Numbering::default(), Numbering::default(), Numbering::default());
         let rest_cells = !(here.inside | there.inside);
@@ -355,16 +363,19 @@ impl Tables {
         let list_codes = lists.map(|(list, patterns)| list.iter().zip(patterns).map(&mut number).collect()).collect();
 
         let outside = outside_cells(there);
-        let mut blocks = Vec::with_capacity(rests.words.len() * codes.words.len());
+        let starts = Starts::new(there, there_end)?;
+        let signature_count = there.tables.signatures.len();
+        let mut routes = Vec::with_capacity(rests.words.len() * codes.words.len());
         for &rest in &rests.words {
             for &code in &codes.words {
                 let word = rest | code;
                 let representative = normalise(word, outside);
-                let block = finder.block_of.get(&representative);
-                blocks.push(block.map_or(NONE, |&block| 2 * block + u32::from(representative != word)));
+                routes.push(finder.block_of.get(&representative).map_or(Route::NONE, |&block| {
+                    let reversed = if representative == word { 0 } else { signature_count as u32 };
+                    starts.route(block, |signature| signature + reversed)
+                }));
             }
         }
-        let signature_count = there.tables.signatures.len();
         let mut places = vec![0; 2 * others.words.len() * signature_count];
         for (&word, rows) in others.words.iter().zip(places.chunks_exact_mut(2 * signature_count)) {
             for (word, row) in [word, reverse(word)].into_iter().zip(rows.chunks_exact_mut(signature_count)) {
@@ -374,6 +385,18 @@ impl Tables {
             }
         }
         let code_count = codes.words.len();
-        Self { rest_of, other_of, codes: list_codes, blocks, code_count, places, signature_count }
+        Ok(Self { rest_of, other_of, codes: list_codes, routes, code_count, places, signature_count })
+    }
+
+    fn through<const FOLDED: bool>(&self, block: u32, codes: impl Iterator<Item = u32>, positions: &mut Vec<u64>) {
+        positions.clear();
+        let block = block as usize;
+        let routes = &self.routes[self.rest_of[block] as usize * self.code_count..][..self.code_count];
+        let rows = 2 * self.signature_count;
+        let places = &self.places[self.other_of[block] as usize * rows..][..rows];
+        positions.extend(codes.map(|code| {
+            let route = routes[code as usize];
+            position::<FOLDED>(route.start(), places[route.row()])
+        }));
     }
 }

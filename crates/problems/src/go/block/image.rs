@@ -7,7 +7,7 @@
 //! ```text
 //!   7 cells, X = 0..4, Y = 4..7        cells of X-state   e e e e o o o
 //!                                      inner or outer     i i i x x x x     cells 0..3 go to 6..4
-//!      block of Y                   of the image of the outer codes of o and e: a row of a table for each o
+//!      route to a block of Y        of the image of the outer codes of o and e: a row of a table for each o
 //!      place in that block          of the image of the inner codes, one entry per signature of Y
 //! ```
 //!
@@ -19,27 +19,23 @@
 use keima_model::End;
 
 use super::super::state::{Word, normalise, reverse};
-use super::exchange::{MISSING, NOWHERE, Numbering, Starts, outside_cells};
+use super::exchange::{MISSING, NOWHERE, Numbering, Route, Starts, outside_cells};
 use super::fold::mirror;
 use super::window::{Finder, GoWindow};
 
-/// A block that no image is in.
-const NONE: u32 = u32::MAX;
-
 /// From X's blocks to the places of the images in Y's vector.
 pub(super) struct Images {
-    starts: Starts,
     /// For each X-block the number of its outer codes, and of its inner ones.
     of_block: Vec<(u32, u32)>,
     /// The same for each entry of each signature's list.
     of_entry: Vec<Vec<(u32, u32)>>,
-    /// `blocks[outer of block * outer_count + outer of entry]`: 2 x block of Y + 1 if reversed.
-    blocks: Vec<u32>,
+    /// `routes[outer of block * outer_count + outer of entry]`: to the block of Y.
+    routes: Vec<Route>,
     outer_count: usize,
     /// `inners[inner of block * inner_count + inner of entry]`: number of the image's inside.
     inners: Vec<u32>,
     inner_count: usize,
-    /// `places[(2 * signature + reversed) * inside_count + inside]`: the images of a block's entries have few signatures.
+    /// `places[row * inside_count + inside]`, row = 2 * signature + reversed: the images of a block's entries have few signatures.
     places: Vec<u16>,
     inside_count: usize,
 }
@@ -62,13 +58,15 @@ impl Images {
         let of_entry = here.lists[here_end].iter().map(|list| list.iter().map(&mut number).collect()).collect();
 
         let outside = outside_cells(there);
+        let starts = Starts::new(there, there_end)?;
         let image = |(&a, &b): (&W, &W)| mirror(a | b, height);
         let block = |word: W| {
             let representative = normalise(word, outside);
             let block = finder.block_of.get(&representative);
-            block.map_or(NONE, |&block| 2 * block + u32::from(representative != word))
+            let reversed = u32::from(representative != word);
+            block.map_or(Route::NONE, |&block| starts.route(block, |signature| 2 * signature + reversed))
         };
-        let blocks = pairs(&outers.words, &outer_codes.words).map(image).map(block).collect();
+        let routes = pairs(&outers.words, &outer_codes.words).map(image).map(block).collect();
         let inside = |word: W| insides.number(word);
         let all_inners = pairs(&inners.words, &inner_codes.words).map(image).map(inside).collect();
         let words = &insides.words;
@@ -78,10 +76,9 @@ impl Images {
         });
         let places = places.collect();
         Ok(Self {
-            starts: Starts::new(there, there_end)?,
             of_block,
             of_entry,
-            blocks,
+            routes,
             outer_count: outer_codes.words.len(),
             inners: all_inners,
             inner_count: inner_codes.words.len(),
@@ -109,22 +106,20 @@ impl Images {
     /// The position of an entry's image, by the numbers of its outer and inner codes.
     fn position(&self, block: u32) -> impl Fn(&(u32, u32)) -> u64 {
         let (outer, inner) = self.of_block[block as usize];
-        let blocks = &self.blocks[outer as usize * self.outer_count..][..self.outer_count];
+        let routes = &self.routes[outer as usize * self.outer_count..][..self.outer_count];
         let inners = &self.inners[inner as usize * self.inner_count..][..self.inner_count];
         move |&(outer, inner)| {
-            let found = blocks[outer as usize];
-            let (start, signature) = self.starts.of(found >> 1);
-            let row = (2 * signature + (found & 1)) as usize;
-            start + u64::from(self.places[row * self.inside_count + inners[inner as usize] as usize])
+            let route = routes[outer as usize];
+            route.start() + u64::from(self.places[route.row() * self.inside_count + inners[inner as usize] as usize])
         }
     }
 
     /// Memory that it takes.
     pub(super) fn bytes(&self) -> u64 {
         let entries = self.of_entry.iter().map(|list| size_of_val(list.as_slice())).sum::<usize>();
-        let tables = size_of_val(self.blocks.as_slice()) + size_of_val(self.inners.as_slice());
+        let tables = size_of_val(self.routes.as_slice()) + size_of_val(self.inners.as_slice());
         let places = size_of_val(self.places.as_slice()) + size_of_val(self.of_block.as_slice());
-        (entries + tables + places) as u64 + self.starts.bytes()
+        (entries + tables + places) as u64
     }
 }
 
