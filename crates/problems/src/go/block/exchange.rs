@@ -45,14 +45,19 @@ pub(super) struct Route(u64);
 impl Route {
     /// Bits of a start: a vector of so many rows takes 8 TiB at least.
     const START_BITS: u32 = 40;
-    /// Bits of a signature: rows are one for each, and one for each where the block's outside is reversed.
+    /// Bits of a signature: its row is twice its number, and the next one where the block's outside is reversed.
     const SIGNATURE_BITS: u32 = u64::BITS - Self::START_BITS - 1;
     /// To a block that no state of the boundary has.
-    pub(super) const NONE: Self = Self(u64::MAX);
+    const NONE: Self = Self(u64::MAX);
 
-    /// Of numbers that have room, see [`Starts::new`].
-    fn new(row: u32, start: u64) -> Self {
-        Self(u64::from(row) << Self::START_BITS | start)
+    /// To a block that is not reversed; its numbers have room, see [`Starts::new`].
+    fn new(signature: u32, start: u64) -> Self {
+        Self(u64::from(signature) << (Self::START_BITS + 1) | start)
+    }
+
+    /// To the same block, where its outside is reversed.
+    fn reversed_if(self, reversed: bool) -> Self {
+        Self(self.0 | u64::from(reversed) << Self::START_BITS)
     }
 
     #[inline]
@@ -66,7 +71,7 @@ impl Route {
     }
 }
 
-/// Where each block begins in the vector, and its signature.
+/// To each block of a vector, not reversed.
 pub(super) struct Starts(Vec<Route>);
 
 impl Starts {
@@ -98,10 +103,11 @@ impl Starts {
         self.0[block as usize].start()
     }
 
-    /// To a block, by the row of its signature, or that of its signature's reversal.
-    pub(super) fn route(&self, block: u32, row: impl FnOnce(u32) -> u32) -> Route {
-        let route = self.0[block as usize];
-        Route::new(row(route.row() as u32), route.start())
+    /// To the block of an outside or its reversal, if `finder` knows one; `outside` as of [`outside_cells`].
+    pub(super) fn route<W: Word>(&self, finder: &Finder<W>, outside: W, word: W) -> Route {
+        let representative = normalise(word, outside);
+        let block = finder.block_of.get(&representative);
+        block.map_or(Route::NONE, |&block| self.0[block as usize].reversed_if(representative != word))
     }
 
     /// Memory that it takes.
@@ -150,8 +156,8 @@ struct Tables {
     /// `routes[rest * codes + code]`: to the block of Y.
     routes: Vec<Route>,
     code_count: usize,
-    /// `places[2 * y * signatures + row]`, row = signature, or signatures + signature where the block's outside is
-    /// reversed: place of y, or of its reversal, in a list of Y.
+    /// `places[2 * y * signatures + row]`: place of y, or where the block's outside is reversed of its reversal, in a list
+    /// of Y.
     places: Vec<u16>,
     signature_count: usize,
 }
@@ -367,21 +373,12 @@ impl Tables {
         let signature_count = there.tables.signatures.len();
         let mut routes = Vec::with_capacity(rests.words.len() * codes.words.len());
         for &rest in &rests.words {
-            for &code in &codes.words {
-                let word = rest | code;
-                let representative = normalise(word, outside);
-                routes.push(finder.block_of.get(&representative).map_or(Route::NONE, |&block| {
-                    let reversed = if representative == word { 0 } else { signature_count as u32 };
-                    starts.route(block, |signature| signature + reversed)
-                }));
-            }
+            routes.extend(codes.words.iter().map(|&code| starts.route(finder, outside, rest | code)));
         }
         let mut places = vec![0; 2 * others.words.len() * signature_count];
         for (&word, rows) in others.words.iter().zip(places.chunks_exact_mut(2 * signature_count)) {
-            for (word, row) in [word, reverse(word)].into_iter().zip(rows.chunks_exact_mut(signature_count)) {
-                for (place, list) in row.iter_mut().zip(&finder.places[there_end]) {
-                    *place = list.get(word).unwrap_or(MISSING);
-                }
+            for (pair, list) in rows.as_chunks_mut().0.iter_mut().zip(&finder.places[there_end]) {
+                *pair = [word, reverse(word)].map(|word| list.get(word).unwrap_or(MISSING));
             }
         }
         let code_count = codes.words.len();

@@ -18,7 +18,7 @@
 
 use keima_model::End;
 
-use super::super::state::{Word, normalise, reverse};
+use super::super::state::{Word, reverse};
 use super::exchange::{MISSING, NOWHERE, Numbering, Route, Starts, outside_cells};
 use super::fold::mirror;
 use super::window::{Finder, GoWindow};
@@ -35,7 +35,7 @@ pub(super) struct Images {
     /// `inners[inner of block * inner_count + inner of entry]`: number of the image's inside.
     inners: Vec<u32>,
     inner_count: usize,
-    /// `places[row * inside_count + inside]`, row = 2 * signature + reversed: the images of a block's entries have few signatures.
+    /// `places[row * inside_count + inside]`: the images of a block's entries have few signatures.
     places: Vec<u16>,
     inside_count: usize,
 }
@@ -60,13 +60,8 @@ impl Images {
         let outside = outside_cells(there);
         let starts = Starts::new(there, there_end)?;
         let image = |(&a, &b): (&W, &W)| mirror(a | b, height);
-        let block = |word: W| {
-            let representative = normalise(word, outside);
-            let block = finder.block_of.get(&representative);
-            let reversed = u32::from(representative != word);
-            block.map_or(Route::NONE, |&block| starts.route(block, |signature| 2 * signature + reversed))
-        };
-        let routes = pairs(&outers.words, &outer_codes.words).map(image).map(block).collect();
+        let route = |word: W| starts.route(finder, outside, word);
+        let routes = pairs(&outers.words, &outer_codes.words).map(image).map(route).collect();
         let inside = |word: W| insides.number(word);
         let all_inners = pairs(&inners.words, &inner_codes.words).map(image).map(inside).collect();
         let words = &insides.words;
