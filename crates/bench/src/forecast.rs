@@ -88,11 +88,13 @@ impl Pair {
         );
         let found = [&statistics["bytes_read"], &statistics["bytes_written"], &count["scratch_peak_bytes"]];
         let found = found.map(|value| value.as_f64().unwrap_or(0.0));
-        let [read, written] = ["bytes_read", "bytes_written"].map(forecast);
+        // Those that are forecast are of vectors that are full.
+        let filled = forecast("filled")?;
+        let [read, written] = [forecast("bytes_read")? * filled, forecast("bytes_written")? * filled];
         Ok(Self {
             forecast_seconds: forecast("wall_seconds")?,
             found_seconds,
-            forecast_bytes: [read?, written?, estimate["disk_peak_bytes"].as_f64().unwrap_or(0.0)],
+            forecast_bytes: [read, written, estimate["disk_peak_bytes"].as_f64().unwrap_or(0.0)],
             found_bytes: found,
         })
     }
@@ -202,7 +204,8 @@ mod tests {
     #[test]
     fn a_pair_is_of_the_same_states() {
         let estimate = json!({
-            "peak_states": 9, "wall_seconds": 3.0, "bytes_read": 8, "bytes_written": 6, "disk_peak_bytes": 5,
+            "peak_states": 9, "wall_seconds": 3.0, "bytes_read": 16, "bytes_written": 12, "disk_peak_bytes": 5,
+            "filled": 0.5,
         });
         let count = |states: u64| {
             json!({
@@ -218,7 +221,8 @@ mod tests {
 
     #[test]
     fn by_streams_a_few_states_may_be_missing() {
-        let estimate = json!({ "peak_states": 1000, "wall_seconds": 3.0, "bytes_read": 8, "bytes_written": 6 });
+        let estimate =
+            json!({ "peak_states": 1000, "wall_seconds": 3.0, "bytes_read": 8, "bytes_written": 6, "filled": 1 });
         for (found, right) in [(1000, true), (950, true), (949, false), (1001, false)] {
             let count = json!({ "peak_states": found, "statistics": { "executor": "stream" } });
             assert_eq!(Pair::of(&estimate, &count, 4.0).is_ok(), right, "{found}");

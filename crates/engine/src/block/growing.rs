@@ -12,6 +12,11 @@ use super::BlockError;
 use super::grow::Growth;
 use super::lanes::{Moduli, Row};
 use super::memory::Rows;
+use super::workers::crew;
+
+/// Rows that a thread widens at a time. Not all that it does in one piece: where memory is touched for the first time, as
+/// the second half of what held fewer lanes is, that takes ten times as long as the rest.
+const PIECE: usize = if cfg!(test) { 8 } else { 1 << 16 };
 
 /// A vector with any number of lanes.
 pub(super) enum Lanes {
@@ -51,23 +56,16 @@ pub(super) fn widen<const K: usize, const L: usize>(
     wider: &Moduli<L>,
     threads: usize,
 ) -> Result<(), BlockError> {
-    let growth = &Growth::new(moduli, wider.values());
-    let piece = rows.len().div_ceil(threads.max(1)).max(1);
-    std::thread::scope(|scope| {
-        let pieces = rows.chunks(piece).zip(grown.chunks_mut(piece)).enumerate();
-        let threads: Vec<_> = pieces
-            .map(|(number, (rows, grown))| {
-                scope.spawn(move || {
-                    for (place, (row, grown)) in rows.iter().zip(grown).enumerate() {
-                        let position = (number * piece + place) as u64;
-                        *grown = growth.lanes(row, 0).ok_or(BlockError::Spare { position })?;
-                    }
-                    Ok(())
-                })
-            })
-            .collect();
-        threads.into_iter().try_for_each(|thread| thread.join().unwrap_or(Err(BlockError::Poisoned)))
-    })
+    let growth = Growth::new(moduli, wider.values());
+    let pieces = rows.chunks(PIECE).zip(grown.chunks_mut(PIECE)).enumerate();
+    crew(threads, pieces, |(number, (rows, grown))| {
+        for (place, (row, grown)) in rows.iter().zip(grown).enumerate() {
+            let position = (number * PIECE + place) as u64;
+            *grown = growth.lanes(row, 0).ok_or(BlockError::Spare { position })?;
+        }
+        Ok::<_, BlockError>(())
+    })?;
+    Ok(())
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ use super::family::Masses;
 use super::growing::{Lanes, widen, with_rows};
 use super::inner::{self, Sum, Vector, each_block};
 use super::lanes::{MODULUS_LIMIT, Moduli, Row};
-use super::memory::{Pool, Rows};
+use super::memory::{Pool, Rows, Ways};
 use super::steps::{lanes_for, meeting};
 use super::sweep::{Mails, Sweep};
 
@@ -87,7 +87,7 @@ struct Counter<'a> {
     /// Lanes that the largest numbers will need.
     most_lanes: usize,
     /// For each window the ways that lead to each of its states, once a transposed vector has come there.
-    arrivals: Vec<Vec<u32>>,
+    arrivals: Vec<Option<Ways>>,
     /// Of the forward and of the transposed vector, once they have been through a window: what their states add up to,
     /// modulo the spare.
     standing: [Option<Masses>; 2],
@@ -123,7 +123,7 @@ impl<'a> Counter<'a> {
             vectors: Pool::default(),
             buffers: Pool::default(),
             most_lanes: 2,
-            arrivals: vec![Vec::new(); order.column.windows().len()],
+            arrivals: order.column.windows().iter().map(|_| None).collect(),
             standing: [None; 2],
             turns: [0; 2],
             counted: Counted::default(),
@@ -324,10 +324,10 @@ impl<'a> Counter<'a> {
     where
         Lanes: From<Rows<K>>,
     {
-        if direction == Direction::Backward && self.arrivals[window].is_empty() {
+        if direction == Direction::Backward && self.arrivals[window].is_none() {
             let mut ways = self.rows::<1>()?;
             let mut sweep = self.sweep(Moduli::new([self.spare]).ok_or(BlockError::Moduli)?)?;
-            self.arrivals[window] = sweep.arrivals(window, &mut ways)?;
+            self.arrivals[window] = Some(sweep.arrivals(window, &mut ways)?);
             self.put_back_buffers(sweep);
             self.vectors.put_back(ways);
         }
@@ -352,7 +352,7 @@ impl<'a> Counter<'a> {
         (self.order.progress)(self.done, self.windows);
         let turn = self.turns[usize::from(direction == Direction::Backward)];
         let mut sweep = self.sweep(moduli)?.at_turn(turn);
-        let masses = sweep.run(direction, window, before, after, Some(&self.arrivals[window]))?;
+        let masses = sweep.run(direction, window, before, after, self.arrivals[window].as_deref())?;
         self.counted.times.add(sweep.times());
         self.put_back_buffers(sweep);
         self.done += 1;

@@ -58,6 +58,33 @@ impl From<Rows<2>> for Rows<1> {
     }
 }
 
+/// For each of some states a number of ways, two to a word of such memory.
+#[derive(Debug)]
+pub struct Ways {
+    words: Rows<1>,
+    len: usize,
+}
+
+impl Ways {
+    /// No ways to `len` states.
+    pub(super) fn zeroed(len: usize) -> std::io::Result<Self> {
+        Ok(Self { words: Rows::zeroed(len.div_ceil(2))?, len })
+    }
+}
+
+impl Deref for Ways {
+    type Target = [u32];
+    fn deref(&self) -> &[u32] {
+        &bytemuck::cast_slice(&self.words)[..self.len]
+    }
+}
+
+impl DerefMut for Ways {
+    fn deref_mut(&mut self) -> &mut [u32] {
+        &mut bytemuck::cast_slice_mut(&mut self.words)[..self.len]
+    }
+}
+
 impl<const K: usize> Deref for Rows<K> {
     type Target = [Row<K>];
     fn deref(&self) -> &[Row<K>] {

@@ -24,7 +24,7 @@ use super::family::{Masses, Place, Source};
 use super::fused::Fused;
 use super::lanes::{MOST_WAYS, Moduli, Row};
 use super::mail::Mail;
-use super::memory::Rows;
+use super::memory::{Rows, Ways};
 use super::workers::{Worker, crew, each};
 
 /// A family of fewer states is not worth starting threads for: some 20 microseconds for each of its levels, of which it
@@ -181,14 +181,21 @@ impl<'a, const K: usize> Sweep<'a, K> {
     }
 
     /// For each state at the last step of a window the number of ways through the window that lead to it.
-    pub fn arrivals(&mut self, window: usize, rows: &mut [Row<K>]) -> Result<Vec<u32>, BlockError> {
+    pub fn arrivals(&mut self, window: usize, rows: &mut [Row<K>]) -> Result<Ways, BlockError> {
         self.run_from(Direction::Forward, window, Source::Ones, rows, None)?;
         let tables = self.column.tables(window);
         let states = tables.states[step_at(tables, End::Last)] as usize;
-        rows[..states]
-            .iter()
-            .map(|row| u32::try_from(row[0]).ok().filter(|ways| *ways < MOST_WAYS).ok_or(BlockError::Arrivals))
-            .collect()
+        let mut ways = Ways::zeroed(states)?;
+        let threads = self.buffers.len();
+        let piece = states.div_ceil(threads).max(1);
+        crew(threads, rows.chunks(piece).zip(ways.chunks_mut(piece)), |(rows, ways)| {
+            for (ways, row) in ways.iter_mut().zip(rows) {
+                let told = u32::try_from(row[0]).ok().filter(|ways| *ways < MOST_WAYS);
+                *ways = told.ok_or(BlockError::Arrivals)?;
+            }
+            Ok::<_, BlockError>(())
+        })?;
+        Ok(ways)
     }
 
     fn run_from(

@@ -102,8 +102,10 @@ impl Folded {
                 tied.extend(list.map(|&code| fold.fate(outside | code, 0) == Fate::Tied));
             }
         }
-        let images =
-            [Images::new(height, &first.0, End::First, last)?, Images::new(height, &last.0, End::Last, first)?];
+        let ends = [(first, End::First, last), (last, End::Last, first)];
+        let images = in_parallel(&ends, |&((here, _), end, there)| Images::new(height, here, end, there))?;
+        let images = images.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let images = images.try_into().map_err(|_| "two ends of a column have as many tables".to_owned())?;
         Ok(Self { images, tied })
     }
 }

@@ -59,17 +59,16 @@ impl Images {
 
         let outside = outside_cells(there);
         let starts = Starts::new(there, there_end)?;
-        let image = |(&a, &b): (&W, &W)| mirror(a | b, height);
-        let route = |word: W| starts.route(finder, outside, word);
-        let routes = pairs(&outers.words, &outer_codes.words).map(image).map(route).collect();
-        let inside = |word: W| insides.number(word);
-        let all_inners = pairs(&inners.words, &inner_codes.words).map(image).map(inside).collect();
+        let image = |a: W, b: W| mirror(a | b, height);
+        let routes = for_pairs(&outers.words, &outer_codes.words, |a, b| starts.route(finder, outside, image(a, b)));
+        let all_inners = for_pairs(&inners.words, &inner_codes.words, |a, b| insides.number(image(a, b)));
         let words = &insides.words;
-        let places = finder.places[there_end].iter().flat_map(|list| {
+        let lists = &finder.places[there_end];
+        let mut places = Vec::with_capacity(2 * lists.len() * words.len());
+        for list in lists {
             let all = words.iter().copied().chain(words.iter().map(|&word| reverse(word)));
-            all.map(|word| list.get(word).unwrap_or(MISSING))
-        });
-        let places = places.collect();
+            places.extend(all.map(|word| list.get(word).unwrap_or(MISSING)));
+        }
         Ok(Self {
             of_block,
             of_entry,
@@ -118,7 +117,11 @@ impl Images {
     }
 }
 
-/// Each of `first` with each of `second`.
-fn pairs<'a, W>(first: &'a [W], second: &'a [W]) -> impl Iterator<Item = (&'a W, &'a W)> {
-    first.iter().flat_map(move |a| second.iter().map(move |b| (a, b)))
+/// What is made of each of `first` with each of `second`. Large, so that it is not made by growing.
+fn for_pairs<W: Word, T>(first: &[W], second: &[W], mut make: impl FnMut(W, W) -> T) -> Vec<T> {
+    let mut made = Vec::with_capacity(first.len() * second.len());
+    for &a in first {
+        made.extend(second.iter().map(|&b| make(a, b)));
+    }
+    made
 }
