@@ -24,7 +24,7 @@ use keima_model::{BlockTables, Family, Far};
 
 use super::in_place::{Line, add_far, entries, far, up};
 use super::kernel::local;
-use super::lanes::{Moduli, Row};
+use super::lanes::{Moduli, Row, dispatch};
 use super::ranges::{RANGES, WORTH, block_at, place, ranges};
 use super::workers::crew;
 use crate::TaskError;
@@ -118,8 +118,7 @@ impl<'a, const K: usize> Batches<'a, K> {
                 pieces.push(Piece { blocks, own: piece_rows, aside: piece_aside });
             }
             let sums = |piece| Sums { batches: self, pass, piece, source, first };
-            let lists =
-                crew(self.threads, pieces, |piece| Ok::<_, TaskError>(pulp::Arch::new().dispatch(sums(piece))))?;
+            let lists = crew(self.threads, pieces, |piece| Ok::<_, TaskError>(dispatch::<K, _>(sums(piece))))?;
             self.carry(pass, &lists, Origin::Block(source), done)?;
         }
         for some in later.chunks(RANGES * self.threads) {
@@ -188,7 +187,7 @@ impl<'a, const K: usize> Batches<'a, K> {
             (rest, start, first) = (later, until, end);
         }
         crew(self.threads, targets, |targets| {
-            pulp::Arch::new().dispatch(Add { batches: self, pass, lists, from, targets });
+            dispatch::<K, _>(Add { batches: self, pass, lists, from, targets });
             Ok::<_, TaskError>(())
         })?;
         Ok(())

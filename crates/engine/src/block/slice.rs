@@ -28,7 +28,7 @@ use super::batches::Batches;
 use super::gather::{Gather, Opened};
 use super::grow::{Seats, SharedSeats};
 use super::in_place::{Lines, Memory, Passes};
-use super::lanes::{Moduli, Row};
+use super::lanes::{Moduli, Row, dispatch};
 use super::portions::{Look, Told, What};
 use super::ranges::WORTH;
 use super::sums::merge;
@@ -129,7 +129,7 @@ impl Stage<'_> {
             let alone = threads == 1 || before.max(after) < 2 * WORTH;
             match direction {
                 Direction::Forward if alone => {
-                    pulp::Arch::new().dispatch(Passes { tables, family, line, rows, aside, moduli });
+                    dispatch::<J, _>(Passes { tables, family, line, rows, aside, moduli });
                 }
                 _ => {
                     let threads = if alone { 1 } else { threads };

@@ -65,13 +65,13 @@ impl<const K: usize> Batches<'_, K> {
             put = from;
             if self.threads == 1 {
                 let piece = Piece { blocks: batch, own, aside: kept };
-                pulp::Arch::new().dispatch(Sums { batches: self, pass, piece, after });
+                dispatch::<K, _>(Sums { batches: self, pass, piece, after });
                 continue;
             }
             let pieces = self.pieces(pass, &batch, own, kept);
             let after = &*after;
             crew(self.threads, pieces, |piece| {
-                pulp::Arch::new().dispatch(Sums { batches: self, pass, piece, after });
+                dispatch::<K, _>(Sums { batches: self, pass, piece, after });
                 Ok::<_, TaskError>(())
             })?;
         }
