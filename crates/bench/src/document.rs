@@ -73,9 +73,9 @@ pub(crate) fn markdown(found: &Found, machine: &Machine, command: &str) -> Strin
     text += "\n## Instructions\n\n";
     text += &paragraph(
         "`scripts/instructions` counts the instructions of the inner loops with valgrind's callgrind on a fixed piece of \
-             work and prints them per state-pass, function by function: a figure that noise does not touch. valgrind knows no \
-             AVX-512, so the run-time dispatch takes its AVX2 code there (the script says which): the figures compare one \
-             version of keima with another and tell nothing of the AVX-512 code that such machines run. `cargo bench \
+             work and prints them per state-pass, function by function: a figure that noise does not touch. They \
+             compare one version of keima with another. Of blocks rows of one and four lanes are counted, for which AVX-512 \
+             is not used; where others would take it, valgrind, which does not know it, would have them take AVX2. `cargo bench \
              -p keima-engine` times the inner loops alone.",
     );
     text

@@ -174,7 +174,8 @@ fn markdown(rows: &[(String, Vec<Pair>)], machine: &Machine, command: &str) -> S
     let intro = paragraph(&format!(
         "Written by `{command}`: do not edit it, run that again on a quiet machine. Each pair is `keima estimate go NxN ...` and, \
          right after it, `keima count go NxN ...` with the same options: what was forecast over what came, of wall time of \
-         every pair, of bytes the median beside what came. Numbers of states must be the same, by \
+         every pair, of bytes the median beside what came; those by streams are forecast of vectors that are full, and here times \
+         `filled`, which is forecast with them. Numbers of states must be the same, by \
          streams within a twentieth, or nothing is written.",
     ));
     let verdict = paragraph(&format!("{right} of {} forecasts of wall time are right within 25 %.", pairs().count()));

@@ -13,7 +13,7 @@ pub(crate) struct Machine {
     pub(crate) lines: Vec<(&'static str, String)>,
 }
 
-/// The instructions that the block executor's run-time dispatch chooses here.
+/// The widest instructions that the block executor's run-time dispatch may choose here: those of rows of many lanes.
 pub(crate) fn simd() -> &'static str {
     struct Name;
     impl pulp::WithSimd for Name {

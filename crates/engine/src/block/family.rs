@@ -20,7 +20,7 @@ use keima_model::{BlockColumn, Direction, End, Family, Window};
 use super::BlockError;
 use super::by_pass::{Buffers, ByPass};
 use super::fused::Fused;
-use super::lanes::{LastLane, Row, Weighted, dispatch};
+use super::lanes::{LastLane, Row, Weighted, dispatch_in_memory};
 use super::letters::{Added, Left, Letters};
 use super::prints::Sampled;
 use super::sweep::step_at;
@@ -126,8 +126,8 @@ impl Masses {
     }
 }
 
-/// The work of blocks that are read together, to be compiled once for each kind of vector instructions; the machine's
-/// widest are chosen at run time.
+/// The work of blocks that are read together, to be compiled once for each kind of vector instructions; which, is
+/// decided at run time ([`dispatch_in_memory`]).
 struct Work<'a, 'l, 'm, const K: usize> {
     place: &'a Place<'a, K>,
     family: &'a Family,
@@ -175,7 +175,7 @@ impl<const K: usize> Place<'_, K> {
         if let Some(buffers) = Buffers::new(family, self.by_pass_bytes, worker.mail) {
             worker.by_pass_states += family.size.first().copied().unwrap_or(0);
             let Worker { positions, sums, times, .. } = worker;
-            dispatch::<K, _>(ByPass { place: self, family, own, buffers, positions, sums, times })?;
+            dispatch_in_memory::<K, _>(ByPass { place: self, family, own, buffers, positions, sums, times })?;
             return self.close(family, &worker.sums, &mut worker.masses);
         }
         let mail = std::mem::take(&mut worker.mail);
@@ -221,7 +221,7 @@ impl<const K: usize> Place<'_, K> {
         letters: &mut Letters<'_, K>,
         worker: &mut Worker<'_, K>,
     ) -> Result<(), BlockError> {
-        dispatch::<K, _>(Work { place: self, family, blocks, own, letters, worker })
+        dispatch_in_memory::<K, _>(Work { place: self, family, blocks, own, letters, worker })
     }
 
     /// Where blocks lie in the vector after, from the start of their family's rows.

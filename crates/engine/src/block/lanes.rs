@@ -1,9 +1,14 @@
 //! Rows of K residues, and sums of them that are reduced once.
 //!
 //! Moduli are below 2^60, so that sums of up to 16 residues fit a word; a sum of D is brought below its modulus p by
-//! subtracting 8p, 4p, 2p and p in turn, as many of them as D asks for, each only if what is left has no sign. No carries
-//! and no branches: the compiler makes SIMD code of it where the machine has it. AVX2 takes what has no sign in one
-//! instruction, and `min(a, a - c p)`, which says the same, in four.
+//! subtracting 8p, 4p, 2p and p in turn, as many of them as D asks for, each only if it fits. No carries and no branches:
+//! the compiler makes SIMD code of it where the machine has it.
+//!
+//! ```text
+//!                                     instructions to choose   AVX2   AVX-512
+//!   min(a, a - c p), both unsigned                                4         1
+//!   a - c p if that has no sign, else a                           1         2
+//! ```
 
 /// Ways through a window are fewer, so that 2^8 rows can be weighed by them before the sum is reduced.
 pub(super) const MOST_WAYS: u32 = 1 << 24;
@@ -13,6 +18,9 @@ pub type Row<const K: usize> = [u64; K];
 
 /// Moduli of a block vector must be below this.
 pub const MODULUS_LIMIT: u64 = 1 << 60;
+
+/// Rows of up to so many lanes fit a register of AVX2. They are reduced by sign, and compiled for AVX2 where there is AVX-512.
+const AVX2_LANES: usize = 4;
 
 /// The moduli of a sweep, one per lane.
 #[derive(Clone, Copy, Debug)]
@@ -58,9 +66,15 @@ impl<const K: usize> Moduli<K> {
     #[inline(always)]
     fn subtract<const TIMES: u64>(&self, sum: &mut Row<K>) {
         for (value, &modulus) in sum.iter_mut().zip(&self.0) {
+            // From -8p to 8p, whatever the sum is: that fits 63 bits and a sign.
             let less = value.wrapping_sub(TIMES * modulus);
-            // From -8p to 8p, whatever the sum is: it fits 63 bits and a sign.
-            *value = if less.cast_signed() < 0 { *value } else { less };
+            *value = if K > AVX2_LANES {
+                less.min(*value)
+            } else if less.cast_signed() < 0 {
+                *value
+            } else {
+                less
+            };
         }
     }
 }
@@ -83,16 +97,18 @@ macro_rules! of_width {
 }
 pub(super) use of_width;
 
-/// Does work with rows of K lanes, compiled for the vector instructions of the machine that suit so many. A single lane has
-/// none: compilers make gathers of it, which are slower than plain loads, 1.1 times the time forward and back at 13x13. Up
-/// to four have no more than AVX2: they do not fill a register of AVX-512, with which a sign costs two instructions.
+/// Does work of a sweep in memory with rows of K lanes, compiled as by [`dispatch`]; not so a single lane, of which compilers
+/// make gathers that are slower than plain loads: 1.1 times the time forward and back at 13x13.
+#[inline]
+pub(super) fn dispatch_in_memory<const K: usize, W: pulp::WithSimd>(work: W) -> W::Output {
+    if K == 1 { work.with_simd(pulp::Scalar::new()) } else { dispatch::<K, W>(work) }
+}
+
+/// Does work with rows of K lanes, compiled for the widest vector instructions of the machine that suit so many.
 #[inline]
 pub(super) fn dispatch<const K: usize, W: pulp::WithSimd>(work: W) -> W::Output {
-    if K == 1 {
-        return work.with_simd(pulp::Scalar::new());
-    }
     #[cfg(target_arch = "x86_64")]
-    if K <= 4
+    if K <= AVX2_LANES
         && let Some(avx2) = pulp::x86::V3::try_new()
     {
         return pulp::Simd::vectorize(avx2, work);
@@ -171,26 +187,31 @@ mod tests {
         let mut row = [p - 2, 1, 2, 1];
         moduli.halve(&mut row);
         assert_eq!(row, [p - 1, (p - 14).div_ceil(2), 1, 500_002]);
-        fn check<const D: usize>(moduli: &Moduli<4>) {
+        fn check<const K: usize, const D: usize>(moduli: &Moduli<K>) {
             // The largest sum, and others.
             for less in 0..3 {
-                let terms: [Row<4>; D] = [moduli.values().map(|p| p - 1 - less % p); D];
+                let terms: [Row<K>; D] = [moduli.values().map(|p| p - 1 - less % p); D];
                 let mut sum = terms[0];
                 terms[1..].iter().for_each(|term| add(&mut sum, term));
-                let expected = sum.iter().zip(moduli.values()).map(|(s, p)| s % p).collect::<Vec<_>>();
+                let expected: Vec<u64> = sum.iter().zip(moduli.values()).map(|(s, p)| s % p).collect();
                 moduli.reduce::<D>(&mut sum);
-                assert_eq!(sum.to_vec(), expected, "{D} terms");
+                assert_eq!(sum.to_vec(), expected, "{K} lanes, {D} terms");
             }
         }
-        check::<1>(&moduli);
-        check::<2>(&moduli);
-        check::<3>(&moduli);
-        check::<4>(&moduli);
-        check::<5>(&moduli);
-        check::<7>(&moduli);
-        check::<8>(&moduli);
-        check::<9>(&moduli);
-        check::<16>(&moduli);
+        fn check_all<const K: usize>(moduli: &Moduli<K>) {
+            check::<K, 1>(moduli);
+            check::<K, 2>(moduli);
+            check::<K, 3>(moduli);
+            check::<K, 4>(moduli);
+            check::<K, 5>(moduli);
+            check::<K, 7>(moduli);
+            check::<K, 8>(moduli);
+            check::<K, 9>(moduli);
+            check::<K, 16>(moduli);
+        }
+        check_all(&moduli);
+        check_all(&Moduli::new([p]).unwrap());
+        check_all(&Moduli::new([p, 7, p - 14, 1_000_003, p, 2]).unwrap());
     }
 
     #[test]
