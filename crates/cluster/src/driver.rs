@@ -12,7 +12,7 @@
 use std::future::Future;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use keima_coordinator::{
     AttemptId, Config, Coordinator, Grant, Hello, Housekeeping, JobId, JobSpec, JobStatus, Millis, Report,
@@ -47,12 +47,29 @@ pub enum StartError {
 struct Machine {
     coordinator: Coordinator,
     last: Ticket,
-    /// The newest time that was passed in: the clock never goes back for the machine.
-    now: Millis,
+}
+
+/// The time of day at the start, and what has passed since by a clock that nobody sets: leases end when they should
+/// whatever is done to the time of day.
+struct Clock {
+    start: Millis,
+    started: Instant,
+}
+
+impl Clock {
+    fn new() -> Self {
+        let start = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as Millis);
+        Self { start, started: Instant::now() }
+    }
+
+    fn now(&self) -> Millis {
+        self.start + self.started.elapsed().as_millis() as Millis
+    }
 }
 
 struct Inner {
     machine: Mutex<Machine>,
+    clock: Clock,
     journal: Journal,
     /// Signalled when there may be work for a waiting pull.
     news: Notify,
@@ -71,15 +88,16 @@ impl CoordinatorHandle {
     pub fn open(data: &Path, config: Config, registry: Arc<dyn Registry>) -> Result<Self, StartError> {
         let store = Store::open(data)?;
         let records = store.load()?;
-        let now = wall_clock();
+        let clock = Clock::new();
         let coordinator = if records.is_empty() {
             Coordinator::new(config, registry, random_bits())
         } else {
             tracing::info!(records = records.len(), "going on from the stored records");
-            Coordinator::restore(config, registry, random_bits(), now, records)?
+            Coordinator::restore(config, registry, random_bits(), clock.now(), records)?
         };
         let inner = Arc::new(Inner {
-            machine: Mutex::new(Machine { coordinator, last: 0, now }),
+            machine: Mutex::new(Machine { coordinator, last: 0 }),
+            clock,
             journal: Journal::start(store),
             news: Notify::new(),
             closing: watch::channel(false).0,
@@ -159,10 +177,9 @@ impl Inner {
     fn decide<T>(&self, event: impl FnOnce(&mut Coordinator, Millis) -> T) -> Result<(T, Ticket), LinkError> {
         let broken = |_| LinkError::Broken("an earlier call failed inside it; start the coordinator again".to_owned());
         let mut machine = self.machine.lock().map_err(broken)?;
-        let Machine { coordinator, last, now } = &mut *machine;
-        *now = (*now).max(wall_clock());
+        let Machine { coordinator, last } = &mut *machine;
         let work = coordinator.work_serial();
-        let answer = event(coordinator, *now);
+        let answer = event(coordinator, self.clock.now());
         if coordinator.work_serial() != work {
             self.news.notify_waiters();
         }
@@ -224,8 +241,4 @@ impl CoordinatorLink for CoordinatorHandle {
         let worker = worker.clone();
         async move { self.event(|machine, now| machine.goodbye(now, &worker)).await }
     }
-}
-
-fn wall_clock() -> Millis {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as Millis)
 }

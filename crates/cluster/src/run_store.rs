@@ -155,7 +155,7 @@ impl RunStore {
         if let Err(error) = std::fs::remove_file(path) {
             tracing::warn!(path = %path.display(), %error, "cannot be removed");
             // It takes its place all the same; over the cap there is none to be given away.
-            let _ = self.disk.charge(bytes);
+            self.disk.found(bytes);
         }
         Ok(())
     }
@@ -194,11 +194,11 @@ impl RunStore {
     /// Notes a complete run. `charged` is what its writer has charged, if anybody has.
     fn hold(&self, id: &RunId, charged: Option<u64>) -> Result<(), RunError> {
         let (header, manifest) = read_manifest(&run_path(&self.root, id)?, id)?;
-        let charged = match charged {
-            Some(bytes) => bytes,
+        let charged = charged.unwrap_or_else(|| {
             // Over the cap nothing new can be written, but what is there stays usable.
-            None => self.disk.charge(manifest.bytes).map_or(0, |()| manifest.bytes),
-        };
+            self.disk.found(manifest.bytes);
+            manifest.bytes
+        });
         self.runs().insert(id.clone(), Held { header, manifest, charged, open: Weak::new() });
         Ok(())
     }

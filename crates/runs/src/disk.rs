@@ -1,7 +1,8 @@
 //! The cap on what a scratch folder holds.
 //!
 //! Whoever writes charges the bytes *before* writing them; whoever removes a file refunds its length. So the folder
-//! never exceeds its cap, not even for a moment.
+//! never exceeds its cap, not even for a moment. What is in it at the start counts even beyond the cap, and nothing is
+//! written then.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -33,7 +34,13 @@ impl DiskBudget {
         }
     }
 
-    /// Gives back `bytes` that were charged before.
+    /// Counts `bytes` that are there already, whether they fit or not.
+    pub fn found(&self, bytes: u64) {
+        let before = self.used.fetch_add(bytes, Ordering::Relaxed);
+        self.peak.fetch_max(before.saturating_add(bytes), Ordering::Relaxed);
+    }
+
+    /// Gives back `bytes` that were charged or found before.
     pub fn refund(&self, bytes: u64) {
         let lower = |used: u64| Some(used.saturating_sub(bytes));
         // The closure never refuses.
@@ -51,5 +58,23 @@ impl DiskBudget {
     /// The cap in bytes.
     pub const fn cap(&self) -> u64 {
         self.cap
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_there_counts_beyond_the_cap() {
+        let disk = DiskBudget::new(10);
+        disk.charge(4).unwrap();
+        disk.found(11);
+        assert_eq!((disk.used(), disk.peak()), (15, 15));
+        assert!(matches!(disk.charge(1), Err(RunError::DiskCap { cap: 10, used: 15, wanted: 1 })));
+        disk.refund(11);
+        assert!(disk.charge(7).is_err());
+        disk.charge(6).unwrap();
+        assert_eq!((disk.used(), disk.peak()), (10, 15));
     }
 }
