@@ -142,7 +142,7 @@ fn memory_bytes(threads: u32) -> u64 {
     MEMORY_BYTES.max(PROCESS_OVERHEAD_BYTES + u64::from(threads) * THREAD_BYTES)
 }
 
-/// The highest square board of no more than `state_passes`.
+/// The highest square board of no more than `state_passes`, two cells high at least.
 fn small(
     registry: &dyn Registry,
     request: &ProblemRequest,
@@ -150,7 +150,7 @@ fn small(
     offer: &Offer,
     state_passes: u64,
 ) -> Result<Small, MeasureError> {
-    for height in (2..=height).rev() {
+    for height in (2..=height.max(2)).rev() {
         for size in [format!("{height}x{height}"), height.to_string()] {
             let request = ProblemRequest { size, ..request.clone() };
             let Ok(problem) = registry.open(&request) else { continue };

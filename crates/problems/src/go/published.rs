@@ -31,7 +31,10 @@
 //! The accepted error is four times the sum of the absolute values of the three parts, plus a floor for the digits of
 //! the constants. Where that is more than [`USELESS`], there is no formula.
 
+use std::sync::LazyLock;
+
 use keima_model::{Decimal, Formula};
+use rustc_hash::FxHashMap;
 
 /// L(m,n) for m <= n <= m+1, as published.
 const VALUES: &str = include_str!("../../../../tests/golden/go_legal_positions.csv");
@@ -57,12 +60,16 @@ pub const USELESS: f64 = 0.5;
 
 /// The published number of legal positions on `height` x `length`, in decimal.
 pub fn known(height: u32, length: u32) -> Option<&'static str> {
-    let sides = (height.min(length), height.max(length));
-    VALUES.lines().find_map(|line| {
-        let mut fields = line.split(',');
-        let row = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
-        (row == sides).then(|| fields.next()).flatten()
-    })
+    /// By the smaller and the larger side: a long board asks for each of its columns, and more than once.
+    static BY_SIDES: LazyLock<FxHashMap<(u32, u32), &'static str>> = LazyLock::new(|| {
+        let row = |line: &'static str| {
+            let mut fields = line.split(',');
+            let sides = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
+            Some((sides, fields.next()?))
+        };
+        VALUES.lines().filter_map(row).collect()
+    });
+    BY_SIDES.get(&(height.min(length), height.max(length))).copied()
 }
 
 /// The asymptotic formula for `height` x `length`, where it says something and can be told in good time.

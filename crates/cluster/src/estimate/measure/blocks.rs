@@ -48,6 +48,9 @@ pub(super) fn measure(
     let height = outline.plan.board.height.min(HEIGHT);
     let longest = outline.plan.windows.iter().map(|window| window.len).max().unwrap_or(height);
     let here = Offer { window: (longest <= SHORT_WINDOW).then_some(longest), ..here.clone() };
+    let opens = |height| [FEW_LANES, many].iter().all(|&lanes| long(registry, request, (height, lanes), &here).is_ok());
+    let height = (2..=height).rev().find(|&height| opens(height));
+    let height = height.ok_or_else(|| MeasureError::NoBoard(request.name.clone()))?;
     let at = |lanes| column(registry, request, (height, lanes), &here, scratch);
     let (few, many_lanes) = (at(FEW_LANES)?, at(many)?);
     let measured = outline.parted.is_some() && outline.plan.board.height <= MOST_PARTED_HEIGHT;
@@ -82,18 +85,19 @@ struct Column {
 }
 
 /// Opens a board so high, and so long that it needs so many residues, and has some columns: nothing else of what is measured
-/// depends on the length.
+/// depends on the length. None whose tables do not fit and would be made in parts.
 fn long(
     registry: &dyn Registry,
     request: &ProblemRequest,
     (height, lanes): (u32, u32),
-    offer: &Offer,
+    here: &Offer,
 ) -> Result<(AnyProblem, Outline), MeasureError> {
+    let offer = &Offer { executor: Executor::Block, residues_per_sweep: Some(lanes), series: true, ..here.clone() };
     let long = (2..LONGEST).find_map(|doublings| {
         let size = format!("{height}x{}", 1 << doublings);
         let problem = registry.open(&ProblemRequest { size, ..request.clone() }).ok()?;
         let outline = Outline::new(&problem, offer).ok()?;
-        (outline.plan.board.height == height && outline.plan.moduli.len() >= lanes as usize)
+        (outline.plan.board.height == height && outline.plan.moduli.len() >= lanes as usize && outline.parted.is_none())
             .then_some((problem, outline))
     });
     long.ok_or_else(|| MeasureError::NoBoard(request.name.clone()))
@@ -108,8 +112,7 @@ fn column(
     here: &Offer,
     scratch: &Path,
 ) -> Result<Column, MeasureError> {
-    let offer = Offer { executor: Executor::Block, residues_per_sweep: Some(lanes), series: true, ..here.clone() };
-    let (problem, outline) = long(registry, request, (height, lanes), &offer)?;
+    let (problem, outline) = long(registry, request, (height, lanes), here)?;
     let (info, plan) = (problem.info(), outline.plan.clone());
     let blocks = info.blocks().ok_or_else(|| MeasureError::NoBoard(request.name.clone()))?;
     let started = Instant::now();
@@ -119,7 +122,7 @@ fn column(
     let moduli = primes_below(MODULUS_LIMIT.into()).take(lanes as usize).collect();
     let folder = scratch.join(format!("lanes{lanes}"));
     let stages =
-        BlockStages::new((plan, tables), moduli, offer.memory_bytes, Stages::new(&folder, offer.threads, u64::MAX));
+        BlockStages::new((plan, tables), moduli, here.memory_bytes, Stages::new(&folder, here.threads, u64::MAX));
     // The first stage reads nothing.
     let mut vector = stages.stage(info, (0, 0), &[])?;
     let (mut took, mut states, started) = ([0.0; 3], [0.0; 3], Instant::now());
