@@ -16,8 +16,8 @@ Exit codes:
   2  what was typed cannot be done: an option or a size that is not understood, a job that does not exist, too little
      memory or disk for any plan
   3  a check of the numbers failed: the number is withheld, the evidence is on stderr; a run file is damaged
-  4  interrupted, paused, stopped for want of disk, or (result) not done yet: the same command goes on (of a count in
-     memory from the last sweep that was done, or anew)
+  4  interrupted, paused, stopped for want of disk, or (result) not done yet: the same command goes on (a count in memory
+     after the last sweep that was done; it begins anew where it has only one)
   5  the job was cancelled";
 
 /// The program's version, and the commit that it was built from where that is known: `0.1.0 (9838b20b1c2d)`.

@@ -126,13 +126,15 @@ pub(crate) async fn coordinator(args: CoordinatorArgs) -> Result<(), Failed> {
     } else {
         format!("http://{bound}")
     };
+    // Workers serve runs to one another: those of other machines cannot reach one that listens for its own alone.
+    let listen = if bound.ip().is_loopback() { "" } else { " --listen 0.0.0.0:0" };
     // Whoever cannot read it: the service is there.
     if args.json {
         let _ = print(&json!({ "coordinator": url, "data": args.data }).to_string());
     } else {
         let _ = print(&format!(
             "coordinator ready at {url}\n\
-             start workers with   keima worker --coordinator {url} --scratch DIR\n\
+             start workers with   keima worker --coordinator {url}{listen} --scratch DIR\n\
              submit a job with    keima submit go 9x9 --coordinator {url}"
         ));
     }

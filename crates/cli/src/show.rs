@@ -1,5 +1,7 @@
 //! Statuses and evidence as text and as JSON. Big integers are strings in JSON.
 
+use std::collections::BTreeMap;
+
 use keima_coordinator::{JobStatus, Outcome, Plan, SeriesEntry, State};
 use keima_model::Direction;
 use serde_json::{Value, json};
@@ -61,6 +63,7 @@ pub(crate) fn status_json(status: &JobStatus) -> Value {
         "job": status.id.to_string(),
         "problem": status.problem,
         "size": status.size,
+        "options": status.options.iter().cloned().collect::<BTreeMap<_, _>>(),
         "state": status.state.to_string(),
         "reason": status.reason,
         "priority": status.priority,
@@ -103,6 +106,8 @@ pub(crate) fn status_text(status: &JobStatus) -> String {
             lines.push(format!("  {name:<10} {value}"));
         }
     };
+    let options: Vec<String> = status.options.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    line("options", options.join(", "));
     line("reason", status.reason.clone());
     if let Some(plan) = &status.plan {
         line("executor", executor(plan));

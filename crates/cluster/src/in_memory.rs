@@ -11,7 +11,7 @@ mod tests;
 
 use std::path::Path;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use keima_coordinator::{Check, FunctionalValues, JobId, JobStatus, Plan, PlanError, State, in_memory_plan, recombine};
@@ -63,6 +63,8 @@ pub struct InMemory {
     windows: AtomicU32,
     /// Of `windows_done`, those of an earlier run.
     windows_kept: AtomicU32,
+    /// Residues that were kept.
+    residues_found: AtomicUsize,
 }
 
 impl InMemory {
@@ -94,12 +96,13 @@ impl InMemory {
             windows_done: AtomicU32::new(0),
             windows: AtomicU32::new(1),
             windows_kept: AtomicU32::new(u32::MAX),
+            residues_found: AtomicUsize::new(0),
         })
     }
 
-    /// Keeps the residues of each sweep in `folder` until the count is done, and goes on from those that are there.
-    /// `name` is a word that tells this count from others. Returns how many residues are there and how many there will
-    /// be; none where there is only one sweep.
+    /// Keeps the residues of each sweep in `folder` until [`InMemory::forget`], which is for when the number has been told,
+    /// or until checks fail, and goes on from those that are there. `name` is a word that tells this count from others.
+    /// Returns how many residues are there and how many there will be; none where there is only one sweep.
     pub fn keep_in(&self, folder: &Path, name: &str) -> Option<(usize, usize)> {
         let several = self.lanes.is_some() && self.plan.sweeps.len() > 1;
         let kept = several.then(|| KeptSweeps::open(folder, name))?;
@@ -107,6 +110,7 @@ impl InMemory {
         if let Ok(mut place) = self.kept.lock() {
             *place = Some(kept);
         }
+        self.residues_found.store(found, Ordering::Relaxed);
         Some((found, self.plan.moduli.len()))
     }
 
@@ -187,12 +191,15 @@ impl InMemory {
             (Some(lanes), None) => count_forward(&order, lanes as usize, &mut ()),
             (Some(lanes), Some(kept)) => count_forward(&order, lanes as usize, kept),
         };
-        if counted.is_ok() {
-            // Done, or, if what was kept should be at fault, to be counted anew.
-            kept.iter_mut().for_each(KeptSweeps::remove);
-        }
         match counted {
-            Ok(counted) => Ok(self.ended(&counted)),
+            Ok(counted) => {
+                let status = self.ended(&counted);
+                if status.state != State::Done {
+                    // What was kept may be at fault: to be counted anew.
+                    kept.iter_mut().for_each(KeptSweeps::remove);
+                }
+                Ok(status)
+            }
             Err(
                 error @ (BlockError::Balance { .. }
                 | BlockError::Exchange { .. }
@@ -287,7 +294,10 @@ impl InMemory {
                 .then(|| seconds * f64::from(windows - done.min(windows)) / f64::from(done - first)),
             series: Vec::new(),
             copied_passes: None,
-            resumed_from: None,
+            resumed_from: match self.residues_found.load(Ordering::Relaxed) {
+                0 => None,
+                found => Some(format!("{found} of {} residues", self.plan.moduli.len())),
+            },
             outcome: None,
             notes: Vec::new(),
             bytes_read: 0,

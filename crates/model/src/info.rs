@@ -199,6 +199,10 @@ pub trait ProblemInfo: Send + Sync {
     fn why_no_blocks(&self) -> &'static str {
         "it is not made of blocks"
     }
+    /// Whether it has a law of its own, see [`ProblemInfo::law`].
+    fn has_law(&self) -> bool {
+        false
+    }
     /// The problem's own conservation law for one pass and one modulus (mass balance), given the sum of the
     /// old values by number of successors (`by_degree[d]`, modulo `modulus`) and the sum of the new ones. `Err` says
     /// what was expected and what came. Only called for problems with one coefficient.

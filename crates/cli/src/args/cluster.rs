@@ -86,7 +86,7 @@ pub(crate) struct SubmitArgs {
     /// Memory of one task; what every worker can give if not given
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub(crate) task_memory: Option<u64>,
-    /// Cap on the bytes that this job may hold on all workers together
+    /// Bytes that this job may hold on all workers together, by its forecast; the plan is made to fit it
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub(crate) disk: Option<u64>,
     /// Wait for the job and print its number

@@ -221,6 +221,23 @@ fn laws_are_checked_and_not_shown() {
     }
 }
 
+/// Only what was checked is told: of these Go alone has a law of its own, whose tables are held against it by blocks.
+#[test]
+fn a_law_is_told_where_there_is_one() {
+    for (what, told) in [
+        ("go 4x4 --executor stream", true),
+        ("go 4x4 --executor block", false),
+        ("square-free 3", false),
+        ("quoridor 3", false),
+    ] {
+        let object = json(what);
+        let names: Vec<&str> =
+            object["checks"].as_array().unwrap().iter().map(|check| check["name"].as_str().unwrap()).collect();
+        assert_eq!(names.contains(&"problem_law"), told, "{what}: {names:?}");
+        assert!(names.contains(&"mass_balance"), "{what}: {names:?}");
+    }
+}
+
 #[test]
 fn listings_are_what_was_counted() {
     for side in 1..=4_u32 {
@@ -260,6 +277,9 @@ fn results_of_a_cluster_have_all_formats() {
         }
         let object = cluster.client(&[verb, "j1", "--format", "json", "--table", "count"]).json();
         assert_eq!(object["count"], read_csv(&csv)[1][2]);
+        let status = cluster.client(&["status", "j1", "--json"]).json();
+        assert!(object["options"].is_object(), "{object}");
+        assert_eq!(status["options"], object["options"], "{status}");
         for (more, text) in [
             (&["--table", "by_x"][..], "--table takes by_fences, count"),
             (&["--table", "count", "--format", "bfile"], "count a square board"),

@@ -152,6 +152,7 @@ fn estimates() {
             "go 5x5 --memory 1GiB",
             &["block executor, in memory", "core time", "wall time", "measured here", "column 2"][..],
         ),
+        ("go 1x9", &["stream executor", "wall time"]),
         ("go 5x5 --memory 1GiB --disk 1GiB", &["with runs on disk", "disk time", "residues"]),
         (
             "go 6x6 --executor stream --disk-bandwidth 1GiB",

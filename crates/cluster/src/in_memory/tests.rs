@@ -11,7 +11,8 @@ fn go(size: &str) -> AnyProblem {
     Problems.open(&request).unwrap()
 }
 
-/// A kept residue that is whole and wrong: the result is refused, nothing is kept, and the next count is right.
+/// A kept residue that is whole and wrong: the result is refused, nothing is kept, and the next count is right; whose
+/// residues are kept until it is told.
 #[test]
 fn a_wrong_residue_is_found_out_and_forgotten() {
     let folder = tempfile::tempdir().unwrap();
@@ -29,8 +30,15 @@ fn a_wrong_residue_is_found_out_and_forgotten() {
         assert_eq!(counting.keep_in(&place, "go-9x9").map(|(found, _)| found), Some(found));
         let status = counting.count().unwrap();
         assert_eq!(status.state, state, "{:?}", status.outcome);
-        assert!(!place.exists(), "nothing is kept");
+        assert_eq!(status.resumed_from.is_some(), found > 0);
+        assert_eq!(place.exists(), state == State::Done, "kept until the number has been told");
         if state == State::Done {
+            let again = new();
+            let all = again.plan.moduli.len();
+            assert_eq!(again.keep_in(&place, "go-9x9"), Some((all, all)));
+            assert_eq!(again.count().unwrap().state, State::Done);
+            InMemory::forget(&place, "go-9x9");
+            assert!(!place.exists());
             let count = |status: &JobStatus| status.outcome.as_ref().map(|outcome| outcome.count.clone());
             assert_eq!(count(&status), count(&expected));
         }

@@ -285,8 +285,7 @@ impl Job {
         let (tasks, stages) = (totals.tasks, totals.stages);
         let sweeps = self.record.plan.sweeps.len();
         let by_blocks = self.record.plan.block.is_some();
-        let law = format!("{}'s own law, every pass of {tasks} tasks, modulo every prime", outcome.problem);
-        let kept = if by_blocks {
+        let mut kept = if by_blocks {
             vec![
                 ("mass_balance", format!("every family of {tasks} tasks, modulo every prime that it had")),
                 (
@@ -301,18 +300,24 @@ impl Job {
         } else {
             vec![
                 ("mass_balance", format!("every pass of {tasks} tasks, modulo every prime")),
-                ("problem_law", law),
                 (
                     "fingerprint",
                     format!("what {stages} stages read has the sums and keyed fingerprints of what was written"),
                 ),
             ]
         };
+        if !by_blocks && info.has_law() {
+            let detail = format!("{}'s own law, every pass of {tasks} tasks, modulo every prime", outcome.problem);
+            kept.insert(1, ("problem_law", detail));
+        }
         for (name, detail) in kept {
             outcome.add_check(Check::new(name, true, detail));
         }
         if sweeps > 1 {
-            let detail = format!("the number of states before every pass is the same in {sweeps} sweeps");
+            let detail = format!(
+                "the number of states at every boundary, and before the passes between them where tasks know it, is the same in \
+                 {sweeps} sweeps"
+            );
             outcome.add_check(Check::new("state_counts", true, detail));
         }
         let failed: Vec<String> =

@@ -302,7 +302,11 @@ impl Job {
             eta_seconds: self
                 .foreseeable_rate()
                 .and_then(|rate| Some(self.state_passes_left(states_done, states_stage)? / rate)),
-            series: self.early.values().filter(|entry| entry.ok).cloned().collect(),
+            series: match record.state {
+                // What was told on the way is withheld with the rest.
+                State::CheckFailed => Vec::new(),
+                _ => self.early.values().filter(|entry| entry.ok).cloned().collect(),
+            },
             copied_passes: self.copied_passes(common),
             resumed_from: self.resumed_from.clone(),
             outcome: record.outcome.clone(),

@@ -136,6 +136,10 @@ impl<K: Word> ProblemInfo for Go<K> {
         "blocks are made for boards whose smaller side is 2 to 21"
     }
 
+    fn has_law(&self) -> bool {
+        true
+    }
+
     fn law(&self, pass: u32, by_degree: &[u64], new: u64, modulus: u64) -> Result<(), String> {
         let at = |degree: usize| by_degree.get(degree).copied().unwrap_or(0) % modulus;
         let column = self.board.column(pass);

@@ -205,8 +205,10 @@ fn a_wrong_value_in_a_run_is_found_by_the_next_stage() {
         sim.coordinator.jobs[&id].boundaries.last().expect("one").runs().map(|r| r.id.clone()).collect();
     let disk = &mut sim.workers.get_mut(&worker(0)).expect("known").disk;
     assert!(disk.values_mut().any(|run| input.contains(&run.manifest.id) && run.swap_values()), "nothing was swapped");
+    assert!(!sim.status(id).series.is_empty(), "a shorter board was told");
     let status = sim.run_to_end(id);
     assert_eq!(status.state, State::CheckFailed);
+    assert!(status.series.is_empty(), "and is withheld");
     // The sums are right: two states have each other's value. Only the fingerprint tells.
     assert!(status.reason.contains("fingerprint") && status.reason.contains("expected"), "{}", status.reason);
     assert!(status.outcome.is_some_and(|outcome| outcome.count.is_empty() && !outcome.ok));
