@@ -285,34 +285,26 @@ impl Job {
         let (tasks, stages) = (totals.tasks, totals.stages);
         let sweeps = self.record.plan.sweeps.len();
         let by_blocks = self.record.plan.block.is_some();
-        let mut kept = if by_blocks {
-            vec![
-                ("mass_balance", format!("every family of {tasks} tasks, modulo every prime that it had")),
-                (
-                    "fingerprint",
-                    format!(
-                        "what {stages} stages read has the sums of what was written, and keyed fingerprints of one state in \
-                         {}",
-                        keima_model::SAMPLE_ONE_IN
-                    ),
+        let (balance, fingerprint) = if by_blocks {
+            (
+                format!("every family of {tasks} tasks, modulo every prime that it had"),
+                format!(
+                    "what {stages} stages read has the sums of what was written, and keyed fingerprints of one state in {}",
+                    keima_model::SAMPLE_ONE_IN
                 ),
-            ]
+            )
         } else {
-            vec![
-                ("mass_balance", format!("every pass of {tasks} tasks, modulo every prime")),
-                (
-                    "fingerprint",
-                    format!("what {stages} stages read has the sums and keyed fingerprints of what was written"),
-                ),
-            ]
+            (
+                format!("every pass of {tasks} tasks, modulo every prime"),
+                format!("what {stages} stages read has the sums and keyed fingerprints of what was written"),
+            )
         };
+        outcome.add_check(Check::new("mass_balance", true, balance));
         if !by_blocks && info.has_law() {
-            let detail = format!("{}'s own law, every pass of {tasks} tasks, modulo every prime", outcome.problem);
-            kept.insert(1, ("problem_law", detail));
+            let law = format!("{}'s own law, every pass of {tasks} tasks, modulo every prime", outcome.problem);
+            outcome.add_check(Check::new("problem_law", true, law));
         }
-        for (name, detail) in kept {
-            outcome.add_check(Check::new(name, true, detail));
-        }
+        outcome.add_check(Check::new("fingerprint", true, fingerprint));
         if sweeps > 1 {
             let detail = format!(
                 "the number of states at every boundary, and before the passes between them where tasks know it, is the same in \

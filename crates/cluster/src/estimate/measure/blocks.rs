@@ -2,7 +2,7 @@
 //! a pass, is written. Times are linear in the lanes, by two numbers of them. Where the plan's tables are made a part at a
 //! time, so are some of them, beside: how they compare with what the problem estimates.
 //!
-//! Cost: the tables of 12 cells and a column with each number of lanes: five to twenty seconds, 1.5 GB of disk; up
+//! Cost: the tables of 12 cells, or as many as have room for them, and a column with each number of lanes: five to twenty seconds, 1.5 GB of disk; up
 //! to three seconds for parts of each window.
 
 use std::path::Path;
@@ -48,9 +48,8 @@ pub(super) fn measure(
     let height = outline.plan.board.height.min(HEIGHT);
     let longest = outline.plan.windows.iter().map(|window| window.len).max().unwrap_or(height);
     let here = Offer { window: (longest <= SHORT_WINDOW).then_some(longest), ..here.clone() };
-    let opens = |height| [FEW_LANES, many].iter().all(|&lanes| long(registry, request, (height, lanes), &here).is_ok());
-    let height = (2..=height).rev().find(|&height| opens(height));
-    let height = height.ok_or_else(|| MeasureError::NoBoard(request.name.clone()))?;
+    let height = highest(registry, request, (height, [FEW_LANES, many]), &here)
+        .ok_or_else(|| MeasureError::NoBoard(request.name.clone()))?;
     let at = |lanes| column(registry, request, (height, lanes), &here, scratch);
     let (few, many_lanes) = (at(FEW_LANES)?, at(many)?);
     let measured = outline.parted.is_some() && outline.plan.board.height <= MOST_PARTED_HEIGHT;
@@ -82,6 +81,17 @@ struct Column {
     table_seconds: f64,
     /// As the problem estimates them.
     table_bytes: u64,
+}
+
+/// The most cells, up to `height`, of a board that [`long`] opens for each number of lanes.
+fn highest(
+    registry: &dyn Registry,
+    request: &ProblemRequest,
+    (height, lanes): (u32, [u32; 2]),
+    here: &Offer,
+) -> Option<u32> {
+    let opens = |height, lanes| long(registry, request, (height, lanes), here).is_ok();
+    (2..=height).rev().find(|&height| lanes.into_iter().all(|lanes| opens(height, lanes)))
 }
 
 /// Opens a board so high, and so long that it needs so many residues, and has some columns: nothing else of what is measured
@@ -195,4 +205,25 @@ fn make(prepared: &Prepared, window: usize, groups: &[u32], threads: u32) -> Res
     };
     let sum = |(took, states), (more, others)| (took + more, states + others);
     Ok(on_threads(threads, make)?.into_iter().fold((0.0, 0), sum))
+}
+
+#[cfg(test)]
+mod tests {
+    use keima_problems::Problems;
+
+    use super::*;
+
+    /// Short windows have large tables: where those of a board would be made in parts, a smaller one is measured.
+    #[test]
+    fn boards_whose_tables_have_no_room_are_not_measured() {
+        let request = ProblemRequest { name: "go".into(), size: "13x13".into(), options: Vec::new() };
+        let highest_with = |window, memory_bytes| {
+            let offer = Offer { window, ..Offer::with_runs(Executor::Block, 1, 2, memory_bytes) };
+            highest(&Problems, &request, (HEIGHT, [FEW_LANES, MANY_LANES]), &offer)
+        };
+        assert_eq!(highest_with(None, 2 << 30), Some(HEIGHT));
+        let found = highest_with(Some(2), 512 << 20).unwrap();
+        assert!((4..HEIGHT).contains(&found), "{found}");
+        assert_eq!(highest_with(None, 1 << 20), None);
+    }
 }
