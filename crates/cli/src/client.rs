@@ -90,7 +90,7 @@ pub(crate) async fn submit(args: SubmitArgs) -> Result<(), Failed> {
 pub(crate) async fn jobs(args: ClientArgs) -> Result<(), Failed> {
     let jobs = connect(&args)?.jobs().await?;
     if args.json {
-        print(&json!({ "jobs": jobs.iter().map(show::status_json).collect::<Vec<_>>() }).to_string())?;
+        print(&json!({ "jobs": jobs.iter().map(show::listed_json).collect::<Vec<_>>() }).to_string())?;
     } else if jobs.is_empty() {
         say("no jobs; `keima submit go 9x9` submits one");
     } else {

@@ -55,9 +55,9 @@ impl Progress {
         }
         self.note = status.notes.last().cloned();
         // Values that are complete on the way; a short job does not chat.
-        let seen = std::mem::replace(&mut self.values, status.series.len());
+        let seen = std::mem::replace(&mut self.values, status.values().len());
         if status.seconds > 10.0 {
-            for value in status.series.iter().skip(seen) {
+            for value in status.values().iter().skip(seen) {
                 self.say(&format!("{} = {}", value.name, value.count));
             }
         }

@@ -89,7 +89,7 @@ pub(crate) fn status_json(status: &JobStatus) -> Value {
         "eta_seconds": finite(status.eta_seconds),
         "copied_passes": status.copied_passes,
         "resumed_from": status.resumed_from,
-        "series": series_json(&status.series),
+        "series": series_json(status.values()),
         "moduli": status.plan.as_ref().map(|p| p.moduli.iter().map(u64::to_string).collect::<Vec<_>>()),
         "notes": status.notes,
         "workers": status.workers.iter().map(|w| json!({
@@ -97,6 +97,15 @@ pub(crate) fn status_json(status: &JobStatus) -> Value {
         })).collect::<Vec<_>>(),
         "statistics": statistics_json(status),
     })
+}
+
+/// The same in a list, which tells no values.
+pub(crate) fn listed_json(status: &JobStatus) -> Value {
+    let mut job = status_json(status);
+    if let Some(map) = job.as_object_mut() {
+        map.remove("series");
+    }
+    job
 }
 
 pub(crate) fn status_text(status: &JobStatus) -> String {
@@ -141,7 +150,7 @@ pub(crate) fn status_text(status: &JobStatus) -> String {
         line("copied", format!("what there was after {passes} passes is on two workers"));
     }
     line("resumed", status.resumed_from.clone().unwrap_or_default());
-    for entry in status.series.iter().rev().take(1) {
+    for entry in status.values().iter().rev().take(1) {
         line("last value", format!("{} = {}", entry.name, entry.count));
     }
     for worker in &status.workers {

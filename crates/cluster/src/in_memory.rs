@@ -242,7 +242,6 @@ impl InMemory {
         }
         let mut status = self.status();
         status.state = if outcome.ok { State::Done } else { State::CheckFailed };
-        status.series.clone_from(&outcome.series);
         status.times = counted.times;
         status.outcome = Some(outcome);
         status

@@ -11,6 +11,7 @@
 //! Cost: a file is read twice; the tables of a column and the keys of a section are in memory.
 
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
 use keima_coordinator::BlockOrder;
 use keima_engine::TaskError;
@@ -168,8 +169,8 @@ impl Inspected {
         let both_ways = directions == Directions::Both;
         let order =
             BlockOrder { parted, windows, group_records, moduli_in, slots: 1, both_ways, direction, kept: None };
-        let made = Tables::new(memory_bytes, 1).of(&request, &order).get(info);
-        let prepared = made.map_err(|why| self.states(why))?;
+        let made = Tables::new(memory_bytes, 1).of(&request, &order).get(info, &AtomicBool::new(false));
+        let prepared = made.map_err(|why| self.states(why.to_string()))?;
         let other_rows =
             |number| self.states(format!("its rows for group {number} are not those that follow from the tables"));
         let mut listed = 0_u64;

@@ -23,6 +23,7 @@ use keima_model::ProblemRequest;
 use keima_runs::{MAX_SUBJECT_BYTES, RunManifest, TaskManifest};
 
 use super::table::Active;
+use super::tables::NoTables;
 use super::{LONGEST_WAIT, Shared, is_refusal};
 use crate::failpoint;
 use crate::feeds::TaskFeeds;
@@ -208,7 +209,10 @@ impl<L: CoordinatorLink> Shared<L> {
             let manifest = match tables {
                 None => keima_engine::run_task(&problem, &task),
                 Some(tables) => {
-                    let prepared = tables.get(problem.info()).map_err(|text| Failure::Refused { text })?;
+                    let prepared = tables.get(problem.info(), &active.stop).map_err(|none| match none {
+                        NoTables::Refused(text) => Failure::Refused { text },
+                        NoTables::Stopped => Failure::Stopped,
+                    })?;
                     keima_engine::block::run_block_task(&prepared, problem.info(), &task)
                 }
             };

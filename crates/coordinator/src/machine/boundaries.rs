@@ -25,7 +25,7 @@ use super::persist;
 use super::shards::meets;
 use crate::api::{AttemptId, Holder, InputRun, Millis, WorkerId};
 
-/// A copy that could not be had this often, over the grace time, counts as bad.
+/// It is somebody's fault that a copy could not be had if that came so often, over the grace time.
 const MOST_STRIKES: u32 = 3;
 
 /// A finished task as it stands in a boundary.
@@ -86,11 +86,22 @@ impl Boundary {
 }
 
 /// Trouble in getting at a copy that its holder still lists.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Strike {
     pub(super) first: Millis,
     pub(super) last: Millis,
     pub(super) count: u32,
+    /// Whose trouble it was.
+    pub(super) readers: BTreeSet<WorkerId>,
+}
+
+/// An input could not be had from a copy.
+#[derive(Clone, Copy)]
+pub(super) struct Unread<'a> {
+    pub(super) run: &'a RunId,
+    pub(super) holder: &'a WorkerId,
+    pub(super) reader: &'a WorkerId,
+    pub(super) text: &'a str,
 }
 
 /// Runs of the input that cannot be read now, as of the state of holdings with this number.
@@ -136,7 +147,7 @@ impl Job {
     }
 
     /// Why a run is lost; `None` while there is hope, or nobody to do anything about it.
-    fn lost(&self, run: &RunId, common: &Common) -> Option<String> {
+    pub(super) fn lost(&self, run: &RunId, common: &Common) -> Option<String> {
         common.here_since?;
         let mut why = "no worker holds a sound copy".to_string();
         for (id, worker) in common.holders_of(run) {
@@ -296,37 +307,64 @@ impl Job {
         }
     }
 
-    /// An input could not be had from a copy.
-    pub(super) fn blame_copy(
-        &mut self,
-        common: &mut Common,
-        run: &RunId,
-        holder: &WorkerId,
-        damaged: bool,
-        text: &str,
-    ) {
-        if !self.needs(run) || !common.workers.contains_key(holder) {
+    /// A copy is damaged: it is not used any more.
+    pub(super) fn blame_copy(&mut self, common: &Common, unread: Unread<'_>) {
+        if self.knows(unread, common) {
+            self.never_use(unread.run, unread.holder, unread.text);
+            self.count_damage(unread.holder);
+        }
+    }
+
+    /// A copy could not be had from a holder that is here. Once may be an accident, over the grace time it is not:
+    ///
+    /// ```text
+    ///   the holder itself cannot read it     the copy is bad
+    ///   one other worker cannot              that worker's way there: it is set aside, since the holder can do its tasks
+    ///   several others cannot                the holder is set aside, and none of its copies is used any more
+    /// ```
+    pub(super) fn count_unread(&mut self, common: &Common, unread: Unread<'_>) {
+        let Unread { run, holder, reader, text } = unread;
+        // Copies of one that is away are awaited.
+        if !self.knows(unread, common) || !common.workers.get(holder).is_some_and(|w| w.here) {
+            self.missing.forget();
             return;
         }
-        let copy = (run.clone(), holder.clone());
-        let bad = damaged || {
-            let (now, grace) = (common.now, common.config.grace_millis);
-            let strike = self.strikes.entry(copy.clone()).or_insert(Strike { first: now, last: now, count: 0 });
-            if now.saturating_sub(strike.last) > grace.saturating_add(common.config.lease_millis) {
-                *strike = Strike { first: now, last: now, count: 0 };
+        let (now, grace) = (common.now, common.config.grace_millis);
+        let fresh = || Strike { first: now, last: now, count: 0, readers: BTreeSet::new() };
+        let strike = self.strikes.entry((run.clone(), holder.clone())).or_insert_with(fresh);
+        if now.saturating_sub(strike.last) > grace.saturating_add(common.config.lease_millis) {
+            *strike = fresh();
+        }
+        strike.last = now;
+        strike.count += 1;
+        strike.readers.insert(reader.clone());
+        if strike.count >= MOST_STRIKES && now.saturating_sub(strike.first) >= grace {
+            let readers = strike.readers.clone();
+            if readers.contains(holder) {
+                self.never_use(run, holder, text);
+            } else if readers.len() == 1 {
+                self.set_aside_unreached(common, reader, format!("it cannot read from worker {holder}: {text}"));
+            } else {
+                let held = common.workers.get(holder).into_iter().flat_map(|w| w.held.keys());
+                let copies: Vec<RunId> = held.filter(|run| self.needs(run)).cloned().collect();
+                self.bad.extend(copies.into_iter().map(|run| (run, holder.clone())));
+                let several = readers.len();
+                let reason = format!("{several} workers cannot read from it; its runs are not used any more: {text}");
+                self.set_aside_unreached(common, holder, reason);
+                self.forgive_unreached(&readers);
             }
-            strike.last = now;
-            strike.count += 1;
-            strike.count >= MOST_STRIKES && now.saturating_sub(strike.first) >= grace
-        };
-        if bad {
-            self.note(format!("the copy of run {run} on worker {holder} is not used any more: {text}"));
-            self.strikes.remove(&copy);
-            self.bad.insert(copy);
         }
-        if damaged {
-            self.count_damage(holder);
-        }
+        self.missing.forget();
+    }
+
+    fn knows(&self, unread: Unread<'_>, common: &Common) -> bool {
+        self.needs(unread.run) && common.workers.contains_key(unread.holder)
+    }
+
+    fn never_use(&mut self, run: &RunId, holder: &WorkerId, text: &str) {
+        self.note(format!("the copy of run {run} on worker {holder} is not used any more: {text}"));
+        self.strikes.remove(&(run.clone(), holder.clone()));
+        self.bad.insert((run.clone(), holder.clone()));
         self.missing.forget();
     }
 }

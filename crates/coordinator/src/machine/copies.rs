@@ -1,10 +1,10 @@
 //! Second copies: at column ends every run of the boundary gets another holder, beside the stages that follow.
 //!
 //! One boundary at a time is copied; while that takes longer than a column, the column ends in between are passed over,
-//! so that there is always one that gets done. A vector that is kept for another to meet goes before all that come after it.
-//! A worker makes one copy at a time, beside its tasks: most of a copy's time
-//! is spent on waiting for the disk. Copies go under the run's own name, so whoever holds a sound file of that name counts,
-//! however it came there.
+//! so that there is always one that gets done; what will not be done is given up at the next column end. A vector that is
+//! kept for another to meet goes before all that come after it. A worker makes one copy at a time, beside its tasks: most of
+//! a copy's time is spent on waiting for the disk. Copies go under the run's own name, so whoever holds a sound file of that
+//! name counts, however it came there.
 
 use std::collections::BTreeMap;
 
@@ -15,6 +15,9 @@ use super::boundaries::Boundary;
 use super::common::Common;
 use super::jobs::Job;
 use crate::api::{AttemptId, Grant, InputRun, Verdict, Work, WorkerId};
+
+/// A copy that fails so often on one worker is not asked of it again.
+const MOST_FAILURES: u32 = 2;
 
 /// The copying of one boundary.
 pub(super) struct CopyRound {
@@ -40,6 +43,11 @@ impl Job {
         if !common.config.second_copies || common.workers_here() < 2 {
             self.copying = None;
             return;
+        }
+        if let Some(round) = self.copying.as_ref().filter(|round| self.is_vain(round, common)) {
+            let generation = round.generation;
+            self.copying = None;
+            self.end_leases(common, |attempt| attempt.generation == generation);
         }
         if self.copying.is_some() || self.boundaries.is_empty() {
             return;
@@ -86,10 +94,24 @@ impl Job {
         common.holders_of(run).iter().filter(|(id, worker)| worker.here && !self.is_bad(run, id)).count() >= 2
     }
 
+    /// Whether a round will not get to its end: a run is lost, or whoever could copy it has failed.
+    fn is_vain(&self, round: &CopyRound, common: &Common) -> bool {
+        let can = |copy: &CopyTask| common.workers.iter().any(|(id, w)| w.here && self.may_copy(copy, id, common));
+        round.tasks.iter().any(|copy| !copy.done && (!can(copy) || self.lost(&copy.run.id, common).is_some()))
+    }
+
+    /// Whether a worker may be asked for a copy of a run.
+    fn may_copy(&self, copy: &CopyTask, worker: &WorkerId, common: &Common) -> bool {
+        !self.aside.contains_key(worker)
+            && copy.failed.get(worker).is_none_or(|&failures| failures < MOST_FAILURES)
+            && common.workers.get(worker).is_some_and(|w| !w.held.contains_key(&copy.run.id))
+            && !self.is_bad(&copy.run.id, worker)
+    }
+
     /// A copy for a worker to make.
     pub(super) fn grant_copy(&mut self, common: &mut Common, worker: &WorkerId) -> Option<Grant> {
         let no_room = self.no_room.get(worker).is_some_and(|&until| common.now < until);
-        if !self.is_live() || self.aside.contains_key(worker) || no_room {
+        if !self.is_live() || no_room {
             return None;
         }
         let first = common.first_number();
@@ -98,10 +120,8 @@ impl Job {
             |task| AttemptId { job: self.id, sweep: self.record.sweep, generation: round.generation, task, attempt: 0 };
         let (task, copy) = (0..).zip(&round.tasks).find(|(task, copy)| {
             !copy.done
-                && copy.failed.get(worker).is_none_or(|&failures| failures < 2)
+                && self.may_copy(copy, worker, common)
                 && common.attempts(id(*task)).next().is_none()
-                && common.workers.get(worker).is_some_and(|w| !w.held.contains_key(&copy.run.id))
-                && !self.is_bad(&copy.run.id, worker)
                 && self.is_readable(&copy.run.id, common)
         })?;
         let work = InputRun { manifest: copy.run.clone(), holders: self.copies_of(&copy.run.id, worker, common) };

@@ -1,7 +1,8 @@
 //! Failures: whose fault they are, who is set aside, and when a job must wait for a person.
 //!
 //! ```text
-//!   Input    the copy's: another one is used, or it is awaited, or the boundary is lost    (boundaries.rs)
+//!   Input    damaged: the copy's; another one is used, or the boundary is lost; out of reach: the reader's or the
+//!            holder's, by who else cannot read it (boundaries.rs); of a second copy: the task's on this worker
 //!   Disk     the worker's folder: a short wait, since deleting may lag behind; then a long one; of a second copy: no more
 //!            copies for a while
 //!   Check    nobody knows: once more; the second time the job ends with the evidence
@@ -10,6 +11,9 @@
 //!   Other    the task's on this worker: twice, and the worker is set aside
 //! ```
 
+use std::collections::BTreeSet;
+
+use super::boundaries::Unread;
 use super::common::Common;
 use super::jobs::Job;
 use super::status::State;
@@ -22,6 +26,27 @@ const MOST_FAILURES: u32 = 2;
 /// So many failed checks of one task end the job.
 const MOST_CHECKS: usize = 2;
 
+/// A worker that does not reach another is tried again after so many grace times: trying holds tasks up for one.
+const UNREACHED_GRACE_TIMES: u64 = 8;
+
+/// What a person can do for a worker that is set aside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Help {
+    Disk,
+    Reach,
+    Other,
+}
+
+impl Help {
+    const fn text(self) -> &'static str {
+        match self {
+            Self::Disk => "free space there or give the worker a larger cap (--disk)",
+            Self::Reach => "start workers with a --listen ADDRESS:PORT that the others reach, or open their ports",
+            Self::Other => "put it right",
+        }
+    }
+}
+
 /// Why, and until when, a worker gets no tasks of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Aside {
@@ -30,6 +55,7 @@ pub(super) struct Aside {
     pub(super) until: Option<Millis>,
     /// Whether the job should wait for it rather than pause, if nobody else can go on.
     pub(super) short: bool,
+    pub(super) help: Help,
 }
 
 impl Job {
@@ -40,7 +66,16 @@ impl Job {
         self.back_to_pending(attempt, common);
         match failure {
             Failure::Stopped => {}
-            Failure::Input { run, holder, damaged, text } => self.blame_copy(common, &run, &holder, damaged, &text),
+            Failure::Input { run, holder, damaged, text } => {
+                let unread = Unread { run: &run, holder: &holder, reader: worker, text: &text };
+                if damaged {
+                    self.blame_copy(common, unread);
+                } else if lease.copy {
+                    self.fail_copy(attempt, worker);
+                } else {
+                    self.count_unread(common, unread);
+                }
+            }
             // A worker without room for a copy may have it for tasks.
             Failure::Disk { text } if lease.copy => {
                 let until = common.now.saturating_add(common.config.disk_wait_millis);
@@ -49,7 +84,7 @@ impl Job {
                 }
             }
             Failure::Disk { text } => self.fail_by_disk(common, worker, &text),
-            Failure::Refused { text } => self.set_aside(worker, format!("refuses the job: {text}"), None, false),
+            Failure::Refused { text } => self.set_aside(worker, format!("refuses the job: {text}")),
             Failure::Check { text } if !lease.copy => self.fail_check(common, attempt, worker, &text),
             Failure::Check { text } | Failure::Other { text } if lease.copy => {
                 self.note(format!("{attempt} on worker {worker}: {text}"));
@@ -66,7 +101,7 @@ impl Job {
         *failures += 1;
         if *failures >= MOST_FAILURES {
             let times = *failures;
-            self.set_aside(worker, format!("task {attempt} failed {times} times there, last: {text}"), None, false);
+            self.set_aside(worker, format!("task {attempt} failed {times} times there, last: {text}"));
         } else {
             self.note(format!("{attempt} failed on worker {worker}: {text}"));
         }
@@ -94,7 +129,19 @@ impl Job {
             if short { common.config.heartbeat_millis.saturating_mul(2) } else { common.config.disk_wait_millis };
         let folder = common.workers.get(worker).map_or(String::new(), |w| w.holder.folder.clone());
         let reason = format!("its disk is full: scratch folder {folder:?}: {text}");
-        self.set_aside(worker, reason, Some(common.now.saturating_add(wait)), short);
+        let until = Some(common.now.saturating_add(wait));
+        self.set_aside_for(worker, Aside { reason, until, short, help: Help::Disk });
+    }
+
+    /// A worker cannot read from another, or others not from it.
+    pub(super) fn set_aside_unreached(&mut self, common: &Common, worker: &WorkerId, reason: String) {
+        let until = Some(common.now.saturating_add(common.config.grace_millis.saturating_mul(UNREACHED_GRACE_TIMES)));
+        self.set_aside_for(worker, Aside { reason, until, short: false, help: Help::Reach });
+    }
+
+    /// It was not their fault that they could not read from another.
+    pub(super) fn forgive_unreached(&mut self, readers: &BTreeSet<WorkerId>) {
+        self.aside.retain(|id, aside| aside.help != Help::Reach || !readers.contains(id));
     }
 
     /// A copy on a worker is damaged.
@@ -103,15 +150,20 @@ impl Job {
         *damage += 1;
         if *damage >= MOST_DAMAGE {
             let reason = format!("{damage} runs that it held were damaged; check its disk and memory");
-            self.set_aside(worker, reason, None, false);
+            self.set_aside(worker, reason);
         }
     }
 
-    fn set_aside(&mut self, worker: &WorkerId, reason: String, until: Option<Millis>, short: bool) {
-        if !short {
-            self.note(format!("worker {worker} is set aside: {reason}"));
+    /// Until a person resumes the job.
+    fn set_aside(&mut self, worker: &WorkerId, reason: String) {
+        self.set_aside_for(worker, Aside { reason, until: None, short: false, help: Help::Other });
+    }
+
+    fn set_aside_for(&mut self, worker: &WorkerId, aside: Aside) {
+        if !aside.short {
+            self.note(format!("worker {worker} is set aside: {}", aside.reason));
         }
-        self.aside.insert(worker.clone(), Aside { reason, until, short });
+        self.aside.insert(worker.clone(), aside);
     }
 
     /// Gives everybody another try.
@@ -162,13 +214,14 @@ impl Job {
             w.here || (!self.aside.contains_key(id) && common.awaited_until(w).is_some_and(|until| until > common.now))
         });
         let candidates = awaited.filter(|(id, w)| w.epoch == 0 || self.fits(common, id)).map(|(id, _)| id);
-        let reasons: Option<Vec<String>> = candidates
-            .map(|id| self.aside.get(id).filter(|a| !a.short).map(|a| format!("worker {id}: {}", a.reason)))
-            .collect();
-        let Some(reasons) = reasons.filter(|reasons| !reasons.is_empty()) else { return };
-        let disk = self.aside.values().any(|a| a.until.is_some());
-        let help = if disk { "free space there or give the worker a larger cap (--disk)" } else { "put it right" };
-        let reason = format!("no worker can go on ({}); {help}, then `keima resume {}`", reasons.join("; "), self.id);
+        let asides: Option<Vec<_>> =
+            candidates.map(|id| Some((id, self.aside.get(id).filter(|aside| !aside.short)?))).collect();
+        let Some(asides) = asides.filter(|asides| !asides.is_empty()) else { return };
+        let reasons: Vec<String> = asides.iter().map(|(id, aside)| format!("worker {id}: {}", aside.reason)).collect();
+        let helps: BTreeSet<Help> = asides.iter().map(|(_, aside)| aside.help).collect();
+        let helps: Vec<&str> = helps.into_iter().map(Help::text).collect();
+        let (reasons, helps) = (reasons.join("; "), helps.join("; "));
+        let reason = format!("no worker can go on ({reasons}); {helps}, then `keima resume {}`", self.id);
         self.pause(common, reason);
     }
 

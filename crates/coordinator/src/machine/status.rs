@@ -143,7 +143,7 @@ pub struct JobStatus {
     pub seconds: f64,
     /// Time left at the present rate; `None` where unknown.
     pub eta_seconds: Option<f64>,
-    /// Values that could be told already.
+    /// Values that could be told already; none where there is an outcome, which has them all: see [`Self::values`].
     pub series: Vec<SeriesEntry>,
     /// Passes that led to the newest boundary of which every run has two holders: what the loss of any one worker leaves;
     /// `None` where there is none.
@@ -195,10 +195,28 @@ pub struct WorkerStatus {
     pub set_aside: Vec<(JobId, String)>,
 }
 
+impl JobStatus {
+    /// Values that are told.
+    pub fn values(&self) -> &[SeriesEntry] {
+        match &self.outcome {
+            None => &self.series,
+            Some(outcome) if outcome.ok => &outcome.series,
+            Some(_) => &[],
+        }
+    }
+
+    /// The same without values, which may be megabytes: for lists of many jobs.
+    fn without_values(mut self) -> Self {
+        self.series.clear();
+        self.outcome.iter_mut().for_each(|outcome| outcome.series.clear());
+        self
+    }
+}
+
 impl Coordinator {
-    /// All jobs, the oldest first.
+    /// All jobs, the oldest first, without their values.
     pub fn jobs(&self) -> Vec<JobStatus> {
-        self.jobs.values().map(|job| job.status(&self.common)).collect()
+        self.jobs.values().map(|job| job.status(&self.common).without_values()).collect()
     }
 
     /// One job.
@@ -302,10 +320,11 @@ impl Job {
             eta_seconds: self
                 .foreseeable_rate()
                 .and_then(|rate| Some(self.state_passes_left(states_done, states_stage)? / rate)),
-            series: match record.state {
-                // What was told on the way is withheld with the rest.
-                State::CheckFailed => Vec::new(),
-                _ => self.early.values().filter(|entry| entry.ok).cloned().collect(),
+            // What was told on the way is in the outcome, or withheld with the rest.
+            series: if record.outcome.is_some() || record.state == State::CheckFailed {
+                Vec::new()
+            } else {
+                self.early.values().filter(|entry| entry.ok).cloned().collect()
             },
             copied_passes: self.copied_passes(common),
             resumed_from: self.resumed_from.clone(),

@@ -283,7 +283,9 @@ fn time_adds_up_over_restarts_and_progress_shows() {
         if status.state.is_over() {
             assert_eq!(status.state, State::Done);
             assert!(status.seconds > 1.0, "{}", status.seconds);
-            assert_eq!(status.series.len(), 4, "a column's value each");
+            assert_eq!(status.values().len(), 4, "a column's value each");
+            assert!(status.series.is_empty(), "told twice");
+            assert!(sim.coordinator.jobs().iter().all(|job| job.values().is_empty()), "values in a list of jobs");
             assert!(told, "no time left was ever told");
             return;
         }

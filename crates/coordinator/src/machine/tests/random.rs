@@ -96,6 +96,13 @@ fn step(sim: &mut Sim, workers: u64, restarts: bool) {
             sim.save();
             sim.kill(&id, |_| true);
         }
+        98 => {
+            // One worker does not reach another for a while.
+            let wall = (id, worker(sim.below(workers) as usize));
+            if wall.0 != wall.1 && !sim.walls.remove(&wall) {
+                sim.walls.insert(wall);
+            }
+        }
         _ => {
             let pause = sim.below(100);
             sim.tick(pause);
@@ -163,7 +170,7 @@ const TROUBLE: &[&str] =
 
 #[test]
 fn a_cluster_counts_right_whatever_happens() {
-    check("cluster", 0..80, &config(), true, &[TROUBLE, &["copy", "restart", "power failure"]].concat());
+    check("cluster", 0..80, &config(), true, &[TROUBLE, &["copy", "wall", "restart", "power failure"]].concat());
 }
 
 #[test]

@@ -49,6 +49,8 @@ pub(super) struct Sim {
     pub(super) task_memory_bytes: u64,
     /// Slots of every worker that says hello.
     pub(super) slots: u32,
+    /// (reader, holder): the one does not reach the other.
+    pub(super) walls: BTreeSet<(WorkerId, WorkerId)>,
 }
 
 pub(super) fn worker(number: usize) -> WorkerId {
@@ -96,6 +98,7 @@ impl Sim {
             events: BTreeMap::new(),
             task_memory_bytes: 1 << 30,
             slots: 2,
+            walls: BTreeSet::new(),
         }
     }
 
@@ -278,7 +281,7 @@ impl Sim {
     /// The worker does its task; nothing is reported yet.
     pub(super) fn execute(&mut self, id: &WorkerId, grant: &Grant) -> Report {
         match &grant.work {
-            Work::Copy(input) => match self.fetch(&input.manifest.id, &input.holders) {
+            Work::Copy(input) => match self.fetch(id, &input.manifest.id, &input.holders) {
                 Ok(mut file) => {
                     self.count("copy");
                     file.durable = true;
@@ -291,7 +294,7 @@ impl Sim {
             Work::Stage(order) => {
                 let mut inputs = Vec::new();
                 for input in &order.inputs {
-                    match self.fetch(&input.manifest.id, &input.holders) {
+                    match self.fetch(id, &input.manifest.id, &input.holders) {
                         Ok(file) => inputs.push(file.records),
                         Err(failure) => return Report::Failed(failure),
                     }
@@ -304,11 +307,15 @@ impl Sim {
         }
     }
 
-    fn fetch(&mut self, run: &RunId, holders: &[Holder]) -> Result<File, Failure> {
+    fn fetch(&mut self, reader: &WorkerId, run: &RunId, holders: &[Holder]) -> Result<File, Failure> {
         let mut failure = Failure::Other { text: format!("{run} has no holder") };
         for holder in holders {
+            let wall = self.walls.contains(&(reader.clone(), holder.worker.clone()));
+            if wall {
+                self.count("wall");
+            }
             let of = &self.workers[&holder.worker];
-            let file = of.disk.get(run).filter(|_| !of.silent);
+            let file = of.disk.get(run).filter(|_| !of.silent && !wall);
             if let Some(file) = file.filter(|file| !file.damaged) {
                 return Ok(file.clone());
             }
@@ -339,6 +346,7 @@ impl Sim {
 
     /// Everybody works without trouble until the job is over.
     pub(super) fn run_to_end(&mut self, id: JobId) -> JobStatus {
+        self.walls.clear();
         for _ in 0..4_000 {
             let status = self.status(id);
             if status.state.is_over() {
