@@ -136,39 +136,39 @@ impl<K: Word> ProblemInfo for Go<K> {
         "blocks are made for boards whose smaller side is 2 to 21"
     }
 
-    fn has_law(&self) -> bool {
-        true
+    fn law(&self, pass: u32, by_degree: &[u64], new: u64, modulus: u64) -> Option<Result<(), String>> {
+        Some(law(self.board.column(pass), by_degree, new, modulus).map_err(|text| format!("pass {pass}{text}")))
     }
+}
 
-    fn law(&self, pass: u32, by_degree: &[u64], new: u64, modulus: u64) -> Result<(), String> {
-        let at = |degree: usize| by_degree.get(degree).copied().unwrap_or(0) % modulus;
-        let column = self.board.column(pass);
-        // In the first column there is no stone at west that could be driven out.
-        let possible = if column == 0 { 3..=3 } else { 2..=3 };
-        for degree in (0..by_degree.len()).filter(|degree| !possible.contains(degree)) {
-            if at(degree) != 0 {
-                return Err(format!(
-                    "pass {pass} (column {column}): states have {} to 3 successors, but states with {degree} have the \
-                     sum {} modulo {modulus}",
-                    possible.start(),
-                    at(degree),
-                ));
-            }
-        }
-        // new + dropped = 3 old, where each state with two successors drops its value once.
-        let wide = |residue: u64| u128::from(residue);
-        let old = wide(at(2)) + wide(at(3));
-        let (left, right) = ((wide(new) + wide(at(2))) % wide(modulus), 3 * old % wide(modulus));
-        if left != right {
+/// Every state has three successors, or two where its stone at west would be left without a liberty.
+fn law(column: u32, by_degree: &[u64], new: u64, modulus: u64) -> Result<(), String> {
+    let at = |degree: usize| by_degree.get(degree).copied().unwrap_or(0) % modulus;
+    // In the first column there is no stone at west that could be driven out.
+    let possible = if column == 0 { 3..=3 } else { 2..=3 };
+    for degree in (0..by_degree.len()).filter(|degree| !possible.contains(degree)) {
+        if at(degree) != 0 {
             return Err(format!(
-                "pass {pass}: new + dropped = 3 old is violated modulo {modulus}: expected {right}, got {left} (new \
-                 {new}, dropped {}, old {})",
-                at(2),
-                old % wide(modulus),
+                " (column {column}): states have {} to 3 successors, but states with {degree} have the sum {} modulo \
+                 {modulus}",
+                possible.start(),
+                at(degree),
             ));
         }
-        Ok(())
     }
+    // new + dropped = 3 old, where each state with two successors drops its value once.
+    let wide = |residue: u64| u128::from(residue);
+    let old = wide(at(2)) + wide(at(3));
+    let (left, right) = ((wide(new) + wide(at(2))) % wide(modulus), 3 * old % wide(modulus));
+    if left != right {
+        return Err(format!(
+            ": new + dropped = 3 old is violated modulo {modulus}: expected {right}, got {left} (new {new}, dropped {}, \
+             old {})",
+            at(2),
+            old % wide(modulus),
+        ));
+    }
+    Ok(())
 }
 
 impl<K: Word> Problem<K> for Go<K> {
