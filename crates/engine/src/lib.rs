@@ -7,7 +7,7 @@
 //!
 //! Architecture invariant: the result of a task does not depend on its memory, its block sizes or whether it spilled.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod api;
 pub mod block;

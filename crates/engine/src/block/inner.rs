@@ -17,6 +17,7 @@ use keima_model::{BlockColumn, BlockTables, End};
 use keima_residue::Integer;
 
 use super::BlockError;
+use super::ahead::read_on;
 use super::digits::Radix;
 use super::lanes::{Moduli, Row};
 use super::sweep::step_at;
@@ -94,7 +95,7 @@ pub(super) fn product<const F: usize, const B: usize>(
                 column.positions(window, End::Last, block, &mut positions);
                 // All rows first: one that is not in the cache would hold up the arithmetic of those before it.
                 gathered.clear();
-                gathered.extend(positions.iter().map(|&position| backward.rows[position as usize]));
+                gathered.extend((0..positions.len()).map(|number| *read_on(backward.rows, &positions, number)));
                 for (f, b) in forward.rows[start..].iter().zip(&gathered) {
                     part.spare.add(f[F - 1], b[B - 1]);
                     if F == 1 {

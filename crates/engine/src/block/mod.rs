@@ -10,6 +10,7 @@
 // What is to be compiled for the machine's vector instructions must end up inside the function that is dispatched to.
 #![allow(clippy::inline_always)]
 
+mod ahead;
 mod batches;
 mod boxes;
 mod by_pass;
