@@ -121,11 +121,13 @@ fn a_damaged_copy_is_replaced_by_the_other_one() {
     assert!(!status.notes.iter().any(|note| note.starts_with("fell back")), "{:?}", status.notes);
 }
 
-/// Workers that do not reach each other's runs, all of them sound: (reader, holder) of each wall, workers in all, who is
-/// set aside, whether what others cannot read is done anew.
+/// (reader, holder) of each wall, workers in all, who is set aside, whether what others cannot read is done anew.
+type Walls = (&'static [(usize, usize)], usize, &'static [usize], bool);
+
+/// Workers that do not reach each other's runs, all of them sound.
 #[test]
 fn sound_runs_stay_where_one_worker_does_not_reach_them() {
-    let table: [(&[(usize, usize)], usize, &[usize], bool); 4] = [
+    let table: [Walls; 4] = [
         (&[(0, 1)], 2, &[0], false),
         (&[(0, 1)], 3, &[0], false),
         (&[(0, 2), (1, 2)], 3, &[0, 2], true),
