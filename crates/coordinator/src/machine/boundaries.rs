@@ -315,7 +315,8 @@ impl Job {
         }
     }
 
-    /// A copy could not be had from a holder that is here. Once may be an accident, over the grace time it is not:
+    /// A copy could not be had from a holder that is here. Once may be an accident, over the grace time, at the end of which
+    /// the holder was heard of, it is not:
     ///
     /// ```text
     ///   the holder itself cannot read it     the copy is bad
@@ -325,10 +326,10 @@ impl Job {
     pub(super) fn count_unread(&mut self, common: &Common, unread: Unread<'_>) {
         let Unread { run, holder, reader, text } = unread;
         // Copies of one that is away are awaited.
-        if !self.knows(unread, common) || !common.workers.get(holder).is_some_and(|w| w.here) {
+        let Some(heard) = common.workers.get(holder).filter(|w| w.here && self.needs(run)).map(|w| w.last_heard) else {
             self.missing.forget();
             return;
-        }
+        };
         let (now, grace) = (common.now, common.config.grace_millis);
         let fresh = || Strike { first: now, last: now, count: 0, readers: BTreeSet::new() };
         let strike = self.strikes.entry((run.clone(), holder.clone())).or_insert_with(fresh);
@@ -338,19 +339,20 @@ impl Job {
         strike.last = now;
         strike.count += 1;
         strike.readers.insert(reader.clone());
-        if strike.count >= MOST_STRIKES && now.saturating_sub(strike.first) >= grace {
+        if strike.count >= MOST_STRIKES && heard.saturating_sub(strike.first) >= grace {
             let readers = strike.readers.clone();
             if readers.contains(holder) {
                 self.never_use(run, holder, text);
             } else if readers.len() == 1 {
-                self.set_aside_unreached(common, reader, format!("it cannot read from worker {holder}: {text}"));
+                let reason = format!("it cannot read from worker {holder}: {text}");
+                self.set_aside_unreached(common, reader, reason, Some(holder));
             } else {
                 let held = common.workers.get(holder).into_iter().flat_map(|w| w.held.keys());
                 let copies: Vec<RunId> = held.filter(|run| self.needs(run)).cloned().collect();
                 self.bad.extend(copies.into_iter().map(|run| (run, holder.clone())));
                 let several = readers.len();
                 let reason = format!("{several} workers cannot read from it; its runs are not used any more: {text}");
-                self.set_aside_unreached(common, holder, reason);
+                self.set_aside_unreached(common, holder, reason, None);
                 self.forgive_unreached(&readers);
             }
         }

@@ -56,6 +56,8 @@ pub(super) struct Aside {
     /// Whether the job should wait for it rather than pause, if nobody else can go on.
     pub(super) short: bool,
     pub(super) help: Help,
+    /// Whom it does not reach: when that one is away, its runs are no longer waited for.
+    unreached: Option<WorkerId>,
 }
 
 impl Job {
@@ -130,13 +132,22 @@ impl Job {
         let folder = common.workers.get(worker).map_or(String::new(), |w| w.holder.folder.clone());
         let reason = format!("its disk is full: scratch folder {folder:?}: {text}");
         let until = Some(common.now.saturating_add(wait));
-        self.set_aside_for(worker, Aside { reason, until, short, help: Help::Disk });
+        self.set_aside_for(worker, Aside { reason, until, short, help: Help::Disk, unreached: None });
     }
 
-    /// A worker cannot read from another, or others not from it.
-    pub(super) fn set_aside_unreached(&mut self, common: &Common, worker: &WorkerId, reason: String) {
+    /// A worker cannot read from another, which is `unreached`, or others not from it.
+    pub(super) fn set_aside_unreached(
+        &mut self,
+        common: &Common,
+        worker: &WorkerId,
+        reason: String,
+        unreached: Option<&WorkerId>,
+    ) {
         let until = Some(common.now.saturating_add(common.config.grace_millis.saturating_mul(UNREACHED_GRACE_TIMES)));
-        self.set_aside_for(worker, Aside { reason, until, short: false, help: Help::Reach });
+        self.set_aside_for(
+            worker,
+            Aside { reason, until, short: false, help: Help::Reach, unreached: unreached.cloned() },
+        );
     }
 
     /// It was not their fault that they could not read from another.
@@ -156,7 +167,7 @@ impl Job {
 
     /// Until a person resumes the job.
     fn set_aside(&mut self, worker: &WorkerId, reason: String) {
-        self.set_aside_for(worker, Aside { reason, until: None, short: false, help: Help::Other });
+        self.set_aside_for(worker, Aside { reason, until: None, short: false, help: Help::Other, unreached: None });
     }
 
     fn set_aside_for(&mut self, worker: &WorkerId, aside: Aside) {
@@ -192,7 +203,10 @@ impl Job {
     pub(super) fn look_after(&mut self, common: &mut Common) {
         let now = common.now;
         let before = self.aside.len();
-        self.aside.retain(|_, aside| aside.until.is_none_or(|until| until > now));
+        let here = |id: &WorkerId| common.workers.get(id).is_some_and(|w| w.here);
+        self.aside.retain(|_, aside| {
+            aside.until.is_none_or(|until| until > now) && aside.unreached.as_ref().is_none_or(here)
+        });
         if self.aside.len() != before {
             common.work_changed();
         }

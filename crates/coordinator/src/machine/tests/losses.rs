@@ -121,6 +121,13 @@ fn a_damaged_copy_is_replaced_by_the_other_one() {
     assert!(!status.notes.iter().any(|note| note.starts_with("fell back")), "{:?}", status.notes);
 }
 
+/// Whether each worker has written runs of the newest boundary.
+fn all_wrote(sim: &Sim, id: JobId, workers: usize) -> bool {
+    let newest = sim.coordinator.jobs[&id].boundaries.last();
+    let wrote = |id| newest.is_some_and(|b| b.tasks.iter().any(|t| t.writer == id && !t.manifest.runs.is_empty()));
+    (0..workers).all(|number| wrote(worker(number)))
+}
+
 /// (reader, holder) of each wall, workers in all, who is set aside, whether what others cannot read is done anew.
 type Walls = (&'static [(usize, usize)], usize, &'static [usize], bool);
 
@@ -138,12 +145,7 @@ fn sound_runs_stay_where_one_worker_does_not_reach_them() {
             let mut sim = Sim::new(33, workers, Config { second_copies, ..config() });
             let id = sim.submit(spec("4x4", 9));
             (0..workers).for_each(|number| sim.hello(&worker(number)));
-            work_until(&mut sim, id, workers, |sim| {
-                let newest = sim.coordinator.jobs[&id].boundaries.last();
-                let wrote =
-                    |id| newest.is_some_and(|b| b.tasks.iter().any(|t| t.writer == id && !t.manifest.runs.is_empty()));
-                (0..workers).all(|number| wrote(worker(number)))
-            });
+            work_until(&mut sim, id, workers, |sim| all_wrote(sim, id, workers));
             sim.walls = walls.iter().map(|&(reader, holder)| (worker(reader), worker(holder))).collect();
             let case = format!("{walls:?} of {workers}, second copies {second_copies}");
             let paused = aside.len() == workers;
@@ -163,6 +165,31 @@ fn sound_runs_stay_where_one_worker_does_not_reach_them() {
             assert_eq!(sim.run_to_end(id).state, State::Done, "{case}");
         }
     }
+}
+
+/// Until a worker that died counts as away, nobody is to blame for not reaching it, though that takes longer than the grace.
+#[test]
+fn a_worker_that_died_is_not_out_of_reach() {
+    let patient = Config { second_copies: false, lease_millis: 4_000, grace_millis: 1_000, ..config() };
+    let mut sim = Sim::new(35, 2, patient);
+    let id = sim.submit(spec("4x4", 9));
+    (0..2).for_each(|number| sim.hello(&worker(number)));
+    work_until(&mut sim, id, 2, |sim| all_wrote(sim, id, 2));
+    let dead = sim.workers.get_mut(&worker(0)).expect("known");
+    (dead.silent, dead.running) = (true, Vec::new());
+    let mut unread = 0;
+    for _ in 0..400 {
+        sim.heartbeat(&worker(1));
+        sim.pull(&worker(1));
+        sim.work(&worker(1), 0);
+        sim.tick(20);
+        unread = unread.max(sim.coordinator.jobs[&id].strikes.values().map(|strike| strike.count).max().unwrap_or(0));
+    }
+    let status = sim.status(id);
+    assert!(unread >= 3, "it was missed {unread} times");
+    assert!(status.notes.iter().any(|note| note.starts_with("fell back")), "{:?}", status.notes);
+    assert!(!status.notes.iter().any(|note| note.contains("set aside")), "{:?}", status.notes);
+    assert_eq!(sim.run_to_end(id).state, State::Done);
 }
 
 /// A copy that nobody can make holds up those of one boundary, not of all that come after it.
