@@ -309,7 +309,7 @@ impl Job {
 
     /// A copy is damaged: it is not used any more.
     pub(super) fn blame_copy(&mut self, common: &Common, unread: Unread<'_>) {
-        if self.knows(unread, common) {
+        if self.needs(unread.run) && common.workers.contains_key(unread.holder) {
             self.never_use(unread.run, unread.holder, unread.text);
             self.count_damage(unread.holder);
         }
@@ -357,10 +357,6 @@ impl Job {
             }
         }
         self.missing.forget();
-    }
-
-    fn knows(&self, unread: Unread<'_>, common: &Common) -> bool {
-        self.needs(unread.run) && common.workers.contains_key(unread.holder)
     }
 
     fn never_use(&mut self, run: &RunId, holder: &WorkerId, text: &str) {

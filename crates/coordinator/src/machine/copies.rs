@@ -45,9 +45,11 @@ impl Job {
             return;
         }
         if let Some(round) = self.copying.as_ref().filter(|round| self.is_vain(round, common)) {
-            let generation = round.generation;
-            self.copying = None;
-            self.end_leases(common, |attempt| attempt.generation == generation);
+            if let Some(boundary) = self.boundaries.iter().find(|b| b.head.generation == round.boundary) {
+                let what = boundary.head.to_string();
+                self.note(format!("second copies of {what} are given up: workers cannot make them, or runs are lost"));
+            }
+            self.end_copies(common);
         }
         if self.copying.is_some() || self.boundaries.is_empty() {
             return;
@@ -67,10 +69,16 @@ impl Job {
     /// Forgets a round whose boundary is gone.
     pub(super) fn forget_vain_copies(&mut self, common: &mut Common) {
         let Some(round) = &self.copying else { return };
-        let (boundary, generation) = (round.boundary, round.generation);
+        let boundary = round.boundary;
         if self.boundaries.iter().all(|b| b.head.generation != boundary) {
-            self.copying = None;
-            self.end_leases(common, |attempt| attempt.generation == generation);
+            self.end_copies(common);
+        }
+    }
+
+    /// Lets go of a round before its end.
+    fn end_copies(&mut self, common: &mut Common) {
+        if let Some(round) = self.copying.take() {
+            self.end_leases(common, |attempt| attempt.generation == round.generation);
         }
     }
 

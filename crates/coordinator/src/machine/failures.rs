@@ -31,7 +31,7 @@ const UNREACHED_GRACE_TIMES: u64 = 8;
 
 /// What a person can do for a worker that is set aside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Help {
+enum Help {
     Disk,
     Reach,
     Other,
@@ -55,7 +55,7 @@ pub(super) struct Aside {
     pub(super) until: Option<Millis>,
     /// Whether the job should wait for it rather than pause, if nobody else can go on.
     pub(super) short: bool,
-    pub(super) help: Help,
+    help: Help,
     /// Whom it does not reach: when that one is away, its runs are no longer waited for.
     unreached: Option<WorkerId>,
 }

@@ -2,8 +2,8 @@
 //! a pass, is written. Times are linear in the lanes, by two numbers of them. Where the plan's tables are made a part at a
 //! time, so are some of them, beside: how they compare with what the problem estimates.
 //!
-//! Cost: the tables of 12 cells, or as many as have room for them, and a column with each number of lanes: five to twenty seconds, 1.5 GB of disk; up
-//! to three seconds for parts of each window.
+//! Cost: the tables of 12 cells, or as many as have room for them, and a column with each number of lanes: five to twenty
+//! seconds, 1.5 GB of disk; up to three seconds for parts of each window.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -222,6 +222,7 @@ fn copies_that_fail_are_given_up_at_the_next_column_end() {
     }
     assert!(failures >= 2, "it failed {failures} times");
     assert!(copied(&sim, id), "no later boundary was copied: {:#?}", sim.status(id));
+    assert!(sim.status(id).notes.iter().any(|note| note.contains("are given up")), "{:#?}", sim.status(id).notes);
     assert_eq!(sim.run_to_end(id).state, State::Done);
 }
 
