@@ -227,7 +227,12 @@ impl InMemory {
                 values.insert(number, vec![residues.clone()]);
             }
         }
-        let mut outcome = recombine(info, &self.plan, &values);
+        let mut plan = self.plan.clone();
+        // The executor may have chosen another one.
+        if let Some(spare) = plan.moduli.last_mut().filter(|_| !counted.boards.is_empty()) {
+            *spare = counted.spare;
+        }
+        let mut outcome = recombine(info, &plan, &values);
         if counted.middle > 1 {
             let windows = (counted.middle as usize - 1) * self.plan.windows.len();
             let text =
@@ -242,6 +247,7 @@ impl InMemory {
         }
         let mut status = self.status();
         status.state = if outcome.ok { State::Done } else { State::CheckFailed };
+        status.plan = Some(plan);
         status.times = counted.times;
         status.outcome = Some(outcome);
         status

@@ -4,7 +4,7 @@
 #[path = "common/column.rs"]
 mod blocks;
 
-use keima_engine::block::{Moduli, Row, Sweep};
+use keima_engine::block::{BlockError, Moduli, Row, Sweep};
 use keima_model::{BlockColumn, Direction, Directions, End};
 use keima_residue::{add_mod, mul_mod, primes_below};
 
@@ -134,6 +134,69 @@ fn lanes_do_not_know_of_each_other() {
         check::<4>(column.as_ref(), by_pass_bytes, &what);
         check::<8>(column.as_ref(), by_pass_bytes, &what);
         check::<12>(column.as_ref(), by_pass_bytes, &what);
+    }
+}
+
+/// Sums that are left alone until they are read are the same, up to the largest that there can be; with larger primes they
+/// outgrow their words, which the mass balance shows.
+#[test]
+fn lazy_sums_are_the_same() {
+    fn check<const K: usize>(column: &dyn BlockColumn, what: &str) -> [u64; 2] {
+        let (mut too_large, mut refused) = (0, 0);
+        for (window, direction) in
+            (0..column.windows().len()).flat_map(|w| [(w, Direction::Forward), (w, Direction::Backward)])
+        {
+            let seeds = rows::<K>(column, 1);
+            let mut after = vec![[0; K]; seeds.len()];
+            let mut sweep = Sweep::<K>::new(column, Moduli::new(moduli()).unwrap(), 1).unwrap();
+            let arrivals = sweep.arrivals(window, &mut after).unwrap();
+            let len = column.windows()[window].len;
+            assert!(arrivals.iter().all(|&ways| u64::from(ways) <= arrivals.most()), "{what}, window {window}");
+            assert!(len > 1 || arrivals.iter().any(|&ways| u64::from(ways) == arrivals.most()), "{what}");
+            let ways = arrivals.most().max(3_u64.pow(len));
+            let bits = (ways - 1).leading_zeros().min(60);
+            let primes = |bits: u32| -> Row<K> {
+                primes_below(1 << bits).take(K).collect::<Vec<_>>().try_into().expect("enough primes")
+            };
+            let run = |moduli: Moduli<K>, before: &[Row<K>], (threads, share_from, bytes): (usize, u64, usize)| {
+                let mut after = vec![[0; K]; before.len()];
+                let sweep = Sweep::<K>::new(column, moduli, threads).unwrap().share_from(share_from);
+                let ran = sweep.by_pass_up_to(bytes).run(direction, window, before, &mut after, Some(&arrivals));
+                ran.map(|masses| (masses, after))
+            };
+            let most = |primes: Row<K>| vec![primes.map(|p| p - 1); seeds.len()];
+            let (row, larger) = (primes(bits), primes((bits + 1).min(60)));
+            let some = seeds.iter().map(|seeds| std::array::from_fn(|lane| seeds[lane] % row[lane])).collect();
+            for before in [most(row), some] {
+                let (masses, expected) = run(Moduli::new(row).unwrap(), &before, (1, u64::MAX, 0)).unwrap();
+                for how in [(1, u64::MAX, 0), (1, u64::MAX, 1 << 30), (3, 0, 0)] {
+                    let (found_masses, mut found) = run(Moduli::lazy(row, bits).unwrap(), &before, how).unwrap();
+                    for (value, p) in found.iter_mut().flat_map(|found| found.iter_mut().zip(row)) {
+                        *value %= p;
+                    }
+                    assert!(found == expected, "{what}, window {window}, {direction:?}, {K} lanes, {how:?}");
+                    assert_eq!(found_masses, masses, "{what}, window {window}, {direction:?}, {K} lanes, {how:?}");
+                }
+            }
+            if direction == Direction::Forward && arrivals.most() == ways && bits < 60 {
+                too_large += 1;
+                let ran = run(Moduli::lazy(larger, bits + 1).unwrap(), &most(larger), (1, u64::MAX, 0));
+                refused += u64::from(matches!(ran, Err(BlockError::Balance { .. })));
+            }
+        }
+        [too_large, refused]
+    }
+    for (height, lengths) in
+        [(2, &[1, 1][..]), (3, &[3]), (5, &[3, 2]), (6, &[2, 2, 2]), (7, &[4, 3]), (8, &[3, 3, 2]), (8, &[4, 4])]
+    {
+        let column = column(height, lengths);
+        let what = format!("{height} {lengths:?}");
+        for [too_large, refused] in
+            [check::<1>(column.as_ref(), &what), check::<4>(column.as_ref(), &what), check::<8>(column.as_ref(), &what)]
+        {
+            assert_eq!(too_large, refused, "{what}");
+            assert!(too_large > 0 || height < 5, "{what}");
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use keima_coordinator::{Executor, JobSpec, JobStatus, PlanError, State};
-use keima_engine::block::{BlockError, MODULUS_LIMIT, Moduli, Row, Rows, Sweep, largest};
+use keima_engine::block::{BlockError, MODULUS_LIMIT, Moduli, Row, Rows, Sweep, largest, steps};
 use keima_model::{AnyProblem, BlockColumn, Board, Direction, Directions, ProblemRequest, Registry};
 use keima_residue::primes_below;
 use keima_runs::TaskTimes;
@@ -33,6 +33,8 @@ use crate::worker::PROCESS_OVERHEAD_BYTES;
 const STREAM_STATE_PASSES: u64 = 70_000_000;
 /// The same by blocks in memory.
 const SWEEP_STATE_PASSES: u64 = 400_000_000;
+/// Lazy primes so small that 2^20 ways may lead to a state: boards of up to 14 cells.
+const LAZY_BITS: u32 = 44;
 /// The process that counts small boards has so much memory at least, and each of its threads.
 const MEMORY_BYTES: u64 = 512 << 20;
 const THREAD_BYTES: u64 = 16 << 20;
@@ -114,7 +116,8 @@ pub async fn measure(
     match (outline.way, &outline.plan.block) {
         (Way::InMemory, _) => {
             let (registry, request) = (Arc::clone(&registry), request.clone());
-            blocking(move || in_memory(registry.as_ref(), &request, &here)).await
+            let outline = outline.clone();
+            blocking(move || in_memory(registry.as_ref(), &request, &outline, &here)).await
         }
         (_, Some(_)) => {
             let (registry, request) = (Arc::clone(&registry), request.clone());
@@ -163,21 +166,31 @@ fn small(
     Err(MeasureError::NoBoard(request.name.clone()))
 }
 
-fn in_memory(registry: &dyn Registry, request: &ProblemRequest, offer: &Offer) -> Result<Speeds, MeasureError> {
-    let height = registry.open(request).map_or(2, |problem| problem.info().board().height);
+fn in_memory(
+    registry: &dyn Registry,
+    request: &ProblemRequest,
+    large: &Outline,
+    offer: &Offer,
+) -> Result<Speeds, MeasureError> {
+    let Board { height, length } = large.plan.board;
     let offer = Offer { out_of_core: false, memory_bytes: u64::MAX, ..offer.clone() };
     let Small { problem, outline, .. } = small(registry, request, height, &offer, SWEEP_STATE_PASSES)?;
     let no_blocks = || MeasureError::NoBoard(request.name.clone());
     let blocks = problem.info().blocks().ok_or_else(no_blocks)?;
+    // Whether what is forecast reduces its sums once a window.
+    let meets = large.stages.iter().any(|stage| stage.direction == Direction::Backward);
+    let lazy = meets
+        && steps(&large.plan.windows, height, length, blocks.choices())
+            .is_some_and(|steps| steps.iter().any(|step| step.lazy));
     let started = Instant::now();
     let column = blocks.column(&outline.plan.windows, Directions::Folded).map_err(MeasureError::Block)?;
     let table_seconds = started.elapsed().as_secs_f64();
     let threads = offer.threads as usize;
     let sweeps = vec![
-        sweep::<1>(column.as_ref(), threads)?,
-        sweep::<2>(column.as_ref(), threads)?,
-        sweep::<4>(column.as_ref(), threads)?,
-        sweep::<8>(column.as_ref(), threads)?,
+        sweep::<1>(column.as_ref(), threads, lazy)?,
+        sweep::<2>(column.as_ref(), threads, false)?,
+        sweep::<4>(column.as_ref(), threads, lazy)?,
+        sweep::<8>(column.as_ref(), threads, lazy)?,
     ];
     drop(column);
     let mut speeds = Speeds {
@@ -209,9 +222,11 @@ fn outline_name(outline: &Outline) -> String {
 }
 
 /// Takes a vector through the windows of a column, both ways: nanoseconds of a thread per state-pass.
-fn sweep<const K: usize>(column: &dyn BlockColumn, threads: usize) -> Result<SweepSpeed, BlockError> {
-    let primes: Vec<u64> = primes_below(MODULUS_LIMIT.into()).take(K).collect();
-    let moduli = Row::<K>::try_from(primes).ok().and_then(Moduli::new).ok_or(BlockError::Moduli)?;
+fn sweep<const K: usize>(column: &dyn BlockColumn, threads: usize, lazy: bool) -> Result<SweepSpeed, BlockError> {
+    let limit = if lazy { 1 << LAZY_BITS } else { MODULUS_LIMIT.into() };
+    let primes: Vec<u64> = primes_below(limit).take(K).collect();
+    let moduli = |primes| if lazy { Moduli::lazy(primes, LAZY_BITS) } else { Moduli::new(primes) };
+    let moduli = Row::<K>::try_from(primes).ok().and_then(moduli).ok_or(BlockError::Moduli)?;
     let (states, _) = largest(column);
     let mut front = Rows::<K>::zeroed(states as usize)?;
     let mut back = Rows::<K>::zeroed(states as usize)?;

@@ -9,7 +9,7 @@ use keima_model::{BlockColumn, MOST_ENTRIES};
 
 use super::by_pass::most_bytes;
 use super::lanes::MODULUS_LIMIT;
-use super::steps::lanes_for;
+use super::scheme::lanes_for;
 
 /// Number of states of the largest vector, and of the largest family.
 pub fn largest(column: &dyn BlockColumn) -> (u64, u64) {

@@ -183,7 +183,7 @@ impl<const K: usize> Passes<'_, K> {
             let (done, rest) = self.rows.split_at_mut(start);
             let source: &[Row<K>; MOST_ENTRIES] = rest.first_chunk().expect("buffers are padded");
             let table = &tables.signatures[tables.signature_of[number as usize] as usize].passes[pass];
-            local(table, source, &mut done[after(number)], &moduli);
+            local::<K, false>(table, source, &mut done[after(number)], &moduli);
             for (far, target) in far(tables, number, pass) {
                 if target > number {
                     for (row, &(entry, _)) in self.aside[put..].iter_mut().zip(&far.pairs) {

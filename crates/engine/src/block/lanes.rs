@@ -9,6 +9,14 @@
 //!   min(a, a - c p), both unsigned                                4         1
 //!   a - c p if that has no sign, else a                           1         2
 //! ```
+//!
+//! *Lazy* moduli (as in Harvey's lazy reduction) are so small that whatever a window adds up fits a word: for p = 2^b - c
+//! and at most 2^(64-b) ways to any state. Sums are then left alone in all passes of a window, and written as they are; each
+//! row is reduced once, when it is read:
+//!
+//! ```text
+//!   x = high 2^b + low,   2^b = c modulo p   -->   low + c high, below 2p since c is small   -->   less p, if it fits
+//! ```
 
 /// Ways through a window are fewer, so that 2^8 rows can be weighed by them before the sum is reduced.
 pub(super) const MOST_WAYS: u32 = 1 << 24;
@@ -24,17 +32,89 @@ const AVX2_LANES: usize = 4;
 
 /// The moduli of a sweep, one per lane.
 #[derive(Clone, Copy, Debug)]
-pub struct Moduli<const K: usize>(Row<K>);
+pub struct Moduli<const K: usize> {
+    values: Row<K>,
+    /// Of lazy ones, else 0: all are a little below 2^bits.
+    bits: u32,
+    /// 2^bits less each of them.
+    less: Row<K>,
+}
 
 impl<const K: usize> Moduli<K> {
     /// `None` unless all moduli are between 2 and [`MODULUS_LIMIT`].
     pub fn new(moduli: Row<K>) -> Option<Self> {
-        moduli.iter().all(|p| (2..MODULUS_LIMIT).contains(p)).then_some(Self(moduli))
+        let suit = moduli.iter().all(|p| (2..MODULUS_LIMIT).contains(p));
+        suit.then_some(Self { values: moduli, bits: 0, less: [0; K] })
+    }
+
+    /// Lazy ones: sums are not reduced before they are read again, and must fit a word until then. `None` unless all are
+    /// below 2^bits and so near to it that one subtraction is enough then.
+    pub fn lazy(moduli: Row<K>, bits: u32) -> Option<Self> {
+        let power = (33..=60).contains(&bits).then_some(1_u64 << bits)?;
+        let near = |p: u64| u128::from(power - p) * ((1 << (64 - bits)) + 1) <= u128::from(p);
+        let suit = moduli.iter().all(|&p| p < power && near(p));
+        suit.then(|| Self { values: moduli, bits, less: moduli.map(|p| power - p) })
     }
 
     /// The moduli.
     pub fn values(&self) -> &Row<K> {
-        &self.0
+        &self.values
+    }
+
+    /// Whether sums are left alone until a window's end.
+    #[inline(always)]
+    pub(super) fn are_lazy(&self) -> bool {
+        self.bits > 0
+    }
+
+    /// Brings sums that were left alone below the moduli: any words, of lazy moduli; else these are left as they are.
+    #[inline(always)]
+    pub(super) fn finish(&self, row: &mut Row<K>) {
+        self.finish_all(std::slice::from_mut(row));
+    }
+
+    /// The same of many rows.
+    #[inline(always)]
+    pub(super) fn finish_all(&self, rows: &mut [Row<K>]) {
+        if !self.are_lazy() {
+            return;
+        }
+        // Copies of its own: the rows that are written cannot be these, and all stay in registers.
+        let (moduli, bits, mask) = (self.values, self.bits, (1 << self.bits) - 1);
+        let less = self.less.map(|less| less & 0xffff_ffff);
+        for row in rows {
+            *row = std::array::from_fn(|lane| {
+                // Both factors are short: one multiplication of halves.
+                let high = (row[lane] >> bits) & 0xffff_ffff;
+                let sum = (row[lane] & mask) + high * less[lane];
+                let rest = sum.wrapping_sub(moduli[lane]);
+                if rest.cast_signed() < 0 { sum } else { rest }
+            });
+        }
+    }
+
+    /// Adds to a row, and settles it.
+    #[inline(always)]
+    pub(super) fn put<const LAZY: bool>(&self, row: &mut Row<K>, value: &Row<K>) {
+        let mut sum = *row;
+        add(&mut sum, value);
+        self.settle::<2, LAZY>(&mut sum);
+        *row = sum;
+    }
+
+    /// The same, lazily if they are lazy: for loops that are not compiled for either.
+    #[inline(always)]
+    pub(super) fn put_either(&self, row: &mut Row<K>, value: &Row<K>) {
+        if self.are_lazy() { self.put::<true>(row, value) } else { self.put::<false>(row, value) }
+    }
+
+    /// Brings a sum of `D` residues below the moduli, unless it is to be left alone since they are `LAZY`: what loops are
+    /// compiled for, one by one.
+    #[inline(always)]
+    pub(super) fn settle<const D: usize, const LAZY: bool>(&self, sum: &mut Row<K>) {
+        if !LAZY {
+            self.reduce::<D>(sum);
+        }
     }
 
     /// Brings a sum of `D` residues, 1 to 16, below the moduli.
@@ -57,7 +137,7 @@ impl<const K: usize> Moduli<K> {
     /// Halves residues of odd moduli: a residue or its sum with the modulus is even.
     #[inline(always)]
     pub(super) fn halve(&self, row: &mut Row<K>) {
-        for (value, &modulus) in row.iter_mut().zip(&self.0) {
+        for (value, &modulus) in row.iter_mut().zip(&self.values) {
             *value = (*value >> 1) + (*value & 1) * (modulus / 2 + 1);
         }
     }
@@ -65,7 +145,7 @@ impl<const K: usize> Moduli<K> {
     /// Subtracts `TIMES` times the moduli where that is not negative, from sums of up to twice as many residues.
     #[inline(always)]
     fn subtract<const TIMES: u64>(&self, sum: &mut Row<K>) {
-        for (value, &modulus) in sum.iter_mut().zip(&self.0) {
+        for (value, &modulus) in sum.iter_mut().zip(&self.values) {
             // From -8p to 8p, whatever the sum is: that fits 63 bits and a sign.
             let less = value.wrapping_sub(TIMES * modulus);
             *value = if K > AVX2_LANES {
@@ -212,6 +292,35 @@ mod tests {
         check_all(&moduli);
         check_all(&Moduli::new([p]).unwrap());
         check_all(&Moduli::new([p, 7, p - 14, 1_000_003, p, 2]).unwrap());
+    }
+
+    #[test]
+    fn any_word_is_finished() {
+        for bits in [40, 46, 52, 60] {
+            let primes: Vec<u64> = keima_residue::primes_below(1 << bits).take(4).collect();
+            let moduli = Moduli::<4>::lazy(primes.try_into().unwrap(), bits).unwrap();
+            for word in [0, 1, (1 << bits) - 1, 1 << bits, u64::MAX / 3, u64::MAX - 1, u64::MAX] {
+                for word in [word, moduli.values()[2], moduli.values()[2].wrapping_mul(5)] {
+                    let mut row = [word; 4];
+                    moduli.finish(&mut row);
+                    assert_eq!(row, moduli.values().map(|p| word % p), "{word}, {bits} bits");
+                }
+            }
+            let mut row = [u64::MAX; 4];
+            Moduli::new(*moduli.values()).unwrap().finish(&mut row);
+            assert_eq!(row, [u64::MAX; 4], "others are reduced as they are made");
+        }
+        let prime = (1 << 46) - 21;
+        assert!(Moduli::lazy([prime], 46).is_some());
+        for (modulus, bits) in [(prime, 45), (prime, 47), (prime, 61), (7, 3), (0, 46)] {
+            assert!(Moduli::lazy([modulus], bits).is_none(), "{modulus}, {bits} bits");
+        }
+        // One subtraction is enough up to here: 2^46 - c with c (2^18 + 1) = 2^46 - c.
+        let far = (1 << 46) - (1 << 46) / ((1 << 18) + 2);
+        assert!(Moduli::lazy([far], 46).is_some() && Moduli::lazy([far - 1], 46).is_none());
+        let mut row = [u64::MAX];
+        Moduli::lazy([far], 46).unwrap().finish(&mut row);
+        assert_eq!(row, [u64::MAX % far]);
     }
 
     #[test]

@@ -9,7 +9,8 @@
 //! Early vectors hold small numbers: after t cells a state has been reached in at most 3^(t-m) ways (for Go: the
 //! colours of its own m cells are known), and with c cells to go there are at most 3^c ways on. So a vector begins with
 //! one prime and the spare, and gets more lanes when the bound asks for them; every entry is held against its spare
-//! lane then. The bound is the problem's, per cell.
+//! lane then. The bound is the problem's, per cell. Primes are lazy ones where these do with as few lanes
+//! ([`super::scheme`]): how small they must be, the ways through the windows tell, which the mass balance needs anyway.
 //!
 //! Checks: mass balance of every family and window, in both directions; that each window reads what the one before
 //! wrote, modulo the spare; the spare lane of every entry, at each growth and at the middle; the inner product once more
@@ -29,9 +30,9 @@ use super::bytes::largest;
 use super::family::Masses;
 use super::growing::{Lanes, widen, with_rows};
 use super::inner::{self, Sum, Vector, each_block};
-use super::lanes::{MODULUS_LIMIT, Moduli, Row};
+use super::lanes::{Moduli, Row};
 use super::memory::{Pool, Rows, Ways};
-use super::steps::{lanes_for, meeting};
+use super::scheme::Scheme;
 use super::sweep::{Mails, Sweep};
 
 /// What to count, and with what.
@@ -44,7 +45,8 @@ pub struct CountOrder<'a> {
     pub length: u32,
     /// Ways to fill a cell, at most: the base of the bound.
     pub choices: u32,
-    /// Primes between 2^59 and 2^60; the last is the spare. What the lanes need beyond these is chosen here.
+    /// Primes between 2^59 and 2^60 that the counts' residues are told of; the last is the spare, unless another one is
+    /// chosen ([`Counted::spare`]).
     pub moduli: &'a [u64],
     /// Threads.
     pub threads: usize,
@@ -59,9 +61,10 @@ pub struct CountOrder<'a> {
 /// What was counted.
 #[derive(Clone, Debug, Default)]
 pub struct Counted {
-    /// (columns, residues of the board's count modulo the order's moduli). The spare's comes from the spare lanes
-    /// alone.
+    /// (columns, residues of the board's count modulo the order's moduli, the last one modulo `spare`).
     pub boards: Vec<(u32, Vec<u64>)>,
+    /// The spare prime. Its residues come from the spare lanes alone.
+    pub spare: u64,
     /// State-passes done.
     pub state_passes: u64,
     /// Time of all threads in windows: reading is the exchange, mapping the passes.
@@ -74,9 +77,7 @@ pub struct Counted {
 
 struct Counter<'a> {
     order: &'a CountOrder<'a>,
-    /// The spare first, then the others.
-    spare: u64,
-    primes: Vec<u64>,
+    scheme: Scheme,
     states: usize,
     windows: u32,
     done: u32,
@@ -86,8 +87,8 @@ struct Counter<'a> {
     buffers: Pool,
     /// Lanes that the largest numbers will need.
     most_lanes: usize,
-    /// For each window the ways that lead to each of its states, once a transposed vector has come there.
-    arrivals: Vec<Option<Ways>>,
+    /// For each window the ways that lead to each of its states; none where all columns are done forward.
+    arrivals: Vec<Ways>,
     /// Of the forward and of the transposed vector, once they have been through a window: what their states add up to,
     /// modulo the spare.
     standing: [Option<Masses>; 2],
@@ -103,27 +104,23 @@ pub fn count(order: &CountOrder<'_>) -> Result<Counted, BlockError> {
 
 impl<'a> Counter<'a> {
     fn new(order: &'a CountOrder<'a>) -> Result<Self, BlockError> {
-        let Some((&spare, given)) = order.moduli.split_last() else { return Err(BlockError::Moduli) };
-        let more = keima_residue::primes_below(MODULUS_LIMIT.into()).filter(|p| !order.moduli.contains(p));
-        let primes: Vec<u64> = given.iter().copied().chain(more).take(7).collect();
-        if primes.iter().chain([&spare]).any(|p| !(MODULUS_LIMIT / 2..MODULUS_LIMIT).contains(p)) {
-            return Err(BlockError::Moduli);
-        }
+        let CountOrder { choices, height, length, moduli, .. } = *order;
+        let too_long = || BlockError::TooLong { cells: height * (length / 2) };
+        let scheme = Scheme::full(moduli, choices, height, length)?.ok_or_else(too_long)?;
         let (states, _) = largest(order.column);
         let windows = order.column.windows().len() as u32 * order.length.saturating_sub(1);
         let states = states as usize;
         Ok(Self {
             order,
-            spare,
-            primes,
+            most_lanes: scheme.most_lanes,
+            scheme,
             states,
             windows,
             done: 0,
             mails: Mails::new(order.column)?,
             vectors: Pool::default(),
             buffers: Pool::default(),
-            most_lanes: 2,
-            arrivals: order.column.windows().iter().map(|_| None).collect(),
+            arrivals: Vec::new(),
             standing: [None; 2],
             turns: [0; 2],
             counted: Counted::default(),
@@ -131,23 +128,44 @@ impl<'a> Counter<'a> {
     }
 
     fn moduli<const K: usize>(&self) -> Result<Moduli<K>, BlockError> {
-        let mut row: Row<K> = [self.spare; K];
-        row[..K - 1].copy_from_slice(&self.primes[..K - 1]);
-        Moduli::new(row).ok_or(BlockError::Moduli)
+        self.scheme.moduli().ok_or(BlockError::Moduli)
     }
 
     fn lanes_for(&self, cells: u32) -> Result<usize, BlockError> {
-        lanes_for(self.order.choices, cells, &self.primes).ok_or(BlockError::TooLong { cells })
+        self.scheme.lanes_for(cells).ok_or(BlockError::TooLong { cells })
+    }
+
+    /// The ways through all windows, and what primes they allow.
+    fn look_ahead(&mut self) -> Result<(), BlockError> {
+        let CountOrder { column, height, length, choices, .. } = *self.order;
+        if self.scheme.middle == length {
+            return Ok(());
+        }
+        let mut most = 1;
+        for (number, window) in column.windows().iter().enumerate() {
+            let mut rows = self.rows::<1>()?;
+            let mut sweep = self.sweep(self.moduli()?)?;
+            let ways = sweep.arrivals(number, &mut rows)?;
+            self.put_back_buffers(sweep);
+            self.vectors.put_back(rows);
+            // Transposed, what is added up to a state's are its ways on.
+            most = most.max(ways.most()).max(u64::from(choices).saturating_pow(window.len));
+            self.arrivals.push(ways);
+        }
+        if let Some(lazy) = Scheme::lazy(most, choices, height, length).filter(|lazy| lazy.is_better_than(&self.scheme))
+        {
+            self.scheme = lazy;
+        }
+        Ok(())
     }
 
     fn run(mut self) -> Result<Counted, BlockError> {
         let CountOrder { column, height, length, series, .. } = *self.order;
         let windows = column.windows().len();
-        let middle = meeting(self.order.choices, height, length, &self.primes)
-            .ok_or(BlockError::TooLong { cells: height * (length / 2) })?;
+        self.look_ahead()?;
+        let middle = self.scheme.middle;
         self.counted.middle = middle;
-        let most = (middle - 1).max(length - middle) * height;
-        self.most_lanes = self.lanes_for(most)?;
+        self.counted.spare = self.scheme.spare;
         let mut forward = Lanes::Two(self.start()?);
         self.read_column(1, &forward)?;
         for columns in 1..middle {
@@ -174,11 +192,11 @@ impl<'a> Counter<'a> {
                 let count = self.product(windows - 1, &forward, &backward)?;
                 let what = format!("after column {middle} and {after_window} cells later");
                 if other != count.spare {
-                    let (modulus, one) = (self.spare, count.spare);
+                    let (modulus, one) = (self.scheme.spare, count.spare);
                     return Err(BlockError::TwoCuts { what, modulus, one, other });
                 }
                 self.counted.two_cuts =
-                    format!("the inner products of both directions agree {what} modulo {}", self.spare);
+                    format!("the inner products of both directions agree {what} modulo {}", self.scheme.spare);
                 self.tell(length, &count);
             } else if series {
                 let count = self.product(windows - 1, &forward, &backward)?;
@@ -214,7 +232,7 @@ impl<'a> Counter<'a> {
 
     /// The same of the spare lanes alone.
     fn spare_product(&self, window: usize, forward: &[Row<1>], backward: &Lanes) -> Result<u64, BlockError> {
-        let spare = Moduli::new([self.spare]).ok_or(BlockError::Moduli)?;
+        let spare = self.moduli()?;
         let forward = Vector { moduli: &spare, rows: forward };
         with_rows!(backward, rows => {
             let moduli = self.moduli()?;
@@ -271,9 +289,8 @@ impl<'a> Counter<'a> {
                 scope.spawn(move || spares.iter_mut().zip(rows).for_each(|(spare, row)| spare[0] = row[row.len() - 1]));
             }
         }));
-        let moduli = Moduli::new([self.spare]).ok_or(BlockError::Moduli)?;
-        let masses = self.through(Direction::Forward, 0, spares, ahead, moduli)?;
-        masses.hold(self.standing[0], self.order.column.windows()[0], self.spare)?;
+        let masses = self.through(Direction::Forward, 0, spares, ahead, self.moduli()?)?;
+        masses.hold(self.standing[0], self.order.column.windows()[0], self.scheme.spare)?;
         Ok(both)
     }
 
@@ -314,7 +331,7 @@ impl<'a> Counter<'a> {
         with_rows!(vector, rows => self.vectors.put_back(rows));
     }
 
-    /// A vector through a window. Before the first transposed one, the ways that lead to the window's states are told.
+    /// A vector through a window.
     fn window<const K: usize>(
         &mut self,
         direction: Direction,
@@ -324,18 +341,11 @@ impl<'a> Counter<'a> {
     where
         Lanes: From<Rows<K>>,
     {
-        if direction == Direction::Backward && self.arrivals[window].is_none() {
-            let mut ways = self.rows::<1>()?;
-            let mut sweep = self.sweep(Moduli::new([self.spare]).ok_or(BlockError::Moduli)?)?;
-            self.arrivals[window] = Some(sweep.arrivals(window, &mut ways)?);
-            self.put_back_buffers(sweep);
-            self.vectors.put_back(ways);
-        }
         let mut after = self.rows::<K>()?;
         let moduli = self.moduli()?;
         let masses = self.through(direction, window, before, &mut after, moduli)?;
         let way = usize::from(direction == Direction::Backward);
-        masses.hold(self.standing[way], self.order.column.windows()[window], self.spare)?;
+        masses.hold(self.standing[way], self.order.column.windows()[window], self.scheme.spare)?;
         self.standing[way] = Some(masses);
         self.turns[way] += 1;
         Ok(after.into())
@@ -352,7 +362,7 @@ impl<'a> Counter<'a> {
         (self.order.progress)(self.done, self.windows);
         let turn = self.turns[usize::from(direction == Direction::Backward)];
         let mut sweep = self.sweep(moduli)?.at_turn(turn);
-        let masses = sweep.run(direction, window, before, after, self.arrivals[window].as_deref())?;
+        let masses = sweep.run(direction, window, before, after, self.arrivals.get(window).map(|ways| &**ways))?;
         self.counted.times.add(sweep.times());
         self.put_back_buffers(sweep);
         self.done += 1;

@@ -40,6 +40,7 @@ mod prints;
 mod ranges;
 mod reading;
 mod scatter;
+mod scheme;
 mod shared;
 mod slice;
 mod steps;

@@ -65,7 +65,7 @@ impl<const K: usize> Place<'_, K> {
         self.sample(end, block, sampled);
         let Sampled { entries, keys } = sampled;
         let values = entries.iter().map(|&entry| u128::from(rows[usize::from(entry)][K - 1]));
-        // At most 2^16 products of 32 and 60 bits.
+        // At most 2^16 products of 32 and 64 bits.
         values.zip(&*keys).map(|(value, &key)| factor(key) * value).sum::<u128>() % u128::from(self.last_modulus())
     }
 

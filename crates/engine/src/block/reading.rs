@@ -151,7 +151,7 @@ impl<const K: usize> Place<'_, K> {
             Source::Ones => blocks.clone().for_each(|block| rows[own(block)].fill([1; K])),
         }
         for block in blocks {
-            self.take_up(family, block, &rows[own(block)], sums);
+            self.take_up(family, block, &mut rows[own(block)], sums);
         }
         Ok(())
     }
@@ -221,18 +221,22 @@ impl<const K: usize> Place<'_, K> {
         if positions.len() != rows.len() || tied.len() != rows.len() {
             return Err(BlockError::Order);
         }
+        let moduli = self.fused.moduli;
         for (number, (row, &tied)) in rows.iter_mut().zip(tied).enumerate() {
-            self.fused.put(row, read_on(before, positions, number));
+            let mut image = *read_on(before, positions, number);
+            moduli.finish(row);
+            moduli.finish(&mut image);
+            moduli.put::<false>(row, &image);
             if tied {
-                self.fused.moduli.halve(row);
+                moduli.halve(row);
             }
         }
         Ok(())
     }
 
-    /// What goes into a block.
+    /// What goes into a block, brought below the moduli.
     #[inline(always)]
-    fn take_up(&self, family: &Family, block: u32, rows: &[Row<K>], sums: &mut Sums<K>) {
+    fn take_up(&self, family: &Family, block: u32, rows: &mut [Row<K>], sums: &mut Sums<K>) {
         let tables = self.fused.tables;
         let ways: &[u32] = match (self.direction, self.arrivals) {
             (Direction::Forward, _) => &tables.signatures[tables.signature_of[block as usize] as usize].descendants,
@@ -243,7 +247,10 @@ impl<const K: usize> Place<'_, K> {
             (Direction::Backward, None) => &[],
         };
         let mut read = LastLane::default();
-        for (rows, ways) in rows.chunks(WEIGHED_AT_A_TIME).zip(ways.chunks(WEIGHED_AT_A_TIME)) {
+        let mut ways = ways.chunks(WEIGHED_AT_A_TIME);
+        for rows in rows.chunks_mut(WEIGHED_AT_A_TIME) {
+            self.fused.moduli.finish_all(rows);
+            let Some(ways) = ways.next() else { continue };
             let mut sum = Weighted::ZERO;
             for (row, &ways) in rows.iter().zip(ways) {
                 sum.add(ways, row);
