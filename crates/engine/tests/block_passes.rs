@@ -150,6 +150,12 @@ fn lazy_sums_are_the_same() {
             let mut after = vec![[0; K]; seeds.len()];
             let mut sweep = Sweep::<K>::new(column, Moduli::new(moduli()).unwrap(), 1).unwrap();
             let arrivals = sweep.arrivals(window, &mut after).unwrap();
+            for (threads, share_from, bytes) in [(1, u64::MAX, 0), (1, u64::MAX, 1 << 30), (3, 0, 0)] {
+                let other = Sweep::<K>::new(column, Moduli::new(moduli()).unwrap(), threads).unwrap();
+                let other =
+                    other.share_from(share_from).by_pass_up_to(bytes).arrivals(window, &mut after).unwrap().most();
+                assert_eq!(other, arrivals.most(), "{what}, window {window}, {threads} threads, {bytes} bytes");
+            }
             let len = column.windows()[window].len;
             assert!(arrivals.iter().all(|&ways| u64::from(ways) <= arrivals.most()), "{what}, window {window}");
             assert!(len > 1 || arrivals.iter().any(|&ways| u64::from(ways) == arrivals.most()), "{what}");
@@ -169,6 +175,14 @@ fn lazy_sums_are_the_same() {
             let some = seeds.iter().map(|seeds| std::array::from_fn(|lane| seeds[lane] % row[lane])).collect();
             for before in [most(row), some] {
                 let (masses, expected) = run(Moduli::new(row).unwrap(), &before, (1, u64::MAX, 0)).unwrap();
+                // As a window leaves them: any words, up to the largest.
+                let as_left = |(place, before): (usize, &Row<K>)| -> Row<K> {
+                    let left = |lane: usize| {
+                        before[lane] + (u64::MAX - before[lane]) / row[lane] / (1 + place as u64 % 3) * row[lane]
+                    };
+                    std::array::from_fn(left)
+                };
+                let before: Vec<Row<K>> = before.iter().enumerate().map(as_left).collect();
                 for how in [(1, u64::MAX, 0), (1, u64::MAX, 1 << 30), (3, 0, 0)] {
                     let (found_masses, mut found) = run(Moduli::lazy(row, bits).unwrap(), &before, how).unwrap();
                     for (value, p) in found.iter_mut().flat_map(|found| found.iter_mut().zip(row)) {

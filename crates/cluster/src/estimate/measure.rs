@@ -33,7 +33,7 @@ use crate::worker::PROCESS_OVERHEAD_BYTES;
 const STREAM_STATE_PASSES: u64 = 70_000_000;
 /// The same by blocks in memory.
 const SWEEP_STATE_PASSES: u64 = 400_000_000;
-/// Lazy primes so small that 2^20 ways may lead to a state: boards of up to 14 cells.
+/// Lazy primes so small that 2^20 ways may lead to a state: boards of up to 14 rows.
 const LAZY_BITS: u32 = 44;
 /// The process that counts small boards has so much memory at least, and each of its threads.
 const MEMORY_BYTES: u64 = 512 << 20;
@@ -172,33 +172,31 @@ fn in_memory(
     large: &Outline,
     offer: &Offer,
 ) -> Result<Speeds, MeasureError> {
-    let Board { height, length } = large.plan.board;
+    let height = large.plan.board.height;
     let offer = Offer { out_of_core: false, memory_bytes: u64::MAX, ..offer.clone() };
     let Small { problem, outline, .. } = small(registry, request, height, &offer, SWEEP_STATE_PASSES)?;
     let no_blocks = || MeasureError::NoBoard(request.name.clone());
     let blocks = problem.info().blocks().ok_or_else(no_blocks)?;
-    // Whether what is forecast reduces its sums once a window.
-    let meets = large.stages.iter().any(|stage| stage.direction == Direction::Backward);
-    let lazy = meets
-        && steps(&large.plan.windows, height, length, blocks.choices())
-            .is_some_and(|steps| steps.iter().any(|step| step.lazy));
+    let lazy = is_lazy(large, blocks.choices());
     let started = Instant::now();
     let column = blocks.column(&outline.plan.windows, Directions::Folded).map_err(MeasureError::Block)?;
     let table_seconds = started.elapsed().as_secs_f64();
     let threads = offer.threads as usize;
-    let sweeps = vec![
-        sweep::<1>(column.as_ref(), threads, lazy)?,
-        sweep::<2>(column.as_ref(), threads, false)?,
-        sweep::<4>(column.as_ref(), threads, lazy)?,
-        sweep::<8>(column.as_ref(), threads, lazy)?,
-    ];
+    let sweeps = |lazy| {
+        let (column, few) = (column.as_ref(), false);
+        let [one, two] = [sweep::<1>(column, threads, lazy)?, sweep::<2>(column, threads, few)?];
+        Ok::<_, BlockError>(vec![one, two, sweep::<4>(column, threads, lazy)?, sweep::<8>(column, threads, lazy)?])
+    };
+    let here = is_lazy(&outline, blocks.choices());
+    let own = sweeps(here)?;
+    let large_sweeps = if here == lazy { own.clone() } else { sweeps(lazy)? };
     drop(column);
     let mut speeds = Speeds {
         boards: outline_name(&outline),
         height: outline.plan.board.height,
         key_bytes: outline.plan.key_bytes,
         threads: offer.threads,
-        sweeps,
+        sweeps: own,
         rest: 1.0,
         table_seconds,
         table_bytes: outline.table_bytes,
@@ -214,7 +212,16 @@ fn in_memory(
     let alone = Times::new(&outline, &speeds, &offer);
     let sweeps = alone.total.wall_seconds - alone.setup_seconds;
     speeds.rest = ((whole - alone.setup_seconds) / sweeps).clamp(0.5, 2.0);
+    speeds.sweeps = large_sweeps;
     Ok(speeds)
+}
+
+/// Whether a count, from both ends, reduces its sums once a window.
+fn is_lazy(outline: &Outline, choices: u32) -> bool {
+    let Board { height, length } = outline.plan.board;
+    let meets = outline.stages.iter().any(|stage| stage.direction == Direction::Backward);
+    let steps = || steps(&outline.plan.windows, height, length, choices);
+    meets && steps().is_some_and(|steps| steps.iter().any(|step| step.lazy && step.lanes > 1))
 }
 
 fn outline_name(outline: &Outline) -> String {

@@ -10,6 +10,9 @@
 //!                                 made from digits
 //! ```
 //!
+//! Where the first primes are others, too, as those of four lanes and more may be in memory ([`super::scheme`]), all lanes but
+//! the spare are made.
+//!
 //! Cost: F^2 / 2 + F (K - F) multiplications: 10 to 40 ns for up to eight lanes.
 
 use std::ops::Range;

@@ -4,7 +4,7 @@
 //!   lanes   2 : p0, spare  --->  4 : p0 p1 p2, spare  --->  8 : p0 ... p6, spare
 //! ```
 //!
-//! Each row is widened by itself, and held against its spare lane then (see [`super::grow`]).
+//! (p0 may be another one after that, see [`super::scheme`].) Each row is widened by itself, and held against its spare lane then (see [`super::grow`]).
 //!
 //! Cost: 10 to 40 ns a row, shared by threads.
 

@@ -51,7 +51,7 @@ pub(super) struct Sum {
     pub(super) spare: u64,
 }
 
-/// One vector to be read: its moduli and rows.
+/// One vector to be read: its moduli, and rows as a window has left them.
 pub(super) struct Vector<'a, const K: usize> {
     pub(super) moduli: &'a Moduli<K>,
     pub(super) rows: &'a [Row<K>],

@@ -63,7 +63,7 @@ fn pull<const K: usize, const D: usize, const LAZY: bool>(
     }
 }
 
-/// Sums of any number of rows, reduced every few.
+/// Sums of any number of rows, reduced every few unless they are left alone.
 #[inline(always)]
 fn pull_many<const K: usize, const LAZY: bool>(
     source: &[Row<K>; MOST_ENTRIES],

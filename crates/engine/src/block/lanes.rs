@@ -48,10 +48,11 @@ impl<const K: usize> Moduli<K> {
     }
 
     /// Lazy ones: sums are not reduced before they are read again, and must fit a word until then. `None` unless all are
-    /// below 2^bits and so near to it that one subtraction is enough then.
+    /// below 2^bits, by less than 2^32, and so near to it that one subtraction is enough then.
     pub fn lazy(moduli: Row<K>, bits: u32) -> Option<Self> {
         let power = (33..=60).contains(&bits).then_some(1_u64 << bits)?;
-        let near = |p: u64| u128::from(power - p) * ((1 << (64 - bits)) + 1) <= u128::from(p);
+        let fits = |p: u64| u128::from(power - p) * ((1 << (64 - bits)) + 1) <= u128::from(p);
+        let near = |p: u64| u32::try_from(power - p).is_ok() && fits(p);
         let suit = moduli.iter().all(|&p| p < power && near(p));
         suit.then(|| Self { values: moduli, bits, less: moduli.map(|p| power - p) })
     }
@@ -312,7 +313,8 @@ mod tests {
         }
         let prime = (1 << 46) - 21;
         assert!(Moduli::lazy([prime], 46).is_some());
-        for (modulus, bits) in [(prime, 45), (prime, 47), (prime, 61), (7, 3), (0, 46)] {
+        let short = (1 << 60) - (1 << 40);
+        for (modulus, bits) in [(prime, 45), (prime, 47), (prime, 61), (7, 3), (0, 46), (short, 60)] {
             assert!(Moduli::lazy([modulus], bits).is_none(), "{modulus}, {bits} bits");
         }
         // One subtraction is enough up to here: 2^46 - c with c (2^18 + 1) = 2^46 - c.

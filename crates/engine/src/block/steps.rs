@@ -18,7 +18,8 @@ pub struct Step {
     pub lanes: u32,
     /// Whether their sums are reduced once a window ([`super::Moduli::lazy`]).
     pub lazy: bool,
-    /// Whether a vector of ones, of one lane, goes through the window first, to tell the ways that lead to each state.
+    /// Whether a vector of ones, of one lane, goes through the window as well, before all others, to tell the ways that lead
+    /// to each state.
     pub arrivals: bool,
 }
 

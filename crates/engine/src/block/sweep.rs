@@ -168,7 +168,8 @@ impl<'a, const K: usize> Sweep<'a, K> {
 
     /// Takes `before` through window number `window` into `after`. `arrivals` are those of the window, for the mass
     /// balance of a transposed vector; without them it is not held, and no mass is read. Returns what to hold against the
-    /// vectors before and after.
+    /// vectors before and after. Rows that lazy moduli have left may be any words, to be brought below the moduli by who
+    /// reads them, as the next window does.
     pub fn run(
         &mut self,
         direction: Direction,
@@ -180,7 +181,8 @@ impl<'a, const K: usize> Sweep<'a, K> {
         self.run_from(direction, window, Source::Vector(before), after, arrivals, None)
     }
 
-    /// For each state at the last step of a window the number of ways through the window that lead to it.
+    /// For each state at the last step of a window the number of ways through the window that lead to it, and the most that
+    /// lead to any state on the way.
     pub fn arrivals(&mut self, window: usize, rows: &mut [Row<K>]) -> Result<Ways, BlockError> {
         let most = AtomicU64::new(1);
         self.run_from(Direction::Forward, window, Source::Ones, rows, None, Some(&most))?;
