@@ -182,14 +182,20 @@ fn in_memory(
     let column = blocks.column(&outline.plan.windows, Directions::Folded).map_err(MeasureError::Block)?;
     let table_seconds = started.elapsed().as_secs_f64();
     let threads = offer.threads as usize;
+    // Rows of two lanes are never lazy.
     let sweeps = |lazy| {
-        let (column, few) = (column.as_ref(), false);
-        let [one, two] = [sweep::<1>(column, threads, lazy)?, sweep::<2>(column, threads, few)?];
-        Ok::<_, BlockError>(vec![one, two, sweep::<4>(column, threads, lazy)?, sweep::<8>(column, threads, lazy)?])
+        let column = column.as_ref();
+        Ok::<_, BlockError>(vec![
+            sweep::<1>(column, threads, lazy)?,
+            sweep::<2>(column, threads, false)?,
+            sweep::<4>(column, threads, lazy)?,
+            sweep::<8>(column, threads, lazy)?,
+        ])
     };
-    let here = is_lazy(&outline, blocks.choices());
-    let own = sweeps(here)?;
-    let large_sweeps = if here == lazy { own.clone() } else { sweeps(lazy)? };
+    // Of the count that is measured, and of the one that is forecast.
+    let own_lazy = is_lazy(&outline, blocks.choices());
+    let own = sweeps(own_lazy)?;
+    let large_sweeps = if own_lazy == lazy { own.clone() } else { sweeps(lazy)? };
     drop(column);
     let mut speeds = Speeds {
         boards: outline_name(&outline),

@@ -62,7 +62,7 @@ impl<const K: usize> Fused<'_, K> {
         mut x: &'b mut Block<K>,
         mut y: &'b mut Block<K>,
         mail: &mut Added<'_, K>,
-    ) -> &'b mut Block<K> {
+    ) -> &'b Block<K> {
         let signature = &self.tables.signatures[self.tables.signature_of[block as usize] as usize];
         for (pass, table) in signature.passes.iter().enumerate() {
             local::<K, LAZY>(table, x, y, self.moduli);
@@ -102,7 +102,7 @@ impl<const K: usize> Fused<'_, K> {
         mut x: &'b mut Block<K>,
         mut y: &'b mut Block<K>,
         mail: &mut Left<'_, K>,
-    ) -> &'b mut Block<K> {
+    ) -> &'b Block<K> {
         let signature = &self.tables.signatures[self.tables.signature_of[block as usize] as usize];
         for (pass, table) in signature.passes.iter().enumerate().rev() {
             let (arriving, entries) = self.mail.arriving(block, pass);

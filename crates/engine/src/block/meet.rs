@@ -85,8 +85,6 @@ struct Counter<'a> {
     /// Vectors and buffers that are free.
     vectors: Pool,
     buffers: Pool,
-    /// Lanes that the largest numbers will need.
-    most_lanes: usize,
     /// For each window the ways that lead to each of its states; none where all columns are done forward.
     arrivals: Vec<Ways>,
     /// Of the forward and of the transposed vector, once they have been through a window: what their states add up to,
@@ -112,7 +110,6 @@ impl<'a> Counter<'a> {
         let states = states as usize;
         Ok(Self {
             order,
-            most_lanes: scheme.most_lanes,
             scheme,
             states,
             windows,
@@ -152,10 +149,7 @@ impl<'a> Counter<'a> {
             most = most.max(ways.most()).max(u64::from(choices).saturating_pow(window.len));
             self.arrivals.push(ways);
         }
-        if let Some(lazy) = Scheme::lazy(most, choices, height, length).filter(|lazy| lazy.is_better_than(&self.scheme))
-        {
-            self.scheme = lazy;
-        }
+        self.scheme = self.scheme.clone().or_better(Scheme::lazy(most, choices, height, length));
         Ok(())
     }
 
@@ -324,7 +318,7 @@ impl<'a> Counter<'a> {
 
     /// A vector of the largest size, with anything in it.
     fn rows<const K: usize>(&mut self) -> Result<Rows<K>, BlockError> {
-        Ok(self.vectors.take(self.states, self.states * 8 * self.most_lanes)?)
+        Ok(self.vectors.take(self.states, self.states * 8 * self.scheme.most_lanes)?)
     }
 
     fn put_back(&mut self, vector: Lanes) {
@@ -373,7 +367,7 @@ impl<'a> Counter<'a> {
 
     fn sweep<const K: usize>(&mut self, moduli: Moduli<K>) -> Result<Sweep<'a, K>, BlockError> {
         let lengths = (0..self.order.threads.max(1)).map(|thread| self.mails.buffer_rows(thread));
-        let take = |len| self.buffers.take(len, len * 8 * self.most_lanes);
+        let take = |len| self.buffers.take(len, len * 8 * self.scheme.most_lanes);
         let buffers = lengths.map(take).collect::<std::io::Result<_>>()?;
         Ok(Sweep::with_buffers(self.order.column, moduli, self.mails.clone(), buffers, self.order.stop))
     }

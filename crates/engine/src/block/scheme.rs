@@ -91,18 +91,17 @@ impl Scheme {
         Some(scheme)
     }
 
-    /// Whether it takes less time, and no more memory.
-    pub(super) fn is_better_than(&self, other: &Self) -> bool {
-        self.cost < other.cost && self.most_lanes <= other.most_lanes
+    /// This one, or another that takes less time, and no more memory.
+    pub(super) fn or_better(self, other: Option<Self>) -> Self {
+        let better = other.filter(|other| other.cost < self.cost && other.most_lanes <= self.most_lanes);
+        better.unwrap_or(self)
     }
 
     /// Lanes that numbers of so many cells need, the spare included: 2, 4 or 8. Where a column is folded, they are up to
     /// twice as large as the bound of the problem.
     pub(super) fn lanes_for(&self, cells: u32) -> Option<usize> {
-        match lanes_for(self.choices, cells, &[self.first]) {
-            Some(few) => Some(few),
-            None => lanes_for(self.choices, cells, &self.primes).map(|lanes| lanes.max(4)),
-        }
+        let few = lanes_for(self.choices, cells, &[self.first]);
+        few.or_else(|| lanes_for(self.choices, cells, &self.primes))
     }
 
     fn cost_for(&self, cells: u32) -> Option<u32> {
@@ -163,9 +162,11 @@ mod tests {
             let (full, lazy) = (full(height, length).unwrap(), Scheme::lazy(1 << log_ways, 3, height, length).unwrap());
             let what = format!("{height}x{length}");
             assert_eq!([full.most_lanes, lazy.most_lanes], lanes, "{what}");
-            assert_eq!(lazy.is_better_than(&full), better, "{what}");
             assert_eq!(lazy.bits, Some(64 - log_ways), "{what}");
             assert_eq!((full.middle, lazy.middle), (length.div_ceil(2), length.div_ceil(2)), "{what}");
+            let expected = if better { &lazy } else { &full };
+            assert_eq!(&full.clone().or_better(Some(lazy.clone())), expected, "{what}");
+            assert_eq!(full.clone().or_better(None), full, "{what}");
             assert!(lazy.primes.iter().all(|&prime| prime < lazy.spare && prime > lazy.spare / 2), "{what}");
         }
         assert_eq!(Scheme::lazy((1 << 18) + 1, 3, 13, 13).unwrap().bits, Some(45), "one way more");

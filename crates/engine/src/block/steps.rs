@@ -35,7 +35,7 @@ pub fn steps(windows: &[Window], height: u32, length: u32, choices: u32) -> Opti
     let primes: Vec<u64> = keima_residue::primes_below(MODULUS_LIMIT.into()).take(1).collect();
     let full = Scheme::full(&primes, choices, height, length).ok()??;
     let lazy = Scheme::lazy(likely_ways(windows, height, choices), choices, height, length);
-    let scheme = lazy.filter(|lazy| lazy.is_better_than(&full)).unwrap_or(full);
+    let scheme = full.or_better(lazy);
     let middle = scheme.middle;
     let mut steps = Vec::new();
     let step = |steps: &mut Vec<Step>, direction, window: usize, cells: &mut u32, arrivals| {
