@@ -4,7 +4,8 @@
 //!   lanes   2 : p0, spare  --->  4 : p0 p1 p2, spare  --->  8 : p0 ... p6, spare
 //! ```
 //!
-//! (p0 may be another one after that, see [`super::scheme`].) Each row is widened by itself, and held against its spare lane then (see [`super::grow`]).
+//! Each row is widened by itself, and held against its spare lane then (see [`super::grow`]). The prime of two lanes may be
+//! one that is not among those of four (see [`super::scheme`]).
 //!
 //! Cost: 10 to 40 ns a row, shared by threads.
 
