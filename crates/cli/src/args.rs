@@ -13,12 +13,15 @@ const EXIT_CODES: &str = "\
 Exit codes:
   0  done
   1  an error that is none of these; the message says what to do
-  2  what was typed cannot be done: an option or a size that is not understood, a job that does not exist, too little
-     memory or disk for any plan
-  3  a check of the numbers failed: the number is withheld, the evidence is on stderr; a run file is damaged
-  4  interrupted, paused, stopped for want of disk, or (result) not done yet: the same command goes on (a count in memory
-     after the last sweep that was done; it begins anew where it has only one)
-  5  the job was cancelled";
+  2  what was typed cannot be done: an option or a size that is not understood, a job that does
+     not exist, too little memory or disk for any plan
+  3  a check of the numbers failed: the number is withheld, the evidence is on stderr; a run file
+     is damaged
+  4  interrupted, paused, stopped for want of disk, or (result) not done yet: the same command
+     goes on (a count in memory after the last sweep that was done; it begins anew where it has
+     only one), and after submit --wait keima watch does
+  5  the job was cancelled
+A coordinator or worker that is asked to stop ends with 0.";
 
 /// The program's version, and the commit that it was built from where that is known: `0.1.0 (9838b20b1c2d)`.
 pub(crate) const VERSION: &str = env!("KEIMA_VERSION");
@@ -56,8 +59,9 @@ Examples:
   keima estimate go 16x16 --workers 40 --threads 16 --memory 64GiB --disk-bandwidth 2GiB
   keima estimate go 12x12 --json | jq .wall_seconds
 
-Numbers of states are the problem's own: exact or upper bounds, and unknown where it knows none. Speeds are measured
-on smaller boards of the same problem, which takes five to twenty seconds; everything that runs beside is measured too.
+Numbers of states are the problem's own: exact or upper bounds, and unknown where it knows none.
+Speeds are measured on smaller boards of the same problem, which takes five to twenty seconds;
+everything that runs beside is measured too.
 
 {EXIT_CODES}"))]
     Estimate(EstimateArgs),
@@ -66,8 +70,8 @@ on smaller boards of the same problem, which takes five to twenty seconds; every
 Example:
   keima coordinator --listen 0.0.0.0:7700 --data /var/lib/keima
 
-It prints the lines that start a worker and that submit a job. It can be killed at any moment: started again on the
-same data folder it goes on with the same jobs.
+It prints the lines that start a worker and that submit a job. It can be killed at any moment:
+started again on the same data folder it goes on with the same jobs.
 
 {EXIT_CODES}"))]
     Coordinator(CoordinatorArgs),
@@ -90,7 +94,7 @@ Examples:
 {EXIT_CODES}"))]
     Submit(SubmitArgs),
     /// List the problems, or explain one
-    #[command(after_help = "Examples:\n  keima problems\n  keima problems go\n  keima problems --json")]
+    #[command(after_help = format!("Examples:\n  keima problems\n  keima problems go\n  keima problems --json\n\n{EXIT_CODES}"))]
     Problems(ProblemsArgs),
     /// List the jobs of a coordinator
     #[command(after_help = format!("\

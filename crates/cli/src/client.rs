@@ -9,10 +9,11 @@ use keima_problems::Problems;
 use serde_json::json;
 
 use crate::args::{ClientArgs, JobArgs, ProblemArgs, ResultArgs, SubmitArgs};
-use crate::exit::Failed;
+use crate::exit::{Failed, INTERRUPTED};
 use crate::output::{print, say};
 use crate::progress::Progress;
 use crate::result::{Extra, Wanted, finished};
+use crate::service::asked_to_stop;
 use crate::show;
 
 /// Memory of a task when no worker is there yet to say what it can give.
@@ -121,31 +122,37 @@ pub(crate) async fn watch(args: ResultArgs) -> Result<(), Failed> {
     follow(&client, id, &wanted).await
 }
 
-/// Follows a job until it is over and prints its number. A coordinator that goes away is waited for.
+/// Follows a job until it is over and prints its number.
 async fn follow(client: &JobClient, id: JobId, wanted: &Wanted) -> Result<(), Failed> {
     let mut progress = Progress::new(false);
+    let over = tokio::select! {
+        over = patiently(client, id, &mut progress) => over.map_err(Failed::from),
+        () = asked_to_stop() => {
+            let text = format!("{id} is no longer followed, and stays as it is; keima watch {id} follows it again");
+            Err(Failed::new(INTERRUPTED, text))
+        }
+    };
+    progress.finish();
+    finished(&over?, wanted, false, &Extra::default())
+}
+
+/// The status of a job once it is over. A coordinator that goes away is waited for.
+async fn patiently(client: &JobClient, id: JobId, progress: &mut Progress) -> Result<JobStatus, LinkError> {
     let mut backoff = Backoff::new(Duration::from_secs(2));
     let mut away: Option<Instant> = None;
-    let status = loop {
-        match until_over(client, id, &mut progress, &mut away).await {
-            Ok(Some(status)) => break status,
+    loop {
+        match until_over(client, id, progress, &mut away).await {
+            Ok(Some(status)) => return Ok(status),
             Ok(None) => {}
-            Err(error) if error.may_pass() => {
-                let since = *away.get_or_insert_with(Instant::now);
-                if since.elapsed() > WATCH_PATIENCE {
-                    progress.finish();
-                    return Err(error.into());
-                }
-            }
             Err(error) => {
-                progress.finish();
-                return Err(error.into());
+                let since = *away.get_or_insert_with(Instant::now);
+                if !error.may_pass() || since.elapsed() > WATCH_PATIENCE {
+                    return Err(error);
+                }
             }
         }
         tokio::time::sleep(backoff.step()).await;
-    };
-    progress.finish();
-    finished(&status, wanted, false, &Extra::default())
+    }
 }
 
 async fn until_over(

@@ -108,6 +108,13 @@ pub(crate) fn listed_json(status: &JobStatus) -> Value {
     job
 }
 
+/// A problem's options as they are typed after `--option`.
+fn options(status: &JobStatus) -> Vec<String> {
+    let typed =
+        |(name, value): &(String, String)| if value.is_empty() { name.clone() } else { format!("{name}={value}") };
+    status.options.iter().map(typed).collect()
+}
+
 pub(crate) fn status_text(status: &JobStatus) -> String {
     let mut lines = vec![format!("{}  {} {}  {}", status.id, status.problem, status.size, status.state)];
     let mut line = |name: &str, value: String| {
@@ -115,8 +122,7 @@ pub(crate) fn status_text(status: &JobStatus) -> String {
             lines.push(format!("  {name:<10} {value}"));
         }
     };
-    let options: Vec<String> = status.options.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    line("options", options.join(", "));
+    line("options", options(status).join(", "));
     line("reason", status.reason.clone());
     if let Some(plan) = &status.plan {
         line("executor", executor(plan));
@@ -202,7 +208,7 @@ pub(crate) fn jobs_text(jobs: &[JobStatus]) -> String {
                 [
                     s.id.to_string(),
                     s.problem.clone(),
-                    s.size.clone(),
+                    [std::slice::from_ref(&s.size), &options(s)].concat().join(" "),
                     s.state.to_string(),
                     show_seconds(s.seconds),
                     if s.state.is_over() { String::new() } else { position(s) },

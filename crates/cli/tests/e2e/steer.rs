@@ -35,6 +35,9 @@ fn a_job_from_submission_to_result() {
     });
     let ran = cluster.client(&["submit", "go", "6x6", "--wait", "--json"]);
     assert_eq!(ran.json()["count"], legal("6x6"));
+    // Boards of one size with other options are told apart.
+    assert_eq!(cluster.client(&["submit", "knight", "4x4", "--closed", "--wait"]).ok(), "0");
+    assert!(cluster.client(&["jobs"]).ok().contains("4x4 closed  done"));
 }
 
 #[test]
@@ -47,6 +50,12 @@ fn pause_resume_cancel() {
     let ran = cluster.client(&["result", &job]);
     assert_eq!(ran.code, Some(4), "{ran:#?}");
     assert!(ran.stderr.contains("paused"), "{ran:#?}");
+    // Who no longer follows it leaves it as it is.
+    let mut watch = Process::start("watch", &["watch", &job, "--coordinator", &cluster.url], "");
+    watch.says("paused", 1);
+    watch.signal("INT");
+    assert_eq!(watch.ended().code(), Some(4));
+    assert!(watch.stderr().contains(&format!("keima watch {job} follows it again")), "{}", watch.stderr());
     // Another job gets the worker meanwhile.
     let other = cluster.submit("6x6");
     cluster.counts(&other, &legal("6x6"));
