@@ -5,6 +5,7 @@
 //!   measure        rounds over all jobs: kernels and sweeps in processes of this program, counts by the real one, golegal
 //!   block, disk,   one such process; prints a line of JSON for each sample, and for what does not fit the machine
 //!   stream
+//!   forecast       `keima estimate` and the count right after it, in pairs; writes docs/forecasts.md
 //!   work           a fixed piece of work for callgrind
 //!   instructions   callgrind's file as a table
 //! ```

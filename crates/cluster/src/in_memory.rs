@@ -207,7 +207,8 @@ impl InMemory {
                 | BlockError::Spare { .. }
                 | BlockError::TwoCuts { .. }),
             ) => {
-                let mut status = self.ended(&Counted::default());
+                let spare = self.plan.moduli.last().copied().unwrap_or_default();
+                let mut status = self.ended(&Counted { spare, ..Counted::default() });
                 status.reason = error.to_string();
                 if let Some(outcome) = &mut status.outcome {
                     outcome.add_check(Check::new("block_executor", false, error.to_string()));
@@ -229,7 +230,7 @@ impl InMemory {
         }
         let mut plan = self.plan.clone();
         // The executor may have chosen another one.
-        if let Some(spare) = plan.moduli.last_mut().filter(|_| !counted.boards.is_empty()) {
+        if let Some(spare) = plan.moduli.last_mut() {
             *spare = counted.spare;
         }
         let mut outcome = recombine(info, &plan, &values);

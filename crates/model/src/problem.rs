@@ -175,7 +175,7 @@ pub enum ProblemError {
     },
 }
 
-/// Opens problems by name. `cli` implements it; everything else is handed one.
+/// Opens problems by name. `problems` implements it; everything else is handed one.
 pub trait Registry: Send + Sync {
     /// The problem that `request` names.
     fn open(&self, request: &ProblemRequest) -> Result<AnyProblem, ProblemError>;

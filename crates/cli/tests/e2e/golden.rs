@@ -105,6 +105,19 @@ fn settings_do_not_change_the_number() {
     }
 }
 
+/// The moduli and residues of a result, which are those of its count.
+fn residues(result: &serde_json::Value) -> Vec<(u128, u128)> {
+    let number = |text: &serde_json::Value| text.as_str().unwrap().parse::<u128>().unwrap();
+    let pair = |pair: &serde_json::Value| (number(&pair["modulus"]), number(&pair["residue"]));
+    let residues: Vec<(u128, u128)> = result["residues"].as_array().unwrap().iter().map(pair).collect();
+    let digits = || result["count"].as_str().unwrap().bytes().map(|digit| u128::from(digit - b'0'));
+    for &(modulus, residue) in &residues {
+        let rest = digits().fold(0, |rest, digit| (10 * rest + digit) % modulus);
+        assert_eq!(rest, residue, "modulo {modulus}");
+    }
+    residues
+}
+
 #[test]
 fn json_has_its_shape() {
     let text = count("6x5", &["--json", "--series"]);
@@ -112,14 +125,9 @@ fn json_has_its_shape() {
     let object: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!((&object["problem"], &object["size"]), (&"go".into(), &"6x5".into()));
     assert_eq!(object["count"], legal("5x6"));
-    let count: u128 = legal("5x6").parse().unwrap();
-    let residues = object["residues"].as_array().unwrap();
+    let residues = residues(&object);
     assert!(residues.len() >= 2, "one residue and a spare at least: {residues:?}");
-    for pair in residues {
-        let number = |name: &str| pair[name].as_str().unwrap().parse::<u128>().unwrap();
-        assert!((1 << 59..1 << 64).contains(&number("modulus")));
-        assert_eq!(count % number("modulus"), number("residue"), "{pair}");
-    }
+    assert!(residues.iter().all(|(modulus, _)| (1 << 59..1 << 64).contains(modulus)), "{residues:?}");
     let checks = object["checks"].as_array().unwrap();
     assert!(!checks.is_empty());
     for check in checks {
@@ -144,6 +152,11 @@ fn in_little_memory_a_count_goes_forward_a_few_residues_at_a_time() {
         let has = |name: &str| checks.iter().any(|check| check["name"] == name && check["ok"] == true);
         let all = ["mass_balance", "exchange", "spare_prime", "column_values", "known_value"].map(has);
         assert!(all == [true; 5] && has("two_cuts") == two_cuts, "{memory}: {checks:?}");
+        // From both ends sums are left alone, and the spare is small: that of the lanes, no remainder of the count.
+        let mut residues = residues(&got);
+        let (spare, _) = residues.pop().unwrap();
+        assert_eq!((1 << 40..1 << 59).contains(&spare), two_cuts, "{memory}: {spare}");
+        assert!(residues.iter().all(|(modulus, _)| (1 << 59..1 << 64).contains(modulus)), "{memory}: {residues:?}");
         let (most, allowed) = (got["peak_memory_bytes"].as_u64().unwrap(), bytes);
         assert!(most <= allowed, "{memory}: {most} bytes of memory were taken");
     }

@@ -179,24 +179,25 @@ fn in_memory(
     let blocks = problem.info().blocks().ok_or_else(no_blocks)?;
     let lazy = is_lazy(large, blocks.choices());
     let started = Instant::now();
-    let column = blocks.column(&outline.plan.windows, Directions::Folded).map_err(MeasureError::Block)?;
+    let tables = blocks.column(&outline.plan.windows, Directions::Folded).map_err(MeasureError::Block)?;
     let table_seconds = started.elapsed().as_secs_f64();
     let threads = offer.threads as usize;
+    let column = tables.as_ref();
     // Rows of two lanes are never lazy.
+    let two = sweep::<2>(column, threads, false)?;
     let sweeps = |lazy| {
-        let column = column.as_ref();
-        Ok::<_, BlockError>(vec![
+        let [one, four, eight] = [
             sweep::<1>(column, threads, lazy)?,
-            sweep::<2>(column, threads, false)?,
             sweep::<4>(column, threads, lazy)?,
             sweep::<8>(column, threads, lazy)?,
-        ])
+        ];
+        Ok::<_, BlockError>(vec![one, two, four, eight])
     };
     // Of the count that is measured, and of the one that is forecast.
     let own_lazy = is_lazy(&outline, blocks.choices());
     let own = sweeps(own_lazy)?;
     let large_sweeps = if own_lazy == lazy { own.clone() } else { sweeps(lazy)? };
-    drop(column);
+    drop(tables);
     let mut speeds = Speeds {
         boards: outline_name(&outline),
         height: outline.plan.board.height,

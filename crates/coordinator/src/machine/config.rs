@@ -35,7 +35,7 @@ impl Default for Config {
         Self {
             lease_millis: 30_000,
             heartbeat_millis: 5_000,
-            grace_millis: 120_000,
+            grace_millis: 60_000,
             durable_interval_millis: 60_000,
             second_copies: true,
             persist_grants: true,

@@ -9,7 +9,7 @@ use keima_model::{BlockColumn, MOST_ENTRIES};
 
 use super::by_pass::most_bytes;
 use super::lanes::MODULUS_LIMIT;
-use super::scheme::lanes_for;
+use super::scheme::Scheme;
 
 /// Number of states of the largest vector, and of the largest family.
 pub fn largest(column: &dyn BlockColumn) -> (u64, u64) {
@@ -24,8 +24,9 @@ pub fn largest(column: &dyn BlockColumn) -> (u64, u64) {
 /// Bytes that [`super::count`] takes beside the tables: three vectors, and each thread's mail. One thread at a time has
 /// the largest family; the others are at most a third as large (Go: 0.31).
 pub fn memory_bytes(states: u64, family: u64, height: u32, length: u32, choices: u32, threads: u64) -> Option<u64> {
-    let primes: Vec<u64> = keima_residue::primes_below(MODULUS_LIMIT.into()).take(8).collect();
-    let lanes = lanes_for(choices, height * length.div_ceil(2), primes.get(1..)?)? as u64;
+    let spare = keima_residue::primes_below(MODULUS_LIMIT.into()).next()?;
+    // Another scheme that a count chooses has no more lanes.
+    let lanes = Scheme::full(&[spare], choices, height, length).ok()??.most_lanes as u64;
     Some((3 * states + buffer_rows(family, lanes, threads)) * 8 * lanes)
 }
 

@@ -106,6 +106,25 @@ mod tests {
         for (row, &number) in grown.iter().zip(&numbers) {
             assert_eq!(row.to_vec(), of(four.values(), number % large));
         }
+        // Where a lane is wrong, whichever it is, the spare shows it; but for a large first prime, of which one wrong residue in
+        // so many is a multiple of a smaller spare's away.
+        let refused = |rows: &[Row<2>]| {
+            matches!(widen(rows, &two, &mut vec![[0; 4]; 29], &four, 1), Err(BlockError::Spare { .. }))
+        };
+        for lane in 0..2 {
+            let mut rows = rows.clone();
+            rows[17][lane] += 1;
+            assert!(refused(&rows), "lane {lane} of two");
+        }
+        let mut rows = rows.clone();
+        rows[17][0] += lazy[0];
+        assert!(!refused(&rows), "an error of the spare's size");
+        for lane in 0..4 {
+            let mut rows = grown.clone();
+            rows[17][lane] += 1;
+            let result = widen(&rows, &four, &mut vec![[0; 8]; 29], &eight, 1);
+            assert!(matches!(result, Err(BlockError::Spare { .. })), "lane {lane} of four: {result:?}");
+        }
         // As a window leaves them.
         for (value, p) in grown.iter_mut().flat_map(|row| row.iter_mut().zip(four.values())) {
             *value += 200_000 * p;

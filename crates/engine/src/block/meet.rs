@@ -32,7 +32,7 @@ use super::growing::{Lanes, widen, with_rows};
 use super::inner::{self, Sum, Vector, each_block};
 use super::lanes::{Moduli, Row};
 use super::memory::{Pool, Rows, Ways};
-use super::scheme::Scheme;
+use super::scheme::{Scheme, ways_on};
 use super::sweep::{Mails, Sweep};
 
 /// What to count, and with what.
@@ -134,10 +134,11 @@ impl<'a> Counter<'a> {
 
     /// The ways through all windows, and what primes they allow.
     fn look_ahead(&mut self) -> Result<(), BlockError> {
-        let CountOrder { column, height, length, choices, .. } = *self.order;
+        let CountOrder { column, height, length, choices, moduli, .. } = *self.order;
         if self.scheme.middle == length {
             return Ok(());
         }
+        (self.order.progress)(self.done, self.windows);
         let mut most = 1;
         for (number, window) in column.windows().iter().enumerate() {
             let mut rows = self.rows::<1>()?;
@@ -146,10 +147,11 @@ impl<'a> Counter<'a> {
             self.put_back_buffers(sweep);
             self.vectors.put_back(rows);
             // Transposed, what is added up to a state's are its ways on.
-            most = most.max(ways.most()).max(u64::from(choices).saturating_pow(window.len));
+            most = most.max(ways.most()).max(ways_on(window.len));
             self.arrivals.push(ways);
         }
-        self.scheme = self.scheme.clone().or_better(Scheme::lazy(most, choices, height, length));
+        let given = moduli.get(..moduli.len().saturating_sub(1)).unwrap_or_default();
+        self.scheme = self.scheme.clone().or_better(Scheme::lazy(most, given, choices, height, length));
         Ok(())
     }
 
@@ -356,7 +358,12 @@ impl<'a> Counter<'a> {
         (self.order.progress)(self.done, self.windows);
         let turn = self.turns[usize::from(direction == Direction::Backward)];
         let mut sweep = self.sweep(moduli)?.at_turn(turn);
-        let masses = sweep.run(direction, window, before, after, self.arrivals.get(window).map(|ways| &**ways))?;
+        let arrivals = self.arrivals.get(window).map(|ways| &**ways);
+        if direction == Direction::Backward && arrivals.is_none() {
+            // There would be no mass balance.
+            return Err(BlockError::Order);
+        }
+        let masses = sweep.run(direction, window, before, after, arrivals)?;
         self.counted.times.add(sweep.times());
         self.put_back_buffers(sweep);
         self.done += 1;

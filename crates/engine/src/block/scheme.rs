@@ -14,6 +14,7 @@
 //! others with 0 < k < p, so that no single wrong residue passes the spare's check. (Of rows of two lanes with a lazy spare
 //! one in 2^40 or less does.)
 
+use keima_model::MOST_SUCCESSORS;
 use keima_residue::{Integer, primes_below};
 
 use super::BlockError;
@@ -58,11 +59,11 @@ impl Scheme {
         if suit { Ok(Self::new((spare, primes, None), choices, height, length)) } else { Err(BlockError::Moduli) }
     }
 
-    /// With lazy primes, if at most `ways` lead to any state within a window, and from any. `None` if numbers outgrow the
-    /// most lanes, or all is done in one direction.
-    pub(super) fn lazy(ways: u64, choices: u32, height: u32, length: u32) -> Option<Self> {
+    /// With lazy primes, if at most `ways` lead to any state within a window, and from any; the spare is none of `given`.
+    /// `None` if numbers outgrow the most lanes, or all is done in one direction.
+    pub(super) fn lazy(ways: u64, given: &[u64], choices: u32, height: u32, length: u32) -> Option<Self> {
         let bits = ways.saturating_sub(1).leading_zeros().min(MODULUS_LIMIT.ilog2());
-        let mut primes = primes_below(1 << bits);
+        let mut primes = primes_below(1 << bits).skip_while(|prime| given.contains(prime));
         let spare = primes.next()?;
         let scheme = Self::new((spare, primes.take(PRIMES).collect(), Some(bits)), choices, height, length)?;
         (scheme.moduli::<8>().is_some() && scheme.middle < length).then_some(scheme)
@@ -81,11 +82,11 @@ impl Scheme {
         let mut scheme = Self { spare, primes, first, bits, choices, middle: 0, most_lanes: 0, cost: 0 };
         let cost = |columns: u32| (1..=columns).map(|column| scheme.cost_for(height * column)).sum::<Option<u32>>();
         // At the least cost, and of equal ones nearest to the board's middle. What does not fit the lanes is no choice.
-        let choices = (1..=length).filter_map(|middle| {
+        let middles = (1..=length).filter_map(|middle| {
             let total = cost(middle - 1)? + cost(length - middle)?;
             Some((total, (2 * middle).abs_diff(length + 1), middle))
         });
-        let (cost, _, middle) = choices.min()?;
+        let (cost, _, middle) = middles.min()?;
         let most_lanes = scheme.lanes_for((middle - 1).max(length - middle) * height)?;
         (scheme.cost, scheme.middle, scheme.most_lanes) = (cost, middle, most_lanes);
         Some(scheme)
@@ -100,8 +101,15 @@ impl Scheme {
     /// Lanes that numbers of so many cells need, the spare included: 2, 4 or 8. Where a column is folded, they are up to
     /// twice as large as the bound of the problem.
     pub(super) fn lanes_for(&self, cells: u32) -> Option<usize> {
-        let few = lanes_for(self.choices, cells, &[self.first]);
-        few.or_else(|| lanes_for(self.choices, cells, &self.primes))
+        let bound = 2 * Integer::from(Integer::u_pow_u(self.choices, cells));
+        if bound < self.first {
+            return Some(2);
+        }
+        let enough = |&(lanes, _): &(usize, _)| {
+            let primes = self.primes.get(..lanes - 1);
+            lanes > 2 && primes.is_some_and(|primes| primes.iter().product::<Integer>() > bound)
+        };
+        LANES.iter().find(|lanes| enough(lanes)).map(|&(lanes, _)| lanes)
     }
 
     fn cost_for(&self, cells: u32) -> Option<u32> {
@@ -111,7 +119,7 @@ impl Scheme {
     }
 
     /// Whether the primes of so many lanes are lazy ones.
-    pub(super) fn is_lazy_for(&self, lanes: u32) -> bool {
+    pub(super) fn is_lazy_for(&self, lanes: usize) -> bool {
         self.bits.is_some() && lanes != 2
     }
 
@@ -120,20 +128,16 @@ impl Scheme {
         let mut row: Row<K> = [self.spare; K];
         let primes = if K == 2 { std::slice::from_ref(&self.first) } else { &self.primes };
         row[..K - 1].copy_from_slice(primes.get(..K - 1)?);
-        match self.bits.filter(|_| self.is_lazy_for(K as u32)) {
+        match self.bits.filter(|_| self.is_lazy_for(K)) {
             Some(bits) => Moduli::lazy(row, bits),
             None => Moduli::new(row),
         }
     }
 }
 
-/// Lanes that numbers of so many cells need with these primes and a spare.
-pub(super) fn lanes_for(choices: u32, cells: u32, primes: &[u64]) -> Option<usize> {
-    let bound = 2 * Integer::from(Integer::u_pow_u(choices, cells));
-    LANES.iter().map(|&(lanes, _)| lanes).find(|lanes| {
-        let product: Integer = primes.iter().take(lanes - 1).product();
-        product > bound
-    })
+/// As many ways, at most, as lead from a state through a window of so many cells, or through a part of it.
+pub(super) fn ways_on(cells: u32) -> u64 {
+    (MOST_SUCCESSORS as u64).saturating_pow(cells)
 }
 
 #[cfg(test)]
@@ -159,7 +163,8 @@ mod tests {
             (4, 40, 8, [4, 4], true),
             (5, 60, 9, [8, 8], true),
         ] {
-            let (full, lazy) = (full(height, length).unwrap(), Scheme::lazy(1 << log_ways, 3, height, length).unwrap());
+            let (full, lazy) =
+                (full(height, length).unwrap(), Scheme::lazy(1 << log_ways, &[], 3, height, length).unwrap());
             let what = format!("{height}x{length}");
             assert_eq!([full.most_lanes, lazy.most_lanes], lanes, "{what}");
             assert_eq!(lazy.bits, Some(64 - log_ways), "{what}");
@@ -169,15 +174,20 @@ mod tests {
             assert_eq!(full.clone().or_better(None), full, "{what}");
             assert!(lazy.primes.iter().all(|&prime| prime < lazy.spare && prime > lazy.spare / 2), "{what}");
         }
-        assert_eq!(Scheme::lazy((1 << 18) + 1, 3, 13, 13).unwrap().bits, Some(45), "one way more");
-        assert_eq!(Scheme::lazy(1, 3, 4, 8).unwrap().bits, Some(60));
-        assert_eq!(Scheme::lazy(u64::MAX, 3, 4, 8), None, "no such primes");
-        assert_eq!(Scheme::lazy(1 << 18, 3, 4, 1), None, "one direction");
+        assert_eq!(Scheme::lazy((1 << 18) + 1, &[], 3, 13, 13).unwrap().bits, Some(45), "one way more");
+        assert_eq!(Scheme::lazy(1, &[], 3, 4, 8).unwrap().bits, Some(60));
+        assert_eq!(Scheme::lazy(u64::MAX, &[], 3, 4, 8), None, "no such primes");
+        assert_eq!(Scheme::lazy(1 << 18, &[], 3, 4, 1), None, "one direction");
+        // A spare that is another residue's prime would tell nothing new of the count.
+        let given: Vec<u64> = primes_below(1 << 60).take(2).collect();
+        let lazy = Scheme::lazy(9, &given, 3, 3, 60).unwrap();
+        assert_eq!(lazy.bits, Some(60));
+        assert!(lazy.spare < given[1] && lazy.primes[0] < lazy.spare, "{lazy:?}");
     }
 
     #[test]
     fn lanes_hold_what_they_must() {
-        let scheme = Scheme::lazy(1 << 18, 3, 13, 13).unwrap();
+        let scheme = Scheme::lazy(1 << 18, &[], 3, 13, 13).unwrap();
         for (cells, lanes) in [(0, 2), (37, 2), (38, 4), (86, 4), (87, 8), (200, 8)] {
             assert_eq!(scheme.lanes_for(cells), Some(lanes), "{cells} cells");
         }

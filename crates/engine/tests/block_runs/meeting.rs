@@ -1,9 +1,11 @@
 //! Transposed vectors, met with forward ones: the count is the published one, however it is cut.
 
+use std::collections::BTreeMap;
+
 use keima_engine::TaskError;
 use keima_model::Direction;
 use keima_problems::go::{border, published};
-use keima_residue::{Integer, add_row, residue_of};
+use keima_residue::{Integer, add_row, mul_mod, residue_of};
 use keima_runs::{Tally, TaskManifest};
 use proptest::prelude::*;
 
@@ -81,6 +83,41 @@ fn a_count_from_both_ends_is_the_count() {
 #[test]
 fn a_count_of_9x9_from_both_ends_is_the_count() {
     check(9, 9, &Cut { middle: Some(5), ..cut(&[5, 4], 5000, 2, &[2, 2, 4, 4, 6]) });
+}
+
+/// Rows of a transposed vector are listed under the keys of their states: with the forward vector's of the same states they
+/// add up to the count, at every boundary.
+#[test]
+fn transposed_vectors_are_listed_by_their_keys() {
+    for (height, length, lengths) in [(5, 5, &[3, 2][..]), (6, 6, &[2, 2, 2]), (7, 7, &[4, 3])] {
+        let cut = cut(lengths, 100, 2, &[4]);
+        let moduli = moduli(4);
+        let forward = Run::new(height, length, &cut);
+        let mut listed = BTreeMap::new();
+        let mut vector = Vec::new();
+        for stage in 0..forward.stages() {
+            listed.insert(forward.boundary(stage), forward.listed(stage, &vector));
+            vector = forward.stage(stage, &vector);
+        }
+        let backward = Run::new(height, length, &Cut { middle: Some(2), ..cut });
+        let known: Integer = published::known(height, length).unwrap().parse().unwrap();
+        let (stages, mut vector) = (backward.forward()..backward.stages() - 1, Vec::new());
+        for stage in stages {
+            let (boundary, times) = (backward.boundary(stage), backward.times(stage));
+            let rows: BTreeMap<u128, Vec<u64>> = backward.listed(stage, &vector).into_iter().collect();
+            if !backward.place(stage).first {
+                let mut sums = vec![0; moduli.len()];
+                for (key, forward) in &listed[&boundary] {
+                    let products = forward.iter().zip(&rows[key]).zip(&moduli);
+                    let products = products.map(|((&f, &b), &p)| mul_mod(mul_mod(f, b, p), times[key], p));
+                    add_row(&mut sums, &products.collect::<Vec<_>>(), &moduli);
+                }
+                let expected: Vec<u64> = moduli.iter().map(|&p| residue_of(&known, p)).collect();
+                assert_eq!(sums, expected, "{height}x{length} {lengths:?} after {boundary} passes");
+            }
+            vector = backward.stage(stage, &vector);
+        }
+    }
 }
 
 /// Several threads do a group; and lanes are done a few at a time.

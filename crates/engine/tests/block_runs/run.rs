@@ -1,5 +1,6 @@
 //! A board's count by tasks out of core, one after the other, cut as a test likes.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
@@ -236,14 +237,39 @@ impl Run {
         }
     }
 
+    /// Passes before the boundary at which a stage reads.
+    pub(crate) fn boundary(&self, stage: usize) -> u32 {
+        let place = self.place(stage);
+        let Window { first, len } = self.windows[place.window];
+        place.column * self.board.height + first + if place.direction == Direction::Forward { 0 } else { len }
+    }
+
+    /// How many single states each canonical key stands for where a stage reads.
+    pub(crate) fn times(&self, stage: usize) -> BTreeMap<u128, u64> {
+        let place = self.place(stage);
+        let column = blocks::column(self.board.height, &self.cut.lengths, Directions::Forward);
+        times(column.as_ref(), (place.window, place.direction.enters()))
+    }
+
     /// The vector that a stage reads in canonical form, as the stream executor tells it.
     pub(crate) fn canonical(&self, stage: usize, vector: &[TaskManifest]) -> Tally {
+        let moduli = moduli(self.lanes_in(stage));
+        let times = self.times(stage);
+        let mut tally = empty(moduli.len());
+        for (key, row) in self.listed(stage, vector) {
+            add(&mut tally, key, &row, times[&key], &moduli);
+        }
+        tally
+    }
+
+    /// The vector that a stage reads: canonical keys, and their rows.
+    pub(crate) fn listed(&self, stage: usize, vector: &[TaskManifest]) -> Vec<(u128, Vec<u64>)> {
         let (order, place) = (self.order(stage, vector), self.place(stage));
-        let (Window { first, len }, before) = (order.window, place.direction.enters());
+        let Window { first, len } = order.window;
         let header = RunHeader {
             job_tag: 77,
             subject: "go".to_owned(),
-            boundary: order.first_pass + if place.direction == Direction::Forward { 0 } else { len },
+            boundary: self.boundary(stage),
             key_order: match place.direction {
                 Direction::Forward => KeyOrder::Blocks { first, len },
                 Direction::Backward => KeyOrder::Transposed { first, len },
@@ -256,10 +282,8 @@ impl Run {
             moduli: order.block.as_ref().unwrap().moduli_in.clone(),
             coefficients: 1,
         };
-        let column = blocks::column(self.board.height, &self.cut.lengths, Directions::Forward);
-        let times = times(column.as_ref(), (place.window, before));
-        let moduli = &header.moduli;
-        let mut tally = empty(moduli.len());
+        let lanes = header.moduli.len();
+        let mut listed = Vec::new();
         for run in vector.iter().flat_map(|m| &m.runs) {
             let of = (place.direction, place.window);
             let keys = |prepared: &Prepared| -> Vec<u128> {
@@ -275,12 +299,10 @@ impl Run {
             while cursor.next_batch(&mut batch).unwrap() {
                 rows.extend_from_slice(&batch.rows);
             }
-            assert_eq!(rows.len(), keys.len() * moduli.len(), "a key for each row of {}", run.id);
-            for (&key, row) in keys.iter().zip(rows.chunks(moduli.len())) {
-                add(&mut tally, key, row, times[&key], moduli);
-            }
+            assert_eq!(rows.len(), keys.len() * lanes, "a key for each row of {}", run.id);
+            listed.extend(keys.into_iter().zip(rows.chunks(lanes).map(<[u64]>::to_vec)));
         }
-        tally
+        listed
     }
 }
 

@@ -45,7 +45,13 @@ impl Outline {
         // How many columns each direction has begun: backward, forward.
         let mut columns = [0_u32; 2];
         let mut stages = Vec::new();
-        for step in steps(&self.plan.windows, board.height, board.length, choices)? {
+        let steps = steps(&self.plan.windows, board.height, board.length, choices)?;
+        // A vector of ones goes through a column before all others.
+        for step in steps.iter().filter(|step| step.arrivals) {
+            let window = *self.plan.windows.get(step.window as usize)?;
+            stages.push(self.in_memory_stage(0, 0, window, Direction::Forward, 1));
+        }
+        for step in steps {
             let window = *self.plan.windows.get(step.window as usize)?;
             let from_first = step.direction == Direction::Forward;
             // A column begins with its first window forward, with its last one backward.
@@ -53,10 +59,6 @@ impl Outline {
                 if from_first { step.window == 0 } else { step.window as usize + 1 == self.plan.windows.len() };
             let column = columns.get_mut(usize::from(from_first))?;
             *column += u32::from(begins);
-            if step.arrivals {
-                // A vector of ones goes through first.
-                stages.push(self.in_memory_stage(0, *column - 1, window, step.direction, 1));
-            }
             // The first column needs no passes forward.
             let number = if from_first { *column } else { *column - 1 };
             stages.push(self.in_memory_stage(0, number, window, step.direction, step.lanes));
