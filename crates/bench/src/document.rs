@@ -48,8 +48,8 @@ pub(crate) fn markdown(found: &Found, machine: &Machine, command: &str) -> Strin
         text += "\n## Against golegal\n\n";
         text += &paragraph(
             "How many times less wall time per state-pass and residue than golegal, which counts one residue with two \
-             processes; two threads or workers. Where less was found than is wanted, [targets.md](targets.md) says what \
-             limits it.",
+             processes; two threads or workers. Where less was found than is wanted, docs/targets.md says what limits \
+             it.",
         );
         text.push('\n');
         text += &rows_of(["row", "times", "wanted", "against"], &golegal);

@@ -128,7 +128,7 @@ async fn follow(client: &JobClient, id: JobId, wanted: &Wanted) -> Result<(), Fa
     let over = tokio::select! {
         over = patiently(client, id, &mut progress) => over.map_err(Failed::from),
         () = asked_to_stop() => {
-            let text = format!("{id} is no longer followed, and stays as it is; keima watch {id} follows it again");
+            let text = format!("{id} is no longer followed, which changes nothing else; keima watch {id} follows it again");
             Err(Failed::new(INTERRUPTED, text))
         }
     };

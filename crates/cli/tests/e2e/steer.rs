@@ -50,7 +50,7 @@ fn pause_resume_cancel() {
     let ran = cluster.client(&["result", &job]);
     assert_eq!(ran.code, Some(4), "{ran:#?}");
     assert!(ran.stderr.contains("paused"), "{ran:#?}");
-    // Who no longer follows it leaves it as it is.
+    // To stop following it changes nothing else.
     let mut watch = Process::start("watch", &["watch", &job, "--coordinator", &cluster.url], "");
     watch.says("paused", 1);
     watch.signal("INT");

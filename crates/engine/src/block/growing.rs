@@ -106,8 +106,8 @@ mod tests {
         for (row, &number) in grown.iter().zip(&numbers) {
             assert_eq!(row.to_vec(), of(four.values(), number % large));
         }
-        // Where a lane is wrong, whichever it is, the spare shows it; but for a large first prime, of which one wrong residue in
-        // so many is a multiple of a smaller spare's away.
+        // Where a lane is wrong, whichever it is, the spare shows it. Not so modulo a first prime larger than the spare: a residue
+        // that is wrong by a multiple of the spare passes.
         let refused = |rows: &[Row<2>]| {
             matches!(widen(rows, &two, &mut vec![[0; 4]; 29], &four, 1), Err(BlockError::Spare { .. }))
         };

@@ -54,7 +54,7 @@ pub struct CountOrder<'a> {
     pub series: bool,
     /// Set from outside to stop.
     pub stop: &'a AtomicBool,
-    /// Called before each window with (windows done, windows in all).
+    /// Called at the start and before each window, with (windows done, windows in all).
     pub progress: &'a (dyn Fn(u32, u32) + Sync),
 }
 

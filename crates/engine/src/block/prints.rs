@@ -8,7 +8,8 @@
 //! Both windows are asked for the canonical keys of their own entries, so tables that lead a row to another state's
 //! place are found if the state is in the sample, which changes from boundary to boundary: a wrong table moves many rows,
 //! in every column. One boundary in four has a fingerprint; where columns are folded one in two, but none where one starts.
-//! Which ones, sample and h follow from the number of the boundary alone: a count that is repeated looks at the same states.
+//! Which ones, and which sample, follow from the number of windows that the vector has gone through, and h(k) from k alone: a
+//! count that is repeated looks at the same states, with the same factors.
 //! Where a column is folded its start has the sums of [`super::family::Masses`] alone: there what is read is a state's
 //! value and its image's together.
 //!
@@ -21,7 +22,8 @@ use super::family::Place;
 use super::lanes::Row;
 
 /// Boundaries of which one is fingerprinted: at all of them it would take 11x11, whose time is least, with one lane a
-/// sixth more, and with eight lanes a fiftieth. Where columns are folded some cannot be, and of the others it is every second.
+/// sixth more, and with eight lanes a fiftieth. Where columns are folded some cannot be,
+/// and of the others it is one in two.
 const PRINTED_ONE_IN: u64 = 4;
 
 /// 2^64 over the golden ratio: its multiples lie evenly, whatever number of windows a column has (Knuth, TAOCP 3, 6.4).
@@ -49,7 +51,7 @@ impl<const K: usize> Place<'_, K> {
         let turn = self.turn + u64::from(end == self.direction.leaves());
         // The first that a window has written, and others, never far apart.
         let one_in = if self.folded { PRINTED_ONE_IN / 2 } else { PRINTED_ONE_IN };
-        let wanted = turn == 1 || turn.wrapping_mul(GOLDEN) < u64::MAX / one_in;
+        let wanted = turn == 1 || turn > 1 && turn.wrapping_mul(GOLDEN) < u64::MAX / one_in;
         (wanted && !(starts_column && self.folded)).then(|| turn.mix(0) >> 32)
     }
 
