@@ -208,7 +208,7 @@ pub(crate) fn jobs_text(jobs: &[JobStatus]) -> String {
                 [
                     s.id.to_string(),
                     s.problem.clone(),
-                    [std::slice::from_ref(&s.size), &options(s)].concat().join(" "),
+                    format!("{} {}", s.size, options(s).join(" ")).trim_end().to_owned(),
                     s.state.to_string(),
                     show_seconds(s.seconds),
                     if s.state.is_over() { String::new() } else { position(s) },

@@ -3,11 +3,10 @@
 #[path = "common/column.rs"]
 mod blocks;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use keima_engine::block::{BlockError, CountOrder, Counted, Kept, count, count_forward, steps};
-use keima_model::{BlockColumn, BlockProblem, BlockTables, Board, Direction, Directions, End, Window};
+use keima_model::{BlockColumn, BlockProblem, Board, Direction, Directions, Window};
 use keima_problems::go::{Go, published};
 use keima_residue::{crt, primes_below};
 
@@ -23,23 +22,11 @@ fn run(
     series: bool,
     lanes: Option<usize>,
 ) -> Result<Counted, BlockError> {
-    run_telling(column, height, length, threads, series, lanes, &|_, _| {})
-}
-
-fn run_telling(
-    column: &dyn BlockColumn,
-    height: u32,
-    length: u32,
-    threads: usize,
-    series: bool,
-    lanes: Option<usize>,
-    progress: &(dyn Fn(u32, u32) + Sync),
-) -> Result<Counted, BlockError> {
     let mut moduli: Vec<u64> = primes_below(1 << 60).take(7).collect();
     moduli.reverse();
-    let stop = AtomicBool::new(false);
-    let order =
-        CountOrder { column, height, length, choices: 3, moduli: &moduli, threads, series, stop: &stop, progress };
+    let (stop, progress) = (AtomicBool::new(false), |_: u32, _: u32| {});
+    let (moduli, stop, progress) = (&moduli[..], &stop, &progress);
+    let order = CountOrder { column, height, length, choices: 3, moduli, threads, series, stop, progress };
     match lanes {
         None => count(&order),
         Some(lanes) => count_forward(&order, lanes, &mut ()),
@@ -163,7 +150,7 @@ fn the_steps_of_a_count_are_known_beforehand() {
         assert_eq!(forward, (counted.middle as usize - 1) * lengths.len() + ahead, "{what}");
         assert_eq!(steps.iter().filter(|step| step.arrivals).count(), lengths.len() * ahead, "{what}");
         assert!(steps.iter().all(|step| [1, 2, 4, 8].contains(&step.lanes)), "{what}");
-        assert_eq!(steps.iter().any(|step| step.lazy && step.lanes > 1), lazy, "{what}");
+        assert_eq!(steps.iter().any(|step| step.lazy), lazy, "{what}");
         assert_eq!(counted.spare < 1 << 59, lazy, "{what}: {}", counted.spare);
         assert!(counted.times.read_nanos > 0 && counted.times.map_nanos > 0, "{what}: {:?}", counted.times);
     }
@@ -250,267 +237,6 @@ fn what_is_stopped_stops() {
         progress: &progress,
     };
     assert!(matches!(count(&order), Err(BlockError::Stopped)));
-}
-
-/// What is wrong with the positions of a block's entries at one end of a window.
-type Bend = fn(usize, End, u32, &mut [u64]);
-
-/// A column whose tables can be damaged, from some window of a count on.
-struct Damaged {
-    whole: Box<dyn BlockColumn>,
-    tables: Vec<BlockTables>,
-    bend: Bend,
-    from: u32,
-    /// Windows that the count has done.
-    done: AtomicU32,
-}
-
-impl Damaged {
-    fn new(whole: Box<dyn BlockColumn>, bend: Bend) -> Self {
-        let tables = (0..whole.windows().len()).map(|window| whole.tables(window).clone()).collect();
-        Self { whole, tables, bend, from: 0, done: AtomicU32::new(0) }
-    }
-
-    /// Damaged from the first window on that takes rows this way, and leaves their sums alone if these are to be `lazy`: of
-    /// those there are some on a board of six rows and 26 columns.
-    fn damaged_from(mut self, length: u32, direction: Direction, lazy: bool) -> Self {
-        let steps = steps(self.whole.windows(), 6, length, 3).unwrap();
-        let first = steps.iter().position(|step| step.direction == direction && (step.lazy && step.lanes > 1) == lazy);
-        self.from = first.unwrap() as u32;
-        self
-    }
-
-    fn is_damaged_now(&self) -> bool {
-        self.done.load(Ordering::Relaxed) >= self.from
-    }
-
-    fn count(&self, length: u32, threads: usize, lanes: Option<usize>) -> Result<Counted, BlockError> {
-        let progress = |done, _| self.done.store(done, Ordering::Relaxed);
-        run_telling(self, 6, length, threads, false, lanes, &progress)
-    }
-}
-
-/// Lengths of boards of six rows, and whether their rows are lazy.
-const LENGTHS: [(u32, bool); 2] = [(7, false), (26, true)];
-
-impl BlockColumn for Damaged {
-    fn bytes(&self) -> u64 {
-        self.whole.bytes()
-    }
-    fn windows(&self) -> &[Window] {
-        self.whole.windows()
-    }
-    fn tables(&self, window: usize) -> &BlockTables {
-        if self.is_damaged_now() { &self.tables[window] } else { self.whole.tables(window) }
-    }
-    fn positions(&self, window: usize, end: End, block: u32, positions: &mut Vec<u64>) {
-        self.whole.positions(window, end, block, positions);
-        if self.is_damaged_now() {
-            (self.bend)(window, end, block, positions);
-        }
-    }
-    fn images(&self, block: u32, positions: &mut Vec<u64>) -> Option<&[bool]> {
-        self.whole.images(block, positions)
-    }
-    fn tied(&self, block: u32) -> Option<&[bool]> {
-        self.whole.tied(block)
-    }
-    fn keys(&self, window: usize, end: End, block: u32, keys: &mut Vec<u128>) {
-        self.whole.keys(window, end, block, keys);
-    }
-    fn weight(&self, window: usize, block: u32) -> u64 {
-        self.whole.weight(window, block)
-    }
-    fn accepting(&self, block: u32) -> &[u16] {
-        self.whole.accepting(block)
-    }
-    fn positions_of(&self, window: usize, end: End, block: u32, entries: &[u16], positions: &mut Vec<u64>) {
-        self.whole.positions_of(window, end, block, entries, positions);
-    }
-    fn families(&self, window: usize, end: End, block: u32, families: &mut Vec<u32>) {
-        self.whole.families(window, end, block, families);
-    }
-    fn rest(&self, window: usize, end: End, family: u32) -> u64 {
-        self.whole.rest(window, end, family)
-    }
-    fn keys_of(&self, window: usize, end: End, block: u32, entries: &[u16], keys: &mut Vec<u128>) {
-        self.whole.keys_of(window, end, block, entries, keys);
-    }
-    fn exchange_class(&self, window: usize, end: End, block: u32) -> u32 {
-        self.whole.exchange_class(window, end, block)
-    }
-    fn twins(&self, window: usize, end: End, block: u32) -> Vec<u16> {
-        self.whole.twins(window, end, block)
-    }
-    fn sample(&self, window: usize, end: End, block: u32, key: u64, sample: &mut Vec<u16>) {
-        self.whole.sample(window, end, block, key, sample);
-    }
-    fn start(&self, window: usize, end: End) -> Vec<u64> {
-        self.whole.start(window, end)
-    }
-    fn one_column(&self) -> u64 {
-        self.whole.one_column()
-    }
-}
-
-/// One wrong index in a table is found by the mass balance, in each direction.
-#[test]
-fn damaged_tables_are_found() {
-    // The signature of the most blocks, so that the damage meets states that are reached.
-    let common = |tables: &BlockTables| {
-        let uses = |signature: u32| tables.signature_of.iter().filter(|&&s| s == signature).count();
-        (0..tables.signatures.len() as u32).max_by_key(|&signature| uses(signature)).unwrap() as usize
-    };
-    for (length, lazy) in LENGTHS {
-        let damaged = |direction, damage: &dyn Fn(&mut BlockTables)| {
-            let mut column = Damaged::new(column(6, &[3, 3]), |_, _, _, _| {});
-            damage(&mut column.tables[1]);
-            column.damaged_from(length, direction, lazy).count(length, 2, None)
-        };
-        let whole = damaged(Direction::Forward, &|_| {}).unwrap();
-        assert_eq!(whole.spare < 1 << 59, lazy, "{length} columns");
-        let forward = damaged(Direction::Forward, &|tables| {
-            let signature = common(tables);
-            let sources = &mut Arc::make_mut(&mut tables.signatures[signature]).passes[1].sources;
-            sources[0] = (0..u16::MAX).find(|source| !sources.contains(source) || *source != sources[0]).unwrap();
-        });
-        assert!(matches!(forward, Err(BlockError::Balance { .. })), "{length} columns: {forward:?}");
-        let backward = damaged(Direction::Backward, &|tables| {
-            let signature = common(tables);
-            let rows = &mut Arc::make_mut(&mut tables.signatures[signature]).passes[1].rows;
-            let row = rows.iter_mut().flat_map(|group| &mut group.rows).next().unwrap();
-            row[1] = u16::from(row[1] == 0);
-        });
-        assert!(matches!(backward, Err(BlockError::Balance { .. })), "{length} columns: {backward:?}");
-    }
-}
-
-/// A block of the middle of a vector, with states that are reached.
-const BENT: u32 = 60;
-
-/// A row that is read twice, and another that is not, are found in each direction and at every boundary, whether the
-/// column is folded or not.
-#[test]
-fn what_is_read_wrong_is_found() {
-    fn twice(positions: &mut [u64]) {
-        positions[0] = positions[positions.len() - 1];
-    }
-    let check = |bend: Bend, direction, lanes: Option<usize>, what: &str| {
-        for (length, lazy) in LENGTHS {
-            if lazy && lanes.is_some() {
-                continue;
-            }
-            for directions in [Directions::Both, Directions::Folded] {
-                let column = Damaged::new(blocks::column(6, &[3, 3], directions), bend);
-                let column = if lanes.is_none() { column.damaged_from(length, direction, lazy) } else { column };
-                let result = column.count(length, 2, lanes);
-                let found = matches!(result, Err(BlockError::Exchange { .. }));
-                assert!(found, "{what}, {length} columns, {directions:?}: {result:?}");
-            }
-        }
-    };
-    let first: Bend = |window, end, block, positions| {
-        if (window, end, block) == (0, End::First, BENT) {
-            twice(positions);
-        }
-    };
-    let second: Bend = |window, end, block, positions| {
-        if (window, end, block) == (1, End::First, BENT) {
-            twice(positions);
-        }
-    };
-    for lanes in [None, Some(1), Some(4)] {
-        check(first, Direction::Forward, lanes, "forward, into the first window");
-        check(second, Direction::Forward, lanes, "forward, into the second window");
-    }
-    let back: Bend = |window, end, block, positions| {
-        if (window, end, block) == (0, End::Last, BENT) {
-            twice(positions);
-        }
-    };
-    check(back, Direction::Backward, None, "transposed, into the first window");
-    let back: Bend = |window, end, block, positions| {
-        if (window, end, block) == (1, End::Last, BENT) {
-            twice(positions);
-        }
-    };
-    check(back, Direction::Backward, None, "transposed, into the second window");
-}
-
-/// Rows that change places are found by the fingerprint, in each direction; at the start of a folded column, which has
-/// none, by the second cut.
-#[test]
-fn rows_that_change_places_are_found() {
-    fn others(positions: &mut [u64]) {
-        positions.rotate_left(1);
-    }
-    let first: Bend = |window, end, _, positions| {
-        if (window, end) == (0, End::First) {
-            others(positions);
-        }
-    };
-    let second: Bend = |window, end, _, positions| {
-        if (window, end) == (1, End::First) {
-            others(positions);
-        }
-    };
-    let first_back: Bend = |window, end, _, positions| {
-        if (window, end) == (0, End::Last) {
-            others(positions);
-        }
-    };
-    let second_back: Bend = |window, end, _, positions| {
-        if (window, end) == (1, End::Last) {
-            others(positions);
-        }
-    };
-    for (length, lazy) in LENGTHS {
-        // One thread has room to do all families pass by pass; else what is carried before a family is read, which is read
-        // for itself, would break the mass balance first.
-        let run_later = |bend, direction, directions, lanes: Option<usize>, later| {
-            let column = Damaged::new(blocks::column(6, &[3, 3], directions), bend);
-            let mut column = if lanes.is_none() { column.damaged_from(length, direction, lazy) } else { column };
-            column.from += later;
-            column.count(length, 1, lanes)
-        };
-        let run = |bend, direction, directions, lanes| run_later(bend, direction, directions, lanes, 0);
-        let check = |bend, direction, directions, lanes| {
-            // The first boundary has a fingerprint, of later ones not all do: where there is none the sums may show it.
-            let mut printed = 0;
-            for later in 0..if lazy { 10 } else { 1 } {
-                let result = run_later(bend, direction, directions, lanes, later);
-                let found = matches!(result, Err(BlockError::Fingerprint { .. }));
-                let summed = lazy && matches!(result, Err(BlockError::Exchange { .. }));
-                let what = format!("{length} columns, {direction:?}, {directions:?} {lanes:?}, {later} windows later");
-                assert!(found || summed, "{what}: {result:?}");
-                printed += u32::from(found);
-            }
-            assert!(printed > 0, "{length} columns, {direction:?}, {directions:?} {lanes:?}");
-        };
-        for directions in [Directions::Both, Directions::Folded] {
-            check(second, Direction::Forward, directions, None);
-            if !lazy {
-                check(second, Direction::Forward, directions, Some(1));
-                check(second, Direction::Forward, directions, Some(4));
-            }
-            check(first_back, Direction::Backward, directions, None);
-        }
-        // Into the column's first window nobody has written at first; what was wrong then may show in the sums of the next.
-        for (bend, direction) in [(first, Direction::Forward), (second_back, Direction::Backward)] {
-            let result = run(bend, direction, Directions::Both, None);
-            let found = matches!(result, Err(BlockError::Fingerprint { .. } | BlockError::Exchange { .. }));
-            assert!(found, "{length} columns, at the start of columns, {direction:?}: {result:?}");
-        }
-        let swapped: Bend = |window, end, block, positions| {
-            if (window, end, block) == (0, End::First, BENT) {
-                positions.swap(0, 1);
-            }
-        };
-        let result = run(swapped, Direction::Forward, Directions::Folded, None);
-        // Larger numbers no longer fit their lanes when an odd one was halved.
-        let found = matches!(result, Err(BlockError::TwoCuts { .. }));
-        assert!(found || lazy && matches!(result, Err(BlockError::Spare { .. })), "{length} columns: {result:?}");
-    }
 }
 
 /// Numbers that outgrow their lanes, since the bound was told too small, are found by the spare.

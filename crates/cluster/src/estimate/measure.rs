@@ -228,7 +228,7 @@ fn is_lazy(outline: &Outline, choices: u32) -> bool {
     let Board { height, length } = outline.plan.board;
     let meets = outline.stages.iter().any(|stage| stage.direction == Direction::Backward);
     let steps = || steps(&outline.plan.windows, height, length, choices);
-    meets && steps().is_some_and(|steps| steps.iter().any(|step| step.lazy && step.lanes > 1))
+    meets && steps().is_some_and(|steps| steps.iter().any(|step| step.lazy))
 }
 
 fn outline_name(outline: &Outline) -> String {

@@ -102,14 +102,13 @@ impl Scheme {
     /// twice as large as the bound of the problem.
     pub(super) fn lanes_for(&self, cells: u32) -> Option<usize> {
         let bound = 2 * Integer::from(Integer::u_pow_u(self.choices, cells));
-        if bound < self.first {
-            return Some(2);
-        }
-        let enough = |&(lanes, _): &(usize, _)| {
-            let primes = self.primes.get(..lanes - 1);
-            lanes > 2 && primes.is_some_and(|primes| primes.iter().product::<Integer>() > bound)
-        };
-        LANES.iter().find(|lanes| enough(lanes)).map(|&(lanes, _)| lanes)
+        let hold = |primes: &[u64]| primes.iter().product::<Integer>() > bound;
+        LANES.iter().map(|&(lanes, _)| lanes).find(|&lanes| self.primes_of(lanes).is_some_and(hold))
+    }
+
+    /// The primes of so many lanes, without the spare.
+    fn primes_of(&self, lanes: usize) -> Option<&[u64]> {
+        if lanes == 2 { Some(std::slice::from_ref(&self.first)) } else { self.primes.get(..lanes.checked_sub(1)?) }
     }
 
     fn cost_for(&self, cells: u32) -> Option<u32> {
@@ -126,8 +125,7 @@ impl Scheme {
     /// Those of K lanes, the spare last.
     pub(super) fn moduli<const K: usize>(&self) -> Option<Moduli<K>> {
         let mut row: Row<K> = [self.spare; K];
-        let primes = if K == 2 { std::slice::from_ref(&self.first) } else { &self.primes };
-        row[..K - 1].copy_from_slice(primes.get(..K - 1)?);
+        row[..K - 1].copy_from_slice(self.primes_of(K)?);
         match self.bits.filter(|_| self.is_lazy_for(K)) {
             Some(bits) => Moduli::lazy(row, bits),
             None => Moduli::new(row),
