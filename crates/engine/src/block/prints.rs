@@ -22,8 +22,8 @@ use super::family::Place;
 use super::lanes::Row;
 
 /// Boundaries of which one is fingerprinted: at all of them it would take 11x11, whose time is least, with one lane a
-/// sixth more, and with eight lanes a fiftieth. Where columns are folded some cannot be,
-/// and of the others it is one in two.
+/// sixth more, and with eight lanes a fiftieth. Where columns are folded some cannot be, and of the others it is one in
+/// two.
 const PRINTED_ONE_IN: u64 = 4;
 
 /// 2^64 over the golden ratio: its multiples lie evenly, whatever number of windows a column has (Knuth, TAOCP 3, 6.4).
