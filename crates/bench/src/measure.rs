@@ -8,8 +8,8 @@
 //! Targets are about medians; where time is short the rest has single runs.
 //!
 //! Passes of blocks take a quarter of a second a row, and the system of a guest may hand memory that a job before has
-//! freed back to its host: two seconds later, by a thread that keeps one of two cores from a row, the same row in every
-//! round. So they begin when that is over.
+//! freed back to its host some seconds later, which keeps a core from a row, the same row in every round. So they begin
+//! when that is over.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ const TIGHT_STATE_PASSES: f64 = 1.2e8;
 /// The stream executor is tried with little memory from this height on: the vector is well above what a task needs.
 const TIGHT_HEIGHT: u32 = 12;
 
-/// Until memory that was freed has been handed back. Two threads of 9x9 and 10x10, K=4, had 1.3 and 1.6 cores without.
+/// Until memory that was freed has been handed back. Two threads of 9x9 and 10x10, K=4, had 1.3 to 1.6 cores without.
 const CALM: Duration = Duration::from_secs(5);
 
 /// What nobody waits for.

@@ -11,20 +11,27 @@ use keima_model::{BlockColumn, BlockTables, Direction, Directions, End, Window};
 use keima_residue::primes_below;
 
 /// What is wrong with the positions of a block's entries at one end of a window.
-type Bend = fn(usize, End, u32, &mut [u64]);
+#[derive(Clone, Copy)]
+struct Bend {
+    window: usize,
+    end: End,
+    /// `None`: all blocks.
+    block: Option<u32>,
+    act: fn(&mut [u64]),
+}
 
 /// A column whose tables can be damaged, from some window of a count on.
 struct Damaged {
     whole: Box<dyn BlockColumn>,
     tables: Vec<BlockTables>,
-    bend: Bend,
+    bend: Option<Bend>,
     from: u32,
     /// Windows that the count has done.
     done: AtomicU32,
 }
 
 impl Damaged {
-    fn new(whole: Box<dyn BlockColumn>, bend: Bend) -> Self {
+    fn new(whole: Box<dyn BlockColumn>, bend: Option<Bend>) -> Self {
         let tables = (0..whole.windows().len()).map(|window| whole.tables(window).clone()).collect();
         Self { whole, tables, bend, from: 0, done: AtomicU32::new(0) }
     }
@@ -71,8 +78,9 @@ impl BlockColumn for Damaged {
     }
     fn positions(&self, window: usize, end: End, block: u32, positions: &mut Vec<u64>) {
         self.whole.positions(window, end, block, positions);
-        if self.is_damaged_now() {
-            (self.bend)(window, end, block, positions);
+        let here = |bend: &Bend| (bend.window, bend.end) == (window, end) && bend.block.is_none_or(|at| at == block);
+        if let Some(bend) = self.bend.filter(here).filter(|_| self.is_damaged_now()) {
+            (bend.act)(positions);
         }
     }
     fn images(&self, block: u32, positions: &mut Vec<u64>) -> Option<&[bool]> {
@@ -129,7 +137,7 @@ fn damaged_tables_are_found() {
     };
     for (length, lazy) in LENGTHS {
         let damaged = |direction, damage: &dyn Fn(&mut BlockTables)| {
-            let mut column = Damaged::new(blocks::column(6, &[3, 3], Directions::Both), |_, _, _, _| {});
+            let mut column = Damaged::new(blocks::column(6, &[3, 3], Directions::Both), None);
             damage(&mut column.tables[1]);
             column.damaged_from(length, direction, lazy).count(length, 2, None)
         };
@@ -167,7 +175,7 @@ fn what_is_read_wrong_is_found() {
                 continue;
             }
             for directions in [Directions::Both, Directions::Folded] {
-                let column = Damaged::new(blocks::column(6, &[3, 3], directions), bend);
+                let column = Damaged::new(blocks::column(6, &[3, 3], directions), Some(bend));
                 let column = if lanes.is_none() { column.damaged_from(length, direction, lazy) } else { column };
                 let result = column.count(length, 2, lanes);
                 let found = matches!(result, Err(BlockError::Exchange { .. }));
@@ -175,66 +183,27 @@ fn what_is_read_wrong_is_found() {
             }
         }
     };
-    let first: Bend = |window, end, block, positions| {
-        if (window, end, block) == (0, End::First, BENT) {
-            twice(positions);
-        }
-    };
-    let second: Bend = |window, end, block, positions| {
-        if (window, end, block) == (1, End::First, BENT) {
-            twice(positions);
-        }
-    };
+    let bend = |window, end| Bend { window, end, block: Some(BENT), act: twice };
     for lanes in [None, Some(1), Some(4)] {
-        check(first, Direction::Forward, lanes, "forward, into the first window");
-        check(second, Direction::Forward, lanes, "forward, into the second window");
+        check(bend(0, End::First), Direction::Forward, lanes, "forward, into the first window");
+        check(bend(1, End::First), Direction::Forward, lanes, "forward, into the second window");
     }
-    let back: Bend = |window, end, block, positions| {
-        if (window, end, block) == (0, End::Last, BENT) {
-            twice(positions);
-        }
-    };
-    check(back, Direction::Backward, None, "transposed, into the first window");
-    let back: Bend = |window, end, block, positions| {
-        if (window, end, block) == (1, End::Last, BENT) {
-            twice(positions);
-        }
-    };
-    check(back, Direction::Backward, None, "transposed, into the second window");
+    check(bend(0, End::Last), Direction::Backward, None, "transposed, into the first window");
+    check(bend(1, End::Last), Direction::Backward, None, "transposed, into the second window");
 }
 
 /// Rows that change places are found by the fingerprint, in each direction; at the start of a folded column, which has
 /// none, by the second cut.
 #[test]
 fn rows_that_change_places_are_found() {
-    fn others(positions: &mut [u64]) {
-        positions.rotate_left(1);
-    }
-    let first: Bend = |window, end, _, positions| {
-        if (window, end) == (0, End::First) {
-            others(positions);
-        }
-    };
-    let second: Bend = |window, end, _, positions| {
-        if (window, end) == (1, End::First) {
-            others(positions);
-        }
-    };
-    let first_back: Bend = |window, end, _, positions| {
-        if (window, end) == (0, End::Last) {
-            others(positions);
-        }
-    };
-    let second_back: Bend = |window, end, _, positions| {
-        if (window, end) == (1, End::Last) {
-            others(positions);
-        }
-    };
+    let bend = |window, end| Bend { window, end, block: None, act: |positions| positions.rotate_left(1) };
+    let (first, second) = (bend(0, End::First), bend(1, End::First));
+    let (first_back, second_back) = (bend(0, End::Last), bend(1, End::Last));
     for (length, lazy) in LENGTHS {
         // One thread has room to do all families pass by pass; else what is carried before a family is read, which is read
         // for itself, would break the mass balance first.
         let run_later = |bend, direction, directions, lanes: Option<usize>, later| {
-            let column = Damaged::new(blocks::column(6, &[3, 3], directions), bend);
+            let column = Damaged::new(blocks::column(6, &[3, 3], directions), Some(bend));
             let mut column = if lanes.is_none() { column.damaged_from(length, direction, lazy) } else { column };
             column.from += later;
             column.count(length, 1, lanes)
@@ -267,11 +236,7 @@ fn rows_that_change_places_are_found() {
             let found = matches!(result, Err(BlockError::Fingerprint { .. } | BlockError::Exchange { .. }));
             assert!(found, "{length} columns, at the start of columns, {direction:?}: {result:?}");
         }
-        let swapped: Bend = |window, end, block, positions| {
-            if (window, end, block) == (0, End::First, BENT) {
-                positions.swap(0, 1);
-            }
-        };
+        let swapped = Bend { window: 0, end: End::First, block: Some(BENT), act: |positions| positions.swap(0, 1) };
         let result = run(swapped, Direction::Forward, Directions::Folded, None);
         // Larger numbers no longer fit their lanes when an odd one was halved.
         let found = matches!(result, Err(BlockError::TwoCuts { .. }));
