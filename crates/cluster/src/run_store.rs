@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use keima_coordinator::{AttemptId, StoreId, WorkerId};
 use keima_runs::{
-    DiskBudget, LocalRun, RunError, RunHeader, RunId, RunManifest, adopt_file, publish_durably, read_manifest, run_path,
+    DiskBudget, Intake, LocalRun, RunError, RunHeader, RunId, RunManifest, publish_durably, read_manifest, run_path,
 };
 
 use crate::failpoint;
@@ -346,10 +346,9 @@ impl RunStore {
         Ok(folder.join(format!("{}.tmp", self.incoming.fetch_add(1, Ordering::Relaxed))))
     }
 
-    /// Verifies a received file and takes it in as `expected`; the caller has charged its bytes.
-    pub(crate) fn adopt(&self, received: &Path, expected: &RunManifest) -> Result<(), RunError> {
-        let adopted = adopt_file(&self.root, &expected.id, received, expected, true)
-            .and_then(|_| self.hold(&expected.id, Some(expected.bytes)));
+    /// Takes in what was received as a copy of `expected`; the caller has charged its bytes.
+    pub(crate) fn adopt(&self, received: Intake, expected: &RunManifest) -> Result<(), RunError> {
+        let adopted = received.adopt(&self.root).and_then(|()| self.hold(&expected.id, Some(expected.bytes)));
         let _one = self.one_removes();
         if adopted.is_err()
             && !self.runs().contains_key(&expected.id)

@@ -23,6 +23,7 @@
 
 use std::ops::Range;
 
+use crate::footer::Entry;
 use crate::header::{Fields, Shape};
 use crate::{Batch, RunError, Word, lanes, varint};
 
@@ -182,6 +183,14 @@ pub(crate) fn head_bytes(bytes: u32, records: u32, lanes: usize) -> Option<usize
     (head >= FIXED_BYTES + (lanes + 1) * CRC_BYTES).then_some(head)
 }
 
+/// Length of a block, as its fixed part says, which nobody has checked yet; `None` if there are no such blocks.
+pub(crate) fn length(fixed: &[u8], lanes: usize) -> Option<usize> {
+    let fixed = Fixed::read(fixed)?;
+    let head = fixed.key_bytes.checked_add(dense_head_bytes(lanes))?;
+    let bytes = head.checked_add(fixed.lane_bytes)?;
+    (MIN_BYTES..=MAX_BYTES).contains(&bytes).then_some(bytes)
+}
+
 /// What a block says of itself; not yet checked against its checksum where it comes from [`Fixed::read`] alone.
 struct Fixed {
     flags: u32,
@@ -242,6 +251,80 @@ pub(crate) struct Cover {
     pub(crate) crc: u32,
 }
 
+/// A block that is as it was written: checksums are right, and sections add up. What keys and values are worth is not
+/// looked at.
+struct Sound<'a> {
+    fixed: Fixed,
+    /// Checksum of the head.
+    crc: u32,
+    keys: &'a [u8],
+    columns: &'a [u8],
+    /// Modulus of each column.
+    moduli: &'a [u64],
+}
+
+/// Checks the block `raw`, of which only the columns of `lanes` stand behind its head.
+fn sound<'a>(
+    raw: &'a [u8],
+    (shape, lanes): (&'a Shape, Range<usize>),
+    place: &str,
+    at: u64,
+) -> Result<Sound<'a>, RunError> {
+    let malformed = |what| RunError::Malformed { place: place.into(), what, at };
+    let check = |what, stored: &[u8; CRC_BYTES], bytes: &[u8]| {
+        let (expected, got) = (u32::from_le_bytes(*stored), crc32c::crc32c_append(shape.seed, bytes));
+        let wrong = || RunError::Checksum { place: place.into(), what, at, expected, got };
+        if expected == got { Ok(got) } else { Err(wrong()) }
+    };
+    if !(MIN_BYTES..=MAX_BYTES).contains(&raw.len()) {
+        return Err(malformed("a block's length is out of bounds"));
+    }
+    let fixed = Fixed::read(raw).ok_or_else(|| malformed("a block does not begin as blocks do"))?;
+    let head_bytes = fixed.key_bytes.saturating_add(dense_head_bytes(shape.lanes()));
+    let Some((head, columns)) = raw.split_at_checked(head_bytes) else {
+        return Err(malformed("a block is too short"));
+    };
+    let Some((body, stored)) = head.split_last_chunk() else { return Err(malformed("a block is too short")) };
+    let crc = check("block", stored, body)?;
+    if fixed.flags & !KNOWN != 0 {
+        return Err(malformed("a block has flags that this version does not know; use the version that wrote it"));
+    }
+    if fixed.records == 0 || fixed.records > MAX_RECORDS {
+        return Err(malformed("a block's number of records is out of bounds"));
+    }
+    // At most 2^18 * 2^12 * 8: no overflow.
+    if fixed.lane_bytes != fixed.records * shape.lanes() * 8 {
+        return Err(malformed("a block's lane section is not as long as its records need"));
+    }
+    let (keys, checksums) = body.get(FIXED_BYTES..).unwrap_or_default().split_at(fixed.key_bytes);
+    let (checksums, moduli) = (checksums.as_chunks().0.get(lanes.clone()), shape.moduli.get(lanes.clone()));
+    let (Some(checksums), Some(moduli)) = (checksums, moduli) else {
+        return Err(RunError::RowLength { expected: shape.lanes(), got: lanes.end });
+    };
+    let column_bytes = fixed.records * 8;
+    if head_bytes + fixed.lane_bytes > MAX_BYTES || columns.len() != column_bytes * moduli.len() {
+        return Err(malformed("a block's sections do not add up to its length"));
+    }
+    for (stored, column) in checksums.iter().zip(columns.chunks_exact(column_bytes)) {
+        check("a lane of block", stored, column)?;
+    }
+    Ok(Sound { fixed, crc, keys, columns, moduli })
+}
+
+/// Checks a whole block without decoding it, and gives the line of the index for it at `offset`, and whether it is its
+/// run's last.
+pub(crate) fn seen_whole(
+    raw: &[u8],
+    shape: &Shape,
+    offset: u64,
+    place: &str,
+    at: u64,
+) -> Result<(Entry, bool), RunError> {
+    let Sound { fixed, crc, .. } = sound(raw, (shape, 0..shape.lanes()), place, at)?;
+    let entry = Entry { first: fixed.first, offset, bytes: raw.len() as u32, records: fixed.records as u32, crc };
+    Ok((entry, fixed.flags & LAST != 0))
+}
+
 /// Decodes blocks, keeping its memory from one to the next.
 #[derive(Default)]
 pub(crate) struct Decoder {
@@ -262,48 +345,12 @@ impl Decoder {
         at: u64,
     ) -> Result<Cover, RunError> {
         let malformed = |what| RunError::Malformed { place: place.into(), what, at };
-        let check = |what, stored: &[u8; CRC_BYTES], bytes: &[u8]| {
-            let (expected, got) = (u32::from_le_bytes(*stored), crc32c::crc32c_append(shape.seed, bytes));
-            let wrong = || RunError::Checksum { place: place.into(), what, at, expected, got };
-            if expected == got { Ok(got) } else { Err(wrong()) }
-        };
-        if !(MIN_BYTES..=MAX_BYTES).contains(&raw.len()) {
-            return Err(malformed("a block's length is out of bounds"));
-        }
-        let fixed = Fixed::read(raw).ok_or_else(|| malformed("a block does not begin as blocks do"))?;
-        let head_bytes = fixed.key_bytes.saturating_add(FIXED_BYTES + (shape.lanes() + 1) * CRC_BYTES);
-        let Some((head, columns)) = raw.split_at_checked(head_bytes) else {
-            return Err(malformed("a block is too short"));
-        };
-        let Some((body, stored)) = head.split_last_chunk() else { return Err(malformed("a block is too short")) };
-        let crc = check("block", stored, body)?;
-        if fixed.flags & !KNOWN != 0 {
-            return Err(malformed("a block has flags that this version does not know; use the version that wrote it"));
-        }
-        if fixed.records == 0 || fixed.records > MAX_RECORDS {
-            return Err(malformed("a block's number of records is out of bounds"));
-        }
-        // At most 2^18 * 2^12 * 8: no overflow.
-        if fixed.lane_bytes != fixed.records * shape.lanes() * 8 {
-            return Err(malformed("a block's lane section is not as long as its records need"));
-        }
+        let Sound { fixed, crc, keys, columns, moduli } = sound(raw, (shape, lanes), place, at)?;
         let packed = fixed.flags & KEYS_ZSTD != 0;
         if fixed.plain_bytes > (fixed.records - 1) * varint::longest(K::BYTES)
             || (!packed && fixed.plain_bytes != fixed.key_bytes)
         {
             return Err(malformed("a block's key section is longer than its records can need"));
-        }
-        let (keys, checksums) = body.get(FIXED_BYTES..).unwrap_or_default().split_at(fixed.key_bytes);
-        let (checksums, moduli) = (checksums.as_chunks().0.get(lanes.clone()), shape.moduli.get(lanes.clone()));
-        let (Some(checksums), Some(moduli)) = (checksums, moduli) else {
-            return Err(RunError::RowLength { expected: shape.lanes(), got: lanes.end });
-        };
-        let column_bytes = fixed.records * 8;
-        if head_bytes + fixed.lane_bytes > MAX_BYTES || columns.len() != column_bytes * moduli.len() {
-            return Err(malformed("a block's sections do not add up to its length"));
-        }
-        for (stored, column) in checksums.iter().zip(columns.chunks_exact(column_bytes)) {
-            check("a lane of block", stored, column)?;
         }
         let first = K::from_wide(fixed.first).ok_or_else(|| malformed("a block's first key exceeds its width"))?;
         if fixed.flags & CONSECUTIVE != 0 {

@@ -15,6 +15,7 @@ mod disk;
 mod error;
 mod footer;
 mod header;
+mod intake;
 mod lanes;
 mod local;
 mod manifest;
@@ -31,6 +32,7 @@ pub use cursor::{CursorBuffers, RunCursor};
 pub use disk::DiskBudget;
 pub use error::{MergeError, RunError};
 pub use header::{FORMAT_VERSION, MAX_LANES, MAX_SUBJECT_BYTES};
+pub use intake::Intake;
 pub use local::{BlockFeed, LocalFeed, LocalRun};
 pub use manifest::{
     BlockCut, FunctionalSum, KeyOrder, PassTally, RunHeader, RunId, RunManifest, Split, Tally, TaskManifest, TaskTimes,
@@ -39,6 +41,6 @@ pub use merge::Merger;
 pub use part::RunPart;
 pub use publish::{publish_durably, run_path, temporary_path};
 pub use sliced::{Section, SlicedWriter};
-pub use verify::{adopt_file, open_verified, read_manifest, verify_run};
+pub use verify::{open_verified, read_manifest, verify_run};
 pub use word::{Batch, Word};
 pub use writer::{RunOptions, RunWriter};

@@ -270,7 +270,7 @@ impl Window {
     }
 }
 
-fn compare(expected: &RunManifest, got: &RunManifest, place: &str) -> Result<(), RunError> {
+pub(crate) fn compare(expected: &RunManifest, got: &RunManifest, place: &str) -> Result<(), RunError> {
     let hex = |key: u128| format!("{key:#x}");
     if got.bytes != expected.bytes {
         return Err(header::other(place, "length in bytes", expected.bytes, got.bytes));

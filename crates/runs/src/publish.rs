@@ -52,7 +52,7 @@ pub fn publish_durably<'a>(root: &Path, runs: impl IntoIterator<Item = &'a RunId
     folders.iter().try_for_each(|folder| sync_folder(folder))
 }
 
-fn rename(written: &Path, target: &Path) -> Result<(), RunError> {
+pub(crate) fn rename(written: &Path, target: &Path) -> Result<(), RunError> {
     fs::rename(written, target).map_err(RunError::io(target, "rename the finished file to"))
 }
 

@@ -1,15 +1,13 @@
-//! Checks of whole files: when a run's copy has been received, and when somebody wants to know. And of header, index and
-//! footer alone, when a worker comes back with its folder.
+//! Checks of whole files, when somebody wants to know. And of header, index and footer alone, when a worker comes back
+//! with its folder.
 
-use std::fs::{self, File};
 use std::path::Path;
 
 use keima_residue::{add_mod, reduce_wide};
 
 use crate::block::Decoder;
-use crate::header::{Shape, lane_moduli, other};
-use crate::publish::{create_folders, sync_folders};
-use crate::{Batch, BlockFeed, LocalRun, RunError, RunHeader, RunId, RunManifest, RunPart, Word, run_path};
+use crate::header::{Shape, lane_moduli};
+use crate::{Batch, BlockFeed, LocalRun, RunError, RunHeader, RunId, RunManifest, RunPart, Word};
 
 /// Reads and verifies header, index and footer of a file that should be the run `id`.
 pub fn read_manifest(path: &Path, id: &RunId) -> Result<(RunHeader, RunManifest), RunError> {
@@ -87,37 +85,4 @@ fn verify_blocks<K: Word>(run: &LocalRun, path: &Path) -> Result<(), RunError> {
         return Err(malformed("its footer's sums are not those of its blocks", manifest.bytes));
     }
     Ok(())
-}
-
-/// Takes in a second copy of a run: verifies the completely received file `tmp_path` ([`verify_run`], against
-/// `expected`), puts it on stable storage if `durable`, and renames it to its place below `root`. A copy that is there
-/// already is replaced by the same contents.
-///
-/// `tmp_path` lies on the same file system as `root`. Where an error is returned it is still there, for the caller to
-/// remove; its bytes are charged to, and refunded from, the caller's disk budget.
-pub fn adopt_file(
-    root: &Path,
-    id: &RunId,
-    tmp_path: &Path,
-    expected: &RunManifest,
-    durable: bool,
-) -> Result<(RunHeader, RunManifest), RunError> {
-    let target = run_path(root, id)?;
-    let place = tmp_path.display().to_string();
-    if *id != expected.id {
-        return Err(other(&place, "run id", &expected.id, id));
-    }
-    let (header, _) = read_manifest(tmp_path, id)?;
-    let run = LocalRun::open(tmp_path, expected, &header)?;
-    verify_opened(&run, tmp_path)?;
-    create_folders(&target)?;
-    if durable {
-        let synced = File::open(tmp_path).and_then(|f| f.sync_all());
-        synced.map_err(RunError::io(tmp_path, "flush"))?;
-    }
-    fs::rename(tmp_path, &target).map_err(RunError::io(&target, "rename the received file to"))?;
-    if durable {
-        sync_folders(root, &target)?;
-    }
-    Ok((header, run.manifest().clone()))
 }

@@ -1,20 +1,22 @@
 //! Second copies: a run of another worker is fetched into the own scratch folder.
 //!
 //! ```text
-//!   charge its bytes --> incoming/N.tmp --> verify all of it --> jN/.../rN.run
+//!   charge its bytes --> incoming/N.tmp, verified on the way --> jN/.../rN.run
 //!        given up anywhere before the last step: nothing stays, neither file nor charge
 //! ```
 
-use std::io::Write;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use keima_coordinator::{Failure, Holder, InputRun};
-use keima_runs::{RunError, RunManifest, run_path};
+use keima_runs::{Intake, RunError, RunManifest, run_path};
 
 use super::TaskFeeds;
 use crate::remote_feed::{is_damage, next_chunk, remote_error};
+use crate::run_server::CHUNK_BYTES;
 use crate::run_store::RunStore;
 
 /// A copy on its way in; its bytes are charged. It goes with the last of those who are at it, on whatever thread.
@@ -32,9 +34,9 @@ impl Incoming {
         Ok(Self { store: Arc::clone(store), path, bytes, taken: AtomicBool::new(false) })
     }
 
-    /// Verifies the file and makes it a run of the store. Blocking.
-    fn take_in(&self, expected: &RunManifest) -> Result<(), RunError> {
-        self.store.adopt(&self.path, expected)?;
+    /// Makes what was received a run of the store. Blocking.
+    fn take_in(&self, received: Intake, expected: &RunManifest) -> Result<(), RunError> {
+        self.store.adopt(received, expected)?;
         self.taken.store(true, Ordering::Relaxed);
         Ok(())
     }
@@ -74,14 +76,10 @@ impl TaskFeeds {
 
     async fn copy_from(&self, holder: &Holder, run: &RunManifest) -> Result<(), (RunError, bool)> {
         let incoming = Arc::new(Incoming::new(&self.store, run.bytes).map_err(|error| (error, false))?);
-        self.receive(holder, run, &incoming).await?;
+        let received = self.receive(holder, run, &incoming).await?;
         let expected = run.clone();
-        let taken = tokio::task::spawn_blocking(move || incoming.take_in(&expected)).await;
-        let taken = taken.unwrap_or_else(|e| Err(RunError::Remote { text: format!("taking the copy in failed: {e}") }));
-        taken.map_err(|error| {
-            let damaged = error.is_damage();
-            (error, damaged)
-        })
+        let taken = blocking(move || incoming.take_in(received, &expected)).await;
+        taken.map_err(blamed)
     }
 
     async fn receive(
@@ -89,46 +87,74 @@ impl TaskFeeds {
         holder: &Holder,
         run: &RunManifest,
         incoming: &Arc<Incoming>,
-    ) -> Result<(), (RunError, bool)> {
+    ) -> Result<Intake, (RunError, bool)> {
         if self.shared.belongs(&holder.folder, &holder.worker) {
-            match copy_file(holder, run, incoming).await {
+            match read_file(holder, run, incoming).await {
                 // It may have been deleted there, or the mount may be gone while its owner still serves it.
                 Err((error, false)) if !error.is_disk_full() && !holder.address.is_empty() => {
                     tracing::warn!(run = %run.id, folder = holder.folder, %error, "not readable there; asking its worker");
                     let _ = std::fs::remove_file(&incoming.path);
                 }
-                copied => return copied,
+                received => return received,
             }
         }
-        self.download(holder, run, &incoming.path).await
+        self.download(holder, run, incoming).await
     }
 
-    async fn download(&self, holder: &Holder, run: &RunManifest, path: &Path) -> Result<(), (RunError, bool)> {
+    async fn download(
+        &self,
+        holder: &Holder,
+        run: &RunManifest,
+        incoming: &Arc<Incoming>,
+    ) -> Result<Intake, (RunError, bool)> {
         let remote = |status: tonic::Status| (remote_error(holder, &status), is_damage(&status));
-        let io = |source| (RunError::Io { path: path.to_owned(), action: "write", source }, false);
         let mut stream = self.peers.request(holder, run, None).await.map_err(remote)?;
-        let mut file = std::fs::File::create_new(path).map_err(io)?;
-        let mut left = run.bytes;
+        let mut intake = Intake::create(incoming.path.clone(), run).map_err(blamed)?;
         loop {
             let chunk = next_chunk(&mut stream).await.map_err(remote)?;
-            left = left.checked_sub(chunk.data.len() as u64).ok_or_else(|| {
-                let text = format!("worker {} sent more than the {} bytes of run {}", holder.worker, run.bytes, run.id);
-                (RunError::Remote { text }, false)
-            })?;
-            let end = chunk.end;
-            let written = tokio::task::spawn_blocking(move || file.write_all(&chunk.data).map(|()| file)).await;
-            file = written.unwrap_or_else(|e| Err(std::io::Error::other(e))).map_err(io)?;
+            let (end, to) = (chunk.end, Arc::clone(incoming));
+            let taken = blocking(move || {
+                let taken = intake.take(&chunk.data).map(|()| intake);
+                drop(to);
+                taken
+            });
+            intake = taken.await.map_err(blamed)?;
             if end {
-                return Ok(());
+                return Ok(intake);
             }
         }
     }
 }
 
-async fn copy_file(holder: &Holder, run: &RunManifest, to: &Arc<Incoming>) -> Result<(), (RunError, bool)> {
-    let from = run_path(Path::new(&holder.folder), &run.id).map_err(|e| (e, false))?;
-    let (source, target) = (from.clone(), Arc::clone(to));
-    let copied = tokio::task::spawn_blocking(move || std::fs::copy(source, &target.path)).await;
-    let copied = copied.unwrap_or_else(|e| Err(std::io::Error::other(e)));
-    copied.map(drop).map_err(|source| (RunError::Io { path: from, action: "copy", source }, false))
+/// Reads a run in a folder that is visible here.
+async fn read_file(holder: &Holder, run: &RunManifest, to: &Arc<Incoming>) -> Result<Intake, (RunError, bool)> {
+    let from = run_path(Path::new(&holder.folder), &run.id).map_err(blamed)?;
+    let (to, run) = (Arc::clone(to), run.clone());
+    let read = move || {
+        let io = |source| RunError::Io { path: from.clone(), action: "copy", source };
+        let mut file = File::open(&from).map_err(io)?;
+        let mut intake = Intake::create(to.path.clone(), &run)?;
+        let mut chunk = vec![0; CHUNK_BYTES];
+        loop {
+            match file.read(&mut chunk).map_err(io)? {
+                0 => return Ok(intake),
+                bytes => intake.take(chunk.get(..bytes).unwrap_or_default())?,
+            }
+        }
+    };
+    blocking(read).await.map_err(blamed)
+}
+
+/// Does what blocks on a thread for it.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, RunError> + Send + 'static,
+) -> Result<T, RunError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|e| Err(RunError::Remote { text: format!("taking the copy in failed: {e}") }))
+}
+
+/// An error of a copy, and whether its holder is to blame.
+fn blamed(error: RunError) -> (RunError, bool) {
+    let damaged = error.is_damage();
+    (error, damaged)
 }

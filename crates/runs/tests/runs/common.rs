@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use keima_runs::{
-    Batch, DiskBudget, KeyOrder, LocalRun, RunCursor, RunError, RunHeader, RunId, RunManifest, RunOptions, RunPart,
-    RunWriter, Split, Word, run_path,
+    Batch, DiskBudget, Intake, KeyOrder, LocalRun, RunCursor, RunError, RunHeader, RunId, RunManifest, RunOptions,
+    RunPart, RunWriter, Split, Word, run_path,
 };
 
 /// Keys with their values.
@@ -129,4 +129,21 @@ pub(crate) fn files(root: &Path) -> Vec<(String, u64)> {
     }
     found.sort();
     found
+}
+
+/// Takes in a second copy of what `bytes` should be, so many at a time; what is refused leaves nothing behind.
+pub(crate) fn take_in(
+    root: &Path,
+    tmp: &Path,
+    expected: &RunManifest,
+    bytes: &[u8],
+    chunk: usize,
+) -> Result<(), RunError> {
+    let mut intake = Intake::create(tmp.to_owned(), expected).unwrap();
+    let taken = bytes.chunks(chunk).try_for_each(|chunk| intake.take(chunk)).and_then(|()| intake.adopt(root));
+    assert_eq!(tmp.exists(), taken.is_err());
+    if taken.is_err() {
+        std::fs::remove_file(tmp).unwrap();
+    }
+    taken
 }

@@ -3,6 +3,7 @@
 mod common;
 mod damage;
 mod format;
+mod intake;
 mod merging;
 mod round_trip;
 mod slicing;

@@ -2,8 +2,8 @@
 
 use super::common::*;
 use keima_runs::{
-    DiskBudget, RunCursor, RunError, RunOptions, RunPart, RunWriter, Section, SlicedWriter, Word, adopt_file,
-    publish_durably, read_manifest, run_path, verify_run,
+    DiskBudget, RunCursor, RunError, RunOptions, RunPart, RunWriter, Section, SlicedWriter, Word, publish_durably,
+    read_manifest, run_path, verify_run,
 };
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -182,32 +182,6 @@ fn compression_pays_on_dense_keys_and_is_left_out_elsewhere() {
     let (with, _) = write(root.path(), "c", &header, packed, &sparse);
     let (without, _) = write(root.path(), "d", &header, RunOptions::default(), &sparse);
     assert_eq!(with.bytes, without.bytes);
-}
-
-#[test]
-fn a_second_copy_is_taken_in_whole_or_not_at_all() {
-    let header = header::<u128>(2, 1);
-    let (from, to) = (tempdir().unwrap(), tempdir().unwrap());
-    let (manifest, _) =
-        write(from.path(), "j1/a/r0", &header, RunOptions::default(), &records::<u128>(&header, 500, 1 << 70, 9, 5));
-    let source = run_path(from.path(), &manifest.id).unwrap();
-    let received = to.path().join("incoming");
-    for durable in [false, true] {
-        std::fs::copy(&source, &received).unwrap();
-        let adopted = adopt_file(to.path(), &manifest.id, &received, &manifest, durable).unwrap();
-        assert_eq!(adopted, (header.clone(), manifest.clone()));
-        assert!(!received.exists());
-        assert_eq!(read::<u128>(to.path(), &manifest, &header).unwrap().len(), 500);
-    }
-    let mut bytes = std::fs::read(&source).unwrap();
-    bytes[300] ^= 1;
-    std::fs::write(&received, &bytes).unwrap();
-    std::fs::remove_file(run_path(to.path(), &manifest.id).unwrap()).unwrap();
-    let error = adopt_file(to.path(), &manifest.id, &received, &manifest, true).unwrap_err();
-    assert!(error.is_damage(), "{error}");
-    assert!(received.exists() && files(to.path()).len() == 1);
-    let error = adopt_file(to.path(), &id("j1/a/r1"), &received, &manifest, true).unwrap_err();
-    assert!(matches!(error, keima_runs::RunError::OtherRun { what: "run id", .. }), "{error}");
 }
 
 /// What can be seen of it without a power cut: a run is there under its name only afterwards, whoever writes it, and an
