@@ -116,6 +116,7 @@ pub(crate) async fn coordinator(args: CoordinatorArgs) -> Result<(), Failed> {
         grace_millis: (args.grace_seconds * 1000.0) as u64,
         durable_interval_millis: args.checkpoint_seconds.saturating_mul(1000),
         second_copies: !args.no_second_copies,
+        copy_interval_millis: args.checkpoint_seconds.saturating_mul(1000),
         ..Config::default()
     };
     let (listener, bound) = listen(args.listen).await?;

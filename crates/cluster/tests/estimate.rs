@@ -210,11 +210,13 @@ fn time_with_runs_is_that_of_cores_and_disks_overlapped() {
     assert!(written < 0.6 * all, "{written} {all}");
 }
 
-/// Of second copies half is read: nothing of it where machines hold what they wrote.
+/// Of second copies half is read: nothing of it where machines hold what they wrote. Short columns have fewer.
 #[test]
 fn caches_of_workers_spare_their_disks() {
-    let bytes = |cache_bytes| {
-        let offer = Offer { executor: Executor::Block, workers: 2, cache_bytes, memory_bytes: 64 << 30, ..OFFER };
+    let bytes = |cache_bytes, disk| {
+        let disk_bytes_per_second = Some(disk);
+        let blocks = Offer { executor: Executor::Block, workers: 2, memory_bytes: 64 << 30, ..OFFER };
+        let offer = Offer { cache_bytes, disk_bytes_per_second, ..blocks };
         let outline = outline("14x14", &offer).unwrap();
         let (_, read, written, copied) = outline.totals();
         assert!(outline.way == Way::Cluster && copied > 0, "{copied}");
@@ -222,10 +224,14 @@ fn caches_of_workers_spare_their_disks() {
         (got, read as f64, written as f64, copied as f64)
     };
     let near = |got: f64, expected: f64| assert!((got / expected - 1.0).abs() < 1e-3, "{got}, expected {expected}");
-    let (all, read, written, copied) = bytes(0);
+    let (slow, fast) = (1e6, 1e12);
+    let (all, read, written, copied) = bytes(0, slow);
     near(all, read + written + 2.0 * copied);
-    let (spared, _, written, copied) = bytes(1 << 50);
+    let (spared, _, written, copied) = bytes(1 << 50, slow);
     near(spared, written + copied);
+    let (fewer, ..) = bytes(0, fast);
+    let no_more = read + written + 2.0 * copied;
+    assert!(read + written < fewer && fewer < 0.9 * no_more, "{fewer}, {read} {written} {copied}");
 }
 
 #[test]

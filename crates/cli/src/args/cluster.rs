@@ -22,7 +22,7 @@ pub(crate) struct CoordinatorArgs {
     /// Inputs that only a silent worker has are awaited this long before they are made again
     #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
     pub(crate) grace_seconds: f64,
-    /// How often boundaries are made durable
+    /// How often boundaries are made durable, and column ends copied to other workers
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub(crate) checkpoint_seconds: u64,
     /// Keep no second copies of column ends on other workers

@@ -37,7 +37,7 @@ pub(super) fn text(estimate: &Estimate) -> String {
                 let copied = if copied == 0 {
                     String::new()
                 } else {
-                    format!(", second copies of {}", show_decimal_bytes(copied as f64))
+                    format!(", second copies of at most {}", show_decimal_bytes(copied as f64))
                 };
                 let bytes = |bytes: u64| show_decimal_bytes(bytes as f64 * times.filled);
                 let (read, written) = (bytes(read), bytes(written));

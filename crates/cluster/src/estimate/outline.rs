@@ -74,7 +74,7 @@ pub struct StageOutline {
     pub bytes_read: u64,
     /// Bytes written to runs.
     pub bytes_written: u64,
-    /// Bytes of second copies, which another worker reads and writes.
+    /// Bytes of second copies, which another worker reads and writes, if every column's end gets one.
     pub bytes_copied: u64,
     /// Seconds of one thread for tables that are made for each group of families, as the problem estimates them.
     pub table_seconds: f64,

@@ -55,6 +55,8 @@ const TOGETHER: f64 = 1.5;
 const OVERLAP: f64 = 0.5;
 /// To list the families of all windows, where tables are made a part at a time.
 const FAMILY_SECONDS_PER_BYTE: f64 = 36e-9;
+/// Column ends are copied when the last that was is so old; of shorter columns in one of so many.
+const COPY_SECONDS: f64 = 60.0;
 /// To cut, grant and commit a stage.
 const STAGE_SECONDS: f64 = 0.005;
 
@@ -213,10 +215,7 @@ impl Times {
                 let core_seconds =
                     |slices| in_runs(stage, speeds, slices) * growth.powf(above) * wide * filled * 1e-9 + table_seconds;
                 let traffic = Traffic::of(stage, offer);
-                let disk_bytes = (traffic.in_slices(stage.slices) + traffic.copied_bytes) * filled;
-                times.disk_bytes += disk_bytes;
                 let disk_seconds = |bytes: f64| offer.disk_bytes_per_second.map_or(0.0, |speed| bytes / speed);
-                time.disk_seconds = disk_seconds(disk_bytes) / f64::from(offer.workers.max(1));
                 time.core_seconds = core_seconds(stage.slices);
                 let slices = f64::from(stage.family_slices);
                 // Of a family that had all states. Tables in parts are made by one thread in any case.
@@ -226,6 +225,14 @@ impl Times {
                 };
                 let as_families = (core_seconds(slices) - table_seconds) * together + table_seconds;
                 time.threads_seconds = (time.core_seconds + as_families * stage.waiting) / cores * IDLE;
+                let workers = f64::from(offer.workers.max(1));
+                let own_bytes = traffic.in_slices(stage.slices) * filled;
+                let column_seconds = overlapped(time.threads_seconds, disk_seconds(own_bytes) / workers)
+                    * outline.plan.windows.len() as f64;
+                let copied = (column_seconds / COPY_SECONDS).min(1.0);
+                let disk_bytes = own_bytes + traffic.copied_bytes * filled * copied;
+                times.disk_bytes += disk_bytes;
+                time.disk_seconds = disk_seconds(disk_bytes) / workers;
                 time.family_seconds = as_families * stage.family_share;
                 let family_bytes = traffic.in_slices(slices) * stage.family_share * filled;
                 let all = overlapped(time.threads_seconds, time.disk_seconds);

@@ -17,6 +17,9 @@ pub struct Config {
     pub durable_interval_millis: Millis,
     /// Whether column ends get a second copy on another worker where there is one.
     pub second_copies: bool,
+    /// A column end gets one when the last that did is older than this, or the job, if none did: what a lost disk costs is
+    /// time, and where columns are short copies cost more of it than they save.
+    pub copy_interval_millis: Millis,
     /// Whether grants, single commits and every boundary are stored. If not, only submissions, durable boundaries,
     /// functionals and results are: a short run then hardly writes, and a restart goes back to a durable boundary.
     pub persist_grants: bool,
@@ -38,6 +41,7 @@ impl Default for Config {
             grace_millis: 60_000,
             durable_interval_millis: 60_000,
             second_copies: true,
+            copy_interval_millis: 60_000,
             persist_grants: true,
             speculate: true,
             speculate_factor: 3,

@@ -1,7 +1,8 @@
-//! Second copies: at column ends every run of the boundary gets another holder, beside the stages that follow.
+//! Second copies: every run of a column's end gets another holder, beside the stages that follow.
 //!
-//! One boundary at a time is copied; while that takes longer than a column, the column ends in between are passed over,
-//! so that there is always one that gets done; what will not be done is given up at the next column end. A vector that is
+//! A column end is copied when the last that was is old enough ([`Config::copy_interval_millis`](super::config::Config)). One
+//! boundary at a time is copied; while that takes longer, column ends are passed over, so that there is always one that
+//! gets done; what will not be done is given up at the next column end. A vector that is
 //! kept for another to meet goes before all that come after it. A worker makes one copy at a time, beside its tasks: most of
 //! a copy's time is spent on waiting for the disk. Copies go under the run's own name, so whoever holds a sound file of that
 //! name counts, however it came there.
@@ -37,8 +38,14 @@ pub(super) struct CopyTask {
 }
 
 impl Job {
+    /// Whether it is time for copies of the next column end.
+    pub(super) fn copies_are_due(&self, common: &Common) -> bool {
+        let age = common.now.saturating_sub(self.last_copies_at);
+        common.config.second_copies && age >= common.config.copy_interval_millis
+    }
+
     /// Starts to copy the newest boundary, or one before it that is kept and has not two holders (any more), if that is wanted
-    /// and no other is being copied.
+    /// and due, and no other is being copied.
     pub(super) fn start_copies(&mut self, common: &mut Common) {
         if !common.config.second_copies || common.workers_here() < 2 {
             self.copying = None;
@@ -51,7 +58,7 @@ impl Job {
             }
             self.end_copies(common);
         }
-        if self.copying.is_some() || self.boundaries.is_empty() {
+        if self.copying.is_some() || self.boundaries.is_empty() || !self.copies_are_due(common) {
             return;
         }
         let generation = self.new_generation(common);
@@ -62,6 +69,7 @@ impl Job {
             .map(|run| CopyTask { run: run.clone(), done: false, attempts: 0, failed: BTreeMap::new() })
             .collect();
         self.copying = Some(CopyRound { boundary: newest.head.generation, generation, tasks });
+        self.last_copies_at = common.now;
         common.work_changed();
         self.settle_copies(common);
     }

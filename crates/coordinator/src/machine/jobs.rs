@@ -93,6 +93,8 @@ pub(super) struct Job {
     pub(super) strikes: BTreeMap<(RunId, WorkerId), Strike>,
     pub(super) missing: Missing,
     pub(super) last_durable_at: Millis,
+    /// When the last round of second copies began.
+    pub(super) last_copies_at: Millis,
     pub(super) rate: Rate,
     pub(super) resumed_from: Option<String>,
 }
@@ -117,6 +119,7 @@ impl Job {
             strikes: BTreeMap::new(),
             missing: Missing::default(),
             last_durable_at: now,
+            last_copies_at: now,
             rate: Rate::default(),
             resumed_from: None,
         }

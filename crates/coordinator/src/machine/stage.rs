@@ -105,7 +105,7 @@ impl Job {
         let due = common.now.saturating_sub(self.last_durable_at) >= common.config.durable_interval_millis;
         let bytes = self.input_of(number).map_or(0, |b| b.runs().map(|run| run.bytes).fold(0, u64::saturating_add));
         let large = bytes >= LARGE_VECTOR_BYTES;
-        let to_be_copied = ends_column && common.config.second_copies && common.workers_here() > 1;
+        let to_be_copied = ends_column && common.workers_here() > 1 && self.copies_are_due(common);
         let kept = plan.kept_stage() == Some(number);
         let durable = due || large || to_be_copied || kept || number + 1 >= plan.stages();
         let shards = self.without_empty(number, cut.shards);

@@ -66,6 +66,41 @@ fn copies_are_made_by_workers_that_are_never_idle() {
     assert_eq!(sim.status(id).copied_passes, None, "one of two holders is gone");
 }
 
+/// Column ends are passed over until the last that was copied is old enough; these are not made durable for copies, either.
+#[test]
+fn column_ends_are_copied_at_intervals() {
+    let check = |copy_interval_millis, durable_too, expected: &dyn Fn(&[u64]) -> bool| {
+        let config = Config { copy_interval_millis, durable_interval_millis: 1 << 40, ..config() };
+        let mut sim = Sim::new(36, 2, config);
+        let id = sim.submit(spec("4x9", 9));
+        (0..2).for_each(|number| sim.hello(&worker(number)));
+        let (mut begun, mut durable) = (vec![sim.now], false);
+        for _ in 0..4_000 {
+            let job = &sim.coordinator.jobs[&id];
+            if job.record.state.is_over() {
+                break;
+            }
+            if *begun.last().expect("the first") != job.last_copies_at {
+                begun.push(job.last_copies_at);
+            }
+            durable |= job.boundaries.iter().any(|boundary| boundary.head.durable);
+            for number in 0..2 {
+                sim.heartbeat(&worker(number));
+                sim.pull(&worker(number));
+                sim.work(&worker(number), 0);
+            }
+            sim.tick(20);
+            sim.check();
+        }
+        assert_eq!((sim.status(id).state, durable), (State::Done, durable_too));
+        let gaps: Vec<u64> = begun.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        assert!(expected(&gaps), "interval {copy_interval_millis}: {gaps:?}, {} in all", sim.now - begun[0]);
+    };
+    check(0, true, &|gaps| gaps.len() > 4);
+    check(300, true, &|gaps| (1..=4).contains(&gaps.len()) && gaps.iter().all(|&gap| gap >= 300));
+    check(1 << 40, false, &<[u64]>::is_empty);
+}
+
 /// Workers whose disks have room for tasks and for no second copies do all tasks, and are seldom asked for copies.
 #[test]
 fn no_room_for_copies_keeps_nobody_from_tasks() {

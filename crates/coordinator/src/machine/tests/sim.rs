@@ -78,6 +78,7 @@ pub(super) fn config() -> Config {
         heartbeat_millis: 300,
         grace_millis: 3_000,
         durable_interval_millis: 2_000,
+        copy_interval_millis: 0,
         speculate_min_millis: 500,
         disk_wait_millis: 1_000,
         ..Config::default()
