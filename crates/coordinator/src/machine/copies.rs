@@ -1,11 +1,10 @@
 //! Second copies: every run of a column's end gets another holder, beside the stages that follow.
 //!
-//! A column end is copied when the last that was is old enough ([`Config::copy_interval_millis`](super::config::Config)). One
-//! boundary at a time is copied; while that takes longer, column ends are passed over, so that there is always one that
-//! gets done; what will not be done is given up at the next column end. A vector that is
-//! kept for another to meet goes before all that come after it. A worker makes one copy at a time, beside its tasks: most of
-//! a copy's time is spent on waiting for the disk. Copies go under the run's own name, so whoever holds a sound file of that
-//! name counts, however it came there.
+//! A column end is copied when the last that was is old enough (`Config::copy_interval_millis`). One boundary at a time is
+//! copied; while that takes longer, column ends are passed over, so that there is always one that gets done; what will not
+//! be done is given up at the next column end. A vector that is kept for another to meet goes before all that come after
+//! it. A worker makes one copy at a time, beside its tasks: most of a copy's time is spent on waiting for the disk. Copies
+//! go under the run's own name, so whoever holds a sound file of that name counts, however it came there.
 
 use std::collections::BTreeMap;
 
