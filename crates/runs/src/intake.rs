@@ -14,7 +14,7 @@
 mod passing;
 mod past_cache;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use self::passing::Passing;
 use self::past_cache::PastCache;
@@ -43,7 +43,7 @@ impl Intake {
 
     /// Ends the copy: makes sure that it is whole, puts it on stable storage, and renames it to its place below `root`,
     /// which is on the same file system. A copy that is there already is replaced by the same contents.
-    pub fn adopt(self, root: &std::path::Path) -> Result<(), RunError> {
+    pub fn adopt(self, root: &Path) -> Result<(), RunError> {
         let run = self.passing.finish()?;
         let target = run_path(root, &run.id)?;
         let written = self.out.finish()?;

@@ -28,6 +28,7 @@
 use super::Offer;
 use super::outline::{Outline, StageOutline, Way};
 use super::traffic::Traffic;
+use keima_coordinator::Config;
 use keima_model::Direction;
 
 /// A state in memory: cost per cell of height, relative to a cell less.
@@ -55,8 +56,6 @@ const TOGETHER: f64 = 1.5;
 const OVERLAP: f64 = 0.5;
 /// To list the families of all windows, where tables are made a part at a time.
 const FAMILY_SECONDS_PER_BYTE: f64 = 36e-9;
-/// Column ends are copied when the last that was is so old; of shorter columns in one of so many.
-const COPY_SECONDS: f64 = 60.0;
 /// To cut, grant and commit a stage.
 const STAGE_SECONDS: f64 = 0.005;
 
@@ -229,7 +228,8 @@ impl Times {
                 let own_bytes = traffic.in_slices(stage.slices) * filled;
                 let column_seconds = overlapped(time.threads_seconds, disk_seconds(own_bytes) / workers)
                     * outline.plan.windows.len() as f64;
-                let copied = (column_seconds / COPY_SECONDS).min(1.0);
+                // Of columns that are shorter than the time between copies, one in so many.
+                let copied = (column_seconds * 1000.0 / Config::default().copy_interval_millis as f64).min(1.0);
                 let disk_bytes = own_bytes + traffic.copied_bytes * filled * copied;
                 times.disk_bytes += disk_bytes;
                 time.disk_seconds = disk_seconds(disk_bytes) / workers;

@@ -5,9 +5,9 @@
 //!                                     what is left at the end: whole pages so, the rest through the cache
 //! ```
 //!
-//! A page that goes through the cache is taken from it, mapped, queued and given back one by one; 4 KiB of it cost 1 to 2
-//! microseconds of a core, which a task beside has better use for, and a page that was about to be read. Where a file
-//! system cannot, or wants other places or lengths than these, the file is written like any other.
+//! What goes through the cache takes pages one by one, which costs a core that a task beside has better use for, and pages
+//! that were about to be read. Where a file system cannot, or wants other places or lengths than these, the file is written
+//! like any other.
 
 use std::fs::{File, OpenOptions};
 use std::io::ErrorKind;
