@@ -207,8 +207,7 @@ impl InMemory {
                 | BlockError::Spare { .. }
                 | BlockError::TwoCuts { .. }),
             ) => {
-                let spare = self.plan.moduli.last().copied().unwrap_or_default();
-                let mut status = self.ended(&Counted { spare, ..Counted::default() });
+                let mut status = self.ended(&Counted::default());
                 status.reason = error.to_string();
                 if let Some(outcome) = &mut status.outcome {
                     outcome.add_check(Check::new("block_executor", false, error.to_string()));
@@ -228,12 +227,7 @@ impl InMemory {
                 values.insert(number, vec![residues.clone()]);
             }
         }
-        let mut plan = self.plan.clone();
-        // The executor may have chosen another one.
-        if let Some(spare) = plan.moduli.last_mut() {
-            *spare = counted.spare;
-        }
-        let mut outcome = recombine(info, &plan, &values);
+        let mut outcome = recombine(info, &self.plan, &values);
         if counted.middle > 1 {
             let windows = (counted.middle as usize - 1) * self.plan.windows.len();
             let text =
@@ -248,7 +242,6 @@ impl InMemory {
         }
         let mut status = self.status();
         status.state = if outcome.ok { State::Done } else { State::CheckFailed };
-        status.plan = Some(plan);
         status.times = counted.times;
         status.outcome = Some(outcome);
         status

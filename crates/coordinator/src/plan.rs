@@ -83,7 +83,7 @@ pub struct Plan {
     /// Coefficients of a value.
     pub coefficients: u32,
     /// Distinct primes. The product of all but the last exceeds the proved bound; the last one, the largest, is the
-    /// spare. (Of a count in memory from both ends, once it is done, the last one is the spare that it chose.)
+    /// spare.
     pub moduli: Vec<u64>,
     /// For each sweep the range `first .. end` of the moduli that it carries.
     pub sweeps: Vec<(u32, u32)>,

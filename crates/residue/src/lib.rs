@@ -1,8 +1,8 @@
 //! Arithmetic modulo the job's primes, and the way back from residues to a count.
 //!
-//! Counts are carried modulo distinct primes below 2^64. Those in use are just below 2^60, whose sums of up to 16 terms fit a
-//! machine word, just below 2^64, of which fewer are needed, and in memory smaller ones, whose sums need not be reduced for
-//! longer. Nothing here depends on which ones a job lists.
+//! Counts are carried modulo distinct primes between 2^59 and 2^64. Two families of primes are in use: those just below
+//! 2^60, whose sums of up to 16 terms fit a machine word, and those just below 2^64, of which fewer are needed. Nothing
+//! here depends on which one a job lists.
 
 #![forbid(unsafe_code)]
 

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use keima_coordinator::{Executor, JobSpec, JobStatus, PlanError, State};
-use keima_engine::block::{BlockError, MODULUS_LIMIT, Moduli, Row, Rows, Sweep, largest, steps};
+use keima_engine::block::{BlockError, MODULUS_LIMIT, Moduli, Row, Rows, Sweep, largest};
 use keima_model::{AnyProblem, BlockColumn, Board, Direction, Directions, ProblemRequest, Registry};
 use keima_residue::primes_below;
 use keima_runs::TaskTimes;
@@ -33,8 +33,6 @@ use crate::worker::PROCESS_OVERHEAD_BYTES;
 const STREAM_STATE_PASSES: u64 = 70_000_000;
 /// The same by blocks in memory.
 const SWEEP_STATE_PASSES: u64 = 400_000_000;
-/// Lazy primes so small that 2^20 ways may lead to a state: boards of up to 14 rows.
-const LAZY_BITS: u32 = 44;
 /// The process that counts small boards has so much memory at least, and each of its threads.
 const MEMORY_BYTES: u64 = 512 << 20;
 const THREAD_BYTES: u64 = 16 << 20;
@@ -116,8 +114,7 @@ pub async fn measure(
     match (outline.way, &outline.plan.block) {
         (Way::InMemory, _) => {
             let (registry, request) = (Arc::clone(&registry), request.clone());
-            let outline = outline.clone();
-            blocking(move || in_memory(registry.as_ref(), &request, &outline, &here)).await
+            blocking(move || in_memory(registry.as_ref(), &request, &here)).await
         }
         (_, Some(_)) => {
             let (registry, request) = (Arc::clone(&registry), request.clone());
@@ -166,44 +163,29 @@ fn small(
     Err(MeasureError::NoBoard(request.name.clone()))
 }
 
-fn in_memory(
-    registry: &dyn Registry,
-    request: &ProblemRequest,
-    large: &Outline,
-    offer: &Offer,
-) -> Result<Speeds, MeasureError> {
-    let height = large.plan.board.height;
+fn in_memory(registry: &dyn Registry, request: &ProblemRequest, offer: &Offer) -> Result<Speeds, MeasureError> {
+    let height = registry.open(request).map_or(2, |problem| problem.info().board().height);
     let offer = Offer { out_of_core: false, memory_bytes: u64::MAX, ..offer.clone() };
     let Small { problem, outline, .. } = small(registry, request, height, &offer, SWEEP_STATE_PASSES)?;
     let no_blocks = || MeasureError::NoBoard(request.name.clone());
     let blocks = problem.info().blocks().ok_or_else(no_blocks)?;
-    let lazy = is_lazy(large, blocks.choices());
     let started = Instant::now();
-    let tables = blocks.column(&outline.plan.windows, Directions::Folded).map_err(MeasureError::Block)?;
+    let column = blocks.column(&outline.plan.windows, Directions::Folded).map_err(MeasureError::Block)?;
     let table_seconds = started.elapsed().as_secs_f64();
     let threads = offer.threads as usize;
-    let column = tables.as_ref();
-    // Rows of two lanes are never lazy.
-    let two = sweep::<2>(column, threads, false)?;
-    let sweeps = |lazy| {
-        let [one, four, eight] = [
-            sweep::<1>(column, threads, lazy)?,
-            sweep::<4>(column, threads, lazy)?,
-            sweep::<8>(column, threads, lazy)?,
-        ];
-        Ok::<_, BlockError>(vec![one, two, four, eight])
-    };
-    // Of the count that is measured, and of the one that is forecast.
-    let own_lazy = is_lazy(&outline, blocks.choices());
-    let own = sweeps(own_lazy)?;
-    let large_sweeps = if own_lazy == lazy { own.clone() } else { sweeps(lazy)? };
-    drop(tables);
+    let sweeps = vec![
+        sweep::<1>(column.as_ref(), threads)?,
+        sweep::<2>(column.as_ref(), threads)?,
+        sweep::<4>(column.as_ref(), threads)?,
+        sweep::<8>(column.as_ref(), threads)?,
+    ];
+    drop(column);
     let mut speeds = Speeds {
         boards: outline_name(&outline),
         height: outline.plan.board.height,
         key_bytes: outline.plan.key_bytes,
         threads: offer.threads,
-        sweeps: own,
+        sweeps,
         rest: 1.0,
         table_seconds,
         table_bytes: outline.table_bytes,
@@ -219,16 +201,7 @@ fn in_memory(
     let alone = Times::new(&outline, &speeds, &offer);
     let sweeps = alone.total.wall_seconds - alone.setup_seconds;
     speeds.rest = ((whole - alone.setup_seconds) / sweeps).clamp(0.5, 2.0);
-    speeds.sweeps = large_sweeps;
     Ok(speeds)
-}
-
-/// Whether a count, from both ends, reduces its sums once a window.
-fn is_lazy(outline: &Outline, choices: u32) -> bool {
-    let Board { height, length } = outline.plan.board;
-    let meets = outline.stages.iter().any(|stage| stage.direction == Direction::Backward);
-    let steps = || steps(&outline.plan.windows, height, length, choices);
-    meets && steps().is_some_and(|steps| steps.iter().any(|step| step.lazy))
 }
 
 fn outline_name(outline: &Outline) -> String {
@@ -236,11 +209,9 @@ fn outline_name(outline: &Outline) -> String {
 }
 
 /// Takes a vector through the windows of a column, both ways: nanoseconds of a thread per state-pass.
-fn sweep<const K: usize>(column: &dyn BlockColumn, threads: usize, lazy: bool) -> Result<SweepSpeed, BlockError> {
-    let limit = if lazy { 1 << LAZY_BITS } else { MODULUS_LIMIT.into() };
-    let primes: Vec<u64> = primes_below(limit).take(K).collect();
-    let moduli = |primes| if lazy { Moduli::lazy(primes, LAZY_BITS) } else { Moduli::new(primes) };
-    let moduli = Row::<K>::try_from(primes).ok().and_then(moduli).ok_or(BlockError::Moduli)?;
+fn sweep<const K: usize>(column: &dyn BlockColumn, threads: usize) -> Result<SweepSpeed, BlockError> {
+    let primes: Vec<u64> = primes_below(MODULUS_LIMIT.into()).take(K).collect();
+    let moduli = Row::<K>::try_from(primes).ok().and_then(Moduli::new).ok_or(BlockError::Moduli)?;
     let (states, _) = largest(column);
     let mut front = Rows::<K>::zeroed(states as usize)?;
     let mut back = Rows::<K>::zeroed(states as usize)?;

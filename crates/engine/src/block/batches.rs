@@ -218,7 +218,7 @@ impl<'a, const K: usize> pulp::WithSimd for Sums<'_, '_, 'a, K> {
             let table = &tables.signatures[tables.signature_of[number as usize] as usize].passes[pass];
             let block;
             (block, own) = own.split_at_mut(entries(tables, number, pass + 1));
-            local::<K, false>(table, rows, block, &moduli);
+            local(table, rows, block, &moduli);
             for (far, target) in far(tables, number, pass) {
                 if target > number {
                     let kept;

@@ -93,11 +93,9 @@ impl<const K: usize> pulp::WithSimd for ByPass<'_, '_, K> {
         times.read_nanos += nanos(started);
         let started = Instant::now();
         for number in 0..passes {
-            match (place.direction, place.fused.moduli.are_lazy()) {
-                (Direction::Forward, false) => forward::<K, false>(place, family, number, x, y),
-                (Direction::Forward, true) => forward::<K, true>(place, family, number, x, y),
-                (Direction::Backward, false) => backward::<K, false>(place, family, passes - 1 - number, x, y),
-                (Direction::Backward, true) => backward::<K, true>(place, family, passes - 1 - number, x, y),
+            match place.direction {
+                Direction::Forward => forward(place, family, number, x, y),
+                Direction::Backward => backward(place, family, passes - 1 - number, x, y),
             }
             std::mem::swap(&mut x, &mut y);
         }
@@ -124,81 +122,56 @@ fn block_at_mut<const K: usize>(rows: &mut [Row<K>], start: u32) -> &mut Block<K
 }
 
 #[inline(always)]
-fn forward<const K: usize, const LAZY: bool>(
-    place: &Place<'_, K>,
-    family: &Family,
-    pass: usize,
-    x: &[Row<K>],
-    y: &mut [Row<K>],
-) {
+fn forward<const K: usize>(place: &Place<'_, K>, family: &Family, pass: usize, x: &[Row<K>], y: &mut [Row<K>]) {
     if place.fused.tables.far[pass].descending {
         for block in family.blocks.clone() {
-            add_up::<K, LAZY>(place, block, pass, x, y);
-            carry::<K, LAZY>(place, block, pass, x, y);
+            add_up(place, block, pass, x, y);
+            carry(place, block, pass, x, y);
         }
     } else {
         for block in family.blocks.clone() {
-            add_up::<K, LAZY>(place, block, pass, x, y);
+            add_up(place, block, pass, x, y);
         }
         for block in family.blocks.clone() {
-            carry::<K, LAZY>(place, block, pass, x, y);
+            carry(place, block, pass, x, y);
         }
     }
-    place.fused.tell_most(&y[..family.size[pass + 1] as usize]);
 }
 
 /// The sums within a block.
 #[inline(always)]
-fn add_up<const K: usize, const LAZY: bool>(
-    place: &Place<'_, K>,
-    block: u32,
-    pass: usize,
-    x: &[Row<K>],
-    y: &mut [Row<K>],
-) {
+fn add_up<const K: usize>(place: &Place<'_, K>, block: u32, pass: usize, x: &[Row<K>], y: &mut [Row<K>]) {
     let tables = place.fused.tables;
     let table = &tables.signatures[tables.signature_of[block as usize] as usize].passes[pass];
     let (before, after) = (tables.base[pass][block as usize], tables.base[pass + 1][block as usize]);
-    local::<K, LAZY>(table, block_at(x, before), &mut y[after as usize..], place.fused.moduli);
+    local(table, block_at(x, before), &mut y[after as usize..], place.fused.moduli);
 }
 
 /// What a block's far operations carry.
 #[inline(always)]
-fn carry<const K: usize, const LAZY: bool>(
-    place: &Place<'_, K>,
-    block: u32,
-    pass: usize,
-    x: &[Row<K>],
-    y: &mut [Row<K>],
-) {
+fn carry<const K: usize>(place: &Place<'_, K>, block: u32, pass: usize, x: &[Row<K>], y: &mut [Row<K>]) {
     let tables = place.fused.tables;
     let source = block_at(x, tables.base[pass][block as usize]);
     for (far, target) in far(tables, block, pass) {
         let target = block_at_mut(y, tables.base[pass + 1][target as usize]);
         for &(from, to) in &far.pairs {
-            place.fused.moduli.put::<LAZY>(&mut target[usize::from(to)], &source[usize::from(from)]);
+            place.fused.moduli.put(&mut target[usize::from(to)], &source[usize::from(from)]);
         }
     }
 }
 
 #[inline(always)]
-fn backward<const K: usize, const LAZY: bool>(
-    place: &Place<'_, K>,
-    family: &Family,
-    pass: usize,
-    x: &[Row<K>],
-    y: &mut [Row<K>],
-) {
+fn backward<const K: usize>(place: &Place<'_, K>, family: &Family, pass: usize, x: &[Row<K>], y: &mut [Row<K>]) {
     let (tables, moduli) = (place.fused.tables, place.fused.moduli);
     let (before, after) = (&tables.base[pass], &tables.base[pass + 1]);
     for block in family.blocks.clone() {
         let table = &tables.signatures[tables.signature_of[block as usize] as usize].passes[pass];
         let rows = block_at_mut(y, before[block as usize]);
-        local_transposed::<K, LAZY>(table, block_at(x, after[block as usize]), rows, moduli);
+        local_transposed(table, block_at(x, after[block as usize]), rows, moduli);
         for (far, target) in far(tables, block, pass) {
             let target = block_at(x, after[target as usize]);
             for &(from, to) in &far.pairs {
-                place.fused.moduli.put::<LAZY>(&mut rows[usize::from(from)], &target[usize::from(to)]);
+                place.fused.moduli.put(&mut rows[usize::from(from)], &target[usize::from(to)]);
             }
         }
     }

@@ -25,8 +25,7 @@ pub fn largest(column: &dyn BlockColumn) -> (u64, u64) {
 /// the largest family; the others are at most a third as large (Go: 0.31).
 pub fn memory_bytes(states: u64, family: u64, height: u32, length: u32, choices: u32, threads: u64) -> Option<u64> {
     let spare = keima_residue::primes_below(MODULUS_LIMIT.into()).next()?;
-    // Another scheme that a count chooses has no more lanes.
-    let lanes = Scheme::full(&[spare], choices, height, length).ok()??.most_lanes as u64;
+    let lanes = Scheme::new(&[spare], choices, height, length).ok()??.most_lanes as u64;
     Some((3 * states + buffer_rows(family, lanes, threads)) * 8 * lanes)
 }
 

@@ -152,11 +152,9 @@ impl<const K: usize> pulp::WithSimd for Work<'_, '_, '_, K> {
         for number in 0..blocks.len() as u32 {
             let block = place.nth(&blocks, number);
             let x = x[start(block)..].first_chunk_mut().ok_or(BlockError::Order)?;
-            let rows = match (&mut *letters, place.fused.moduli.are_lazy()) {
-                (Letters::Added(added), false) => place.fused.forward::<false>(block, x, y, added),
-                (Letters::Added(added), true) => place.fused.forward::<true>(block, x, y, added),
-                (Letters::Left(left), false) => place.fused.backward::<false>(block, x, y, left),
-                (Letters::Left(left), true) => place.fused.backward::<true>(block, x, y, left),
+            let rows = match &mut *letters {
+                Letters::Added(added) => place.fused.forward(block, x, y, added),
+                Letters::Left(left) => place.fused.backward(block, x, y, left),
             };
             place.give(block, &rows[..], &mut own[place.rows_of(family, &(block..block + 1)).start - first..], sums);
         }
@@ -270,9 +268,7 @@ impl<const K: usize> Place<'_, K> {
             self.column.positions_of(self.window, End::First, block, &entries, positions);
             added.open(at, |rows| {
                 for (&slot, &position) in slots.iter().zip(&*positions) {
-                    let mut value = self.before.row(position);
-                    moduli.finish(&mut value);
-                    moduli.put_either(&mut rows[usize::from(slot)], &value);
+                    moduli.put(&mut rows[usize::from(slot)], &self.before.row(position));
                 }
             });
         }
@@ -286,7 +282,7 @@ impl<const K: usize> Place<'_, K> {
             let added = far.pairs.iter().zip(slots).map(|(&(from, _), &slot)| (from, &rows[usize::from(slot)]));
             let mut sum = Weighted::ZERO;
             for (from, value) in added.clone() {
-                self.fused.moduli.put_either(&mut own[usize::from(from)], value);
+                self.fused.moduli.put(&mut own[usize::from(from)], value);
                 sum.add(1, value);
             }
             self.accumulate(&mut worker.sums.given, &sum);

@@ -79,7 +79,6 @@ pub fn count_forward(order: &CountOrder<'_>, lanes: usize, kept: &mut dyn Kept) 
     let board = |columns: u32| (columns, found.iter().map(|boards| boards[columns as usize - 1]).collect());
     Ok(Counted {
         boards: (1..=order.length).map(board).collect(),
-        spare: order.moduli.last().copied().unwrap_or_default(),
         state_passes: counter.state_passes,
         times: counter.times,
         middle: order.length,

@@ -15,8 +15,6 @@
 //! Cost: 3 to 4 ns a state and pass for 4 lanes, where the same passes one by one ([`super::kernel`]) take 7 if the
 //! family does not fit the cache.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use keima_model::{BlockTables, Far, MOST_ENTRIES};
 
 use super::kernel::{local, local_transposed};
@@ -33,8 +31,6 @@ pub(super) struct Fused<'a, const K: usize> {
     pub(super) tables: &'a BlockTables,
     pub(super) mail: &'a Mail,
     pub(super) moduli: &'a Moduli<K>,
-    /// Told the largest number that a forward pass has left in a lane, where anybody asks.
-    pub(super) most: Option<&'a AtomicU64>,
 }
 
 impl<const K: usize> Fused<'_, K> {
@@ -56,7 +52,7 @@ impl<const K: usize> Fused<'_, K> {
 
     /// Takes `block`, which is in `x`, through the window. The result is in the buffer that is returned.
     #[inline(always)]
-    pub(super) fn forward<'b, const LAZY: bool>(
+    pub(super) fn forward<'b>(
         &self,
         block: u32,
         mut x: &'b mut Block<K>,
@@ -65,38 +61,30 @@ impl<const K: usize> Fused<'_, K> {
     ) -> &'b Block<K> {
         let signature = &self.tables.signatures[self.tables.signature_of[block as usize] as usize];
         for (pass, table) in signature.passes.iter().enumerate() {
-            local::<K, LAZY>(table, x, y, self.moduli);
+            local(table, x, y, self.moduli);
             let (arriving, entries) = self.mail.arriving(block, pass);
             if !entries.is_empty() {
                 mail.open(arriving, |rows| {
                     for (&entry, row) in entries.iter().zip(rows) {
-                        self.moduli.put::<LAZY>(&mut y[usize::from(entry)], row);
+                        self.moduli.put(&mut y[usize::from(entry)], row);
                     }
                 });
             }
             for (far, target, slots) in self.own(block, pass).filter(|(_, target, _)| *target < block) {
                 mail.open(self.mail.arriving(target, pass).0, |rows| {
                     for (&(entry, _), &slot) in far.pairs.iter().zip(slots) {
-                        self.moduli.put::<LAZY>(&mut rows[usize::from(slot)], &x[usize::from(entry)]);
+                        self.moduli.put(&mut rows[usize::from(slot)], &x[usize::from(entry)]);
                     }
                 });
             }
-            self.tell_most(&y[..signature.entries[pass + 1] as usize]);
             std::mem::swap(&mut x, &mut y);
         }
         x
     }
 
-    /// Of rows that a forward pass has left.
-    pub(super) fn tell_most(&self, rows: &[Row<K>]) {
-        if let Some(most) = self.most {
-            most.fetch_max(rows.as_flattened().iter().copied().max().unwrap_or(0), Ordering::Relaxed);
-        }
-    }
-
     /// Takes `block` back through the window, from `x` to the buffer that is returned.
     #[inline(always)]
-    pub(super) fn backward<'b, const LAZY: bool>(
+    pub(super) fn backward<'b>(
         &self,
         block: u32,
         mut x: &'b mut Block<K>,
@@ -109,11 +97,11 @@ impl<const K: usize> Fused<'_, K> {
             for (&entry, row) in entries.iter().zip(mail.write(arriving)) {
                 *row = x[usize::from(entry)];
             }
-            local_transposed::<K, LAZY>(table, x, y, self.moduli);
+            local_transposed(table, x, y, self.moduli);
             for (far, target, slots) in self.own(block, pass).filter(|(_, target, _)| *target < block) {
                 let rows = mail.read(self.mail.arriving(target, pass).0);
                 for (&(entry, _), &slot) in far.pairs.iter().zip(slots) {
-                    self.moduli.put::<LAZY>(&mut y[usize::from(entry)], &rows[usize::from(slot)]);
+                    self.moduli.put(&mut y[usize::from(entry)], &rows[usize::from(slot)]);
                 }
             }
             std::mem::swap(&mut x, &mut y);

@@ -10,9 +10,6 @@
 //!                                 made from digits
 //! ```
 //!
-//! Where the first primes are others, too, as those of four lanes and more may be in memory ([`super::scheme`]), all lanes but
-//! the spare are made.
-//!
 //! Cost: F^2 / 2 + F (K - F) multiplications: 10 to 40 ns for up to eight lanes.
 
 use std::ops::Range;
@@ -22,18 +19,16 @@ use super::digits::{Evaluation, Radix};
 use super::lanes::{Moduli, Row, of_width};
 use super::sums::Total;
 
-/// From F lanes to more: the spare is the same in both, and the first primes are, or none.
+/// From F lanes to more: the first F-1 primes and the spare are the same in both.
 pub(super) struct Growth<const F: usize> {
     radix: Radix<F>,
-    kept: usize,
     made: Vec<Evaluation<F>>,
 }
 
 impl<const F: usize> Growth<F> {
     pub(super) fn new(from: &Moduli<F>, to: &[u64]) -> Self {
-        let kept = from.values()[..F - 1].iter().zip(to).take_while(|(one, other)| one == other).count();
-        let made = to[kept..to.len() - 1].iter().map(|&prime| Evaluation::new(from.values(), prime)).collect();
-        Self { radix: Radix::new(*from.values()), kept, made }
+        let made = to[F - 1..to.len() - 1].iter().map(|&prime| Evaluation::new(from.values(), prime)).collect();
+        Self { radix: Radix::new(*from.values()), made }
     }
 
     /// Lanes `first .. first + J` of the wider row; `None` if the spare lane is not what the others predict.
@@ -45,9 +40,9 @@ impl<const F: usize> Growth<F> {
         let digits = self.radix.digits(row)?;
         let mut grown = [0; J];
         for (lane, place) in grown.iter_mut().zip(first..) {
-            *lane = match row[..self.kept].get(place) {
+            *lane = match row[..F - 1].get(place) {
                 Some(&same) => same,
-                None => self.made.get(place - self.kept).map_or(row[F - 1], |evaluation| evaluation.of(&digits)),
+                None => self.made.get(place + 1 - F).map_or(row[F - 1], |evaluation| evaluation.of(&digits)),
             };
         }
         Some(grown)

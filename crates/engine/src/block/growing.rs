@@ -4,8 +4,7 @@
 //!   lanes   2 : p0, spare  --->  4 : p0 p1 p2, spare  --->  8 : p0 ... p6, spare
 //! ```
 //!
-//! Each row is widened by itself, and held against its spare lane then (see [`super::grow`]). The prime of two lanes may be
-//! one that is not among those of four (see [`super::scheme`]).
+//! Each row is widened by itself, and held against its spare lane then (see [`super::grow`]).
 //!
 //! Cost: 10 to 40 ns a row, shared by threads.
 
@@ -62,9 +61,7 @@ pub(super) fn widen<const K: usize, const L: usize>(
     crew(threads, pieces, |(number, (rows, grown))| {
         for (place, (row, grown)) in rows.iter().zip(grown).enumerate() {
             let position = (number * PIECE + place) as u64;
-            let mut row = *row;
-            moduli.finish(&mut row);
-            *grown = growth.lanes(&row, 0).ok_or(BlockError::Spare { position })?;
+            *grown = growth.lanes(row, 0).ok_or(BlockError::Spare { position })?;
         }
         Ok::<_, BlockError>(())
     })?;
@@ -87,53 +84,6 @@ mod tests {
 
     fn row<const K: usize>(number: u64) -> Row<K> {
         moduli::<K>().values().map(|prime| number % prime)
-    }
-
-    /// Primes may be others, but for the spare, and what was left unreduced is brought below its modulus.
-    #[test]
-    fn rows_get_other_primes() {
-        let lazy: Vec<u64> = primes_below(1 << 46).take(8).collect();
-        let large = primes_below(1 << 60).next().unwrap();
-        let two = Moduli::new([large, lazy[0]]).unwrap();
-        let four = Moduli::lazy([lazy[1], lazy[2], lazy[3], lazy[0]], 46).unwrap();
-        let eight: Row<8> = [lazy[1], lazy[2], lazy[3], lazy[4], lazy[5], lazy[6], lazy[7], lazy[0]];
-        let eight = Moduli::lazy(eight, 46).unwrap();
-        let numbers: Vec<u64> = (0..29).map(|place| place * 39_582_418_599_936_889).collect();
-        let of = |primes: &[u64], number: u64| -> Vec<u64> { primes.iter().map(|prime| number % prime).collect() };
-        let rows: Vec<Row<2>> = numbers.iter().map(|&n| two.values().map(|prime| n % prime)).collect();
-        let mut grown = vec![[0; 4]; rows.len()];
-        widen(&rows, &two, &mut grown, &four, 2).unwrap();
-        for (row, &number) in grown.iter().zip(&numbers) {
-            assert_eq!(row.to_vec(), of(four.values(), number % large));
-        }
-        // Where a lane is wrong, whichever it is, the spare shows it. Not so modulo a first prime larger than the spare: a residue
-        // that is wrong by a multiple of the spare passes.
-        let refused = |rows: &[Row<2>]| {
-            matches!(widen(rows, &two, &mut vec![[0; 4]; 29], &four, 1), Err(BlockError::Spare { .. }))
-        };
-        for lane in 0..2 {
-            let mut rows = rows.clone();
-            rows[17][lane] += 1;
-            assert!(refused(&rows), "lane {lane} of two");
-        }
-        let mut rows = rows.clone();
-        rows[17][0] += lazy[0];
-        assert!(!refused(&rows), "an error of the spare's size");
-        for lane in 0..4 {
-            let mut rows = grown.clone();
-            rows[17][lane] += 1;
-            let result = widen(&rows, &four, &mut vec![[0; 8]; 29], &eight, 1);
-            assert!(matches!(result, Err(BlockError::Spare { .. })), "lane {lane} of four: {result:?}");
-        }
-        // As a window leaves them.
-        for (value, p) in grown.iter_mut().flat_map(|row| row.iter_mut().zip(four.values())) {
-            *value += 200_000 * p;
-        }
-        let mut more = vec![[0; 8]; rows.len()];
-        widen(&grown, &four, &mut more, &eight, 2).unwrap();
-        for (row, &number) in more.iter().zip(&numbers) {
-            assert_eq!(row.to_vec(), of(eight.values(), number % large));
-        }
     }
 
     /// However many threads share the rows; a row that is not what its spare lane says is named by its place.

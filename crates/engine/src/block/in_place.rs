@@ -26,7 +26,7 @@ use keima_model::{BlockTables, Family, Far, MOST_ENTRIES};
 
 use super::groups::ends;
 use super::kernel::local;
-use super::lanes::{Moduli, Row, add};
+use super::lanes::{Moduli, Row};
 
 /// Rows by which a buffer is longer than its states: a block is looked at as if it were of the largest size, so that
 /// every `u16` is an index of it. They are not touched.
@@ -183,7 +183,7 @@ impl<const K: usize> Passes<'_, K> {
             let (done, rest) = self.rows.split_at_mut(start);
             let source: &[Row<K>; MOST_ENTRIES] = rest.first_chunk().expect("buffers are padded");
             let table = &tables.signatures[tables.signature_of[number as usize] as usize].passes[pass];
-            local::<K, false>(table, source, &mut done[after(number)], &moduli);
+            local(table, source, &mut done[after(number)], &moduli);
             for (far, target) in far(tables, number, pass) {
                 if target > number {
                     for (row, &(entry, _)) in self.aside[put..].iter_mut().zip(&far.pairs) {
@@ -217,11 +217,7 @@ pub(super) fn add_far<'v, const K: usize>(
     moduli: &Moduli<K>,
 ) {
     for (&(_, to), value) in far.pairs.iter().zip(values) {
-        let row = &mut target[usize::from(to)];
-        let mut sum = *row;
-        add(&mut sum, value);
-        moduli.reduce::<2>(&mut sum);
-        *row = sum;
+        moduli.put(&mut target[usize::from(to)], value);
     }
 }
 

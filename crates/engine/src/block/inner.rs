@@ -51,7 +51,7 @@ pub(super) struct Sum {
     pub(super) spare: u64,
 }
 
-/// One vector to be read: its moduli, and rows as a window has left them.
+/// One vector to be read, with its moduli.
 pub(super) struct Vector<'a, const K: usize> {
     pub(super) moduli: &'a Moduli<K>,
     pub(super) rows: &'a [Row<K>],
@@ -96,16 +96,14 @@ pub(super) fn product<const F: usize, const B: usize>(
                 // All rows first: one that is not in the cache would hold up the arithmetic of those before it.
                 gathered.clear();
                 gathered.extend((0..positions.len()).map(|number| *read_on(backward.rows, &positions, number)));
-                for (&(mut f), b) in forward.rows[start..].iter().zip(&mut gathered) {
-                    forward.moduli.finish(&mut f);
-                    backward.moduli.finish(b);
+                for (f, b) in forward.rows[start..].iter().zip(&gathered) {
                     part.spare.add(f[F - 1], b[B - 1]);
                     if F == 1 {
                         continue;
                     }
                     let wrong = || BlockError::Spare { position: start as u64 };
                     let (f_digits, b_digits) =
-                        (f_radix.digits(&f).ok_or_else(wrong)?, b_radix.digits(b).ok_or_else(wrong)?);
+                        (f_radix.digits(f).ok_or_else(wrong)?, b_radix.digits(b).ok_or_else(wrong)?);
                     for (sums, f) in part.digits.iter_mut().zip(&f_digits[..F - 1]) {
                         for (sum, b) in sums.iter_mut().zip(&b_digits[..B - 1]) {
                             sum.add(*f, *b);
@@ -146,9 +144,8 @@ pub(super) fn accepted<const F: usize>(column: &dyn BlockColumn, forward: &Vecto
     each_block(tables, |block, start| {
         let part = &mut parts[usize::from(column.weight(window, block) == 2)];
         for &entry in column.accepting(block) {
-            let Some(&(mut row)) = forward.rows.get(start + usize::from(entry)) else { continue };
-            forward.moduli.finish(&mut row);
-            let digits = radix.digits(&row).ok_or(BlockError::Spare { position: start as u64 })?;
+            let Some(row) = forward.rows.get(start + usize::from(entry)) else { continue };
+            let digits = radix.digits(row).ok_or(BlockError::Spare { position: start as u64 })?;
             for (sum, digit) in part.digits.iter_mut().zip(digits) {
                 sum[0].add(1, digit);
             }

@@ -18,7 +18,7 @@ use super::lanes::{Moduli, Row, add};
 
 /// The sums within a block: the first rows of `after` are overwritten.
 #[inline(always)]
-pub(super) fn local<const K: usize, const LAZY: bool>(
+pub(super) fn local<const K: usize>(
     table: &PassTable,
     source: &[Row<K>; MOST_ENTRIES],
     after: &mut [Row<K>],
@@ -32,22 +32,22 @@ pub(super) fn local<const K: usize, const LAZY: bool>(
         (after, sources) = (later, rest);
         match degree {
             0 => rows.fill([0; K]),
-            1 => pull::<K, 1, LAZY>(source, rows, these, moduli),
-            2 => pull::<K, 2, LAZY>(source, rows, these, moduli),
-            3 => pull::<K, 3, LAZY>(source, rows, these, moduli),
-            4 => pull::<K, 4, LAZY>(source, rows, these, moduli),
-            5 => pull::<K, 5, LAZY>(source, rows, these, moduli),
-            6 => pull::<K, 6, LAZY>(source, rows, these, moduli),
-            7 => pull::<K, 7, LAZY>(source, rows, these, moduli),
-            8 => pull::<K, 8, LAZY>(source, rows, these, moduli),
-            _ => pull_many::<K, LAZY>(source, rows, these, degree, moduli),
+            1 => pull::<K, 1>(source, rows, these, moduli),
+            2 => pull::<K, 2>(source, rows, these, moduli),
+            3 => pull::<K, 3>(source, rows, these, moduli),
+            4 => pull::<K, 4>(source, rows, these, moduli),
+            5 => pull::<K, 5>(source, rows, these, moduli),
+            6 => pull::<K, 6>(source, rows, these, moduli),
+            7 => pull::<K, 7>(source, rows, these, moduli),
+            8 => pull::<K, 8>(source, rows, these, moduli),
+            _ => pull_many(source, rows, these, degree, moduli),
         }
     }
 }
 
 /// Sums of `D` rows each.
 #[inline(always)]
-fn pull<const K: usize, const D: usize, const LAZY: bool>(
+fn pull<const K: usize, const D: usize>(
     source: &[Row<K>; MOST_ENTRIES],
     rows: &mut [Row<K>],
     sources: &[u16],
@@ -58,14 +58,14 @@ fn pull<const K: usize, const D: usize, const LAZY: bool>(
         for &one in &these[1..] {
             add(&mut sum, &source[usize::from(one)]);
         }
-        moduli.settle::<D, LAZY>(&mut sum);
+        moduli.reduce::<D>(&mut sum);
         *row = sum;
     }
 }
 
-/// Sums of any number of rows, reduced every few unless they are left alone.
+/// Sums of any number of rows, reduced every few.
 #[inline(always)]
-fn pull_many<const K: usize, const LAZY: bool>(
+fn pull_many<const K: usize>(
     source: &[Row<K>; MOST_ENTRIES],
     rows: &mut [Row<K>],
     sources: &[u16],
@@ -78,7 +78,7 @@ fn pull_many<const K: usize, const LAZY: bool>(
             for &one in few {
                 add(&mut sum, &source[usize::from(one)]);
             }
-            moduli.settle::<9, LAZY>(&mut sum);
+            moduli.reduce::<9>(&mut sum);
         }
         *row = sum;
     }
@@ -87,7 +87,7 @@ fn pull_many<const K: usize, const LAZY: bool>(
 /// The transposed sums within a block: `rows` are overwritten with the sums over those successors of `after` that lie
 /// in the block itself.
 #[inline(always)]
-pub(super) fn local_transposed<const K: usize, const LAZY: bool>(
+pub(super) fn local_transposed<const K: usize>(
     table: &PassTable,
     after: &[Row<K>; MOST_ENTRIES],
     rows: &mut [Row<K>; MOST_ENTRIES],
@@ -97,15 +97,15 @@ pub(super) fn local_transposed<const K: usize, const LAZY: bool>(
         // Successors are in the order of their blocks, and the block itself is number 0.
         match group.blocks[..usize::from(group.degree)].partition_point(|&place| place == 0) {
             0 => group.rows.iter().for_each(|row| rows[usize::from(row[0])] = [0; K]),
-            1 => rows_of::<K, 1, LAZY>(after, rows, &group.rows, moduli),
-            2 => rows_of::<K, 2, LAZY>(after, rows, &group.rows, moduli),
-            _ => rows_of::<K, 3, LAZY>(after, rows, &group.rows, moduli),
+            1 => rows_of::<K, 1>(after, rows, &group.rows, moduli),
+            2 => rows_of::<K, 2>(after, rows, &group.rows, moduli),
+            _ => rows_of::<K, 3>(after, rows, &group.rows, moduli),
         }
     }
 }
 
 #[inline(always)]
-fn rows_of<const K: usize, const D: usize, const LAZY: bool>(
+fn rows_of<const K: usize, const D: usize>(
     after: &[Row<K>; MOST_ENTRIES],
     rows: &mut [Row<K>; MOST_ENTRIES],
     table: &[[u16; 4]],
@@ -116,7 +116,7 @@ fn rows_of<const K: usize, const D: usize, const LAZY: bool>(
         for &successor in &successors[1..D] {
             add(&mut sum, &after[usize::from(successor)]);
         }
-        moduli.settle::<D, LAZY>(&mut sum);
+        moduli.reduce::<D>(&mut sum);
         rows[usize::from(row)] = sum;
     }
 }

@@ -9,14 +9,6 @@
 //!   min(a, a - c p), both unsigned                                4         1
 //!   a - c p if that has no sign, else a                           1         2
 //! ```
-//!
-//! *Lazy* moduli (as in Harvey's lazy reduction) are so small that whatever a window adds up fits a word: for p = 2^b - c
-//! and at most 2^(64-b) ways to any state. Sums are then left alone in all passes of a window, and written as they are; each
-//! row is reduced once, when it is read:
-//!
-//! ```text
-//!   x = high 2^b + low,   2^b = c modulo p   -->   low + c high, below 2p since c is small   -->   less p, if it fits
-//! ```
 
 /// Ways through a window are fewer, so that 2^8 rows can be weighed by them before the sum is reduced.
 pub(super) const MOST_WAYS: u32 = 1 << 24;
@@ -34,27 +26,13 @@ const AVX2_LANES: usize = 4;
 #[derive(Clone, Copy, Debug)]
 pub struct Moduli<const K: usize> {
     values: Row<K>,
-    /// Of lazy ones, else 0: all are a little below 2^bits.
-    bits: u32,
-    /// 2^bits less each of them.
-    less: Row<K>,
 }
 
 impl<const K: usize> Moduli<K> {
     /// `None` unless all moduli are between 2 and [`MODULUS_LIMIT`].
     pub fn new(moduli: Row<K>) -> Option<Self> {
         let suit = moduli.iter().all(|p| (2..MODULUS_LIMIT).contains(p));
-        suit.then_some(Self { values: moduli, bits: 0, less: [0; K] })
-    }
-
-    /// Lazy ones: sums are not reduced before they are read again, and must fit a word until then. `None` unless all are
-    /// below 2^bits, by less than 2^32, and so near to it that one subtraction is enough then.
-    pub fn lazy(moduli: Row<K>, bits: u32) -> Option<Self> {
-        let power = (33..=60).contains(&bits).then_some(1_u64 << bits)?;
-        let fits = |p: u64| u128::from(power - p) * ((1 << (64 - bits)) + 1) <= u128::from(p);
-        let near = |p: u64| u32::try_from(power - p).is_ok() && fits(p);
-        let suit = moduli.iter().all(|&p| p < power && near(p));
-        suit.then(|| Self { values: moduli, bits, less: moduli.map(|p| power - p) })
+        suit.then_some(Self { values: moduli })
     }
 
     /// The moduli.
@@ -62,60 +40,13 @@ impl<const K: usize> Moduli<K> {
         &self.values
     }
 
-    /// Whether sums are left alone until a window's end.
+    /// Adds to a row.
     #[inline(always)]
-    pub(super) fn are_lazy(&self) -> bool {
-        self.bits > 0
-    }
-
-    /// Brings sums that were left alone below the moduli: any words, of lazy moduli; else these are left as they are.
-    #[inline(always)]
-    pub(super) fn finish(&self, row: &mut Row<K>) {
-        self.finish_all(std::slice::from_mut(row));
-    }
-
-    /// The same of many rows.
-    #[inline(always)]
-    pub(super) fn finish_all(&self, rows: &mut [Row<K>]) {
-        if !self.are_lazy() {
-            return;
-        }
-        // Copies of its own: the rows that are written cannot be these, and all stay in registers.
-        let (moduli, bits, mask) = (self.values, self.bits, (1 << self.bits) - 1);
-        let less = self.less.map(|less| less & 0xffff_ffff);
-        for row in rows {
-            *row = std::array::from_fn(|lane| {
-                // Both factors are short: one multiplication of halves.
-                let high = (row[lane] >> bits) & 0xffff_ffff;
-                let sum = (row[lane] & mask) + high * less[lane];
-                let rest = sum.wrapping_sub(moduli[lane]);
-                if rest.cast_signed() < 0 { sum } else { rest }
-            });
-        }
-    }
-
-    /// Adds to a row, and settles it.
-    #[inline(always)]
-    pub(super) fn put<const LAZY: bool>(&self, row: &mut Row<K>, value: &Row<K>) {
+    pub(super) fn put(&self, row: &mut Row<K>, value: &Row<K>) {
         let mut sum = *row;
         add(&mut sum, value);
-        self.settle::<2, LAZY>(&mut sum);
+        self.reduce::<2>(&mut sum);
         *row = sum;
-    }
-
-    /// The same, lazily if they are lazy: for loops that are not compiled for either.
-    #[inline(always)]
-    pub(super) fn put_either(&self, row: &mut Row<K>, value: &Row<K>) {
-        if self.are_lazy() { self.put::<true>(row, value) } else { self.put::<false>(row, value) }
-    }
-
-    /// Brings a sum of `D` residues below the moduli, unless it is to be left alone since they are `LAZY`: what loops are
-    /// compiled for, one by one.
-    #[inline(always)]
-    pub(super) fn settle<const D: usize, const LAZY: bool>(&self, sum: &mut Row<K>) {
-        if !LAZY {
-            self.reduce::<D>(sum);
-        }
     }
 
     /// Brings a sum of `D` residues, 1 to 16, below the moduli.
@@ -293,36 +224,6 @@ mod tests {
         check_all(&moduli);
         check_all(&Moduli::new([p]).unwrap());
         check_all(&Moduli::new([p, 7, p - 14, 1_000_003, p, 2]).unwrap());
-    }
-
-    #[test]
-    fn any_word_is_finished() {
-        for bits in [40, 46, 52, 60] {
-            let primes: Vec<u64> = keima_residue::primes_below(1 << bits).take(4).collect();
-            let moduli = Moduli::<4>::lazy(primes.try_into().unwrap(), bits).unwrap();
-            for word in [0, 1, (1 << bits) - 1, 1 << bits, u64::MAX / 3, u64::MAX - 1, u64::MAX] {
-                for word in [word, moduli.values()[2], moduli.values()[2].wrapping_mul(5)] {
-                    let mut row = [word; 4];
-                    moduli.finish(&mut row);
-                    assert_eq!(row, moduli.values().map(|p| word % p), "{word}, {bits} bits");
-                }
-            }
-            let mut row = [u64::MAX; 4];
-            Moduli::new(*moduli.values()).unwrap().finish(&mut row);
-            assert_eq!(row, [u64::MAX; 4], "others are reduced as they are made");
-        }
-        let prime = (1 << 46) - 21;
-        assert!(Moduli::lazy([prime], 46).is_some());
-        let short = (1 << 60) - (1 << 40);
-        for (modulus, bits) in [(prime, 45), (prime, 47), (prime, 61), (7, 3), (0, 46), (short, 60)] {
-            assert!(Moduli::lazy([modulus], bits).is_none(), "{modulus}, {bits} bits");
-        }
-        // One subtraction is enough up to here: 2^46 - c with c (2^18 + 1) = 2^46 - c.
-        let far = (1 << 46) - (1 << 46) / ((1 << 18) + 2);
-        assert!(Moduli::lazy([far], 46).is_some() && Moduli::lazy([far - 1], 46).is_none());
-        let mut row = [u64::MAX];
-        Moduli::lazy([far], 46).unwrap().finish(&mut row);
-        assert_eq!(row, [u64::MAX % far]);
     }
 
     #[test]

@@ -9,8 +9,7 @@
 //! Early vectors hold small numbers: after t cells a state has been reached in at most 3^(t-m) ways (for Go: the
 //! colours of its own m cells are known), and with c cells to go there are at most 3^c ways on. So a vector begins with
 //! one prime and the spare, and gets more lanes when the bound asks for them; every entry is held against its spare
-//! lane then. The bound is the problem's, per cell. Primes are lazy ones where these do with as few lanes
-//! ([`super::scheme`]): how small they must be, the ways through the windows tell, which the mass balance needs anyway.
+//! lane then. The bound is the problem's, per cell ([`super::scheme`]).
 //!
 //! Checks: mass balance of every family and window, in both directions; that each window reads what the one before
 //! wrote, modulo the spare; the spare lane of every entry, at each growth and at the middle; the inner product once more
@@ -32,7 +31,7 @@ use super::growing::{Lanes, widen, with_rows};
 use super::inner::{self, Sum, Vector, each_block};
 use super::lanes::{Moduli, Row};
 use super::memory::{Pool, Rows, Ways};
-use super::scheme::{Scheme, ways_on};
+use super::scheme::Scheme;
 use super::sweep::{Mails, Sweep};
 
 /// What to count, and with what.
@@ -45,8 +44,7 @@ pub struct CountOrder<'a> {
     pub length: u32,
     /// Ways to fill a cell, at most: the base of the bound.
     pub choices: u32,
-    /// Primes between 2^59 and 2^60 that the counts' residues are told of; the last is the spare, unless another one is
-    /// chosen ([`Counted::spare`]).
+    /// Primes between 2^59 and 2^60 that the counts' residues are told of; the last is the spare.
     pub moduli: &'a [u64],
     /// Threads.
     pub threads: usize,
@@ -61,10 +59,9 @@ pub struct CountOrder<'a> {
 /// What was counted.
 #[derive(Clone, Debug, Default)]
 pub struct Counted {
-    /// (columns, residues of the board's count modulo the order's moduli, the last one modulo `spare`).
+    /// (columns, residues of the board's count modulo the order's moduli). From both ends the last one comes from the spare
+    /// lanes alone.
     pub boards: Vec<(u32, Vec<u64>)>,
-    /// The spare prime. Its residues come from the spare lanes alone.
-    pub spare: u64,
     /// State-passes done.
     pub state_passes: u64,
     /// Time of all threads in windows: reading is the exchange, mapping the passes.
@@ -104,7 +101,7 @@ impl<'a> Counter<'a> {
     fn new(order: &'a CountOrder<'a>) -> Result<Self, BlockError> {
         let CountOrder { choices, height, length, moduli, .. } = *order;
         let too_long = || BlockError::TooLong { cells: height * (length / 2) };
-        let scheme = Scheme::full(moduli, choices, height, length)?.ok_or_else(too_long)?;
+        let scheme = Scheme::new(moduli, choices, height, length)?.ok_or_else(too_long)?;
         let (states, _) = largest(order.column);
         let windows = order.column.windows().len() as u32 * order.length.saturating_sub(1);
         let states = states as usize;
@@ -132,26 +129,19 @@ impl<'a> Counter<'a> {
         self.scheme.lanes_for(cells).ok_or(BlockError::TooLong { cells })
     }
 
-    /// The ways through all windows, and what primes they allow.
+    /// The ways through all windows, if a transposed vector will go through them.
     fn look_ahead(&mut self) -> Result<(), BlockError> {
-        let CountOrder { column, height, length, choices, moduli, .. } = *self.order;
-        if self.scheme.middle == length {
+        if self.scheme.middle == self.order.length {
             return Ok(());
         }
         (self.order.progress)(self.done, self.windows);
-        let mut most = 1;
-        for (number, window) in column.windows().iter().enumerate() {
+        for window in 0..self.order.column.windows().len() {
             let mut rows = self.rows::<1>()?;
             let mut sweep = self.sweep(self.moduli()?)?;
-            let ways = sweep.arrivals(number, &mut rows)?;
+            self.arrivals.push(sweep.arrivals(window, &mut rows)?);
             self.put_back_buffers(sweep);
             self.vectors.put_back(rows);
-            // Transposed, what is added up to a state's are its ways on.
-            most = most.max(ways.most()).max(ways_on(window.len));
-            self.arrivals.push(ways);
         }
-        let given = moduli.get(..moduli.len().saturating_sub(1)).unwrap_or_default();
-        self.scheme = self.scheme.clone().or_better(Scheme::lazy(most, given, choices, height, length));
         Ok(())
     }
 
@@ -161,7 +151,6 @@ impl<'a> Counter<'a> {
         self.look_ahead()?;
         let middle = self.scheme.middle;
         self.counted.middle = middle;
-        self.counted.spare = self.scheme.spare;
         let mut forward = Lanes::Two(self.start()?);
         self.read_column(1, &forward)?;
         for columns in 1..middle {

@@ -63,18 +63,12 @@ impl From<Rows<2>> for Rows<1> {
 pub struct Ways {
     words: Rows<1>,
     len: usize,
-    most: u64,
 }
 
 impl Ways {
     /// No ways to `len` states.
-    pub(super) fn zeroed(len: usize, most: u64) -> std::io::Result<Self> {
-        Ok(Self { words: Rows::zeroed(len.div_ceil(2))?, len, most })
-    }
-
-    /// Most ways that lead to any state after any pass of the window, not only to these.
-    pub fn most(&self) -> u64 {
-        self.most
+    pub(super) fn zeroed(len: usize) -> std::io::Result<Self> {
+        Ok(Self { words: Rows::zeroed(len.div_ceil(2))?, len })
     }
 }
 

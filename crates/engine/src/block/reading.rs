@@ -151,7 +151,7 @@ impl<const K: usize> Place<'_, K> {
             Source::Ones => blocks.clone().for_each(|block| rows[own(block)].fill([1; K])),
         }
         for block in blocks {
-            self.take_up(family, block, &mut rows[own(block)], sums);
+            self.take_up(family, block, &rows[own(block)], sums);
         }
         Ok(())
     }
@@ -223,10 +223,7 @@ impl<const K: usize> Place<'_, K> {
         }
         let moduli = self.fused.moduli;
         for (number, (row, &tied)) in rows.iter_mut().zip(tied).enumerate() {
-            let mut image = *read_on(before, positions, number);
-            moduli.finish(row);
-            moduli.finish(&mut image);
-            moduli.put::<false>(row, &image);
+            moduli.put(row, read_on(before, positions, number));
             if tied {
                 moduli.halve(row);
             }
@@ -234,9 +231,9 @@ impl<const K: usize> Place<'_, K> {
         Ok(())
     }
 
-    /// What goes into a block, brought below the moduli.
+    /// What goes into a block.
     #[inline(always)]
-    fn take_up(&self, family: &Family, block: u32, rows: &mut [Row<K>], sums: &mut Sums<K>) {
+    fn take_up(&self, family: &Family, block: u32, rows: &[Row<K>], sums: &mut Sums<K>) {
         let tables = self.fused.tables;
         let ways: &[u32] = match (self.direction, self.arrivals) {
             (Direction::Forward, _) => &tables.signatures[tables.signature_of[block as usize] as usize].descendants,
@@ -248,8 +245,7 @@ impl<const K: usize> Place<'_, K> {
         };
         let mut read = LastLane::default();
         let mut ways = ways.chunks(WEIGHED_AT_A_TIME);
-        for rows in rows.chunks_mut(WEIGHED_AT_A_TIME) {
-            self.fused.moduli.finish_all(rows);
+        for rows in rows.chunks(WEIGHED_AT_A_TIME) {
             let Some(ways) = ways.next() else { continue };
             let mut sum = Weighted::ZERO;
             for (row, &ways) in rows.iter().zip(ways) {

@@ -13,7 +13,7 @@
 //! times their rows. Cost: the passes, and per window 3 to 10 ns a state for the exchange ([`super::reading`]).
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::AtomicBool;
 
 use keima_model::{BlockColumn, BlockTables, Direction, End, Family, MOST_ENTRIES};
 use keima_runs::TaskTimes;
@@ -168,8 +168,7 @@ impl<'a, const K: usize> Sweep<'a, K> {
 
     /// Takes `before` through window number `window` into `after`. `arrivals` are those of the window, for the mass
     /// balance of a transposed vector; without them it is not held, and no mass is read. Returns what to hold against the
-    /// vectors before and after. Rows that lazy moduli have left may be any words, to be brought below the moduli by who
-    /// reads them, as the next window does.
+    /// vectors before and after.
     pub fn run(
         &mut self,
         direction: Direction,
@@ -178,17 +177,15 @@ impl<'a, const K: usize> Sweep<'a, K> {
         after: &mut [Row<K>],
         arrivals: Option<&[u32]>,
     ) -> Result<Masses, BlockError> {
-        self.run_from(direction, window, Source::Vector(before), after, arrivals, None)
+        self.run_from(direction, window, Source::Vector(before), after, arrivals)
     }
 
-    /// For each state at the last step of a window the number of ways through the window that lead to it, and the most that
-    /// lead to any state on the way.
+    /// For each state at the last step of a window the number of ways through the window that lead to it.
     pub fn arrivals(&mut self, window: usize, rows: &mut [Row<K>]) -> Result<Ways, BlockError> {
-        let most = AtomicU64::new(1);
-        self.run_from(Direction::Forward, window, Source::Ones, rows, None, Some(&most))?;
+        self.run_from(Direction::Forward, window, Source::Ones, rows, None)?;
         let tables = self.column.tables(window);
         let states = tables.states[step_at(tables, End::Last)] as usize;
-        let mut ways = Ways::zeroed(states, most.into_inner())?;
+        let mut ways = Ways::zeroed(states)?;
         let threads = self.buffers.len();
         let piece = states.div_ceil(threads).max(1);
         crew(threads, rows.chunks(piece).zip(ways.chunks_mut(piece)), |(rows, ways)| {
@@ -208,7 +205,6 @@ impl<'a, const K: usize> Sweep<'a, K> {
         before: Source<'_, K>,
         after: &mut [Row<K>],
         arrivals: Option<&[u32]>,
-        most: Option<&AtomicU64>,
     ) -> Result<Masses, BlockError> {
         let tables = self.column.tables(window);
         let step = step_at(tables, direction.leaves());
@@ -225,7 +221,7 @@ impl<'a, const K: usize> Sweep<'a, K> {
         }
         // From the end of the list the largest are taken first.
         tasks.sort_by_key(|(family, _)| mail.rows(family));
-        let fused = Fused { tables, mail, moduli: &self.moduli, most };
+        let fused = Fused { tables, mail, moduli: &self.moduli };
         let place = Place {
             column: self.column,
             window,

@@ -159,11 +159,7 @@ impl<const K: usize> pulp::WithSimd for Sums<'_, '_, '_, K> {
             sums_of(table, &groups, rows, &moduli);
             for (far, _) in up(tables, number, pass) {
                 for (&(from, _), value) in far.pairs.iter().zip(aside) {
-                    let row = &mut rows[usize::from(from)];
-                    let mut sum = *row;
-                    add(&mut sum, value);
-                    moduli.reduce::<2>(&mut sum);
-                    *row = sum;
+                    moduli.put(&mut rows[usize::from(from)], value);
                 }
                 aside = &aside[far.pairs.len()..];
             }
