@@ -49,6 +49,9 @@ Examples:
   keima count quoridor 4 --all --table variants       one of several tables
   keima count square-free 3 --list                    the boards themselves
 
+--data, --scratch, --disk, --window and --residues-per-sweep ask for runs on disk, even where a count in
+memory would fit and be faster.
+
 {EXIT_CODES}"))]
     Count(CountArgs),
     /// Forecast what a count takes: states, plan, disk, core-hours and time, before any of it is run
@@ -61,7 +64,7 @@ Examples:
 
 Numbers of states are the problem's own: exact or upper bounds, and unknown where it knows none.
 Speeds are measured on smaller boards of the same problem, which takes five to twenty seconds;
-everything that runs beside is measured too.
+whatever else runs on this machine meanwhile makes them, and so the forecast, slower.
 
 {EXIT_CODES}"))]
     Estimate(EstimateArgs),
@@ -267,7 +270,8 @@ pub(crate) struct CountArgs {
     pub(crate) plan: PlanArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
-    /// How often to make the state durable, in seconds; counts in memory have none
+    /// How often to make the state durable, in seconds; of no use to counts in memory, which
+    /// write no boundaries
     #[arg(long, value_name = "SECONDS", default_value_t = 60, hide_short_help = true)]
     pub(crate) checkpoint_seconds: u64,
 }
@@ -294,8 +298,8 @@ pub(crate) struct EstimateArgs {
     /// is measured if not given
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub(crate) disk_bandwidth: Option<u64>,
-    /// Memory of each worker's machine beside, in which files stay that were written: what fits there is not read from
-    /// disk again; 0 for none [default: for one worker whose disk is measured, what this machine has beside; else 0]
+    /// Memory of each worker's machine beyond --memory, in which the system keeps files that were written: what fits
+    /// there is not read from disk again; 0 for none [default: for one worker whose disk is measured, what this machine has beside; else 0]
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes_or_none)]
     pub(crate) cache: Option<u64>,
     /// Folder whose disk is measured, and that asks for runs on disk; below `$XDG_STATE_HOME/keima` if not given
@@ -330,7 +334,8 @@ pub(crate) struct ResultFormatArgs {
     /// How to print the result
     #[arg(long, value_name = "FORMAT", value_enum, conflicts_with = "json")]
     pub(crate) format: Option<Format>,
-    /// Print the numbers of all shorter boards of this height (for which submit makes a plan that reads them off)
+    /// Print the numbers of all shorter boards of this height; a job must have been submitted with it, or may
+    /// lack some of them
     #[arg(long)]
     pub(crate) series: bool,
     /// Print this table alone (without it: the count and all tables); `count` is the count alone

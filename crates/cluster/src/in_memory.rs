@@ -21,6 +21,8 @@ use keima_runs::TaskTimes;
 
 use kept::KeptSweeps;
 
+use crate::link::random_bits;
+
 /// Why there is no count.
 #[derive(Debug, thiserror::Error)]
 pub enum InMemoryError {
@@ -180,6 +182,7 @@ impl InMemory {
             length: self.plan.board.length,
             choices: blocks.choices(),
             moduli: &self.plan.moduli,
+            salt: random_bits(),
             threads: self.plan.slots as usize,
             series: self.series,
             stop: &self.stop,
@@ -229,9 +232,12 @@ impl InMemory {
         }
         let mut outcome = recombine(info, &self.plan, &values);
         if counted.middle > 1 {
-            let windows = (counted.middle as usize - 1) * self.plan.windows.len();
-            let text =
-                format!("every family of {windows} windows of the forward vector, modulo every prime that it had");
+            let windows = |columns: u32| columns as usize * self.plan.windows.len();
+            let (forward, back) = (windows(counted.middle - 1), windows(self.plan.board.length - counted.middle));
+            let transposed = if back > 0 { format!(", and {back} of the transposed one") } else { String::new() };
+            let text = format!(
+                "every family of {forward} windows of the forward vector{transposed}, modulo every prime that each had"
+            );
             outcome.add_check(Check::new("mass_balance", true, text));
             let text = "each window has read what the one before wrote: the sums over all states, modulo one prime, and at \
                         some boundaries keyed fingerprints of one state in 64";

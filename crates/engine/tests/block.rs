@@ -26,7 +26,7 @@ fn run(
     moduli.reverse();
     let (stop, progress) = (AtomicBool::new(false), |_: u32, _: u32| {});
     let (moduli, stop, progress) = (&moduli[..], &stop, &progress);
-    let order = CountOrder { column, height, length, choices: 3, moduli, threads, series, stop, progress };
+    let order = CountOrder { column, height, length, choices: 3, moduli, salt: 7, threads, series, stop, progress };
     match lanes {
         None => count(&order),
         Some(lanes) => count_forward(&order, lanes, &mut ()),
@@ -92,6 +92,8 @@ fn counts_are_the_published_ones() {
         (4, 40, &[2, 2]),
         (5, 31, &[2, 2, 1]),
         (6, 26, &[4, 2]),
+        // Up to eight lanes.
+        (2, 115, &[1, 1]),
     ] {
         for (threads, series) in [(1, true), (2, false), (3, true)] {
             check(height, length, lengths, threads, series, None);
@@ -123,14 +125,15 @@ fn boards_with_numbers_of_more_than_eight_lanes_are_refused() {
 /// What is said of a count beforehand is what it does.
 #[test]
 fn the_steps_of_a_count_are_known_beforehand() {
-    for (height, length, lengths) in [
-        (2, 9, &[1, 1][..]),
-        (3, 60, &[2, 1]),
-        (4, 2, &[4]),
-        (4, 40, &[2, 2]),
-        (5, 5, &[3, 2]),
-        (5, 31, &[2, 2, 1]),
-        (6, 7, &[3, 3]),
+    for (height, length, lengths, widest) in [
+        (2, 9, &[1, 1][..], 2),
+        (2, 115, &[1, 1], 8),
+        (3, 60, &[2, 1], 4),
+        (4, 2, &[4], 2),
+        (4, 40, &[2, 2], 4),
+        (5, 5, &[3, 2], 2),
+        (5, 31, &[2, 2, 1], 4),
+        (6, 7, &[3, 3], 2),
     ] {
         let column = column(height, lengths);
         let counted = run(column.as_ref(), height, length, 2, false, None).unwrap();
@@ -146,6 +149,7 @@ fn the_steps_of_a_count_are_known_beforehand() {
         assert_eq!(forward, (counted.middle as usize - 1) * lengths.len() + ahead, "{what}");
         assert_eq!(steps.iter().filter(|step| step.arrivals).count(), lengths.len() * ahead, "{what}");
         assert!(steps.iter().all(|step| [1, 2, 4, 8].contains(&step.lanes)), "{what}");
+        assert_eq!(steps.iter().map(|step| step.lanes).max(), Some(widest), "{what}");
         assert!(counted.times.read_nanos > 0 && counted.times.map_nanos > 0, "{what}: {:?}", counted.times);
     }
     assert_eq!(steps(&[Window { first: 0, len: 3 }], 3, 201, 3), None);
@@ -175,6 +179,7 @@ fn sweeps_that_are_kept_are_not_done_again() {
         length: 6,
         choices: 3,
         moduli: &moduli,
+        salt: 7,
         threads: 2,
         series: true,
         stop: &stop,
@@ -225,6 +230,7 @@ fn what_is_stopped_stops() {
         length: 4,
         choices: 3,
         moduli: &moduli,
+        salt: 7,
         threads: 2,
         series: false,
         stop: &stop,
@@ -241,7 +247,18 @@ fn what_outgrows_its_lanes_is_found() {
     let moduli: Vec<u64> = primes_below(1 << 60).take(4).collect();
     let count = |choices| {
         let (column, moduli, stop, progress) = (column.as_ref(), &moduli[..], &stop, &progress);
-        count(&CountOrder { column, height: 4, length: 40, choices, moduli, threads: 1, series: false, stop, progress })
+        count(&CountOrder {
+            column,
+            height: 4,
+            length: 40,
+            choices,
+            moduli,
+            salt: 7,
+            threads: 1,
+            series: false,
+            stop,
+            progress,
+        })
     };
     assert!(count(3).is_ok());
     let result = count(2);

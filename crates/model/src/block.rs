@@ -27,9 +27,6 @@ use crate::{PartedBytes, ProblemInfo, Window};
 /// Most entries of a list: indices into a block are `u16`.
 pub const MOST_ENTRIES: usize = 1 << 16;
 
-/// An entry has no more successors in a pass.
-pub const MOST_SUCCESSORS: usize = 3;
-
 /// Bits of a row's place among those of its boundary, in the keys of runs: vectors have fewer rows than that. Above them
 /// stands the number of the group of families that reads the row.
 pub const PLACE_BITS: u32 = 43;
@@ -164,12 +161,12 @@ pub struct Far {
 /// Entries before a pass whose successors lie in the same blocks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RowGroup {
-    /// Number of successors, 1 to [`MOST_SUCCESSORS`].
+    /// Number of successors, 1 to 3.
     pub degree: u8,
     /// Where each successor lies: 0 in the block itself, `i` in the target of far operation `i - 1`.
-    pub blocks: [u8; MOST_SUCCESSORS],
+    pub blocks: [u8; 3],
     /// (entry before the pass, entries of the successors after it).
-    pub rows: Vec<[u16; 1 + MOST_SUCCESSORS]>,
+    pub rows: Vec<[u16; 4]>,
 }
 
 /// Which end of a window: step 0, or its last step.

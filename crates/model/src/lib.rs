@@ -20,8 +20,8 @@ mod problem;
 
 pub use block::{
     BlockColumn, BlockPart, BlockParts, BlockProblem, BlockTables, Direction, Directions, End, Family, FamilyList, Far,
-    FarTargets, MOST_ENTRIES, MOST_SUCCESSORS, PLACE_BITS, PassTable, RowGroup, SAMPLE_ONE_IN, Signature, Sources,
-    buffer_rows, buffered_states,
+    FarTargets, MOST_ENTRIES, PLACE_BITS, PassTable, RowGroup, SAMPLE_ONE_IN, Signature, Sources, buffer_rows,
+    buffered_states,
 };
 pub use board::{Board, Layout, Window};
 pub use info::{About, Decimal, Forecast, Formula, Functional, ProblemInfo, Report, ReportColumn, ReportRow};

@@ -152,8 +152,8 @@ fn in_little_memory_a_count_goes_forward_a_few_residues_at_a_time() {
         let has = |name: &str| checks.iter().any(|check| check["name"] == name && check["ok"] == true);
         let all = ["mass_balance", "exchange", "spare_prime", "column_values", "known_value"].map(has);
         assert!(all == [true; 5] && has("two_cuts") == two_cuts, "{memory}: {checks:?}");
-        let residues = residues(&got);
-        assert!(residues.iter().all(|(modulus, _)| (1 << 59..1 << 64).contains(modulus)), "{memory}: {residues:?}");
+        // All are the count's, the spare's too.
+        assert_eq!(residues(&got).len(), 4, "{memory}");
         let (most, allowed) = (got["peak_memory_bytes"].as_u64().unwrap(), bytes);
         assert!(most <= allowed, "{memory}: {most} bytes of memory were taken");
     }

@@ -114,7 +114,8 @@ pub async fn measure(
     match (outline.way, &outline.plan.block) {
         (Way::InMemory, _) => {
             let (registry, request) = (Arc::clone(&registry), request.clone());
-            blocking(move || in_memory(registry.as_ref(), &request, &here)).await
+            let height = outline.plan.board.height;
+            blocking(move || in_memory(registry.as_ref(), &request, height, &here)).await
         }
         (_, Some(_)) => {
             let (registry, request) = (Arc::clone(&registry), request.clone());
@@ -163,8 +164,12 @@ fn small(
     Err(MeasureError::NoBoard(request.name.clone()))
 }
 
-fn in_memory(registry: &dyn Registry, request: &ProblemRequest, offer: &Offer) -> Result<Speeds, MeasureError> {
-    let height = registry.open(request).map_or(2, |problem| problem.info().board().height);
+fn in_memory(
+    registry: &dyn Registry,
+    request: &ProblemRequest,
+    height: u32,
+    offer: &Offer,
+) -> Result<Speeds, MeasureError> {
     let offer = Offer { out_of_core: false, memory_bytes: u64::MAX, ..offer.clone() };
     let Small { problem, outline, .. } = small(registry, request, height, &offer, SWEEP_STATE_PASSES)?;
     let no_blocks = || MeasureError::NoBoard(request.name.clone());

@@ -44,18 +44,3 @@ fn a_wrong_residue_is_found_out_and_forgotten() {
         }
     }
 }
-
-/// Residues are told modulo the plan's primes, from both ends as forward, and these are between 2^59 and 2^64.
-#[test]
-fn residues_are_those_of_the_plan() {
-    for size in ["4x40", "5x5", "4x1"] {
-        let counting = InMemory::new(go(size), Vec::new(), 2, 1 << 30, false).unwrap();
-        let planned = counting.plan.moduli.clone();
-        let status = counting.count().unwrap();
-        assert_eq!(status.state, State::Done, "{size}: {:?}", status.outcome);
-        let outcome = status.outcome.unwrap();
-        let told: Vec<u64> = outcome.residues.iter().map(|&(modulus, _)| modulus).collect();
-        assert_eq!(told, planned, "{size}");
-        assert!(told.iter().all(|&modulus| modulus > 1 << 59), "{size}: {told:?}");
-    }
-}

@@ -42,6 +42,8 @@ pub(super) struct Place<'a, const K: usize> {
     pub(super) folded: bool,
     /// Windows that the vector has gone through.
     pub(super) turn: u64,
+    /// Key of the fingerprints.
+    pub(super) salt: u64,
     pub(super) stop: &'a AtomicBool,
 }
 
@@ -152,7 +154,7 @@ impl<const K: usize> pulp::WithSimd for Work<'_, '_, '_, K> {
         for number in 0..blocks.len() as u32 {
             let block = place.nth(&blocks, number);
             let x = x[start(block)..].first_chunk_mut().ok_or(BlockError::Order)?;
-            let rows = match &mut *letters {
+            let rows = match letters {
                 Letters::Added(added) => place.fused.forward(block, x, y, added),
                 Letters::Left(left) => place.fused.backward(block, x, y, left),
             };
@@ -260,7 +262,7 @@ impl<const K: usize> Place<'_, K> {
     /// What a block's early operations carry, out of the vector before.
     pub(super) fn fill_early(&self, block: u32, added: &mut Added<'_, K>, worker: &mut Worker<'_, K>) {
         let started = Instant::now();
-        let (mut entries, moduli) = (Vec::new(), self.fused.moduli);
+        let mut entries = Vec::new();
         for (far, at, slots) in self.fused.early(block) {
             entries.clear();
             entries.extend(far.pairs.iter().map(|&(from, _)| from));
@@ -268,7 +270,7 @@ impl<const K: usize> Place<'_, K> {
             self.column.positions_of(self.window, End::First, block, &entries, positions);
             added.open(at, |rows| {
                 for (&slot, &position) in slots.iter().zip(&*positions) {
-                    moduli.put(&mut rows[usize::from(slot)], &self.before.row(position));
+                    self.fused.moduli.put(&mut rows[usize::from(slot)], &self.before.row(position));
                 }
             });
         }

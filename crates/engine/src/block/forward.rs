@@ -108,7 +108,8 @@ impl Counter<'_> {
         let (mut before, mut after) = (self.rows::<K>(self.states)?, self.rows::<K>(self.states)?);
         let lengths: Vec<usize> = (0..order.threads.max(1)).map(|thread| self.mails.buffer_rows(thread)).collect();
         let buffers = lengths.into_iter().map(|len| self.rows::<K>(len)).collect::<Result<_, _>>()?;
-        let mut sweep = Sweep::with_buffers(order.column, lanes, self.mails.clone(), buffers, order.stop);
+        let sweep = Sweep::with_buffers(order.column, lanes, self.mails.clone(), buffers, order.stop);
+        let mut sweep = sweep.at_turn(order.salt, 0);
         before.fill([0; K]);
         let windows = order.column.windows().len();
         for position in order.column.start(windows - 1, End::Last) {

@@ -97,9 +97,12 @@ mod tests {
             widen(&rows, &moduli(), &mut grown, &moduli(), threads).unwrap();
             assert_eq!(grown[..rows.len()], expected, "{threads} threads");
             assert_eq!(grown[rows.len()..], [[7; 4]; 2], "{threads} threads");
-            for false_place in [0, 18, 36] {
+            let mut wide = vec![[7; 8]; rows.len()];
+            widen(&grown[..rows.len()], &moduli(), &mut wide, &moduli(), threads).unwrap();
+            assert_eq!(wide, numbers.iter().map(|&number| row::<8>(number)).collect::<Vec<_>>(), "{threads} threads");
+            for (false_place, lane) in [(0, 0), (18, 1), (36, 0)] {
                 let mut rows = rows.clone();
-                rows[false_place][1] ^= 1;
+                rows[false_place][lane] ^= 1;
                 let error = widen(&rows, &moduli(), &mut grown, &moduli(), threads).unwrap_err();
                 let found = matches!(error, BlockError::Spare { position } if position == false_place as u64);
                 assert!(found, "{threads} threads, {false_place}: {error}");

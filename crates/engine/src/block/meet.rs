@@ -44,8 +44,10 @@ pub struct CountOrder<'a> {
     pub length: u32,
     /// Ways to fill a cell, at most: the base of the bound.
     pub choices: u32,
-    /// Primes between 2^59 and 2^60 that the counts' residues are told of; the last is the spare.
+    /// Primes between 2^59 and 2^60; the last, the largest, is the spare. What lanes need beyond these is chosen here.
     pub moduli: &'a [u64],
+    /// Key of the fingerprints, any number: what states are looked at, and with what factors.
+    pub salt: u64,
     /// Threads.
     pub threads: usize,
     /// Whether to tell the counts of all shorter boards too, not only of those that the forward vector passes.
@@ -129,7 +131,8 @@ impl<'a> Counter<'a> {
         self.scheme.lanes_for(cells).ok_or(BlockError::TooLong { cells })
     }
 
-    /// The ways through all windows, if a transposed vector will go through them.
+    /// The ways through all windows, if a transposed vector will go through them. In one place, before there is any vector;
+    /// what they take is taken at the middle, too.
     fn look_ahead(&mut self) -> Result<(), BlockError> {
         if self.scheme.middle == self.order.length {
             return Ok(());
@@ -346,7 +349,7 @@ impl<'a> Counter<'a> {
     ) -> Result<Masses, BlockError> {
         (self.order.progress)(self.done, self.windows);
         let turn = self.turns[usize::from(direction == Direction::Backward)];
-        let mut sweep = self.sweep(moduli)?.at_turn(turn);
+        let mut sweep = self.sweep(moduli)?.at_turn(self.order.salt, turn);
         let arrivals = self.arrivals.get(window).map(|ways| &**ways);
         if direction == Direction::Backward && arrivals.is_none() {
             // There would be no mass balance.

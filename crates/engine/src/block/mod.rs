@@ -152,10 +152,7 @@ pub enum BlockError {
         other: u64,
     },
     /// Moduli that the lanes cannot hold.
-    #[error(
-        "the block executor needs primes between 2^59 and 2^60, or such as leave room for a window's sums; this is a fault of \
-         the program, please report it"
-    )]
+    #[error("the block executor needs primes between 2^59 and 2^60; this is a fault of the program, please report it")]
     Moduli,
     /// Numbers outgrow eight lanes.
     #[error("numbers of {cells} cells need more than 8 lanes; use --executor stream")]

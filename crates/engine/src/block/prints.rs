@@ -8,8 +8,8 @@
 //! Both windows are asked for the canonical keys of their own entries, so tables that lead a row to another state's
 //! place are found if the state is in the sample, which changes from boundary to boundary: a wrong table moves many rows,
 //! in every column. One boundary in four has a fingerprint; where columns are folded one in two, but none where one starts.
-//! Which ones, and which sample, follow from the number of windows that the vector has gone through, and h(k) from k alone: a
-//! count that is repeated looks at the same states, with the same factors.
+//! Which ones follows from the number of windows that the vector has gone through; which sample, and h(k), from the count's
+//! salt, too: one that is repeated with another looks at other states, with other factors.
 //! Where a column is folded its start has the sums of [`super::family::Masses`] alone: there what is read is a state's
 //! value and its image's together.
 //!
@@ -36,11 +36,6 @@ pub(super) struct Sampled {
     keys: Vec<u128>,
 }
 
-/// Factor of a state's value.
-fn factor(key: u128) -> u128 {
-    u128::from(key.mix(0) >> 32)
-}
-
 impl<const K: usize> Place<'_, K> {
     /// Which states of the boundary at `end` are sampled; `None` where none are.
     fn sample_key(&self, end: End) -> Option<u64> {
@@ -52,7 +47,12 @@ impl<const K: usize> Place<'_, K> {
         // The first that a window has written, and others, never far apart.
         let one_in = if self.folded { PRINTED_ONE_IN / 2 } else { PRINTED_ONE_IN };
         let wanted = turn == 1 || turn > 1 && turn.wrapping_mul(GOLDEN) < u64::MAX / one_in;
-        (wanted && !(starts_column && self.folded)).then(|| turn.mix(0) >> 32)
+        (wanted && !(starts_column && self.folded)).then(|| turn.mix(self.salt) >> 32)
+    }
+
+    /// Factor of a state's value.
+    fn factor(&self, key: u128) -> u128 {
+        u128::from(key.mix(self.salt) >> 32)
     }
 
     /// Finds a block's part of the sample: its entries, ascending, and their keys.
@@ -72,8 +72,8 @@ impl<const K: usize> Place<'_, K> {
         self.sample(end, block, sampled);
         let Sampled { entries, keys } = sampled;
         let values = entries.iter().map(|&entry| u128::from(rows[usize::from(entry)][K - 1]));
-        // At most 2^16 products of 32 and 64 bits.
-        values.zip(&*keys).map(|(value, &key)| factor(key) * value).sum::<u128>() % u128::from(self.last_modulus())
+        // At most 2^16 products of 32 and 60 bits.
+        values.zip(&*keys).map(|(value, &key)| self.factor(key) * value).sum::<u128>() % u128::from(self.last_modulus())
     }
 
     /// The part of values that were added to entries of a block at the end that is written, each `(entry, value)`.
@@ -87,7 +87,7 @@ impl<const K: usize> Place<'_, K> {
         let Sampled { entries, keys } = sampled;
         let of = |(entry, value): (u16, &Row<K>)| {
             let place = entries.binary_search(&entry).ok()?;
-            Some(factor(keys[place]) * u128::from(value[K - 1]))
+            Some(self.factor(keys[place]) * u128::from(value[K - 1]))
         };
         added.filter_map(of).sum::<u128>() % u128::from(self.last_modulus())
     }

@@ -244,9 +244,7 @@ impl<const K: usize> Place<'_, K> {
             (Direction::Backward, None) => &[],
         };
         let mut read = LastLane::default();
-        let mut ways = ways.chunks(WEIGHED_AT_A_TIME);
-        for rows in rows.chunks(WEIGHED_AT_A_TIME) {
-            let Some(ways) = ways.next() else { continue };
+        for (rows, ways) in rows.chunks(WEIGHED_AT_A_TIME).zip(ways.chunks(WEIGHED_AT_A_TIME)) {
             let mut sum = Weighted::ZERO;
             for (row, &ways) in rows.iter().zip(ways) {
                 sum.add(ways, row);

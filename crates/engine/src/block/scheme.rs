@@ -3,12 +3,13 @@
 //! ```text
 //!   lanes   primes             numbers of Go, folded, up to
 //!   2       p0, spare          37 cells
-//!   4       p0 p1 p2, spare    112 cells    13x13 and 14x14 meet at 78 and 91
+//!   4       p0 p1 p2, spare    112 cells    13x13 and 14x14 meet at 78 and 98
 //!   8       p0 ... p6, spare   264 cells
 //! ```
 //!
 //! They are the first of the job's, all of them between 2^59 and 2^60, and such as are near 2^60 where these are not
-//! enough. The spare is the job's.
+//! enough. The spare is the job's, the largest of all, so that no single wrong lane of a row passes: rows that differ in one
+//! residue, modulo p, differ by k times the product of the others with 0 < k < p, which the spare does not divide.
 
 use keima_residue::{Integer, primes_below};
 
@@ -22,7 +23,7 @@ const LANES: [(usize, u32); 3] = [(2, 37), (4, 50), (8, 100)];
 const PRIMES: usize = 7;
 
 /// How a count in memory is done.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct Scheme {
     /// The spare prime.
     pub(super) spare: u64,
@@ -91,7 +92,8 @@ mod tests {
     use super::*;
 
     fn scheme(height: u32, length: u32) -> Option<Scheme> {
-        let moduli: Vec<u64> = primes_below(1 << 60).take(2).collect();
+        let mut moduli: Vec<u64> = primes_below(1 << 60).take(2).collect();
+        moduli.reverse();
         Scheme::new(&moduli, 3, height, length).unwrap()
     }
 
@@ -121,7 +123,7 @@ mod tests {
             assert_eq!(scheme.lanes_for(cells), Some(lanes), "{cells} cells");
         }
         assert_eq!(scheme.lanes_for(265), None);
-        let (first, spare) = ((1 << 60) - 93, (1 << 60) - 107);
+        let (first, spare) = ((1 << 60) - 107, (1 << 60) - 93);
         assert_eq!(scheme.moduli::<1>().unwrap().values(), &[spare]);
         assert_eq!(scheme.moduli::<2>().unwrap().values(), &[first, spare]);
         let eight = *scheme.moduli::<8>().unwrap().values();

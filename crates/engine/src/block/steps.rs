@@ -23,8 +23,8 @@ pub struct Step {
 
 /// What a count will do on a board whose columns are cut into `windows`; `None` where it cannot.
 pub fn steps(windows: &[Window], height: u32, length: u32, choices: u32) -> Option<Vec<Step>> {
-    let primes: Vec<u64> = keima_residue::primes_below(MODULUS_LIMIT.into()).take(1).collect();
-    let scheme = Scheme::new(&primes, choices, height, length).ok()??;
+    let spare = keima_residue::primes_below(MODULUS_LIMIT.into()).next()?;
+    let scheme = Scheme::new(&[spare], choices, height, length).ok()??;
     let middle = scheme.middle;
     let mut steps = Vec::new();
     let step = |steps: &mut Vec<Step>, direction, window: usize, cells: &mut u32, arrivals| {

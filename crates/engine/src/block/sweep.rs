@@ -84,6 +84,8 @@ pub struct Sweep<'a, const K: usize> {
     times: TaskTimes,
     /// Windows that the vector has gone through.
     turn: u64,
+    /// Key of the fingerprints.
+    salt: u64,
     stop: &'a AtomicBool,
 }
 
@@ -117,6 +119,7 @@ impl<'a, const K: usize> Sweep<'a, K> {
             by_pass_states: 0,
             times: TaskTimes::default(),
             turn: 0,
+            salt: 0,
             stop,
         }
     }
@@ -136,9 +139,10 @@ impl<'a, const K: usize> Sweep<'a, K> {
     }
 
     /// The vector that comes has gone through so many windows: from one to the next other states are fingerprinted.
+    /// `salt` is the key of the fingerprints.
     #[must_use]
-    pub(super) fn at_turn(self, turn: u64) -> Self {
-        Self { turn, ..self }
+    pub(super) fn at_turn(self, salt: u64, turn: u64) -> Self {
+        Self { turn, salt, ..self }
     }
 
     /// States before a window, of all windows so far, that were done pass by pass.
@@ -159,11 +163,6 @@ impl<'a, const K: usize> Sweep<'a, K> {
     /// The buffers, for other uses.
     pub(super) fn into_buffers(self) -> Vec<Rows<K>> {
         self.buffers
-    }
-
-    /// The moduli.
-    pub fn moduli(&self) -> &Moduli<K> {
-        &self.moduli
     }
 
     /// Takes `before` through window number `window` into `after`. `arrivals` are those of the window, for the mass
@@ -232,6 +231,7 @@ impl<'a, const K: usize> Sweep<'a, K> {
             by_pass_bytes: self.by_pass_bytes,
             folded: self.column.tied(0).is_some(),
             turn: self.turn,
+            salt: self.salt,
             stop: self.stop,
         };
         let part = tables.states[step] / self.buffers.len() as u64;

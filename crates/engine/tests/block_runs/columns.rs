@@ -4,12 +4,13 @@
 use std::path::Path;
 
 use keima_engine::{TaskError, TaskOrder};
-use keima_model::Window;
+use keima_model::{Directions, Window};
 use keima_problems::go::published;
 use keima_residue::{Integer, add_row, residue_of};
 use keima_runs::{TaskManifest, run_path};
 use proptest::prelude::*;
 
+use crate::blocks;
 use crate::common::{Settings, sweep_with};
 use crate::run::{Cut, MEMORY_BYTES, Parted, Run, cut};
 use crate::states::{go, moduli};
@@ -154,6 +155,17 @@ fn threads_do_a_group_together() {
 /// Memory in which so many lanes of the largest family of a small board fit at a time.
 fn few_lanes_bytes(lanes: u64) -> u64 {
     lanes * 8 * 6000
+}
+
+/// A task has room for a twentieth of the vector, however large the largest family is.
+#[test]
+fn a_twentieth_of_the_vector_is_enough() {
+    for lengths in [&[5, 4][..], &[3, 3, 3]] {
+        let states =
+            |window| *blocks::column(9, lengths, Directions::Forward).tables(window).states.iter().max().unwrap();
+        let vector = (0..lengths.len()).map(states).max().unwrap() * 8 * 8;
+        check(9, 9, &Cut { memory_bytes: vector / 20, ..cut(lengths, 5000, 2, &[2, 4, 8]) }, true);
+    }
 }
 
 /// With little memory, lanes are done a few at a time. Each is read once, with the heads of blocks as often, but where

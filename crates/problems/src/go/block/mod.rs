@@ -33,6 +33,8 @@
 mod building;
 mod catalogue;
 mod column;
+#[cfg(test)]
+mod drawn;
 mod exchange;
 mod families;
 mod fold;

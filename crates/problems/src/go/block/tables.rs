@@ -7,9 +7,24 @@
 //! its signature and the places in the lists do not: both depend on what the two signatures say.
 //!
 //! ```text
-//!   pass 0, list of signature s        in-degree 1: 0 0      entry 0 of step 1 has the source 3, entry 1 the source 0
-//!     sources  3 0 | 1 2               in-degree 2:          entry 2 has the sources 1 and 2
-//!     far      op 0: (1, 7) (2, 9)     into entries 7 and 9 of the block to which the operation leads
+//!   height 3, window of cells 0 and 1; the block with nBa at cell 2: needy, black, its string has a stone above. Cells are
+//!   . empty, f free, n needy, B or W, with the flags a above and b below; each entry with its sources in the block
+//!
+//!   step 0       after pass 0           after pass 1
+//!   0 nBb nBab   0 nBb fW   <- 3        0 fW nBb   <- 2
+//!   1 fW nBb     1 nBb nW   <- 4        1 nW nBb   <- 6
+//!   2 nW nBb     2 fW nBb   <- 1        2 nBb fW   <- 0
+//!   3 nBb fW     3 nB nBb   <- 1        3 nBb nW   <- 1 4
+//!   4 nBb nW     4 nBb nBab <- 0        4 nBb nBab <- 0 3 4
+//!                5 . nBb    <- 1 2
+//!                6 nW nBb   <- 0 2
+//!   far, pass 0, to the block with fB at cell 2: 4 15, 0 18, 3 19
+//!   far, pass 0, to the block with nB at cell 2: 3 0, 4 2
+//!   far, pass 1, to the block with fB at cell 2: 5 9, 5 11, 0 15, 1 15, 3 15, 4 15, 2 16, 6 16
+//!   far, pass 1, to the block with nB at cell 2: 3 7, 5 10, 2 11, 6 12
+//!
+//!   entry 1, fW nBb, in pass 0: cell 0 becomes empty (entry 5), black (3) or white (2). Entry 0, nBb nBab: empty frees all
+//!   of the string, a far operation (0 18); black joins it (4); white leaves its two stones below (6)
 //! ```
 //!
 //! Lists are ordered by in-degree, so that sums of one length stand together; places are `u16`. At both ends of a window
