@@ -270,8 +270,7 @@ pub(crate) struct CountArgs {
     pub(crate) plan: PlanArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
-    /// How often to make the state durable, in seconds; of no use to counts in memory, which
-    /// write no boundaries
+    /// How often to make the state durable, in seconds; of no use to counts in memory, which write no boundaries
     #[arg(long, value_name = "SECONDS", default_value_t = 60, hide_short_help = true)]
     pub(crate) checkpoint_seconds: u64,
 }
@@ -299,7 +298,8 @@ pub(crate) struct EstimateArgs {
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub(crate) disk_bandwidth: Option<u64>,
     /// Memory of each worker's machine beyond --memory, in which the system keeps files that were written: what fits
-    /// there is not read from disk again; 0 for none [default: for one worker whose disk is measured, what this machine has beside; else 0]
+    /// there is not read from disk again; 0 for none [default: for one worker whose disk is measured, what this machine
+    /// has beside; else 0]
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes_or_none)]
     pub(crate) cache: Option<u64>,
     /// Folder whose disk is measured, and that asks for runs on disk; below `$XDG_STATE_HOME/keima` if not given
@@ -334,8 +334,8 @@ pub(crate) struct ResultFormatArgs {
     /// How to print the result
     #[arg(long, value_name = "FORMAT", value_enum, conflicts_with = "json")]
     pub(crate) format: Option<Format>,
-    /// Print the numbers of all shorter boards of this height; a job must have been submitted with it, or may
-    /// lack some of them
+    /// Print the numbers of all shorter boards of this height; a job must have been submitted with it, or may lack some
+    /// of them
     #[arg(long)]
     pub(crate) series: bool,
     /// Print this table alone (without it: the count and all tables); `count` is the count alone

@@ -26,7 +26,18 @@ fn run(
     moduli.reverse();
     let (stop, progress) = (AtomicBool::new(false), |_: u32, _: u32| {});
     let (moduli, stop, progress) = (&moduli[..], &stop, &progress);
-    let order = CountOrder { column, height, length, choices: 3, moduli, salt: 7, threads, series, stop, progress };
+    let order = CountOrder {
+        column,
+        height,
+        length,
+        choices: 3,
+        moduli,
+        salt: threads as u64,
+        threads,
+        series,
+        stop,
+        progress,
+    };
     match lanes {
         None => count(&order),
         Some(lanes) => count_forward(&order, lanes, &mut ()),

@@ -92,3 +92,38 @@ impl<const K: usize> Place<'_, K> {
         added.filter_map(of).sum::<u128>() % u128::from(self.last_modulus())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use keima_model::{BlockProblem, Board, Direction, Directions, Window};
+    use keima_problems::go::Go;
+
+    use super::super::lanes::{MODULUS_LIMIT, Moduli};
+    use super::super::memory::Rows;
+    use super::super::sweep::Sweep;
+
+    /// What a window has written the next one reads with the same salt; with another, fingerprints are others, and sums are not.
+    #[test]
+    fn fingerprints_have_a_key() {
+        let windows = Window::of_lengths(&[4, 3]);
+        let go = Go::<u64>::new(String::new(), Board { height: 7, length: 7 });
+        let column = go.column(&windows, Directions::Both).unwrap();
+        let column = column.as_ref();
+        let (states, _) = super::super::largest(column);
+        let rows = || Rows::<1>::zeroed(states as usize).unwrap();
+        let [first, again, other] = [1, 1, 2].map(|salt| {
+            let (mut before, mut middle, mut after) = (rows(), rows(), rows());
+            before.iter_mut().zip(1..).for_each(|(row, value)| *row = [value]);
+            let sweep = Sweep::new(column, Moduli::new([MODULUS_LIMIT - 93]).unwrap(), 2).unwrap();
+            let mut sweep = sweep.at_turn(salt, 0);
+            let written = sweep.run(Direction::Forward, 0, &before, &mut middle, None).unwrap();
+            let read = sweep.run(Direction::Forward, 1, &middle, &mut after, None).unwrap();
+            assert!(written.written_print > 0, "the first boundary has a fingerprint");
+            assert_eq!((read.read, read.read_print), (written.written, written.written_print), "salt {salt}");
+            written
+        });
+        assert_eq!(first, again);
+        assert_eq!(first.written, other.written);
+        assert_ne!(first.written_print, other.written_print);
+    }
+}
