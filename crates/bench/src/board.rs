@@ -18,7 +18,12 @@ pub(crate) fn go_of(height: u32, length: u32) -> Result<AnyProblem> {
 
 /// Numbers of states, of single ones, before each pass of the square board and after the last.
 pub(crate) fn states(side: u32) -> Result<Vec<u64>> {
-    let problem = go(side)?;
+    states_of(side, side)
+}
+
+/// The same on a board that is no square.
+pub(crate) fn states_of(height: u32, length: u32) -> Result<Vec<u64>> {
+    let problem = go_of(height, length)?;
     let forecast = problem.info().forecast().context("no forecast of states")?;
     Ok(forecast.states.iter().map(|&states| u64::try_from(states).unwrap_or(u64::MAX)).collect())
 }

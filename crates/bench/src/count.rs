@@ -2,25 +2,17 @@
 //! thread each. Times are of the whole process, set-up and checks included; those of a cluster are the
 //! job's, from its submission to its result.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
+use std::time::Instant;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use crate::board;
-use crate::process::{cpu_seconds, peak_bytes};
+use crate::cluster::{self, Cluster, answer, shown};
+use crate::process::cpu_seconds;
 use crate::sample::{Kind, Label, Sample};
-
-/// How long a service may take to say that it is ready.
-const READY: Duration = Duration::from_secs(20);
-/// A worker's memory.
-const WORKER_MEMORY: &str = "4GiB";
-/// The same for a process that counts as one worker of a cluster does.
-pub(crate) const WORKER_MEMORY_MIB: u64 = 4096;
 
 /// A count out of core gets this part of the vector, and so many MiB for the program and its tables.
 const DISK_PART: f64 = 10.0;
@@ -58,10 +50,7 @@ impl Count {
     /// The commands, as they stand in the documents.
     pub(crate) fn commands(&self) -> Vec<String> {
         if matches!(self.kind, Kind::ClusterBlock | Kind::ClusterStream) {
-            let worker =
-                format!("keima worker --listen 127.0.0.1:0 --memory {WORKER_MEMORY} --threads 1 --scratch DIR");
-            let mut commands = vec!["keima coordinator --listen 127.0.0.1:0 --data DIR".to_owned()];
-            commands.extend((0..self.threads).map(|_| worker.clone()));
+            let mut commands = cluster::commands(self.threads);
             commands.push(format!("keima submit go {} --executor {} --wait --json", self.size(), self.executor()));
             return commands;
         }
@@ -79,10 +68,7 @@ impl Count {
         };
         let statistics = &result["statistics"];
         let number = |name: &str| statistics[name].as_f64().unwrap_or(0.0);
-        let list = |value: &Value| -> Vec<u32> {
-            value.as_array().into_iter().flatten().filter_map(|n| n.as_u64()?.try_into().ok()).collect()
-        };
-        let (state_passes, state_boundaries) = board::work(&board::states(self.height)?, &list(&statistics["windows"]));
+        let (state_passes, state_boundaries) = board::work(&board::states(self.height)?, &cluster::windows(statistics));
         let sweeps = number("sweeps").max(1.0);
         let sample = Sample {
             seconds,
@@ -115,26 +101,12 @@ impl Count {
     }
 
     fn on_a_cluster(&self, keima: &Path, folder: &Path) -> Result<(Value, f64, f64)> {
-        let mut command = Command::new(keima);
-        command.args(["coordinator", "--listen", "127.0.0.1:0", "--data"]).arg(folder.join("coordinator"));
-        let (coordinator, text) = Service::start(&mut command, &folder.join("coordinator.out"))?;
-        let url = text.split_whitespace().find(|word| word.starts_with("http://")).context("no URL")?.to_owned();
-        let mut workers = Vec::new();
-        for number in 0..self.threads {
-            let scratch = folder.join(format!("worker{number}"));
-            let mut command = Command::new(keima);
-            command.args(["worker", "--listen", "127.0.0.1:0", "--memory", WORKER_MEMORY, "--threads", "1"]);
-            command.args(["--coordinator", &url, "--scratch"]).arg(&scratch);
-            workers.push(Service::start(&mut command, &folder.join(format!("worker{number}.out")))?.0);
-        }
-        let mut command = Command::new(keima);
-        command.args(["submit", "go", &self.size(), "--executor", self.executor(), "--wait", "--json"]);
-        let result = run(command.env("KEIMA_COORDINATOR", &url))?;
+        let cluster = Cluster::start(keima, folder, self.threads)?;
+        let submit = format!("submit go {} --executor {} --wait --json", self.size(), self.executor());
+        let result = run(&mut cluster.command(keima, &submit))?;
         // The job's own time: whoever waits for it only looks twice a second.
         let seconds = result["seconds"].as_f64().context("no time")?;
-        let peak = workers.iter().map(|worker| peak_bytes(Some(worker.0.id()))).fold(0.0, f64::max);
-        drop((coordinator, workers));
-        Ok((result, seconds, peak))
+        Ok((result, seconds, cluster.peak_bytes()))
     }
 }
 
@@ -146,21 +118,6 @@ pub(crate) fn disk_mib(height: u32) -> Result<u64> {
     Ok((states * residues * 8.0 / DISK_PART / f64::from(1 << 20)) as u64 + DISK_BESIDE_MIB)
 }
 
-/// A command as it stands in the documents: folders of this machine are no part of it.
-fn shown(command: &Command) -> String {
-    let arguments = command.get_args().map(|argument| argument.to_string_lossy());
-    let arguments = arguments.map(|text| if text.starts_with('/') { "DIR".into() } else { text });
-    std::iter::once("keima".into()).chain(arguments).collect::<Vec<_>>().join(" ")
-}
-
-/// Runs a command to its end and reads what it printed.
-pub(crate) fn answer(command: &mut Command) -> Result<Value> {
-    let ended = command.stdin(Stdio::null()).output().with_context(|| format!("cannot start {}", shown(command)))?;
-    let errors = String::from_utf8_lossy(&ended.stderr);
-    ensure!(ended.status.success(), "{} ended with {}: {}", shown(command), ended.status, errors.trim());
-    serde_json::from_slice(&ended.stdout).with_context(|| format!("the output of {}", shown(command)))
-}
-
 /// The same of a count, whose number must have been found.
 pub(crate) fn run(command: &mut Command) -> Result<Value> {
     let result = answer(command)?;
@@ -168,48 +125,9 @@ pub(crate) fn run(command: &mut Command) -> Result<Value> {
     Ok(result)
 }
 
-/// A process that runs until it is dropped.
-struct Service(Child);
-
-impl Service {
-    /// Starts it and waits until it says that it is ready; returns what it said.
-    fn start(command: &mut Command, output: &Path) -> Result<(Self, String)> {
-        let file = File::create(output)?;
-        command.stdin(Stdio::null()).stdout(file).stderr(Stdio::null());
-        let mut service = Self(command.spawn().with_context(|| format!("cannot start {}", shown(command)))?);
-        let started = Instant::now();
-        loop {
-            let mut text = String::new();
-            File::open(output)?.read_to_string(&mut text)?;
-            if let Some(line) = text.lines().find(|line| line.contains("ready at")) {
-                return Ok((service, line.to_owned()));
-            }
-            if let Some(status) = service.0.try_wait()? {
-                bail!("{} ended with {status}", shown(command));
-            }
-            ensure!(started.elapsed() < READY, "{} did not say that it is ready", shown(command));
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    }
-}
-
-impl Drop for Service {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn commands_are_shown_without_folders() {
-        let mut command = Command::new("/here/keima");
-        command.args(["count", "go", "9x9", "--data", "/tmp/somewhere"]);
-        assert_eq!(shown(&command), "keima count go 9x9 --data DIR");
-    }
 
     #[test]
     fn commands_are_those_that_run() {
@@ -240,14 +158,5 @@ mod tests {
         assert!(error.contains("no memory") && error.contains('3'), "{error}");
         let error = run(Command::new("sh").args(["-c", "echo '{\"count\":null}'"])).unwrap_err().to_string();
         assert!(error.contains("found no number"), "{error}");
-        let folder = tempfile::tempdir().unwrap();
-        assert!(Service::start(Command::new("sh").args(["-c", "exit 1"]), &folder.path().join("out")).is_err());
-        let (service, line) = Service::start(
-            Command::new("sh").args(["-c", "echo x ready at http://y; sleep 60"]),
-            &folder.path().join("out"),
-        )
-        .unwrap();
-        assert_eq!(line, "x ready at http://y");
-        drop(service);
     }
 }

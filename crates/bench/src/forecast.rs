@@ -15,7 +15,8 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use crate::count::{answer, run};
+use crate::cluster::answer;
+use crate::count::run;
 use crate::document::{code, paragraph, rows_of};
 use crate::machine::Machine;
 use crate::table::short;

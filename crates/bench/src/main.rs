@@ -15,6 +15,7 @@
 mod block;
 mod board;
 mod callgrind;
+mod cluster;
 mod count;
 mod disk;
 mod document;

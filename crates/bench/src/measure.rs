@@ -17,7 +17,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 
-use crate::count::{Count, WORKER_MEMORY_MIB, disk_mib};
+use crate::cluster::{Passes, WORKER_MEMORY_MIB};
+use crate::count::{Count, disk_mib};
 use crate::golegal::Golegal;
 use crate::job::{Job, Lines, cluster_height};
 use crate::sample::{Kind, Label, Line, Sample};
@@ -30,6 +31,8 @@ const LARGEST_HEIGHT: u32 = 14;
 const STREAM_STATE_PASSES: f64 = 2e7;
 const LARGE_STREAM_STATE_PASSES: f64 = 3e8;
 const LARGE_STREAM_HEIGHT: u32 = 13;
+/// State-passes times residues of a job by blocks that is watched.
+const BLOCK_STATE_PASSES: f64 = 2e9;
 /// Rows of more lanes than eight are tried through runs from this height on: smaller boards need fewer residues.
 const WIDE_HEIGHT: u32 = 12;
 /// The same where memory is tight or held against it: the vector must have grown.
@@ -41,11 +44,13 @@ const TIGHT_HEIGHT: u32 = 12;
 const CALM: Duration = Duration::from_secs(5);
 
 /// What nobody waits for.
-const LEFT_OUT: [&str; 4] = [
+const LEFT_OUT: [&str; 5] = [
     "15x15 but for passes of one residue by one thread, forward and transposed",
-    "whole counts of 14x14, of 13x13 on disk by one thread, counts by streams above 11x11, clusters above 12x12 by blocks \
-     and 11x11 by streams: a run of each takes minutes, some an hour",
-    "counts and clusters with other numbers of residues than the board needs",
+    "whole counts of 14x14, of 13x13 on disk by one thread, counts by streams above 11x11, whole jobs on clusters above \
+     12x12 by blocks and 11x11 by streams: a run of each takes minutes, some an hour",
+    "cluster passes by blocks with K=8 below 12x12 and at 14x14: a job's vectors have so many lanes from 187 cells on, \
+     in which a job of 14x14 by one worker is ten minutes on its way",
+    "whole counts with other numbers of residues than the board needs",
     "stream sweeps with little memory below 12x12, where a tenth of the vector is less than a task needs, with K=4 and by \
      one thread",
 ];
@@ -99,6 +104,26 @@ pub(crate) fn state_passes(height: u32) -> f64 {
     }
 }
 
+/// Passes on a cluster of one and of two workers.
+fn cluster_passes(height: u32) -> Vec<Job> {
+    let mut jobs = Vec::new();
+    for residues in [1, 4, 8] {
+        // Jobs done as a whole have eight lanes on a short part of their way; those of the largest board after ten minutes.
+        let kinds = match (height, residues) {
+            (12..=13, 8) | (_, ..8) => &[Kind::ClusterBlockPasses, Kind::ClusterStreamPasses][..],
+            _ => &[Kind::ClusterStreamPasses],
+        };
+        for &kind in kinds {
+            let state_passes = match kind {
+                Kind::ClusterBlockPasses => BLOCK_STATE_PASSES / f64::from(residues),
+                _ => LARGE_STREAM_STATE_PASSES,
+            };
+            jobs.extend([1, 2].map(|workers| Job::Passes(Passes { kind, height, residues, workers, state_passes })));
+        }
+    }
+    jobs
+}
+
 /// Everything that is to be measured, rivals next to each other.
 pub(crate) fn jobs(wish: &Wish) -> Result<Vec<Job>> {
     let mut jobs = Vec::new();
@@ -142,6 +167,7 @@ pub(crate) fn jobs(wish: &Wish) -> Result<Vec<Job>> {
                 jobs.extend([1, 2].map(|workers| count(kind, height, workers, None)));
             }
         }
+        jobs.extend(cluster_passes(height));
         if height >= TIGHT_HEIGHT {
             jobs.extend([1, 8].map(|residues| {
                 let state_passes = state_passes(height);
@@ -348,6 +374,10 @@ mod tests {
             "cluster, block 9x9, threads 2",
             "cluster, block 12x12, threads 1",
             "cluster, stream 11x11, threads 2",
+            "cluster passes, block 14x14, K=4, workers 2",
+            "cluster passes, block 13x13, K=8, workers 1",
+            "cluster passes, stream 9x9, K=8, workers 1",
+            "cluster passes, stream 14x14, K=8, workers 2",
             "golegal 9x9",
         ] {
             assert!(names.iter().any(|found| found == name), "{name} is not among {names:?}");
@@ -386,6 +416,7 @@ mod tests {
             "disk 12x12",
             "count, stream 10x10",
             "cluster, block 11x11",
+            "cluster passes",
             "sweep 15x15",
         ];
         for part in parts {

@@ -11,6 +11,11 @@ pub(crate) fn cpu_seconds() -> (f64, f64) {
     times(&stat).unwrap_or_default()
 }
 
+/// Processor time of another process, in seconds, without its children; 0 where it is not to be had.
+pub(crate) fn cpu_seconds_of(pid: u32) -> f64 {
+    times(&read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default()).unwrap_or_default().0
+}
+
 /// Times out of the text of `/proc/PID/stat`. The name of the program, in brackets, may hold anything.
 fn times(stat: &str) -> Option<(f64, f64)> {
     let (_, after) = stat.rsplit_once(')')?;

@@ -29,6 +29,10 @@ pub(crate) enum Kind {
     ClusterBlock,
     /// The same by the stream executor.
     ClusterStream,
+    /// Passes of a job on such a cluster, by blocks: a part of its first sweep.
+    ClusterBlockPasses,
+    /// The same by the stream executor.
+    ClusterStreamPasses,
     /// The C program that these are held against, one modulus, two processes.
     Golegal,
 }
@@ -48,6 +52,8 @@ impl Kind {
             Self::CountStream => "count, stream",
             Self::ClusterBlock => "cluster, block",
             Self::ClusterStream => "cluster, stream",
+            Self::ClusterBlockPasses => "cluster passes, block",
+            Self::ClusterStreamPasses => "cluster passes, stream",
             Self::Golegal => "golegal",
         }
     }
@@ -136,6 +142,24 @@ impl Sample {
             self.read_seconds += task.times.read_nanos as f64 / 1e9;
             self.map_seconds += task.times.map_nanos as f64 / 1e9;
             self.write_seconds += task.times.write_nanos as f64 / 1e9;
+        }
+    }
+
+    /// What was done since `before`: times, work and bytes.
+    pub(crate) fn less(&self, before: &Self) -> Self {
+        Self {
+            seconds: self.seconds - before.seconds,
+            cpu_seconds: self.cpu_seconds - before.cpu_seconds,
+            state_passes: self.state_passes - before.state_passes,
+            state_boundaries: self.state_boundaries - before.state_boundaries,
+            bytes_read: self.bytes_read - before.bytes_read,
+            bytes_written: self.bytes_written - before.bytes_written,
+            device_bytes_read: self.device_bytes_read - before.device_bytes_read,
+            device_bytes_written: self.device_bytes_written - before.device_bytes_written,
+            peak_bytes: self.peak_bytes,
+            read_seconds: self.read_seconds - before.read_seconds,
+            map_seconds: self.map_seconds - before.map_seconds,
+            write_seconds: self.write_seconds - before.write_seconds,
         }
     }
 

@@ -30,13 +30,15 @@ const HEADER: [&str; 15] = [
 
 /// What the columns are.
 pub(crate) const LEGEND: &str = "\
-K: residues, carried at once by passes and sweeps, of the answer by counts. threads: of the process; of a cluster, workers
+K: residues, carried at once by passes and sweeps, of the answer by counts and clusters. threads: of the process; of a cluster, workers
 of one thread each; of golegal, processes. ns: wall time per state-pass, one state through one pass, for all K residues;
 ns/K: for one of them. states/s: state-passes per second and core. read B, written B: bytes of runs read and written, spills
 included, per state and boundary between windows. device MB: read from devices and handed to them by the whole run, what was
 deleted before it left the system's cache not included; runs of block passes, cached runs, and of stream sweeps are never
 synced, those of counts and clusters are. peak MiB: memory of the process that counts. read/map/write: how threads divided their time; in memory, reading is the exchange between windows.
-State-passes of counts are those of one sweep over the whole board for each sweep of the plan.";
+State-passes of counts are those of one sweep over the whole board for each sweep of the plan. Cluster passes are those
+of jobs on longer boards of that height, of which a sweep carries K residues: of the whole job up to 9 by streams and, with
+fewer lanes in its first columns, up to 11 by blocks; above of a part of it.";
 
 fn cells(row: &Row) -> [String; HEADER.len()] {
     let (label, sample) = (&row.label, &row.sample);

@@ -132,6 +132,13 @@ pub(crate) fn among_themselves(rows: &[Row]) -> Vec<[String; 3]> {
                 wanted_of(kind, wanted),
             );
         }
+        for (kind, name) in [(Kind::ClusterBlockPasses, "block"), (Kind::ClusterStreamPasses, "stream")] {
+            for residues in [1, 4, 8] {
+                let nanos = |workers| rows.nanos(kind, height, workers, residues);
+                let what = format!("cluster passes, {name} {height}x{height}, K={residues}: two workers against one");
+                tell(what, over(nanos(1), nanos(2)), "");
+            }
+        }
         let pairs =
             [(Kind::ClusterBlock, "block", Kind::CountBlockWorker), (Kind::ClusterStream, "stream", Kind::CountStream)];
         for (kind, name, alone) in pairs {

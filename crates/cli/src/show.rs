@@ -70,6 +70,7 @@ pub(crate) fn status_json(status: &JobStatus) -> Value {
         "sweep": status.sweep,
         "sweeps": status.plan.as_ref().map(|p| p.sweeps.len()),
         "stage": status.stage,
+        "stage_residues": status.plan.as_ref().map(|p| p.stage_moduli(status.sweep, status.stage).len()),
         "stages": status.plan.as_ref().map(keima_coordinator::Plan::stages),
         "pass": status.pass,
         "passes": status.passes,
