@@ -113,11 +113,13 @@ impl Passes {
         self.kind == Kind::ClusterBlockPasses
     }
 
-    fn is_whole(&self) -> bool {
+    /// Whether the job is done to its end.
+    pub(crate) fn is_whole(&self) -> bool {
         self.height <= if self.is_block() { WHOLE_HEIGHTS.0 } else { WHOLE_HEIGHTS.1 }
     }
 
-    fn length(&self) -> u32 {
+    /// Length of the board.
+    pub(crate) fn length(&self) -> u32 {
         let is_wide = self.is_block() && self.residues == 8;
         (if is_wide { WIDE_CELLS } else { CELLS }).div_ceil(self.height)
     }

@@ -31,6 +31,8 @@ const LARGEST_HEIGHT: u32 = 14;
 const STREAM_STATE_PASSES: f64 = 2e7;
 const LARGE_STREAM_STATE_PASSES: f64 = 3e8;
 const LARGE_STREAM_HEIGHT: u32 = 13;
+/// State-passes of a job by streams on a small board that is watched.
+const SMALL_CLUSTER_STATE_PASSES: f64 = 1e8;
 /// State-passes times residues of a job by blocks that is watched.
 const BLOCK_STATE_PASSES: f64 = 2e9;
 /// Rows of more lanes than eight are tried through runs from this height on: smaller boards need fewer residues.
@@ -116,6 +118,8 @@ fn cluster_passes(height: u32) -> Vec<Job> {
         for &kind in kinds {
             let state_passes = match kind {
                 Kind::ClusterBlockPasses => BLOCK_STATE_PASSES / f64::from(residues),
+                // A sweep over 10x26 has half as many.
+                _ if height < TIGHT_HEIGHT - 1 => SMALL_CLUSTER_STATE_PASSES,
                 _ => LARGE_STREAM_STATE_PASSES,
             };
             jobs.extend([1, 2].map(|workers| Job::Passes(Passes { kind, height, residues, workers, state_passes })));
@@ -284,6 +288,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::board;
 
     fn wish(runs: usize) -> Wish {
         Wish {
@@ -386,6 +391,28 @@ mod tests {
         // Jobs of one name would be runs of one row.
         let distinct: BTreeSet<&String> = names.iter().collect();
         assert_eq!(distinct.len(), names.len(), "{names:?}");
+    }
+
+    #[test]
+    fn what_is_watched_is_there() {
+        for passes in (9..=14).flat_map(cluster_passes) {
+            let Job::Passes(passes) = passes else { unreachable!() };
+            if passes.is_whole() {
+                continue;
+            }
+            // The first column with all lanes, and the last one.
+            let (height, length) = (passes.height, passes.length());
+            let (first, end) = match (passes.kind, passes.residues) {
+                (Kind::ClusterStreamPasses, _) => (1, length),
+                (_, 1) => (1, length / 2),
+                (_, 4) => (38_u32.div_ceil(height), length / 2),
+                _ => (187_u32.div_ceil(height), length / 2),
+            };
+            let states = board::states_of(height, length).unwrap();
+            let there: u64 = states[(first * height) as usize..(end * height) as usize].iter().sum();
+            let found = there as f64;
+            assert!(end > first && found > 1.1 * passes.state_passes, "{passes:?}: {found:e}");
+        }
     }
 
     #[test]
