@@ -2,14 +2,14 @@
 //! they are dropped; and passes of a job on it, watched from outside as anyone may: by `keima status`.
 //!
 //! ```text
-//!   submit     | until its stages carry K residues and   | until enough states went through | stop everything
-//!              | the first column is through: not counted | passes, from stage to stage: counted |
+//!   submit     | the first column, by blocks those in which  | until enough states went through    | stop
+//!              | the vector grows most: not counted          | passes, from stage to stage: counted | everything
 //! ```
 //!
-//! So rows of large boards take a minute where their counts take hours; jobs of small boards, whose stages are over
+//! So rows of large boards take minutes where their counts take hours; jobs of small boards, whose stages are over
 //! before anyone looks, are done as a whole. The board is so long that its number needs eight residues or more, of
-//! which a sweep carries K. By blocks a vector has no more lanes than its column needs: 2 up to 37 cells, 4 up to 111,
-//! 6 up to 186; and from the middle on there are none. So the board of 8 lanes is longer, and the largest is left out.
+//! which a sweep carries K. Where one sweep carries all of them, jobs by blocks meet in the middle and have few lanes in
+//! their first columns; so of eight lanes there are two sweeps, on a longer board.
 
 use std::fs::File;
 use std::io::Read;
@@ -36,8 +36,10 @@ const LOOK: Duration = Duration::from_millis(100);
 const WHOLE_HEIGHTS: (u32, u32) = (11, 9);
 /// Cells of a board whose number needs eight residues, by blocks and by streams.
 const CELLS: u32 = 252;
-/// Cells of a board whose vectors, by blocks, need eight lanes in some columns before its middle.
-const WIDE_CELLS: u32 = 441;
+/// Cells of a board whose number needs sixteen, by blocks.
+const WIDE_CELLS: u32 = 540;
+/// A vector of blocks has grown when it has this part of the states that there can be.
+const GROWN: f64 = 0.95;
 
 /// The processes; they end when this is dropped.
 pub(crate) struct Cluster {
@@ -183,13 +185,12 @@ impl Passes {
             ensure!(["queued", "running"].contains(&state), "the job is {state}: {}", status["reason"]);
             let number = |name: &str| status[name].as_u64().unwrap_or(0);
             let pass = number("pass") as usize;
-            let end = number("middle").min(u64::from(self.length())) as usize * self.height as usize;
-            let end = if end == 0 { states.len() } else { end };
-            ensure!(number("sweep") == 0 && pass <= end, "the way ended before {self:?} was seen");
+            ensure!(number("sweep") == 0 && pass + 1 < states.len(), "the way ended before {self:?} was seen");
+            let forecast = states.get(pass).map_or(0.0, |&states| states as f64);
+            let here = Mark { pass, part: ratio(number("states") as f64, forecast) };
+            let is_ready = begun.is_some() || !self.is_block() || here.part >= GROWN;
             let is_counted = pass >= self.height as usize && number("stage_residues") == u64::from(self.residues);
-            if pass != last_pass && is_counted {
-                let forecast = states.get(pass).map_or(0.0, |&states| states as f64);
-                let here = Mark { pass, part: ratio(number("states") as f64, forecast) };
+            if pass != last_pass && is_counted && is_ready {
                 let (now, totals) = (Instant::now(), totals(&status["statistics"], cluster.cpu_seconds()));
                 let (first, before, start) = *begun.get_or_insert((now, totals, here));
                 if pass > start.pass {
@@ -339,9 +340,9 @@ mod tests {
                 let bits = bits(height * passes(kind, 4).length());
                 assert!(bits < 7.0 * 59.0 && bits > 6.0 * 64.0, "{height}: {bits} bits");
             }
-            // Five primes and the spare do not do two columns before the middle.
-            let length = passes(Kind::ClusterBlockPasses, 8).length();
-            assert!(bits((length / 2 - 2) * height) > 5.0 * 60.0, "{height}x{length}");
+            // Fifteen of 60 bits do and fourteen do not; and the spare.
+            let bits = bits(height * passes(Kind::ClusterBlockPasses, 8).length());
+            assert!(bits < 15.0 * 59.0 && bits > 14.0 * 60.0, "{height}: {bits} bits");
         }
     }
 

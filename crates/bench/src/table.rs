@@ -37,8 +37,8 @@ included, per state and boundary between windows. device MB: read from devices a
 deleted before it left the system's cache not included; runs of block passes, cached runs, and of stream sweeps are never
 synced, those of counts and clusters are. peak MiB: memory of the process that counts. read/map/write: how threads divided their time; in memory, reading is the exchange between windows.
 State-passes of counts are those of one sweep over the whole board for each sweep of the plan. Cluster passes are those
-of jobs on longer boards of that height, of which a sweep carries K residues: of the whole job up to 9 by streams and, with
-fewer lanes in its first columns, up to 11 by blocks; above of a part of it.";
+of jobs on longer boards of that height, of which a sweep carries K residues: of the whole job up to 9 by streams and up to
+11 by blocks; above of some columns, by streams from the second on, by blocks where the vector has grown.";
 
 fn cells(row: &Row) -> [String; HEADER.len()] {
     let (label, sample) = (&row.label, &row.sample);
