@@ -91,9 +91,9 @@ pub(crate) fn commands(workers: u32) -> Vec<String> {
         .collect()
 }
 
-/// Passes of a job on a cluster.
+/// Passes of a job on a cluster, and how long they are watched.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Passes {
+pub(crate) struct Watch {
     pub(crate) kind: Kind,
     pub(crate) height: u32,
     pub(crate) residues: u32,
@@ -110,7 +110,7 @@ struct Mark {
     part: f64,
 }
 
-impl Passes {
+impl Watch {
     fn is_block(&self) -> bool {
         self.kind == Kind::ClusterBlockPasses
     }
@@ -334,7 +334,7 @@ mod tests {
     fn the_board_is_long_enough() {
         let bits = |cells: u32| f64::from(cells) * 3_f64.log2();
         for height in 9..=14 {
-            let passes = |kind, residues| Passes { kind, height, residues, workers: 2, state_passes: 1.0 };
+            let passes = |kind, residues| Watch { kind, height, residues, workers: 2, state_passes: 1.0 };
             for kind in [Kind::ClusterBlockPasses, Kind::ClusterStreamPasses] {
                 // Seven of 64 bits do, six of 64 do not and seven of 59 do; and the spare.
                 let bits = bits(height * passes(kind, 4).length());

@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 
 use crate::board;
-use crate::cluster::Passes;
+use crate::cluster::Watch;
 use crate::count::Count;
 use crate::golegal::{Golegal, modulo_word};
 use crate::process::device_bytes;
@@ -30,7 +30,7 @@ pub(crate) enum Job {
     Disk { height: u32, residues: u32, threads: u32 },
     Stream { height: u32, residues: u32, threads: u32, tight: bool, state_passes: f64 },
     Count(Count),
-    Passes(Passes),
+    Watch(Watch),
     Golegal { height: u32 },
 }
 
@@ -52,8 +52,8 @@ impl Job {
             Self::Count(count) => {
                 format!("{} {height}x{height}, threads {}", count.kind.name(), count.threads, height = count.height)
             }
-            Self::Passes(passes) => {
-                let Passes { kind, height, residues, workers, .. } = passes;
+            Self::Watch(passes) => {
+                let Watch { kind, height, residues, workers, .. } = passes;
                 format!("{} {height}x{height}, K={residues}, workers {workers}", kind.name())
             }
             Self::Golegal { height } => format!("golegal {height}x{height}"),
@@ -72,7 +72,7 @@ impl Job {
                 Some(Self::Block { height, lanes, threads: threads.clone() })
             }
             // No target is set for them.
-            Self::Disk { .. } | Self::Passes(_) => None,
+            Self::Disk { .. } | Self::Watch(_) => None,
             Self::Count(Count { kind: Kind::CountBlockWorker, .. }) | Self::Golegal { .. } => Some(self.clone()),
             Self::Stream { residues, .. } => (residues != 4).then(|| self.clone()),
             Self::Count(Count { kind: Kind::CountBlock, height, threads, .. }) => {
@@ -113,7 +113,7 @@ impl Job {
     pub(crate) fn commands(&self) -> Vec<String> {
         match self {
             Self::Count(count) => count.commands(),
-            Self::Passes(passes) => passes.commands(),
+            Self::Watch(passes) => passes.commands(),
             Self::Golegal { height } => vec![Golegal::command(*height, 2)],
             _ => vec![format!("keima-bench {}", self.arguments().unwrap_or_default().join(" "))],
         }
@@ -133,7 +133,7 @@ impl Job {
     fn run_alone(&self, keima: &Path, golegal: Option<&Golegal>) -> Result<Lines> {
         match self {
             Self::Count(count) => count.sample(keima).map(|(label, sample)| vec![Line::Sample(label, sample)]),
-            Self::Passes(passes) => passes.sample(keima).map(|(label, sample)| vec![Line::Sample(label, sample)]),
+            Self::Watch(passes) => passes.sample(keima).map(|(label, sample)| vec![Line::Sample(label, sample)]),
             Self::Golegal { height } => {
                 let (label, sample, legal) = golegal.context("golegal is not built")?.sample(*height, 2)?;
                 let problem = board::go(*height)?;

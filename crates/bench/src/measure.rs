@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 
-use crate::cluster::{Passes, WORKER_MEMORY_MIB};
+use crate::cluster::{WORKER_MEMORY_MIB, Watch};
 use crate::count::{Count, disk_mib};
 use crate::golegal::Golegal;
 use crate::job::{Job, Lines, cluster_height};
@@ -115,7 +115,7 @@ fn cluster_passes(height: u32) -> Vec<Job> {
                 _ if height < TIGHT_HEIGHT - 1 => SMALL_CLUSTER_STATE_PASSES,
                 _ => LARGE_STREAM_STATE_PASSES,
             };
-            jobs.extend([1, 2].map(|workers| Job::Passes(Passes { kind, height, residues, workers, state_passes })));
+            jobs.extend([1, 2].map(|workers| Job::Watch(Watch { kind, height, residues, workers, state_passes })));
         }
     }
     jobs
@@ -389,7 +389,7 @@ mod tests {
     #[test]
     fn what_is_watched_is_there() {
         for passes in (9..=14).flat_map(cluster_passes) {
-            let Job::Passes(passes) = passes else { unreachable!() };
+            let Job::Watch(passes) = passes else { unreachable!() };
             if passes.is_whole() {
                 continue;
             }
