@@ -11,27 +11,26 @@
 //! which a sweep carries K. Where one sweep carries all of them, jobs by blocks meet in the middle and have few lanes in
 //! their first columns; so of eight lanes there are two sweeps, on a longer board.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use crate::board;
 use crate::process::{cpu_seconds_of, peak_bytes};
+use crate::program::{Service, answer, run, windows};
 use crate::sample::{Kind, Label, Sample, ratio};
 
-/// How long a service may take to say that it is ready.
-const READY: Duration = Duration::from_secs(20);
 /// A worker's memory.
 const WORKER_MEMORY: &str = "4GiB";
 /// The same for a process that counts as one worker of a cluster does.
 pub(crate) const WORKER_MEMORY_MIB: u64 = 4096;
 /// Time between two looks at a job: each takes a core some milliseconds.
 const LOOK: Duration = Duration::from_millis(100);
+/// A stage that takes longer is taken for stuck.
+const STUCK: Duration = Duration::from_mins(20);
 /// Jobs on boards up to this height are done as a whole, by blocks and by streams.
 const WHOLE_HEIGHTS: (u32, u32) = (11, 9);
 /// Cells of a board whose number needs eight residues, by blocks and by streams.
@@ -74,12 +73,12 @@ impl Cluster {
 
     /// Peak memory of the worker that had most.
     pub(crate) fn peak_bytes(&self) -> f64 {
-        self.workers.iter().map(|worker| peak_bytes(Some(worker.0.id()))).fold(0.0, f64::max)
+        self.workers.iter().map(|worker| peak_bytes(Some(worker.id()))).fold(0.0, f64::max)
     }
 
     /// Processor time of all processes so far.
     fn cpu_seconds(&self) -> f64 {
-        self.workers.iter().chain([&self.coordinator]).map(|service| cpu_seconds_of(service.0.id())).sum()
+        self.workers.iter().chain([&self.coordinator]).map(|service| cpu_seconds_of(service.id())).sum()
     }
 }
 
@@ -153,8 +152,9 @@ impl Watch {
         let folder = tempfile::tempdir().context("a folder for the cluster")?;
         let cluster = Cluster::start(keima, folder.path(), workers)?;
         let label = Label { kind, height, residues, threads: workers };
-        let job = answer(&mut cluster.command(keima, &self.submit()))?;
+        let mut submit = cluster.command(keima, &self.submit());
         if self.is_whole() {
+            let job = run(&mut submit)?;
             let statistics = &job["statistics"];
             let (passes, boundaries) = board::work(&states, &windows(statistics));
             let sweeps = statistics["sweeps"].as_f64().unwrap_or(1.0);
@@ -167,20 +167,23 @@ impl Watch {
             };
             return Ok((label, sample));
         }
+        let job = answer(&mut submit)?;
         let job = job["job"].as_str().context("no job")?;
-        Ok((
-            label,
-            self.watch(&states, &|| answer(&mut cluster.command(keima, &format!("status {job} --json"))), &cluster)?,
-        ))
+        let look = || {
+            let status = answer(&mut cluster.command(keima, &format!("status {job} --json")))?;
+            Ok((status, cluster.cpu_seconds()))
+        };
+        let sample = self.watch(&states, &look)?;
+        Ok((label, Sample { peak_bytes: cluster.peak_bytes(), ..sample }))
     }
 
-    /// Looks at the job until it went through enough passes.
-    fn watch(&self, states: &[u64], look: &dyn Fn() -> Result<Value>, cluster: &Cluster) -> Result<Sample> {
-        let mut last_pass = 0;
+    /// Looks at the job, which `look` tells with the processor time so far, until it went through enough passes.
+    fn watch(&self, states: &[u64], look: &dyn Fn() -> Result<(Value, f64)>) -> Result<Sample> {
+        let (mut last_pass, mut last_stage) = (0, Instant::now());
         let mut begun: Option<(Instant, Sample, Mark)> = None;
         let (mut mark, mut work, mut crossed) = (Mark { pass: 0, part: 1.0 }, 0.0, 0.0);
         loop {
-            let status = look()?;
+            let (status, cpu_seconds) = look()?;
             let state = status["state"].as_str().unwrap_or_default();
             ensure!(["queued", "running"].contains(&state), "the job is {state}: {}", status["reason"]);
             let number = |name: &str| status[name].as_u64().unwrap_or(0);
@@ -191,7 +194,7 @@ impl Watch {
             let is_ready = begun.is_some() || !self.is_block() || here.part >= GROWN;
             let is_counted = pass >= self.height as usize && number("stage_residues") == u64::from(self.residues);
             if pass != last_pass && is_counted && is_ready {
-                let (now, totals) = (Instant::now(), totals(&status["statistics"], cluster.cpu_seconds()));
+                let (now, totals) = (Instant::now(), totals(&status["statistics"], cpu_seconds));
                 let (first, before, start) = *begun.get_or_insert((now, totals, here));
                 if pass > start.pass {
                     let (passed, written) = between(states, &windows(&status["statistics"]), (mark, here));
@@ -204,21 +207,17 @@ impl Watch {
                         seconds: (now - first).as_secs_f64(),
                         state_passes: work,
                         state_boundaries: crossed,
-                        peak_bytes: cluster.peak_bytes(),
                         ..totals.less(&before)
                     });
                 }
             }
-            last_pass = pass;
+            if pass != last_pass {
+                (last_pass, last_stage) = (pass, Instant::now());
+            }
+            ensure!(last_stage.elapsed() < STUCK, "no stage was through for {STUCK:?} after pass {pass}: {self:?}");
             std::thread::sleep(LOOK);
         }
     }
-}
-
-/// Lengths of the windows of a column.
-pub(crate) fn windows(statistics: &Value) -> Vec<u32> {
-    let lengths = statistics["windows"].as_array().into_iter().flatten();
-    lengths.filter_map(|length| length.as_u64()?.try_into().ok()).collect()
 }
 
 /// State-passes from one mark to another, and states of the boundaries that were written on the way. The forecast has
@@ -259,76 +258,9 @@ fn totals(statistics: &Value, cpu_seconds: f64) -> Sample {
     }
 }
 
-/// A command as it stands in the documents: folders of this machine are no part of it.
-pub(crate) fn shown(command: &Command) -> String {
-    let arguments = command.get_args().map(|argument| argument.to_string_lossy());
-    let arguments = arguments.map(|text| if text.starts_with('/') { "DIR".into() } else { text });
-    std::iter::once("keima".into()).chain(arguments).collect::<Vec<_>>().join(" ")
-}
-
-/// Runs a command to its end and reads what it printed.
-pub(crate) fn answer(command: &mut Command) -> Result<Value> {
-    let ended = command.stdin(Stdio::null()).output().with_context(|| format!("cannot start {}", shown(command)))?;
-    let errors = String::from_utf8_lossy(&ended.stderr);
-    ensure!(ended.status.success(), "{} ended with {}: {}", shown(command), ended.status, errors.trim());
-    serde_json::from_slice(&ended.stdout).with_context(|| format!("the output of {}", shown(command)))
-}
-
-/// A process that runs until it is dropped.
-struct Service(Child);
-
-impl Service {
-    /// Starts it and waits until it says that it is ready; returns what it said.
-    fn start(command: &mut Command, output: &Path) -> Result<(Self, String)> {
-        let file = File::create(output)?;
-        command.stdin(Stdio::null()).stdout(file).stderr(Stdio::null());
-        let mut service = Self(command.spawn().with_context(|| format!("cannot start {}", shown(command)))?);
-        let started = Instant::now();
-        loop {
-            let mut text = String::new();
-            File::open(output)?.read_to_string(&mut text)?;
-            if let Some(line) = text.lines().find(|line| line.contains("ready at")) {
-                return Ok((service, line.to_owned()));
-            }
-            if let Some(status) = service.0.try_wait()? {
-                bail!("{} ended with {status}", shown(command));
-            }
-            ensure!(started.elapsed() < READY, "{} did not say that it is ready", shown(command));
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    }
-}
-
-impl Drop for Service {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn commands_are_shown_without_folders() {
-        let mut command = Command::new("/here/keima");
-        command.args(["count", "go", "9x9", "--data", "/tmp/somewhere"]);
-        assert_eq!(shown(&command), "keima count go 9x9 --data DIR");
-    }
-
-    #[test]
-    fn services_are_waited_for() {
-        let folder = tempfile::tempdir().unwrap();
-        assert!(Service::start(Command::new("sh").args(["-c", "exit 1"]), &folder.path().join("out")).is_err());
-        let (service, line) = Service::start(
-            Command::new("sh").args(["-c", "echo x ready at http://y; sleep 60"]),
-            &folder.path().join("out"),
-        )
-        .unwrap();
-        assert_eq!(line, "x ready at http://y");
-        drop(service);
-    }
 
     #[test]
     fn the_board_is_long_enough() {
@@ -364,5 +296,39 @@ mod tests {
         let found = totals(&statistics, 2.0).less(&Sample { bytes_read: 3.0, ..Sample::default() });
         check(found.bytes_read, 4.0);
         check(found.cpu_seconds, 2.0);
+    }
+
+    #[test]
+    fn jobs_are_watched_once_they_have_grown_and_from_column_to_column() {
+        // Two rows, a stage each: the vector is full from pass 5 on.
+        let check = |kind, state_passes, residues, expected: Result<(f64, f64), &str>| {
+            let passes = Watch { kind, height: 2, residues, workers: 2, state_passes };
+            let pass = std::cell::Cell::new(0_u32);
+            let look = || {
+                let now = pass.get();
+                pass.set(now + 1);
+                let states = if now < 5 { 50 } else { 100 };
+                let statistics = serde_json::json!({ "windows": [1, 1], "bytes_written": 8 * now });
+                let state = if now < 30 { "running" } else { "done" };
+                let status = serde_json::json!({ "state": state, "reason": "", "sweep": 0, "pass": now,
+                    "states": states, "stage_residues": 4, "statistics": statistics });
+                Ok((status, f64::from(now)))
+            };
+            let found = passes.watch(&[100; 21], &look).map(|sample| (sample.state_passes, sample.bytes_written));
+            match (found, expected) {
+                (Ok(found), Ok(expected)) => {
+                    assert!((found.0 - expected.0).abs() < 1e-9 && (found.1 - expected.1).abs() < 1e-9, "{found:?}");
+                }
+                (Err(error), Err(part)) => assert!(error.to_string().contains(part), "{error}"),
+                (found, expected) => panic!("{found:?}, expected {expected:?}"),
+            }
+        };
+        // From pass 5 to 7, a column; then as many as are asked for, in whole columns.
+        check(Kind::ClusterBlockPasses, 1.0, 4, Ok((200.0, 16.0)));
+        check(Kind::ClusterBlockPasses, 250.0, 4, Ok((400.0, 32.0)));
+        // By streams from pass 2 on, and to any stage: 50 + 50 and what is between 50 and 100.
+        check(Kind::ClusterStreamPasses, 80.0, 4, Ok((100.0, 16.0)));
+        check(Kind::ClusterBlockPasses, 1e9, 4, Err("the way ended before"));
+        check(Kind::ClusterStreamPasses, 1.0, 8, Err("the way ended before"));
     }
 }

@@ -6,12 +6,13 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use serde_json::Value;
 
 use crate::board;
-use crate::cluster::{self, Cluster, answer, shown};
+use crate::cluster::{self, Cluster};
 use crate::process::cpu_seconds;
+use crate::program::{run, windows};
 use crate::sample::{Kind, Label, Sample};
 
 /// A count out of core gets this part of the vector, and so many MiB for the program and its tables.
@@ -68,7 +69,7 @@ impl Count {
         };
         let statistics = &result["statistics"];
         let number = |name: &str| statistics[name].as_f64().unwrap_or(0.0);
-        let (state_passes, state_boundaries) = board::work(&board::states(self.height)?, &cluster::windows(statistics));
+        let (state_passes, state_boundaries) = board::work(&board::states(self.height)?, &windows(statistics));
         let sweeps = number("sweeps").max(1.0);
         let sample = Sample {
             seconds,
@@ -118,13 +119,6 @@ pub(crate) fn disk_mib(height: u32) -> Result<u64> {
     Ok((states * residues * 8.0 / DISK_PART / f64::from(1 << 20)) as u64 + DISK_BESIDE_MIB)
 }
 
-/// The same of a count, whose number must have been found.
-pub(crate) fn run(command: &mut Command) -> Result<Value> {
-    let result = answer(command)?;
-    ensure!(result["count"].is_string(), "{} found no number", shown(command));
-    Ok(result)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -150,13 +144,5 @@ mod tests {
                 "keima submit go 9x9 --executor stream --wait --json",
             ],
         );
-    }
-
-    #[test]
-    fn failures_are_told() {
-        let error = run(Command::new("sh").args(["-c", "echo no memory >&2; exit 3"])).unwrap_err().to_string();
-        assert!(error.contains("no memory") && error.contains('3'), "{error}");
-        let error = run(Command::new("sh").args(["-c", "echo '{\"count\":null}'"])).unwrap_err().to_string();
-        assert!(error.contains("found no number"), "{error}");
     }
 }

@@ -15,10 +15,9 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use crate::cluster::answer;
-use crate::count::run;
 use crate::document::{code, paragraph, rows_of};
 use crate::machine::Machine;
+use crate::program::{answer, run};
 use crate::table::short;
 
 /// What a forecast over what came may be: "right within 25 %".

@@ -52,8 +52,7 @@ impl Job {
             Self::Count(count) => {
                 format!("{} {height}x{height}, threads {}", count.kind.name(), count.threads, height = count.height)
             }
-            Self::Watch(passes) => {
-                let Watch { kind, height, residues, workers, .. } = passes;
+            Self::Watch(Watch { kind, height, residues, workers, .. }) => {
                 format!("{} {height}x{height}, K={residues}, workers {workers}", kind.name())
             }
             Self::Golegal { height } => format!("golegal {height}x{height}"),
@@ -113,7 +112,7 @@ impl Job {
     pub(crate) fn commands(&self) -> Vec<String> {
         match self {
             Self::Count(count) => count.commands(),
-            Self::Watch(passes) => passes.commands(),
+            Self::Watch(watch) => watch.commands(),
             Self::Golegal { height } => vec![Golegal::command(*height, 2)],
             _ => vec![format!("keima-bench {}", self.arguments().unwrap_or_default().join(" "))],
         }
@@ -133,7 +132,7 @@ impl Job {
     fn run_alone(&self, keima: &Path, golegal: Option<&Golegal>) -> Result<Lines> {
         match self {
             Self::Count(count) => count.sample(keima).map(|(label, sample)| vec![Line::Sample(label, sample)]),
-            Self::Watch(passes) => passes.sample(keima).map(|(label, sample)| vec![Line::Sample(label, sample)]),
+            Self::Watch(watch) => watch.sample(keima).map(|(label, sample)| vec![Line::Sample(label, sample)]),
             Self::Golegal { height } => {
                 let (label, sample, legal) = golegal.context("golegal is not built")?.sample(*height, 2)?;
                 let problem = board::go(*height)?;

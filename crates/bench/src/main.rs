@@ -26,6 +26,7 @@ mod machine;
 mod measure;
 mod plot;
 mod process;
+mod program;
 mod sample;
 mod stream;
 mod table;

@@ -132,6 +132,38 @@ impl Sample {
         ]
     }
 
+    /// From what [`Self::fields`] gives.
+    fn of_fields(fields: [f64; Self::FIELDS]) -> Self {
+        let [
+            seconds,
+            cpu_seconds,
+            state_passes,
+            state_boundaries,
+            bytes_read,
+            bytes_written,
+            device_bytes_read,
+            device_bytes_written,
+            peak_bytes,
+            read_seconds,
+            map_seconds,
+            write_seconds,
+        ] = fields;
+        Self {
+            seconds,
+            cpu_seconds,
+            state_passes,
+            state_boundaries,
+            bytes_read,
+            bytes_written,
+            device_bytes_read,
+            device_bytes_written,
+            peak_bytes,
+            read_seconds,
+            map_seconds,
+            write_seconds,
+        }
+    }
+
     /// Adds what a stage's tasks tell of themselves.
     pub(crate) fn add_up(&mut self, made: &[TaskManifest]) {
         for task in made {
@@ -147,53 +179,14 @@ impl Sample {
 
     /// What was done since `before`: times, work and bytes.
     pub(crate) fn less(&self, before: &Self) -> Self {
-        Self {
-            seconds: self.seconds - before.seconds,
-            cpu_seconds: self.cpu_seconds - before.cpu_seconds,
-            state_passes: self.state_passes - before.state_passes,
-            state_boundaries: self.state_boundaries - before.state_boundaries,
-            bytes_read: self.bytes_read - before.bytes_read,
-            bytes_written: self.bytes_written - before.bytes_written,
-            device_bytes_read: self.device_bytes_read - before.device_bytes_read,
-            device_bytes_written: self.device_bytes_written - before.device_bytes_written,
-            peak_bytes: self.peak_bytes,
-            read_seconds: self.read_seconds - before.read_seconds,
-            map_seconds: self.map_seconds - before.map_seconds,
-            write_seconds: self.write_seconds - before.write_seconds,
-        }
+        let (now, then) = (self.fields(), before.fields());
+        Self { peak_bytes: self.peak_bytes, ..Self::of_fields(std::array::from_fn(|i| now[i] - then[i])) }
     }
 
     /// The median of each figure on its own.
     pub(crate) fn median(samples: &[Self]) -> Self {
         let rows: Vec<[f64; Self::FIELDS]> = samples.iter().map(Self::fields).collect();
-        let [
-            seconds,
-            cpu_seconds,
-            state_passes,
-            state_boundaries,
-            bytes_read,
-            bytes_written,
-            device_bytes_read,
-            device_bytes_written,
-            peak_bytes,
-            read_seconds,
-            map_seconds,
-            write_seconds,
-        ] = std::array::from_fn(|i| median(&rows.iter().map(|row| row[i]).collect::<Vec<_>>()));
-        Self {
-            seconds,
-            cpu_seconds,
-            state_passes,
-            state_boundaries,
-            bytes_read,
-            bytes_written,
-            device_bytes_read,
-            device_bytes_written,
-            peak_bytes,
-            read_seconds,
-            map_seconds,
-            write_seconds,
-        }
+        Self::of_fields(std::array::from_fn(|i| median(&rows.iter().map(|row| row[i]).collect::<Vec<_>>())))
     }
 
     /// Wall time per state-pass, for all residues that are carried.
