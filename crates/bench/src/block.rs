@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use keima_engine::block::{Moduli, Rows, Sweep};
-use keima_model::{BlockColumn, Direction, Directions, End};
+use keima_model::{BlockColumn, Direction, Directions, End, Window};
 use keima_residue::primes_below;
 
 use crate::board;
@@ -18,10 +18,11 @@ const LEAST_SECONDS: f64 = 0.25;
 /// Share of the memory to be had that is taken.
 const MEMORY_SHARE: f64 = 0.9;
 
-/// A sample for each number of residues, each number of threads and both directions. Of what does not fit the memory
-/// there is a note.
-pub(crate) fn samples(height: u32, lanes: &[u32], threads: &[u32]) -> Result<Vec<Line>> {
-    let column = column(height)?;
+/// A sample for each number of residues, each number of threads and both directions, with windows of so many cells, or
+/// as the planner cuts the column where none are given. Of what does not fit the memory there is a note.
+pub(crate) fn samples(height: u32, windows: &[u32], lanes: &[u32], threads: &[u32]) -> Result<Vec<Line>> {
+    let windows = if windows.is_empty() { board::windows(height)? } else { Window::of_lengths(windows) };
+    let column = column(height, &windows)?;
     let mut found = Vec::new();
     for &residues in lanes {
         for &threads in threads {
@@ -44,7 +45,7 @@ pub(crate) fn fixed_work(height: u32, lanes: u32, direction: Direction, columns:
         (0..columns).try_for_each(|_| vector.column(direction))?;
         Ok(vector.state_passes * f64::from(columns))
     }
-    let column = column(height)?;
+    let column = column(height, &board::windows(height)?)?;
     match lanes {
         1 => work::<1>(column.as_ref(), direction, columns),
         2 => work::<2>(column.as_ref(), direction, columns),
@@ -54,10 +55,10 @@ pub(crate) fn fixed_work(height: u32, lanes: u32, direction: Direction, columns:
     }
 }
 
-fn column(height: u32) -> Result<Box<dyn BlockColumn>> {
+fn column(height: u32, windows: &[Window]) -> Result<Box<dyn BlockColumn>> {
     let problem = board::go(height)?;
     let blocks = problem.info().blocks().context("no blocks of this height")?;
-    blocks.column(&board::windows(height)?, Directions::Both).map_err(anyhow::Error::msg)
+    blocks.column(windows, Directions::Both).map_err(anyhow::Error::msg)
 }
 
 /// A vector, and what brings it through columns.
@@ -156,14 +157,16 @@ mod tests {
 
     #[test]
     fn both_directions_are_measured() {
-        let found = samples(4, &[1, 4], &[1, 2]).unwrap();
+        let found = samples(4, &[], &[1, 4], &[1, 2]).unwrap();
         assert_eq!(found.len(), 8);
         for line in found {
             let Line::Sample(label, sample) = line else { panic!("{line:?}") };
             assert!(sample.seconds >= LEAST_SECONDS && sample.state_passes > 0.0, "{label:?} {sample:?}");
             assert!(sample.read_seconds > 0.0 && sample.map_seconds > 0.0, "{label:?} {sample:?}");
         }
-        assert!(samples(4, &[3], &[1]).is_err());
+        assert!(samples(4, &[], &[3], &[1]).is_err());
+        assert_eq!(samples(4, &[1, 3], &[1], &[1]).unwrap().len(), 2);
+        assert!(samples(4, &[3], &[1], &[1]).is_err(), "no cut of the column");
     }
 
     #[test]

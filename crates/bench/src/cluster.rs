@@ -23,9 +23,7 @@ use crate::process::{cpu_seconds_of, peak_bytes};
 use crate::program::{Service, answer, run, windows};
 use crate::sample::{Kind, Label, Sample, ratio};
 
-/// A worker's memory.
-const WORKER_MEMORY: &str = "4GiB";
-/// The same for a process that counts as one worker of a cluster does.
+/// Memory of a worker, and of a process that counts as one worker of a cluster does.
 pub(crate) const WORKER_MEMORY_MIB: u64 = 4096;
 /// Time between two looks at a job: each takes a core some milliseconds.
 const LOOK: Duration = Duration::from_millis(100);
@@ -56,8 +54,9 @@ impl Cluster {
         let url = text.split_whitespace().find(|word| word.starts_with("http://")).context("no URL")?.to_owned();
         let mut cluster = Self { coordinator, workers: Vec::new(), url };
         for number in 0..workers {
+            let memory = format!("{WORKER_MEMORY_MIB}MiB");
             let mut command = Command::new(keima);
-            command.args(["worker", "--listen", "127.0.0.1:0", "--memory", WORKER_MEMORY, "--threads", "1"]);
+            command.args(["worker", "--listen", "127.0.0.1:0", "--memory", &memory, "--threads", "1"]);
             command.args(["--coordinator", &cluster.url, "--scratch"]).arg(folder.join(format!("worker{number}")));
             cluster.workers.push(Service::start(&mut command, &folder.join(format!("worker{number}.out")))?.0);
         }
@@ -84,7 +83,7 @@ impl Cluster {
 
 /// What is typed for a cluster before a job is submitted.
 pub(crate) fn commands(workers: u32) -> Vec<String> {
-    let worker = format!("keima worker --listen 127.0.0.1:0 --memory {WORKER_MEMORY} --threads 1 --scratch DIR");
+    let worker = format!("keima worker --listen 127.0.0.1:0 --memory {WORKER_MEMORY_MIB}MiB --threads 1 --scratch DIR");
     std::iter::once("keima coordinator --listen 127.0.0.1:0 --data DIR".to_owned())
         .chain((0..workers).map(|_| worker.clone()))
         .collect()

@@ -87,6 +87,9 @@ enum Verb {
         /// Threads
         #[arg(long, value_delimiter = ',', default_value = "1")]
         threads: Vec<u32>,
+        /// Cells of the windows, from the top of the column down; else as the planner cuts it
+        #[arg(long, value_name = "CELLS", value_delimiter = ',')]
+        windows: Vec<u32>,
     },
     /// Passes of the block executor out of core, through runs in a temporary folder in $TMPDIR, or else in the current
     /// folder: a line of JSON, a sample or why there is none
@@ -194,7 +197,7 @@ fn main() -> Result<()> {
     match Cli::parse().verb {
         Verb::Measure(args) => measure_all(args),
         Verb::Forecast(args) => forecast_all(&args),
-        Verb::Block { height, lanes, threads } => print(&block::samples(height, &lanes, &threads)?),
+        Verb::Block { height, lanes, threads, windows } => print(&block::samples(height, &windows, &lanes, &threads)?),
         Verb::Disk { passes: Passes { height, lanes, threads }, memory, bytes_most } => {
             let wish = Disk { height, residues: lanes, threads, memory_mib: memory, bytes_most };
             print(&[disk::sample(&wish)?])

@@ -71,6 +71,7 @@ pub(crate) async fn submit(args: SubmitArgs) -> Result<(), Failed> {
         }),
         residues_per_sweep: args.plan.residues_per_sweep,
         window: args.plan.window,
+        // More workers may come later: tasks for one slot alone would leave a second one idle at the end of each stage.
         slots: here().map(|w| w.slots).sum::<u32>().max(2),
         worker_slots: here().map(|w| w.slots).min().unwrap_or(0),
         executor: args.plan.executor.into(),

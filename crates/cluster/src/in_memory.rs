@@ -231,13 +231,17 @@ impl InMemory {
             }
         }
         let mut outcome = recombine(info, &self.plan, &values);
-        if counted.middle > 1 {
-            let windows = |columns: u32| columns as usize * self.plan.windows.len();
-            let (forward, back) = (windows(counted.middle - 1), windows(self.plan.board.length - counted.middle));
-            let transposed = if back > 0 { format!(", and {back} of the transposed one") } else { String::new() };
-            let text = format!(
-                "every family of {forward} windows of the forward vector{transposed}, modulo every prime that each had"
-            );
+        // None where a check failed.
+        let windows = |columns: u32| columns as usize * self.plan.windows.len();
+        let forward = windows(counted.middle.saturating_sub(1));
+        let back = if counted.middle > 0 { windows(self.plan.board.length - counted.middle) } else { 0 };
+        if forward + back > 0 {
+            let text = match (forward, back) {
+                (0, back) => format!("{back} windows of the transposed vector"),
+                (forward, 0) => format!("{forward} windows of the forward vector"),
+                _ => format!("{forward} windows of the forward vector, and {back} of the transposed one"),
+            };
+            let text = format!("every family of {text}, modulo every prime that each had");
             outcome.add_check(Check::new("mass_balance", true, text));
             let text = "each window has read what the one before wrote: the sums over all states, modulo one prime, and at \
                         some boundaries keyed fingerprints of one state in 64";

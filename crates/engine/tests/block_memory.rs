@@ -172,6 +172,13 @@ fn every_column_end_is_the_stream_executors_at_9x10() {
     check(9, 10, &[5, 4]);
 }
 
+/// Blocks of the longest windows, which have nearly as many entries as there are places.
+#[test]
+fn every_column_end_is_the_stream_executors_with_windows_of_eight_cells() {
+    check(9, 10, &[8, 1]);
+    check(9, 10, &[1, 8]);
+}
+
 #[test]
 fn every_column_end_is_the_stream_executors_at_10x10() {
     check(10, 10, &[5, 5]);

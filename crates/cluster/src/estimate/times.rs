@@ -9,8 +9,7 @@
 //!     all workers             core-seconds / threads of all x idle, with disk bytes / disk speed of all
 //!     the largest family      its share of the core-seconds, with its share of the disk bytes / disk speed of one
 //!   x with y                  max(x, y) + min(x, y) / 2
-//!   in memory                 state-passes x pass(K, direction) x rest, and tables; with three windows a column instead of
-//!                             two, half as much again of the exchange between them
+//!   in memory                 state-passes x pass(K, direction) x rest, and tables
 //! ```
 //!
 //! Threads that wait for memory, while a family is done that has that of several tasks, count as if they were at work.
@@ -22,7 +21,7 @@
 //! the system's share of writing is done by the same cores (12x12 and 13x13 by blocks). K is the number of lanes. What a
 //! state costs changes slowly with the height: vectors leave the caches, families grow and their states lie further apart.
 //! The change per cell of height is stated here, from runs of 9x9 to 13x13, in memory to 15x15, on two cores; beyond these
-//! heights it is taken to be none, which is a guess. So it is by blocks with runs on disk, which are measured at 12 cells:
+//! heights, and from 14 to 15 cells, it is taken to be none; above, that is a guess. So it is by blocks with runs on disk, which are measured at 12 cells:
 //! 13x13 and 14x14 took a tenth more than that.
 
 use super::Offer;
@@ -33,17 +32,14 @@ use keima_model::Direction;
 
 /// A state in memory: cost per cell of height, relative to a cell less.
 const SWEEP_GROWTH: f64 = 1.10;
-/// Of it the part that is the exchange between windows, with two windows a column (12x12 to 14x14, one lane: 30 to 38 %):
-/// those that are measured have no more, and from 15 cells on there are three.
-const EXCHANGE: f64 = 0.35;
-const MEASURED_WINDOWS: f64 = 2.0;
 /// Stream executor: a state, as above.
 const STREAM_GROWTH: f64 = 1.06;
 /// Block executor with runs on disk: a transposed pass over a forward one with a lane more, that of the ways that lead to
 /// each state; where two vectors meet, with that: 12x12, three pairs of counts from both ends and forward.
 const TRANSPOSED: f64 = 1.6;
-/// Beyond this height nothing was compared, and costs are taken to stay: in memory, and by streams.
-const MOST_SWEPT_HEIGHT: u32 = 15;
+/// Beyond this height costs are taken to stay: in memory, where a sweep of 15x15 took 0.79 of what it would with another
+/// tenth, and by streams, of which nothing higher was compared.
+const MOST_SWEPT_HEIGHT: u32 = 14;
 const MOST_STREAMED_HEIGHT: u32 = 13;
 /// Stream executor: keys of 128 bits instead of 64.
 const WIDE_KEYS: f64 = 1.3;
@@ -201,8 +197,7 @@ impl Times {
         for stage in &outline.stages {
             let mut time = StageTime::default();
             if in_memory {
-                let more_windows = (outline.plan.windows.len() as f64 / MEASURED_WINDOWS - 1.0).max(0.0);
-                let growth = SWEEP_GROWTH.powf(above) * EXCHANGE.mul_add(more_windows, 1.0);
+                let growth = SWEEP_GROWTH.powf(above);
                 time.core_seconds = swept(stage, &speeds.sweeps) * speeds.rest * growth * 1e-9;
                 time.threads_seconds = time.core_seconds / cores;
                 time.wall_seconds = time.threads_seconds;
@@ -419,25 +414,6 @@ mod tests {
         let time = Times::new(&outline, &speeds, &offer).stages[0];
         let got = [time.core_seconds, time.threads_seconds, time.family_seconds];
         close(got, [60.0, 42.0, 20.0]);
-    }
-
-    /// 15x15 has three windows a column, 14x14 two.
-    #[test]
-    fn more_windows_take_more_time_in_memory() {
-        let offer = Offer { memory_bytes: 21 << 30, executor: Executor::Auto, out_of_core: false, ..offer(1, 2, None) };
-        let speed = SweepSpeed { lanes: 1, forward_nanos: 1.0, backward_nanos: 1.0 };
-        let nanos = |size: &str, windows: usize| {
-            let mut outline = outline(size, &offer);
-            assert_eq!((outline.way, outline.plan.windows.len()), (Way::InMemory, windows), "{size}");
-            outline.stages.truncate(1);
-            let height = outline.plan.board.height;
-            let speeds = Speeds { height, sweeps: vec![speed], rest: 1.0, ..Speeds::default() };
-            Times::new(&outline, &speeds, &offer).stages[0].core_seconds * 1e9 / outline.stages[0].state_passes as f64
-        };
-        for (size, windows, expected) in [("14x14", 2, 1.0), ("15x15", 3, 1.175)] {
-            let got = nanos(size, windows);
-            assert!((got - expected).abs() < 1e-9, "{size}: {got}");
-        }
     }
 
     /// In memory threads share the largest family.

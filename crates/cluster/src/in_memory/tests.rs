@@ -1,4 +1,4 @@
-//! Counts whose checks fail, and what is kept of them.
+//! What counts show, and counts whose checks fail, and what is kept of them.
 
 use keima_engine::block::Kept;
 use keima_model::{ProblemRequest, Registry};
@@ -9,6 +9,21 @@ use super::*;
 fn go(size: &str) -> AnyProblem {
     let request = ProblemRequest { name: "go".into(), size: size.into(), options: Vec::new() };
     Problems.open(&request).unwrap()
+}
+
+/// Which windows were checked, from the smallest board on, whose forward vector goes through none.
+#[test]
+fn every_count_shows_its_mass_balance() {
+    for (size, shown) in [
+        ("2x2", "1 windows of the transposed vector"),
+        ("2x3", "1 windows of the forward vector, and 1 of the transposed one"),
+        ("8x8", "windows of the forward vector, and "),
+    ] {
+        let status = InMemory::new(go(size), Vec::new(), 1, 1 << 30, false).unwrap().count().unwrap();
+        let checks = status.outcome.unwrap().checks;
+        let balance = checks.iter().find(|check| check.name == "mass_balance");
+        assert!(balance.is_some_and(|check| check.ok && check.detail.contains(shown)), "{size}: {checks:?}");
+    }
 }
 
 /// A kept residue that is whole and wrong: the result is refused, nothing is kept, and the next count is right; whose

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   a worker's memory    the tables, and for each task a buffer of its families, with room for what passes put aside
-//!   windows              the longest, up to 7 cells, whose largest family fits, if not with all lanes then with one at a
+//!   windows              the longest, up to 8 cells, whose largest family fits, if not with all lanes then with one at a
 //!                        time
 //!   tables in parts      where the tables of all families do not fit: made for each group of families, in the windows for
 //!                        which this, and the reading and writing of the states, takes least time
@@ -30,6 +30,8 @@ mod memory;
 
 /// Longest window: its lists have fewer than 2^16 codes, and its largest family is a sixth of the vector.
 const LONGEST_WINDOW: u32 = 7;
+/// The same at an end of the column: lists have up to 59,608 codes there, elsewhere 72,411 (Go).
+const LONGEST_AT_END: u32 = 8;
 /// The block executor's residues are below this, so that sums of several fit a word.
 const MODULUS_LIMIT: u128 = 1 << 60;
 /// To write and to read a state with eight lanes, for one thread.
@@ -53,7 +55,8 @@ pub fn in_memory_plan(
 ) -> Result<Plan, PlanError> {
     let states = saturated_states(info)?;
     let moduli = moduli::below(MODULUS_LIMIT, &bound_product(&info.bound()));
-    let windows = Window::cut(info.board().height, LONGEST_WINDOW);
+    let height = info.board().height;
+    let windows = Window::cut(height, longest_window(height));
     let all = moduli.len() as u32;
     let step = lanes.unwrap_or(all).max(1);
     let sweeps = (0..all).step_by(step as usize).map(|first| (first, all.min(first + step))).collect();
@@ -110,8 +113,9 @@ pub fn choose_plan(
 /// What was asked for that blocks cannot have just so, and where vectors meet.
 fn taken_otherwise(plan: &Plan, limits: &PlanLimits) -> String {
     let mut text = String::new();
-    if limits.window.is_some_and(|window| window > LONGEST_WINDOW) {
-        text += &format!("; windows of blocks have {LONGEST_WINDOW} cells at most");
+    let longest = longest_window(plan.board.height);
+    if limits.window.is_some_and(|window| window > longest) {
+        text += &format!("; windows of blocks have {longest} cells at most");
     }
     let largest = plan.sweeps.first().map_or(0, |&(first, end)| end - first);
     if limits.residues_per_sweep.is_some_and(|asked| asked != largest) {
@@ -260,6 +264,11 @@ fn filled(total: u32) -> Vec<u64> {
     primes.iter().skip(1).chain(primes.first()).copied().collect()
 }
 
+/// Longest window of a column: where there are two, each is at an end.
+fn longest_window(height: u32) -> u32 {
+    if (LONGEST_AT_END + 1..=2 * LONGEST_AT_END).contains(&height) { LONGEST_AT_END } else { LONGEST_WINDOW }
+}
+
 /// The longest windows whose tables and largest family fit a worker, if one task at a time does a lane of it with the
 /// memory of all. Each exchange between windows costs more than doing lanes a few at a time: 13x13 in 1 GiB takes 173 s
 /// of computing with windows 7,6 and two lanes at a time, 232 s with 5,4,4 and four.
@@ -274,9 +283,10 @@ fn windows(
     residues: u32,
 ) -> Result<Memory, PlanError> {
     let height = info.board().height;
-    let lengths = limits.window.map_or(1..=LONGEST_WINDOW, |len| len..=len).rev();
+    let longest = longest_window(height);
+    let lengths = limits.window.map_or(1..=longest, |len| len..=len).rev();
     let mut least_bytes = u64::MAX;
-    let whole = lengths.clone().map(|len| Window::cut(height, len.min(LONGEST_WINDOW)));
+    let whole = lengths.clone().map(|len| Window::cut(height, len.min(longest)));
     for windows in whole {
         let memory = Memory::of(info, blocks, windows, limits, false);
         if memory.least_bytes() <= limits.task_memory_bytes {
@@ -353,6 +363,25 @@ fn most_records(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Two windows up to 16 cells, and of eight cells at its ends alone.
+    #[test]
+    fn columns_have_few_windows() {
+        for (height, expected) in [
+            (2, &[2][..]),
+            (7, &[7]),
+            (8, &[4, 4]),
+            (9, &[5, 4]),
+            (14, &[7, 7]),
+            (15, &[8, 7]),
+            (16, &[8, 8]),
+            (17, &[6, 6, 5]),
+            (21, &[7, 7, 7]),
+        ] {
+            let windows = Window::cut(height, longest_window(height));
+            assert_eq!(windows, Window::of_lengths(expected), "{height} cells");
+        }
+    }
 
     /// Every cut covers the column, with windows of no more than the length, and none longer than it need be.
     #[test]

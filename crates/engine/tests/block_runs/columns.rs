@@ -110,6 +110,13 @@ fn every_column_end_is_the_stream_executors_at_9x10() {
     check(9, 9, &cut(&[3, 3, 3], 5000, 3, &[4]), true);
 }
 
+/// Blocks of the longest windows.
+#[test]
+fn every_column_end_is_the_stream_executors_with_windows_of_eight_cells() {
+    check(9, 9, &cut(&[8, 1], 20_000, 2, &[2, 4]), true);
+    check(9, 9, &cut(&[1, 8], 20_000, 2, &[2, 8]), true);
+}
+
 #[test]
 fn every_column_end_is_the_stream_executors_at_10x10() {
     check(10, 10, &cut(&[5, 5], 20_000, 2, &[2, 4, 8]), true);

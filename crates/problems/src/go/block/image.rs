@@ -17,6 +17,7 @@
 //! Cost: 2 ns an entry; entries of a block have few blocks of Y between them.
 
 use keima_model::End;
+use rustc_hash::FxHashSet;
 
 use super::super::state::{Word, reverse};
 use super::exchange::{MISSING, NOWHERE, Numbering, Route, Starts, outside_cells};
@@ -61,7 +62,13 @@ impl Images {
         let starts = Starts::new(there, there_end)?;
         let image = |a: W, b: W| mirror(a | b, height);
         let routes = for_pairs(&outers.words, &outer_codes.words, |a, b| starts.route(finder, outside, image(a, b)));
-        let all_inners = for_pairs(&inners.words, &inner_codes.words, |a, b| insides.number(image(a, b)));
+        // Most pairs fit nowhere together, and have one number: no entry of a block is asked for them.
+        let listed: FxHashSet<W> = there.lists[there_end].iter().flat_map(|list| list.iter().copied()).collect();
+        let all_inners = for_pairs(&inners.words, &inner_codes.words, |a, b| {
+            let word = image(a, b);
+            let fits = listed.contains(&word) || listed.contains(&reverse(word));
+            insides.number(if fits { word } else { W::ZERO })
+        });
         let words = &insides.words;
         let lists = &finder.places[there_end];
         let mut places = Vec::with_capacity(2 * lists.len() * words.len());

@@ -21,7 +21,7 @@ pub(super) struct Places<W> {
 
 impl<W: Word> Places<W> {
     /// Of a list, whose codes are words with nothing but the cells inside `inside`; of these there are at most 8, since
-    /// lists of longer windows have more than 2^16 codes.
+    /// lists of longer windows have more than 2^16 codes. The list has no more than that.
     pub(super) fn new(list: &[W], inside: W) -> Self {
         let places = FxHashMap::with_capacity_and_hasher(list.len(), rustc_hash::FxBuildHasher);
         let lowest = inside.lowest().widen();

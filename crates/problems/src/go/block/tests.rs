@@ -9,6 +9,7 @@ use super::super::automaton;
 use super::super::state::{accepts, normalise, successors};
 use super::HEIGHTS;
 use super::fold::{Fate, Fold, mirror};
+use super::lists::Lists;
 use super::window::potential;
 
 type GoColumn = super::GoColumn<u64>;
@@ -32,6 +33,31 @@ fn cuts_that_cannot_be_are_refused() {
     {
         let error = GoColumn::new(height, &Window::of_lengths(lengths), Directions::Forward).err();
         assert!(error.as_ref().is_some_and(|error| error.contains(expected)), "{lengths:?}: {error:?}");
+    }
+}
+
+/// The longest windows: at an end of a column lists of eight cells have places for all their codes, however many cells are
+/// beside them; with cells on both sides, and of a whole column, they have too many.
+#[test]
+fn lists_of_eight_cells_have_places_at_the_ends() {
+    for (height, first, expected) in [
+        (8, 0, Err("lists of 76818 codes")),
+        (9, 0, Ok(58_334)),
+        (9, 1, Ok(59_608)),
+        (10, 1, Err("lists of 72411 codes")),
+        (10, 2, Ok(59_608)),
+        (13, 0, Ok(58_334)),
+        (13, 5, Ok(59_608)),
+    ] {
+        let what = format!("{height} cells, window from {first}");
+        match (Lists::<u64>::new(height, Window { first, len: 8 }), expected) {
+            (Ok(lists), Ok(expected)) => {
+                let lists = lists.signatures.iter().flat_map(|signature| &signature.lists);
+                assert_eq!(lists.map(Vec::len).max(), Some(expected), "{what}");
+            }
+            (Err(error), Err(expected)) => assert!(error.contains(expected), "{what}: {error}"),
+            (found, _) => panic!("{what}: {:?}", found.err()),
+        }
     }
 }
 
@@ -221,7 +247,9 @@ fn tables_are_what_they_claim() {
 /// Every window that there is in a column: a window's tables do not depend on how the rest is cut.
 fn check_all_windows(height: u32) {
     for first in 0..height {
-        for len in 1..=(height - first).min(7) {
+        // A whole column of eight cells is longer than there are places.
+        let longest = if height > 8 { 8 } else { 7 };
+        for len in 1..=(height - first).min(longest) {
             let around = |cells: u32| [cells / 2, cells - cells / 2].into_iter().filter(|&len| len > 0);
             let lengths: Vec<u32> = around(first).chain([len]).chain(around(height - first - len)).collect();
             let column = GoColumn::new(height, &Window::of_lengths(&lengths), Directions::Both).unwrap();
