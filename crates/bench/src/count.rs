@@ -134,7 +134,7 @@ mod tests {
             &count(Kind::CountBlockDisk, Some(64)),
             &["keima count go 9x9 --executor block --threads 2 --memory 64MiB --json --quiet --data DIR"],
         );
-        let worker = "keima worker --listen 127.0.0.1:0 --memory 4GiB --threads 1 --scratch DIR";
+        let worker = "keima worker --listen 127.0.0.1:0 --memory 4096MiB --threads 1 --scratch DIR";
         check(
             &count(Kind::ClusterStream, None),
             &[
