@@ -30,7 +30,7 @@ mod memory;
 
 /// Longest window: its lists have fewer than 2^16 codes, and its largest family is a sixth of the vector.
 const LONGEST_WINDOW: u32 = 7;
-/// The same at an end of the column: lists have up to 59,608 codes there, elsewhere 72,411 (Go).
+/// The same at an end of the column: lists have up to 59,608 codes there, elsewhere one has 72,411 (Go).
 const LONGEST_AT_END: u32 = 8;
 /// The block executor's residues are below this, so that sums of several fit a word.
 const MODULUS_LIMIT: u128 = 1 << 60;

@@ -223,7 +223,7 @@ pub(super) fn one_column(height: u32) -> u64 {
 }
 
 /// Cells of a window beyond which nobody needs to look. Lists of eight have up to 59,608 codes at an end of the column, and
-/// are refused as too long elsewhere, with 72,411, and for a whole column, with 76,818; those of nine are four times as
+/// are refused as too long with two cells on each side (one has 72,411), and for a whole column (75,571); those of nine are four times as
 /// long.
 const MOST_CELLS: u32 = 8;
 
