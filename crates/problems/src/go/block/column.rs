@@ -223,8 +223,8 @@ pub(super) fn one_column(height: u32) -> u64 {
 }
 
 /// Cells of a window beyond which nobody needs to look. Lists of eight have up to 59,608 codes at an end of the column, and
-/// are refused as too long with two cells on each side (one has 72,411), and for a whole column (75,571); those of nine are four times as
-/// long.
+/// are refused as too long with two cells on each side (one has 72,411), and for a whole column (75,571); those of nine are
+/// four times as long.
 const MOST_CELLS: u32 = 8;
 
 /// `Err` unless `windows` cut a column of `height` cells.
