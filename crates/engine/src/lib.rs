@@ -12,19 +12,14 @@
 
 mod api;
 pub mod block;
-mod budget;
-mod buffers;
-mod input;
 mod laws;
 mod output;
-mod spill;
 mod stream;
-mod table;
 mod tally;
 
 pub use api::{BlockStage, FeedOpener, KeptRuns, Task, TaskError, TaskOrder};
-pub use buffers::Buffers;
+pub use stream::buffers::Buffers;
 pub use stream::run_task;
 
 /// The least `TaskOrder::memory_bytes` that [`run_task`] accepts.
-pub const MIN_TASK_MEMORY_BYTES: u64 = budget::MIN_TASK_BYTES;
+pub const MIN_TASK_MEMORY_BYTES: u64 = stream::budget::MIN_TASK_BYTES;

@@ -8,8 +8,8 @@ use keima_residue::add_row;
 use keima_runs::{Batch, Merger, RunHeader, RunManifest, Split};
 
 use crate::TaskError;
-use crate::buffers::Set;
-use crate::spill::{EngineKey, Spiller, TemporaryRun};
+use crate::stream::buffers::Set;
+use crate::stream::spill::{EngineKey, Spiller, TemporaryRun};
 
 /// Runs that a task may leave unmerged when they have no keys in common: readers of the next stage open them all.
 const MAX_OUTPUT_RUNS: usize = 4;
@@ -112,7 +112,7 @@ impl Output {
         let mut merger: Merger<K> = Spiller::merge(&parts, &self.header)?;
         let mut writer = spiller.output_run::<K>(&self.header)?;
         let mut batch = Batch::new();
-        while merger.next_batch(&mut batch, crate::budget::BATCH).map_err(crate::spill::input_error)? {
+        while merger.next_batch(&mut batch, crate::stream::budget::BATCH).map_err(crate::stream::spill::input_error)? {
             spiller.check_stop()?;
             writer.push_batch(&batch).map_err(TaskError::Output)?;
         }

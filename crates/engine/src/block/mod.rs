@@ -1,8 +1,7 @@
 //! The block executor: vectors of counts without keys, for problems whose families are made of dense blocks.
 //!
-//! See `keima_model::BlockTables` for the structure. [`kernel`] is the sums within a block, [`fused`] all passes of a
-//! block, [`in_place`] and [`transposed`] those of a family; [`sweep`] takes a vector through a window in memory, [`task`] families out of
-//! core; [`memory`] and [`lanes`] are what vectors are made of.
+//! See `keima_model::BlockTables` for the structure. [`rows`] is the arithmetic that both ways of counting share;
+//! [`in_memory`] is whole counts whose vectors are arrays; [`out_of_core`] is tasks whose vectors are runs.
 //!
 //! Architecture invariant: nothing here knows what a state is; a pass is `count[to] += count[from]`. Keys are asked of the
 //! problem for samples and lists only.
@@ -10,64 +9,25 @@
 // What is to be compiled for the machine's vector instructions must end up inside the function that is dispatched to.
 #![allow(clippy::inline_always)]
 
-mod ahead;
-mod batches;
-mod boxes;
-mod by_pass;
-mod bytes;
-mod digits;
-mod family;
-mod forward;
-mod fused;
-mod gather;
-mod groups;
-mod grow;
-mod growing;
-mod in_place;
-mod inner;
-mod join;
-mod kernel;
-mod lanes;
-mod letters;
-mod mail;
-mod making;
-mod meet;
-mod memory;
-mod pool;
-mod portions;
-mod prepared;
-mod prints;
-mod ranges;
-mod reading;
-mod scatter;
-mod scheme;
-mod shared;
-mod slice;
-mod steps;
-mod sums;
-mod sweep;
-mod task;
-mod transposed;
-mod turns;
-mod view;
-mod workers;
-mod writing;
+mod in_memory;
+mod out_of_core;
+mod rows;
 
 use std::ops::Range;
 
 use keima_model::Window;
 
-pub use bytes::{forward_bytes, largest, memory_bytes};
-pub use family::Masses;
-pub use forward::{Kept, count_forward};
-pub use lanes::{MODULUS_LIMIT, Moduli, Row};
-pub use meet::{CountOrder, Counted, count};
-pub use memory::Rows;
-pub use pool::LEAST_SHARE_QUARTERS;
-pub use prepared::Prepared;
-pub use steps::{Step, steps};
-pub use sweep::Sweep;
-pub use task::run_block_task;
+pub use in_memory::both_ends::{CountOrder, Counted, count};
+pub use in_memory::bytes::{forward_bytes, largest, memory_bytes};
+pub use in_memory::family::Masses;
+pub use in_memory::forward::{Kept, count_forward};
+pub use in_memory::steps::{Step, steps};
+pub use in_memory::sweep::Sweep;
+pub use out_of_core::memory::pool::LEAST_SHARE_QUARTERS;
+pub use out_of_core::prepared::Prepared;
+pub use out_of_core::task::run_block_task;
+pub use rows::lanes::{MODULUS_LIMIT, Moduli, Row};
+pub use rows::vector::Rows;
 
 /// Why a vector could not be brought through a window.
 #[derive(Debug, thiserror::Error)]

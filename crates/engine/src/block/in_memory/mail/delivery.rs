@@ -1,0 +1,157 @@
+//! A family's [mail](crate::block::in_memory::mail) in the hands of a thread, which is at one of its blocks.
+
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+use crate::block::in_memory::mail::{BoxAt, Mail};
+use crate::block::rows::lanes::Row;
+
+/// By the way that the vector goes.
+pub(crate) enum Letters<'m, const K: usize> {
+    /// Forward.
+    Added(Added<'m, K>),
+    /// Transposed.
+    Left(Left<'m, K>),
+}
+
+/// Forward: boxes to which blocks add.
+pub(crate) enum Added<'m, const K: usize> {
+    /// One thread's: those of numbers from `first` on, in memory from the place `start` on. Whether anything was added to
+    /// each.
+    Own { rows: &'m mut [Row<K>], start: usize, first: usize, begun: Vec<bool> },
+    /// Several threads', which may add to the same one: those of numbers from `first` on.
+    Locked { boxes: &'m [Mutex<Locked<'m, K>>], first: usize },
+}
+
+/// A box that threads share, and whether anything was added to it.
+#[derive(Debug)]
+pub(crate) struct Locked<'m, const K: usize> {
+    rows: &'m mut [Row<K>],
+    begun: bool,
+}
+
+/// Transposed: boxes in which blocks leave rows. Those that the thread may write lie from the place `start` on; what others
+/// have left before lies below, from the place `below_start` on.
+pub(crate) struct Left<'m, const K: usize> {
+    pub(crate) own: &'m mut [Row<K>],
+    pub(crate) start: usize,
+    pub(crate) below: &'m [Row<K>],
+    pub(crate) below_start: usize,
+}
+
+impl<'m, const K: usize> Added<'m, K> {
+    /// Those of some blocks, in memory with anything in it.
+    pub(crate) fn new(mail: &Mail, blocks: &Range<u32>, rows: &'m mut [Row<K>]) -> Self {
+        let numbers = mail.numbers(blocks);
+        Self::Own { rows, start: mail.base(blocks.start), first: numbers.start, begun: vec![false; numbers.len()] }
+    }
+
+    /// Adds to a box, or takes out what was added. Zeros before anything was.
+    #[inline(always)]
+    pub(crate) fn open(&mut self, at: BoxAt, act: impl FnOnce(&mut [Row<K>])) {
+        let mut guard;
+        let (rows, begun) = match self {
+            Self::Own { rows, start, first, begun } => {
+                let start = at.place - *start;
+                (&mut rows[start..start + at.rows], &mut begun[at.number - *first])
+            }
+            Self::Locked { boxes, first } => {
+                guard = boxes[at.number - *first].lock().unwrap_or_else(PoisonError::into_inner);
+                let Locked { rows, begun } = &mut *guard;
+                (&mut rows[..], begun)
+            }
+        };
+        if !std::mem::replace(begun, true) {
+            rows.fill([0; K]);
+        }
+        act(rows);
+    }
+}
+
+impl<'m, const K: usize> Left<'m, K> {
+    /// All boxes from the place `start` on, by one thread.
+    pub(crate) fn new(start: usize, own: &'m mut [Row<K>]) -> Self {
+        Self { own, start, below: &[], below_start: start }
+    }
+
+    /// A box to leave rows in.
+    #[inline(always)]
+    pub(crate) fn write(&mut self, at: BoxAt) -> &mut [Row<K>] {
+        &mut self.own[at.place - self.start..][..at.rows]
+    }
+
+    /// What was left in a box.
+    #[inline(always)]
+    pub(crate) fn read(&self, at: BoxAt) -> &[Row<K>] {
+        match at.place.checked_sub(self.start) {
+            Some(place) => &self.own[place..][..at.rows],
+            None => &self.below[at.place - self.below_start..][..at.rows],
+        }
+    }
+}
+
+/// Boxes of some blocks for threads to share, which take all of `rows` one by one.
+pub(crate) fn locked<'m, const K: usize>(
+    mail: &Mail,
+    blocks: &Range<u32>,
+    rows: &'m mut [Row<K>],
+) -> Vec<Mutex<Locked<'m, K>>> {
+    let mut rest = rows;
+    let cut = |rows: usize| {
+        let (own, later) = std::mem::take(&mut rest).split_at_mut(rows);
+        rest = later;
+        Mutex::new(Locked { rows: own, begun: false })
+    };
+    mail.lengths(blocks).map(cut).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Boxes of 2, 0 and 3 rows, the first at place 100, in memory with something in it.
+    const BOXES: [BoxAt; 3] = [
+        BoxAt { number: 7, place: 100, rows: 2 },
+        BoxAt { number: 8, place: 102, rows: 0 },
+        BoxAt { number: 9, place: 102, rows: 3 },
+    ];
+
+    fn junk() -> Vec<Row<1>> {
+        vec![[99]; 5]
+    }
+
+    /// Adds 1 to the rows of the last box, twice, and takes out what is in all of them.
+    fn check(mut added: Added<'_, 1>) {
+        for _ in 0..2 {
+            added.open(BOXES[2], |rows| rows.iter_mut().for_each(|row| row[0] += 1));
+        }
+        let mut found = Vec::new();
+        for at in BOXES {
+            added.open(at, |rows| found.push(rows.to_vec()));
+        }
+        assert_eq!(found, [vec![[0]; 2], vec![], vec![[2]; 3]]);
+    }
+
+    #[test]
+    fn a_box_begins_with_zeros_and_keeps_what_is_added() {
+        let mut rows = junk();
+        check(Added::Own { rows: &mut rows, start: 100, first: 7, begun: vec![false; 3] });
+        let mut rows = junk();
+        let (one, other) = rows.split_at_mut(2);
+        let boxes = [one, &mut [], other].map(|rows| Mutex::new(Locked { rows, begun: false }));
+        check(Added::Locked { boxes: &boxes, first: 7 });
+    }
+
+    #[test]
+    fn what_is_left_in_a_box_is_read_from_above() {
+        let mut rows = junk();
+        let (below, own) = rows.split_at_mut(2);
+        below.fill([5]);
+        let mut left = Left { own, start: 102, below, below_start: 100 };
+        left.write(BOXES[2]).fill([6]);
+        assert_eq!((left.read(BOXES[0]), left.read(BOXES[2])), (&[[5]; 2][..], &[[6]; 3][..]));
+        let mut left = Left::new(100, &mut rows);
+        left.write(BOXES[0]).fill([7]);
+        assert_eq!((left.read(BOXES[0]), left.read(BOXES[2])), (&[[7]; 2][..], &[[6]; 3][..]));
+    }
+}

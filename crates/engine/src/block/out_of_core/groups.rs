@@ -1,0 +1,97 @@
+//! Groups of families: what a task takes through a window at a time, and how the runs between windows are ordered.
+//!
+//! ```text
+//!   families of a window   0 1 2 | 3 | 4 5 6 7 | 8 9 ...       in ascending order of their rest
+//!   groups                 0     | 1 | 2       | 3
+//!
+//!   run of group s for the window after:   section of its group 0 | section of its group 1 | ...
+//!   key of a row     bits 43 and up: the group that reads it;   43 bits: place of s + place in the section
+//! ```
+//!
+//! Consecutive families are put together until the next would make the group larger than `most_records`; a larger
+//! family is a group of its own. So there are fewer than `2 x (states / most_records) + 1` groups. The place of a group
+//! is the number of records of the groups before it where they come out of the window: all keys of a boundary are
+//! different. Everything follows from the tables and `most_records`: no worker has to be told.
+//!
+//! Transposed vectors come out of a window at its first step, and are read by the window before: the groups are the same,
+//! their places are not, and what they have in common with who writes for them is the rest beside the window after.
+
+use std::ops::Range;
+
+use keima_model::{BlockTables, Direction, End, Family, FamilyList, PLACE_BITS};
+
+/// Families that are done together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Group {
+    /// The families.
+    pub(crate) families: Range<u32>,
+    /// Where the group's records stand among those of the boundary at which they come out of the window.
+    pub(crate) place: u64,
+    /// What the families have in common with those of the window that they come from, ascending.
+    pub(crate) rests: Vec<u64>,
+    /// States at that end of the window where there are more.
+    pub(crate) records: u64,
+}
+
+/// The groups of one window.
+#[derive(Clone, Debug)]
+pub(crate) struct Groups {
+    pub(crate) all: Vec<Group>,
+    /// The group of each family.
+    pub(crate) group_of: Vec<u32>,
+    /// States of all groups.
+    pub(crate) records: u64,
+}
+
+impl Groups {
+    /// Groups of at most `most_records` records at the ends of the window, where families allow, of vectors that go one
+    /// way.
+    pub(crate) fn new(list: &FamilyList, most_records: u64, direction: Direction) -> Self {
+        let mut groups: Vec<Group> = Vec::new();
+        let mut group_of = Vec::with_capacity(list.ends.len());
+        let mut place = 0;
+        let rests = &list.rests[usize::from(direction.enters() == End::Last)];
+        for ((&[first, last], &rest), number) in list.ends.iter().zip(rests).zip(0_u32..) {
+            let records = first.max(last);
+            if let Some(group) = groups.last_mut().filter(|group| group.records + records <= most_records) {
+                group.families.end = number + 1;
+                if group.rests.last() != Some(&rest) {
+                    group.rests.push(rest);
+                }
+                group.records += records;
+            } else {
+                groups.push(Group { families: number..number + 1, place, rests: vec![rest], records });
+            }
+            group_of.push(groups.len() as u32 - 1);
+            place += if direction.leaves() == End::Last { last } else { first };
+        }
+        for group in &mut groups {
+            group.rests.sort_unstable();
+            group.rests.dedup();
+        }
+        let records = groups.iter().map(|group| group.records).sum();
+        Self { all: groups, group_of, records }
+    }
+
+    /// The group whose records begin at a place; it has some.
+    pub(crate) fn at_place(&self, place: u64) -> Option<&Group> {
+        // Of several with one place the last is the one that has records.
+        let number = self.all.partition_point(|group| group.place <= place).checked_sub(1)?;
+        self.all.get(number).filter(|group| group.place == place)
+    }
+}
+
+/// Entries of a family at the window's two ends.
+pub(crate) fn ends(tables: &BlockTables, family: &Family) -> (u64, u64) {
+    (family.size[0], family.size[tables.states.len() - 1])
+}
+
+/// Key of the first row that the group at `place` sends to `group`.
+pub(crate) fn section_key(group: u32, place: u64) -> u64 {
+    u64::from(group) << PLACE_BITS | place
+}
+
+/// The place in a key.
+pub(crate) fn place_of(key: u64) -> u64 {
+    key & ((1 << PLACE_BITS) - 1)
+}

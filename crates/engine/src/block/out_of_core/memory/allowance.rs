@@ -1,0 +1,89 @@
+//! Memory for parts of tables while they are made, before they count as their task's.
+//!
+//! ```text
+//!   all   | part | part | part | ...      whoever does not fit waits, but one at a time is always made
+//! ```
+//!
+//! A task keeps its allowance until it has its states' memory, of which the part is then charged ([`crate::block::out_of_core::memory::pool`]). Who has
+//! states' memory needs no allowance until it has given that back, so that nobody waits for ever.
+
+use crate::block::out_of_core::memory::fifo::Turns;
+
+/// Memory for parts that are made.
+pub(crate) struct Making {
+    all_bytes: u64,
+    in_use_bytes: Turns<u64>,
+}
+
+/// Leave to make a part, until it is dropped.
+pub(crate) struct Allowance<'m> {
+    bytes: u64,
+    making: &'m Making,
+}
+
+impl Making {
+    pub(crate) fn new(all_bytes: u64) -> Self {
+        Self { all_bytes, in_use_bytes: Turns::default() }
+    }
+
+    /// Waits until there is room for a part of so many bytes; `None` where `stop` says not to go on waiting.
+    pub(crate) fn take(&self, bytes: u64, stop: impl Fn() -> bool) -> Option<Allowance<'_>> {
+        self.in_use_bytes.wait(stop, |in_use_bytes| {
+            let with_it = in_use_bytes.saturating_add(bytes);
+            (*in_use_bytes == 0 || with_it <= self.all_bytes).then(|| {
+                *in_use_bytes = with_it;
+                Allowance { bytes, making: self }
+            })
+        })
+    }
+}
+
+impl Allowance<'_> {
+    /// The part is made and takes so many bytes: for what was allowed beyond that others need not wait.
+    pub(crate) fn made(mut self, bytes: u64) -> Self {
+        self.making.in_use_bytes.change(|in_use_bytes| *in_use_bytes = in_use_bytes.saturating_sub(self.bytes) + bytes);
+        self.bytes = bytes;
+        self
+    }
+}
+
+impl Drop for Allowance<'_> {
+    fn drop(&mut self) {
+        self.making.in_use_bytes.change(|in_use_bytes| *in_use_bytes = in_use_bytes.saturating_sub(self.bytes));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_that_do_not_fit_wait_and_one_is_always_made() {
+        let making = Making::new(100);
+        let take = |bytes| making.take(bytes, || true);
+        let one = take(60);
+        assert!(one.is_some());
+        let two = take(40);
+        assert!(two.is_some() && take(1).is_none(), "there is none left");
+        drop(one);
+        assert!(take(61).is_none());
+        let three = take(60);
+        assert!(three.is_some());
+        drop((two, three));
+        let small = take(90).unwrap().made(30);
+        assert!(take(71).is_none());
+        drop(take(70).unwrap());
+        drop(small);
+        let large = take(1000);
+        assert!(large.is_some() && take(0).is_none(), "more than there is, alone");
+        std::thread::scope(|scope| {
+            let next = scope.spawn(|| making.take(50, || false).is_some());
+            while making.in_use_bytes.waiting() == 0 {
+                std::thread::yield_now();
+            }
+            drop(large);
+            assert!(next.join().unwrap());
+        });
+        assert_eq!(making.in_use_bytes.change(|bytes| *bytes), 0);
+    }
+}

@@ -1,0 +1,6 @@
+//! The passes of a window over one family in one buffer: [`forward`], [`transposed`], and both by several threads
+//! ([`batches`]).
+
+pub(crate) mod batches;
+pub(crate) mod forward;
+pub(crate) mod transposed;

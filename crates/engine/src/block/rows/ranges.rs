@@ -1,0 +1,62 @@
+//! Blocks of a family in ranges of about as many rows, for threads to take.
+//!
+//! ```text
+//!   rows of a family   block block block | block block | block block block block | ...
+//!   ranges             0                 | 1           | 2                       |
+//! ```
+
+use std::ops::Range;
+
+use keima_model::{BlockTables, Family};
+
+/// Rows that are worth a range of their own.
+pub(crate) const WORTH: usize = 1 << 12;
+
+/// Ranges for each thread, so that nobody waits long for the last one.
+pub(crate) const RANGES: usize = 4;
+
+/// The place of a family's block among its rows at a step; that of the end for the one after its last.
+pub(crate) fn place(tables: &BlockTables, family: &Family, step: usize, block: u32) -> usize {
+    let place = if block == family.blocks.end { family.size[step] } else { tables.place(step, block) };
+    place as usize
+}
+
+/// The first of some blocks of a family that does not begin before `place` at a step, or the end of them.
+pub(crate) fn block_at(tables: &BlockTables, step: usize, blocks: &Range<u32>, place: usize) -> u32 {
+    let (mut low, mut high) = (blocks.start, blocks.end);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if (tables.place(step, middle) as usize) < place {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    low
+}
+
+/// Some blocks of a family in ranges of about as many rows at a step: a single one for a single thread, some for each of
+/// several where there are `worth` rows for each.
+pub(crate) fn ranges(
+    tables: &BlockTables,
+    family: &Family,
+    step: usize,
+    blocks: &Range<u32>,
+    threads: usize,
+    worth: usize,
+) -> Vec<Range<u32>> {
+    let first = place(tables, family, step, blocks.start);
+    let rows = place(tables, family, step, blocks.end) - first;
+    let count = if threads == 1 { 1 } else { (rows / worth).clamp(1, RANGES * threads) };
+    let mut ranges = Vec::with_capacity(count);
+    let mut start = blocks.start;
+    for number in 1..=count {
+        let last = number == count;
+        let end = if last { blocks.end } else { block_at(tables, step, blocks, first + rows * number / count) };
+        if end > start {
+            ranges.push(start..end);
+            start = end;
+        }
+    }
+    ranges
+}

@@ -1,0 +1,255 @@
+//! More lanes for a row: from the residues modulo few primes to those modulo more.
+//!
+//! A number below the product of the first F-1 primes is written in mixed radix (see [`crate::block::rows::mixed_radix`]) and evaluated
+//! modulo the primes that are new. The spare lane stays, and is held against what the digits predict: each row that is
+//! widened is checked. Lanes can be had one slice at a time.
+//!
+//! ```text
+//!   F lanes       p0 p1 .. p(F-2)                    spare
+//!   K lanes       p0 p1 .. p(F-2) p(F-1) .. p(K-2)   spare
+//!                                 made from digits
+//! ```
+//!
+//! Cost: F^2 / 2 + F (K - F) multiplications: 10 to 40 ns for up to eight lanes.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::block::rows::lanes::{Moduli, Row, of_width};
+use crate::block::rows::mixed_radix::{Evaluation, Radix};
+use crate::block::rows::sums::Total;
+
+/// From F lanes to more: the first F-1 primes and the spare are the same in both.
+pub(crate) struct Growth<const F: usize> {
+    radix: Radix<F>,
+    made: Vec<Evaluation<F>>,
+}
+
+impl<const F: usize> Growth<F> {
+    pub(crate) fn new(from: &Moduli<F>, to: &[u64]) -> Self {
+        let made = to[F - 1..to.len() - 1].iter().map(|&prime| Evaluation::new(from.values(), prime)).collect();
+        Self { radix: Radix::new(*from.values()), made }
+    }
+
+    /// Lanes `first .. first + J` of the wider row; `None` if the spare lane is not what the others predict.
+    #[inline(always)]
+    pub(crate) fn lanes<const J: usize>(&self, row: &Row<F>, first: usize) -> Option<Row<J>> {
+        if *row == [0; F] {
+            return Some([0; J]);
+        }
+        let digits = self.radix.digits(row)?;
+        let mut grown = [0; J];
+        for (lane, place) in grown.iter_mut().zip(first..) {
+            *lane = match row[..F - 1].get(place) {
+                Some(&same) => same,
+                None => self.made.get(place + 1 - F).map_or(row[F - 1], |evaluation| evaluation.of(&digits)),
+            };
+        }
+        Some(grown)
+    }
+}
+
+/// Makes rows of as many lanes as the stage has of those that were read.
+pub(crate) struct Widen {
+    /// Moduli of what is read, and of what is made of it.
+    from: Vec<u64>,
+    to: Vec<u64>,
+    way: Way,
+}
+
+/// How rows of so many lanes grow.
+macro_rules! ways {
+    ($($lanes:literal $name:ident),*) => {
+        enum Way {
+            Same,
+            $($name(Box<Growth<$lanes>>)),*
+        }
+
+        impl Way {
+            /// `None` if no rows have so many lanes.
+            fn new(from: &[u64], to: &[u64]) -> Option<Self> {
+                Some(match from.len() {
+                    _ if from == to => Self::Same,
+                    $($lanes => Self::$name(Box::new(Growth::new(&Moduli::new(from.try_into().ok()?)?, to))),)*
+                    _ => return None,
+                })
+            }
+
+            fn place<const J: usize>(
+                &self,
+                first: usize,
+                rows: &[u64],
+                (positions, start): (&[u64], u64),
+                states: &mut (impl Seats<J> + ?Sized),
+            ) -> Result<(), Misplaced> {
+                match self {
+                    Self::Same => place(rows, positions, start, states, |row: &Row<J>| Some(*row)),
+                    $(Self::$name(growth) => place(rows, positions, start, states, |row| growth.lanes(row, first)),)*
+                }
+            }
+        }
+    };
+}
+ways!(2 Two, 4 Four, 6 Six, 8 Eight, 10 Ten, 12 Twelve);
+
+/// A row that could not be put where it belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Misplaced {
+    /// Its position is not among the states.
+    Position(u64),
+    /// Row number so many of those that were given: its spare lane is not what the others predict.
+    Spare(usize),
+}
+
+/// States that rows are put among.
+pub(crate) trait Seats<const J: usize> {
+    /// Whether there is such a place.
+    fn put(&mut self, place: usize, row: Row<J>) -> bool;
+}
+
+impl<const J: usize> Seats<J> for [Row<J>] {
+    #[inline(always)]
+    fn put(&mut self, place: usize, row: Row<J>) -> bool {
+        self.get_mut(place).map(|state| *state = row).is_some()
+    }
+}
+
+/// Those that several threads fill at a time: each of them is written once, and nobody reads before all is there.
+pub(crate) type SharedSeats<'s, const J: usize> = &'s [[AtomicU64; J]];
+
+impl<const J: usize> Seats<J> for SharedSeats<'_, J> {
+    #[inline(always)]
+    fn put(&mut self, place: usize, row: Row<J>) -> bool {
+        let state = self.get(place);
+        state
+            .map(|state| state.iter().zip(row).for_each(|(lane, value)| lane.store(value, Ordering::Relaxed)))
+            .is_some()
+    }
+}
+
+impl Widen {
+    pub(crate) fn new(from: &[u64], to: &[u64]) -> Option<Self> {
+        let (from, to) = (from.to_vec(), to.to_vec());
+        // The primes that both have stand in the same places, the spare at the end of both.
+        let kept = from.len().checked_sub(1).filter(|_| from.len() < to.len() || from == to)?;
+        if from[..kept] != to[..kept] || from.last() != to.last() {
+            return None;
+        }
+        let way = Way::new(&from, &to)?;
+        Some(Self { from, to, way })
+    }
+
+    /// Whether a lane is made: all others are taken as they are.
+    pub(crate) fn is_made(&self, lane: usize) -> bool {
+        (self.from.len() - 1..self.to.len() - 1).contains(&lane)
+    }
+
+    /// Lanes of what is read that lanes `first .. first + count` of what is made need.
+    pub(crate) fn reads(&self, first: usize, count: usize) -> Range<usize> {
+        match &self.way {
+            Way::Same => first..first + count,
+            _ => 0..self.from.len(),
+        }
+    }
+
+    /// Puts lanes `first .. first + J` of what is made of each of `rows` (as [`Widen::reads`] says) where its position
+    /// says; `states` begins at the position `start`.
+    pub(crate) fn place<const J: usize>(
+        &self,
+        first: usize,
+        rows: &[u64],
+        positions: &[u64],
+        start: u64,
+        states: &mut (impl Seats<J> + ?Sized),
+    ) -> Result<(), Misplaced> {
+        self.way.place(first, rows, (positions, start), states)
+    }
+
+    /// Adds `rows` (as [`Widen::reads`] says) up lane by lane to those of `total`, which are lanes `first ..`; those
+    /// that are made are left out.
+    pub(crate) fn add_up<const J: usize>(&self, first: usize, rows: &[u64], total: &mut [u128; J]) {
+        let read = self.reads(first, J);
+        let sums = of_width!(read.len(), F => self.sums::<F>(&read, rows), _ => Vec::new());
+        for (total, lane) in total.iter_mut().zip(first..).filter(|(_, lane)| !self.is_made(*lane)) {
+            let place = if lane + 1 == self.to.len() { self.from.len() - 1 } else { lane };
+            let sum = place.checked_sub(read.start).and_then(|place| sums.get(place));
+            *total = (*total + sum.copied().unwrap_or(0)) % u128::from(self.to[lane]);
+        }
+    }
+
+    fn sums<const F: usize>(&self, read: &Range<usize>, rows: &[u64]) -> Vec<u128> {
+        let moduli = self.from.get(read.clone()).unwrap_or_default().try_into().ok().and_then(Moduli::<F>::new);
+        let Some(moduli) = moduli else { return Vec::new() };
+        pulp::Arch::new().dispatch(Total::<F> { rows: rows.as_chunks().0, moduli: &moduli }).to_vec()
+    }
+}
+
+#[inline(always)]
+fn place<const F: usize, const J: usize>(
+    rows: &[u64],
+    positions: &[u64],
+    start: u64,
+    states: &mut (impl Seats<J> + ?Sized),
+    lanes: impl Fn(&Row<F>) -> Option<Row<J>>,
+) -> Result<(), Misplaced> {
+    for (number, (row, &position)) in rows.as_chunks().0.iter().zip(positions).enumerate() {
+        let place = usize::try_from(position.wrapping_sub(start)).unwrap_or(usize::MAX);
+        let Some(row) = lanes(row) else { return Err(Misplaced::Spare(number)) };
+        if !states.put(place, row) {
+            return Err(Misplaced::Position(position));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use keima_residue::primes_below;
+
+    /// Rows modulo few primes become rows modulo `K`, whole or in slices; a wrong lane is found, whichever it is.
+    fn check<const K: usize>(cases: &[(usize, u128)]) {
+        let primes: Vec<u64> = primes_below(1 << 60).take(K).collect();
+        let lanes = |count: usize| -> Vec<u64> { primes[1..count].iter().chain(&primes[..1]).copied().collect() };
+        let to = lanes(K);
+        for &(from, value) in cases {
+            let read = lanes(from);
+            let residues =
+                |moduli: &[u64]| -> Vec<u64> { moduli.iter().map(|&p| (value % u128::from(p)) as u64).collect() };
+            let (row, expected) = (residues(&read), residues(&to));
+            let widen = Widen::new(&read, &to).unwrap();
+            let mut whole = [[0; K]; 2];
+            widen.place(0, &row, &[11], 10, &mut whole[..]).unwrap();
+            assert_eq!(whole, [[0; K], expected.as_slice().try_into().unwrap()], "{from} lanes, {value}");
+            for first in (0..K).step_by(2) {
+                let mut slice = [[0; 2]];
+                let row = row[widen.reads(first, 2)].to_vec();
+                widen.place(first, &row, &[10], 10, &mut slice[..]).unwrap();
+                assert_eq!(slice[0][..], expected[first..first + 2], "{from} lanes, {value}");
+                let mut total = [0; 2];
+                widen.add_up(first, &[row.clone(), row.clone()].concat(), &mut total);
+                for ((lane, total), &p) in (first..).zip(total).zip(&to[first..]) {
+                    let twice = u128::from(expected[lane]) * 2 % u128::from(p);
+                    assert_eq!(total, if widen.is_made(lane) { 0 } else { twice });
+                }
+            }
+            assert_eq!(widen.place(0, &row, &[12], 10, &mut whole[..]), Err(Misplaced::Position(12)));
+            assert_eq!(widen.place(0, &row, &[9], 10, &mut whole[..]), Err(Misplaced::Position(9)));
+            for lane in 0..if from < K { from } else { 0 } {
+                let mut wrong = row.clone();
+                wrong[lane] = (wrong[lane] + 1) % read[lane];
+                assert_eq!(widen.place(0, &wrong, &[10], 10, &mut whole[..]), Err(Misplaced::Spare(0)));
+            }
+        }
+        assert!(Widen::new(&lanes(4), &lanes(2)).is_none());
+        assert!(Widen::new(&lanes(3), &to).is_none(), "no such rows");
+        assert!(Widen::new(&to[..2], &to).is_none(), "another spare");
+    }
+
+    #[test]
+    fn rows_are_widened_whole_and_in_slices() {
+        check::<8>(&[(2, 12_345_u128), (2, (1 << 59) - 1), (4, 1 << 100), (4, 7), (8, u128::MAX), (4, 0)]);
+        check::<12>(&[(2, 1 << 58), (4, 1 << 100), (8, u128::MAX), (8, 5), (12, u128::MAX), (8, 0)]);
+        check::<16>(&[(2, 99), (8, u128::MAX - 7), (12, u128::MAX), (12, 11), (10, 1 << 90), (6, 8), (16, 3)]);
+    }
+}

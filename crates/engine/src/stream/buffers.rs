@@ -1,0 +1,65 @@
+//! The large buffers of tasks, kept from one task to the next.
+//!
+//! A task fills a few vectors of tens of megabytes. Allocated and freed for every task they would leave holes in the
+//! heap, and a process would hold much more than its tasks were given; kept, they cost nothing and stay where they are.
+//! There are never more sets than tasks that ran at the same time.
+
+use std::any::Any;
+use std::sync::{Mutex, PoisonError};
+
+use crate::stream::budget::Budget;
+use crate::stream::spill::EngineKey;
+use crate::stream::table::Table;
+
+/// Buffers that tasks of one process share, one set per task at a time. Make one and hand it to every task.
+#[derive(Default)]
+pub struct Buffers(Mutex<Vec<Box<dyn Any + Send>>>);
+
+/// The buffers of one task.
+pub(crate) struct Set<K> {
+    budget: Budget,
+    lanes: usize,
+    pub(crate) front: Table<K>,
+    pub(crate) back: Table<K>,
+    /// Output: keys in the next stage's layout with the places of their rows, and the rows.
+    pub(crate) order: Vec<(K, u32)>,
+    pub(crate) rows: Vec<u64>,
+    /// Order of a table that is spilled.
+    pub(crate) spill_order: Vec<(K, u32)>,
+}
+
+impl Buffers {
+    /// A set for tasks of this kind: one that was given back, or a new one. Sets of another kind are freed: they belong
+    /// to a job, or a sweep, that is over.
+    pub(crate) fn take<K: EngineKey>(&self, budget: Budget, lanes: usize) -> Set<K> {
+        let mut sets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        while let Some(set) = sets.pop() {
+            if let Ok(set) = set.downcast::<Set<K>>()
+                && set.budget == budget
+                && set.lanes == lanes
+            {
+                return *set;
+            }
+        }
+        Set {
+            budget,
+            lanes,
+            front: Table::with_room(lanes, budget.table_records),
+            back: Table::with_room(lanes, budget.table_records),
+            order: Vec::with_capacity(budget.output_records),
+            rows: Vec::with_capacity(budget.output_records * lanes),
+            spill_order: Vec::new(),
+        }
+    }
+
+    /// Frees the sets that nobody has: the memory is to be for something else.
+    pub fn let_go(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    pub(crate) fn give_back<K: EngineKey>(&self, mut set: Set<K>) {
+        set.order.clear();
+        set.rows.clear();
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(set));
+    }
+}
