@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use keima_cluster::stages::Stages;
+use keima_count::stages::Stages;
 use keima_engine::{MIN_TASK_MEMORY_BYTES, TaskOrder, run_task};
 use keima_model::{AnyProblem, Layout, Window};
 use keima_residue::primes_below;

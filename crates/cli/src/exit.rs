@@ -1,7 +1,8 @@
 //! Exit codes, and errors on their way to the user. The codes are documented in `keima --help`.
 
-use keima_cluster::{LinkError, LocalError, WorkerError};
+use keima_cluster::{LinkError, WorkerError};
 use keima_coordinator::{CallError, JobStatus, State};
+use keima_count::LocalError;
 use keima_model::ProblemError;
 
 pub(crate) const OTHER: u8 = 1;

@@ -3,7 +3,7 @@
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use keima_cluster::inspect::{BlockCut, InspectError, Inspected, KeyOrder, RunError, RunHeader, RunManifest};
+use keima_count::inspect::{BlockCut, InspectError, Inspected, KeyOrder, RunError, RunHeader, RunManifest};
 use keima_problems::Problems;
 use serde_json::{Value, json};
 

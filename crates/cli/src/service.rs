@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use keima_cluster::{
-    CoordinatorHandle, GrpcLink, LocalError, Worker, WorkerConfig, serve_coordinator, serve_worker_runs,
-    task_memory_bytes,
+    CoordinatorHandle, GrpcLink, Worker, WorkerConfig, serve_coordinator, serve_worker_runs, task_memory_bytes,
 };
 use keima_coordinator::Config;
+use keima_count::LocalError;
 use keima_problems::Problems;
 use serde_json::json;
 use tokio::net::TcpListener;

@@ -1,5 +1,5 @@
 //! Everything between keima's state machine and the world: the store of its records, the gRPC services, the worker and
-//! its scratch folder, and the cluster of one process that `keima count` runs.
+//! its scratch folder.
 //!
 //! ```text
 //!   users ── JobClient ──> JobService ─┐                                      ┌─ engine, on threads of its own
@@ -16,21 +16,16 @@
 
 mod convert;
 mod driver;
-pub mod estimate;
 pub mod failpoint;
 mod feeds;
 mod folder_lock;
 mod grpc;
-mod in_memory;
-pub mod inspect;
 mod journal;
 mod link;
-mod local;
 mod remote_feed;
 mod run_server;
 mod run_store;
-mod scratch;
-pub mod stages;
+pub mod scratch;
 mod store;
 #[cfg(test)]
 mod transfer_tests;
@@ -39,13 +34,13 @@ mod worker;
 pub use convert::ConvertError;
 pub use driver::{CoordinatorHandle, PULL_WAIT, StartError};
 pub use grpc::{GrpcLink, JobClient, JobWatch, ServeError, serve_coordinator, serve_worker_runs};
-pub use in_memory::{Fit, InMemory, InMemoryError};
 pub use link::{Backoff, CoordinatorLink, LinkError, random_bits};
-pub use local::{LocalCluster, LocalConfig, LocalError};
 pub use run_store::RunStore;
 pub use scratch::ScratchError;
 pub use store::{STORE_FORMAT, Store, StoreError};
-pub use worker::{PROCESS_OVERHEAD_BYTES, Worker, WorkerConfig, WorkerError, task_memory_bytes};
+pub use worker::{
+    NoTables, PROCESS_OVERHEAD_BYTES, Promise, Tables, Worker, WorkerConfig, WorkerError, task_memory_bytes,
+};
 
 /// Version of the protocol between coordinator, workers and users; peers of different versions refuse each other. Grows
 /// with every change that an older peer would misunderstand.

@@ -71,7 +71,7 @@ pub enum ScratchError {
 }
 
 /// Takes the names out of a scratch folder without runs, and the folder away if nothing else is in it.
-pub(crate) fn leave(root: &Path) -> Result<(), ScratchError> {
+pub fn leave(root: &Path) -> Result<(), ScratchError> {
     let Ok(mut entries) = std::fs::read_dir(root) else { return Ok(()) };
     if entries.any(|entry| entry.is_ok_and(|entry| is_job(&entry.file_name().to_string_lossy()))) {
         return Ok(());
@@ -81,7 +81,7 @@ pub(crate) fn leave(root: &Path) -> Result<(), ScratchError> {
 
 /// Deletes what keima has in `root`, if that is a scratch folder and nobody uses it, and the folder if nothing else is
 /// in it.
-pub(crate) fn forget(root: &Path) -> Result<(), ScratchError> {
+pub fn forget(root: &Path) -> Result<(), ScratchError> {
     if !root.join(ID_FILE).exists() {
         return Ok(());
     }

@@ -130,12 +130,12 @@ impl Store {
     }
 
     /// An error if another process uses the store in `folder`; nothing is made.
-    pub(crate) fn check_free(folder: &Path) -> Result<(), StoreError> {
+    pub fn check_free(folder: &Path) -> Result<(), StoreError> {
         if folder.join(LOCK_FILE).exists() { lock(folder).map(drop) } else { Ok(()) }
     }
 
     /// Deletes the records in `folder`, if there are any and nobody uses them, and the folder if nothing else is in it.
-    pub(crate) fn forget(folder: &Path) -> Result<(), StoreError> {
+    pub fn forget(folder: &Path) -> Result<(), StoreError> {
         let path = folder.join(FILE);
         if !folder.exists() {
             return Ok(());

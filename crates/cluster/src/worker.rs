@@ -35,7 +35,7 @@ use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
 
 use self::table::Table;
-pub(crate) use self::tables::Tables;
+pub use self::tables::{NoTables, Promise, Tables};
 use crate::link::{Backoff, CoordinatorLink, LinkError};
 use crate::run_store::{RunStore, SharedFolders};
 use crate::scratch::ScratchError;

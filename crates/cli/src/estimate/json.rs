@@ -1,6 +1,6 @@
 //! An estimate as one JSON object, in bytes, seconds and plain numbers; what is unknown is null.
 
-use keima_cluster::estimate::{StageOutline, StageTime, Times, Way};
+use keima_count::estimate::{StageOutline, StageTime, Times, Way};
 use serde_json::{Value, json};
 
 use super::Estimate;

@@ -6,8 +6,8 @@ mod text;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use keima_cluster::estimate::{MeasureError, Offer, Outline, Speeds, Times, Way, measure, measure_disk};
 use keima_coordinator::Executor;
+use keima_count::estimate::{MeasureError, Offer, Outline, Speeds, Times, Way, measure, measure_disk};
 use keima_model::{ProblemRequest, Registry};
 use keima_problems::Problems;
 

@@ -1,6 +1,6 @@
 //! An estimate for people: what will be done, what it takes, and what was taken for granted.
 
-use keima_cluster::estimate::{Outline, PerState, Speeds, StageOutline, StageTime, Times, Way};
+use keima_count::estimate::{Outline, PerState, Speeds, StageOutline, StageTime, Times, Way};
 use keima_model::Direction;
 
 use super::Estimate;

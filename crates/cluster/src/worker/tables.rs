@@ -56,14 +56,14 @@ impl Slot {
 }
 
 /// The tables of the job that was worked for last.
-pub(crate) struct Tables {
+pub struct Tables {
     kept: Mutex<Option<(Made, Arc<Slot>)>>,
     memory_bytes: u64,
     tasks: u32,
 }
 
 /// Tables that are there, or will be when they are asked for. They are in use for as long as it lives.
-pub(crate) struct Promise {
+pub struct Promise {
     made: Made,
     slot: Arc<Slot>,
     memory_bytes: u64,
@@ -72,7 +72,7 @@ pub(crate) struct Promise {
 
 /// Why there are no tables.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum NoTables {
+pub enum NoTables {
     /// They cannot be made here.
     #[error("{0}")]
     Refused(String),
@@ -83,7 +83,7 @@ pub(crate) enum NoTables {
 
 impl Tables {
     /// Tables, and as many tasks at a time, stay within `memory_bytes`.
-    pub(crate) fn new(memory_bytes: u64, tasks: u32) -> Self {
+    pub fn new(memory_bytes: u64, tasks: u32) -> Self {
         Self { kept: Mutex::default(), memory_bytes, tasks }
     }
 
@@ -100,7 +100,7 @@ impl Tables {
     }
 
     /// The tables of an order. Does not block.
-    pub(crate) fn of(&self, problem: &ProblemRequest, order: &BlockOrder) -> Promise {
+    pub fn of(&self, problem: &ProblemRequest, order: &BlockOrder) -> Promise {
         let made = Made {
             problem: problem.clone(),
             windows: order.windows.clone(),
@@ -120,7 +120,7 @@ impl Tables {
 
 impl Promise {
     /// Builds the tables, or waits for who does, once other jobs' tables are not in use any more.
-    pub(crate) fn get(&self, info: &dyn ProblemInfo, stop: &AtomicBool) -> Result<Arc<Prepared>, NoTables> {
+    pub fn get(&self, info: &dyn ProblemInfo, stop: &AtomicBool) -> Result<Arc<Prepared>, NoTables> {
         while self.slot.must_wait() {
             if stop.load(Ordering::Relaxed) {
                 return Err(NoTables::Stopped);

@@ -21,7 +21,7 @@ use keima_runs::TaskTimes;
 
 use kept::KeptSweeps;
 
-use crate::link::random_bits;
+use keima_cluster::random_bits;
 
 /// Why there is no count.
 #[derive(Debug, thiserror::Error)]

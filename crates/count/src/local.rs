@@ -9,12 +9,12 @@ use keima_model::Registry;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::driver::{CoordinatorHandle, StartError};
-use crate::link::LinkError;
-use crate::run_store::RunStore;
-use crate::scratch;
-use crate::store::Store;
-use crate::worker::{Worker, WorkerConfig, WorkerError};
+use keima_cluster::LinkError;
+use keima_cluster::RunStore;
+use keima_cluster::Store;
+use keima_cluster::scratch;
+use keima_cluster::{CoordinatorHandle, StartError};
+use keima_cluster::{Worker, WorkerConfig, WorkerError};
 
 /// What the process may use.
 #[derive(Clone, Debug)]

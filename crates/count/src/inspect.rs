@@ -22,7 +22,7 @@ use keima_model::{
 use keima_runs::{Batch, LocalRun, RunCursor, RunPart, Word, open_verified};
 pub use keima_runs::{BlockCut, KeyOrder, RunError, RunHeader, RunManifest};
 
-use crate::worker::Tables;
+use keima_cluster::Tables;
 
 /// A run file that was found sound.
 #[derive(Debug)]

@@ -24,10 +24,10 @@ use super::outline::{Outline, Way};
 use super::times::{PerState, Speeds, SweepSpeed};
 use super::{Offer, Times};
 use crate::in_memory::{InMemory, InMemoryError};
-use crate::link::LinkError;
 use crate::local::{LocalCluster, LocalConfig, LocalError};
 use crate::stages::StageError;
-use crate::worker::PROCESS_OVERHEAD_BYTES;
+use keima_cluster::LinkError;
+use keima_cluster::PROCESS_OVERHEAD_BYTES;
 
 /// State-passes of a small board: enough to be far above the costs of a stage, and done in two seconds.
 const STREAM_STATE_PASSES: u64 = 70_000_000;

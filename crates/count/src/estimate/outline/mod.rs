@@ -22,7 +22,7 @@ use keima_model::{AnyProblem, BlockProblem, Direction, Directions, PartedBytes, 
 
 use super::Offer;
 use super::families::{Families, Slices};
-use crate::worker::task_memory_bytes;
+use keima_cluster::task_memory_bytes;
 
 /// How a count runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use keima_cluster::estimate::{Offer, Outline, PerState, Speeds, SweepSpeed, Times, Way, measure, measure_disk};
 use keima_coordinator::{Executor, PlanError};
+use keima_count::estimate::{Offer, Outline, PerState, Speeds, SweepSpeed, Times, Way, measure, measure_disk};
 use keima_model::{AnyProblem, Direction, ProblemRequest, Registry};
 use keima_problems::Problems;
 use proptest::prelude::*;
