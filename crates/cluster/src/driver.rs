@@ -22,9 +22,9 @@ use keima_model::Registry;
 use keima_runs::RunId;
 use tokio::sync::{Notify, watch};
 
-use crate::journal::{Journal, Ticket};
-use crate::link::{CoordinatorLink, LinkError, random_bits};
+use crate::store::journal::{Journal, Ticket};
 use crate::store::{Store, StoreError};
+use crate::transport::link::{CoordinatorLink, LinkError, random_bits};
 
 /// How often leases and grace times are looked at.
 const TICK: Duration = Duration::from_millis(250);

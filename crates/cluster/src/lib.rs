@@ -14,30 +14,22 @@
 
 #![forbid(unsafe_code)]
 
-mod convert;
 mod driver;
 pub mod failpoint;
-mod feeds;
 mod folder_lock;
-mod grpc;
-mod journal;
-mod link;
-mod remote_feed;
-mod run_server;
-mod run_store;
 pub mod scratch;
 mod store;
-#[cfg(test)]
-mod transfer_tests;
+mod transfer;
+mod transport;
 mod worker;
 
-pub use convert::ConvertError;
 pub use driver::{CoordinatorHandle, PULL_WAIT, StartError};
-pub use grpc::{GrpcLink, JobClient, JobWatch, ServeError, serve_coordinator, serve_worker_runs};
-pub use link::{Backoff, CoordinatorLink, LinkError, random_bits};
-pub use run_store::RunStore;
 pub use scratch::ScratchError;
+pub use scratch::run_store::RunStore;
 pub use store::{STORE_FORMAT, Store, StoreError};
+pub use transport::convert::ConvertError;
+pub use transport::grpc::{GrpcLink, JobClient, JobWatch, ServeError, serve_coordinator, serve_worker_runs};
+pub use transport::link::{Backoff, CoordinatorLink, LinkError, random_bits};
 pub use worker::{
     NoTables, PROCESS_OVERHEAD_BYTES, Promise, Tables, Worker, WorkerConfig, WorkerError, task_memory_bytes,
 };

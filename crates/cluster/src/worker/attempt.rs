@@ -26,8 +26,8 @@ use super::table::Active;
 use super::tables::NoTables;
 use super::{LONGEST_WAIT, Shared, is_refusal};
 use crate::failpoint;
-use crate::feeds::TaskFeeds;
-use crate::link::{Backoff, CoordinatorLink, LinkError};
+use crate::transfer::feeds::TaskFeeds;
+use crate::transport::link::{Backoff, CoordinatorLink, LinkError};
 
 /// Bytes that come in of a copy in a second at least, beside an hour for all else.
 const SLOWEST_COPY_BYTES: u64 = 1 << 20;

@@ -9,6 +9,9 @@
 //! Cost: five to twenty seconds. Everything else on the machine is measured too.
 
 mod blocks;
+mod disk;
+
+pub use self::disk::measure_disk;
 
 use std::path::Path;
 use std::sync::Arc;

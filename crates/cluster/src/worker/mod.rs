@@ -36,9 +36,9 @@ use tokio::task::{JoinError, JoinSet};
 
 use self::table::Table;
 pub use self::tables::{NoTables, Promise, Tables};
-use crate::link::{Backoff, CoordinatorLink, LinkError};
-use crate::run_store::{RunStore, SharedFolders};
 use crate::scratch::ScratchError;
+use crate::scratch::run_store::{RunStore, SharedFolders};
+use crate::transport::link::{Backoff, CoordinatorLink, LinkError};
 
 /// Memory that a worker process needs besides its tasks: program, runtime, connections, buffers of streams to other
 /// workers. An allowance, to be held against measurements of the whole process.

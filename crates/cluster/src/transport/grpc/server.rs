@@ -23,11 +23,11 @@ use tonic::{Request, Response, Status};
 use tonic_reflection::server::v1::{ServerReflection, ServerReflectionServer};
 
 use super::{MESSAGE_BYTES, check_version, invalid, to_status};
-use crate::convert::{ConvertError, Wire, list_from, list_to, required, run_ids, worker_id};
 use crate::driver::CoordinatorHandle;
-use crate::link::{CoordinatorLink, LinkError};
-use crate::run_server::RunServer;
-use crate::run_store::RunStore;
+use crate::scratch::run_store::RunStore;
+use crate::transfer::run_server::RunServer;
+use crate::transport::convert::{ConvertError, Wire, list_from, list_to, required, run_ids, worker_id};
+use crate::transport::link::{CoordinatorLink, LinkError};
 
 /// How long open calls may take to end after a shutdown.
 const DRAIN: Duration = Duration::from_secs(3);
