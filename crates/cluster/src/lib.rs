@@ -17,6 +17,7 @@
 mod driver;
 pub mod failpoint;
 mod folder_lock;
+mod open_problems;
 pub mod scratch;
 mod store;
 mod transfer;
@@ -24,8 +25,10 @@ mod transport;
 mod worker;
 
 pub use driver::{CoordinatorHandle, PULL_WAIT, StartError};
+pub use open_problems::OpenProblems;
 pub use scratch::ScratchError;
 pub use scratch::run_store::RunStore;
+pub use store::journal::JournalError;
 pub use store::{STORE_FORMAT, Store, StoreError};
 pub use transport::convert::ConvertError;
 pub use transport::grpc::{GrpcLink, JobClient, JobWatch, ServeError, serve_coordinator, serve_worker_runs};

@@ -15,7 +15,9 @@ mod outcome;
 mod plan;
 
 pub use api::*;
-pub use machine::{Changes, Config, Coordinator, JobStatus, JobWorker, RestoreError, State, WorkerStatus};
+pub use machine::{
+    Changes, Config, Coordinator, EncodeError, Help, JobStatus, JobWorker, RestoreError, State, Stuck, WorkerStatus,
+};
 pub use outcome::{Check, FunctionalValues, Outcome, SeriesEntry, Table, TableRow, early, recombine, tables};
 pub use plan::{
     BlockPlan, LARGE_VECTOR_BYTES, Plan, PlanError, PlanLimits, Stage, block_plan, buffer_rows, choose_plan,

@@ -78,7 +78,8 @@ use self::jobs::Job;
 use crate::api::{JobId, Millis};
 
 pub use self::config::Config;
-pub use self::persist::Changes;
+pub use self::failures::{Help, Stuck};
+pub use self::persist::{Changes, EncodeError};
 pub use self::restore::RestoreError;
 pub use self::status::{JobStatus, JobWorker, State, WorkerStatus};
 
@@ -104,8 +105,9 @@ impl Coordinator {
         coordinator
     }
 
-    /// The records to store in one transaction before any answer since the last call is let out.
-    pub fn take_changes(&mut self) -> Changes {
+    /// The records to store in one transaction before any answer since the last call is let out. After an error the
+    /// coordinator must end: no answer may leave any more.
+    pub fn take_changes(&mut self) -> Result<Changes, EncodeError> {
         self.common.journal.take()
     }
 

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use keima_coordinator::{AttemptId, Failure, Grant, InputRun, Report, StageOrder, Verdict, Work};
 use keima_engine::{BlockStage, KeptRuns, Task, TaskError, TaskOrder};
-use keima_model::ProblemRequest;
+use keima_model::{ProblemRequest, Registry};
 use keima_runs::{MAX_SUBJECT_BYTES, RunManifest, TaskManifest};
 
 use super::table::Active;
@@ -181,7 +181,7 @@ impl<L: CoordinatorLink> Shared<L> {
         order: StageOrder,
         active: Active,
     ) -> Result<TaskManifest, Failure> {
-        let problem = self.problem(&order.problem)?;
+        let problem = self.problems.open(&order.problem).map_err(|e| Failure::Refused { text: e.to_string() })?;
         // Both executors count on all of the memory.
         let tables = if let Some(block) = &order.block {
             self.buffers.let_go();

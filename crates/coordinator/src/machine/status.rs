@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Coordinator;
 use super::common::Common;
+use super::failures::Stuck;
 use super::jobs::Job;
 use crate::api::{CallError, JobId, Millis, WorkerId};
 use crate::outcome::{Outcome, SeriesEntry};
@@ -223,6 +224,11 @@ impl Coordinator {
     pub fn status(&mut self, now: Millis, id: JobId) -> Result<JobStatus, CallError> {
         self.advance(now);
         self.jobs.get(&id).map(|job| job.status(&self.common)).ok_or(CallError::NoSuchJob(id))
+    }
+
+    /// Why no worker can go on with a job; `None` if one can, or the coordinator has forgotten since.
+    pub fn stuck(&self, id: JobId) -> Option<Stuck> {
+        self.jobs.get(&id)?.stuck(&self.common)
     }
 
     /// All workers that are remembered.
