@@ -15,6 +15,7 @@ mod outcome;
 mod plan;
 
 pub use api::*;
+pub use keima_orders::{AttemptId, Holder, InputRun, JobId, WorkerId};
 pub use machine::{Changes, Config, Coordinator, JobStatus, JobWorker, RestoreError, State, WorkerStatus};
 pub use outcome::{Check, FunctionalValues, Outcome, SeriesEntry, Table, TableRow, early, recombine, tables};
 pub use plan::{

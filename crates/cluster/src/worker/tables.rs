@@ -16,9 +16,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
-use keima_coordinator::BlockOrder;
 use keima_engine::block::Prepared;
 use keima_model::{Directions, PartedBytes, ProblemInfo, ProblemRequest, Window};
+use keima_orders::BlockOrder;
 
 /// Of the tables' size one part in so many is left to the allocator, which keeps some of what was freed while they were
 /// built and of tasks' buffers: 13 MB more than a process is granted for itself, beside 94 MB of tables (13x13, windows 7,6,
