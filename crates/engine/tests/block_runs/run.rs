@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
+use keima_blocks::limits::PLACE_BITS;
 use keima_engine::block::{Prepared, run_block_task};
 use keima_engine::{BlockStage, Buffers, KeptRuns, Task, TaskError, TaskOrder};
-use keima_model::{AnyProblem, Board, Direction, Directions, Layout, PLACE_BITS, Window};
+use keima_model::{AnyProblem, Board, Direction, Directions, Layout, Window};
 use keima_runs::{
     BlockCut, DiskBudget, KeyOrder, RunCursor, RunHeader, RunPart, Tally, TaskManifest, publish_durably, run_path,
 };
