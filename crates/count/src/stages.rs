@@ -15,10 +15,11 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use keima_blocks::limits::PLACE_BITS;
 use keima_coordinator::Plan;
 use keima_engine::block::{Prepared, run_block_task};
 use keima_engine::{Buffers, FeedOpener, Task, TaskError};
-use keima_model::{BlockColumn, Direction, PLACE_BITS, ProblemInfo, ProblemRequest};
+use keima_model::{BlockColumn, Direction, ProblemInfo, ProblemRequest};
 use keima_orders::{AttemptId, BlockOrder, InputRun, JobId, TaskOrder};
 use keima_runs::{
     BlockFeed, DiskBudget, LocalRun, RunError, RunHeader, RunId, RunManifest, RunPart, TaskManifest, run_path,

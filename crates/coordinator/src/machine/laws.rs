@@ -17,10 +17,8 @@ use std::collections::HashSet;
 use keima_model::ProblemInfo;
 use keima_orders::{AttemptId, TaskOrder};
 use keima_residue::{add_mod, add_row, mul_mod};
-use keima_runs::{PassTally, TaskManifest};
+use keima_runs::{MAX_SPLITS, PassTally, TaskManifest};
 
-/// Most split points in a task's manifest.
-const MOST_SPLITS: usize = 1024;
 /// Most runs of one task: outputs are merged, several stand only for parts by key.
 const MOST_RUNS: usize = 1 << 16;
 
@@ -87,9 +85,7 @@ impl Asked {
             })?;
             self.lanes_ok("sums of a run", &run.sums)?;
         }
-        form(m.splits.len() <= MOST_SPLITS, || {
-            format!("expected at most {MOST_SPLITS} splits, got {}", m.splits.len())
-        })?;
+        form(m.splits.len() <= MAX_SPLITS, || format!("expected at most {MAX_SPLITS} splits, got {}", m.splits.len()))?;
         form(m.splits.is_sorted_by(|a, b| a.key < b.key), || "splits are not ascending".into())?;
         let kept = match (&m.kept, self.order.kept()) {
             (None, None) => None,

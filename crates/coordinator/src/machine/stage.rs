@@ -8,7 +8,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use keima_model::{Direction, PLACE_BITS};
+use keima_blocks::limits::{MOST_GROUPS, PLACE_BITS};
+use keima_model::Direction;
 use keima_orders::{AttemptId, BlockOrder, KeptOrder, TaskOrder, WorkerId};
 use keima_runs::{Split, TaskManifest};
 
@@ -23,8 +24,6 @@ use crate::plan::LARGE_VECTOR_BYTES;
 
 /// Split points that are kept of a whole boundary, roughly.
 const MOST_SPLITS: usize = 1 << 18;
-/// Most groups of a window: their numbers have the bits of a key above a place.
-const MOST_GROUPS: u64 = 1 << (u64::BITS - PLACE_BITS);
 /// Tasks of the first stage of blocks, whose groups nobody has counted yet.
 const FIRST_TASKS_PER_SLOT: u64 = 8;
 

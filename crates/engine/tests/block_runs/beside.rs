@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 
+use keima_blocks::limits::PLACE_BITS;
 use keima_engine::block::{Prepared, run_block_task};
 use keima_engine::{Buffers, FeedOpener, Task, TaskError};
-use keima_model::{PLACE_BITS, ProblemInfo};
+use keima_model::ProblemInfo;
 use keima_orders::{AttemptId, TaskOrder};
 use keima_runs::{BlockFeed, RunError, RunHeader, RunManifest, RunPart, TaskManifest};
 

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
+use keima_blocks::limits::PLACE_BITS;
 use keima_engine::block::{Prepared, run_block_task};
 use keima_engine::{Buffers, Task, TaskError};
-use keima_model::{AnyProblem, Board, Direction, Directions, Layout, PLACE_BITS, ProblemRequest, Window};
+use keima_model::{AnyProblem, Board, Direction, Directions, Layout, ProblemRequest, Window};
 use keima_orders::{AttemptId, BlockOrder, InputRun, JobId, KeptOrder, TaskOrder};
 use keima_runs::{
     BlockCut, DiskBudget, KeyOrder, RunCursor, RunHeader, RunPart, Tally, TaskManifest, publish_durably, run_path,

@@ -24,7 +24,9 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use keima_model::{Direction, End, LANES, PLACE_BITS, ProblemInfo, Sources, Window, slices};
+use keima_blocks::lanes::{LANES, slices};
+use keima_blocks::limits::{MODULUS_LIMIT, PLACE_BITS};
+use keima_model::{Direction, End, ProblemInfo, Sources, Window};
 use keima_orders::TaskOrder;
 use keima_runs::{
     BlockCut, FunctionalSum, KeyOrder, PassTally, RunHeader, RunManifest, Split, Tally, TaskManifest, TaskTimes,
@@ -42,7 +44,7 @@ use crate::block::out_of_core::passes::forward::{Lines, Memory};
 use crate::block::out_of_core::passes::transposed::{arrival_words, arrivals};
 use crate::block::out_of_core::portions::boundary;
 use crate::block::out_of_core::prepared::Prepared;
-use crate::block::rows::lanes::{MODULUS_LIMIT, Moduli};
+use crate::block::rows::lanes::Moduli;
 use crate::block::rows::widen::Widen;
 use crate::tally::EndTally;
 use crate::{Task, TaskError};
