@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use keima_cluster::{OpenProblems, task_memory_bytes};
+use keima_blocks::process::task_memory_bytes;
+use keima_cluster::OpenProblems;
 use keima_coordinator::{JobId, JobSpec, JobStatus, State};
 use keima_count::{InMemory, LocalCluster, LocalConfig};
 use keima_model::{AnyProblem, ProblemInfo, ProblemRequest, Registry};

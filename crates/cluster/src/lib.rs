@@ -33,9 +33,7 @@ pub use store::{STORE_FORMAT, Store, StoreError};
 pub use transport::convert::ConvertError;
 pub use transport::grpc::{GrpcLink, JobClient, JobWatch, ServeError, serve_coordinator, serve_worker_runs};
 pub use transport::link::{Backoff, CoordinatorLink, LinkError, random_bits};
-pub use worker::{
-    NoTables, PROCESS_OVERHEAD_BYTES, Promise, Tables, Worker, WorkerConfig, WorkerError, task_memory_bytes,
-};
+pub use worker::{NoTables, Promise, Tables, Worker, WorkerConfig, WorkerError};
 
 /// Version of the protocol between coordinator, workers and users; peers of different versions refuse each other. Grows
 /// with every change that an older peer would misunderstand.

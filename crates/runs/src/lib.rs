@@ -31,6 +31,7 @@ mod writer;
 pub use cursor::{CursorBuffers, RunCursor};
 pub use disk::DiskBudget;
 pub use error::{MergeError, RunError};
+pub use footer::MAX_SPLITS;
 pub use header::{FORMAT_VERSION, MAX_LANES, MAX_SUBJECT_BYTES};
 pub use intake::Intake;
 pub use local::{BlockFeed, LocalFeed, LocalRun};

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use keima_orders::{JobId, WorkerId};
 use keima_runs::TaskTimes;
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +10,7 @@ use super::Coordinator;
 use super::common::Common;
 use super::failures::Stuck;
 use super::jobs::Job;
-use crate::api::{CallError, JobId, Millis, WorkerId};
+use crate::api::{CallError, Millis};
 use crate::outcome::{Outcome, SeriesEntry};
 use crate::plan::Plan;
 
