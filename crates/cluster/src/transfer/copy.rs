@@ -16,7 +16,7 @@ use keima_runs::{Intake, RunError, RunManifest, run_path};
 
 use crate::scratch::run_store::RunStore;
 use crate::transfer::feeds::TaskFeeds;
-use crate::transfer::remote_feed::{is_damage, next_chunk, remote_error};
+use crate::transfer::remote_feed::{Unread, next_chunk};
 use crate::transfer::run_server::CHUNK_BYTES;
 
 /// An incomplete copy with its charged bytes. Dropping the last handle deletes it, unless it was adopted.
@@ -63,8 +63,10 @@ impl TaskFeeds {
         for holder in self.nearest(&run.id).iter().filter(|holder| holder.worker != *self.store.worker()) {
             match self.copy_from(holder, run).await {
                 Ok(()) => return Ok(()),
-                Err((error, _)) if error.is_disk_full() => return Err(Failure::Disk { text: error.to_string() }),
-                Err((error, damaged)) => {
+                Err(Unread { error, .. }) if error.is_disk_full() => {
+                    return Err(Failure::Disk { text: error.to_string() });
+                }
+                Err(Unread { error, damaged }) => {
                     tracing::warn!(run = %run.id, holder = %holder.worker, %error, "cannot copy a run from this holder");
                     let (holder, text) = (holder.worker.clone(), error.to_string());
                     failure = Failure::Input { run: run.id.clone(), holder, damaged, text };
@@ -74,24 +76,19 @@ impl TaskFeeds {
         Err(failure)
     }
 
-    async fn copy_from(&self, holder: &Holder, run: &RunManifest) -> Result<(), (RunError, bool)> {
-        let incoming = Arc::new(Incoming::new(&self.store, run.bytes).map_err(|error| (error, false))?);
+    async fn copy_from(&self, holder: &Holder, run: &RunManifest) -> Result<(), Unread> {
+        let incoming = Arc::new(Incoming::new(&self.store, run.bytes)?);
         let received = self.receive(holder, run, &incoming).await?;
         let expected = run.clone();
         let taken = blocking(move || incoming.take_in(received, &expected)).await;
-        taken.map_err(blamed)
+        Ok(taken?)
     }
 
-    async fn receive(
-        &self,
-        holder: &Holder,
-        run: &RunManifest,
-        incoming: &Arc<Incoming>,
-    ) -> Result<Intake, (RunError, bool)> {
+    async fn receive(&self, holder: &Holder, run: &RunManifest, incoming: &Arc<Incoming>) -> Result<Intake, Unread> {
         if self.shared.belongs(&holder.folder, &holder.worker) {
             match read_file(holder, run, incoming).await {
                 // It may have been deleted there, or the mount may be gone while its owner still serves it.
-                Err((error, false)) if !error.is_disk_full() && !holder.address.is_empty() => {
+                Err(Unread { error, damaged: false }) if !error.is_disk_full() && !holder.address.is_empty() => {
                     tracing::warn!(run = %run.id, folder = holder.folder, %error, "cannot read a shared folder; asking its worker");
                     let _ = std::fs::remove_file(&incoming.path);
                 }
@@ -101,15 +98,10 @@ impl TaskFeeds {
         self.download(holder, run, incoming).await
     }
 
-    async fn download(
-        &self,
-        holder: &Holder,
-        run: &RunManifest,
-        incoming: &Arc<Incoming>,
-    ) -> Result<Intake, (RunError, bool)> {
-        let remote = |status: tonic::Status| (remote_error(holder, &status), is_damage(&status));
+    async fn download(&self, holder: &Holder, run: &RunManifest, incoming: &Arc<Incoming>) -> Result<Intake, Unread> {
+        let remote = |status: tonic::Status| Unread::remote(holder, &status);
         let mut stream = self.peers.request(holder, run, None).await.map_err(remote)?;
-        let mut intake = Intake::create(incoming.path.clone(), run).map_err(blamed)?;
+        let mut intake = Intake::create(incoming.path.clone(), run)?;
         loop {
             let chunk = next_chunk(&mut stream).await.map_err(remote)?;
             let (end, to) = (chunk.end, Arc::clone(incoming));
@@ -118,7 +110,7 @@ impl TaskFeeds {
                 drop(to);
                 taken
             });
-            intake = taken.await.map_err(blamed)?;
+            intake = taken.await?;
             if end {
                 return Ok(intake);
             }
@@ -127,8 +119,8 @@ impl TaskFeeds {
 }
 
 /// Copies a run from a folder that is visible on this machine.
-async fn read_file(holder: &Holder, run: &RunManifest, to: &Arc<Incoming>) -> Result<Intake, (RunError, bool)> {
-    let from = run_path(Path::new(&holder.folder), &run.id).map_err(blamed)?;
+async fn read_file(holder: &Holder, run: &RunManifest, to: &Arc<Incoming>) -> Result<Intake, Unread> {
+    let from = run_path(Path::new(&holder.folder), &run.id)?;
     let (to, run) = (Arc::clone(to), run.clone());
     let read = move || {
         let io = |source| RunError::Io { path: from.clone(), action: "copy", source };
@@ -142,7 +134,7 @@ async fn read_file(holder: &Holder, run: &RunManifest, to: &Arc<Incoming>) -> Re
             }
         }
     };
-    blocking(read).await.map_err(blamed)
+    Ok(blocking(read).await?)
 }
 
 /// Runs `work` on a thread that may block.
@@ -151,10 +143,4 @@ async fn blocking<T: Send + 'static>(
 ) -> Result<T, RunError> {
     let done = tokio::task::spawn_blocking(work).await;
     done.unwrap_or_else(|e| Err(RunError::Remote { text: format!("writing the copy failed: {e}") }))
-}
-
-/// An error of a copy, and whether the holder's copy is damaged.
-fn blamed(error: RunError) -> (RunError, bool) {
-    let damaged = error.is_damage();
-    (error, damaged)
 }

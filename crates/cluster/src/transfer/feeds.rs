@@ -15,7 +15,7 @@ use tokio::runtime::Handle;
 
 use crate::failpoint;
 use crate::scratch::run_store::{KeptOpen, RunStore, SharedFolders};
-use crate::transfer::remote_feed::{Peers, RemoteFeed, is_damage, remote_error};
+use crate::transfer::remote_feed::{Peers, RemoteFeed, Unread};
 
 /// The copy of a run that was tried last.
 #[derive(Clone)]
@@ -74,14 +74,10 @@ impl TaskFeeds {
         run: &RunManifest,
         header: &RunHeader,
         part: RunPart,
-    ) -> Result<Box<dyn BlockFeed>, (RunError, bool)> {
-        let local = |error: RunError| {
-            let damaged = error.is_damage();
-            (error, damaged)
-        };
+    ) -> Result<Box<dyn BlockFeed>, Unread> {
         if holder.worker == *self.store.worker() {
             let here = self.store.open_run(&run.id).unwrap_or_else(|| Err(not_here(&run.id, holder)));
-            let file = here.and_then(|file| same(file, run, header)).map_err(local)?;
+            let file = here.and_then(|file| same(file, run, header))?;
             return Ok(self.feed(run, &file, part));
         }
         if self.shared.belongs(&holder.folder, &holder.worker) {
@@ -92,13 +88,13 @@ impl TaskFeeds {
                 Err(error) if !error.is_damage() && !holder.address.is_empty() => {
                     tracing::warn!(run = %run.id, folder = holder.folder, %error, "cannot read a shared folder; asking its worker");
                 }
-                Err(error) => return Err(local(error)),
+                Err(error) => return Err(error.into()),
             }
         }
         let asked = self.peers.request(holder, run, Some(&part));
         match self.runtime.block_on(asked) {
             Ok(stream) => Ok(Box::new(RemoteFeed::new(self.runtime.clone(), holder.clone(), stream))),
-            Err(status) => Err((remote_error(holder, &status), is_damage(&status))),
+            Err(status) => Err(Unread::remote(holder, &status)),
         }
     }
 
@@ -153,24 +149,25 @@ impl FeedOpener for TaskFeeds {
         {
             return Ok(Box::new(kept.run.feed(part)));
         }
-        let mut worst: Option<(RunError, bool)> = None;
+        let mut worst: Option<Unread> = None;
         for holder in self.nearest(&run.id) {
             match self.open_at(&holder, run, header, part.clone()) {
                 Ok(feed) => {
                     self.note(&run.id, &holder.worker, false);
                     return Ok(feed);
                 }
-                Err((error, damaged)) => {
+                Err(unread) => {
+                    let Unread { error, damaged } = &unread;
                     tracing::warn!(run = %run.id, holder = %holder.worker, %error, damaged, "cannot open an input");
                     // Report a damaged copy first; else blame the nearest holder.
-                    if worst.as_ref().is_none_or(|(_, was)| damaged && !was) {
-                        self.note(&run.id, &holder.worker, damaged);
-                        worst = Some((error, damaged));
+                    if worst.as_ref().is_none_or(|worst| *damaged && !worst.damaged) {
+                        self.note(&run.id, &holder.worker, *damaged);
+                        worst = Some(unread);
                     }
                 }
             }
         }
-        let none = || (RunError::Remote { text: format!("run {} has no holders", run.id) }, false);
-        Err(worst.unwrap_or_else(none).0)
+        let none = || RunError::Remote { text: format!("run {} has no holders", run.id) };
+        Err(worst.map_or_else(none, |worst| worst.error))
     }
 }

@@ -86,13 +86,29 @@ impl Peers {
     }
 }
 
-/// Whether a status says that the holder has the run, but damaged.
-pub(crate) fn is_damage(status: &Status) -> bool {
-    status.code() == Code::DataLoss
+/// Why a holder's copy of a run could not be read.
+pub(super) struct Unread {
+    pub(super) error: RunError,
+    /// Whether the holder has the run, but damaged.
+    pub(super) damaged: bool,
+}
+
+impl From<RunError> for Unread {
+    fn from(error: RunError) -> Self {
+        let damaged = error.is_damage();
+        Self { error, damaged }
+    }
+}
+
+impl Unread {
+    /// The holder answered with `status`.
+    pub(super) fn remote(holder: &Holder, status: &Status) -> Self {
+        Self { error: remote_error(holder, status), damaged: status.code() == Code::DataLoss }
+    }
 }
 
 /// A holder's error as text.
-pub(crate) fn remote_error(holder: &Holder, status: &Status) -> RunError {
+fn remote_error(holder: &Holder, status: &Status) -> RunError {
     let text = format!("worker {} at {}: {} ({:?})", holder.worker, holder.address, status.message(), status.code());
     RunError::Remote { text }
 }

@@ -117,7 +117,9 @@ fn open(store: &RunStore, request: &v1::ReadRunRequest, mode: Mode) -> Result<Bo
     let (path, manifest) = store.file(&id).ok_or_else(gone)?;
     if manifest.checksum != request.checksum {
         let (got, expected) = (manifest.checksum, request.checksum);
-        return Err(Status::data_loss(format!("run {id} has checksum {got:08x} here; the request expects {expected:08x}")));
+        return Err(Status::data_loss(format!(
+            "run {id} has checksum {got:08x} here; the request expects {expected:08x}"
+        )));
     }
     match mode {
         Mode::File => {

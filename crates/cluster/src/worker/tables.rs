@@ -127,8 +127,13 @@ impl Promise {
     }
 
     fn build(&self, info: &dyn ProblemInfo) -> Result<Arc<Prepared>, String> {
-        let no_blocks =
-            || format!("{} {} has no dense blocks in this program; use the same version of keima", info.name(), info.size());
+        let no_blocks = || {
+            format!(
+                "{} {} has no dense blocks in this program; use the same version of keima",
+                info.name(),
+                info.size()
+            )
+        };
         let blocks = info.blocks().ok_or_else(no_blocks)?;
         if self.made.parted {
             let made = blocks.parts(&self.made.windows, parts::kept_bytes(self.memory_bytes))?;
