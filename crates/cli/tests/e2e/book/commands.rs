@@ -1,6 +1,6 @@
 //! Runs the commands of the book's pages and compares what they print with what the pages show.
 //!
-//! A block that begins with "```console" is run: `$ ` begins a command, the lines below it are what it prints. Commands of a
+//! A fenced block marked `console` is run: a `$` begins a command, the lines below it are what it prints. Commands of a
 //! page share an empty folder. `...` as a line stands for any lines, `...` at the end of a line for the rest of it. A page
 //! may show a command's standard output alone, or with what stands on standard error before it, progress left out.
 //! Services, `keima coordinator ... &` and `keima worker ... &`, get free ports and end with the page.
