@@ -12,8 +12,7 @@
 
 mod api;
 pub mod block;
-mod laws;
-mod output;
+
 mod stream;
 mod tally;
 

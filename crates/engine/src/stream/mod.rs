@@ -19,6 +19,8 @@
 pub(crate) mod budget;
 pub(crate) mod buffers;
 mod input;
+mod laws;
+pub(crate) mod output;
 pub(crate) mod spill;
 mod table;
 
@@ -29,14 +31,14 @@ use std::time::Instant;
 use keima_model::{AnyProblem, Layout, Problem, Successors, Window};
 use keima_runs::{Batch, FunctionalSum, KeyOrder, Merger, RunHeader, TaskManifest, TaskTimes};
 
-use crate::output::Output;
 use crate::stream::budget::{BATCH, Budget, MIN_TASK_BYTES};
 use crate::stream::buffers::Set;
 use crate::stream::input::Input;
+use crate::stream::output::Output;
 use crate::stream::spill::{EngineKey, Spiller, TemporaryRun, input_error};
 use crate::stream::table::Table;
 use crate::tally::{EndTally, LaneSums, PassSums};
-use crate::{Task, TaskError, laws};
+use crate::{Task, TaskError};
 
 /// Does one task: reads its shard, runs the stage's passes, writes the result, checks every law on the way.
 ///
@@ -388,14 +390,14 @@ impl<'a, K: EngineKey> Stage<'a, K> {
     fn finish(mut self, input: &Input<K>) -> Result<TaskManifest, TaskError> {
         let started = Instant::now();
         let moduli = &self.task.order.moduli;
-        let mut written = crate::output::Written { runs: Vec::new(), splits: Vec::new(), states: 0 };
+        let mut written = crate::stream::output::Written { runs: Vec::new(), splits: Vec::new(), states: 0 };
         if let Some(out) = self.out.take() {
             written = out.finish(&mut self.set, &mut self.spiller)?;
         }
         self.times.write_nanos += nanos(started);
         let mut output = self.output.finish(moduli);
         output.states = written.states;
-        let passes = laws::check(
+        let passes = crate::stream::laws::check(
             self.problem,
             self.task.order,
             &self.passes,

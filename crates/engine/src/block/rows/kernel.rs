@@ -4,7 +4,7 @@
 //!   after[i] = sum of before[source] for its sources
 //! ```
 //!
-//! In memory [`crate::block::in_memory::fused`] takes block by block through all passes of a window; out of core [`crate::block::out_of_core::passes::forward`]
+//! In memory [`crate::block::in_memory::family::fused`] takes block by block through all passes of a window; out of core [`crate::block::out_of_core::passes::forward`]
 //! takes a family through pass by pass. The sums within blocks are the same.
 //!
 //! Entries are ordered by their number of sources, so each loop has sums of one length and no branches. What is read is

@@ -7,9 +7,9 @@ use keima_runs::TaskTimes;
 
 use crate::TaskError;
 use crate::block::BlockError;
-use crate::block::in_memory::exchange::Positions;
-use crate::block::in_memory::family::{Masses, Sums};
-use crate::block::in_memory::fused::Block;
+use crate::block::in_memory::family::by_block::{Masses, Sums};
+use crate::block::in_memory::family::exchange::Positions;
+use crate::block::in_memory::family::fused::Block;
 use crate::block::rows::lanes::Row;
 
 /// What a thread has to itself.

@@ -1,6 +1,6 @@
-//! A family through a window: its blocks are read out of the vector before, some at a time ([`crate::block::in_memory::exchange`]), taken
-//! through all passes each at once ([`crate::block::in_memory::fused`]), or with all others pass by pass where the family is small
-//! ([`crate::block::in_memory::by_pass`]), and written to their places in the vector after.
+//! A family through a window: its blocks are read out of the vector before, some at a time ([`crate::block::in_memory::family::exchange`]), taken
+//! through all passes each at once ([`crate::block::in_memory::family::fused`]), or with all others pass by pass where the family is small
+//! ([`crate::block::in_memory::family::by_pass`]), and written to their places in the vector after.
 //!
 //! Mass balance is held for every family: the sum of what comes out is the sum over what goes in of value x ways.
 //! Forward these are the ways on from a state through the window, which its signature tells; transposed, the ways that
@@ -18,12 +18,12 @@ use std::time::Instant;
 use keima_model::{BlockColumn, Direction, End, Family, Window};
 
 use crate::block::BlockError;
-use crate::block::in_memory::by_pass::{Buffers, ByPass};
-use crate::block::in_memory::fingerprint::Sampled;
-use crate::block::in_memory::fused::Fused;
+use crate::block::in_memory::family::by_pass::{Buffers, ByPass};
+use crate::block::in_memory::family::fingerprint::Sampled;
+use crate::block::in_memory::family::fused::Fused;
 use crate::block::in_memory::mail::delivery::{Added, Left, Letters};
 use crate::block::in_memory::sweep::step_at;
-use crate::block::out_of_core::task::nanos;
+use crate::block::out_of_core::task::stage::nanos;
 use crate::block::rows::lanes::{LastLane, Row, Weighted, dispatch_in_memory};
 use crate::block::rows::threads::Worker;
 
@@ -36,7 +36,7 @@ pub(crate) struct Place<'a, const K: usize> {
     pub(crate) before: Source<'a, K>,
     /// Of the window, for the mass balance of a transposed vector.
     pub(crate) arrivals: Option<&'a [u32]>,
-    /// See [`crate::block::in_memory::by_pass`].
+    /// See [`crate::block::in_memory::family::by_pass`].
     pub(crate) by_pass_bytes: usize,
     /// Whether the column is folded at its start.
     pub(crate) folded: bool,
@@ -89,7 +89,7 @@ impl<const K: usize> Default for Sums<K> {
 
 /// The sums over all states, each as often as it counts ([`BlockColumn::weight`]), modulo the last lane's prime. What a
 /// window has read is what stood in the vector before, whichever window wrote that and however its states are ordered:
-/// a row that was read twice, or not at all, shows. With them go fingerprints, see [`crate::block::in_memory::fingerprint`].
+/// a row that was read twice, or not at all, shows. With them go fingerprints, see [`crate::block::in_memory::family::fingerprint`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Masses {
     /// Of the rows that were read, images added up where the column is folded.

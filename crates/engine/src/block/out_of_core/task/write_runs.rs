@@ -14,10 +14,10 @@ use std::time::Instant;
 use keima_runs::{RunError, RunHeader, RunId, RunManifest, RunOptions, SlicedWriter, Split};
 
 use crate::TaskError;
-use crate::block::out_of_core::lane_slice::Work;
 use crate::block::out_of_core::passes::forward::Memory;
 use crate::block::out_of_core::scatter::Scatter;
-use crate::block::out_of_core::task::{Stage, header, nanos, refuse};
+use crate::block::out_of_core::task::lane_slice::Work;
+use crate::block::out_of_core::task::stage::{Stage, header, nanos, refuse};
 use crate::block::rows::lanes::of_width;
 use crate::block::rows::threads::crew;
 

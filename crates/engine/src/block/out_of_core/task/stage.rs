@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A transposed vector goes through windows and columns the other way ([`crate::block::out_of_core::passes::transposed`]); where it comes to a forward
-//! one that was kept, the two are multiplied ([`crate::block::out_of_core::kept_product`]).
+//! one that was kept, the two are multiplied ([`crate::block::out_of_core::task::kept_product`]).
 //!
 //! The same sums over the same tables as in memory ([`crate::block::in_memory::sweep`]); what is between two windows is in runs instead
 //! of in a vector, so that a task's memory is that of its largest group, in one buffer ([`crate::block::out_of_core::passes::forward`]). A family
@@ -17,7 +17,7 @@
 //! worth, so that nobody waits for it at the end. Threads share the reading of runs, the looks at states, the passes and
 //! the writing, in which each writes a run.
 //!
-//! Laws: see [`crate::block::out_of_core::lane_slice`]. The coordinator holds sums and fingerprints of what is read against those of what was
+//! Laws: see [`crate::block::out_of_core::task::lane_slice`]. The coordinator holds sums and fingerprints of what is read against those of what was
 //! written. Runs that have fewer moduli than the stage are widened on reading, and every row's spare lane is checked.
 
 use std::ops::Range;
@@ -33,14 +33,14 @@ use zerocopy::{FromBytes as _, IntoBytes as _};
 
 use crate::block::out_of_core::group_tables::View;
 use crate::block::out_of_core::groups::ends;
-use crate::block::out_of_core::kept_product::{Join, join_words};
-use crate::block::out_of_core::lane_slice::{Lanes, Work};
 use crate::block::out_of_core::memory::pool::{NoMemory, Words};
 use crate::block::out_of_core::passes::batches;
 use crate::block::out_of_core::passes::forward::{Lines, Memory};
 use crate::block::out_of_core::passes::transposed::{arrival_words, arrivals};
-use crate::block::out_of_core::portions::boundary;
 use crate::block::out_of_core::prepared::Prepared;
+use crate::block::out_of_core::task::end_scan::boundary;
+use crate::block::out_of_core::task::kept_product::{Join, join_words};
+use crate::block::out_of_core::task::lane_slice::{Lanes, Work};
 use crate::block::rows::lanes::{MODULUS_LIMIT, Moduli};
 use crate::block::rows::widen::Widen;
 use crate::tally::EndTally;
@@ -355,7 +355,7 @@ impl<'a> Stage<'a> {
                 (runs, splits)
             });
         splits.sort_unstable_by_key(|split| split.key);
-        let splits = crate::output::join_splits(merge_equal(&splits));
+        let splits = crate::stream::output::join_splits(merge_equal(&splits));
         let own = |(functional, lanes)| FunctionalSum { functional, lanes };
         let mut functionals: Vec<FunctionalSum> = self.functionals.into_iter().map(own).collect();
         if let Some(functional) = self.one_column {

@@ -7,8 +7,8 @@
 
 use keima_model::{BlockColumn, MOST_ENTRIES};
 
-use crate::block::in_memory::by_pass::most_bytes;
-use crate::block::in_memory::scheme::Scheme;
+use crate::block::in_memory::family::by_pass::most_bytes;
+use crate::block::in_memory::plan::scheme::Scheme;
 use crate::block::rows::lanes::MODULUS_LIMIT;
 
 /// Number of states of the largest vector, and of the largest family.

@@ -24,7 +24,7 @@ use std::sync::atomic::Ordering;
 use keima_model::{Direction, End, Family, MOST_ENTRIES};
 
 use crate::block::BlockError;
-use crate::block::in_memory::family::{Place, Source, Sums};
+use crate::block::in_memory::family::by_block::{Place, Source, Sums};
 use crate::block::in_memory::sweep::step_at;
 use crate::block::rows::lanes::{LastLane, Row, Weighted};
 use crate::block::rows::prefetch::{ask_for, read_on};

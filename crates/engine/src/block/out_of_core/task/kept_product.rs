@@ -19,10 +19,10 @@ use keima_runs::{RunHeader, RunManifest};
 
 use crate::block::out_of_core::gather::Gather;
 use crate::block::out_of_core::group_tables::View;
-use crate::block::out_of_core::lane_slice::{Lanes, Work};
 use crate::block::out_of_core::passes::forward::Memory;
-use crate::block::out_of_core::portions::Look;
-use crate::block::out_of_core::task::{Stage, header, refuse};
+use crate::block::out_of_core::task::end_scan::Look;
+use crate::block::out_of_core::task::lane_slice::{Lanes, Work};
+use crate::block::out_of_core::task::stage::{Stage, header, refuse};
 use crate::block::rows::inner_product::Wide;
 use crate::block::rows::lanes::Row;
 use crate::block::rows::threads::each;

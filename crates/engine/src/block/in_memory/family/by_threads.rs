@@ -18,7 +18,7 @@ use std::ops::Range;
 use keima_model::{Direction, Family, MOST_ENTRIES};
 
 use crate::block::BlockError;
-use crate::block::in_memory::family::{Place, Sums};
+use crate::block::in_memory::family::by_block::{Place, Sums};
 use crate::block::in_memory::mail::delivery::{Added, Left, Letters, locked};
 use crate::block::rows::lanes::Row;
 use crate::block::rows::threads::{Worker, each};

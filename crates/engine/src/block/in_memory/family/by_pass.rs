@@ -8,7 +8,7 @@
 //!
 //! Where all of a family is at hand no mail is needed: what an operation carries is read where it stands and added where
 //! it belongs. A family that does not fit the cache goes block by block instead
-//! ([`crate::block::in_memory::fused`]).
+//! ([`crate::block::in_memory::family::fused`]).
 //!
 //! Cost: 0.8 to 1.0 times that of block by block (Go, 11x11 and 13x13, K = 1 and 4), and for K = 8 about the same.
 
@@ -18,12 +18,12 @@ use keima_model::{Direction, Family, MOST_ENTRIES};
 use keima_runs::TaskTimes;
 
 use crate::block::BlockError;
-use crate::block::in_memory::exchange::Positions;
-use crate::block::in_memory::family::{Place, Sums};
-use crate::block::in_memory::fused::Block;
+use crate::block::in_memory::family::by_block::{Place, Sums};
+use crate::block::in_memory::family::exchange::Positions;
+use crate::block::in_memory::family::fused::Block;
 use crate::block::in_memory::sweep::step_at;
 use crate::block::out_of_core::passes::forward::far;
-use crate::block::out_of_core::task::nanos;
+use crate::block::out_of_core::task::stage::nanos;
 use crate::block::rows::kernel::{local, local_transposed};
 use crate::block::rows::lanes::Row;
 

@@ -12,7 +12,7 @@
 //! wrong all but for certain, and whatever goes wrong at every boundary too.
 //!
 //! Where a group is more than one thread's share of the stage ([`Work::threads`]) several read, each other runs, and
-//! look at states, each those of other blocks ([`crate::block::out_of_core::portions`]); for passes see [`crate::block::out_of_core::passes::batches`].
+//! look at states, each those of other blocks ([`crate::block::out_of_core::task::end_scan`]); for passes see [`crate::block::out_of_core::passes::batches`].
 //!
 //! Cost: the passes (see [`crate::block::out_of_core::passes::forward`]), and 5 to 8 ns a state to read and place it.
 
@@ -30,8 +30,8 @@ use crate::block::out_of_core::gather::{Gather, Opened};
 use crate::block::out_of_core::group_tables::View;
 use crate::block::out_of_core::passes::batches::Batches;
 use crate::block::out_of_core::passes::forward::{Lines, Memory, Passes};
-use crate::block::out_of_core::portions::{Look, Told, What};
-use crate::block::out_of_core::task::{Stage, nanos, refuse};
+use crate::block::out_of_core::task::end_scan::{Look, Told, What};
+use crate::block::out_of_core::task::stage::{Stage, nanos, refuse};
 use crate::block::rows::lanes::{Moduli, Row, dispatch};
 use crate::block::rows::ranges::WORTH;
 use crate::block::rows::sums::merge;

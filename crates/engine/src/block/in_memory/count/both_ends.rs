@@ -9,7 +9,7 @@
 //! Early vectors hold small numbers: after t cells a state has been reached in at most 3^(t-m) ways (for Go: the
 //! colours of its own m cells are known), and with c cells to go there are at most 3^c ways on. So a vector begins with
 //! one prime and the spare, and gets more lanes when the bound asks for them; every entry is held against its spare
-//! lane then. The bound is the problem's, per cell ([`crate::block::in_memory::scheme`]).
+//! lane then. The bound is the problem's, per cell ([`crate::block::in_memory::plan::scheme`]).
 //!
 //! Checks: mass balance of every family and window, in both directions; that each window reads what the one before
 //! wrote, modulo the spare; the spare lane of every entry, at each growth and at the middle; the inner product once more
@@ -25,11 +25,11 @@ use keima_residue::residue_of;
 use keima_runs::TaskTimes;
 
 use crate::block::BlockError;
-use crate::block::in_memory::bytes::largest;
-use crate::block::in_memory::family::Masses;
-use crate::block::in_memory::scheme::Scheme;
+use crate::block::in_memory::count::widening::{Lanes, widen, with_rows};
+use crate::block::in_memory::family::by_block::Masses;
+use crate::block::in_memory::plan::bytes::largest;
+use crate::block::in_memory::plan::scheme::Scheme;
 use crate::block::in_memory::sweep::{Mails, Sweep};
-use crate::block::in_memory::widening::{Lanes, widen, with_rows};
 use crate::block::rows::inner_product::{self, Sum, Vector, each_block};
 use crate::block::rows::lanes::{Moduli, Row};
 use crate::block::rows::vector::{Pool, Rows, Ways};

@@ -9,7 +9,7 @@ use keima_model::{BlockTables, End, Family, Key as _};
 use crate::block::in_memory::sweep::step_at;
 use crate::block::out_of_core::gather::stands;
 use crate::block::out_of_core::group_tables::View;
-use crate::block::out_of_core::lane_slice::Lanes;
+use crate::block::out_of_core::task::lane_slice::Lanes;
 use crate::block::rows::lanes::{Row, Weighted};
 use crate::block::rows::ranges::{WORTH, place, ranges};
 use crate::block::rows::sums::{Enter, Entering, Total, add_up, merge};
