@@ -12,7 +12,8 @@
 
 mod api;
 pub mod block;
-
+mod clock;
+mod splits;
 mod stream;
 mod tally;
 

@@ -15,29 +15,24 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use keima_model::{BlockColumn, BlockTables, Direction, End, Family, MOST_ENTRIES};
+use keima_model::{BlockColumn, Direction, End, Family, MOST_ENTRIES};
 use keima_runs::TaskTimes;
 
-use crate::block::BlockError;
-use crate::block::in_memory::family::by_block::{Masses, Place, Source};
+use crate::block::error::BlockError;
 use crate::block::in_memory::family::by_pass::{self, most_bytes};
 use crate::block::in_memory::family::fused::Fused;
+use crate::block::in_memory::family::stage::{Place, Source};
+use crate::block::in_memory::family::sums::Masses;
+use crate::block::in_memory::family::worker::Worker;
 use crate::block::in_memory::mail::Mail;
 use crate::block::rows::lanes::{MOST_WAYS, Moduli, Row};
-use crate::block::rows::threads::{Worker, crew, each};
+use crate::block::rows::tables::step_at;
+use crate::block::rows::threads::{crew, each};
 use crate::block::rows::vector::{Rows, Ways};
 
 /// A family of fewer states is not worth starting threads for: some 20 microseconds for each of its levels, of which it
 /// has 20 to 35.
 const LEAST_SHARED_STATES: u64 = 1 << 20;
-
-/// The step of a window at one of its ends.
-pub(crate) fn step_at(tables: &BlockTables, end: End) -> usize {
-    match end {
-        End::First => 0,
-        End::Last => tables.states.len() - 1,
-    }
-}
 
 /// Where the mail of each window of a column lies, for sweeps of any number of lanes.
 #[derive(Clone, Debug)]

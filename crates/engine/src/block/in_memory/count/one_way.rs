@@ -16,8 +16,8 @@
 use keima_model::{Direction, End};
 use keima_runs::TaskTimes;
 
-use crate::block::BlockError;
-use crate::block::in_memory::count::both_ends::{CountOrder, Counted};
+use crate::block::error::BlockError;
+use crate::block::in_memory::count::order::{CountOrder, Counted};
 use crate::block::in_memory::plan::bytes::largest;
 use crate::block::in_memory::sweep::{Mails, Sweep};
 use crate::block::rows::inner_product::{self, Vector};

@@ -12,121 +12,18 @@
 //! Cost: that of reading and of the passes, see there.
 
 use std::ops::Range;
-use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use keima_model::{BlockColumn, Direction, End, Family, Window};
+use keima_model::{Direction, End, Family};
 
-use crate::block::BlockError;
+use crate::block::error::BlockError;
 use crate::block::in_memory::family::by_pass::{Buffers, ByPass};
-use crate::block::in_memory::family::fingerprint::Sampled;
-use crate::block::in_memory::family::fused::Fused;
+use crate::block::in_memory::family::stage::Place;
+use crate::block::in_memory::family::sums::Sums;
+use crate::block::in_memory::family::worker::Worker;
 use crate::block::in_memory::mail::delivery::{Added, Left, Letters};
-use crate::block::in_memory::sweep::step_at;
-use crate::block::out_of_core::task::stage::nanos;
-use crate::block::rows::lanes::{LastLane, Row, Weighted, dispatch_in_memory};
-use crate::block::rows::threads::Worker;
-
-/// A stage: all that its families have in common.
-pub(crate) struct Place<'a, const K: usize> {
-    pub(crate) column: &'a dyn BlockColumn,
-    pub(crate) window: usize,
-    pub(crate) direction: Direction,
-    pub(crate) fused: Fused<'a, K>,
-    pub(crate) before: Source<'a, K>,
-    /// Of the window, for the mass balance of a transposed vector.
-    pub(crate) arrivals: Option<&'a [u32]>,
-    /// See [`crate::block::in_memory::family::by_pass`].
-    pub(crate) by_pass_bytes: usize,
-    /// Whether the column is folded at its start.
-    pub(crate) folded: bool,
-    /// Windows that the vector has gone through.
-    pub(crate) turn: u64,
-    /// Key of the fingerprints.
-    pub(crate) salt: u64,
-    pub(crate) stop: &'a AtomicBool,
-}
-
-/// What goes into a window.
-#[derive(Clone, Copy)]
-pub(crate) enum Source<'a, const K: usize> {
-    /// A vector, by way of the exchange.
-    Vector(&'a [Row<K>]),
-    /// 1 for every state.
-    Ones,
-}
-
-impl<const K: usize> Source<'_, K> {
-    #[inline(always)]
-    fn row(&self, position: u64) -> Row<K> {
-        match self {
-            Self::Vector(before) => before[position as usize],
-            Self::Ones => [1; K],
-        }
-    }
-}
-
-/// What went into a family and what came out, modulo each prime.
-pub(crate) struct Sums<const K: usize> {
-    pub(crate) taken: [u128; K],
-    given: [u128; K],
-    /// Of the rows that were read, and of those that came out and have an image that is not there, the sums in the last
-    /// lane.
-    pub(crate) read: u128,
-    imaged: u128,
-    /// Fingerprints of what was read and of what came out, in the last lane.
-    pub(crate) read_print: u128,
-    given_print: u128,
-    pub(crate) sampled: Sampled,
-}
-
-impl<const K: usize> Default for Sums<K> {
-    fn default() -> Self {
-        let sampled = Sampled::default();
-        Self { taken: [0; K], given: [0; K], read: 0, imaged: 0, read_print: 0, given_print: 0, sampled }
-    }
-}
-
-/// The sums over all states, each as often as it counts ([`BlockColumn::weight`]), modulo the last lane's prime. What a
-/// window has read is what stood in the vector before, whichever window wrote that and however its states are ordered:
-/// a row that was read twice, or not at all, shows. With them go fingerprints, see [`crate::block::in_memory::family::fingerprint`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Masses {
-    /// Of the rows that were read, images added up where the column is folded.
-    pub read: u64,
-    /// Of the rows that were written, each image that is not there counted as if it were.
-    pub written: u64,
-    /// Fingerprint of the rows that were read.
-    pub read_print: u64,
-    /// Fingerprint of the rows that were written.
-    pub written_print: u64,
-}
-
-impl Masses {
-    /// What `window` has read is what the window `before` it has written, where that is known.
-    pub(crate) fn hold(self, before: Option<Self>, window: Window, modulus: u64) -> Result<(), BlockError> {
-        let Some(before) = before else { return Ok(()) };
-        if before.written != self.read {
-            return Err(BlockError::Exchange { window, modulus, expected: before.written, got: self.read });
-        }
-        if before.written_print != self.read_print {
-            let (expected, got) = (before.written_print, self.read_print);
-            return Err(BlockError::Fingerprint { window, modulus, expected, got });
-        }
-        Ok(())
-    }
-
-    /// Both together.
-    pub(crate) fn and(self, other: Self, modulus: u64) -> Self {
-        let sum = |one: u64, other: u64| ((u128::from(one) + u128::from(other)) % u128::from(modulus)) as u64;
-        Self {
-            read: sum(self.read, other.read),
-            written: sum(self.written, other.written),
-            read_print: sum(self.read_print, other.read_print),
-            written_print: sum(self.written_print, other.written_print),
-        }
-    }
-}
+use crate::block::rows::lanes::{Row, Weighted, dispatch_in_memory};
+use crate::clock::nanos_since;
 
 /// The work of blocks that are read together, to be compiled once for each kind of vector instructions; which, is
 /// decided at run time ([`dispatch_in_memory`]).
@@ -148,7 +45,7 @@ impl<const K: usize> pulp::WithSimd for Work<'_, '_, '_, K> {
         let started = Instant::now();
         let start = |block| place.start_of(&blocks, block);
         place.read(family, blocks.clone(), &mut x[..], start, positions, sums)?;
-        times.read_nanos += nanos(started);
+        times.read_nanos += nanos_since(started);
         let started = Instant::now();
         let first = place.rows_of(family, &blocks).start;
         for number in 0..blocks.len() as u32 {
@@ -160,7 +57,7 @@ impl<const K: usize> pulp::WithSimd for Work<'_, '_, '_, K> {
             };
             place.give(block, &rows[..], &mut own[place.rows_of(family, &(block..block + 1)).start - first..], sums);
         }
-        times.map_nanos += nanos(started);
+        times.map_nanos += nanos_since(started);
         Ok(())
     }
 }
@@ -207,13 +104,6 @@ impl<const K: usize> Place<'_, K> {
         self.close(family, &worker.sums, &mut worker.masses)
     }
 
-    /// Holds a family's laws, and takes up its part of the masses.
-    pub(crate) fn close(&self, family: &Family, sums: &Sums<K>, masses: &mut Masses) -> Result<(), BlockError> {
-        self.balance(family, sums)?;
-        *masses = masses.and(self.masses(family, sums), self.last_modulus());
-        Ok(())
-    }
-
     /// Takes blocks through the window that are read together. `own` are their rows of the vector after.
     pub(crate) fn blocks(
         &self,
@@ -224,39 +114,6 @@ impl<const K: usize> Place<'_, K> {
         worker: &mut Worker<'_, K>,
     ) -> Result<(), BlockError> {
         dispatch_in_memory::<K, _>(Work { place: self, family, blocks, own, letters, worker })
-    }
-
-    /// Where blocks lie in the vector after, from the start of their family's rows.
-    pub(crate) fn rows_of(&self, family: &Family, blocks: &Range<u32>) -> Range<usize> {
-        let step = step_at(self.fused.tables, self.direction.leaves());
-        let base = &self.fused.tables.base[step];
-        let end =
-            if blocks.end == family.blocks.end { family.size[step] } else { u64::from(base[blocks.end as usize]) };
-        base[blocks.start as usize] as usize..end as usize
-    }
-
-    /// Puts the block's rows where they belong in the vector after, which is where `own` begins.
-    #[inline(always)]
-    pub(crate) fn give(&self, block: u32, rows: &[Row<K>], own: &mut [Row<K>], sums: &mut Sums<K>) {
-        let tables = self.fused.tables;
-        let step = step_at(tables, self.direction.leaves());
-        let entries = tables.signatures[tables.signature_of[block as usize] as usize].entries[step] as usize;
-        let rows = &rows[..entries];
-        own[..entries].copy_from_slice(rows);
-        let mut sum = Weighted::ZERO;
-        for row in rows {
-            sum.add(1, row);
-        }
-        self.accumulate(&mut sums.given, &sum);
-        let print = self.print(self.direction.leaves(), block, rows, &mut sums.sampled);
-        sums.given_print = (sums.given_print + print) % u128::from(self.last_modulus());
-        if self.direction == Direction::Backward && self.window == 0 {
-            let mut imaged = LastLane::default();
-            for (row, &tied) in rows.iter().zip(self.column.tied(block).unwrap_or_default()) {
-                imaged.add(u64::from(!tied), row);
-            }
-            sums.imaged = (sums.imaged + imaged.value()) % u128::from(self.last_modulus());
-        }
     }
 
     /// What a block's early operations carry, out of the vector before.
@@ -274,7 +131,7 @@ impl<const K: usize> Place<'_, K> {
                 }
             });
         }
-        worker.times.read_nanos += nanos(started);
+        worker.times.read_nanos += nanos_since(started);
     }
 
     /// What a block's early operations carry back, into its rows of the vector after.
@@ -291,56 +148,5 @@ impl<const K: usize> Place<'_, K> {
             let print = self.print_added(block, added, &mut worker.sums.sampled);
             worker.sums.given_print = (worker.sums.given_print + print) % u128::from(self.last_modulus());
         }
-    }
-
-    #[inline(always)]
-    pub(crate) fn accumulate(&self, total: &mut [u128; K], sum: &Weighted<K>) {
-        for ((total, sum), &modulus) in total.iter_mut().zip(sum.values()).zip(self.fused.moduli.values()) {
-            *total = (*total + sum) % u128::from(modulus);
-        }
-    }
-
-    /// Mass balance: what came out is what went in, each state as often as there are ways through the window.
-    fn balance(&self, family: &Family, sums: &Sums<K>) -> Result<(), BlockError> {
-        if self.direction == Direction::Backward && self.arrivals.is_none() {
-            return Ok(());
-        }
-        for ((&expected, &got), &modulus) in sums.taken.iter().zip(&sums.given).zip(self.fused.moduli.values()) {
-            if expected != got {
-                let (window, blocks) = (self.column.windows()[self.window], family.blocks.clone());
-                return Err(BlockError::Balance { window, blocks, modulus, expected, got });
-            }
-        }
-        Ok(())
-    }
-
-    pub(crate) fn last_modulus(&self) -> u64 {
-        self.fused.moduli.values()[K - 1]
-    }
-
-    /// A family's part of the masses.
-    fn masses(&self, family: &Family, sums: &Sums<K>) -> Masses {
-        let weight = u128::from(self.column.weight(self.window, family.blocks.start));
-        let weighed = |sum: u128| (sum * weight % u128::from(self.last_modulus())) as u64;
-        Masses {
-            read: weighed(sums.read),
-            written: weighed(sums.given[K - 1] + sums.imaged),
-            read_print: weighed(sums.read_print),
-            written_print: weighed(sums.given_print),
-        }
-    }
-
-    /// Sums of all.
-    pub(crate) fn all<'s>(&self, sums: impl Iterator<Item = &'s Sums<K>>) -> Sums<K> {
-        let moduli = self.fused.moduli.values();
-        sums.fold(Sums::default(), |all, sums| Sums {
-            taken: std::array::from_fn(|lane| (all.taken[lane] + sums.taken[lane]) % u128::from(moduli[lane])),
-            given: std::array::from_fn(|lane| (all.given[lane] + sums.given[lane]) % u128::from(moduli[lane])),
-            read: (all.read + sums.read) % u128::from(moduli[K - 1]),
-            imaged: (all.imaged + sums.imaged) % u128::from(moduli[K - 1]),
-            read_print: (all.read_print + sums.read_print) % u128::from(moduli[K - 1]),
-            given_print: (all.given_print + sums.given_print) % u128::from(moduli[K - 1]),
-            sampled: Sampled::default(),
-        })
     }
 }

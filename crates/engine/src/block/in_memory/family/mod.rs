@@ -9,3 +9,6 @@ pub(crate) mod by_threads;
 pub(crate) mod exchange;
 pub(crate) mod fingerprint;
 pub(crate) mod fused;
+pub(crate) mod stage;
+pub(crate) mod sums;
+pub(crate) mod worker;

@@ -13,7 +13,7 @@
 
 use keima_residue::{Integer, primes_below};
 
-use crate::block::BlockError;
+use crate::block::error::BlockError;
 use crate::block::rows::lanes::{MODULUS_LIMIT, Moduli, Row};
 
 /// Numbers of lanes, with the relative times of their passes (measured at 11x11).

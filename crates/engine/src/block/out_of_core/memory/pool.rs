@@ -13,7 +13,7 @@
 use keima_model::MOST_LANES;
 
 use crate::block::out_of_core::memory::fifo::Turns;
-use crate::block::out_of_core::passes::forward::PADDING;
+use crate::block::out_of_core::passes::buffer::PADDING;
 use crate::block::rows::vector::Rows;
 
 /// Padding of a piece: that of a buffer of rows of any number of lanes.

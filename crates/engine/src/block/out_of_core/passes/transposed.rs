@@ -22,11 +22,12 @@ use std::ops::Range;
 use keima_model::{BlockTables, Family, PassTable};
 
 use crate::TaskError;
-use crate::block::out_of_core::groups::ends;
 use crate::block::out_of_core::passes::batches::Batches;
-use crate::block::out_of_core::passes::forward::{Line, Passes, entries, far, up};
+use crate::block::out_of_core::passes::buffer::Line;
+use crate::block::out_of_core::passes::forward::Passes;
 use crate::block::rows::lanes::{MODULUS_LIMIT, MOST_WAYS, Moduli, Row, add, dispatch};
 use crate::block::rows::ranges::{WORTH, ranges};
+use crate::block::rows::tables::{entries, far, up};
 use crate::block::rows::threads::crew;
 
 /// Blocks for one thread.
@@ -210,11 +211,6 @@ fn rows_of<const K: usize, const D: usize>(
     }
 }
 
-/// Words that [`arrivals`] of families take.
-pub(crate) fn arrival_words(tables: &BlockTables, families: &[Family]) -> usize {
-    families.iter().map(|family| ends(tables, family).1 as usize).sum::<usize>().div_ceil(2)
-}
-
 /// For each state at the window's last step the ways through the window that lead to it, into `ways`: a forward pass over
 /// ones.
 ///
@@ -251,7 +247,8 @@ mod tests {
     use keima_residue::{add_mod, mul_mod};
 
     use super::*;
-    use crate::block::out_of_core::passes::forward::{Lines, PADDING};
+    use crate::block::out_of_core::passes::buffer::Lines;
+    use crate::block::out_of_core::passes::buffer::PADDING;
 
     /// For any two vectors f, b of a family `<A f, b> = <f, A' b>`, where A are the passes of its window and A' the
     /// transposed ones, by any number of threads.
