@@ -12,11 +12,10 @@ use crate::TaskError;
 use crate::block::out_of_core::gather::Gather;
 use crate::block::out_of_core::group_tables::View;
 use crate::block::out_of_core::groups::{Groups, place_of, section_key};
-use crate::block::out_of_core::kept_product::join_words;
 use crate::block::out_of_core::memory::allowance::{Allowance, Making};
+use crate::block::out_of_core::memory::demand::{arrival_words, join_words};
 use crate::block::out_of_core::memory::pool::Pool;
-use crate::block::out_of_core::passes::forward::Lines;
-use crate::block::out_of_core::passes::transposed::arrival_words;
+use crate::block::out_of_core::passes::buffer::Lines;
 
 /// The tables of a job with the groups that its tasks are made of. One for all tasks of a worker.
 pub struct Prepared {

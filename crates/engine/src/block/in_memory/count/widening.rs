@@ -8,7 +8,7 @@
 //!
 //! Cost: 10 to 40 ns a row, shared by threads.
 
-use crate::block::BlockError;
+use crate::block::error::BlockError;
 use crate::block::rows::lanes::{Moduli, Row};
 use crate::block::rows::threads::crew;
 use crate::block::rows::vector::Rows;

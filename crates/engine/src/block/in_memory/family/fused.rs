@@ -15,15 +15,12 @@
 //! Cost: 3 to 4 ns a state and pass for 4 lanes, where the same passes one by one ([`crate::block::rows::kernel`]) take 7 if the
 //! family does not fit the cache.
 
-use keima_model::{BlockTables, Far, MOST_ENTRIES};
+use keima_model::{BlockTables, Far};
 
 use crate::block::in_memory::mail::delivery::{Added, Left};
 use crate::block::in_memory::mail::{BoxAt, Mail};
-use crate::block::rows::kernel::{local, local_transposed};
-use crate::block::rows::lanes::{Moduli, Row};
-
-/// Room for any block: every `u16` is an index of it.
-pub(crate) type Block<const K: usize> = [Row<K>; MOST_ENTRIES];
+use crate::block::rows::kernel::{BlockRows, local, local_transposed};
+use crate::block::rows::lanes::Moduli;
 
 /// A window's tables with its mail.
 #[derive(Clone, Copy)]
@@ -55,10 +52,10 @@ impl<const K: usize> Fused<'_, K> {
     pub(crate) fn forward<'b>(
         &self,
         block: u32,
-        mut x: &'b mut Block<K>,
-        mut y: &'b mut Block<K>,
+        mut x: &'b mut BlockRows<K>,
+        mut y: &'b mut BlockRows<K>,
         mail: &mut Added<'_, K>,
-    ) -> &'b Block<K> {
+    ) -> &'b BlockRows<K> {
         let signature = &self.tables.signatures[self.tables.signature_of[block as usize] as usize];
         for (pass, table) in signature.passes.iter().enumerate() {
             local(table, x, y, self.moduli);
@@ -87,10 +84,10 @@ impl<const K: usize> Fused<'_, K> {
     pub(crate) fn backward<'b>(
         &self,
         block: u32,
-        mut x: &'b mut Block<K>,
-        mut y: &'b mut Block<K>,
+        mut x: &'b mut BlockRows<K>,
+        mut y: &'b mut BlockRows<K>,
         mail: &mut Left<'_, K>,
-    ) -> &'b Block<K> {
+    ) -> &'b BlockRows<K> {
         let signature = &self.tables.signatures[self.tables.signature_of[block as usize] as usize];
         for (pass, table) in signature.passes.iter().enumerate().rev() {
             let (arriving, entries) = self.mail.arriving(block, pass);

@@ -10,7 +10,7 @@
 //! in every column. One boundary in four has a fingerprint; where columns are folded one in two, but none where one starts.
 //! Which ones follows from the number of windows that the vector has gone through; which sample, and h(k), from the count's
 //! salt, too: one that is repeated with another looks at other states, with other factors.
-//! Where a column is folded its start has the sums of [`crate::block::in_memory::family::Masses`] alone: there what is read is a state's
+//! Where a column is folded its start has the sums of [`crate::block::in_memory::family::sums::Masses`] alone: there what is read is a state's
 //! value and its image's together.
 //!
 //! Cost, where there is one: a look at a byte for each state and a key for one in 64, when it is written and when it is
@@ -18,7 +18,7 @@
 
 use keima_model::{End, Key};
 
-use crate::block::in_memory::family::Place;
+use crate::block::in_memory::family::stage::Place;
 use crate::block::rows::lanes::Row;
 
 /// Boundaries of which one is fingerprinted: at all of them it would take 11x11, whose time is least, with one lane a

@@ -1,10 +1,10 @@
 //! What a count in memory consists of: where the two directions meet, and with how many lanes each window is passed.
 //!
-//! Shared by [`crate::block::in_memory::both_ends`], which does it, and by forecasts.
+//! Shared by [`crate::block::in_memory::count::both_ends`], which does it, and by forecasts.
 
 use keima_model::{Direction, Window};
 
-use crate::block::in_memory::scheme::Scheme;
+use crate::block::in_memory::plan::scheme::Scheme;
 use keima_blocks::limits::MODULUS_LIMIT;
 
 /// A vector's way through one window, in the order of a count.

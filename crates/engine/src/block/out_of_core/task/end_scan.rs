@@ -8,13 +8,14 @@ use keima_model::{BlockTables, End, Family, Key as _};
 use keima_orders::TaskOrder;
 
 use crate::TaskError;
-use crate::block::in_memory::sweep::step_at;
 use crate::block::out_of_core::gather::stands;
 use crate::block::out_of_core::group_tables::View;
-use crate::block::out_of_core::lane_slice::Lanes;
+use crate::block::out_of_core::task::header::boundary;
+use crate::block::out_of_core::task::work::Lanes;
 use crate::block::rows::lanes::{Row, Weighted};
 use crate::block::rows::ranges::{WORTH, place, ranges};
 use crate::block::rows::sums::{Enter, Entering, Total, add_up, merge};
+use crate::block::rows::tables::step_at;
 use crate::block::rows::threads::crew;
 use crate::tally::EndTally;
 
@@ -227,11 +228,6 @@ impl<const J: usize> Look<'_, J> {
             place += self.entries(block);
         }
     }
-}
-
-/// Number of the boundary at one end of an order's window.
-pub(crate) fn boundary(order: &TaskOrder, end: End) -> u32 {
-    order.first_pass.saturating_add(if end == End::First { 0 } else { order.window.len })
 }
 
 /// Entries whose key another one stands for.

@@ -8,8 +8,8 @@
 use keima_blocks::limits::MODULUS_LIMIT;
 use keima_model::{BlockColumn, MOST_ENTRIES};
 
-use crate::block::in_memory::by_pass::most_bytes;
-use crate::block::in_memory::scheme::Scheme;
+use crate::block::in_memory::family::by_pass::most_bytes;
+use crate::block::in_memory::plan::scheme::Scheme;
 
 /// Number of states of the largest vector, and of the largest family.
 pub fn largest(column: &dyn BlockColumn) -> (u64, u64) {

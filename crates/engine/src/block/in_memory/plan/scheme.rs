@@ -14,7 +14,7 @@
 use keima_blocks::limits::MODULUS_LIMIT;
 use keima_residue::{Integer, primes_below};
 
-use crate::block::BlockError;
+use crate::block::error::BlockError;
 use crate::block::rows::lanes::{Moduli, Row};
 
 /// Numbers of lanes, with the relative times of their passes (measured at 11x11).

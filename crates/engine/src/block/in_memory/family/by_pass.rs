@@ -8,7 +8,7 @@
 //!
 //! Where all of a family is at hand no mail is needed: what an operation carries is read where it stands and added where
 //! it belongs. A family that does not fit the cache goes block by block instead
-//! ([`crate::block::in_memory::fused`]).
+//! ([`crate::block::in_memory::family::fused`]).
 //!
 //! Cost: 0.8 to 1.0 times that of block by block (Go, 11x11 and 13x13, K = 1 and 4), and for K = 8 about the same.
 
@@ -17,15 +17,14 @@ use std::time::Instant;
 use keima_model::{Direction, Family, MOST_ENTRIES};
 use keima_runs::TaskTimes;
 
-use crate::block::BlockError;
-use crate::block::in_memory::exchange::Positions;
-use crate::block::in_memory::family::{Place, Sums};
-use crate::block::in_memory::fused::Block;
-use crate::block::in_memory::sweep::step_at;
-use crate::block::out_of_core::passes::forward::far;
-use crate::block::out_of_core::task::nanos;
-use crate::block::rows::kernel::{local, local_transposed};
+use crate::block::error::BlockError;
+use crate::block::in_memory::family::exchange::Positions;
+use crate::block::in_memory::family::stage::Place;
+use crate::block::in_memory::family::sums::Sums;
+use crate::block::rows::kernel::{BlockRows, local, local_transposed};
 use crate::block::rows::lanes::Row;
+use crate::block::rows::tables::{far, step_at};
+use crate::clock::nanos_since;
 
 /// Bytes of both buffers, at most, for rows of K lanes. Measured at 11x11 and 13x13 with two threads that share 32 MiB of
 /// cache: with more, or with 4 MiB, there is less to be had, and with eight lanes more than half of this loses.
@@ -90,7 +89,7 @@ impl<const K: usize> pulp::WithSimd for ByPass<'_, '_, K> {
             let blocks = place.next_together(&mut rest);
             place.read(family, blocks, x, |block| tables.base[first][block as usize] as usize, positions, sums)?;
         }
-        times.read_nanos += nanos(started);
+        times.read_nanos += nanos_since(started);
         let started = Instant::now();
         for number in 0..passes {
             match place.direction {
@@ -104,20 +103,20 @@ impl<const K: usize> pulp::WithSimd for ByPass<'_, '_, K> {
             let start = tables.base[last][block as usize] as usize;
             place.give(block, &x[start..], &mut own[start..], sums);
         }
-        times.map_nanos += nanos(started);
+        times.map_nanos += nanos_since(started);
         Ok(())
     }
 }
 
 /// The block that begins at `start`.
 #[inline(always)]
-fn block_at<const K: usize>(rows: &[Row<K>], start: u32) -> &Block<K> {
+fn block_at<const K: usize>(rows: &[Row<K>], start: u32) -> &BlockRows<K> {
     rows[start as usize..].first_chunk().expect("buffers are padded")
 }
 
 /// The same, to write.
 #[inline(always)]
-fn block_at_mut<const K: usize>(rows: &mut [Row<K>], start: u32) -> &mut Block<K> {
+fn block_at_mut<const K: usize>(rows: &mut [Row<K>], start: u32) -> &mut BlockRows<K> {
     rows[start as usize..].first_chunk_mut().expect("buffers are padded")
 }
 

@@ -21,25 +21,21 @@
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-use keima_model::{Direction, End, Family, MOST_ENTRIES};
+use keima_model::{Direction, Family};
 
-use crate::block::BlockError;
-use crate::block::in_memory::family::{Place, Source, Sums};
-use crate::block::in_memory::sweep::step_at;
+use crate::block::error::BlockError;
+use crate::block::in_memory::family::stage::{Place, Source};
+use crate::block::in_memory::family::sums::Sums;
 use crate::block::rows::lanes::{LastLane, Row, Weighted};
 use crate::block::rows::prefetch::{ask_for, read_on};
 use crate::block::rows::sums::WEIGHED_AT_A_TIME;
+use crate::block::rows::tables::step_at;
 
 /// Entries of a block that are read before those of the next one.
 const PIECE: usize = 256;
 
 /// Rows are asked for so many blocks before they are read: with the page of the row before them at hand.
 const BLOCKS_AHEAD: usize = 2;
-
-/// Blocks that are read together, at most.
-const fn together(lanes: usize) -> u32 {
-    if lanes < 8 { 16 } else { 1 }
-}
 
 /// Positions of the states of blocks that are read together.
 #[derive(Debug, Default)]
@@ -56,73 +52,6 @@ impl Positions {
 }
 
 impl<const K: usize> Place<'_, K> {
-    /// The end of the window at which the vector before is read.
-    fn end(&self) -> End {
-        match self.direction {
-            Direction::Forward => End::First,
-            Direction::Backward => End::Last,
-        }
-    }
-
-    /// Rows of a block that are read.
-    #[inline(always)]
-    pub(crate) fn rows_before(&self, block: u32) -> usize {
-        let tables = self.fused.tables;
-        let signature = &tables.signatures[tables.signature_of[block as usize] as usize];
-        signature.entries[step_at(tables, self.end())] as usize
-    }
-
-    /// The block of some that is done as number `number`.
-    #[inline(always)]
-    pub(crate) fn nth(&self, blocks: &Range<u32>, number: u32) -> u32 {
-        match self.direction {
-            Direction::Forward => blocks.end - 1 - number,
-            Direction::Backward => blocks.start + number,
-        }
-    }
-
-    /// Cuts off those of some blocks that are done first, as many as are read together: no more rows than the largest
-    /// block may have.
-    pub(crate) fn next_together(&self, rest: &mut Range<u32>) -> Range<u32> {
-        self.next_of_rows(rest, MOST_ENTRIES)
-    }
-
-    /// The same with up to `most_rows` rows, or one block.
-    pub(crate) fn next_of_rows(&self, rest: &mut Range<u32>, most_rows: usize) -> Range<u32> {
-        let all = together(K).min(rest.len() as u32);
-        let mut rows = 0;
-        let fits = |number: &u32| {
-            rows += self.rows_before(self.nth(rest, *number));
-            *number == 0 || rows <= most_rows
-        };
-        let count = (0..all).take_while(fits).count() as u32;
-        match self.direction {
-            Direction::Forward => {
-                rest.end -= count;
-                rest.end..rest.end + count
-            }
-            Direction::Backward => {
-                rest.start += count;
-                rest.start - count..rest.start
-            }
-        }
-    }
-
-    /// Where the rows of one of some blocks lie that were read together, one behind the other, the one that is done
-    /// first behind all others: what follows it is its own.
-    #[inline(always)]
-    pub(crate) fn start_of(&self, blocks: &Range<u32>, block: u32) -> usize {
-        let base = &self.fused.tables.base[step_at(self.fused.tables, self.end())];
-        let start = |block: u32| (base[block as usize] - base[blocks.start as usize]) as usize;
-        match self.direction {
-            Direction::Forward => start(block),
-            Direction::Backward => {
-                let last = blocks.end - 1;
-                start(last) + self.rows_before(last) - start(block) - self.rows_before(block)
-            }
-        }
-    }
-
     /// Reads the states of some blocks out of the vector before, those of each to `start(block)`, and takes up their
     /// sums of value x ways.
     #[inline(always)]
@@ -255,5 +184,29 @@ impl<const K: usize> Place<'_, K> {
         sums.read = (sums.read + read.value()) % u128::from(self.last_modulus());
         let print = self.print(self.end(), block, rows, &mut sums.sampled);
         sums.read_print = (sums.read_print + print) % u128::from(self.last_modulus());
+    }
+
+    /// Puts the block's rows where they belong in the vector after, which is where `own` begins.
+    #[inline(always)]
+    pub(crate) fn give(&self, block: u32, rows: &[Row<K>], own: &mut [Row<K>], sums: &mut Sums<K>) {
+        let tables = self.fused.tables;
+        let step = step_at(tables, self.direction.leaves());
+        let entries = tables.signatures[tables.signature_of[block as usize] as usize].entries[step] as usize;
+        let rows = &rows[..entries];
+        own[..entries].copy_from_slice(rows);
+        let mut sum = Weighted::ZERO;
+        for row in rows {
+            sum.add(1, row);
+        }
+        self.accumulate(&mut sums.given, &sum);
+        let print = self.print(self.direction.leaves(), block, rows, &mut sums.sampled);
+        sums.given_print = (sums.given_print + print) % u128::from(self.last_modulus());
+        if self.direction == Direction::Backward && self.window == 0 {
+            let mut imaged = LastLane::default();
+            for (row, &tied) in rows.iter().zip(self.column.tied(block).unwrap_or_default()) {
+                imaged.add(u64::from(!tied), row);
+            }
+            sums.imaged = (sums.imaged + imaged.value()) % u128::from(self.last_modulus());
+        }
     }
 }

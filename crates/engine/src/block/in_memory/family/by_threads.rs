@@ -17,11 +17,13 @@ use std::ops::Range;
 
 use keima_model::{Direction, Family, MOST_ENTRIES};
 
-use crate::block::BlockError;
-use crate::block::in_memory::family::{Place, Sums};
+use crate::block::error::BlockError;
+use crate::block::in_memory::family::stage::Place;
+use crate::block::in_memory::family::sums::Sums;
+use crate::block::in_memory::family::worker::Worker;
 use crate::block::in_memory::mail::delivery::{Added, Left, Letters, locked};
 use crate::block::rows::lanes::Row;
-use crate::block::rows::threads::{Worker, each};
+use crate::block::rows::threads::each;
 
 /// Parts of a level for each thread, at least, where there are as many blocks.
 const PARTS: usize = 8;

@@ -1,5 +1,5 @@
 //! A whole count in memory in one direction, some residues at a time: for boards of which two vectors fit, but not the
-//! three of [`crate::block::in_memory::both_ends`].
+//! three of [`crate::block::in_memory::count::both_ends`].
 //!
 //! ```text
 //!   sweep 0    residues 0 .. K-1     first column --> n-1 columns forward --> counts of all shorter boards on the way
@@ -16,9 +16,9 @@
 use keima_model::{Direction, End};
 use keima_runs::TaskTimes;
 
-use crate::block::BlockError;
-use crate::block::in_memory::both_ends::{CountOrder, Counted};
-use crate::block::in_memory::bytes::largest;
+use crate::block::error::BlockError;
+use crate::block::in_memory::count::order::{CountOrder, Counted};
+use crate::block::in_memory::plan::bytes::largest;
 use crate::block::in_memory::sweep::{Mails, Sweep};
 use crate::block::rows::inner_product::{self, Vector};
 use crate::block::rows::lanes::{Moduli, Row};

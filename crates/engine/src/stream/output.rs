@@ -5,15 +5,15 @@
 //! into one. Cost: a sort of (key, place) pairs, then one gathered copy of each row.
 
 use keima_residue::add_row;
-use keima_runs::{Batch, MAX_SPLITS, Merger, RunHeader, RunManifest, Split};
+use keima_runs::{Batch, Merger, RunHeader, RunManifest, Split};
 
 use crate::TaskError;
+use crate::splits::join_splits;
 use crate::stream::buffers::Set;
 use crate::stream::spill::{EngineKey, Spiller, TemporaryRun};
 
 /// Runs that a task may leave unmerged when they have no keys in common: readers of the next stage open them all.
 const MAX_OUTPUT_RUNS: usize = 4;
-
 pub(crate) struct Output {
     header: RunHeader,
     capacity: usize,
@@ -120,14 +120,4 @@ impl Output {
         }
         Ok(())
     }
-}
-
-/// Splits of several runs as one ascending list of at most [`MAX_SPLITS`].
-pub(crate) fn join_splits(mut splits: Vec<Split>) -> Vec<Split> {
-    splits.sort_unstable_by_key(|s| s.key);
-    let piece = splits.len().div_ceil(MAX_SPLITS).max(1);
-    splits
-        .chunks(piece)
-        .filter_map(|c| Some(Split { key: c.last()?.key, records: c.iter().map(|s| s.records).sum() }))
-        .collect()
 }

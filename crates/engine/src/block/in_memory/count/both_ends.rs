@@ -9,7 +9,7 @@
 //! Early vectors hold small numbers: after t cells a state has been reached in at most 3^(t-m) ways (for Go: the
 //! colours of its own m cells are known), and with c cells to go there are at most 3^c ways on. So a vector begins with
 //! one prime and the spare, and gets more lanes when the bound asks for them; every entry is held against its spare
-//! lane then. The bound is the problem's, per cell ([`crate::block::in_memory::scheme`]).
+//! lane then. The bound is the problem's, per cell ([`crate::block::in_memory::plan::scheme`]).
 //!
 //! Checks: mass balance of every family and window, in both directions; that each window reads what the one before
 //! wrote, modulo the spare; the spare lane of every entry, at each growth and at the middle; the inner product once more
@@ -18,61 +18,20 @@
 //!
 //! Memory: at most 1 forward and 2 transposed vectors at a time. Cost: n-1 columns at 2 to 6 ns a state and pass.
 
-use std::sync::atomic::AtomicBool;
-
-use keima_model::{BlockColumn, Direction, End};
+use keima_model::{Direction, End};
 use keima_residue::residue_of;
-use keima_runs::TaskTimes;
 
-use crate::block::BlockError;
-use crate::block::in_memory::bytes::largest;
-use crate::block::in_memory::family::Masses;
-use crate::block::in_memory::scheme::Scheme;
+use crate::block::error::BlockError;
+use crate::block::in_memory::count::order::{CountOrder, Counted};
+use crate::block::in_memory::count::widening::{Lanes, widen, with_rows};
+use crate::block::in_memory::family::sums::Masses;
+use crate::block::in_memory::plan::bytes::largest;
+use crate::block::in_memory::plan::scheme::Scheme;
 use crate::block::in_memory::sweep::{Mails, Sweep};
-use crate::block::in_memory::widening::{Lanes, widen, with_rows};
-use crate::block::rows::inner_product::{self, Sum, Vector, each_block};
+use crate::block::rows::inner_product::{self, Sum, Vector};
 use crate::block::rows::lanes::{Moduli, Row};
+use crate::block::rows::tables::each_block;
 use crate::block::rows::vector::{Pool, Rows, Ways};
-
-/// What to count, and with what.
-pub struct CountOrder<'a> {
-    /// The tables.
-    pub column: &'a dyn BlockColumn,
-    /// Cells of a column.
-    pub height: u32,
-    /// Columns of the board.
-    pub length: u32,
-    /// Ways to fill a cell, at most: the base of the bound.
-    pub choices: u32,
-    /// Primes between 2^59 and 2^60; the last, the largest, is the spare. What lanes need beyond these is chosen here.
-    pub moduli: &'a [u64],
-    /// Key of the fingerprints, any number: what states are looked at, and with what factors.
-    pub salt: u64,
-    /// Threads.
-    pub threads: usize,
-    /// Whether to tell the counts of all shorter boards too, not only of those that the forward vector passes.
-    pub series: bool,
-    /// Set from outside to stop.
-    pub stop: &'a AtomicBool,
-    /// Called at the start and before each window, with (windows done, windows in all).
-    pub progress: &'a (dyn Fn(u32, u32) + Sync),
-}
-
-/// What was counted.
-#[derive(Clone, Debug, Default)]
-pub struct Counted {
-    /// (columns, residues of the board's count modulo the order's moduli). From both ends the last one comes from the spare
-    /// lanes alone.
-    pub boards: Vec<(u32, Vec<u64>)>,
-    /// State-passes done.
-    pub state_passes: u64,
-    /// Time of all threads in windows: reading is the exchange, mapping the passes.
-    pub times: TaskTimes,
-    /// Where the two directions met: columns that the forward vector went.
-    pub middle: u32,
-    /// For people: what was compared at two boundaries; empty where all columns were done forward.
-    pub two_cuts: String,
-}
 
 struct Counter<'a> {
     order: &'a CountOrder<'a>,

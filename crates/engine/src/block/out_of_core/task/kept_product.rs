@@ -14,50 +14,21 @@
 //! sample, one in 64, with their places; see [`join_words`].
 
 use keima_model::{Direction, End};
-use keima_orders::{KeptOrder, TaskOrder};
 use keima_residue::residue_of;
-use keima_runs::{RunHeader, RunManifest};
+use keima_runs::RunManifest;
 
 use crate::TaskError;
 use crate::block::out_of_core::gather::Gather;
 use crate::block::out_of_core::group_tables::View;
-use crate::block::out_of_core::lane_slice::{Lanes, Work};
-use crate::block::out_of_core::passes::forward::Memory;
-use crate::block::out_of_core::portions::Look;
-use crate::block::out_of_core::task::{Stage, header, refuse};
+use crate::block::out_of_core::passes::buffer::Memory;
+use crate::block::out_of_core::task::end_scan::Look;
+use crate::block::out_of_core::task::stage::{Stage, refuse};
+use crate::block::out_of_core::task::work::{Lanes, Work};
 use crate::block::rows::inner_product::Wide;
 use crate::block::rows::lanes::Row;
 use crate::block::rows::threads::each;
-use crate::block::rows::widen::{Seats, Widen};
+use crate::block::rows::widen::Seats;
 use crate::tally::EndTally;
-
-/// Words that a meeting of so many states takes, for each lane and beside: a sample of them, one in 64, with a place for
-/// each, in lists that may have twice the room; and a bit for each state.
-pub(crate) fn join_words(states: usize) -> (usize, usize) {
-    (states / 32, states / 64 * 3)
-}
-
-/// The forward vector, and what was read of it.
-pub(crate) struct Join {
-    pub(crate) moduli: Vec<u64>,
-    widen: Widen,
-    header: RunHeader,
-    pub(crate) tally: EndTally,
-}
-
-impl Join {
-    pub(crate) fn new(order: &TaskOrder, kept: &KeptOrder) -> Result<Self, TaskError> {
-        let Some(widen) = Widen::new(&kept.moduli, &order.moduli) else {
-            return refuse(format!("rows modulo {:?} cannot be made rows modulo {:?}", kept.moduli, order.moduli));
-        };
-        Ok(Self {
-            widen,
-            header: header(order, &kept.moduli, Direction::Forward, (End::First, order.window)),
-            moduli: kept.moduli.clone(),
-            tally: EndTally::new(order.salt, order.moduli.len()),
-        })
-    }
-}
 
 /// What is known of a group's states beside their values.
 struct States {

@@ -14,12 +14,14 @@ use std::time::Instant;
 use keima_runs::{RunError, RunHeader, RunId, RunManifest, RunOptions, SlicedWriter, Split};
 
 use crate::TaskError;
-use crate::block::out_of_core::lane_slice::Work;
-use crate::block::out_of_core::passes::forward::Memory;
+use crate::block::out_of_core::passes::buffer::Memory;
 use crate::block::out_of_core::scatter::Scatter;
-use crate::block::out_of_core::task::{Stage, header, nanos, refuse};
+use crate::block::out_of_core::task::header::header;
+use crate::block::out_of_core::task::stage::{Stage, refuse};
+use crate::block::out_of_core::task::work::Work;
 use crate::block::rows::lanes::of_width;
 use crate::block::rows::threads::crew;
+use crate::clock::nanos_since;
 
 /// Records of a run's block: so many bytes at least, and of each lane so many, since lanes are read one by one where a
 /// family is done a few lanes at a time.
@@ -63,7 +65,7 @@ impl Stage<'_> {
         let started = Instant::now();
         let targets = self.prepared.beside(self.direction, self.direction.leaves(), self.window)?;
         let scatter = Scatter::new(view.column(), (self.direction, self.window), targets, view.families());
-        self.times.write_nanos += nanos(started);
+        self.times.write_nanos += nanos_since(started);
         let most = if work.threads == 1 { 1 } else { RUNS * work.threads };
         let count = usize::try_from(scatter.rows() / RUN_ROWS).unwrap_or(most).clamp(1, most);
         let part = |(groups, number)| Part { groups, number };
