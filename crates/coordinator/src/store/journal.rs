@@ -22,14 +22,14 @@ use keima_orders::{AttemptId, JobId, WorkerId};
 use keima_runs::RunId;
 use serde::{Deserialize, Serialize};
 
-use super::boundaries::{Committed, Head};
-use super::common::Common;
-use super::jobs::Job;
-use super::leases::Lease;
-use super::stage::StageRun;
+use crate::fleet::Common;
+use crate::job::Job;
+use crate::job::boundaries::{Committed, Head};
+use crate::job::stage::StageRun;
+use crate::machine::leases::Lease;
 
 /// Layout of the records, and what their figures mean; a store of another version is refused.
-pub(super) const VERSION: u32 = 6;
+pub(crate) const VERSION: u32 = 6;
 
 /// What must be stored, in one transaction, before any answer since the last call may leave.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -52,14 +52,14 @@ impl Changes {
 
 /// Changes since they were last taken; of several changes of one key the last stands.
 #[derive(Default)]
-pub(super) struct Journal {
+pub(crate) struct Journal {
     puts: BTreeMap<String, Vec<u8>>,
     deletes: BTreeSet<String>,
     durable: bool,
 }
 
 impl Journal {
-    pub(super) fn put<T: Serialize + ?Sized>(&mut self, key: String, value: &T) {
+    pub(crate) fn put<T: Serialize + ?Sized>(&mut self, key: String, value: &T) {
         // Writing to memory cannot fail, and every stored type has a shape that postcard knows; were it otherwise, an
         // old record would have to stand rather than a broken one.
         if let Ok(bytes) = postcard::to_stdvec(value) {
@@ -70,16 +70,16 @@ impl Journal {
         }
     }
 
-    pub(super) fn delete(&mut self, key: String) {
+    pub(crate) fn delete(&mut self, key: String) {
         self.puts.remove(&key);
         self.deletes.insert(key);
     }
 
-    pub(super) fn must_be_durable(&mut self) {
+    pub(crate) fn must_be_durable(&mut self) {
         self.durable = true;
     }
 
-    pub(super) fn take(&mut self) -> Changes {
+    pub(crate) fn take(&mut self) -> Changes {
         let Self { puts, deletes, durable } = std::mem::take(self);
         let must_be_durable = durable && !(puts.is_empty() && deletes.is_empty());
         Changes { puts: puts.into_iter().collect(), deletes: deletes.into_iter().collect(), must_be_durable }
@@ -88,86 +88,86 @@ impl Journal {
 
 /// The stage under way.
 #[derive(Serialize, Deserialize)]
-pub(super) struct StageRecord {
-    pub(super) sweep: u32,
-    pub(super) number: u32,
-    pub(super) generation: u32,
-    pub(super) durable: bool,
-    pub(super) closed: bool,
+pub(crate) struct StageRecord {
+    pub(crate) sweep: u32,
+    pub(crate) number: u32,
+    pub(crate) generation: u32,
+    pub(crate) durable: bool,
+    pub(crate) closed: bool,
     /// Smallest key, exclusive upper end, records of each task.
-    pub(super) shards: Vec<(u128, Option<u128>, u64)>,
+    pub(crate) shards: Vec<(u128, Option<u128>, u64)>,
 }
 
 /// A living grant.
 #[derive(Serialize, Deserialize)]
-pub(super) struct GrantRecord {
-    pub(super) attempt: AttemptId,
-    pub(super) nonce: u64,
-    pub(super) worker: WorkerId,
-    pub(super) copy: bool,
+pub(crate) struct GrantRecord {
+    pub(crate) attempt: AttemptId,
+    pub(crate) nonce: u64,
+    pub(crate) worker: WorkerId,
+    pub(crate) copy: bool,
 }
 
-pub(super) fn job_key(job: JobId) -> String {
+pub(crate) fn job_key(job: JobId) -> String {
     format!("job/{}", job.0)
 }
 
-pub(super) fn value_key(job: JobId, sweep: u32, functional: u32) -> String {
+pub(crate) fn value_key(job: JobId, sweep: u32, functional: u32) -> String {
     format!("value/{}/{sweep}/{functional}", job.0)
 }
 
-pub(super) fn boundary_key(job: JobId, sweep: u32, generation: u32) -> String {
+pub(crate) fn boundary_key(job: JobId, sweep: u32, generation: u32) -> String {
     format!("boundary/{}/{sweep}/{generation}", job.0)
 }
 
-pub(super) fn task_key(job: JobId, sweep: u32, generation: u32, task: u32) -> String {
+pub(crate) fn task_key(job: JobId, sweep: u32, generation: u32, task: u32) -> String {
     format!("task/{}/{sweep}/{generation}/{task}", job.0)
 }
 
-pub(super) fn copy_key(job: JobId, run: &RunId, worker: &WorkerId) -> String {
+pub(crate) fn copy_key(job: JobId, run: &RunId, worker: &WorkerId) -> String {
     format!("copy/{}/{worker}/{run}", job.0)
 }
 
-pub(super) fn stage_key(job: JobId) -> String {
+pub(crate) fn stage_key(job: JobId) -> String {
     format!("stage/{}", job.0)
 }
 
-pub(super) fn grant_key(attempt: AttemptId) -> String {
+pub(crate) fn grant_key(attempt: AttemptId) -> String {
     format!("grant/{attempt}")
 }
 
 impl Common {
-    pub(super) fn store_meta(&mut self, next_job: u64) {
+    pub(crate) fn store_meta(&mut self, next_job: u64) {
         self.journal.put("meta/version".into(), &VERSION);
         self.journal.put("meta/store".into(), &self.store);
         self.journal.put("meta/boot".into(), &self.boot);
         self.journal.put("meta/next".into(), &next_job);
     }
 
-    pub(super) fn store_job(&mut self, job: &Job, durable: bool) {
+    pub(crate) fn store_job(&mut self, job: &Job, durable: bool) {
         self.journal.put(job_key(job.id), &job.record);
         if durable {
             self.journal.must_be_durable();
         }
     }
 
-    pub(super) fn store_head(&mut self, job: JobId, head: &Head, durable: bool) {
+    pub(crate) fn store_head(&mut self, job: JobId, head: &Head, durable: bool) {
         self.journal.put(boundary_key(job, head.sweep, head.generation), head);
         if durable {
             self.journal.must_be_durable();
         }
     }
 
-    pub(super) fn store_task(&mut self, job: JobId, sweep: u32, generation: u32, done: &Committed) {
+    pub(crate) fn store_task(&mut self, job: JobId, sweep: u32, generation: u32, done: &Committed) {
         self.journal.put(task_key(job, sweep, generation, done.attempt.task), done);
     }
 
-    pub(super) fn store_stage(&mut self, job: JobId, sweep: u32, stage: &StageRun) {
+    pub(crate) fn store_stage(&mut self, job: JobId, sweep: u32, stage: &StageRun) {
         let shards = stage.tasks.iter().map(|t| (t.shard.low, t.shard.high, t.shard.records)).collect();
         let StageRun { number, generation, durable, closed, .. } = *stage;
         self.journal.put(stage_key(job), &StageRecord { sweep, number, generation, durable, closed, shards });
     }
 
-    pub(super) fn store_grant(&mut self, attempt: AttemptId, lease: &Lease) {
+    pub(crate) fn store_grant(&mut self, attempt: AttemptId, lease: &Lease) {
         if self.config.persist_grants {
             let Lease { nonce, ref worker, copy, .. } = *lease;
             self.journal.put(grant_key(attempt), &GrantRecord { attempt, nonce, worker: worker.clone(), copy });

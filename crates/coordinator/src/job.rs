@@ -10,6 +10,12 @@
 //! A pause takes effect at once: nothing more is granted, tasks under way are finished and committed. A job pauses by
 //! itself, with the reason, when no worker can go on with it.
 
+pub(crate) mod boundaries;
+pub(crate) mod copying;
+pub(crate) mod failures;
+pub(crate) mod stage;
+pub(crate) mod status;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use keima_model::{AnyProblem, ProblemInfo};
@@ -18,13 +24,13 @@ use keima_residue::{crt, residue_of};
 use keima_runs::{RunId, TaskTimes};
 use serde::{Deserialize, Serialize};
 
-use super::boundaries::{Boundary, Missing, Strike};
-use super::common::Common;
-use super::copies::CopyRound;
-use super::failures::Aside;
-use super::stage::StageRun;
-use super::status::{Rate, State};
 use crate::api::{JobSpec, Millis};
+use crate::fleet::Common;
+use crate::job::boundaries::{Boundary, Missing, Strike};
+use crate::job::copying::CopyRound;
+use crate::job::failures::Aside;
+use crate::job::stage::StageRun;
+use crate::job::status::{Rate, State};
 use crate::outcome::{Check, FunctionalValues, Outcome, SeriesEntry, recombine};
 use crate::plan::Plan;
 
@@ -33,75 +39,75 @@ const MOST_NOTES: usize = 64;
 
 /// Sums over all tasks of a job, repeated ones included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Totals {
-    pub(super) bytes_read: u64,
-    pub(super) bytes_written: u64,
-    pub(super) bytes_spilled: u64,
-    pub(super) times: TaskTimes,
-    pub(super) tasks: u64,
-    pub(super) stages: u64,
+pub(crate) struct Totals {
+    pub(crate) bytes_read: u64,
+    pub(crate) bytes_written: u64,
+    pub(crate) bytes_spilled: u64,
+    pub(crate) times: TaskTimes,
+    pub(crate) tasks: u64,
+    pub(crate) stages: u64,
 }
 
 /// What is stored of a job itself; boundaries, tasks, grants and functionals have records of their own.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Record {
-    pub(super) spec: JobSpec,
-    pub(super) identity: String,
-    pub(super) size: String,
-    pub(super) plan: Plan,
-    pub(super) tag: u64,
-    pub(super) salt: u64,
-    pub(super) state: State,
-    pub(super) reason: String,
-    pub(super) sweep: u32,
+pub(crate) struct Record {
+    pub(crate) spec: JobSpec,
+    pub(crate) identity: String,
+    pub(crate) size: String,
+    pub(crate) plan: Plan,
+    pub(crate) tag: u64,
+    pub(crate) salt: u64,
+    pub(crate) state: State,
+    pub(crate) reason: String,
+    pub(crate) sweep: u32,
     /// Generation of the newest stage or round of copies.
-    pub(super) generation: u32,
-    pub(super) active_millis: Millis,
-    pub(super) totals: Totals,
+    pub(crate) generation: u32,
+    pub(crate) active_millis: Millis,
+    pub(crate) totals: Totals,
     /// States before each pass, as far as they are known exactly.
-    pub(super) pass_states: Vec<Option<u64>>,
-    pub(super) notes: VecDeque<String>,
-    pub(super) disk_peak_bytes: u64,
-    pub(super) outcome: Option<Outcome>,
+    pub(crate) pass_states: Vec<Option<u64>>,
+    pub(crate) notes: VecDeque<String>,
+    pub(crate) disk_peak_bytes: u64,
+    pub(crate) outcome: Option<Outcome>,
 }
 
 /// A job and everything that is under way for it.
-pub(super) struct Job {
-    pub(super) id: JobId,
-    pub(super) record: Record,
+pub(crate) struct Job {
+    pub(crate) id: JobId,
+    pub(crate) record: Record,
     /// `None` where this program cannot open the problem (any more).
-    pub(super) problem: Option<AnyProblem>,
-    pub(super) stage: Option<StageRun>,
+    pub(crate) problem: Option<AnyProblem>,
+    pub(crate) stage: Option<StageRun>,
     /// Kept boundaries of the present sweep, the oldest first.
-    pub(super) boundaries: Vec<Boundary>,
+    pub(crate) boundaries: Vec<Boundary>,
     /// Runs of all manifests that stand, with their lengths.
-    pub(super) runs: HashMap<RunId, u64>,
+    pub(crate) runs: HashMap<RunId, u64>,
     /// Residues by sweep and functional, one per lane.
-    pub(super) values: BTreeMap<(u32, u32), Vec<u64>>,
+    pub(crate) values: BTreeMap<(u32, u32), Vec<u64>>,
     /// Values of functionals that could be told already.
-    pub(super) early: BTreeMap<u32, SeriesEntry>,
-    pub(super) copying: Option<CopyRound>,
-    pub(super) aside: BTreeMap<WorkerId, Aside>,
+    pub(crate) early: BTreeMap<u32, SeriesEntry>,
+    pub(crate) copying: Option<CopyRound>,
+    pub(crate) aside: BTreeMap<WorkerId, Aside>,
     /// Full disks in a row by worker, since it last finished a task.
-    pub(super) disk_failures: BTreeMap<WorkerId, u32>,
+    pub(crate) disk_failures: BTreeMap<WorkerId, u32>,
     /// Workers without room for second copies, and until when they are not asked to make any.
-    pub(super) no_room: BTreeMap<WorkerId, Millis>,
+    pub(crate) no_room: BTreeMap<WorkerId, Millis>,
     /// Damaged copies in all by worker.
-    pub(super) damage: BTreeMap<WorkerId, u32>,
+    pub(crate) damage: BTreeMap<WorkerId, u32>,
     /// Copies that are never to be used again.
-    pub(super) bad: BTreeSet<(RunId, WorkerId)>,
+    pub(crate) bad: BTreeSet<(RunId, WorkerId)>,
     /// Copies that could not be had lately.
-    pub(super) strikes: BTreeMap<(RunId, WorkerId), Strike>,
-    pub(super) missing: Missing,
-    pub(super) last_durable_at: Millis,
+    pub(crate) strikes: BTreeMap<(RunId, WorkerId), Strike>,
+    pub(crate) missing: Missing,
+    pub(crate) last_durable_at: Millis,
     /// When the last round of second copies began.
-    pub(super) last_copies_at: Millis,
-    pub(super) rate: Rate,
-    pub(super) resumed_from: Option<String>,
+    pub(crate) last_copies_at: Millis,
+    pub(crate) rate: Rate,
+    pub(crate) resumed_from: Option<String>,
 }
 
 impl Job {
-    pub(super) fn new(id: JobId, record: Record, problem: Option<AnyProblem>, now: Millis) -> Self {
+    pub(crate) fn new(id: JobId, record: Record, problem: Option<AnyProblem>, now: Millis) -> Self {
         Self {
             id,
             record,
@@ -127,38 +133,38 @@ impl Job {
     }
 
     /// The problem, while this program knows it.
-    pub(super) fn info(problem: Option<&AnyProblem>) -> Option<&dyn ProblemInfo> {
+    pub(crate) fn info(problem: Option<&AnyProblem>) -> Option<&dyn ProblemInfo> {
         problem.map(AnyProblem::info)
     }
 
     /// Whether the job wants work.
-    pub(super) fn is_live(&self) -> bool {
+    pub(crate) fn is_live(&self) -> bool {
         matches!(self.record.state, State::Queued | State::Running) && self.problem.is_some()
     }
 
     /// Whether the job is over.
-    pub(super) fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         !matches!(self.record.state, State::Queued | State::Running | State::Paused)
     }
 
     /// Whether a run stands in a kept manifest.
-    pub(super) fn needs(&self, run: &RunId) -> bool {
+    pub(crate) fn needs(&self, run: &RunId) -> bool {
         self.runs.contains_key(run)
     }
 
     /// A run of this job with its length.
-    pub(super) fn size_of(&self, run: &RunId) -> Option<(RunId, u64)> {
+    pub(crate) fn size_of(&self, run: &RunId) -> Option<(RunId, u64)> {
         self.runs.get(run).map(|&bytes| (run.clone(), bytes))
     }
 
     /// Moduli that a stage of the present sweep carries.
-    pub(super) fn stage_moduli(&self, stage: u32) -> Vec<u64> {
+    pub(crate) fn stage_moduli(&self, stage: u32) -> Vec<u64> {
         self.record.plan.stage_moduli(self.record.sweep, stage)
     }
 
     /// Moduli and residues of a functional with one coefficient, from the sweeps so far; the spare is the last where it
     /// is known.
-    pub(super) fn residues_of(&self, functional: u32) -> Vec<(u64, u64)> {
+    pub(crate) fn residues_of(&self, functional: u32) -> Vec<(u64, u64)> {
         let plan = &self.record.plan;
         let after = Self::info(self.problem.as_ref())
             .and_then(|info| info.functionals().get(functional as usize).map(|functional| functional.after_pass));
@@ -187,13 +193,13 @@ impl Job {
     }
 
     /// A number for a stage or a round of copies that no other has had.
-    pub(super) fn new_generation(&mut self, common: &Common) -> u32 {
+    pub(crate) fn new_generation(&mut self, common: &Common) -> u32 {
         self.record.generation = self.record.generation.saturating_add(1).max(common.first_number());
         self.record.generation
     }
 
     /// Keeps a line for people.
-    pub(super) fn note(&mut self, text: String) {
+    pub(crate) fn note(&mut self, text: String) {
         if self.record.notes.back() != Some(&text) {
             self.record.notes.push_back(text);
         }
@@ -203,14 +209,14 @@ impl Job {
     }
 
     /// Stops granting; what is under way may finish.
-    pub(super) fn pause(&mut self, common: &mut Common, reason: String) {
+    pub(crate) fn pause(&mut self, common: &mut Common, reason: String) {
         self.record.state = State::Paused;
         self.record.reason = reason;
         common.store_job(self, true);
     }
 
     /// The end: leases are called back, runs and records of what was under way go.
-    pub(super) fn end(&mut self, common: &mut Common, state: State, reason: String) {
+    pub(crate) fn end(&mut self, common: &mut Common, state: State, reason: String) {
         self.record.state = state;
         self.record.reason = reason;
         self.end_leases(common, |_| true);
@@ -230,7 +236,7 @@ impl Job {
     }
 
     /// Ends the job because a check failed, and keeps the evidence.
-    pub(super) fn end_by_check(&mut self, common: &mut Common, check: &str, evidence: &str) {
+    pub(crate) fn end_by_check(&mut self, common: &mut Common, check: &str, evidence: &str) {
         if self.record.outcome.is_none() {
             let info = Self::info(self.problem.as_ref());
             self.record.outcome = info.map(|info| Outcome {
@@ -248,7 +254,7 @@ impl Job {
     }
 
     /// Calls back the leases that `which` picks.
-    pub(super) fn end_leases(&mut self, common: &mut Common, which: impl Fn(AttemptId) -> bool) {
+    pub(crate) fn end_leases(&mut self, common: &mut Common, which: impl Fn(AttemptId) -> bool) {
         let attempts: Vec<AttemptId> =
             common.attempts_of_job(self.id).map(|(attempt, _)| *attempt).filter(|a| which(*a)).collect();
         for attempt in attempts {
@@ -280,7 +286,7 @@ impl Job {
     }
 
     /// After the last sweep: the count and its checks.
-    pub(super) fn finish(&mut self, common: &mut Common) {
+    pub(crate) fn finish(&mut self, common: &mut Common) {
         let values = self.functional_values();
         let Some(info) = Self::info(self.problem.as_ref()) else { return };
         let mut outcome = recombine(info, &self.record.plan, &values);

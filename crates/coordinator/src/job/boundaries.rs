@@ -20,45 +20,45 @@ use keima_orders::{AttemptId, Holder, InputRun, WorkerId};
 use keima_runs::{RunId, RunManifest, Tally, TaskManifest};
 use serde::{Deserialize, Serialize};
 
-use super::common::Common;
-use super::jobs::Job;
-use super::persist;
-use super::shards::meets;
 use crate::api::Millis;
+use crate::fleet::Common;
+use crate::job::Job;
+use crate::job::stage::shards::meets;
+use crate::store::journal;
 
 /// It is somebody's fault that a copy could not be had if that came so often, over the grace time.
 const MOST_STRIKES: u32 = 3;
 
 /// A finished task as it stands in a boundary.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Committed {
-    pub(super) attempt: AttemptId,
-    pub(super) nonce: u64,
-    pub(super) writer: WorkerId,
-    pub(super) manifest: TaskManifest,
+pub(crate) struct Committed {
+    pub(crate) attempt: AttemptId,
+    pub(crate) nonce: u64,
+    pub(crate) writer: WorkerId,
+    pub(crate) manifest: TaskManifest,
 }
 
 /// What is known of a boundary as a whole.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Head {
-    pub(super) sweep: u32,
+pub(crate) struct Head {
+    pub(crate) sweep: u32,
     /// Number of the stage that wrote it.
-    pub(super) stage: u32,
+    pub(crate) stage: u32,
     /// Generation of that stage.
-    pub(super) generation: u32,
+    pub(crate) generation: u32,
     /// The vector after this many passes; of a transposed one, before the rest of them.
-    pub(super) pass: u32,
+    pub(crate) pass: u32,
     /// Which way the vector goes.
-    pub(super) direction: Direction,
+    pub(crate) direction: Direction,
     /// Whether its runs are on stable storage.
-    pub(super) durable: bool,
+    pub(crate) durable: bool,
     /// Whether every run once had two holders.
-    pub(super) copied: bool,
+    pub(crate) copied: bool,
     /// Sums, fingerprint and states of what was written.
-    pub(super) totals: Tally,
+    pub(crate) totals: Tally,
     /// Whether `totals.states` counts distinct keys; otherwise it is an upper bound.
-    pub(super) exact: bool,
-    pub(super) tasks: u32,
+    pub(crate) exact: bool,
+    pub(crate) tasks: u32,
 }
 
 impl std::fmt::Display for Head {
@@ -71,64 +71,64 @@ impl std::fmt::Display for Head {
 }
 
 /// The vector between two stages.
-pub(super) struct Boundary {
-    pub(super) head: Head,
-    pub(super) tasks: Vec<Committed>,
+pub(crate) struct Boundary {
+    pub(crate) head: Head,
+    pub(crate) tasks: Vec<Committed>,
     /// Second copies that were made, and by whom.
-    pub(super) copies: BTreeSet<(RunId, WorkerId)>,
+    pub(crate) copies: BTreeSet<(RunId, WorkerId)>,
     /// Whether it stands in the store.
-    pub(super) stored: bool,
+    pub(crate) stored: bool,
 }
 
 impl Boundary {
-    pub(super) fn runs(&self) -> impl Iterator<Item = &RunManifest> {
+    pub(crate) fn runs(&self) -> impl Iterator<Item = &RunManifest> {
         self.tasks.iter().flat_map(|task| &task.manifest.runs)
     }
 }
 
 /// Trouble in getting at a copy that its holder still lists.
 #[derive(Clone, Debug)]
-pub(super) struct Strike {
-    pub(super) first: Millis,
-    pub(super) last: Millis,
-    pub(super) count: u32,
+pub(crate) struct Strike {
+    pub(crate) first: Millis,
+    pub(crate) last: Millis,
+    pub(crate) count: u32,
     /// Whose trouble it was.
-    pub(super) readers: BTreeSet<WorkerId>,
+    pub(crate) readers: BTreeSet<WorkerId>,
 }
 
 /// An input could not be had from a copy.
 #[derive(Clone, Copy)]
-pub(super) struct Unread<'a> {
-    pub(super) run: &'a RunId,
-    pub(super) holder: &'a WorkerId,
-    pub(super) reader: &'a WorkerId,
-    pub(super) text: &'a str,
+pub(crate) struct Unread<'a> {
+    pub(crate) run: &'a RunId,
+    pub(crate) holder: &'a WorkerId,
+    pub(crate) reader: &'a WorkerId,
+    pub(crate) text: &'a str,
 }
 
 /// Runs of the input that cannot be read now, as of the state of holdings with this number.
 #[derive(Default)]
-pub(super) struct Missing {
+pub(crate) struct Missing {
     as_of: Option<u64>,
     /// Of the stage under way.
-    pub(super) runs: Vec<RunManifest>,
+    pub(crate) runs: Vec<RunManifest>,
     /// Of the vector that a later stage will meet.
     kept: Vec<RunManifest>,
 }
 
 impl Missing {
-    pub(super) fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         self.as_of = None;
     }
 }
 
 impl Job {
     /// Whether a copy is never to be used again.
-    pub(super) fn is_bad(&self, run: &RunId, worker: &WorkerId) -> bool {
+    pub(crate) fn is_bad(&self, run: &RunId, worker: &WorkerId) -> bool {
         !self.bad.is_empty() && self.bad.contains(&(run.clone(), worker.clone()))
     }
 
     /// Whether there was trouble with a copy.
-    pub(super) fn is_suspect(&self, run: &RunId, worker: &WorkerId) -> bool {
+    pub(crate) fn is_suspect(&self, run: &RunId, worker: &WorkerId) -> bool {
         self.is_bad(run, worker)
             || (!self.strikes.is_empty() && self.strikes.contains_key(&(run.clone(), worker.clone())))
     }
@@ -142,13 +142,13 @@ impl Job {
     }
 
     /// Whether somebody who is here has a sound copy that may be tried now.
-    pub(super) fn is_readable(&self, run: &RunId, common: &Common) -> bool {
+    pub(crate) fn is_readable(&self, run: &RunId, common: &Common) -> bool {
         let sound = |id| !self.is_bad(run, id) && !self.is_suspended(run, id, common);
         common.workers.iter().any(|(id, w)| w.here && w.held.contains_key(run) && sound(id))
     }
 
     /// Why a run is lost; `None` while there is hope, or nobody to do anything about it.
-    pub(super) fn lost(&self, run: &RunId, common: &Common) -> Option<String> {
+    pub(crate) fn lost(&self, run: &RunId, common: &Common) -> Option<String> {
         common.here_since?;
         let mut why = "no worker holds a sound copy".to_string();
         for (id, worker) in common.holders_of(run) {
@@ -165,12 +165,12 @@ impl Job {
     }
 
     /// The boundary that a stage reads; none at the start of a way.
-    pub(super) fn input_of(&self, stage: u32) -> Option<&Boundary> {
+    pub(crate) fn input_of(&self, stage: u32) -> Option<&Boundary> {
         self.boundaries.last().filter(|_| !self.record.plan.starts(stage))
     }
 
     /// The end of the forward vector's way, once it has come there.
-    pub(super) fn kept(&self) -> Option<&Boundary> {
+    pub(crate) fn kept(&self) -> Option<&Boundary> {
         self.place_of_kept().and_then(|at| self.boundaries.get(at))
     }
 
@@ -181,7 +181,7 @@ impl Job {
 
     /// The runs of a boundary that may hold keys of a range with their holders, the reader itself first, then those that can
     /// be read now.
-    pub(super) fn inputs(
+    pub(crate) fn inputs(
         &self,
         boundary: Option<&Boundary>,
         (low, high): (u128, Option<u128>),
@@ -195,14 +195,14 @@ impl Job {
     }
 
     /// Holders of sound copies, best first.
-    pub(super) fn copies_of(&self, run: &RunId, reader: &WorkerId, common: &Common) -> Vec<Holder> {
+    pub(crate) fn copies_of(&self, run: &RunId, reader: &WorkerId, common: &Common) -> Vec<Holder> {
         let mut holders: Vec<_> = common.holders_of(run).into_iter().filter(|(id, _)| !self.is_bad(run, id)).collect();
         holders.sort_by_key(|(id, w)| (!w.here, self.is_suspended(run, id, common), *id != reader));
         holders.into_iter().map(|(_, w)| w.holder.clone()).collect()
     }
 
     /// Brings the list of unreadable input runs up to date.
-    pub(super) fn refresh_missing(&mut self, common: &Common) {
+    pub(crate) fn refresh_missing(&mut self, common: &Common) {
         if self.missing.as_of == Some(common.holdings_serial) && self.strikes.is_empty() {
             return;
         }
@@ -219,7 +219,7 @@ impl Job {
     }
 
     /// Falls back if an input run is lost.
-    pub(super) fn fall_back_if_lost(&mut self, common: &mut Common) {
+    pub(crate) fn fall_back_if_lost(&mut self, common: &mut Common) {
         self.refresh_missing(common);
         let missing = self.missing.runs.iter().chain(&self.missing.kept);
         let lost = missing.into_iter().find_map(|run| Some((run.id.clone(), self.lost(&run.id, common)?)));
@@ -250,32 +250,32 @@ impl Job {
     }
 
     /// Lets go of the stage under way: its leases, its finished tasks, its records.
-    pub(super) fn drop_stage(&mut self, common: &mut Common) {
+    pub(crate) fn drop_stage(&mut self, common: &mut Common) {
         let Some(stage) = self.stage.take() else { return };
         self.end_leases(common, |attempt| attempt.generation == stage.generation);
         if common.config.persist_grants {
-            common.journal.delete(persist::stage_key(self.id));
+            common.journal.delete(journal::stage_key(self.id));
         }
         for (number, task) in (0..).zip(&stage.tasks) {
             let Some(done) = &task.done else { continue };
             if common.config.persist_grants {
-                common.journal.delete(persist::task_key(self.id, self.record.sweep, stage.generation, number));
+                common.journal.delete(journal::task_key(self.id, self.record.sweep, stage.generation, number));
             }
             done.manifest.runs.iter().for_each(|run| self.forget_run(&run.id));
         }
     }
 
     /// Lets go of a boundary: its runs are not needed any more.
-    pub(super) fn drop_boundary(&mut self, common: &mut Common, boundary: &Boundary) {
+    pub(crate) fn drop_boundary(&mut self, common: &mut Common, boundary: &Boundary) {
         boundary.runs().for_each(|run| self.forget_run(&run.id));
         if boundary.stored {
             let head = &boundary.head;
-            common.journal.delete(persist::boundary_key(self.id, head.sweep, head.generation));
+            common.journal.delete(journal::boundary_key(self.id, head.sweep, head.generation));
             for task in &boundary.tasks {
-                common.journal.delete(persist::task_key(self.id, head.sweep, head.generation, task.attempt.task));
+                common.journal.delete(journal::task_key(self.id, head.sweep, head.generation, task.attempt.task));
             }
             for (run, worker) in &boundary.copies {
-                common.journal.delete(persist::copy_key(self.id, run, worker));
+                common.journal.delete(journal::copy_key(self.id, run, worker));
             }
         }
     }
@@ -288,7 +288,7 @@ impl Job {
 
     /// Lets every boundary go that is neither the newest, nor the newest durable one, nor the newest with two copies of
     /// everything, nor being copied, nor kept for another vector to meet.
-    pub(super) fn let_boundaries_go(&mut self, common: &mut Common) {
+    pub(crate) fn let_boundaries_go(&mut self, common: &mut Common) {
         let newest = |which: &dyn Fn(&Head) -> bool| {
             self.boundaries.iter().rev().find(|b| which(&b.head)).map(|b| b.head.generation)
         };
@@ -309,7 +309,7 @@ impl Job {
     }
 
     /// A copy is damaged: it is not used any more.
-    pub(super) fn blame_copy(&mut self, common: &Common, unread: Unread<'_>) {
+    pub(crate) fn blame_copy(&mut self, common: &Common, unread: Unread<'_>) {
         if self.needs(unread.run) && common.workers.contains_key(unread.holder) {
             self.never_use(unread.run, unread.holder, unread.text);
             self.count_damage(unread.holder);
@@ -324,7 +324,7 @@ impl Job {
     ///   one other worker cannot              that worker's way there: it is set aside, since the holder can do its tasks
     ///   several others cannot                the holder is set aside, and none of its copies is used any more
     /// ```
-    pub(super) fn count_unread(&mut self, common: &Common, unread: Unread<'_>) {
+    pub(crate) fn count_unread(&mut self, common: &Common, unread: Unread<'_>) {
         let Unread { run, holder, reader, text } = unread;
         // Copies of one that is away are awaited.
         let Some(heard) = common.workers.get(holder).filter(|w| w.here && self.needs(run)).map(|w| w.last_heard) else {

@@ -12,16 +12,16 @@ use keima_orders::{JobId, WorkerId};
 use keima_runs::{RunId, RunManifest};
 use serde::de::DeserializeOwned;
 
-use super::boundaries::{Boundary, Committed, Head};
-use super::common::Common;
-use super::jobs::{Job, Record};
-use super::leases::Lease;
-use super::persist::{self, GrantRecord, StageRecord, VERSION};
-use super::shards::Shard;
-use super::stage::StageRun;
-use super::status::State;
-use super::{Config, Coordinator};
 use crate::api::{Millis, StoreId};
+use crate::fleet::Common;
+use crate::job::boundaries::{Boundary, Committed, Head};
+use crate::job::stage::StageRun;
+use crate::job::stage::shards::Shard;
+use crate::job::status::State;
+use crate::job::{Job, Record};
+use crate::machine::leases::Lease;
+use crate::machine::{Config, Coordinator};
+use crate::store::journal::{self, GrantRecord, StageRecord, VERSION};
 
 /// Why a store cannot be restored.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -57,7 +57,7 @@ fn decode<T: DeserializeOwned>(key: &str, value: &[u8]) -> Result<T, RestoreErro
 }
 
 /// Opens a stored job's problem, and makes sure that it is still the same.
-pub(super) fn reopen(registry: &dyn Registry, record: &Record) -> Result<AnyProblem, String> {
+pub(crate) fn reopen(registry: &dyn Registry, record: &Record) -> Result<AnyProblem, String> {
     let problem = registry.open(&record.spec.problem).map_err(|error| error.to_string())?;
     let (identity, key_bytes) = (problem.info().identity(), problem.key_bytes());
     if identity != record.identity || key_bytes != record.plan.key_bytes {
@@ -298,7 +298,7 @@ fn restore_grants(common: &mut Common, job: JobId, stage: &mut StageRun, records
         let task = stage.tasks.get(grant.attempt.task as usize);
         let living =
             !grant.copy && grant.attempt.generation == stage.generation && task.is_some_and(|task| task.done.is_none());
-        if !living || !common.config.persist_grants || key != persist::grant_key(grant.attempt) {
+        if !living || !common.config.persist_grants || key != journal::grant_key(grant.attempt) {
             common.journal.delete(key);
             continue;
         }

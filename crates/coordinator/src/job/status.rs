@@ -6,10 +6,10 @@ use keima_orders::{JobId, WorkerId};
 use keima_runs::TaskTimes;
 use serde::{Deserialize, Serialize};
 
-use super::Coordinator;
-use super::common::Common;
-use super::jobs::Job;
 use crate::api::{CallError, Millis};
+use crate::fleet::Common;
+use crate::job::Job;
+use crate::machine::Coordinator;
 use crate::outcome::{Outcome, SeriesEntry};
 use crate::plan::Plan;
 
@@ -57,13 +57,13 @@ impl fmt::Display for State {
 
 /// States passed per second, the recent past counting most.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Rate {
+pub(crate) struct Rate {
     states: f64,
     millis: f64,
 }
 
 impl Rate {
-    pub(super) fn add(&mut self, state_passes: u64) {
+    pub(crate) fn add(&mut self, state_passes: u64) {
         self.states += state_passes as f64;
     }
     fn age(&mut self, elapsed: Millis) {
@@ -233,7 +233,7 @@ impl Coordinator {
             let live = self.jobs.values().filter(|job| !job.is_over());
             live.filter_map(|job| Some((job.id, job.why_not(&self.common, id)?))).collect()
         };
-        let status = |(id, w): (&WorkerId, &super::workers::Worker)| WorkerStatus {
+        let status = |(id, w): (&WorkerId, &crate::machine::workers::Worker)| WorkerStatus {
             id: id.clone(),
             address: w.holder.address.clone(),
             folder: w.holder.folder.clone(),
@@ -253,7 +253,7 @@ impl Coordinator {
 
 impl Job {
     /// The job is under way for so much longer.
-    pub(super) fn age(&mut self, elapsed: Millis, common: &Common) {
+    pub(crate) fn age(&mut self, elapsed: Millis, common: &Common) {
         if elapsed > 0 && self.record.state == State::Running && common.attempts_of_job(self.id).next().is_some() {
             self.record.active_millis = self.record.active_millis.saturating_add(elapsed);
             self.rate.age(elapsed);

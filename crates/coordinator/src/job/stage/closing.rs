@@ -17,12 +17,12 @@ use keima_model::Direction;
 use keima_residue::add_row;
 use keima_runs::Tally;
 
-use super::boundaries::{Boundary, Committed, Head};
-use super::common::Common;
-use super::jobs::Job;
-use super::laws::differs;
-use super::persist;
+use crate::fleet::Common;
+use crate::job::Job;
+use crate::job::boundaries::{Boundary, Committed, Head};
+use crate::job::stage::laws::differs;
 use crate::outcome::early;
+use crate::store::journal;
 
 /// Name of a failed check, and what was expected and got where.
 type Evidence = (&'static str, String);
@@ -58,7 +58,7 @@ struct Sums {
 
 impl Job {
     /// All tasks are done: the checks of the whole stage, then the next boundary.
-    pub(super) fn complete_stage(&mut self, common: &mut Common) {
+    pub(crate) fn complete_stage(&mut self, common: &mut Common) {
         let sums = match self.check_stage() {
             Ok(Some(sums)) => sums,
             Ok(None) => return,
@@ -93,7 +93,7 @@ impl Job {
         let tasks_stored = common.config.persist_grants;
         let stored = tasks_stored || (stage.durable && !ends_sweep);
         if tasks_stored {
-            common.journal.delete(persist::stage_key(self.id));
+            common.journal.delete(journal::stage_key(self.id));
         } else if stored {
             for task in &tasks {
                 common.store_task(self.id, head.sweep, head.generation, task);
@@ -211,7 +211,7 @@ impl Job {
                 let text = differs(before, &lanes, moduli).unwrap_or_default();
                 return Err(("repeated_functional", format!("functional {functional}, sweep {sweep}: {text}")));
             }
-            common.journal.put(persist::value_key(self.id, sweep, functional), &lanes);
+            common.journal.put(journal::value_key(self.id, sweep, functional), &lanes);
             self.values.insert((sweep, functional), lanes);
             self.tell_early(functional);
             if let Some(entry) = self.early.get(&functional).filter(|entry| !entry.ok) {
@@ -224,7 +224,7 @@ impl Job {
     }
 
     /// The value of a functional from the sweeps so far, if they suffice.
-    pub(super) fn tell_early(&mut self, functional: u32) {
+    pub(crate) fn tell_early(&mut self, functional: u32) {
         let plan = &self.record.plan;
         let known = self.residues_of(functional);
         let info = Self::info(self.problem.as_ref()).filter(|_| plan.coefficients == 1);

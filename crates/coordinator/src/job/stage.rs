@@ -5,6 +5,10 @@
 //!                                                                all done --closing.rs--> next boundary
 //! ```
 
+pub(crate) mod closing;
+pub(crate) mod laws;
+pub(crate) mod shards;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,13 +17,13 @@ use keima_model::Direction;
 use keima_orders::{AttemptId, BlockOrder, KeptOrder, TaskOrder, WorkerId};
 use keima_runs::{Split, TaskManifest};
 
-use super::boundaries::Committed;
-use super::common::Common;
-use super::jobs::Job;
-use super::laws::{Asked, Fault};
-use super::shards::{Cut, Grain, Shard, cut, meets};
-use super::status::State;
 use crate::api::{Grant, Millis, Verdict, Work};
+use crate::fleet::Common;
+use crate::job::Job;
+use crate::job::boundaries::Committed;
+use crate::job::stage::laws::{Asked, Fault};
+use crate::job::stage::shards::{Cut, Grain, Shard, cut, meets};
+use crate::job::status::State;
 use crate::plan::LARGE_VECTOR_BYTES;
 
 /// Split points that are kept of a whole boundary, roughly.
@@ -28,35 +32,35 @@ const MOST_SPLITS: usize = 1 << 18;
 const FIRST_TASKS_PER_SLOT: u64 = 8;
 
 /// The stage that a job is at.
-pub(super) struct StageRun {
-    pub(super) number: u32,
-    pub(super) generation: u32,
-    pub(super) durable: bool,
+pub(crate) struct StageRun {
+    pub(crate) number: u32,
+    pub(crate) generation: u32,
+    pub(crate) durable: bool,
     /// Whether no family was cut: then outputs of different tasks are disjoint.
-    pub(super) closed: bool,
-    pub(super) tasks: Vec<Task>,
+    pub(crate) closed: bool,
+    pub(crate) tasks: Vec<Task>,
     /// Tasks that nobody is at, the largest first.
-    pub(super) pending: BTreeSet<(Reverse<u64>, u32)>,
+    pub(crate) pending: BTreeSet<(Reverse<u64>, u32)>,
     /// Tasks that are not done.
-    pub(super) left: usize,
+    pub(crate) left: usize,
     /// How long finished tasks took, ascending.
-    pub(super) durations: Vec<Millis>,
+    pub(crate) durations: Vec<Millis>,
 }
 
 /// The work of the stage on one shard.
-pub(super) struct Task {
-    pub(super) shard: Shard,
+pub(crate) struct Task {
+    pub(crate) shard: Shard,
     /// Number of the next attempt.
-    pub(super) attempts: u32,
-    pub(super) failed: BTreeMap<WorkerId, u32>,
+    pub(crate) attempts: u32,
+    pub(crate) failed: BTreeMap<WorkerId, u32>,
     /// Evidence of failed checks.
-    pub(super) checks: Vec<String>,
-    pub(super) done: Option<Committed>,
+    pub(crate) checks: Vec<String>,
+    pub(crate) done: Option<Committed>,
 }
 
 impl StageRun {
     /// A stage none of whose tasks is granted or done.
-    pub(super) fn new(number: u32, generation: u32, durable: bool, closed: bool, shards: Vec<Shard>) -> Self {
+    pub(crate) fn new(number: u32, generation: u32, durable: bool, closed: bool, shards: Vec<Shard>) -> Self {
         let pending = (0..).zip(&shards).map(|(task, shard)| (Reverse(shard.records), task)).collect();
         let task = |shard| Task { shard, attempts: 0, failed: BTreeMap::new(), checks: Vec::new(), done: None };
         let tasks: Vec<Task> = shards.into_iter().map(task).collect();
@@ -66,13 +70,13 @@ impl StageRun {
 
 impl Job {
     /// The task of a living attempt.
-    pub(super) fn task_mut(&mut self, attempt: AttemptId) -> Option<&mut Task> {
+    pub(crate) fn task_mut(&mut self, attempt: AttemptId) -> Option<&mut Task> {
         let stage = self.stage.as_mut().filter(|stage| stage.generation == attempt.generation)?;
         stage.tasks.get_mut(attempt.task as usize)
     }
 
     /// A task that lost an attempt is pending, unless it is done or has another one.
-    pub(super) fn back_to_pending(&mut self, attempt: AttemptId, common: &Common) {
+    pub(crate) fn back_to_pending(&mut self, attempt: AttemptId, common: &Common) {
         let Some(stage) = self.stage.as_mut().filter(|stage| stage.generation == attempt.generation) else { return };
         let Some(task) = stage.tasks.get(attempt.task as usize) else { return };
         if task.done.is_none() && common.attempts(attempt).next().is_none() {
@@ -81,7 +85,7 @@ impl Job {
     }
 
     /// The number of the stage that comes next in this sweep.
-    pub(super) fn next_stage(&self) -> u32 {
+    pub(crate) fn next_stage(&self) -> u32 {
         self.boundaries.last().map_or(0, |boundary| boundary.head.stage + 1)
     }
 
@@ -176,7 +180,7 @@ impl Job {
     }
 
     /// A pending task for a worker.
-    pub(super) fn grant_task(&mut self, common: &mut Common, worker: &WorkerId) -> Option<Grant> {
+    pub(crate) fn grant_task(&mut self, common: &mut Common, worker: &WorkerId) -> Option<Grant> {
         if !self.is_live() || !self.may_use(common, worker) {
             return None;
         }
@@ -196,7 +200,7 @@ impl Job {
     }
 
     /// A slow task that another worker is at, once more.
-    pub(super) fn grant_again(&mut self, common: &mut Common, worker: &WorkerId) -> Option<Grant> {
+    pub(crate) fn grant_again(&mut self, common: &mut Common, worker: &WorkerId) -> Option<Grant> {
         if !common.config.speculate || !self.is_live() || !self.may_use(common, worker) {
             return None;
         }
@@ -292,20 +296,20 @@ impl Job {
     }
 
     /// Moduli of what a stage reads.
-    pub(super) fn moduli_read(&self, stage: u32) -> Vec<u64> {
+    pub(crate) fn moduli_read(&self, stage: u32) -> Vec<u64> {
         let plan = &self.record.plan;
         let before = if plan.starts(stage) { stage } else { stage.saturating_sub(1) };
         plan.stage_moduli(self.record.sweep, before)
     }
 
     /// Moduli of the forward vector that is kept for a transposed one.
-    pub(super) fn kept_moduli(&self) -> Vec<u64> {
+    pub(crate) fn kept_moduli(&self) -> Vec<u64> {
         let plan = &self.record.plan;
         plan.stage_moduli(self.record.sweep, plan.kept_stage().unwrap_or(0))
     }
 
     /// Functionals that fall on the passes of a stage.
-    pub(super) fn functionals_of(&self, stage: u32) -> Vec<u32> {
+    pub(crate) fn functionals_of(&self, stage: u32) -> Vec<u32> {
         let plan = &self.record.plan;
         let place = plan.stage(stage);
         let all = Self::info(self.problem.as_ref()).map(keima_model::ProblemInfo::functionals).unwrap_or_default();
@@ -321,7 +325,7 @@ impl Job {
     }
 
     /// A living attempt says that it is done.
-    pub(super) fn commit(&mut self, common: &mut Common, attempt: AttemptId, manifest: TaskManifest) -> Verdict {
+    pub(crate) fn commit(&mut self, common: &mut Common, attempt: AttemptId, manifest: TaskManifest) -> Verdict {
         let fault = match (self.asked(attempt), Self::info(self.problem.as_ref())) {
             (Some(asked), Some(info)) => asked.check(info, &manifest),
             _ => Err(Fault::Form("its stage is over".into())),
@@ -389,7 +393,7 @@ impl Job {
     }
 
     /// Whether exactly this attempt stands in a manifest, or this copy is held.
-    pub(super) fn has_committed(&self, attempt: AttemptId, nonce: u64, worker: &WorkerId) -> bool {
+    pub(crate) fn has_committed(&self, attempt: AttemptId, nonce: u64, worker: &WorkerId) -> bool {
         let stands = |done: &Committed| done.attempt == attempt && done.nonce == nonce && done.writer == *worker;
         let here = self.stage.iter().flat_map(|stage| &stage.tasks).filter_map(|task| task.done.as_ref());
         here.chain(self.boundaries.iter().flat_map(|b| &b.tasks)).any(stands)

@@ -12,25 +12,25 @@ use keima_model::Direction;
 use keima_orders::{AttemptId, InputRun, WorkerId};
 use keima_runs::{RunId, RunManifest, TaskManifest};
 
-use super::boundaries::Boundary;
-use super::common::Common;
-use super::jobs::Job;
 use crate::api::{Grant, Verdict, Work};
+use crate::fleet::Common;
+use crate::job::Job;
+use crate::job::boundaries::Boundary;
 
 /// A copy that fails so often on one worker is not asked of it again.
 const MOST_FAILURES: u32 = 2;
 
 /// The copying of one boundary.
-pub(super) struct CopyRound {
+pub(crate) struct CopyRound {
     /// Generation of the boundary.
-    pub(super) boundary: u32,
+    pub(crate) boundary: u32,
     /// Generation of the copies' attempts.
-    pub(super) generation: u32,
-    pub(super) tasks: Vec<CopyTask>,
+    pub(crate) generation: u32,
+    pub(crate) tasks: Vec<CopyTask>,
 }
 
 /// The copying of one run.
-pub(super) struct CopyTask {
+pub(crate) struct CopyTask {
     run: RunManifest,
     done: bool,
     attempts: u32,
@@ -39,14 +39,14 @@ pub(super) struct CopyTask {
 
 impl Job {
     /// Whether it is time for copies of the next column end.
-    pub(super) fn copies_are_due(&self, common: &Common) -> bool {
+    pub(crate) fn copies_are_due(&self, common: &Common) -> bool {
         let age = common.now.saturating_sub(self.last_copies_at);
         common.config.second_copies && age >= common.config.copy_interval_millis
     }
 
     /// Starts to copy the newest boundary, or one before it that is kept and has not two holders (any more), if that is wanted
     /// and due, and no other is being copied.
-    pub(super) fn start_copies(&mut self, common: &mut Common) {
+    pub(crate) fn start_copies(&mut self, common: &mut Common) {
         if !common.config.second_copies || common.workers_here() < 2 {
             self.copying = None;
             return;
@@ -75,7 +75,7 @@ impl Job {
     }
 
     /// Forgets a round whose boundary is gone.
-    pub(super) fn forget_vain_copies(&mut self, common: &mut Common) {
+    pub(crate) fn forget_vain_copies(&mut self, common: &mut Common) {
         let Some(round) = &self.copying else { return };
         let boundary = round.boundary;
         if self.boundaries.iter().all(|b| b.head.generation != boundary) {
@@ -91,7 +91,7 @@ impl Job {
     }
 
     /// Passes that led to the newest boundary of which every run has two holders now; `None` where there is none.
-    pub(super) fn copied_passes(&self, common: &Common) -> Option<u32> {
+    pub(crate) fn copied_passes(&self, common: &Common) -> Option<u32> {
         // A transposed vector is worth nothing without the one that it is to meet.
         let kept = self.kept().is_none_or(|kept| self.is_on_two(kept, common));
         let useful = |b: &&Boundary| kept || b.head.direction == Direction::Forward;
@@ -125,7 +125,7 @@ impl Job {
     }
 
     /// A copy for a worker to make.
-    pub(super) fn grant_copy(&mut self, common: &mut Common, worker: &WorkerId) -> Option<Grant> {
+    pub(crate) fn grant_copy(&mut self, common: &mut Common, worker: &WorkerId) -> Option<Grant> {
         let no_room = self.no_room.get(worker).is_some_and(|&until| common.now < until);
         if !self.is_live() || no_room {
             return None;
@@ -148,7 +148,7 @@ impl Job {
     }
 
     /// A copy is made.
-    pub(super) fn commit_copy(&mut self, common: &mut Common, attempt: AttemptId, manifest: &TaskManifest) -> Verdict {
+    pub(crate) fn commit_copy(&mut self, common: &mut Common, attempt: AttemptId, manifest: &TaskManifest) -> Verdict {
         let Some(lease) = common.end_lease(attempt, false) else {
             return Verdict::Refused { reason: format!("{attempt}: the lease has ended") };
         };
@@ -171,7 +171,9 @@ impl Job {
         let id = self.id;
         if let Some(boundary) = self.boundaries.iter_mut().find(|b| b.head.generation == boundary) {
             if boundary.stored {
-                common.journal.put(super::persist::copy_key(id, &run.id, &lease.worker), &(&run.id, &lease.worker));
+                common
+                    .journal
+                    .put(crate::store::journal::copy_key(id, &run.id, &lease.worker), &(&run.id, &lease.worker));
             }
             boundary.copies.insert((run.id, lease.worker));
         }
@@ -180,7 +182,7 @@ impl Job {
     }
 
     /// A copy could not be made on a worker.
-    pub(super) fn fail_copy(&mut self, attempt: AttemptId, worker: &WorkerId) {
+    pub(crate) fn fail_copy(&mut self, attempt: AttemptId, worker: &WorkerId) {
         let round = self.copying.as_mut().filter(|round| round.generation == attempt.generation);
         if let Some(task) = round.and_then(|round| round.tasks.get_mut(attempt.task as usize)) {
             *task.failed.entry(worker.clone()).or_default() += 1;
@@ -188,7 +190,7 @@ impl Job {
     }
 
     /// A worker's holdings have changed.
-    pub(super) fn note_copies(&mut self, worker: &WorkerId, common: &mut Common) {
+    pub(crate) fn note_copies(&mut self, worker: &WorkerId, common: &mut Common) {
         let Some(held) = common.workers.get(worker).map(|w| &w.held) else { return };
         if self.copying.as_ref().is_some_and(|r| r.tasks.iter().any(|t| !t.done && held.contains_key(&t.run.id))) {
             self.settle_copies(common);

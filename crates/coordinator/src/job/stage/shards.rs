@@ -23,36 +23,36 @@ const LARGE_FAMILY: u64 = 2;
 
 /// A piece of the key space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Shard {
+pub(crate) struct Shard {
     /// Smallest key.
-    pub(super) low: u128,
+    pub(crate) low: u128,
     /// Exclusive upper end; `None` for no end.
-    pub(super) high: Option<u128>,
+    pub(crate) high: Option<u128>,
     /// Records, roughly.
-    pub(super) records: u64,
+    pub(crate) records: u64,
 }
 
 /// What decides how fine to cut.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Grain {
+pub(crate) struct Grain {
     /// A task should write no more records than this.
-    pub(super) task_records: u64,
+    pub(crate) task_records: u64,
     /// Tasks are not cut finer than this.
-    pub(super) min_task_records: u64,
+    pub(crate) min_task_records: u64,
     /// Tasks that run at a time.
-    pub(super) slots: u64,
+    pub(crate) slots: u64,
     /// Forecast states at the stage's end and start; how much the vector grows.
-    pub(super) growth: (u64, u64),
+    pub(crate) growth: (u64, u64),
     /// Low bits of the key that do not belong to the family; `None` to cut anywhere.
-    pub(super) family_bits: Option<u32>,
+    pub(crate) family_bits: Option<u32>,
 }
 
 /// Shards that cover the key space without gap or overlap, ascending.
-pub(super) struct Cut {
+pub(crate) struct Cut {
     /// The shards, at least one.
-    pub(super) shards: Vec<Shard>,
+    pub(crate) shards: Vec<Shard>,
     /// Whether no family was cut.
-    pub(super) closed: bool,
+    pub(crate) closed: bool,
 }
 
 /// How many records a shard should have, and how many it may have before it is worth cutting a family for it.
@@ -69,7 +69,7 @@ fn target(total: u64, grain: &Grain) -> (u64, u64) {
 }
 
 /// Cuts the key space by the splits of all tasks that wrote the vector.
-pub(super) fn cut(mut splits: Vec<Split>, grain: &Grain) -> Cut {
+pub(crate) fn cut(mut splits: Vec<Split>, grain: &Grain) -> Cut {
     splits.sort_unstable_by_key(|s| s.key);
     let below: Vec<u64> = splits
         .iter()
@@ -113,7 +113,7 @@ pub(super) fn cut(mut splits: Vec<Split>, grain: &Grain) -> Cut {
 }
 
 /// Whether a run with keys `first ..= last` may hold keys of `low .. high`.
-pub(super) fn meets(first: u128, last: u128, low: u128, high: Option<u128>) -> bool {
+pub(crate) fn meets(first: u128, last: u128, low: u128, high: Option<u128>) -> bool {
     last >= low && high.is_none_or(|high| first < high)
 }
 

@@ -15,11 +15,11 @@ use std::collections::BTreeSet;
 
 use keima_orders::{AttemptId, WorkerId};
 
-use super::boundaries::Unread;
-use super::common::Common;
-use super::jobs::Job;
-use super::status::State;
 use crate::api::{Failure, Millis};
+use crate::fleet::Common;
+use crate::job::Job;
+use crate::job::boundaries::Unread;
+use crate::job::status::State;
 
 /// A worker with so many damaged copies has a bad disk.
 const MOST_DAMAGE: u32 = 3;
@@ -51,12 +51,12 @@ impl Help {
 
 /// Why, and until when, a worker gets no tasks of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Aside {
-    pub(super) reason: String,
+pub(crate) struct Aside {
+    pub(crate) reason: String,
     /// `None` until a person resumes the job.
-    pub(super) until: Option<Millis>,
+    pub(crate) until: Option<Millis>,
     /// Whether the job should wait for it rather than pause, if nobody else can go on.
-    pub(super) short: bool,
+    pub(crate) short: bool,
     help: Help,
     /// Whom it does not reach: when that one is away, its runs are no longer waited for.
     unreached: Option<WorkerId>,
@@ -64,7 +64,7 @@ pub(super) struct Aside {
 
 impl Job {
     /// An attempt has failed.
-    pub(super) fn fail(&mut self, common: &mut Common, attempt: AttemptId, failure: Failure) {
+    pub(crate) fn fail(&mut self, common: &mut Common, attempt: AttemptId, failure: Failure) {
         let Some(lease) = common.end_lease(attempt, false) else { return };
         let worker = &lease.worker;
         self.back_to_pending(attempt, common);
@@ -99,7 +99,7 @@ impl Job {
     }
 
     /// A task failed on a worker for no known reason.
-    pub(super) fn fail_task(&mut self, attempt: AttemptId, worker: &WorkerId, text: &str) {
+    pub(crate) fn fail_task(&mut self, attempt: AttemptId, worker: &WorkerId, text: &str) {
         let Some(task) = self.task_mut(attempt) else { return };
         let failures = task.failed.entry(worker.clone()).or_default();
         *failures += 1;
@@ -112,7 +112,7 @@ impl Job {
     }
 
     /// A law of the numbers failed in a task.
-    pub(super) fn fail_check(&mut self, common: &mut Common, attempt: AttemptId, worker: &WorkerId, text: &str) {
+    pub(crate) fn fail_check(&mut self, common: &mut Common, attempt: AttemptId, worker: &WorkerId, text: &str) {
         let text = format!("{attempt} on worker {worker}: {text}");
         let Some(task) = self.task_mut(attempt) else { return };
         task.checks.push(text.clone());
@@ -138,7 +138,7 @@ impl Job {
     }
 
     /// A worker cannot read from another, which is `unreached`, or others not from it.
-    pub(super) fn set_aside_unreached(
+    pub(crate) fn set_aside_unreached(
         &mut self,
         common: &Common,
         worker: &WorkerId,
@@ -153,12 +153,12 @@ impl Job {
     }
 
     /// It was not their fault that they could not read from another.
-    pub(super) fn forgive_unreached(&mut self, readers: &BTreeSet<WorkerId>) {
+    pub(crate) fn forgive_unreached(&mut self, readers: &BTreeSet<WorkerId>) {
         self.aside.retain(|id, aside| aside.help != Help::Reach || !readers.contains(id));
     }
 
     /// A copy on a worker is damaged.
-    pub(super) fn count_damage(&mut self, worker: &WorkerId) {
+    pub(crate) fn count_damage(&mut self, worker: &WorkerId) {
         let damage = self.damage.entry(worker.clone()).or_default();
         *damage += 1;
         if *damage >= MOST_DAMAGE {
@@ -180,7 +180,7 @@ impl Job {
     }
 
     /// Gives everybody another try.
-    pub(super) fn forgive(&mut self) {
+    pub(crate) fn forgive(&mut self) {
         self.aside.clear();
         self.disk_failures.clear();
         self.no_room.clear();
@@ -191,18 +191,18 @@ impl Job {
     }
 
     /// Whether a worker has what a task of this job needs.
-    pub(super) fn fits(&self, common: &Common, worker: &WorkerId) -> bool {
+    pub(crate) fn fits(&self, common: &Common, worker: &WorkerId) -> bool {
         common.workers.get(worker).is_some_and(|w| w.task_memory_bytes >= self.record.plan.task_memory_bytes)
     }
 
     /// Whether a worker may be given tasks of this job.
-    pub(super) fn may_use(&self, common: &Common, worker: &WorkerId) -> bool {
+    pub(crate) fn may_use(&self, common: &Common, worker: &WorkerId) -> bool {
         !self.aside.contains_key(worker) && self.fits(common, worker)
     }
 
     /// What time and reports have brought about: inputs that are lost, workers that may try again, nobody who can go
     /// on.
-    pub(super) fn look_after(&mut self, common: &mut Common) {
+    pub(crate) fn look_after(&mut self, common: &mut Common) {
         let now = common.now;
         let before = self.aside.len();
         let here = |id: &WorkerId| common.workers.get(id).is_some_and(|w| w.here);
@@ -243,7 +243,7 @@ impl Job {
 
     /// Bytes of this job's runs on all workers, second copies included. Runs that are to be deleted do not count: the
     /// word is out with the answer to their holder's next call.
-    pub(super) fn disk_bytes(&self, common: &Common) -> u64 {
+    pub(crate) fn disk_bytes(&self, common: &Common) -> u64 {
         let held = common.workers.values().flat_map(|w| &w.held);
         held.filter(|(run, _)| self.needs(run)).fold(0, |sum, (_, &bytes)| sum.saturating_add(bytes))
     }
