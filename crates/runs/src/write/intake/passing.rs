@@ -10,9 +10,11 @@
 //!
 //! Memory: one block, at most 8 MiB.
 
-use crate::footer::{END_MAGIC, ENTRY_BYTES, TRAILER_BYTES, footer_bytes};
-use crate::header::{Shape, lane_moduli};
-use crate::{RunError, RunManifest, block, footer, header, local};
+use crate::format::footer::{END_MAGIC, ENTRY_BYTES, TRAILER_BYTES, footer_bytes};
+use crate::format::header::{Shape, lane_moduli};
+use crate::format::{block, footer, header};
+use crate::read::local;
+use crate::{RunError, RunManifest};
 
 /// Which part of the file is passing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

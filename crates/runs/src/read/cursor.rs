@@ -5,8 +5,8 @@
 
 use std::fmt;
 
-use crate::block::Decoder;
-use crate::header::Shape;
+use crate::format::block::Decoder;
+use crate::format::header::Shape;
 use crate::{Batch, BlockFeed, RunError, RunHeader, RunId, RunPart, Word};
 
 enum State {

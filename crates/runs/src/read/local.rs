@@ -5,8 +5,6 @@
 //! of memory at most however large it is, and a range is found by bisection, first among the marks, then between two of
 //! them, 16 bytes a step. An index of one piece stays in memory.
 
-mod feed;
-
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::ops::Range;
@@ -16,9 +14,10 @@ use std::sync::Arc;
 
 use rustix::fs::{Advice, fadvise};
 
-pub use self::feed::LocalFeed;
-use crate::footer::{ENTRY_BYTES, Entry, TRAILER_BYTES, footer_bytes};
-use crate::{RunError, RunHeader, RunId, RunManifest, RunPart, block, footer, header};
+use super::feed::LocalFeed;
+use crate::format::footer::{ENTRY_BYTES, Entry, TRAILER_BYTES, footer_bytes};
+use crate::format::{block, footer, header};
+use crate::{RunError, RunHeader, RunId, RunManifest, RunPart};
 
 /// Raw encoded blocks in key order, each complete with its head, and of their lanes those of the part that was asked for.
 /// Blocks may come from anywhere: whoever decodes them (`RunCursor`) checks them, and sees where some are missing.
@@ -31,44 +30,44 @@ pub trait BlockFeed: Send {
 
 /// A published file whose header, index and footer are sound and are those that were expected. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct LocalRun(Arc<Opened>);
+pub struct LocalRun(pub(super) Arc<Opened>);
 
 #[derive(Debug)]
-struct Opened {
-    source: Source,
-    header: RunHeader,
-    manifest: RunManifest,
-    seed: u32,
-    index_at: u64,
-    blocks: u64,
+pub(super) struct Opened {
+    pub(super) source: Source,
+    pub(super) header: RunHeader,
+    pub(super) manifest: RunManifest,
+    pub(super) seed: u32,
+    pub(super) index_at: u64,
+    pub(super) blocks: u64,
     /// The whole index, if it is a single piece.
-    index: Window,
-    marks: Marks,
+    pub(super) index: Window,
+    pub(super) marks: Marks,
 }
 
 /// First keys of blocks that are a stride apart.
 #[derive(Debug)]
-struct Marks {
-    stride: u64,
-    keys: Vec<u128>,
+pub(super) struct Marks {
+    pub(super) stride: u64,
+    pub(super) keys: Vec<u128>,
 }
 
 impl Marks {
-    const MOST: u64 = 256;
+    pub(super) const MOST: u64 = 256;
 
-    fn new(blocks: u64) -> Self {
+    pub(super) fn new(blocks: u64) -> Self {
         Self { stride: blocks.div_ceil(Self::MOST).max(1), keys: Vec::new() }
     }
 
     /// Takes the first key of the next block, whose number is given.
-    fn add(&mut self, number: u64, key: u128) {
+    pub(super) fn add(&mut self, number: u64, key: u128) {
         if number.is_multiple_of(self.stride) {
             self.keys.push(key);
         }
     }
 
     /// Blocks among which the one for `key` is.
-    fn around(&self, key: u128, blocks: u64) -> Range<u64> {
+    pub(super) fn around(&self, key: u128, blocks: u64) -> Range<u64> {
         let mark = self.keys.partition_point(|&first| first <= key).saturating_sub(1) as u64;
         let low = mark * self.stride;
         low..low.saturating_add(self.stride).min(blocks)
@@ -77,14 +76,14 @@ impl Marks {
 
 /// A file with its name for messages and its length.
 #[derive(Debug)]
-struct Source {
+pub(super) struct Source {
     file: File,
     place: String,
     bytes: u64,
 }
 
 impl Source {
-    fn open(path: &Path) -> Result<Self, RunError> {
+    pub(super) fn open(path: &Path) -> Result<Self, RunError> {
         let file = File::open(path).map_err(RunError::io(path, "open"))?;
         let meta = file.metadata().map_err(RunError::io(path, "read the length of"))?;
         if !meta.is_file() {
@@ -97,12 +96,12 @@ impl Source {
     }
 
     /// A hint to the system, for `bytes` from `offset` on; 0 for all that follow. Where it takes none nothing is lost.
-    fn advise(&self, offset: u64, bytes: u64, advice: Advice) {
+    pub(super) fn advise(&self, offset: u64, bytes: u64, advice: Advice) {
         let _ = fadvise(&self.file, offset, std::num::NonZeroU64::new(bytes), advice);
     }
 
     /// Fills `buffer` from `offset` on, within the length found at opening.
-    fn read(&self, what: &'static str, offset: u64, buffer: &mut [u8]) -> Result<(), RunError> {
+    pub(super) fn read(&self, what: &'static str, offset: u64, buffer: &mut [u8]) -> Result<(), RunError> {
         let expected = offset.saturating_add(buffer.len() as u64);
         let truncated = |got| RunError::Truncated { place: self.place.clone(), what, expected, got };
         if expected > self.bytes {
@@ -117,7 +116,7 @@ impl Source {
         })
     }
 
-    fn malformed(&self, what: &'static str, at: u64) -> RunError {
+    pub(super) fn malformed(&self, what: &'static str, at: u64) -> RunError {
         RunError::Malformed { place: self.place.clone(), what, at }
     }
 }
@@ -215,14 +214,14 @@ impl Opened {
         Ok((window, marks))
     }
 
-    fn first_key(&self, number: u64) -> Result<u128, RunError> {
+    pub(super) fn first_key(&self, number: u64) -> Result<u128, RunError> {
         let mut key = [0; 16];
         self.source.read("the index", self.index_at + number * ENTRY_BYTES as u64, &mut key)?;
         Ok(u128::from_le_bytes(key))
     }
 
     /// The block whose part of the key space holds `key`: the last that begins at or below it, or the first.
-    fn find(&self, key: u128) -> Result<u64, RunError> {
+    pub(super) fn find(&self, key: u128) -> Result<u64, RunError> {
         let Range { start: mut low, end: mut high } = self.marks.around(key, self.blocks);
         while high - low > 1 {
             let middle = low.midpoint(high);
@@ -234,23 +233,23 @@ impl Opened {
 
 /// A piece of the index in memory.
 #[derive(Debug, Default)]
-struct Window {
+pub(super) struct Window {
     first: u64,
     bytes: Vec<u8>,
 }
 
 impl Window {
     /// Entries that are read at a time: a page or so.
-    const ENTRIES: u64 = 128;
+    pub(super) const ENTRIES: u64 = 128;
 
     /// Entry `number`, if it is in this piece.
-    fn held(&self, number: u64) -> Option<Entry> {
+    pub(super) fn held(&self, number: u64) -> Option<Entry> {
         let place = number.checked_sub(self.first)?;
         self.bytes.as_chunks().0.get(usize::try_from(place).ok()?).and_then(Entry::read)
     }
 
     /// Entry `number` of the index, below its number of blocks.
-    fn entry(&mut self, run: &Opened, number: u64) -> Result<Entry, RunError> {
+    pub(super) fn entry(&mut self, run: &Opened, number: u64) -> Result<Entry, RunError> {
         if let Some(entry) = run.index.held(number) {
             return Ok(entry);
         }

@@ -19,9 +19,10 @@ use std::sync::Arc;
 
 use rustix::fs::Advice;
 
-use super::{BlockFeed, Opened, Window};
-use crate::footer::Entry;
-use crate::{RunError, RunPart, block};
+use super::local::{BlockFeed, Opened, Window};
+use crate::format::block;
+use crate::format::footer::Entry;
+use crate::{RunError, RunPart};
 
 /// How far ahead of what is read a file is asked for.
 const AHEAD_BYTES: u64 = 1 << 20;
@@ -48,7 +49,7 @@ struct Ahead {
 }
 
 impl LocalFeed {
-    pub(super) fn new(run: Arc<Opened>, part: RunPart) -> Self {
+    pub(crate) fn new(run: Arc<Opened>, part: RunPart) -> Self {
         Self { run, part, blocks: None, window: Window::default(), ahead: Ahead::default() }
     }
 
@@ -159,8 +160,8 @@ impl BlockFeed for LocalFeed {
 
 #[cfg(test)]
 mod tests {
+    use super::local::{LocalRun, Marks};
     use super::*;
-    use crate::local::{LocalRun, Marks};
     use crate::{DiskBudget, KeyOrder, RunHeader, RunId, RunOptions, RunWriter, run_path};
 
     /// Ranges are found by their marks where blocks would be found one by one, and the system is asked for them alone.

@@ -23,9 +23,10 @@
 
 use std::ops::Range;
 
-use crate::footer::Entry;
-use crate::header::{Fields, Shape};
-use crate::{Batch, RunError, Word, lanes, varint};
+use super::footer::Entry;
+use super::header::{Fields, Shape};
+use super::{lanes, varint};
+use crate::{Batch, RunError, Word};
 
 const MAGIC: [u8; 4] = *b"KBLK";
 const FIRST: u32 = 1;

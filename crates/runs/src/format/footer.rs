@@ -16,7 +16,7 @@
 //!   28  8   magic "KEIMAEND"
 //! ```
 
-use crate::header::Fields;
+use super::header::Fields;
 use crate::{RunId, RunManifest, Split};
 
 pub(crate) const END_MAGIC: [u8; 8] = *b"KEIMAEND";
