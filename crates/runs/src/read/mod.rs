@@ -2,12 +2,15 @@
 
 mod cursor;
 mod feed;
-pub(crate) mod local;
+mod index;
+mod local;
 mod merge;
+mod opened;
+mod source;
 mod verify;
 
-pub use cursor::{CursorBuffers, RunCursor};
+pub use cursor::{BlockFeed, CursorBuffers, RunCursor};
 pub use feed::LocalFeed;
-pub use local::{BlockFeed, LocalRun};
+pub use local::LocalRun;
 pub use merge::Merger;
 pub use verify::{open_verified, read_manifest, verify_run};

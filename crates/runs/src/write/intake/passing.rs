@@ -13,7 +13,6 @@
 use crate::format::footer::{END_MAGIC, ENTRY_BYTES, TRAILER_BYTES, footer_bytes};
 use crate::format::header::{Shape, lane_moduli};
 use crate::format::{block, footer, header};
-use crate::read::local;
 use crate::{RunError, RunManifest};
 
 /// Which part of the file is passing.
@@ -158,7 +157,7 @@ impl Passing {
         if tail.magic != END_MAGIC || (tail.index_at, tail.blocks) != (self.index_at, self.blocks) {
             return Err(self.malformed("its trailer does not tell where its index is", self.passed));
         }
-        local::compare(&self.expected, &tail.manifest, &self.place)
+        footer::compare(&self.expected, &tail.manifest, &self.place)
     }
 
     fn malformed(&self, what: &'static str, at: u64) -> RunError {
