@@ -16,7 +16,8 @@
 //!   28  8   magic "KEIMAEND"
 //! ```
 
-use super::header::{Fields, other};
+use super::fields::Fields;
+use super::header::other;
 use crate::{RunError, RunId, RunManifest, Split};
 
 pub(crate) const END_MAGIC: [u8; 8] = *b"KEIMAEND";

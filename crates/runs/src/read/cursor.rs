@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use crate::format::block::Decoder;
+use crate::format::decode::Decoder;
 use crate::format::header::Shape;
 use crate::{Batch, RunError, RunHeader, RunId, RunPart, Word};
 

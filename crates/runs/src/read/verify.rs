@@ -5,7 +5,7 @@ use std::path::Path;
 
 use keima_residue::{add_mod, reduce_wide};
 
-use crate::format::block::Decoder;
+use crate::format::decode::Decoder;
 use crate::format::header::{Shape, lane_moduli};
 use crate::{Batch, BlockFeed, LocalRun, RunError, RunHeader, RunId, RunManifest, RunPart, Word};
 

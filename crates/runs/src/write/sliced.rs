@@ -20,9 +20,9 @@ use std::sync::Arc;
 use keima_residue::reduce_wide;
 
 use super::publish::Pending;
-use crate::format::block;
 use crate::format::footer::{self, ENTRY_BYTES, Entry};
 use crate::format::header::{self, Shape};
+use crate::format::{block, encode};
 use crate::{DiskBudget, RunError, RunHeader, RunId, RunManifest, RunOptions};
 
 /// Keys `first`, `first` + 1, ...: so many, and at least one.
@@ -138,7 +138,7 @@ impl SlicedWriter {
         for (number, (entry, next)) in self.blocks.iter().zip(next).enumerate() {
             let checksums = &self.checksums[number * lanes..][..lanes];
             let (place, keys) = ((number == 0, entry.records), (entry.first, next));
-            let crc = block::dense_head(&self.shape, place, keys, checksums, &mut head);
+            let crc = encode::dense_head(&self.shape, place, keys, checksums, &mut head);
             self.pending.write_at(entry.offset, &head)?;
             Entry { crc, ..*entry }.write(&mut index);
         }

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use keima_residue::{add_mod, reduce_wide};
 
 use super::publish::Pending;
-use crate::format::block::{self, Encoder};
+use crate::format::block;
+use crate::format::encode::Encoder;
 use crate::format::footer::{self, Entry};
 use crate::format::header::{self, Shape};
 use crate::{Batch, DiskBudget, RunError, RunHeader, RunId, RunManifest, Split, Word};

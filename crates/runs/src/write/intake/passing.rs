@@ -12,7 +12,7 @@
 
 use crate::format::footer::{END_MAGIC, ENTRY_BYTES, TRAILER_BYTES, footer_bytes};
 use crate::format::header::{Shape, lane_moduli};
-use crate::format::{block, footer, header};
+use crate::format::{block, decode, footer, header};
 use crate::{RunError, RunManifest};
 
 /// Which part of the file is passing.
@@ -121,7 +121,8 @@ impl Passing {
                 Ok(Part::Block)
             }
             Part::Block => {
-                let (entry, last) = block::seen_whole(&self.held, &self.shape, self.passed, &self.place, self.blocks)?;
+                let (entry, last) =
+                    decode::check_whole(&self.held, &self.shape, self.passed, &self.place, self.blocks)?;
                 let mut line = Vec::with_capacity(ENTRY_BYTES);
                 entry.write(&mut line);
                 self.made = crc32c::crc32c_append(self.made, &line);
