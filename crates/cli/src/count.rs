@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use keima_cluster::task_memory_bytes;
+use keima_blocks::process::task_memory_bytes;
 use keima_coordinator::{JobId, JobSpec, JobStatus, State};
 use keima_count::{InMemory, LocalCluster, LocalConfig};
 use keima_model::{AnyProblem, ProblemRequest, Registry};

@@ -4,9 +4,8 @@ use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
-use keima_cluster::{
-    CoordinatorHandle, GrpcLink, Worker, WorkerConfig, serve_coordinator, serve_worker_runs, task_memory_bytes,
-};
+use keima_blocks::process::task_memory_bytes;
+use keima_cluster::{CoordinatorHandle, GrpcLink, Worker, WorkerConfig, serve_coordinator, serve_worker_runs};
 use keima_coordinator::Config;
 use keima_count::LocalError;
 use keima_problems::Problems;

@@ -29,8 +29,6 @@ const TEXT_BYTES: usize = 64 << 10;
 const MAX_MODULI: usize = 256;
 /// Most moduli of a job, all of its sweeps together: 21x10000 has some 5,600.
 const MAX_JOB_MODULI: usize = 1 << 16;
-/// Most splits of a task, by the rules of the run file.
-const MAX_SPLITS: usize = 1024;
 /// Longest column of a board, and most columns.
 const MAX_SIDE: u32 = 1 << 16;
 

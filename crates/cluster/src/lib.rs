@@ -38,9 +38,7 @@ pub use link::{Backoff, CoordinatorLink, LinkError, random_bits};
 pub use run_store::RunStore;
 pub use scratch::ScratchError;
 pub use store::{STORE_FORMAT, Store, StoreError};
-pub use worker::{
-    NoTables, PROCESS_OVERHEAD_BYTES, Promise, Tables, Worker, WorkerConfig, WorkerError, task_memory_bytes,
-};
+pub use worker::{NoTables, Promise, Tables, Worker, WorkerConfig, WorkerError};
 
 /// Version of the protocol between coordinator, workers and users; peers of different versions refuse each other. Grows
 /// with every change that an older peer would misunderstand.

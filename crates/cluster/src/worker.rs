@@ -29,6 +29,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use keima_blocks::process::{PROCESS_OVERHEAD_BYTES, task_memory_bytes};
 use keima_coordinator::{AttemptId, CallError, Failure, Hello, Holder, Housekeeping, Wanted, WorkerId};
 use keima_model::{AnyProblem, ProblemRequest, Registry};
 use tokio::sync::watch;
@@ -40,23 +41,12 @@ use crate::link::{Backoff, CoordinatorLink, LinkError};
 use crate::run_store::{RunStore, SharedFolders};
 use crate::scratch::ScratchError;
 
-/// Memory that a worker process needs besides its tasks: program, runtime, connections, buffers of streams to other
-/// workers. An allowance, to be held against measurements of the whole process.
-pub const PROCESS_OVERHEAD_BYTES: u64 = 32 << 20;
-
 /// Longest wait between two attempts to reach the coordinator.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 /// How long a stopping worker waits for its threads to notice.
 const STOP_WAIT: Duration = Duration::from_secs(20);
 /// Problems kept open; jobs in one cluster rarely have more.
 const OPEN_PROBLEMS: usize = 64;
-
-/// Memory of one task where a whole process may use `memory_bytes` and runs `slots` tasks at a time:
-/// `(memory_bytes - PROCESS_OVERHEAD_BYTES) / slots`, 0 where nothing is left.
-pub const fn task_memory_bytes(memory_bytes: u64, slots: u32) -> u64 {
-    let slots = if slots == 0 { 1 } else { slots };
-    memory_bytes.saturating_sub(PROCESS_OVERHEAD_BYTES) / slots as u64
-}
 
 /// What a worker may use.
 #[derive(Clone, Debug)]

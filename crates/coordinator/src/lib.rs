@@ -15,9 +15,9 @@ mod outcome;
 mod plan;
 
 pub use api::*;
+pub use keima_orders::{AttemptId, Holder, InputRun, JobId, WorkerId};
 pub use machine::{Changes, Config, Coordinator, JobStatus, JobWorker, RestoreError, State, WorkerStatus};
 pub use outcome::{Check, FunctionalValues, Outcome, SeriesEntry, Table, TableRow, early, recombine, tables};
 pub use plan::{
-    BlockPlan, LARGE_VECTOR_BYTES, Plan, PlanError, PlanLimits, Stage, block_plan, buffer_rows, choose_plan,
-    in_memory_plan, plan, share_bytes,
+    BlockPlan, LARGE_VECTOR_BYTES, Plan, PlanError, PlanLimits, Stage, block_plan, choose_plan, in_memory_plan, plan,
 };

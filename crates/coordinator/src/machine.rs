@@ -72,10 +72,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use keima_model::Registry;
+use keima_orders::JobId;
 
 use self::common::Common;
 use self::jobs::Job;
-use crate::api::{JobId, Millis};
+use crate::api::Millis;
 
 pub use self::config::Config;
 pub use self::persist::Changes;

@@ -5,7 +5,7 @@
 //! into one. Cost: a sort of (key, place) pairs, then one gathered copy of each row.
 
 use keima_residue::add_row;
-use keima_runs::{Batch, Merger, RunHeader, RunManifest, Split};
+use keima_runs::{Batch, MAX_SPLITS, Merger, RunHeader, RunManifest, Split};
 
 use crate::TaskError;
 use crate::stream::buffers::Set;
@@ -13,8 +13,6 @@ use crate::stream::spill::{EngineKey, Spiller, TemporaryRun};
 
 /// Runs that a task may leave unmerged when they have no keys in common: readers of the next stage open them all.
 const MAX_OUTPUT_RUNS: usize = 4;
-/// Places to cut in a task's manifest.
-const MAX_SPLITS: usize = 1024;
 
 pub(crate) struct Output {
     header: RunHeader,

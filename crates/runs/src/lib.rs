@@ -18,6 +18,7 @@ mod word;
 mod write;
 
 pub use error::{MergeError, RunError};
+pub use format::footer::MAX_SPLITS;
 pub use format::header::{FORMAT_VERSION, MAX_LANES, MAX_SUBJECT_BYTES};
 pub use manifest::{
     BlockCut, FunctionalSum, KeyOrder, PassTally, RunHeader, RunId, RunManifest, Split, Tally, TaskManifest, TaskTimes,

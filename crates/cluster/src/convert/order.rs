@@ -1,7 +1,8 @@
 //! Grants and the work in them.
 
-use keima_coordinator::{AttemptId, BlockOrder, Grant, Holder, InputRun, JobId, KeptOrder, StageOrder, Work, WorkerId};
+use keima_coordinator::{Grant, Work};
 use keima_model::{Direction, Layout, ProblemRequest, Window};
+use keima_orders::{AttemptId, BlockOrder, Holder, InputRun, JobId, KeptOrder, TaskOrder, WorkerId};
 use keima_runs::RunManifest;
 use keima_wire::v1;
 
@@ -121,64 +122,67 @@ impl Wire for InputRun {
     }
 }
 
-impl Wire for StageOrder {
-    type Message = v1::StageOrder;
-    fn to_wire(&self) -> v1::StageOrder {
-        v1::StageOrder {
-            problem: Some(self.problem.to_wire()),
-            job_tag: self.job_tag,
-            salt: self.salt,
-            moduli: self.moduli.clone(),
-            first_pass: self.first_pass,
-            window: Some(self.window.to_wire()),
-            layout_in: Some(self.layout_in.to_wire()),
-            layout_out: Some(self.layout_out.to_wire()),
-            from_start: self.from_start,
-            low: Some(self.low.to_wire()),
-            high: self.high.as_ref().map(Wire::to_wire),
-            inputs: list_to(&self.inputs),
-            task_memory_bytes: self.task_memory_bytes,
-            durable: self.durable,
-            block: self.block.as_ref().map(|block| v1::BlockOrder {
-                windows: list_to(&block.windows),
-                group_records: block.group_records,
-                moduli_in: block.moduli_in.clone(),
-                parted: block.parted,
-                slots: block.slots,
-                both_ways: block.both_ways,
-                backward: block.direction == Direction::Backward,
-                kept: block
-                    .kept
-                    .as_ref()
-                    .map(|kept| v1::KeptOrder { inputs: list_to(&kept.inputs), moduli: kept.moduli.clone() }),
-            }),
-        }
+/// An order for the wire. The attempt is not in the message: the grant around it names it.
+pub(super) fn order_to(order: &TaskOrder) -> v1::StageOrder {
+    v1::StageOrder {
+        problem: Some(order.problem.to_wire()),
+        job_tag: order.job_tag,
+        salt: order.salt,
+        moduli: order.moduli.clone(),
+        first_pass: order.first_pass,
+        window: Some(order.window.to_wire()),
+        layout_in: Some(order.layout_in.to_wire()),
+        layout_out: Some(order.layout_out.to_wire()),
+        from_start: order.from_start,
+        low: Some(order.low.to_wire()),
+        high: order.high.as_ref().map(Wire::to_wire),
+        inputs: list_to(&order.inputs),
+        task_memory_bytes: order.task_memory_bytes,
+        durable: order.durable,
+        block: order.block.as_ref().map(block_to),
     }
-    fn from_wire(message: v1::StageOrder) -> Result<Self, ConvertError> {
-        let moduli = at_most("StageOrder.moduli", message.moduli, MAX_MODULI)?;
-        if let Some(small) = moduli.iter().find(|&&m| m < 1 << 59) {
-            return Err(ConvertError::new("StageOrder.moduli", "primes between 2^59 and 2^64", small));
-        }
-        if moduli.is_empty() {
-            return Err(ConvertError::new("StageOrder.moduli", "at least one modulus", "none"));
-        }
-        Ok(Self {
-            problem: ProblemRequest::from_wire(required("StageOrder.problem", message.problem)?)?,
-            job_tag: message.job_tag,
-            salt: message.salt,
-            moduli,
-            first_pass: message.first_pass,
-            window: Window::from_wire(required("StageOrder.window", message.window)?)?,
-            layout_in: Layout::from_wire(required("StageOrder.layout_in", message.layout_in)?)?,
-            layout_out: Layout::from_wire(required("StageOrder.layout_out", message.layout_out)?)?,
-            from_start: message.from_start,
-            low: u128::from_wire(required("StageOrder.low", message.low)?)?,
-            high: message.high.map(u128::from_wire).transpose()?,
-            inputs: list_from(message.inputs)?,
-            task_memory_bytes: message.task_memory_bytes,
-            durable: message.durable,
-            block: message.block.map(block_from).transpose()?,
-        })
+}
+
+/// An attempt's order from the wire.
+pub(super) fn order_from(attempt: AttemptId, message: v1::StageOrder) -> Result<TaskOrder, ConvertError> {
+    let moduli = at_most("StageOrder.moduli", message.moduli, MAX_MODULI)?;
+    if let Some(small) = moduli.iter().find(|&&m| m < 1 << 59) {
+        return Err(ConvertError::new("StageOrder.moduli", "primes between 2^59 and 2^64", small));
+    }
+    if moduli.is_empty() {
+        return Err(ConvertError::new("StageOrder.moduli", "at least one modulus", "none"));
+    }
+    Ok(TaskOrder {
+        attempt,
+        problem: ProblemRequest::from_wire(required("StageOrder.problem", message.problem)?)?,
+        job_tag: message.job_tag,
+        salt: message.salt,
+        moduli,
+        first_pass: message.first_pass,
+        window: Window::from_wire(required("StageOrder.window", message.window)?)?,
+        layout_in: Layout::from_wire(required("StageOrder.layout_in", message.layout_in)?)?,
+        layout_out: Layout::from_wire(required("StageOrder.layout_out", message.layout_out)?)?,
+        from_start: message.from_start,
+        low: u128::from_wire(required("StageOrder.low", message.low)?)?,
+        high: message.high.map(u128::from_wire).transpose()?,
+        inputs: list_from(message.inputs)?,
+        task_memory_bytes: message.task_memory_bytes,
+        durable: message.durable,
+        block: message.block.map(block_from).transpose()?,
+    })
+}
+
+fn block_to(block: &BlockOrder) -> v1::BlockOrder {
+    let kept = |kept: &KeptOrder| v1::KeptOrder { inputs: list_to(&kept.inputs), moduli: kept.moduli.clone() };
+    v1::BlockOrder {
+        windows: list_to(&block.windows),
+        group_records: block.group_records,
+        moduli_in: block.moduli_in.clone(),
+        parted: block.parted,
+        slots: block.slots,
+        both_ways: block.both_ways,
+        backward: block.direction == Direction::Backward,
+        kept: block.kept.as_ref().map(kept),
     }
 }
 
@@ -207,18 +211,19 @@ impl Wire for Grant {
             nonce: self.nonce,
             lease_millis: self.lease_millis,
             work: Some(match &self.work {
-                Work::Stage(order) => v1::grant::Work::Stage(order.to_wire()),
+                Work::Stage(order) => v1::grant::Work::Stage(order_to(order)),
                 Work::Copy(input) => v1::grant::Work::Copy(input.to_wire()),
             }),
         }
     }
     fn from_wire(message: v1::Grant) -> Result<Self, ConvertError> {
+        let attempt = AttemptId::from_wire(required("Grant.attempt", message.attempt)?)?;
         Ok(Self {
-            attempt: AttemptId::from_wire(required("Grant.attempt", message.attempt)?)?,
+            attempt,
             nonce: message.nonce,
             lease_millis: message.lease_millis,
             work: match required("Grant.work", message.work)? {
-                v1::grant::Work::Stage(order) => Work::Stage(Box::new(StageOrder::from_wire(order)?)),
+                v1::grant::Work::Stage(order) => Work::Stage(Box::new(order_from(attempt, order)?)),
                 v1::grant::Work::Copy(input) => Work::Copy(Box::new(InputRun::from_wire(input)?)),
             },
         })

@@ -1,9 +1,11 @@
 //! Keys, run ids and manifests.
 
-use keima_runs::{FunctionalSum, MAX_LANES, PassTally, RunId, RunManifest, Split, Tally, TaskManifest, TaskTimes};
+use keima_runs::{
+    FunctionalSum, MAX_LANES, MAX_SPLITS, PassTally, RunId, RunManifest, Split, Tally, TaskManifest, TaskTimes,
+};
 use keima_wire::v1;
 
-use super::{ConvertError, MAX_SPLITS, NAME_BYTES, Wire, at_most, list_from, list_to, required};
+use super::{ConvertError, NAME_BYTES, Wire, at_most, list_from, list_to, required};
 
 impl Wire for u128 {
     type Message = v1::Key;

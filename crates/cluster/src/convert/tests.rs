@@ -3,14 +3,15 @@
 use std::fmt::Debug;
 
 use keima_coordinator::{
-    AttemptId, Check, Failure, Grant, Hello, Holder, Housekeeping, InputRun, JobId, JobSpec, JobStatus, JobWorker,
-    Outcome, Plan, Report, Running, SeriesEntry, StageOrder, State, StoreId, Verdict, Welcome, Work, WorkerId,
-    WorkerStatus,
+    Check, Failure, Grant, Hello, Housekeeping, JobSpec, JobStatus, JobWorker, Outcome, Plan, Report, Running,
+    SeriesEntry, State, StoreId, Verdict, Welcome, Work, WorkerStatus,
 };
 use keima_model::{Board, Direction, Layout, ProblemRequest, Window};
+use keima_orders::{AttemptId, BlockOrder, Holder, InputRun, JobId, KeptOrder, TaskOrder, WorkerId};
 use keima_runs::{FunctionalSum, PassTally, RunId, RunManifest, Split, Tally, TaskManifest, TaskTimes};
 use keima_wire::v1;
 
+use super::order::order_to;
 use super::{ConvertError, NAME_BYTES, Wire, cut};
 
 fn check<T: Wire + PartialEq + Debug>(word: &T) {
@@ -64,9 +65,10 @@ fn request() -> ProblemRequest {
     ProblemRequest { name: "go".to_owned(), size: "9x5".to_owned(), options }
 }
 
-fn order() -> StageOrder {
-    StageOrder {
-        block: Some(keima_coordinator::BlockOrder {
+fn order() -> TaskOrder {
+    TaskOrder {
+        attempt: attempt(),
+        block: Some(BlockOrder {
             windows: vec![Window { first: 0, len: 4 }, Window { first: 4, len: 3 }],
             group_records: 5000,
             moduli_in: vec![(1 << 60) - 93, (1 << 60) - 107],
@@ -74,7 +76,7 @@ fn order() -> StageOrder {
             slots: 12,
             both_ways: true,
             direction: Direction::Backward,
-            kept: Some(keima_coordinator::KeptOrder { inputs: vec![input()], moduli: vec![(1 << 60) - 93] }),
+            kept: Some(KeptOrder { inputs: vec![input()], moduli: vec![(1 << 60) - 93] }),
         }),
         problem: request(),
         job_tag: 1,
@@ -101,7 +103,7 @@ fn words_survive() {
     check(&task_manifest());
     check(&TaskManifest::default());
     check(&Grant { attempt: attempt(), nonce: 8, lease_millis: 30, work: Work::Stage(Box::new(order())) });
-    let open = StageOrder { block: None, high: None, from_start: true, inputs: Vec::new(), ..order() };
+    let open = TaskOrder { block: None, high: None, from_start: true, inputs: Vec::new(), ..order() };
     check(&Grant { attempt: attempt(), nonce: 8, lease_millis: 30, work: Work::Stage(Box::new(open)) });
     check(&Grant { attempt: attempt(), nonce: 8, lease_millis: 30, work: Work::Copy(Box::new(input())) });
     let housekeeping = Housekeeping { abandon: vec![attempt()], release: vec![manifest().id] };
@@ -274,9 +276,14 @@ fn nonsense_is_refused() {
     refused::<Window>("Window", v1::Window { first: u32::MAX, len: 1 });
     refused::<Board>("Board", v1::Board { height: 0, length: 5 });
     refused::<Board>("Board", v1::Board { height: 1 << 16, length: 1 << 16 });
-    refused::<StageOrder>("StageOrder.moduli", v1::StageOrder { moduli: vec![0], ..order().to_wire() });
-    refused::<StageOrder>("StageOrder.moduli", v1::StageOrder { moduli: Vec::new(), ..order().to_wire() });
-    refused::<StageOrder>("StageOrder.window", v1::StageOrder { window: None, ..order().to_wire() });
+    let granted = |order: v1::StageOrder| v1::Grant {
+        work: Some(v1::grant::Work::Stage(order)),
+        ..Grant { attempt: attempt(), nonce: 8, lease_millis: 30, work: Work::Copy(Box::new(input())) }.to_wire()
+    };
+    let valid = order_to(&order());
+    refused::<Grant>("StageOrder.moduli", granted(v1::StageOrder { moduli: vec![0], ..valid.clone() }));
+    refused::<Grant>("StageOrder.moduli", granted(v1::StageOrder { moduli: Vec::new(), ..valid.clone() }));
+    refused::<Grant>("StageOrder.window", granted(v1::StageOrder { window: None, ..valid }));
     let splits = vec![v1::Split { key: zero, records: 1 }; 1025];
     refused::<TaskManifest>("TaskManifest.splits", v1::TaskManifest { splits, ..task_manifest().to_wire() });
     refused::<Grant>("Grant.attempt", v1::Grant::default());

@@ -16,6 +16,7 @@
 use std::collections::BTreeSet;
 
 use keima_model::Direction;
+use keima_orders::{AttemptId, Holder, InputRun, WorkerId};
 use keima_runs::{RunId, RunManifest, Tally, TaskManifest};
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +24,7 @@ use super::common::Common;
 use super::jobs::Job;
 use super::persist;
 use super::shards::meets;
-use crate::api::{AttemptId, Holder, InputRun, Millis, WorkerId};
+use crate::api::Millis;
 
 /// It is somebody's fault that a copy could not be had if that came so often, over the grace time.
 const MOST_STRIKES: u32 = 3;

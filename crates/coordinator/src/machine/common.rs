@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use keima_orders::{AttemptId, Holder, WorkerId};
 use keima_runs::{RunId, RunManifest};
 
 use super::config::Config;
 use super::leases::Lease;
 use super::persist::Journal;
 use super::workers::Worker;
-use crate::api::{AttemptId, Holder, Millis, StoreId, WorkerId};
+use crate::api::{Millis, StoreId};
 
 /// The shared part of the machine.
 pub(super) struct Common {

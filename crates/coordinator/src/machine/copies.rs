@@ -9,12 +9,13 @@
 use std::collections::BTreeMap;
 
 use keima_model::Direction;
+use keima_orders::{AttemptId, InputRun, WorkerId};
 use keima_runs::{RunId, RunManifest, TaskManifest};
 
 use super::boundaries::Boundary;
 use super::common::Common;
 use super::jobs::Job;
-use crate::api::{AttemptId, Grant, InputRun, Verdict, Work, WorkerId};
+use crate::api::{Grant, Verdict, Work};
 
 /// A copy that fails so often on one worker is not asked of it again.
 const MOST_FAILURES: u32 = 2;

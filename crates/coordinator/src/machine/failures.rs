@@ -13,11 +13,13 @@
 
 use std::collections::BTreeSet;
 
+use keima_orders::{AttemptId, WorkerId};
+
 use super::boundaries::Unread;
 use super::common::Common;
 use super::jobs::Job;
 use super::status::State;
-use crate::api::{AttemptId, Failure, Millis, WorkerId};
+use crate::api::{Failure, Millis};
 
 /// A worker with so many damaged copies has a bad disk.
 const MOST_DAMAGE: u32 = 3;

@@ -13,6 +13,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use keima_model::{AnyProblem, ProblemInfo};
+use keima_orders::{AttemptId, JobId, WorkerId};
 use keima_residue::{crt, residue_of};
 use keima_runs::{RunId, TaskTimes};
 use serde::{Deserialize, Serialize};
@@ -23,7 +24,7 @@ use super::copies::CopyRound;
 use super::failures::Aside;
 use super::stage::StageRun;
 use super::status::{Rate, State};
-use crate::api::{AttemptId, JobId, JobSpec, Millis, WorkerId};
+use crate::api::{JobSpec, Millis};
 use crate::outcome::{Check, FunctionalValues, Outcome, SeriesEntry, recombine};
 use crate::plan::Plan;
 

@@ -15,29 +15,19 @@
 use std::collections::HashSet;
 
 use keima_model::ProblemInfo;
+use keima_orders::{AttemptId, TaskOrder};
 use keima_residue::{add_mod, add_row, mul_mod};
-use keima_runs::{PassTally, RunId, TaskManifest};
+use keima_runs::{MAX_SPLITS, PassTally, TaskManifest};
 
-use crate::api::AttemptId;
-
-/// Most split points in a task's manifest.
-const MOST_SPLITS: usize = 1024;
 /// Most runs of one task: outputs are merged, several stand only for parts by key.
 const MOST_RUNS: usize = 1 << 16;
 
-/// What a task was asked, as far as its manifest can be held against it.
+/// What a finished task's manifest is held against.
 pub(super) struct Asked {
-    pub(super) attempt: AttemptId,
-    pub(super) moduli: Vec<u64>,
-    /// Moduli of what it reads.
-    pub(super) moduli_in: Vec<u64>,
-    /// Where two vectors meet: moduli of the one that was kept.
-    pub(super) kept_moduli: Option<Vec<u64>>,
-    /// Whether the block executor does it: it takes whole windows, and says of a pass only how many states it takes.
-    pub(super) by_blocks: bool,
+    /// The task's order; the inputs are not looked at.
+    pub(super) order: TaskOrder,
+    /// Lanes for each modulus.
     pub(super) coefficients: u32,
-    pub(super) first_pass: u32,
-    pub(super) passes: u32,
     /// Indices of the functionals that fall on the passes.
     pub(super) functionals: Vec<u32>,
 }
@@ -55,25 +45,13 @@ fn form(ok: bool, text: impl FnOnce() -> String) -> Result<(), Fault> {
     if ok { Ok(()) } else { Err(Fault::Form(text())) }
 }
 
-/// The attempt that wrote a run, from the run's name.
-pub(super) fn attempt_of(run: &RunId) -> Option<AttemptId> {
-    let mut parts = run.0.split('/');
-    let mut number = |letter: char| parts.next()?.strip_prefix(letter)?.parse::<u64>().ok();
-    let job = crate::JobId(number('j')?);
-    let mut short = |letter| u32::try_from(number(letter)?).ok();
-    let attempt =
-        AttemptId { job, sweep: short('s')?, generation: short('g')?, task: short('t')?, attempt: short('a')? };
-    // Leading zeros and signs would give one attempt several names.
-    run.0.starts_with(&format!("{attempt}/")).then_some(attempt)
-}
-
 impl Asked {
     fn lanes(&self) -> usize {
-        self.moduli.len() * self.coefficients as usize
+        self.order.moduli.len() * self.coefficients as usize
     }
 
     fn lanes_ok(&self, what: &str, lanes: &[u64]) -> Result<(), Fault> {
-        self.lanes_modulo(&self.moduli, what, lanes)
+        self.lanes_modulo(&self.order.moduli, what, lanes)
     }
 
     fn lanes_modulo(&self, moduli: &[u64], what: &str, lanes: &[u64]) -> Result<(), Fault> {
@@ -93,40 +71,38 @@ impl Asked {
     }
 
     fn check_form(&self, m: &TaskManifest) -> Result<(), Fault> {
-        form(!self.moduli.is_empty(), || "the sweep has no moduli".into())?;
+        form(!self.order.moduli.is_empty(), || "the sweep has no moduli".into())?;
         form(m.runs.len() <= MOST_RUNS, || format!("expected at most {MOST_RUNS} runs, got {}", m.runs.len()))?;
         let mut names = HashSet::new();
         for run in &m.runs {
-            let own = attempt_of(&run.id) == Some(self.attempt);
+            let own = AttemptId::of_run(&run.id) == Some(self.order.attempt);
             let plain = run.id.0.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'/');
             form(own && plain && run.id.0.len() < 256 && names.insert(&run.id), || {
-                format!("expected distinct runs {}/..., got {}", self.attempt, run.id)
+                format!("expected distinct runs {}/..., got {}", self.order.attempt, run.id)
             })?;
             form(run.records > 0 && run.first_key <= run.last_key, || {
                 format!("run {}: {} records with keys {:x} to {:x}", run.id, run.records, run.first_key, run.last_key)
             })?;
             self.lanes_ok("sums of a run", &run.sums)?;
         }
-        form(m.splits.len() <= MOST_SPLITS, || {
-            format!("expected at most {MOST_SPLITS} splits, got {}", m.splits.len())
-        })?;
+        form(m.splits.len() <= MAX_SPLITS, || format!("expected at most {MAX_SPLITS} splits, got {}", m.splits.len()))?;
         form(m.splits.is_sorted_by(|a, b| a.key < b.key), || "splits are not ascending".into())?;
-        let kept = match (&m.kept, &self.kept_moduli) {
+        let kept = match (&m.kept, self.order.kept()) {
             (None, None) => None,
-            (Some(tally), Some(moduli)) => Some(("kept vector", tally, moduli)),
+            (Some(tally), Some(kept)) => Some(("kept vector", tally, &kept.moduli[..])),
             (tally, _) => {
-                let (expected, got) = (self.kept_moduli.is_some(), tally.is_some());
+                let (expected, got) = (self.order.kept().is_some(), tally.is_some());
                 return Err(Fault::Form(format!("a kept vector was read: expected {expected}, got {got}")));
             }
         };
-        let ends = [("input", &m.input, &self.moduli_in), ("output", &m.output, &self.moduli)];
+        let ends = [("input", &m.input, self.order.moduli_in()), ("output", &m.output, &self.order.moduli[..])];
         for (what, tally, moduli) in ends.into_iter().chain(kept) {
             self.lanes_modulo(moduli, what, &tally.sums)?;
             self.lanes_modulo(moduli, what, &tally.fingerprint)?;
         }
-        let passes = self.passes as usize;
+        let passes = self.order.window.len as usize;
         form(m.passes.len() == passes, || format!("expected {passes} passes, got {}", m.passes.len()))?;
-        for pass in m.passes.iter().filter(|_| !self.by_blocks) {
+        for pass in m.passes.iter().filter(|_| self.order.block.is_none()) {
             form(pass.by_degree.len() <= 256, || format!("{} degrees", pass.by_degree.len()))?;
             self.lanes_ok("sums after a pass", &pass.new_sums)?;
             for sums in &pass.by_degree {
@@ -140,14 +116,14 @@ impl Asked {
     }
 
     fn check_laws(&self, info: &dyn ProblemInfo, m: &TaskManifest) -> Result<(), Fault> {
-        if self.by_blocks {
+        if self.order.block.is_some() {
             // What the families' laws say was checked where the families were.
             return self.check_written(m);
         }
         let mut before = (&m.input.sums, "the input".to_string());
-        for (pass, tally) in (self.first_pass..).zip(&m.passes) {
+        for (pass, tally) in (self.order.first_pass..).zip(&m.passes) {
             let mut old = vec![0; self.lanes()];
-            tally.by_degree.iter().for_each(|sums| add_row(&mut old, sums, &self.moduli));
+            tally.by_degree.iter().for_each(|sums| add_row(&mut old, sums, &self.order.moduli));
             self.equal(&format!("what pass {pass} read against {}", before.1), before.0, &old)?;
             if self.coefficients == 1 {
                 self.check_degrees(info, pass, tally)?;
@@ -160,7 +136,7 @@ impl Asked {
         if first != m.input.states {
             return Err(Fault::Law(format!(
                 "states that pass {} read: expected {}, as in the input, got {first}",
-                self.first_pass, m.input.states
+                self.order.first_pass, m.input.states
             )));
         }
         Ok(())
@@ -168,12 +144,12 @@ impl Asked {
 
     fn check_written(&self, m: &TaskManifest) -> Result<(), Fault> {
         let mut written = vec![0; self.lanes()];
-        m.runs.iter().for_each(|run| add_row(&mut written, &run.sums, &self.moduli));
+        m.runs.iter().for_each(|run| add_row(&mut written, &run.sums, &self.order.moduli));
         self.equal("sum of the runs against the output", &m.output.sums, &written)
     }
 
     fn check_degrees(&self, info: &dyn ProblemInfo, pass: u32, tally: &PassTally) -> Result<(), Fault> {
-        for (lane, &modulus) in self.moduli.iter().enumerate() {
+        for (lane, &modulus) in self.order.moduli.iter().enumerate() {
             let by_degree: Vec<u64> = tally.by_degree.iter().map(|sums| sums[lane]).collect();
             let expected = (0..).zip(&by_degree).fold(0, |sum, (d, &s)| add_mod(sum, mul_mod(d, s, modulus), modulus));
             let new = tally.new_sums[lane];
@@ -190,7 +166,7 @@ impl Asked {
     }
 
     fn equal(&self, what: &str, expected: &[u64], got: &[u64]) -> Result<(), Fault> {
-        differs(expected, got, &self.moduli).map_or(Ok(()), |text| Err(Fault::Law(format!("{what}: {text}"))))
+        differs(expected, got, &self.order.moduli).map_or(Ok(()), |text| Err(Fault::Law(format!("{what}: {text}"))))
     }
 }
 

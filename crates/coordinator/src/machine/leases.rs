@@ -9,9 +9,11 @@
 //! All leases stand in one table by attempt. A report is taken only from the attempt's own worker with the attempt's
 //! own nonce while the lease lives; told twice, it is answered twice the same way.
 
+use keima_orders::{AttemptId, JobId, WorkerId};
+
 use super::Coordinator;
 use super::common::Common;
-use crate::api::{AttemptId, CallError, Grant, Housekeeping, JobId, Millis, Report, Verdict, Wanted, Work, WorkerId};
+use crate::api::{CallError, Grant, Housekeeping, Millis, Report, Verdict, Wanted, Work};
 
 /// Tasks that a worker may have for each of its slots: one that is at work, and one whose runs are on their way to stable
 /// storage.

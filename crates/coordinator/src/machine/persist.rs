@@ -18,6 +18,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use keima_orders::{AttemptId, JobId, WorkerId};
 use keima_runs::RunId;
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +27,6 @@ use super::common::Common;
 use super::jobs::Job;
 use super::leases::Lease;
 use super::stage::StageRun;
-use crate::api::{AttemptId, JobId, WorkerId};
 
 /// Layout of the records, and what their figures mean; a store of another version is refused.
 pub(super) const VERSION: u32 = 6;

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use keima_model::{AnyProblem, Registry};
+use keima_orders::{JobId, WorkerId};
 use keima_runs::{RunId, RunManifest};
 use serde::de::DeserializeOwned;
 
@@ -20,7 +21,7 @@ use super::shards::Shard;
 use super::stage::StageRun;
 use super::status::State;
 use super::{Config, Coordinator};
-use crate::api::{JobId, Millis, StoreId, WorkerId};
+use crate::api::{Millis, StoreId};
 
 /// Why a store cannot be restored.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -8,7 +8,9 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use keima_model::{Direction, PLACE_BITS};
+use keima_blocks::limits::{MOST_GROUPS, PLACE_BITS};
+use keima_model::Direction;
+use keima_orders::{AttemptId, BlockOrder, KeptOrder, TaskOrder, WorkerId};
 use keima_runs::{Split, TaskManifest};
 
 use super::boundaries::Committed;
@@ -17,13 +19,11 @@ use super::jobs::Job;
 use super::laws::{Asked, Fault};
 use super::shards::{Cut, Grain, Shard, cut, meets};
 use super::status::State;
-use crate::api::{AttemptId, BlockOrder, Grant, KeptOrder, Millis, StageOrder, Verdict, Work, WorkerId};
+use crate::api::{Grant, Millis, Verdict, Work};
 use crate::plan::LARGE_VECTOR_BYTES;
 
 /// Split points that are kept of a whole boundary, roughly.
 const MOST_SPLITS: usize = 1 << 18;
-/// Most groups of a window: their numbers have the bits of a key above a place.
-const MOST_GROUPS: u64 = 1 << (u64::BITS - PLACE_BITS);
 /// Tasks of the first stage of blocks, whose groups nobody has counted yet.
 const FIRST_TASKS_PER_SLOT: u64 = 8;
 
@@ -220,37 +220,6 @@ impl Job {
         let stage = self.stage.as_ref()?;
         let task = stage.tasks.get(number as usize)?;
         let Shard { low, high, .. } = task.shard;
-        let place = self.record.plan.stage(stage.number);
-        let from_start = self.record.plan.starts(stage.number);
-        let order = StageOrder {
-            problem: self.record.spec.problem.clone(),
-            job_tag: self.record.tag,
-            salt: self.record.salt,
-            moduli: self.record.plan.stage_moduli(self.record.sweep, stage.number),
-            first_pass: place.first_pass,
-            window: place.window,
-            layout_in: place.layout_in,
-            layout_out: place.layout_out,
-            from_start,
-            low,
-            high,
-            inputs: self.inputs(self.input_of(stage.number), (low, high), worker, common),
-            task_memory_bytes: self.record.plan.task_memory_bytes,
-            durable: stage.durable,
-            block: self.record.plan.block.as_ref().map(|block| BlockOrder {
-                windows: self.record.plan.windows.clone(),
-                group_records: block.group_records,
-                moduli_in: self.moduli_read(stage.number),
-                parted: block.parted,
-                slots: u32::try_from(self.slots(common)).unwrap_or(u32::MAX),
-                both_ways: block.middle.is_some(),
-                direction: place.direction,
-                kept: self.record.plan.meets(stage.number).then(|| KeptOrder {
-                    inputs: self.inputs(self.kept(), (low, high), worker, common),
-                    moduli: self.kept_moduli(),
-                }),
-            }),
-        };
         let attempt = AttemptId {
             job: self.id,
             sweep: self.record.sweep,
@@ -258,6 +227,14 @@ impl Job {
             task: number,
             attempt: task.attempts.max(common.first_number()),
         };
+        let mut order = self.order(stage, attempt, low, high);
+        order.inputs = self.inputs(self.input_of(stage.number), (low, high), worker, common);
+        if let Some(block) = &mut order.block {
+            block.slots = u32::try_from(self.slots(common)).unwrap_or(u32::MAX);
+            if let Some(kept) = &mut block.kept {
+                kept.inputs = self.inputs(self.kept(), (low, high), worker, common);
+            }
+        }
         let stage = self.stage.as_mut()?;
         let task = stage.tasks.get_mut(number as usize)?;
         task.attempts = attempt.attempt.saturating_add(1);
@@ -269,19 +246,47 @@ impl Job {
         Some(common.grant(attempt, worker, Work::Stage(Box::new(order))))
     }
 
+    /// The order of an attempt at a task, but for the inputs and the number of slots, which only a grant knows.
+    fn order(&self, stage: &StageRun, attempt: AttemptId, low: u128, high: Option<u128>) -> TaskOrder {
+        let plan = &self.record.plan;
+        let place = plan.stage(stage.number);
+        let block = plan.block.as_ref().map(|block| BlockOrder {
+            windows: plan.windows.clone(),
+            group_records: block.group_records,
+            moduli_in: self.moduli_read(stage.number),
+            parted: block.parted,
+            slots: plan.slots,
+            both_ways: block.middle.is_some(),
+            direction: place.direction,
+            kept: plan.meets(stage.number).then(|| KeptOrder { inputs: Vec::new(), moduli: self.kept_moduli() }),
+        });
+        TaskOrder {
+            attempt,
+            problem: self.record.spec.problem.clone(),
+            job_tag: self.record.tag,
+            salt: self.record.salt,
+            moduli: plan.stage_moduli(self.record.sweep, stage.number),
+            first_pass: place.first_pass,
+            window: place.window,
+            layout_in: place.layout_in,
+            layout_out: place.layout_out,
+            from_start: plan.starts(stage.number),
+            low,
+            high,
+            inputs: Vec::new(),
+            task_memory_bytes: plan.task_memory_bytes,
+            durable: stage.durable,
+            block,
+        }
+    }
+
     /// What a living attempt was asked, to hold its manifest against.
     fn asked(&self, attempt: AttemptId) -> Option<Asked> {
         let stage = self.stage.as_ref().filter(|stage| stage.generation == attempt.generation)?;
-        let place = self.record.plan.stage(stage.number);
+        let Shard { low, high, .. } = stage.tasks.get(attempt.task as usize)?.shard;
         Some(Asked {
-            attempt,
-            moduli: self.record.plan.stage_moduli(self.record.sweep, stage.number),
-            moduli_in: self.moduli_read(stage.number),
-            kept_moduli: self.record.plan.meets(stage.number).then(|| self.kept_moduli()),
-            by_blocks: self.record.plan.block.is_some(),
+            order: self.order(stage, attempt, low, high),
             coefficients: self.record.plan.coefficients,
-            first_pass: place.first_pass,
-            passes: place.window.len,
             functionals: self.functionals_of(stage.number),
         })
     }

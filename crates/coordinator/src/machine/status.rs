@@ -2,13 +2,14 @@
 
 use std::fmt;
 
+use keima_orders::{JobId, WorkerId};
 use keima_runs::TaskTimes;
 use serde::{Deserialize, Serialize};
 
 use super::Coordinator;
 use super::common::Common;
 use super::jobs::Job;
-use crate::api::{CallError, JobId, Millis, WorkerId};
+use crate::api::{CallError, Millis};
 use crate::outcome::{Outcome, SeriesEntry};
 use crate::plan::Plan;
 

@@ -2,11 +2,13 @@
 
 use std::collections::VecDeque;
 
+use keima_orders::JobId;
+
 use super::Coordinator;
 use super::common::split_mix;
 use super::jobs::{Job, Record, Totals};
 use super::status::State;
-use crate::api::{CallError, JobId, JobSpec, Millis};
+use crate::api::{CallError, JobSpec, Millis};
 use crate::plan::{PlanLimits, choose_plan};
 
 impl Coordinator {

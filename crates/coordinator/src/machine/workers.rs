@@ -10,11 +10,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use keima_orders::{AttemptId, Holder, WorkerId};
 use keima_runs::RunId;
 
 use super::Coordinator;
-use super::laws::attempt_of;
-use crate::api::{AttemptId, CallError, Hello, Holder, Housekeeping, Millis, Running, Welcome, WorkerId};
+use crate::api::{CallError, Hello, Housekeeping, Millis, Running, Welcome};
 
 /// Most runs named for deletion in one answer; the rest follow in the next.
 const MOST_RELEASES: usize = 10_000;
@@ -206,7 +206,7 @@ impl Coordinator {
     /// Whether a worker is to keep a run: it stands in a kept manifest and this copy is sound, or a living attempt of
     /// this worker is writing it.
     pub(super) fn is_wanted(&self, run: &RunId, id: &WorkerId) -> bool {
-        let Some(attempt) = attempt_of(run) else { return false };
+        let Some(attempt) = AttemptId::of_run(run) else { return false };
         let needed = self.jobs.get(&attempt.job).is_some_and(|job| job.needs(run) && !job.is_bad(run, id));
         needed || self.common.is_alive_on(attempt, id)
     }

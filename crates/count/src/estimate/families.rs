@@ -4,7 +4,7 @@
 //! ```text
 //!   share            states of the largest family / states of the vector, each at the boundary where it has most
 //!   lanes at a time  a task's memory / bytes of the family's buffer with one lane, down to a width of rows, at least 1
-//!   slices           as `keima_model::slices` cuts the lanes; on average 1 + sum over families of share x (slices - 1)
+//!   slices           as `keima_blocks::lanes::slices` cuts the lanes; on average 1 + sum over families of share x (slices - 1)
 //!   threads waiting  for memory, while a family is done of which one lane is more than a task's: those for which what it
 //!                    leaves is too little, see `keima_engine`'s pool
 //!   other families   C(n, k) of r^k times the largest's size, k = 0, 1, .. n; n = cells outside the window - 1, or with
@@ -18,7 +18,8 @@
 //!
 //! Streams cut what is larger than twice a task: there the largest family is such a piece at most.
 
-use keima_coordinator::{Plan, buffer_rows};
+use keima_blocks::rows::largest_buffer_rows;
+use keima_coordinator::Plan;
 use keima_engine::block::LEAST_SHARE_QUARTERS;
 use keima_model::{BlockProblem, Layout, ProblemInfo, Window};
 
@@ -59,7 +60,7 @@ impl Families {
         (task_bytes, tasks): (u64, u32),
     ) -> Self {
         let share = share(info.largest_family(window), plan, window);
-        let lane_bytes = buffer_rows(info, &[window]).saturating_mul(8);
+        let lane_bytes = largest_buffer_rows(info, &[window]).saturating_mul(8);
         // The ways that lead to the states of a transposed vector take half a lane.
         let ways = if plan.middle().is_some() { 0.5 } else { 0.0 };
         let most_lanes = (task_bytes as f64 / lane_bytes.max(1) as f64 - ways).max(0.0);
@@ -95,7 +96,7 @@ impl Families {
     pub(super) fn slices(&self, lanes: u32) -> Slices {
         let of = |most_lanes: f64| {
             let fit = most_lanes.clamp(1.0, f64::from(lanes.max(1))) as u32;
-            keima_model::slices(lanes.max(1), fit).len() as u32
+            keima_blocks::lanes::slices(lanes.max(1), fit).len() as u32
         };
         let again = self.kinds.iter().map(|&(size, share)| share * f64::from(of(self.most_lanes / size) - 1));
         Slices { largest: of(self.largest_lanes), mean: 1.0 + again.sum::<f64>() }
@@ -194,7 +195,7 @@ mod tests {
                 let tables = column.tables(number);
                 let most = |family: &Family| family.size.iter().max().copied().unwrap() as f64;
                 let largest = tables.families.iter().map(most).fold(1.0, f64::max);
-                let lane_bytes = buffer_rows(problem.info(), &[window]) as f64 * 8.0;
+                let lane_bytes = largest_buffer_rows(problem.info(), &[window]) as f64 * 8.0;
                 let (steps, mut sum) = (40, 0.0);
                 for step in 0..=steps {
                     let held = 0.25 * 32_f64.powf(f64::from(step) / f64::from(steps));

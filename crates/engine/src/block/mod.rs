@@ -26,7 +26,7 @@ pub use in_memory::sweep::Sweep;
 pub use out_of_core::memory::pool::LEAST_SHARE_QUARTERS;
 pub use out_of_core::prepared::Prepared;
 pub use out_of_core::task::run_block_task;
-pub use rows::lanes::{MODULUS_LIMIT, Moduli, Row};
+pub use rows::lanes::{Moduli, Row};
 pub use rows::vector::Rows;
 
 /// Why a vector could not be brought through a window.

@@ -62,10 +62,10 @@ pub fn run_task(problem: &AnyProblem, task: &Task<'_>) -> Result<TaskManifest, T
     if order.moduli.is_empty() || order.moduli.iter().any(|&p| p < 2) {
         return refuse(format!("moduli {:?} are not usable; they must be primes", order.moduli));
     }
-    if order.memory_bytes < MIN_TASK_BYTES {
+    if order.task_memory_bytes < MIN_TASK_BYTES {
         return refuse(format!(
             "a task needs at least {MIN_TASK_BYTES} bytes of memory, but was given {}; use fewer threads or more memory",
-            order.memory_bytes
+            order.task_memory_bytes
         ));
     }
     match problem {
@@ -112,7 +112,7 @@ impl<'a, K: EngineKey> Stage<'a, K> {
     fn new(problem: &'a dyn Problem<K>, task: &'a Task<'a>) -> Self {
         let order = task.order;
         let lanes = order.moduli.len() * problem.coefficients() as usize;
-        let budget = Budget::new::<K>(order.memory_bytes, lanes);
+        let budget = Budget::new::<K>(order.task_memory_bytes, lanes);
         let after = |pass: u32| {
             let all = problem.functionals().into_iter().enumerate();
             all.filter(|(_, f)| f.after_pass == pass).map(|(i, _)| (i, LaneSums::new(lanes))).collect()
@@ -138,7 +138,7 @@ impl<'a, K: EngineKey> Stage<'a, K> {
     fn header(&self, boundary: u32, key_order: KeyOrder) -> RunHeader {
         RunHeader {
             job_tag: self.task.order.job_tag,
-            subject: self.task.order.subject.clone(),
+            subject: self.task.order.subject(),
             boundary,
             key_order,
             cut: None,

@@ -25,7 +25,7 @@ pub(crate) const ENTRY_BYTES: usize = 36;
 /// The trailer, which has the same place from the end in every file.
 pub(crate) const TRAILER_BYTES: usize = 36;
 /// Most places to cut that a run's writer tells.
-pub(crate) const MAX_SPLITS: u64 = 1024;
+pub const MAX_SPLITS: usize = 1024;
 
 /// Length of footer and trailer.
 pub(crate) const fn footer_bytes(lanes: usize) -> usize {
@@ -152,7 +152,7 @@ pub(crate) fn splits(index: &[u8], records: u64, last_key: u128) -> Vec<Split> {
         piece += u64::from(entry.records);
         below += u64::from(entry.records);
         // How many equal pieces the records so far would fill.
-        let filled = (u128::from(below) * u128::from(MAX_SPLITS) / u128::from(records.max(1))) as u64;
+        let filled = (u128::from(below) * MAX_SPLITS as u128 / u128::from(records.max(1))) as u64;
         match entries.peek() {
             // Nothing lies above u128::MAX, so a piece that begins there has no end of its own.
             Some(next) if filled > cuts && next.first < u128::MAX => {

@@ -5,9 +5,12 @@
 //!   buffer    rows of the largest family x (8 bytes for each lane at a time, and 5 where passes go both ways)
 //! ```
 
+use keima_blocks::lanes::slices;
+use keima_blocks::parts::beside_tasks_bytes;
+use keima_blocks::process::share_bytes;
+use keima_blocks::rows::largest_buffer_rows;
 use keima_model::{BlockProblem, Directions, ProblemInfo, Window};
 
-use super::{buffer_rows, share_bytes};
 use crate::plan::{Plan, PlanLimits};
 
 /// Columns of a board in which two vectors can meet: one is known, and each has one to go at least.
@@ -40,11 +43,11 @@ impl Memory {
         parted: bool,
     ) -> Self {
         let tasks = u64::from(limits.worker_slots.max(1));
-        let buffer_rows = buffer_rows(info, &windows);
+        let buffer_rows = largest_buffer_rows(info, &windows);
         let (table_bytes, part_bytes) = if parted {
             let parted = blocks.parted_bytes(&windows);
             let memory_bytes = limits.task_memory_bytes.saturating_mul(tasks);
-            (parted.beside_tasks(memory_bytes, limits.worker_slots.max(1)), Some(parted.task_bytes))
+            (beside_tasks_bytes(parted, memory_bytes, limits.worker_slots.max(1)), Some(parted.task_bytes))
         } else {
             (blocks.table_bytes(&windows, Directions::Forward), None)
         };
@@ -72,7 +75,7 @@ impl Memory {
         let left = all_bytes.saturating_sub(self.family_bytes(0));
         let fit = u32::try_from(left / self.buffer_rows.saturating_mul(8).max(1)).unwrap_or(u32::MAX);
         let lanes = plan.block.as_ref().map_or(&[][..], |block| &block.lanes);
-        lanes.iter().rev().skip(1).map(|&lanes| keima_model::slices(lanes, fit).len()).sum()
+        lanes.iter().rev().skip(1).map(|&lanes| slices(lanes, fit).len()).sum()
     }
 
     /// The buffer of the largest family.

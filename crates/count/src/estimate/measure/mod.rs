@@ -14,8 +14,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use keima_blocks::limits::MODULUS_LIMIT;
+use keima_blocks::process::PROCESS_OVERHEAD_BYTES;
 use keima_coordinator::{Executor, JobSpec, JobStatus, PlanError, State};
-use keima_engine::block::{BlockError, MODULUS_LIMIT, Moduli, Row, Rows, Sweep, largest};
+use keima_engine::block::{BlockError, Moduli, Row, Rows, Sweep, largest};
 use keima_model::{AnyProblem, BlockColumn, Board, Direction, Directions, ProblemRequest, Registry};
 use keima_residue::primes_below;
 use keima_runs::TaskTimes;
@@ -27,7 +29,6 @@ use crate::in_memory::{InMemory, InMemoryError};
 use crate::local::{LocalCluster, LocalConfig, LocalError};
 use crate::stages::StageError;
 use keima_cluster::LinkError;
-use keima_cluster::PROCESS_OVERHEAD_BYTES;
 
 /// State-passes of a small board: enough to be far above the costs of a stage, and done in two seconds.
 const STREAM_STATE_PASSES: u64 = 70_000_000;

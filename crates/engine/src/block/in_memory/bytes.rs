@@ -5,11 +5,11 @@
 //!   forward alone (forward)   2 vectors of K residues              | mail
 //! ```
 
+use keima_blocks::limits::MODULUS_LIMIT;
 use keima_model::{BlockColumn, MOST_ENTRIES};
 
 use crate::block::in_memory::by_pass::most_bytes;
 use crate::block::in_memory::scheme::Scheme;
-use crate::block::rows::lanes::MODULUS_LIMIT;
 
 /// Number of states of the largest vector, and of the largest family.
 pub fn largest(column: &dyn BlockColumn) -> (u64, u64) {

@@ -18,7 +18,8 @@
 
 use std::ops::Range;
 
-use keima_model::{BlockTables, Direction, End, Family, FamilyList, PLACE_BITS};
+use keima_blocks::limits::PLACE_BITS;
+use keima_model::{BlockTables, Direction, End, Family, FamilyList};
 
 /// Families that are done together.
 #[derive(Clone, Debug, PartialEq, Eq)]

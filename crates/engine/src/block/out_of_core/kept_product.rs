@@ -14,9 +14,11 @@
 //! sample, one in 64, with their places; see [`join_words`].
 
 use keima_model::{Direction, End};
+use keima_orders::{KeptOrder, TaskOrder};
 use keima_residue::residue_of;
 use keima_runs::{RunHeader, RunManifest};
 
+use crate::TaskError;
 use crate::block::out_of_core::gather::Gather;
 use crate::block::out_of_core::group_tables::View;
 use crate::block::out_of_core::lane_slice::{Lanes, Work};
@@ -28,7 +30,6 @@ use crate::block::rows::lanes::Row;
 use crate::block::rows::threads::each;
 use crate::block::rows::widen::{Seats, Widen};
 use crate::tally::EndTally;
-use crate::{KeptRuns, TaskError, TaskOrder};
 
 /// Words that a meeting of so many states takes, for each lane and beside: a sample of them, one in 64, with a place for
 /// each, in lists that may have twice the room; and a bit for each state.
@@ -45,7 +46,7 @@ pub(crate) struct Join {
 }
 
 impl Join {
-    pub(crate) fn new(order: &TaskOrder, kept: &KeptRuns) -> Result<Self, TaskError> {
+    pub(crate) fn new(order: &TaskOrder, kept: &KeptOrder) -> Result<Self, TaskError> {
         let Some(widen) = Widen::new(&kept.moduli, &order.moduli) else {
             return refuse(format!("rows modulo {:?} cannot be made rows modulo {:?}", kept.moduli, order.moduli));
         };
@@ -164,7 +165,7 @@ impl Stage<'_> {
             bytes: 0,
         };
         let mut readers: Vec<Reader<'_, J>> = (0..work.threads.max(1)).map(|_| reader()).collect();
-        let mut runs: Vec<&RunManifest> = kept.inputs.iter().collect();
+        let mut runs: Vec<&RunManifest> = kept.inputs.iter().map(|input| &input.manifest).collect();
         runs.sort_by_key(|run| run.records);
         let wanted = join.widen.reads(first, J);
         each(&mut readers, None, runs, |run, reader| {

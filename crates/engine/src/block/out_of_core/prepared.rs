@@ -3,7 +3,9 @@
 
 use std::sync::OnceLock;
 
-use keima_model::{BlockColumn, BlockParts, Direction, End, FamilyList, PLACE_BITS, Sources, Window, buffer_rows};
+use keima_blocks::limits::PLACE_BITS;
+use keima_blocks::rows::buffer_rows;
+use keima_model::{BlockColumn, BlockParts, Direction, End, FamilyList, Sources, Window};
 use keima_runs::RunManifest;
 
 use crate::TaskError;

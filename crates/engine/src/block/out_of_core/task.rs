@@ -24,7 +24,10 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use keima_model::{Direction, End, LANES, PLACE_BITS, ProblemInfo, Sources, Window, slices};
+use keima_blocks::lanes::{LANES, slices};
+use keima_blocks::limits::{MODULUS_LIMIT, PLACE_BITS};
+use keima_model::{Direction, End, ProblemInfo, Sources, Window};
+use keima_orders::TaskOrder;
 use keima_runs::{
     BlockCut, FunctionalSum, KeyOrder, PassTally, RunHeader, RunManifest, Split, Tally, TaskManifest, TaskTimes,
 };
@@ -41,10 +44,10 @@ use crate::block::out_of_core::passes::forward::{Lines, Memory};
 use crate::block::out_of_core::passes::transposed::{arrival_words, arrivals};
 use crate::block::out_of_core::portions::boundary;
 use crate::block::out_of_core::prepared::Prepared;
-use crate::block::rows::lanes::{MODULUS_LIMIT, Moduli};
+use crate::block::rows::lanes::Moduli;
 use crate::block::rows::widen::Widen;
 use crate::tally::EndTally;
-use crate::{Task, TaskError, TaskOrder};
+use crate::{Task, TaskError};
 
 /// Steps of a share in which tables count that are made for a group.
 const STEPS: usize = 16;
@@ -109,7 +112,7 @@ pub(crate) fn header(
     });
     RunHeader {
         job_tag: order.job_tag,
-        subject: order.subject.clone(),
+        subject: order.subject(),
         boundary: boundary(order, end),
         key_order: match direction {
             Direction::Forward => KeyOrder::Blocks { first: window.first, len: window.len },

@@ -10,14 +10,13 @@
 //!   a - c p if that has no sign, else a                           1         2
 //! ```
 
+use keima_blocks::limits::MODULUS_LIMIT;
+
 /// Ways through a window are fewer, so that 2^8 rows can be weighed by them before the sum is reduced.
 pub(crate) const MOST_WAYS: u32 = 1 << 24;
 
 /// K residues of one state, or as many of something else.
 pub type Row<const K: usize> = [u64; K];
-
-/// Moduli of a block vector must be below this.
-pub const MODULUS_LIMIT: u64 = 1 << 60;
 
 /// Rows of up to so many lanes fit a register of AVX2. They are reduced by sign, and compiled for AVX2 where there is AVX-512.
 const AVX2_LANES: usize = 4;
@@ -91,7 +90,7 @@ impl<const K: usize> Moduli<K> {
     }
 }
 
-/// Does something for rows of as many lanes as they may have out of core ([`keima_model::LANES`]): each is a kernel of
+/// Does something for rows of as many lanes as they may have out of core ([`keima_blocks::lanes::LANES`]): each is a kernel of
 /// its own.
 macro_rules! of_width {
     ($lanes:expr, $width:ident => $body:expr, _ => $other:expr) => {
@@ -230,7 +229,7 @@ mod tests {
     fn rows_of_all_widths_have_kernels() {
         for lanes in 0..20 {
             let width = of_width!(lanes, J => J, _ => 0);
-            assert_eq!(width, if keima_model::LANES.contains(&(lanes as u32)) { lanes } else { 0 });
+            assert_eq!(width, if keima_blocks::lanes::LANES.contains(&(lanes as u32)) { lanes } else { 0 });
         }
     }
 

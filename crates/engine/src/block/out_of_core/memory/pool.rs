@@ -10,10 +10,10 @@
 //! Pieces are followed by padding, which nobody touches and which takes no memory. A task holds one piece at a time, so
 //! that nobody waits for ever. What was touched once is kept for the next task and does not have to be cleared again.
 
-use keima_model::MOST_LANES;
+use keima_blocks::lanes::MOST_LANES;
+use keima_blocks::rows::PADDING;
 
 use crate::block::out_of_core::memory::fifo::Turns;
-use crate::block::out_of_core::passes::forward::PADDING;
 use crate::block::rows::vector::Rows;
 
 /// Padding of a piece: that of a buffer of rows of any number of lanes.

@@ -273,7 +273,8 @@ mod tests {
     use keima_problems::go::Go;
 
     use super::*;
-    use crate::block::out_of_core::passes::forward::{Lines, PADDING, Passes};
+    use crate::block::out_of_core::passes::forward::{Lines, Passes};
+    use keima_blocks::rows::PADDING;
 
     /// Every family of a board, by one thread and by several, with room for a block at a time and for many.
     #[test]

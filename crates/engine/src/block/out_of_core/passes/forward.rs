@@ -22,15 +22,12 @@
 //! Memory: 1.01 to 1.1 times the family's largest step and a block for each pass, and 0.28 times for what is put aside
 //! in windows below the top (Go, heights 8 to 13). Cost: that of the sums, see [`crate::block::rows::kernel`].
 
+use keima_blocks::rows::PADDING;
 use keima_model::{BlockTables, Family, Far, MOST_ENTRIES};
 
 use crate::block::out_of_core::groups::ends;
 use crate::block::rows::kernel::local;
 use crate::block::rows::lanes::{Moduli, Row};
-
-/// Rows by which a buffer is longer than its states: a block is looked at as if it were of the largest size, so that
-/// every `u16` is an index of it. They are not touched.
-pub(crate) const PADDING: usize = MOST_ENTRIES;
 
 /// Where a family's states stand in a buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]

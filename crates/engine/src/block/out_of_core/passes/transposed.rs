@@ -19,13 +19,14 @@
 
 use std::ops::Range;
 
+use keima_blocks::limits::MODULUS_LIMIT;
 use keima_model::{BlockTables, Family, PassTable};
 
 use crate::TaskError;
 use crate::block::out_of_core::groups::ends;
 use crate::block::out_of_core::passes::batches::Batches;
 use crate::block::out_of_core::passes::forward::{Line, Passes, entries, far, up};
-use crate::block::rows::lanes::{MODULUS_LIMIT, MOST_WAYS, Moduli, Row, add, dispatch};
+use crate::block::rows::lanes::{MOST_WAYS, Moduli, Row, add, dispatch};
 use crate::block::rows::ranges::{WORTH, ranges};
 use crate::block::rows::threads::crew;
 
@@ -251,7 +252,8 @@ mod tests {
     use keima_residue::{add_mod, mul_mod};
 
     use super::*;
-    use crate::block::out_of_core::passes::forward::{Lines, PADDING};
+    use crate::block::out_of_core::passes::forward::Lines;
+    use keima_blocks::rows::PADDING;
 
     /// For any two vectors f, b of a family `<A f, b> = <f, A' b>`, where A are the passes of its window and A' the
     /// transposed ones, by any number of threads.
