@@ -15,7 +15,8 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::{DiskBudget, RunError, RunId, header};
+use crate::format::header;
+use crate::{DiskBudget, RunError, RunId};
 
 /// The path of a run below its holder's scratch folder: `root/id.run`. Refuses ids that are not components of
 /// `[a-z0-9]` joined by single slashes ([`RunError::BadId`]), so that no id can leave `root`.

@@ -19,10 +19,10 @@ use std::sync::Arc;
 
 use keima_residue::reduce_wide;
 
-use crate::block;
-use crate::footer::{self, ENTRY_BYTES, Entry};
-use crate::header::{self, Shape};
-use crate::publish::Pending;
+use super::publish::Pending;
+use crate::format::footer::{self, ENTRY_BYTES, Entry};
+use crate::format::header::{self, Shape};
+use crate::format::{block, encode};
 use crate::{DiskBudget, RunError, RunHeader, RunId, RunManifest, RunOptions};
 
 /// Keys `first`, `first` + 1, ...: so many, and at least one.
@@ -111,7 +111,7 @@ impl SlicedWriter {
                 return Err(RunError::RowLength { expected, got: words.len() });
             }
             columns.resize(words.len() * 8, 0);
-            if let Err(bad) = crate::lanes::to_columns(&words, moduli, &mut columns, &mut sums) {
+            if let Err(bad) = crate::format::lanes::to_columns(&words, moduli, &mut columns, &mut sums) {
                 self.pending.fail();
                 let lane = lanes.start + bad.lane;
                 return Err(RunError::NotReduced { lane, value: bad.value, modulus: bad.modulus });
@@ -138,7 +138,7 @@ impl SlicedWriter {
         for (number, (entry, next)) in self.blocks.iter().zip(next).enumerate() {
             let checksums = &self.checksums[number * lanes..][..lanes];
             let (place, keys) = ((number == 0, entry.records), (entry.first, next));
-            let crc = block::dense_head(&self.shape, place, keys, checksums, &mut head);
+            let crc = encode::dense_head(&self.shape, place, keys, checksums, &mut head);
             self.pending.write_at(entry.offset, &head)?;
             Entry { crc, ..*entry }.write(&mut index);
         }

@@ -10,9 +10,10 @@
 //!
 //! Memory: one block, at most 8 MiB.
 
-use crate::footer::{END_MAGIC, ENTRY_BYTES, TRAILER_BYTES, footer_bytes};
-use crate::header::{Shape, lane_moduli};
-use crate::{RunError, RunManifest, block, footer, header, local};
+use crate::format::footer::{END_MAGIC, ENTRY_BYTES, TRAILER_BYTES, footer_bytes};
+use crate::format::header::{Shape, lane_moduli};
+use crate::format::{block, decode, footer, header};
+use crate::{RunError, RunManifest};
 
 /// Which part of the file is passing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,7 +121,8 @@ impl Passing {
                 Ok(Part::Block)
             }
             Part::Block => {
-                let (entry, last) = block::seen_whole(&self.held, &self.shape, self.passed, &self.place, self.blocks)?;
+                let (entry, last) =
+                    decode::check_whole(&self.held, &self.shape, self.passed, &self.place, self.blocks)?;
                 let mut line = Vec::with_capacity(ENTRY_BYTES);
                 entry.write(&mut line);
                 self.made = crc32c::crc32c_append(self.made, &line);
@@ -156,7 +158,7 @@ impl Passing {
         if tail.magic != END_MAGIC || (tail.index_at, tail.blocks) != (self.index_at, self.blocks) {
             return Err(self.malformed("its trailer does not tell where its index is", self.passed));
         }
-        local::compare(&self.expected, &tail.manifest, &self.place)
+        footer::compare(&self.expected, &tail.manifest, &self.place)
     }
 
     fn malformed(&self, what: &'static str, at: u64) -> RunError {

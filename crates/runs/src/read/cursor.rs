@@ -5,9 +5,18 @@
 
 use std::fmt;
 
-use crate::block::Decoder;
-use crate::header::Shape;
-use crate::{Batch, BlockFeed, RunError, RunHeader, RunId, RunPart, Word};
+use crate::format::decode::Decoder;
+use crate::format::header::Shape;
+use crate::{Batch, RunError, RunHeader, RunId, RunPart, Word};
+
+/// Raw encoded blocks in key order, each with its head and the columns of the lanes that were asked for. Blocks may come
+/// from anywhere: [`RunCursor`] checks them and notices missing ones.
+pub trait BlockFeed: Send {
+    /// Replaces `raw` by the next block; `false` at the end.
+    fn next_block(&mut self, raw: &mut Vec<u8>) -> Result<bool, RunError>;
+    /// Says that the first block will be asked for soon.
+    fn prepare(&mut self) {}
+}
 
 enum State {
     /// Waiting for the block that answers for this key.

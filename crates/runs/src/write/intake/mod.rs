@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 use self::passing::Passing;
 use self::past_cache::PastCache;
-use crate::publish::{create_folders, rename, sync_folders};
+use super::publish::{create_folders, rename, sync_folders};
 use crate::{RunError, RunManifest, run_path};
 
 /// A second copy on its way in. Dropping it leaves the temporary file, for the caller to remove; its bytes are charged to,

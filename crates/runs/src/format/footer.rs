@@ -16,8 +16,9 @@
 //!   28  8   magic "KEIMAEND"
 //! ```
 
-use crate::header::Fields;
-use crate::{RunId, RunManifest, Split};
+use super::fields::Fields;
+use super::header::other;
+use crate::{RunError, RunId, RunManifest, Split};
 
 pub(crate) const END_MAGIC: [u8; 8] = *b"KEIMAEND";
 pub(crate) const ENTRY_BYTES: usize = 36;
@@ -114,6 +115,32 @@ pub(crate) fn decode(bytes: &[u8], lanes: usize, id: &RunId) -> Option<Footer> {
     let magic = fields.array()?;
     let manifest = RunManifest { id: id.clone(), bytes: length, records, first_key, last_key, sums, checksum };
     fields.0.is_empty().then_some(Footer { manifest, index_at, blocks, magic })
+}
+
+/// Names the first field in which two manifests differ, if any.
+pub(crate) fn compare(expected: &RunManifest, got: &RunManifest, place: &str) -> Result<(), RunError> {
+    let hex = |key: u128| format!("{key:#x}");
+    if got.bytes != expected.bytes {
+        return Err(other(place, "length in bytes", expected.bytes, got.bytes));
+    }
+    if got.records != expected.records {
+        return Err(other(place, "number of records", expected.records, got.records));
+    }
+    if got.first_key != expected.first_key {
+        return Err(other(place, "first key", hex(expected.first_key), hex(got.first_key)));
+    }
+    if got.last_key != expected.last_key {
+        return Err(other(place, "last key", hex(expected.last_key), hex(got.last_key)));
+    }
+    if got.sums != expected.sums {
+        let list = |sums: &[u64]| format!("{sums:?}");
+        return Err(other(place, "list of sums", list(&expected.sums), list(&got.sums)));
+    }
+    if got.checksum != expected.checksum {
+        let hex = |checksum: u32| format!("{checksum:08x}");
+        return Err(other(place, "checksum", hex(expected.checksum), hex(got.checksum)));
+    }
+    Ok(())
 }
 
 /// At most [`MAX_SPLITS`] places to cut, at block boundaries, into pieces as equal as blocks allow.

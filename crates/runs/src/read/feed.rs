@@ -1,29 +1,30 @@
-//! Blocks of one part of a run in a file, and what the system is told of them beforehand.
+//! Blocks of one part of a run in a file, and the read-ahead for them.
 //!
 //! ```text
 //!   run     | block | block | block | block | block | ...
 //!                   low ............. high                the range of keys
-//!                   | read  | asked for | not yet |       about a mebibyte is asked for ahead of what is read
+//!                   | read  | asked for | not yet |       about 1 MiB is requested ahead of the reader
 //!
 //!   block   | head | lane 0 | lane 1 | lane 2 | lane 3 |
-//!           |......|                 |.................|  what is read of it for lanes 2 and 3
+//!           |......|                 |.................|  the bytes read for lanes 2 and 3
 //! ```
 //!
-//! The system is told that nothing is wanted but what it is asked for: ranges are short and far apart, so that its own
-//! guess reads as much again in vain. 12x12 by blocks, the page cache half as large as a vector: 15.7 GB read from the disk
-//! and 56 s without such hints, 6.3 GB and 46 s with them (of both the bytes wanted are 7.6 GB, some of which are still in
-//! the cache).
+//! The file is opened for random access, so that the system reads nothing ahead by itself. Key ranges are short and far
+//! apart: its own read-ahead would read as much again in vain. The feed requests what it needs instead.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use rustix::fs::Advice;
 
-use super::{BlockFeed, Opened, Window};
-use crate::footer::Entry;
-use crate::{RunError, RunPart, block};
+use super::cursor::BlockFeed;
+use super::index::Window;
+use super::opened::Opened;
+use crate::format::block;
+use crate::format::footer::Entry;
+use crate::{RunError, RunPart};
 
-/// How far ahead of what is read a file is asked for.
+/// Bytes requested ahead of the reader.
 const AHEAD_BYTES: u64 = 1 << 20;
 
 /// Reads blocks of a [`LocalRun`].
@@ -31,18 +32,18 @@ const AHEAD_BYTES: u64 = 1 << 20;
 pub struct LocalFeed {
     run: Arc<Opened>,
     part: RunPart,
-    /// The part's blocks that are not read yet, once they were looked for.
+    /// The part's blocks that are not read yet; `None` before the first call.
     blocks: Option<Range<u64>>,
     window: Window,
     ahead: Ahead,
 }
 
-/// What the system was asked for.
+/// The read-ahead requested so far.
 #[derive(Debug, Default)]
 struct Ahead {
-    /// Number of the first block that it was not asked for.
+    /// Number of the first block that is not requested yet.
     next: u64,
-    /// Bytes that it was asked for and that are not read yet.
+    /// Bytes requested and not read yet.
     bytes: u64,
     window: Window,
 }
@@ -52,8 +53,8 @@ impl LocalFeed {
         Self { run, part, blocks: None, window: Window::default(), ahead: Ahead::default() }
     }
 
-    /// The blocks that are not read yet. The first that is found answers for the lower end of the range even if its
-    /// first key lies beyond.
+    /// The blocks that are not read yet. The first block answers for the lower end of the range even if its first key is
+    /// larger.
     fn blocks(&mut self) -> Result<Range<u64>, RunError> {
         if let Some(blocks) = &self.blocks {
             return Ok(blocks.clone());
@@ -61,7 +62,7 @@ impl LocalFeed {
         let blocks = if self.part.has_no_keys() {
             0..0
         } else {
-            let first = self.run.find(self.part.low)?;
+            let first = self.run.index.find(&self.run.source, self.part.low)?;
             first..self.end()?.max(first + 1)
         };
         self.ahead.next = blocks.start;
@@ -71,23 +72,23 @@ impl LocalFeed {
 
     /// Number of the first block that begins at or above the end of the range.
     fn end(&self) -> Result<u64, RunError> {
-        let run = &self.run;
-        let Some(high) = self.part.high.filter(|&high| high <= run.manifest.last_key) else { return Ok(run.blocks) };
-        let last = run.find(high)?;
-        Ok(if run.first_key(last)? < high { last + 1 } else { last })
+        let Opened { source, index, manifest, .. } = &*self.run;
+        let Some(high) = self.part.high.filter(|&high| high <= manifest.last_key) else { return Ok(index.blocks) };
+        let last = index.find(source, high)?;
+        Ok(if index.first_key(source, last)? < high { last + 1 } else { last })
     }
 
-    /// Bytes of the file that are wanted of a block: its head, and the columns of some lanes.
+    /// The byte ranges of the file to read for a block: its head, and the columns of the part's lanes.
     fn pieces(&self, entry: &Entry) -> Result<[Range<u64>; 2], RunError> {
         let lanes = self.run.header.lanes();
         let wanted = &self.part.lanes;
         if wanted.is_empty() || wanted.end > lanes {
             return Err(RunError::RowLength { expected: lanes, got: wanted.end });
         }
-        // The index was sound when the run was opened; if it is not now, allocate nothing on its word.
-        let end = entry.offset.checked_add(entry.bytes.into()).filter(|&end| end <= self.run.index_at);
+        // The index was sound when the run was opened. It may have changed since: check before memory is taken.
+        let end = entry.offset.checked_add(entry.bytes.into()).filter(|&end| end <= self.run.index.at);
         let Some(head) = end.and(block::head_bytes(entry.bytes, entry.records, lanes)) else {
-            return Err(self.run.source.malformed("its index has changed since it was opened", self.run.index_at));
+            return Err(self.run.source.malformed("its index has changed since it was opened", self.run.index.at));
         };
         let (head, column) = (head as u64, 8 * u64::from(entry.records));
         let columns = entry.offset + head;
@@ -95,7 +96,7 @@ impl LocalFeed {
         Ok([entry.offset..columns, columns + from..columns + to])
     }
 
-    /// Asks for what is wanted of the blocks to come, in goes of half of what may be ahead.
+    /// Requests the next blocks once half of the read-ahead is used up.
     fn ask_ahead(&mut self, end: u64) -> Result<(), RunError> {
         if self.ahead.bytes > AHEAD_BYTES / 2 {
             return Ok(());
@@ -108,7 +109,7 @@ impl LocalFeed {
             }
         };
         while self.ahead.next < end && self.ahead.bytes < AHEAD_BYTES {
-            let entry = self.ahead.window.entry(&run, self.ahead.next)?;
+            let entry = self.ahead.window.entry(&run.source, &run.index, self.ahead.next)?;
             for wanted in self.pieces(&entry)? {
                 self.ahead.bytes += wanted.end - wanted.start;
                 if wanted.start == piece.end {
@@ -132,7 +133,7 @@ impl BlockFeed for LocalFeed {
             return Ok(false);
         }
         let run = Arc::clone(&self.run);
-        let entry = self.window.entry(&run, blocks.start)?;
+        let entry = self.window.entry(&run.source, &run.index, blocks.start)?;
         let [head, columns] = self.pieces(&entry)?;
         self.ask_ahead(blocks.end)?;
         let (head_bytes, column_bytes) = (head.end - head.start, columns.end - columns.start);
@@ -150,7 +151,7 @@ impl BlockFeed for LocalFeed {
     }
 
     fn prepare(&mut self) {
-        // What is wrong shows when the block is read.
+        // Errors show again when the block is read.
         if let Ok(blocks) = self.blocks() {
             let _ = self.ask_ahead(blocks.end);
         }
@@ -160,10 +161,10 @@ impl BlockFeed for LocalFeed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::local::{LocalRun, Marks};
+    use crate::LocalRun;
     use crate::{DiskBudget, KeyOrder, RunHeader, RunId, RunOptions, RunWriter, run_path};
 
-    /// Ranges are found by their marks where blocks would be found one by one, and the system is asked for them alone.
+    /// The index finds the blocks that a scan would find, and only their bytes are requested ahead.
     #[test]
     fn ranges_are_found_and_asked_for() {
         let dir = tempfile::tempdir().unwrap();
@@ -183,7 +184,6 @@ mod tests {
             let run = LocalRun::open(&path, &manifest, &header).unwrap();
             let entries: Vec<Entry> = run.entries().collect::<Result<_, _>>().unwrap();
             assert_eq!(entries.len() as u64, blocks);
-            assert!(run.0.marks.keys.len() <= Marks::MOST as usize);
             let most = 10 * blocks * keys + 20;
             for low in (0..most).step_by(1 + most as usize / 29) {
                 let first = entries.iter().rposition(|entry| entry.first <= u128::from(low)).unwrap_or(0) as u64;

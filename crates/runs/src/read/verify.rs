@@ -5,8 +5,8 @@ use std::path::Path;
 
 use keima_residue::{add_mod, reduce_wide};
 
-use crate::block::Decoder;
-use crate::header::{Shape, lane_moduli};
+use crate::format::decode::Decoder;
+use crate::format::header::{Shape, lane_moduli};
 use crate::{Batch, BlockFeed, LocalRun, RunError, RunHeader, RunId, RunManifest, RunPart, Word};
 
 /// Reads and verifies header, index and footer of a file that should be the run `id`.

@@ -8,10 +8,11 @@ use std::sync::Arc;
 
 use keima_residue::{add_mod, reduce_wide};
 
-use crate::block::{self, Encoder};
-use crate::footer::{self, Entry};
-use crate::header::{self, Shape};
-use crate::publish::Pending;
+use super::publish::Pending;
+use crate::format::block;
+use crate::format::encode::Encoder;
+use crate::format::footer::{self, Entry};
+use crate::format::header::{self, Shape};
 use crate::{Batch, DiskBudget, RunError, RunHeader, RunId, RunManifest, Split, Word};
 
 /// How a run is written.

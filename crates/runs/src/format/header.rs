@@ -26,6 +26,7 @@
 //! The checksums of blocks, index and footer all *continue* this one (CRC of the header, then of their own bytes):
 //! a block of another job, boundary or run does not pass.
 
+use super::fields::Fields;
 use crate::{BlockCut, KeyOrder, RunError, RunHeader, RunId, Word};
 
 pub(crate) const MAGIC: [u8; 8] = *b"KEIMARUN";
@@ -76,37 +77,7 @@ pub(crate) fn lane_moduli(header: &RunHeader) -> Vec<u64> {
     header.moduli.iter().copied().cycle().take(header.lanes()).collect()
 }
 
-/// Reads little-endian fields one after the other.
-pub(crate) struct Fields<'a>(pub(crate) &'a [u8]);
-
-impl<'a> Fields<'a> {
-    pub(crate) fn bytes(&mut self, count: usize) -> Option<&'a [u8]> {
-        let (head, tail) = self.0.split_at_checked(count)?;
-        self.0 = tail;
-        Some(head)
-    }
-    pub(crate) fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (head, tail) = self.0.split_first_chunk()?;
-        self.0 = tail;
-        Some(*head)
-    }
-    pub(crate) fn u8(&mut self) -> Option<u8> {
-        self.array().map(u8::from_le_bytes)
-    }
-    pub(crate) fn u16(&mut self) -> Option<u16> {
-        self.array().map(u16::from_le_bytes)
-    }
-    pub(crate) fn u32(&mut self) -> Option<u32> {
-        self.array().map(u32::from_le_bytes)
-    }
-    pub(crate) fn u64(&mut self) -> Option<u64> {
-        self.array().map(u64::from_le_bytes)
-    }
-    pub(crate) fn u128(&mut self) -> Option<u128> {
-        self.array().map(u128::from_le_bytes)
-    }
-}
-
+/// The error for a sound run that is not the expected one.
 pub(crate) fn other(
     place: &str,
     what: &'static str,
