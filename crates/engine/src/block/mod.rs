@@ -18,12 +18,11 @@ use std::ops::Range;
 use keima_model::Window;
 
 pub use in_memory::both_ends::{CountOrder, Counted, count};
-pub use in_memory::bytes::{forward_bytes, largest, memory_bytes};
 pub use in_memory::family::Masses;
 pub use in_memory::forward::{Kept, count_forward};
+pub use in_memory::scheme::most_lanes;
 pub use in_memory::steps::{Step, steps};
-pub use in_memory::sweep::Sweep;
-pub use out_of_core::memory::pool::LEAST_SHARE_QUARTERS;
+pub use in_memory::sweep::{Sweep, largest};
 pub use out_of_core::prepared::Prepared;
 pub use out_of_core::task::run_block_task;
 pub use rows::lanes::{Moduli, Row};

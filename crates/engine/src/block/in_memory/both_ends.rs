@@ -25,10 +25,9 @@ use keima_residue::residue_of;
 use keima_runs::TaskTimes;
 
 use crate::block::BlockError;
-use crate::block::in_memory::bytes::largest;
 use crate::block::in_memory::family::Masses;
 use crate::block::in_memory::scheme::Scheme;
-use crate::block::in_memory::sweep::{Mails, Sweep};
+use crate::block::in_memory::sweep::{Mails, Sweep, largest};
 use crate::block::in_memory::widening::{Lanes, widen, with_rows};
 use crate::block::rows::inner_product::{self, Sum, Vector, each_block};
 use crate::block::rows::lanes::{Moduli, Row};

@@ -18,8 +18,7 @@ use keima_runs::TaskTimes;
 
 use crate::block::BlockError;
 use crate::block::in_memory::both_ends::{CountOrder, Counted};
-use crate::block::in_memory::bytes::largest;
-use crate::block::in_memory::sweep::{Mails, Sweep};
+use crate::block::in_memory::sweep::{Mails, Sweep, largest};
 use crate::block::rows::inner_product::{self, Vector};
 use crate::block::rows::lanes::{Moduli, Row};
 use crate::block::rows::vector::{Pool, Rows};

@@ -6,7 +6,6 @@
 
 pub(super) mod both_ends;
 pub(super) mod by_pass;
-pub(super) mod bytes;
 pub(super) mod exchange;
 pub(super) mod family;
 pub(super) mod family_threads;

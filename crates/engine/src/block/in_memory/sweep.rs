@@ -15,11 +15,12 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use keima_model::{BlockColumn, BlockTables, Direction, End, Family, MOST_ENTRIES};
+use keima_blocks::in_memory::{buffer_rows, by_pass_bytes};
+use keima_model::{BlockColumn, BlockTables, Direction, End, Family};
 use keima_runs::TaskTimes;
 
 use crate::block::BlockError;
-use crate::block::in_memory::by_pass::{self, most_bytes};
+use crate::block::in_memory::by_pass;
 use crate::block::in_memory::family::{Masses, Place, Source};
 use crate::block::in_memory::fused::Fused;
 use crate::block::in_memory::mail::Mail;
@@ -37,6 +38,16 @@ pub(crate) fn step_at(tables: &BlockTables, end: End) -> usize {
         End::First => 0,
         End::Last => tables.states.len() - 1,
     }
+}
+
+/// Number of states of the largest vector, and of the largest family.
+pub fn largest(column: &dyn BlockColumn) -> (u64, u64) {
+    let tables = || (0..column.windows().len()).map(|window| column.tables(window));
+    let ends = |window: &BlockTables| {
+        window.states.first().copied().unwrap_or(0).max(window.states.last().copied().unwrap_or(0))
+    };
+    let family = tables().flat_map(|t| &t.families).flat_map(|f| f.size.iter().copied()).max().unwrap_or(0);
+    (tables().map(ends).max().unwrap_or(0), family)
 }
 
 /// Where the mail of each window of a column lies, for sweeps of any number of lanes.
@@ -66,7 +77,7 @@ impl Mails {
     /// Rows of a thread's buffer: blocks that were read together, one more, and mail, or a small family's states twice
     /// over ([`crate::block::in_memory::by_pass`]). The first thread's has room for any family's mail. What is not needed nobody touches.
     pub(crate) fn buffer_rows(&self, thread: usize) -> usize {
-        3 * MOST_ENTRIES + self.most_rows[usize::from(thread > 0)].max(self.by_pass_rows)
+        buffer_rows(self.most_rows[usize::from(thread > 0)], self.by_pass_rows)
     }
 }
 
@@ -115,7 +126,7 @@ impl<'a, const K: usize> Sweep<'a, K> {
             buffers,
             least_shared: LEAST_SHARED_STATES,
             shared_states: 0,
-            by_pass_bytes: most_bytes(K),
+            by_pass_bytes: by_pass_bytes(K),
             by_pass_states: 0,
             times: TaskTimes::default(),
             turn: 0,

@@ -11,7 +11,7 @@
 //! colours reversed too counts twice.
 //!
 //! Cost: reading and placing a row, and a multiplication for each lane. Memory: a bit for each state, and the rows of a
-//! sample, one in 64, with their places; see [`join_words`].
+//! sample, one in 64, with their places; see [`keima_blocks::out_of_core::meeting_words`].
 
 use keima_model::{Direction, End};
 use keima_residue::residue_of;
@@ -29,12 +29,6 @@ use crate::block::rows::threads::each;
 use crate::block::rows::widen::{Seats, Widen};
 use crate::tally::EndTally;
 use crate::{KeptRuns, TaskError, TaskOrder};
-
-/// Words that a meeting of so many states takes, for each lane and beside: a sample of them, one in 64, with a place for
-/// each, in lists that may have twice the room; and a bit for each state.
-pub(crate) fn join_words(states: usize) -> (usize, usize) {
-    (states / 32, states / 64 * 3)
-}
 
 /// The forward vector, and what was read of it.
 pub(crate) struct Join {

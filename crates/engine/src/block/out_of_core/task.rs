@@ -26,6 +26,7 @@ use std::time::Instant;
 
 use keima_blocks::lanes::{LANES, slices};
 use keima_blocks::limits::{MODULUS_LIMIT, PLACE_BITS};
+use keima_blocks::out_of_core::meeting_words;
 use keima_model::{Direction, End, ProblemInfo, Sources, Window};
 use keima_runs::{
     BlockCut, FunctionalSum, KeyOrder, PassTally, RunHeader, RunManifest, Split, Tally, TaskManifest, TaskTimes,
@@ -35,7 +36,7 @@ use zerocopy::{FromBytes as _, IntoBytes as _};
 
 use crate::block::out_of_core::group_tables::View;
 use crate::block::out_of_core::groups::ends;
-use crate::block::out_of_core::kept_product::{Join, join_words};
+use crate::block::out_of_core::kept_product::Join;
 use crate::block::out_of_core::lane_slice::{Lanes, Work};
 use crate::block::out_of_core::memory::pool::{NoMemory, Words};
 use crate::block::out_of_core::passes::batches;
@@ -316,18 +317,16 @@ impl<'a> Stage<'a> {
         Ok(all)
     }
 
-    /// What a group's meeting with a kept vector takes beside, see [`join_words`].
+    /// What a group's meeting with a kept vector takes beside, see [`meeting_words`].
     fn join_words(&self, view: &View<'_>) -> (usize, usize) {
         let states = || view.families().iter().map(|family| ends(view.tables(), family).0 as usize).sum();
-        if self.join.is_some() { join_words(states()) } else { (0, 0) }
+        if self.join.is_some() { meeting_words(states()) } else { (0, 0) }
     }
 
     /// How many tasks' memory and threads a group of so many states is worth: with them it is done when all others are.
     fn shares(&self, records: u64) -> usize {
         let slots = self.task.order.block.as_ref().map_or(1, |block| block.slots.max(1));
-        let all = self.prepared.groups[self.window].records.max(1);
-        let shares = (u128::from(slots) * u128::from(records)).div_ceil(u128::from(all));
-        usize::try_from(shares).unwrap_or(usize::MAX).clamp(1, self.prepared.pool.tasks())
+        self.prepared.pool.shares().worth(records, self.prepared.groups[self.window].records, slots) as usize
     }
 
     pub(crate) fn is_to_stop(&self) -> bool {

@@ -20,6 +20,7 @@
 use std::ops::Range;
 
 use keima_blocks::limits::MODULUS_LIMIT;
+use keima_blocks::out_of_core::ways_words;
 use keima_model::{BlockTables, Family, PassTable};
 
 use crate::TaskError;
@@ -213,7 +214,7 @@ fn rows_of<const K: usize, const D: usize>(
 
 /// Words that [`arrivals`] of families take.
 pub(crate) fn arrival_words(tables: &BlockTables, families: &[Family]) -> usize {
-    families.iter().map(|family| ends(tables, family).1 as usize).sum::<usize>().div_ceil(2)
+    ways_words(families.iter().map(|family| ends(tables, family).1 as usize).sum())
 }
 
 /// For each state at the window's last step the ways through the window that lead to it, into `ways`: a forward pass over
