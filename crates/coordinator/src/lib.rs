@@ -10,9 +10,12 @@
 #![forbid(unsafe_code)]
 
 mod api;
+mod fleet;
+mod job;
 mod machine;
 mod outcome;
 mod plan;
+mod store;
 
 pub use api::*;
 pub use keima_orders::{AttemptId, Holder, InputRun, JobId, WorkerId};

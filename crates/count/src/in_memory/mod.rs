@@ -14,9 +14,10 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use keima_blocks::in_memory as memory;
 use keima_cluster::random_bits;
 use keima_coordinator::{Outcome, Plan, PlanError, in_memory_plan};
-use keima_engine::block::{BlockError, CountOrder, count, count_forward, forward_bytes, memory_bytes};
+use keima_engine::block::{BlockError, CountOrder, count, count_forward, most_lanes};
 use keima_model::{AnyProblem, Directions, ProblemInfo, Window};
 use keima_runs::TaskTimes;
 
@@ -118,23 +119,24 @@ impl InMemory {
         let plan = in_memory_plan(info, problem.key_bytes(), 0, threads, None).ok()?;
         let families = plan.windows.iter().map(|&window: &Window| info.largest_family(window));
         let family = u64::try_from(families.collect::<Option<Vec<_>>>()?.into_iter().max()?).ok()?;
-        // The program itself, and what the allocator does not give back.
-        let with = |bytes: u64, tables: u64| bytes + bytes / 20 + tables + (64 << 20);
         // Going forward alone takes one exchange of those of both directions too.
         let tables = blocks.table_bytes(&plan.windows, Directions::Folded);
         if tables == u64::MAX {
             // There are none of all families.
             return None;
         }
-        let both = memory_bytes(plan.peak_states, family, board.height, board.length, blocks.choices(), threads.into());
-        let both = both.map(|bytes| Fit { memory_bytes: with(bytes, tables), lanes: None });
+        let takes = memory::Count { states: plan.peak_states, family, bounds: blocks.family_bounds(), threads };
+        let both = most_lanes(blocks.choices(), board.height, board.length).map(|lanes| Fit {
+            memory_bytes: memory::process_bytes(takes.both_ends_bytes(lanes.into()), tables),
+            lanes: None,
+        });
         let column = plan.states.iter().rev().take(board.height as usize).fold(0, |sum: u64, &s| sum.saturating_add(s));
         let passes = column.saturating_mul(board.length.saturating_sub(1).into()) / u64::from(threads.max(1));
         let needed = plan.moduli.len() as u64;
         let forward = [8, 4, 2, 1].into_iter().filter(|&lanes| lanes == 1 || lanes < 2 * needed);
         let forward = forward.filter(|_| passes <= MOST_STATE_PASSES);
         let forward = forward.map(|lanes| Fit {
-            memory_bytes: with(forward_bytes(plan.peak_states, family, lanes, threads.into()), tables),
+            memory_bytes: memory::process_bytes(takes.forward_bytes(lanes), tables),
             lanes: Some(lanes as u32),
         });
         both.into_iter().chain(forward).find(|fit| fit.memory_bytes <= allowed_bytes)
