@@ -253,3 +253,40 @@ pub enum Executor {
     /// Dense blocks.
     Block,
 }
+
+/// State of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum State {
+    /// Planned; no task was granted yet.
+    Queued,
+    /// Under way.
+    Running,
+    /// Nothing is granted until it is resumed; the reason says why.
+    Paused,
+    /// Counted, and all checks hold.
+    Done,
+    /// A check failed; there is evidence but no count.
+    CheckFailed,
+    /// Ended by the user.
+    Cancelled,
+}
+
+impl State {
+    /// Whether nothing more will happen.
+    pub const fn is_over(self) -> bool {
+        matches!(self, Self::Done | Self::CheckFailed | Self::Cancelled)
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Queued => "queued",
+            Self::Running => "running",
+            Self::Paused => "paused",
+            Self::Done => "done",
+            Self::CheckFailed => "check failed",
+            Self::Cancelled => "cancelled",
+        })
+    }
+}

@@ -18,9 +18,14 @@ mod plan;
 mod store;
 
 pub use api::*;
+pub use fleet::config::Config;
+pub use job::status::{JobStatus, JobWorker};
 pub use keima_orders::{AttemptId, Holder, InputRun, JobId, WorkerId};
-pub use machine::{Changes, Config, Coordinator, JobStatus, JobWorker, RestoreError, State, WorkerStatus};
+pub use machine::{Coordinator, WorkerStatus};
 pub use outcome::{Check, FunctionalValues, Outcome, SeriesEntry, Table, TableRow, early, recombine, tables};
 pub use plan::{
-    BlockPlan, LARGE_VECTOR_BYTES, Plan, PlanError, PlanLimits, Stage, block_plan, choose_plan, in_memory_plan, plan,
+    BlockPlan, Execution, LARGE_VECTOR_BYTES, Plan, PlanError, PlanLimits, Stage, block_plan, choose_plan,
+    in_memory_plan, plan,
 };
+pub use store::journal::{Changes, Durability, EncodeError};
+pub use store::restore::RestoreError;

@@ -24,9 +24,11 @@ use keima_residue::primes_below;
 
 use self::lanes::{lanes_at_end, middle};
 use self::memory::Memory;
-use super::forecast::Usage;
-use super::{BlockPlan, MIN_TASK_RECORDS, Plan, PlanError, PlanLimits, bound_product, moduli, plan, saturated_states};
-use crate::api::Executor;
+use super::forecast::{Usage, saturated_states};
+use super::moduli::{self, bound_product};
+use super::stages::INDEX_FACTOR;
+use super::stream::MIN_TASK_RECORDS;
+use super::{BlockPlan, Execution, Plan, PlanError, PlanLimits};
 
 mod lanes;
 mod memory;
@@ -74,65 +76,6 @@ pub fn in_memory_plan(
     Ok(Plan { why, ..base(info, key_bytes, &limits, states, windows, moduli, sweeps) })
 }
 
-/// Plans a job by the executor that is asked for; by blocks where nobody asks and they can.
-pub fn choose_plan(
-    info: &dyn ProblemInfo,
-    key_bytes: u32,
-    limits: &PlanLimits,
-    executor: Executor,
-) -> Result<Plan, PlanError> {
-    let because = |plan: Plan, why: String| Plan { why, ..plan };
-    match executor {
-        Executor::Stream => Ok(because(plan(info, key_bytes, limits)?, "asked for".into())),
-        Executor::Block => {
-            let plan = block_plan(info, key_bytes, limits)?;
-            let why = format!("asked for{}", taken_otherwise(&plan, limits));
-            Ok(because(plan, why))
-        }
-        Executor::Auto => match block_plan(info, key_bytes, limits) {
-            Ok(plan) => {
-                let otherwise = taken_otherwise(&plan, limits);
-                let parts = plan.block.as_ref().is_some_and(|block| block.parted);
-                let parts = if parts { ", with tables made a part at a time" } else { "" };
-                let why =
-                    format!("the problem is made of blocks, and its largest family fits a task{parts}{otherwise}");
-                Ok(because(plan, why))
-            }
-            Err(PlanError::NoBlocks { why, .. }) => Ok(because(plan(info, key_bytes, limits)?, why.into())),
-            Err(error @ PlanError::Family { .. }) => {
-                Ok(because(plan(info, key_bytes, limits)?, format!("by blocks: {error}")))
-            }
-            Err(error) => Err(error),
-        },
-    }
-}
-
-/// What was asked for that blocks cannot have just so, and where vectors meet.
-fn taken_otherwise(plan: &Plan, limits: &PlanLimits) -> String {
-    let mut text = String::new();
-    let longest = longest_window(plan.board.height);
-    if limits.window.is_some_and(|window| window > longest) {
-        text += &format!("; windows of blocks have {longest} cells at most");
-    }
-    let largest = plan.sweeps.first().map_or(0, |&(first, end)| end - first);
-    if limits.residues_per_sweep.is_some_and(|asked| asked != largest) {
-        text += &format!("; {largest} residues a sweep: blocks take {}, and no more than are needed", one_of(&LANES));
-    }
-    if let Some(middle) = plan.middle() {
-        text += &format!("; vectors from both ends meet after column {middle}");
-    }
-    text
-}
-
-/// As "1, 2 or 4".
-fn one_of(numbers: &[u32]) -> String {
-    let texts: Vec<String> = numbers.iter().map(u32::to_string).collect();
-    match texts.split_last() {
-        Some((last, others)) if !others.is_empty() => format!("{} or {last}", others.join(", ")),
-        _ => texts.concat(),
-    }
-}
-
 /// Plans a job over dense blocks whose vectors are in runs.
 pub fn block_plan(info: &dyn ProblemInfo, key_bytes: u32, limits: &PlanLimits) -> Result<Plan, PlanError> {
     let board = info.board();
@@ -141,11 +84,7 @@ pub fn block_plan(info: &dyn ProblemInfo, key_bytes: u32, limits: &PlanLimits) -
     if board.length < 2 || info.coefficients() != 1 {
         return Err(no_blocks("blocks begin with the second column of a board"));
     }
-    for (option, value) in [("residues-per-sweep", limits.residues_per_sweep), ("window", limits.window)] {
-        if value == Some(0) {
-            return Err(PlanError::Zero { option });
-        }
-    }
+    limits.check()?;
     let states = saturated_states(info)?;
     let needed = moduli::below(MODULUS_LIMIT.into(), &bound_product(&info.bound())).len() as u32;
     let memory = windows(info, blocks, limits, &states, needed)?;
@@ -158,7 +97,7 @@ pub fn block_plan(info: &dyn ProblemInfo, key_bytes: u32, limits: &PlanLimits) -
         let total = sweeps.last().map_or(0, |&(_, end)| end);
         let largest = sweeps.first().map_or(1, |&(first, end)| end - first);
         let mut plan = base(info, key_bytes, limits, states.clone(), memory.windows.clone(), filled(total), sweeps);
-        plan.record_bytes = 8.0 * f64::from(largest) * super::INDEX_FACTOR;
+        plan.record_bytes = 8.0 * f64::from(largest) * INDEX_FACTOR;
         let ahead = with_lanes(info, blocks, plan, (&memory, None), limits);
         let middle = both.as_ref().and_then(|_| middle(info, blocks, &ahead));
         let met = both.as_ref().zip(middle).map(|(both, middle)| {
@@ -193,7 +132,7 @@ fn with_lanes(
     let total = plan.moduli.len() as u32;
     let largest = plan.sweeps.first().map_or(1, |&(first, end)| end - first);
     let parted = memory.parted.is_some();
-    plan.block = Some(BlockPlan { group_records: 0, lanes: Vec::new(), parted, middle });
+    plan.execution = Execution::Blocks(BlockPlan { group_records: 0, lanes: Vec::new(), parted, middle });
     let lanes_of = |stage| if plan.meets(stage) { total } else { lanes_at_end(info, blocks, &plan, stage) };
     let lanes: Vec<u32> = (0..plan.stages()).map(lanes_of).collect();
     let most_lanes = match middle {
@@ -203,7 +142,7 @@ fn with_lanes(
     let share_bytes = memory.share_bytes(limits.task_memory_bytes);
     let group_records = most_records(&plan.windows, plan.peak_states, (plan.slots, parted), share_bytes, most_lanes);
     plan.task_records = group_records;
-    plan.block = Some(BlockPlan { group_records, lanes, parted, middle });
+    plan.execution = Execution::Blocks(BlockPlan { group_records, lanes, parted, middle });
     plan.disk_bytes = Usage::of(&plan, largest).peak_disk_bytes(limits.second_copies);
     plan
 }
@@ -224,7 +163,7 @@ fn base(
 ) -> Plan {
     let peak_states = states.iter().max().copied().unwrap_or(0);
     Plan {
-        executor: "block".into(),
+        execution: Execution::InMemory,
         board: info.board(),
         windows,
         key_bytes,
@@ -239,7 +178,6 @@ fn base(
         peak_states,
         disk_bytes: 0,
         record_bytes: 0.0,
-        block: None,
         why: String::new(),
     }
 }
@@ -262,7 +200,7 @@ fn filled(total: u32) -> Vec<u64> {
 }
 
 /// Longest window of a column: where there are two, each is at an end.
-fn longest_window(height: u32) -> u32 {
+pub(super) fn longest_window(height: u32) -> u32 {
     if (LONGEST_WINDOW_AT_END + 1..=2 * LONGEST_WINDOW_AT_END).contains(&height) {
         LONGEST_WINDOW_AT_END
     } else {

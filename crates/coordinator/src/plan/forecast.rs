@@ -17,7 +17,9 @@
 //!
 //! Not in the forecast: spills of running tasks, and equal states that the parts of a cut family write.
 
-use super::{LARGE_VECTOR_BYTES, Plan};
+use keima_model::ProblemInfo;
+
+use super::{LARGE_VECTOR_BYTES, Plan, PlanError};
 
 /// Time between durable boundaries.
 const DURABLE_INTERVAL_SECONDS: f64 = 60.0;
@@ -25,6 +27,17 @@ const DURABLE_INTERVAL_SECONDS: f64 = 60.0;
 const STATE_PASS_SECONDS: f64 = 100e-9;
 /// Each further lane.
 const LANE_SECONDS: f64 = 6e-9;
+
+/// The problem's forecast in 64 bits; empty where it has none.
+pub(super) fn saturated_states(info: &dyn ProblemInfo) -> Result<Vec<u64>, PlanError> {
+    let Some(forecast) = info.forecast() else { return Ok(Vec::new()) };
+    let expected = info.board().passes() as usize + 1;
+    if forecast.states.len() != expected {
+        let what = format!("forecast of {} state counts", forecast.states.len());
+        return Err(PlanError::Problem { what, expected: format!("{expected}, one per pass and one for the end") });
+    }
+    Ok(forecast.states.iter().map(|&n| u64::try_from(n).unwrap_or(u64::MAX)).collect())
+}
 
 /// Forecasts for one sweep of a plan.
 pub(super) struct Usage<'a> {
@@ -77,7 +90,7 @@ impl<'a> Usage<'a> {
     /// Bytes that a stage writes.
     fn written(&self, number: Option<u32>) -> f64 {
         let Some(number) = number.filter(|&number| !self.plan.meets(number)) else { return 0.0 };
-        let lanes = self.plan.block.as_ref().and_then(|block| block.lanes.get(number as usize));
+        let lanes = self.plan.block().and_then(|block| block.lanes.get(number as usize));
         let record_bytes = self.plan.record_bytes_with(lanes.map_or(self.lanes, |&lanes| lanes.min(self.lanes)));
         self.states(self.plan.stage(number).boundaries().1) * record_bytes
     }

@@ -1,5 +1,6 @@
 //! The planner against tables.
 
+use keima_model::{Layout, ProblemInfo};
 use keima_residue::{Integer, is_prime};
 use proptest::prelude::*;
 

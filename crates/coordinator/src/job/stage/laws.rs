@@ -23,18 +23,18 @@ use keima_runs::{MAX_SPLITS, PassTally, TaskManifest};
 const MOST_RUNS: usize = 1 << 16;
 
 /// What a finished task's manifest is held against.
-pub(crate) struct Asked {
+pub(super) struct Asked {
     /// The task's order; the inputs are not looked at.
-    pub(crate) order: TaskOrder,
+    pub(super) order: TaskOrder,
     /// Lanes for each modulus.
-    pub(crate) coefficients: u32,
+    pub(super) coefficients: u32,
     /// Indices of the functionals that fall on the passes.
-    pub(crate) functionals: Vec<u32>,
+    pub(super) functionals: Vec<u32>,
 }
 
 /// What is wrong with a manifest.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub(super) enum Fault {
     /// It is not a manifest of this task at all.
     Form(String),
     /// Its numbers contradict each other.
@@ -65,7 +65,7 @@ impl Asked {
     }
 
     /// Form and laws of a manifest.
-    pub(crate) fn check(&self, info: &dyn ProblemInfo, manifest: &TaskManifest) -> Result<(), Fault> {
+    pub(super) fn check(&self, info: &dyn ProblemInfo, manifest: &TaskManifest) -> Result<(), Fault> {
         self.check_form(manifest)?;
         self.check_laws(info, manifest)
     }
@@ -171,7 +171,7 @@ impl Asked {
 }
 
 /// The first lane in which two rows differ, in words; `None` where they are equal.
-pub(crate) fn differs(expected: &[u64], got: &[u64], moduli: &[u64]) -> Option<String> {
+pub(super) fn differs(expected: &[u64], got: &[u64], moduli: &[u64]) -> Option<String> {
     if expected.len() != got.len() {
         return Some(format!("expected {} lanes, got {}", expected.len(), got.len()));
     }

@@ -74,7 +74,7 @@ impl Memory {
         let all_bytes = limits.task_memory_bytes.saturating_mul(self.tasks).saturating_sub(self.table_bytes);
         let left = all_bytes.saturating_sub(self.family_bytes(0));
         let fit = u32::try_from(left / self.buffer_rows.saturating_mul(8).max(1)).unwrap_or(u32::MAX);
-        let lanes = plan.block.as_ref().map_or(&[][..], |block| &block.lanes);
+        let lanes = plan.block().map_or(&[][..], |block| &block.lanes);
         lanes.iter().rev().skip(1).map(|&lanes| slices(lanes, fit).len()).sum()
     }
 
