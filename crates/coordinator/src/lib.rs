@@ -19,10 +19,11 @@ mod store;
 
 pub use api::*;
 pub use fleet::config::Config;
+pub use job::health::{Remedy, Stuck};
 pub use job::status::{JobStatus, JobWorker};
 pub use keima_orders::{AttemptId, Holder, InputRun, JobId, WorkerId};
 pub use machine::{Coordinator, WorkerStatus};
-pub use outcome::{Check, FunctionalValues, Outcome, SeriesEntry, Table, TableRow, early, recombine, tables};
+pub use outcome::{Check, FunctionalValues, Outcome, Residue, SeriesEntry, Table, TableRow, early, recombine, tables};
 pub use plan::{
     BlockPlan, Execution, LARGE_VECTOR_BYTES, Plan, PlanError, PlanLimits, Stage, block_plan, choose_plan,
     in_memory_plan, plan,

@@ -17,9 +17,9 @@ use crate::plan::{Plan, bound_product};
 
 pub use self::tables::{Table, TableRow, tables};
 
+mod decimal;
 mod entry;
 mod formula;
-mod pairs;
 mod tables;
 #[cfg(test)]
 mod tests;
@@ -62,6 +62,17 @@ pub struct SeriesEntry {
     pub ok: bool,
 }
 
+/// A number modulo one prime. Serialized as decimal strings: many readers of JSON keep integers only up to 2^53.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Residue {
+    /// The prime.
+    #[serde(with = "decimal")]
+    pub modulus: u64,
+    /// The residue.
+    #[serde(with = "decimal")]
+    pub residue: u64,
+}
+
 /// The result of a job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
@@ -73,9 +84,8 @@ pub struct Outcome {
     pub count: String,
     /// The answer by coefficient; empty where there is only one, or a check failed.
     pub counts: Vec<String>,
-    /// Modulus and residue of the answer, summed over the coefficients; the spare is the last.
-    #[serde(with = "pairs")]
-    pub residues: Vec<(u64, u64)>,
+    /// Residues of the answer, summed over the coefficients; the spare prime is the last.
+    pub residues: Vec<Residue>,
     /// All functionals with residues, the answer's among them.
     pub series: Vec<SeriesEntry>,
     /// Checks of the answer and of the whole run.
@@ -233,11 +243,12 @@ fn sum_by_coefficient<'a>(parts: impl Iterator<Item = &'a [Integer]>) -> Vec<Int
 
 /// The answer's residues: sums over its parts and their coefficients. Values of a wrong shape, which fail a check, are
 /// left out as far as they do not fit.
-fn total_residues<'a>(plan: &Plan, rows: impl Iterator<Item = &'a Vec<u64>>) -> Vec<(u64, u64)> {
-    let mut totals: Vec<_> = plan.moduli.iter().map(|&modulus| (modulus, 0)).collect();
+fn total_residues<'a>(plan: &Plan, rows: impl Iterator<Item = &'a Vec<u64>>) -> Vec<Residue> {
+    let mut totals: Vec<_> = plan.moduli.iter().map(|&modulus| Residue { modulus, residue: 0 }).collect();
     for row in rows {
-        for ((modulus, total), &residue) in totals.iter_mut().zip(row) {
-            *total = add_mod(*total, residue.checked_rem(*modulus).unwrap_or(0), *modulus);
+        for (total, &residue) in totals.iter_mut().zip(row) {
+            let modulus = total.modulus;
+            total.residue = add_mod(total.residue, residue.checked_rem(modulus).unwrap_or(0), modulus);
         }
     }
     totals

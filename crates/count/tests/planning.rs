@@ -78,7 +78,7 @@ fn plans_keep_to_their_limits() {
             ..GENEROUS
         };
         let plan = plan("go", size, &limits, Executor::Auto).unwrap();
-        let block = plan.block.as_ref().unwrap_or_else(|| panic!("{size}: {}", plan.why));
+        let block = plan.block().unwrap_or_else(|| panic!("{size}: {}", plan.why));
         let found: Vec<u32> = plan.windows.iter().map(|window| window.len).collect();
         let last = plan.stage_moduli(0, plan.stages() - 1).len();
         assert_eq!((found.as_slice(), last), (windows, lanes), "{size} in {memory_mib} MiB");
@@ -122,7 +122,7 @@ fn buffers_are_as_large_as_planned() {
         let column = problem.info().blocks().unwrap().column(&windows, Directions::Forward).unwrap();
         // A group of each family.
         let needed = Prepared::new(column, 1, 0, 1).most_rows() as u64;
-        let planned = largest_buffer_rows(problem.info(), &windows);
+        let planned = largest_buffer_rows(problem.info(), problem.info().blocks().unwrap(), &windows);
         let most = needed + needed / 2 + 4096;
         assert!((needed..most).contains(&planned), "{lengths:?}: needed {needed}, planned {planned}");
     }
@@ -143,7 +143,7 @@ fn the_executor_is_chosen_and_said() {
         ("hard-squares", "9x9", &GENEROUS, Executor::Auto, "stream", "not made of blocks"),
     ] {
         let plan = plan(name, size, limits, executor).unwrap();
-        assert_eq!(plan.executor, expected, "{name} {size}");
+        assert_eq!(plan.execution.name(), expected, "{name} {size}");
         assert!(plan.why.contains(why), "{name} {size}: {}", plan.why);
     }
     assert!(matches!(plan("go", "13x13", &small, Executor::Block), Err(PlanError::Family { .. })));

@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use keima_orders::{AttemptId, WorkerId};
 
 use super::Job;
-use super::health::{Aside, Remedy, Unread};
+use super::health::{Aside, Remedy, Stuck, Unread};
 use crate::api::{Failure, State};
 use crate::fleet::Fleet;
 
@@ -131,22 +131,27 @@ impl Job {
         self.update_disk_peak(fleet);
     }
 
-    /// Pauses the job if nobody works on it and everybody who is here and large enough is set aside for long.
+    /// Pauses the job if no worker can go on with it.
     fn pause_if_stuck(&mut self, fleet: &mut Fleet) {
+        if let Some(stuck) = self.stuck(fleet) {
+            self.pause(fleet, format!("{stuck}, then `keima resume {}`", self.id));
+        }
+    }
+
+    /// Why no worker can go on; `None` if some worker is at the job, or one that is here and large enough is not set
+    /// aside for long.
+    pub(crate) fn stuck(&self, fleet: &Fleet) -> Option<Stuck> {
         if fleet.tasks_of_job(self.id).next().is_some() {
-            return;
+            return None;
         }
         // Workers that went away a short while ago may come back and go on.
         let awaited = fleet.workers.iter().filter(|(id, w)| w.here || !self.health.is_aside(id) && fleet.is_awaited(w));
         let candidates = awaited.filter(|(id, w)| w.epoch == 0 || self.fits(fleet, id)).map(|(id, _)| id);
         let long_aside = |id| self.health.aside(id).filter(|aside| !aside.short);
         let asides: Option<Vec<(&WorkerId, &Aside)>> = candidates.map(|id| Some((id, long_aside(id)?))).collect();
-        let Some(asides) = asides.filter(|asides| !asides.is_empty()) else { return };
-        let reasons: Vec<String> = asides.iter().map(|(id, aside)| format!("worker {id}: {}", aside.reason)).collect();
+        let asides = asides.filter(|asides| !asides.is_empty())?;
         let remedies: BTreeSet<Remedy> = asides.iter().map(|(_, aside)| aside.remedy).collect();
-        let remedies: Vec<&str> = remedies.into_iter().map(Remedy::text).collect();
-        let (reasons, remedies) = (reasons.join("; "), remedies.join("; "));
-        let reason = format!("no worker can go on ({reasons}); {remedies}, then `keima resume {}`", self.id);
-        self.pause(fleet, reason);
+        let workers = asides.into_iter().map(|(id, aside)| (id.clone(), aside.reason.clone())).collect();
+        Some(Stuck { workers, remedies: remedies.into_iter().collect() })
     }
 }

@@ -22,7 +22,9 @@ impl Functionals {
     pub(crate) fn restored(lanes: BTreeMap<ValueId, Vec<u64>>, info: Option<&dyn ProblemInfo>, plan: &Plan) -> Self {
         let functionals: BTreeSet<u32> = lanes.keys().map(|id| id.functional).collect();
         let mut restored = Self { lanes, early: BTreeMap::new() };
-        functionals.into_iter().for_each(|functional| restored.evaluate(functional, info, plan));
+        for functional in functionals {
+            restored.evaluate(functional, info, plan);
+        }
         restored
     }
 

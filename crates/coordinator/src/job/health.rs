@@ -12,6 +12,7 @@
 //! A worker that is set aside gets no tasks of the job until its time is over, or until a person resumes the job.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use keima_orders::WorkerId;
 use keima_runs::RunId;
@@ -34,19 +35,39 @@ const UNREACHED_GRACE_TIMES: u64 = 8;
 
 /// What a person can do for a worker that is set aside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Remedy {
+pub enum Remedy {
+    /// Its disk is full.
     Disk,
+    /// Others do not reach it.
     Reach,
+    /// The reason says what is wrong.
     Other,
 }
 
 impl Remedy {
-    pub(crate) const fn text(self) -> &'static str {
+    const fn text(self) -> &'static str {
         match self {
             Self::Disk => "free space there or give the worker a larger cap (--disk)",
             Self::Reach => "start workers with a --listen ADDRESS:PORT that the others reach, or open their ports",
             Self::Other => "repair the cause",
         }
+    }
+}
+
+/// Why no worker can go on with a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stuck {
+    /// Every worker that could do the job's tasks, and why it is set aside.
+    pub workers: Vec<(WorkerId, String)>,
+    /// What a person can do about it; sorted, each once.
+    pub remedies: Vec<Remedy>,
+}
+
+impl fmt::Display for Stuck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let reasons: Vec<String> = self.workers.iter().map(|(id, why)| format!("worker {id}: {why}")).collect();
+        let remedies: Vec<&str> = self.remedies.iter().map(|remedy| remedy.text()).collect();
+        write!(f, "no worker can go on ({}); {}", reasons.join("; "), remedies.join("; "))
     }
 }
 
@@ -185,7 +206,9 @@ impl Health {
             self.set_aside(reader, unreached(fleet, reason, Some(holder)), notes);
         } else {
             let copies: Vec<RunId> = worker.held.keys().filter(|run| needs(run)).cloned().collect();
-            copies.iter().for_each(|run| self.copies.avoid(RunCopy::new(run, holder)));
+            for run in copies {
+                self.copies.avoid(RunCopy { run, worker: holder.clone() });
+            }
             let several = readers.len();
             let reason = format!("{several} workers cannot read from it; its runs are not used any more: {text}");
             self.set_aside(holder, unreached(fleet, reason, None), notes);

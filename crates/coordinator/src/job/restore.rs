@@ -108,7 +108,9 @@ impl Job {
                 fleet.journal.delete(key);
             }
         }
-        boundaries.into_iter().for_each(|boundary| self.boundaries.push(boundary));
+        for boundary in boundaries {
+            self.boundaries.push(boundary);
+        }
         Ok(())
     }
 

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::Coordinator;
 use crate::api::{CallError, Millis};
 use crate::fleet::worker::Worker;
+use crate::job::health::Stuck;
 use crate::job::status::JobStatus;
 
 /// What is known of a worker.
@@ -47,6 +48,11 @@ impl Coordinator {
     pub fn status(&mut self, now: Millis, id: JobId) -> Result<JobStatus, CallError> {
         self.advance(now);
         self.jobs.get(&id).map(|job| job.status(&self.fleet)).ok_or(CallError::NoSuchJob(id))
+    }
+
+    /// Why no worker can go on with a job; `None` if one can, or the coordinator has forgotten since.
+    pub fn stuck(&self, id: JobId) -> Option<Stuck> {
+        self.jobs.get(&id)?.stuck(&self.fleet)
     }
 
     /// All workers that are remembered.

@@ -66,6 +66,7 @@ pub(crate) struct Journal {
     puts: BTreeMap<String, Vec<u8>>,
     deletes: BTreeSet<String>,
     durable: bool,
+    /// The first record that could not be encoded.
     failure: Option<EncodeError>,
 }
 
@@ -100,7 +101,9 @@ impl Journal {
                 self.deletes.remove(&key);
                 self.puts.insert(key, bytes);
             }
-            Err(error) => self.failure = Some(EncodeError { key, why: error.to_string() }),
+            Err(error) => {
+                self.failure.get_or_insert(EncodeError { key, why: error.to_string() });
+            }
         }
     }
 
@@ -227,6 +230,7 @@ mod tests {
         assert_eq!(journal.take().map(|changes| changes.puts.len()), Ok(1));
         journal.put("job/2".into(), &Unwritable);
         journal.put("job/3".into(), &3_u32);
+        journal.put("job/4".into(), &Unwritable);
         for _ in 0..2 {
             assert_eq!(journal.take().map_err(|error| error.key), Err("job/2".to_owned()));
         }

@@ -188,7 +188,9 @@ impl Job {
         let stored = tasks_are_stored || (stage.durable && !ends_sweep);
         fleet.journal.delete_stage(self.id);
         if stored && !tasks_are_stored {
-            tasks.iter().for_each(|task| fleet.journal.put_task(task));
+            for task in &tasks {
+                fleet.journal.put_task(task);
+            }
         }
         if stage.durable {
             self.boundaries.last_durable_at = fleet.now;

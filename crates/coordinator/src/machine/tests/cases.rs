@@ -1,7 +1,7 @@
 //! Scripted schedules: leases, failures, priorities, pauses, status.
 
 use super::sim::{Sim, config, spec, worker};
-use crate::{AttemptId, CallError, Failure, Grant, JobId, JobSpec, Report, Verdict, Wanted, Work};
+use crate::{AttemptId, CallError, Failure, Grant, JobId, JobSpec, Remedy, Report, Verdict, Wanted, Work};
 use crate::{Config, Durability, State};
 
 /// Pulls a task, which must be there.
@@ -155,7 +155,11 @@ fn a_full_disk_pauses_the_job_with_what_to_do() {
     for words in ["w0", "/scratch/w0", "cap of 1 GiB", "--disk", "keima resume j1"] {
         assert!(status.reason.contains(words), "{words} in {}", status.reason);
     }
+    let stuck = sim.coordinator.stuck(id).expect("nobody can go on");
+    assert_eq!(stuck.remedies, [Remedy::Disk]);
+    assert_eq!(status.reason, format!("{stuck}, then `keima resume j1`"));
     assert_eq!(sim.run_to_end(id).state, State::Done, "resumed, it goes on");
+    assert_eq!(sim.coordinator.stuck(id), None);
 }
 
 #[test]
