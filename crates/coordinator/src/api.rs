@@ -232,13 +232,11 @@ pub struct JobSpec {
     /// Tasks that will run at a time, for the planner (threads of all workers).
     pub slots: u32,
     /// Tasks that the worker with the fewest runs at a time: so many share what a process keeps once. 0 for one.
-    #[serde(default)]
     pub worker_slots: u32,
     /// How to count.
     pub executor: Executor,
     /// Whether the counts of all shorter boards are wanted too: then no vectors meet in the middle, where only those are
     /// known that the forward one passes.
-    #[serde(default)]
     pub series: bool,
 }
 
