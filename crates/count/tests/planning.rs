@@ -133,14 +133,14 @@ fn buffers_are_as_large_as_planned() {
 fn the_executor_is_chosen_and_said() {
     let small = PlanLimits { task_memory_bytes: 20 << 20, ..GENEROUS };
     for (name, size, limits, executor, expected, why) in [
-        ("go", "9x9", &GENEROUS, Executor::Auto, "block", "made of blocks"),
+        ("go", "9x9", &GENEROUS, Executor::Auto, "block", "has a block form"),
         ("go", "9x9", &GENEROUS, Executor::Stream, "stream", "asked for"),
         ("go", "9x9", &GENEROUS, Executor::Block, "block", "asked for"),
-        ("go", "17x17", &GENEROUS, Executor::Auto, "block", "a part at a time"),
+        ("go", "17x17", &GENEROUS, Executor::Auto, "block", "in parts"),
         ("go", "19x19", &GENEROUS, Executor::Auto, "stream", "by blocks"),
         ("go", "13x13", &small, Executor::Auto, "stream", "by blocks"),
         ("go", "1x9", &GENEROUS, Executor::Auto, "stream", "smaller side is 2 to 21"),
-        ("hard-squares", "9x9", &GENEROUS, Executor::Auto, "stream", "not made of blocks"),
+        ("hard-squares", "9x9", &GENEROUS, Executor::Auto, "stream", "no block form"),
     ] {
         let plan = plan(name, size, limits, executor).unwrap();
         assert_eq!(plan.execution.name(), expected, "{name} {size}");

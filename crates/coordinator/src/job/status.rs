@@ -17,9 +17,9 @@ use crate::plan::Plan;
 pub struct JobWorker {
     /// The worker.
     pub worker: WorkerId,
-    /// Tasks of the job that it is at.
+    /// Tasks of the job that it works on.
     pub running: u32,
-    /// Why it gets none, if so.
+    /// Why it gets no tasks, if so.
     pub note: String,
 }
 
@@ -30,7 +30,7 @@ pub struct JobStatus {
     pub id: JobId,
     /// Name of its problem.
     pub problem: String,
-    /// Size of its problem, as the problem says it.
+    /// Size of its problem, as the problem writes it.
     pub size: String,
     /// Its problem's options, name and value.
     pub options: Vec<(String, String)>,
@@ -38,13 +38,13 @@ pub struct JobStatus {
     pub state: State,
     /// Why it is in this state, and what to do; may be empty.
     pub reason: String,
-    /// Higher goes first.
+    /// Jobs of higher priority go first.
     pub priority: i32,
-    /// How it is done.
+    /// Its plan.
     pub plan: Option<Plan>,
-    /// Sweep, from 0; the number of sweeps when all are done.
+    /// Number of the present sweep, from 0; the number of sweeps when all are done.
     pub sweep: u32,
-    /// Stage of the sweep that is under way or comes next.
+    /// Number of the stage that is under way or comes next.
     pub stage: u32,
     /// Passes that are done before that stage.
     pub pass: u32,
@@ -58,17 +58,17 @@ pub struct JobStatus {
     pub states_done: u64,
     /// States that the present stage has to read.
     pub states_stage: u64,
-    /// States through a pass per second, lately; 0 where unknown.
+    /// State-passes per second, lately; 0 where unknown.
     pub states_per_second: f64,
-    /// Most states before a pass so far; as forecast before the first stage is through.
+    /// Most states before a pass so far; the forecast while no stage is complete.
     pub peak_states: u64,
     /// Tasks of the present stage.
     pub tasks: u32,
     /// Of these, finished ones.
     pub tasks_done: u32,
-    /// Of these, ones that some worker is at.
+    /// Of these, ones that some worker works on.
     pub tasks_running: u32,
-    /// Bytes of the job's runs on all workers; spills and unfinished outputs of running tasks do not count.
+    /// Bytes of the job's runs on all workers, without spills and unfinished outputs of running tasks.
     pub disk_bytes: u64,
     /// Most of that so far.
     pub disk_peak_bytes: u64,
@@ -76,14 +76,14 @@ pub struct JobStatus {
     pub seconds: f64,
     /// Time left at the present rate; `None` where unknown.
     pub eta_seconds: Option<f64>,
-    /// Values that could be told already; none where there is an outcome, which has them all: see [`Self::values`].
+    /// Functionals that are known already. Empty where there is an outcome, which has them all: see [`Self::values`].
     pub series: Vec<SeriesEntry>,
-    /// Passes that led to the newest boundary of which every run has two holders: what the loss of any one worker leaves;
-    /// `None` where there is none.
+    /// Passes before the newest boundary of which every run has two holders. So much is left if any one worker is lost.
+    /// `None` where there is no such boundary.
     pub copied_passes: Option<u32>,
-    /// Where a restarted coordinator took the job up again.
+    /// Where a restarted coordinator went on with the job.
     pub resumed_from: Option<String>,
-    /// The result, when there is one. Of a failed check there are the checks and residues but no counts.
+    /// The result, when there is one. After a failed check it has checks and residues, but no counts.
     pub outcome: Option<Outcome>,
     /// What happened on the way, the newest last.
     pub notes: Vec<String>,
@@ -93,14 +93,14 @@ pub struct JobStatus {
     pub bytes_written: u64,
     /// Bytes of spilled and intermediate runs.
     pub bytes_spilled: u64,
-    /// Where the time of finished tasks went.
+    /// How finished tasks spent their time.
     pub times: TaskTimes,
-    /// Workers that are at the job, or cannot be.
+    /// Workers that work on the job, or cannot.
     pub workers: Vec<JobWorker>,
 }
 
 impl JobStatus {
-    /// Values that are told.
+    /// Functionals that users may see: none if a check failed.
     pub fn values(&self) -> &[SeriesEntry] {
         match &self.outcome {
             None => &self.series,
@@ -109,7 +109,7 @@ impl JobStatus {
         }
     }
 
-    /// The same without values, which may be megabytes: for lists of many jobs.
+    /// The same without values, which may take megabytes: for lists of many jobs.
     pub(crate) fn without_values(mut self) -> Self {
         self.series.clear();
         self.outcome.iter_mut().for_each(|outcome| outcome.series.clear());
@@ -214,7 +214,7 @@ impl Job {
         }
     }
 
-    /// Workers that are at the job, or cannot be.
+    /// Workers that work on the job, or cannot.
     fn workers(&self, fleet: &Fleet) -> Vec<JobWorker> {
         let one = |id: &WorkerId| {
             let running = fleet.attempts_of_job(self.id).filter(|(_, lease)| lease.worker == *id).count() as u32;

@@ -1,4 +1,4 @@
-//! Grants and reports: who may do what, until when, and what becomes of it.
+//! Grants and reports: who may do which task, and until when.
 //!
 //! ```text
 //!   pending --pull--> leased --report Done--> committed
@@ -6,8 +6,8 @@
 //!      +---- deadline --+---------------------+
 //! ```
 //!
-//! All leases stand in one table by attempt. A report is taken only from the attempt's own worker with the attempt's
-//! own nonce while the lease lives; told twice, it is answered twice the same way.
+//! A report counts only if it comes from the attempt's own worker, with the attempt's own nonce, while the lease lives. A
+//! repeated report gets the same answer.
 
 use keima_orders::{AttemptId, JobId, WorkerId};
 
@@ -18,10 +18,10 @@ use crate::fleet::lease::LEASES_PER_SLOT;
 use crate::job::Job;
 
 impl Coordinator {
-    /// A worker asks for work, a task when it has a slot for one. `None` means that there is none for it now;
+    /// A worker asks for a task, or for a second copy to make. `None` means that there is none for it now;
     /// [`Coordinator::work_serial`] says when to ask again.
     ///
-    /// A copy is bound by network and disk, and keeps a boundary from going: a worker makes one beside its tasks.
+    /// A copy mostly waits for network and disk, and it keeps a boundary from going: a worker makes one beside its tasks.
     pub fn pull(&mut self, now: Millis, id: &WorkerId, epoch: u64, wanted: Wanted) -> Result<Option<Grant>, CallError> {
         self.advance(now);
         self.introduced(id, epoch)?;
@@ -43,7 +43,7 @@ impl Coordinator {
         Ok(self.first_of(&order, |job, fleet| job.grant_again(fleet, id)))
     }
 
-    /// Jobs that want work, the first in line first.
+    /// Jobs that want work, by priority, then by number.
     fn by_priority(&self) -> Vec<JobId> {
         let mut order: Vec<_> = self
             .jobs
@@ -63,7 +63,7 @@ impl Coordinator {
         order.iter().find_map(|id| grant(self.jobs.get_mut(id)?, &mut self.fleet))
     }
 
-    /// A worker tells how an attempt ended.
+    /// A worker reports the end of an attempt.
     pub fn report(
         &mut self,
         now: Millis,
@@ -101,7 +101,7 @@ impl Coordinator {
         }
     }
 
-    /// Takes an attempt away from its worker: the task is pending again.
+    /// Ends an attempt's lease: the task is pending again. With `abandon`, its worker is told to stop.
     pub(crate) fn drop_attempt(&mut self, attempt: AttemptId, abandon: bool) {
         self.fleet.end_lease(attempt, abandon);
         if let Some(job) = self.jobs.get_mut(&attempt.job) {

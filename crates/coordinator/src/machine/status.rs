@@ -22,9 +22,9 @@ pub struct WorkerStatus {
     pub here: bool,
     /// Milliseconds since it was last heard of.
     pub silent_millis: Millis,
-    /// Tasks that it does at a time.
+    /// Most tasks at a time.
     pub slots: u32,
-    /// Tasks that it is at.
+    /// Tasks that it works on.
     pub running: u32,
     /// Memory of one task.
     pub task_memory_bytes: u64,
@@ -32,9 +32,9 @@ pub struct WorkerStatus {
     pub disk_bytes: u64,
     /// Bytes in its scratch folder, as of its last heartbeat.
     pub disk_used_bytes: u64,
-    /// Runs that it holds.
+    /// Number of runs that it holds.
     pub runs: u64,
-    /// Jobs that it gets no tasks of, and why.
+    /// Jobs of which it gets no tasks, and why.
     pub set_aside: Vec<(JobId, String)>,
 }
 
@@ -50,12 +50,12 @@ impl Coordinator {
         self.jobs.get(&id).map(|job| job.status(&self.fleet)).ok_or(CallError::NoSuchJob(id))
     }
 
-    /// Why no worker can go on with a job; `None` if one can, or the coordinator has forgotten since.
+    /// Why no worker can go on with a job; `None` if one can, or if the coordinator was restarted since.
     pub fn stuck(&self, id: JobId) -> Option<Stuck> {
         self.jobs.get(&id)?.stuck(&self.fleet)
     }
 
-    /// All workers that are remembered.
+    /// All remembered workers.
     pub fn workers(&mut self, now: Millis) -> Vec<WorkerStatus> {
         self.advance(now);
         self.fleet.workers.iter().map(|(id, worker)| self.worker_status(id, worker)).collect()

@@ -1,4 +1,4 @@
-//! What a user may ask of a job: to be planned and queued, to pause, to go on, to end.
+//! What users do with jobs: submit, pause, resume, cancel.
 
 use keima_orders::JobId;
 
@@ -14,7 +14,7 @@ impl Coordinator {
     pub fn submit(&mut self, now: Millis, spec: JobSpec) -> Result<JobId, CallError> {
         self.advance(now);
         let problem = self.registry.open(&spec.problem).map_err(|error| CallError::Invalid(error.to_string()))?;
-        // One worker has nobody to keep a copy for it; with none yet there, more than one may come.
+        // A single worker has nobody to hold a second copy. While none is there, more than one may come.
         let alone = self.fleet.here().count() == 1;
         let limits = PlanLimits {
             task_memory_bytes: spec.task_memory_bytes,
@@ -62,7 +62,7 @@ impl Coordinator {
         Ok(id)
     }
 
-    /// A number that tells this job's runs from all others'.
+    /// A number that distinguishes this job's runs from those of all others.
     fn tag(&mut self, id: JobId, identity: &str) -> u64 {
         let mut tag = self.fleet.life.random() ^ id.0;
         for byte in identity.bytes() {
@@ -71,7 +71,7 @@ impl Coordinator {
         split_mix(&mut tag)
     }
 
-    /// Stops granting a job's tasks; what is under way is finished and kept.
+    /// Stops granting a job's tasks; running tasks finish and are kept.
     pub fn pause(&mut self, now: Millis, id: JobId) -> Result<(), CallError> {
         self.advance(now);
         let job = self.jobs.get_mut(&id).ok_or(CallError::NoSuchJob(id))?;
@@ -84,7 +84,7 @@ impl Coordinator {
         Ok(())
     }
 
-    /// Goes on with a paused job; workers that were set aside are given another try.
+    /// Goes on with a paused job. Workers that were set aside get another try.
     pub fn resume(&mut self, now: Millis, id: JobId) -> Result<(), CallError> {
         self.advance(now);
         let job = self.jobs.get_mut(&id).ok_or(CallError::NoSuchJob(id))?;

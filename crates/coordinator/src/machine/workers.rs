@@ -1,12 +1,12 @@
 //! Workers: who is here, what they hold, what they are told to stop and to delete.
 //!
 //! ```text
-//!   hello      the whole truth: replaces what is known of the worker, gives a new epoch; refused with another store's runs
-//!   heartbeat  extends leases; runs that it lists are held; a run that it does not list may merely be too new
-//!   goodbye    stops in order: its tasks are pending at once, its runs are awaited like a silent worker's
+//!   hello      replaces all that is known of the worker and gives a new epoch; refused with runs of another store
+//!   heartbeat  extends leases; the worker holds the runs that it lists; a run that it does not list may be too new
+//!   goodbye    an orderly stop: its tasks are pending at once; its runs are awaited like those of a silent worker
 //! ```
 //!
-//! A call under an old epoch is answered with `WhoAreYou`, so that a restarted coordinator learns anew what is there.
+//! The answer to a call under an old epoch is `WhoAreYou`: so a restarted coordinator learns what is there.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -18,11 +18,11 @@ use crate::api::{CallError, Hello, Housekeeping, Millis, Running, Welcome};
 
 /// Most runs named for deletion in one answer; the rest follow in the next.
 const MOST_RELEASES: usize = 10_000;
-/// Most workers that are remembered; beyond it, the one that is away for longest goes.
+/// Most remembered workers. Beyond it, the one that is away for longest is forgotten.
 const MOST_WORKERS: usize = 4096;
-/// A worker that is away for this long and holds nothing that is needed is forgotten.
+/// A worker is forgotten after this time away, if no job needs its runs.
 const FORGET_MILLIS: Millis = 24 * 3600 * 1000;
-/// Most tasks at a time that a worker is believed to do.
+/// Most slots of a worker that the coordinator believes.
 const MOST_SLOTS: u32 = 4096;
 
 impl Coordinator {
@@ -69,7 +69,7 @@ impl Coordinator {
         Ok(Welcome { epoch, housekeeping: self.housekeeping(&id), heartbeat_millis, store: ours })
     }
 
-    /// A worker is alive, at these attempts, and holds these runs.
+    /// A worker is alive, works on these attempts, and holds these runs.
     pub fn heartbeat(
         &mut self,
         now: Millis,
@@ -91,7 +91,7 @@ impl Coordinator {
         Ok(self.housekeeping(id))
     }
 
-    /// A worker stops in order.
+    /// A worker stops orderly.
     pub fn goodbye(&mut self, now: Millis, id: &WorkerId) {
         self.advance(now);
         let attempts: Vec<AttemptId> = self.fleet.attempts_on(id).map(|(attempt, _)| *attempt).collect();
@@ -101,14 +101,14 @@ impl Coordinator {
         if let Some(worker) = self.fleet.workers.get_mut(id).filter(|w| w.here) {
             worker.here = false;
             worker.away_since = self.fleet.now;
-            // What it says from now on it must introduce with a hello.
+            // Before its next call it must say hello.
             worker.epoch = 0;
             self.fleet.update_presence();
             self.fleet.holdings_changed();
         }
     }
 
-    /// Refuses a worker that has to introduce itself, and notes that the others were heard of.
+    /// Refuses a worker that has to introduce itself; the others are heard of.
     pub(crate) fn introduced(&mut self, id: &WorkerId, epoch: u64) -> Result<(), CallError> {
         if self.fleet.workers.get(id).is_none_or(|w| w.epoch != epoch || epoch == 0) {
             return Err(CallError::WhoAreYou(id.clone()));
@@ -132,8 +132,8 @@ impl Coordinator {
     /// Compares what a worker lists with what it is known to hold.
     fn take_stock(&mut self, id: &WorkerId, listed: BTreeSet<RunId>) {
         let Some(worker) = self.fleet.workers.get_mut(id) else { return };
-        // Runs under suspicion that it does not list any more are gone. Others that it does not list may have been
-        // committed after it looked.
+        // Suspect runs that it does not list are gone. Others that it does not list may have been committed after it
+        // looked.
         let (jobs, held) = (&self.jobs, &mut worker.held);
         let before = held.len();
         held.retain(|run, _| {
@@ -156,7 +156,7 @@ impl Coordinator {
         }
     }
 
-    /// Extends the leases that a worker names rightly; it is to stop everything else.
+    /// Extends the leases that a worker names with the right nonce. It is to stop all other attempts.
     fn renew(&mut self, id: &WorkerId, running: &[Running]) {
         let deadline = self.fleet.now.saturating_add(self.fleet.config.lease_millis);
         for item in running {
@@ -181,8 +181,8 @@ impl Coordinator {
         Housekeeping { abandon: worker.abandon.iter().copied().collect(), release }
     }
 
-    /// Whether a worker is to keep a run: it stands in a kept manifest and this copy is sound, or a living attempt of
-    /// this worker is writing it.
+    /// Whether a worker is to keep a run: a job needs it and this copy is sound, or a living attempt of this worker
+    /// writes it.
     pub(crate) fn is_wanted(&self, run: &RunId, id: &WorkerId) -> bool {
         let Some(attempt) = AttemptId::of_run(run) else { return false };
         let needed =
@@ -190,6 +190,7 @@ impl Coordinator {
         needed || self.fleet.is_alive_on(attempt, id)
     }
 
+    /// Forgets a worker if there are too many for a new one.
     fn make_room_for(&mut self, id: &WorkerId) {
         if self.fleet.workers.contains_key(id) || self.fleet.workers.len() < MOST_WORKERS {
             return;
@@ -202,7 +203,7 @@ impl Coordinator {
         }
     }
 
-    /// Forgets workers that are away for long and hold nothing that is needed.
+    /// Forgets workers that are away for long and hold no needed run.
     pub(crate) fn forget_workers(&mut self) {
         let (jobs, now) = (&self.jobs, self.fleet.now);
         self.fleet.workers.retain(|_, w| {

@@ -32,7 +32,7 @@ mod cuts;
 mod lanes;
 mod memory;
 
-/// The problem of a plan, and its limits.
+/// What a plan is made from.
 struct Request<'a> {
     info: &'a dyn ProblemInfo,
     blocks: &'a dyn BlockProblem,
@@ -64,8 +64,8 @@ pub fn in_memory_plan(
     let sweeps = (0..all).step_by(step as usize).map(|first| (first, all.min(first + step))).collect();
     let states = saturated_states(info)?;
     let why = match lanes {
-        None => "the problem is made of blocks, and its vectors fit in memory",
-        Some(_) => "the problem is made of blocks, and two vectors of a few residues fit in memory",
+        None => "this problem has a block form, and its vectors fit in memory",
+        Some(_) => "this problem has a block form, and two vectors of a few residues fit in memory",
     };
     Ok(Plan {
         windows,

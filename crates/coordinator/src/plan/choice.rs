@@ -8,7 +8,7 @@ use super::stream::plan;
 use super::{Plan, PlanError, PlanLimits};
 use crate::api::Executor;
 
-/// Plans a job by the executor that is asked for; by blocks where nobody asks and they can.
+/// Plans a job for the executor that the user asks for; else by blocks if the problem and the memory allow it.
 pub fn choose_plan(
     info: &dyn ProblemInfo,
     key_bytes: u32,
@@ -27,9 +27,9 @@ pub fn choose_plan(
             Ok(plan) => {
                 let otherwise = taken_otherwise(&plan, limits);
                 let parts = plan.block().is_some_and(|block| block.parted);
-                let parts = if parts { ", with tables made a part at a time" } else { "" };
+                let parts = if parts { ", with tables made in parts" } else { "" };
                 let why =
-                    format!("the problem is made of blocks, and its largest family fits a task{parts}{otherwise}");
+                    format!("this problem has a block form, and its largest family fits a task{parts}{otherwise}");
                 Ok(because(plan, why))
             }
             Err(PlanError::NoBlocks { why, .. }) => Ok(because(plan(info, key_bytes, limits)?, why.into())),
@@ -41,16 +41,16 @@ pub fn choose_plan(
     }
 }
 
-/// What was asked for that blocks cannot have just so, and where vectors meet.
+/// Requests that blocks meet only nearly, and where vectors meet.
 fn taken_otherwise(plan: &Plan, limits: &PlanLimits) -> String {
     let mut text = String::new();
     let longest = longest_window(plan.board.height);
     if limits.window.is_some_and(|window| window > longest) {
-        text += &format!("; windows of blocks have {longest} cells at most");
+        text += &format!("; windows of blocks have at most {longest} cells");
     }
     let largest = plan.sweeps.first().map_or(0, |&(first, end)| end - first);
     if limits.residues_per_sweep.is_some_and(|asked| asked != largest) {
-        text += &format!("; {largest} residues a sweep: blocks take {}, and no more than are needed", one_of(&LANES));
+        text += &format!("; {largest} residues a sweep: blocks take {}, and not more than needed", one_of(&LANES));
     }
     if let Some(middle) = plan.middle() {
         text += &format!("; vectors from both ends meet after column {middle}");

@@ -1,8 +1,8 @@
 //! Moduli: distinct primes whose product, the spare left out, exceeds the proved bound.
 //!
-//! Two families of primes serve. Sums of up to 16 residues below 2^60 fit a machine word, so that a kernel can reduce
-//! them rarely: measured, they are faster alone and no slower in groups. Primes just below 2^64 hold more: where they
-//! save a residue, that saves a whole share of all work and disk. Hence: just below 2^60, unless that costs a residue.
+//! There are two families of primes. Sums of up to 16 residues below 2^60 fit a machine word, so that a kernel reduces
+//! them rarely. Primes just below 2^64 hold more: if they save a residue, they save its share of all work and disk. So
+//! the primes lie just below 2^60, unless that costs a residue.
 
 use keima_blocks::limits::MODULUS_LIMIT;
 use keima_residue::{Integer, primes_below};

@@ -1,4 +1,10 @@
 //! A plan: the sweeps and stages of a job.
+//!
+//! ```text
+//!   sweep    some of the moduli, through all passes
+//!   stage    the passes of one window of a column; stages of a forward vector come first, then those of a transposed one
+//!   middle   the forward vector is kept after this column; the transposed one comes from the end and meets it there
+//! ```
 
 use keima_model::{Board, Direction, Layout, Window};
 use serde::{Deserialize, Serialize};
@@ -7,8 +13,8 @@ use super::stored::StoredPlan;
 
 /// Block index and padding, as a factor on a run's length.
 pub(super) const INDEX_FACTOR: f64 = 1.01;
-/// A vector of this size is made durable at every boundary: writing it through to the disk costs a few percent of the
-/// stage (12x12, 480 MB a vector: 5 %), and no older boundary needs to be kept beside it.
+/// A vector of this size is made durable at every boundary. Writing it through to the disk costs a few percent of the
+/// stage, and no older boundary needs to be kept beside it.
 pub const LARGE_VECTOR_BYTES: u64 = 256 << 20;
 
 /// How a job is done. Kept with the job; it changes only at a column end.
@@ -82,25 +88,25 @@ impl Execution {
     }
 }
 
-/// What the block executor's stages need beside.
+/// What stages of the block executor need beside the rest of the plan.
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
 pub struct BlockPlan {
-    /// Families are done together up to so many records.
+    /// Most records of a group, the families that are done together.
     pub group_records: u64,
-    /// For each stage how many of its sweep's moduli are carried, the last of which is always the spare: numbers are
-    /// small at first. Stages begin with the second column: a state of the first is a colouring, with the count 1.
+    /// For each stage, how many of its sweep's moduli it carries; the last of them is always the spare. Numbers are small
+    /// at first. Stages begin with the second column: a state of the first is one filling of it, with the count 1.
     pub lanes: Vec<u32>,
-    /// Whether tables are made for each group of families: those of all of them would not fit a worker.
+    /// Whether each group of families makes its own tables, because those of all families do not fit a worker.
     pub parted: bool,
-    /// Where two vectors meet: after so many columns, 2 or more, a forward one is kept, and a transposed one comes from
-    /// the end. `None` where a vector goes forward all the way.
+    /// After how many columns (2 or more) the forward vector is kept, to meet a transposed one that comes from the end.
+    /// `None` where a vector goes forward all the way.
     pub middle: Option<u32>,
 }
 
 /// One stage of a plan: the passes `first_pass .. first_pass + window.len`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stage {
-    /// Which way: transposed passes are done from the last to the first.
+    /// The vector's direction: transposed passes go from the last to the first.
     pub direction: Direction,
     /// First pass.
     pub first_pass: u32,
@@ -117,7 +123,7 @@ impl Stage {
     pub const fn end_pass(&self) -> u32 {
         self.first_pass + self.window.len
     }
-    /// The number of the boundary that the stage begins at, and of the one that it ends at: passes that are before them.
+    /// Where the stage begins and ends, as numbers of passes before that boundary.
     pub const fn boundaries(&self) -> (u32, u32) {
         match self.direction {
             Direction::Forward => (self.first_pass, self.end_pass()),
@@ -153,13 +159,13 @@ impl Plan {
     pub fn middle(&self) -> Option<u32> {
         self.block().and_then(|block| block.middle)
     }
-    /// Stages of a sweep that go forward, all of them before those that are transposed.
+    /// Number of forward stages of a sweep; transposed ones follow.
     pub fn forward_stages(&self) -> u32 {
         self.middle().map_or(self.stages(), |middle| {
             middle.saturating_sub(self.first_column()).saturating_mul(self.windows_per_column())
         })
     }
-    /// Whether a stage is the first on its way, so that it reads no runs.
+    /// Whether a stage is the first of a vector, so that it reads no runs.
     pub fn starts(&self, number: u32) -> bool {
         number == 0 || self.middle().is_some() && number == self.forward_stages()
     }
@@ -167,7 +173,7 @@ impl Plan {
     pub fn meets(&self, number: u32) -> bool {
         self.middle().is_some() && number + 1 == self.stages()
     }
-    /// Number of the stage that makes the vector that is kept.
+    /// Number of the stage that writes the kept vector.
     pub fn kept_stage(&self) -> Option<u32> {
         self.middle().and_then(|_| self.forward_stages().checked_sub(1))
     }
@@ -183,7 +189,7 @@ impl Plan {
             }
         }
     }
-    /// Stage number `number`, from 0. Numbers from [`Plan::stages`] on go on past the board's end, or stay in front of it.
+    /// Stage number `number`, from 0. Numbers from [`Plan::stages`] on lie past the board's end, or before its start.
     pub fn stage(&self, number: u32) -> Stage {
         let (count, forward) = (self.windows_per_column(), self.forward_stages());
         if self.middle().is_some() && number >= forward {

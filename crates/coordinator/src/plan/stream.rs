@@ -9,25 +9,25 @@ use super::moduli::{self, bound_product};
 use super::stages::INDEX_FACTOR;
 use super::{Execution, Plan, PlanError, PlanLimits};
 
-/// Most residues that the planner carries at once of its own accord: beyond this, keys and expansion are so small a
-/// part of a record's cost that more residues save nothing.
+/// Most residues that the planner carries at once unless asked. Beyond this, keys and expansion are so small a part of a
+/// record's cost that more residues save nothing.
 const MOST_RESIDUES_PER_SWEEP: u32 = 8;
-/// Longest window that the planner chooses of its own accord: longer ones save few shuffles and make families large.
+/// Longest window that the planner chooses unless asked. Longer ones save few shuffles and make families large.
 const LONGEST_WINDOW: u32 = 4;
-/// Below this a task's memory goes to block buffers and not to states.
+/// With less memory than this, a task's buffers leave no room for states.
 const LEAST_TASK_MEMORY_BYTES: u64 = 8 << 20;
 /// A task must be able to buffer this many records, however many lanes they have.
 const LEAST_TASK_RECORDS: u64 = 256;
-/// Granting and committing a task that writes fewer records than this costs more than doing it.
+/// For a task that writes fewer records than this, granting and committing cost more than the work.
 pub(super) const MIN_TASK_RECORDS: u64 = 4096;
-/// A family may be this large, in percent of the records that a task is meant to write.
+/// Largest family, in percent of the records that a task is meant to write.
 const FAMILY_PERCENT: u128 = 150;
-/// A buffered record's place in the order of the output.
+/// Bytes for a buffered record's place in the order of the output.
 const SORT_INDEX_BYTES: u64 = 8;
-/// A delta varint of a sorted key, block headers shared out.
+/// Bytes of a sorted key in a run: a delta varint, and its part of the block headers.
 const KEY_BYTES_ON_DISK: f64 = 1.15;
 
-/// Plans a job over keys of `key_bytes`, or says which limit stands in the way and what to do.
+/// Plans a job for the stream executor, over keys of `key_bytes`. The error says which limit is too low and what to do.
 pub fn plan(info: &dyn ProblemInfo, key_bytes: u32, limits: &PlanLimits) -> Result<Plan, PlanError> {
     let board = info.board();
     let coefficients = info.coefficients();
@@ -109,11 +109,9 @@ fn task_records(task_memory_bytes: u64, key_bytes: u32, lanes: u32) -> Result<u6
 
 /// Windows of a column: the user's, or the longest whose families fit a task.
 ///
-/// Longer windows mean fewer shuffles, but a family that is larger than a task spills in every pass, and its task is
-/// the one that the others wait for at the stage's end: 12x12 with tasks of 80 MiB takes 137 s with windows of four
-/// cells (largest family: 1.9 tasks), 65 s with three (1.4 tasks) and 93 s with two (1.0 tasks). Where no length keeps
-/// families small enough, windows are single cells. Where the problem does not know its families, none is larger than
-/// the vector.
+/// Longer windows mean fewer shuffles. But a family that is much larger than a task spills in every pass, and at the
+/// stage's end all others wait for its task. If no length keeps families small enough, windows are single cells. If the
+/// problem does not know its families, the planner takes each to be as large as the vector.
 fn windows(info: &dyn ProblemInfo, limits: &PlanLimits, task_records: u64, peak_states: Option<u64>) -> Vec<Window> {
     let height = info.board().height;
     if let Some(len) = limits.window {

@@ -183,11 +183,11 @@ fn refusals_say_what_to_do() {
             assert!(text.contains(word), "{text:?} does not say {word:?}");
         }
     };
-    check(&|_, l| l.disk_bytes = Some(10 << 30), &["10.0 GiB", "with 1 residues", "allow more disk"]);
+    check(&|_, l| l.disk_bytes = Some(10 << 30), &["10.0 GiB", "with 1 residue a sweep", "raise --disk"]);
     let two = |_: &mut Example, l: &mut PlanLimits| (l.disk_bytes, l.residues_per_sweep) = (Some(30 << 30), Some(2));
     check(&two, &["with 2 residues", "fewer residues"]);
-    check(&|_, l| l.disk_bytes = Some(0), &["0.0 B are allowed"]);
-    check(&|_, l| l.task_memory_bytes = 1 << 20, &["1.0 MiB", "at least 8.0 MiB", "fewer threads"]);
+    check(&|_, l| l.disk_bytes = Some(0), &["--disk allows 0.0 B"]);
+    check(&|_, l| l.task_memory_bytes = 1 << 20, &["1.0 MiB", "at least 8.0 MiB", "raise --memory", "fewer threads"]);
     check(&|_, l| l.task_memory_bytes = 0, &["at least 8.0 MiB"]);
     check(&|_, l| l.window = Some(0), &["window is 0", "at least 1"]);
     check(&|_, l| l.residues_per_sweep = Some(0), &["residues-per-sweep is 0"]);

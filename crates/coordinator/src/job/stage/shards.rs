@@ -6,11 +6,11 @@
 //!   shards                        [ low=0  )[        )[        )[ high=None
 //! ```
 //!
-//! Each finished task left weighted split points; their union, sorted, says roughly how many records lie below each
-//! key. Cuts are made where enough records have gathered, moved down to the family boundary below: families do not
-//! exchange anything during a stage, so whole families make the outputs of different tasks disjoint. A family that is
-//! too large for one task is cut inside; its outputs then hold equal keys, which the next stage adds up, and the
-//! stage's state count is an upper bound only (`Cut::closed` is false). Cost: O(splits log splits).
+//! Each finished task left weighted split points. Their sorted union says roughly how many records lie below each key. A
+//! cut comes where enough records have gathered, moved down to the family boundary below. Families exchange nothing
+//! during a stage, so whole families make the outputs of different tasks disjoint. A family that is too large for one
+//! task is cut inside. Then outputs hold equal keys, which the next stage adds up, and the stage's state count is only an
+//! upper bound (`Cut::closed` is false). Cost: O(splits log splits).
 
 use keima_runs::Split;
 
@@ -18,12 +18,12 @@ use crate::store::records::Shard;
 
 /// Most tasks of a stage.
 const MOST_TASKS: u64 = 1 << 16;
-/// Tasks per slot that are aimed at: the last ones to finish then waste a small part of a stage.
+/// Tasks per slot to aim at: then the last ones to finish waste a small part of a stage.
 const TASKS_PER_SLOT: u64 = 4;
-/// A family with this many times the records that a task's memory was planned for is cut inside.
+/// A family is cut inside if it has this many times the records that fit a task's memory.
 const LARGE_FAMILY: u64 = 2;
 
-/// What decides how fine to cut.
+/// How fine to cut.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Grain {
     /// A task should write no more records than this.
@@ -48,7 +48,7 @@ pub(super) struct Cut {
     pub(super) closed: bool,
 }
 
-/// How many records a shard should have, and how many it may have before it is worth cutting a family for it.
+/// How many records a shard should have, and with how many a family is cut.
 fn target(total: u64, grain: &Grain) -> (u64, u64) {
     let (after, before) = (grain.states_after, grain.states_before);
     let (after, before) = if after == 0 || before == 0 { (1, 1) } else { (after, before) };
@@ -57,7 +57,7 @@ fn target(total: u64, grain: &Grain) -> (u64, u64) {
     let by_slots = u128::from(TASKS_PER_SLOT * grain.slots.clamp(1, MOST_TASKS))
         .min(u128::from(total / grain.min_task_records.max(1)));
     let share = |tasks: u128| u128::from(total).div_ceil(tasks.clamp(1, MOST_TASKS.into())).max(1) as u64;
-    // Only memory is a reason to cut a family: its parts write equal states, which costs more than an idle slot.
+    // Only memory is a reason to cut a family: its parts write equal states, and that costs more than an idle slot.
     (share(by_memory.max(by_slots)), share(by_memory).saturating_mul(LARGE_FAMILY))
 }
 
