@@ -18,7 +18,7 @@ pub(crate) mod lease;
 pub(crate) mod life;
 pub(crate) mod worker;
 
-/// Workers and their leases, and what is needed to change them.
+/// Workers and their leases, with the clock, the journal and the settings.
 pub(crate) struct Fleet {
     pub(crate) config: Config,
     pub(crate) life: Life,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use keima_orders::WorkerId;
 
-/// After so many failures on one worker, it gets no further attempt.
+/// After this many failures on one worker, it gets no further attempt.
 const MOST_FAILURES: u32 = 2;
 
 /// Numbers of attempts, and failures by worker.

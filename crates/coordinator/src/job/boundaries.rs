@@ -195,8 +195,8 @@ impl Boundaries {
         candidates.iter().rposition(whole).map_or(0, |newest| newest + 1)
     }
 
-    /// Takes out every boundary that is neither the newest, nor the newest durable one, nor the newest with two copies
-    /// of everything, nor being copied, nor kept for another vector to meet.
+    /// Takes out every boundary that nothing keeps. What keeps one: it is the newest; the newest durable one; the newest
+    /// copied one; it is being copied; another vector is to meet it.
     pub(crate) fn take_superseded(&mut self, plan: &Plan, being_copied: Option<u32>) -> Vec<Boundary> {
         let newest =
             |which: fn(&Head) -> bool| self.list.iter().rev().find(|b| which(&b.head)).map(|b| b.head.generation);

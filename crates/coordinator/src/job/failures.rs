@@ -138,8 +138,8 @@ impl Job {
         }
     }
 
-    /// Why no worker can go on; `None` if some worker is at the job, or one that is here and large enough is not set
-    /// aside for long.
+    /// Why no worker can go on; `None` if some worker works on the job, or if one that is here and large enough is not
+    /// set aside for long.
     pub(crate) fn stuck(&self, fleet: &Fleet) -> Option<Stuck> {
         if fleet.tasks_of_job(self.id).next().is_some() {
             return None;

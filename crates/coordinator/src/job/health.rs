@@ -28,9 +28,9 @@ pub(crate) mod copies;
 #[cfg(test)]
 mod tests;
 
-/// A worker with so many damaged copies has a bad disk.
+/// A worker with this many damaged copies has a bad disk.
 const MOST_DAMAGE: u32 = 3;
-/// A worker that does not reach another is tried again after so many grace times: each trial delays tasks by one.
+/// Grace times until a worker that does not reach another is tried again: each trial delays tasks by one.
 const UNREACHED_GRACE_TIMES: u64 = 8;
 
 /// What a person can do for a worker that is set aside.

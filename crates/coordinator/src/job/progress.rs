@@ -19,7 +19,7 @@ pub(crate) struct Rate {
 }
 
 impl Rate {
-    /// Adds so many states, each through one pass.
+    /// Adds states, each through one pass.
     pub(crate) fn add(&mut self, state_passes: u64) {
         self.states += state_passes as f64;
     }
@@ -113,10 +113,10 @@ mod tests {
     fn the_recent_past_counts_most() {
         let mut rate = Rate::default();
         assert_eq!(rate.per_second(), None);
-        rate.add(1_000);
+        rate.add(100_000);
         rate.age(1_000);
-        assert!((rate.per_second().unwrap() - 1_000.0).abs() < 20.0 && !rate.is_settled());
-        // Ten half-lives at a tenth of the speed.
+        assert!((rate.per_second().unwrap() - 100_000.0).abs() < 2_000.0 && !rate.is_settled());
+        // Ten half-lives at a thousandth of the speed.
         for _ in 0..600 {
             rate.add(100);
             rate.age(1_000);

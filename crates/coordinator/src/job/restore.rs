@@ -1,7 +1,7 @@
 //! A job from its stored records.
 //!
-//! Workers that records name are expected with what they held, as if they had just gone away, until they say hello.
-//! Leases begin anew. Copies under way are forgotten; workers that are at them stop.
+//! Until they say hello, workers that records name count as just gone away, with the runs that they held. Leases begin
+//! anew. Copies under way are forgotten: their workers stop.
 
 use std::collections::BTreeSet;
 
@@ -143,7 +143,7 @@ impl Job {
     }
 }
 
-/// Leases begin anew, once: their workers may have gone on while nobody listened.
+/// Leases begin anew, once: their workers may have worked on meanwhile.
 fn restore_grants(fleet: &mut Fleet, stage: &mut StageRun, grants: Vec<Keyed<GrantRecord>>) {
     let (granted, deadline) = (fleet.now, fleet.now.saturating_add(fleet.config.lease_millis));
     for Keyed { key, record: GrantRecord { attempt, nonce, worker, copy } } in grants {

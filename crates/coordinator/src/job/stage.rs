@@ -1,4 +1,4 @@
-//! The stage under way: its tasks, and who is at them.
+//! The stage under way and its tasks.
 //!
 //! ```text
 //!   newest boundary --cutting.rs--> tasks: pending --grants.rs--> leased --commits.rs--> done
@@ -35,7 +35,7 @@ pub(crate) struct StageRun {
     durations: Vec<Millis>,
 }
 
-/// A task that nobody is at. The largest come first.
+/// A task that nobody works on. The largest come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Pending {
     records: Reverse<u64>,
@@ -90,7 +90,7 @@ impl StageRun {
         self.left == 0
     }
 
-    /// Numbers of the tasks that nobody is at, the largest task first.
+    /// Numbers of the tasks that nobody works on, the largest task first.
     pub(crate) fn pending(&self) -> impl Iterator<Item = u32> {
         self.pending.iter().map(|pending| pending.task)
     }
@@ -102,7 +102,7 @@ impl StageRun {
         }
     }
 
-    /// A worker is at a task.
+    /// A task is granted: it is not pending any more.
     pub(crate) fn take_out(&mut self, number: u32) {
         if let Some(task) = self.tasks.get(number as usize) {
             self.pending.remove(&task.pending(number));

@@ -1,4 +1,4 @@
-//! Workers: who is here, what they hold, what they are told to stop and to delete.
+//! Calls of workers: hello, heartbeat, goodbye.
 //!
 //! ```text
 //!   hello      replaces all that is known of the worker and gives a new epoch; refused with runs of another store
@@ -129,7 +129,7 @@ impl Coordinator {
         }
     }
 
-    /// Compares what a worker lists with what it is known to hold.
+    /// Brings the runs that a worker holds up to date with those that it lists.
     fn take_stock(&mut self, id: &WorkerId, listed: BTreeSet<RunId>) {
         let Some(worker) = self.fleet.workers.get_mut(id) else { return };
         // Suspect runs that it does not list are gone. Others that it does not list may have been committed after it

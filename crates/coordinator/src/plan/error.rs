@@ -57,7 +57,7 @@ pub enum PlanError {
         /// The option's name.
         option: &'static str,
     },
-    /// A record of a run has no room for so many coefficients.
+    /// A record of a run has no room for all coefficients.
     #[error(
         "each state has {coefficients} numbers for each residue, but a record has room for {most} in all; choose a smaller \
          size, or options that ask for fewer numbers"

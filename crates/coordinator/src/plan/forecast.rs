@@ -3,7 +3,7 @@
 //! While a stage runs, scratch folders hold
 //!
 //! ```text
-//!   the vector at its start  +  what is written of the vector at its end  +  the retained durable boundary, if any
+//!   the vector at its start  +  the written part of the vector at its end  +  the retained durable boundary, if any
 //! ```
 //!
 //! and the peak is the maximum over stages. What is retained:
@@ -120,7 +120,7 @@ impl<'a> Usage<'a> {
         };
         let (newest, older) = (columns(1), columns(2));
         // Copies are made beside the column's tasks, which go first. Until the column is well under way, both copies of
-        // the older column end are there, and both of the newest, of which the first stage reads one.
+        // the older column end are there, and both of the newest. The first stage reads one of the newest.
         let own = if newest.is_some() && newest == self.before(number) { 1.0 } else { 2.0 };
         2.0 * self.written(older) + own * self.written(newest)
     }

@@ -23,9 +23,9 @@ pub(crate) fn bound_text(powers: &[(u32, u32)]) -> String {
 
 /// Fewest primes of one family whose product exceeds `bound`, then the spare.
 ///
-/// The spare is the largest of them: two candidates that differ in one residue, modulo p, differ by k times the product
-/// of the other moduli with 0 < k < p, and a prime spare above p divides neither. So a single wrong residue *never*
-/// passes the spare's check, whatever its value.
+/// The spare is the largest of them, so that a single wrong residue *never* passes its check. Proof: two candidates that
+/// differ in the residue modulo p differ by k times the product of the other moduli, with 0 < k < p. A prime spare above
+/// p divides neither factor.
 pub(super) fn choose(bound: &Integer) -> Vec<u64> {
     // The first of equally short ones.
     LIMITS.map(|limit| below(limit, bound)).into_iter().min_by_key(Vec::len).unwrap_or_default()

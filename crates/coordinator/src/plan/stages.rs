@@ -38,7 +38,7 @@ pub struct Plan {
     pub sweeps: Vec<(u32, u32)>,
     /// Memory of one task.
     pub task_memory_bytes: u64,
-    /// A task should write no more records than this: so many fit its output buffer.
+    /// Most records that a task should write: they fit its output buffer.
     pub task_records: u64,
     /// Tasks should not be cut finer than this many records.
     pub min_task_records: u64,

@@ -162,7 +162,7 @@ fn disk_holds_two_vectors_and_a_boundary_between_durable_ones() {
     // Shorter than a minute: 54 passes over 1e6 states at 118 ns are 6 s.
     check(1_000_000, 1, None, 2.0);
     check(20_000_000, 3, None, 2.0);
-    // Longer, but what is made of a large vector is durable at every boundary.
+    // Longer, but a stage that reads a large vector writes durably.
     check(20_000_000, 1, None, 2.0);
     check(100_000_000_000, 1, None, 2.0);
     check(100_000_000_000, 1_000_000, None, 2.0);

@@ -12,7 +12,7 @@ use crate::api::Millis;
 use crate::fleet::Fleet;
 use crate::store::records::{Boundary, RunCopy};
 
-/// After so many failures to read a copy, over the grace time, somebody is to blame.
+/// After this many failures to read a copy, over the grace time, somebody is to blame.
 const MOST_STRIKES: u32 = 3;
 
 /// A failure to read an input from a copy.
@@ -132,8 +132,8 @@ impl CopyHealth {
     }
 
     /// Counts a failure to read a copy from a holder that was heard of at `heard`. Once may be an accident. After
-    /// [`MOST_STRIKES`] over the grace time, at the end of which the holder was still heard of, it returns the workers
-    /// that could not read the copy.
+    /// [`MOST_STRIKES`] it returns the workers that could not read the copy, if the holder was heard of a grace time after
+    /// the first one.
     pub(super) fn strike(&mut self, unread: Unread<'_>, heard: Millis, fleet: &Fleet) -> Option<BTreeSet<WorkerId>> {
         let (now, grace) = (fleet.now, fleet.config.grace_millis);
         let copy = RunCopy::new(unread.run, unread.holder);

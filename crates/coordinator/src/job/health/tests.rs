@@ -52,7 +52,7 @@ fn unread<'a>(run: &'a RunId, holder: &'a WorkerId, reader: &'a WorkerId) -> Unr
     Unread { run, holder, reader, text: "no answer" }
 }
 
-/// Whoever cannot read a copy for long: who is set aside, and whether the copy is still used.
+/// Who is set aside when workers cannot read a copy for long, and whether the copy is still used.
 #[test]
 fn who_is_to_blame_for_an_unread_copy() {
     let check = |readers: &[usize], gap_millis: Millis, aside: &[usize], bad: bool| {

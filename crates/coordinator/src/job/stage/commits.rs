@@ -91,7 +91,7 @@ impl Job {
     }
 }
 
-/// Drops what a checked manifest is not needed for any more, and splits beyond what cutting can use.
+/// Drops the parts of a checked manifest that nobody reads any more, and splits beyond what cutting can use.
 fn trim(manifest: &mut TaskManifest, tasks: usize) {
     for pass in &mut manifest.passes {
         pass.by_degree.clear();

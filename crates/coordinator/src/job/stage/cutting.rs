@@ -34,7 +34,7 @@ impl Job {
         self.boundaries.forget_missing();
     }
 
-    /// Whether what a stage writes must be on stable storage.
+    /// Whether a stage's output must be on stable storage.
     fn must_be_durable(&self, number: u32, fleet: &Fleet) -> bool {
         let plan = &self.record.plan;
         let age = fleet.now.saturating_sub(self.boundaries.last_durable_at);

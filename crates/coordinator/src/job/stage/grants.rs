@@ -52,7 +52,7 @@ impl Job {
         self.grant(fleet, slowest, worker)
     }
 
-    /// How long the only attempt at a task has taken, if another worker is at it.
+    /// The time since the only attempt at a task was granted, if another worker has it.
     fn only_attempt_elsewhere(
         &self,
         fleet: &Fleet,

@@ -1,4 +1,4 @@
-//! Where two vectors meet: what is kept of the forward one, for how long, and what becomes of a job that loses it.
+//! Where two vectors meet: how long the forward one is kept, and how a job goes on that loses it.
 //!
 //! Stages 0 and 1 go forward through the second of four columns, 2 to 5 come back; the boundaries are put there by hand.
 
@@ -144,8 +144,7 @@ fn without_the_kept_vector_what_came_after_it_is_worth_nothing() {
     });
 }
 
-/// Of a kept vector that has lost a holder another copy is made before those of newer boundaries; until then none of these
-/// counts as copied.
+/// A kept vector that has lost a holder is copied before newer boundaries. Until then none of these counts as copied.
 #[test]
 fn a_kept_vector_is_copied_again() {
     let (mut sim, id) = job(&[(1, &[0, 1], true), (3, &[1, 2], true)]);
@@ -161,7 +160,7 @@ fn a_kept_vector_is_copied_again() {
     });
 }
 
-/// What the last stage reads of the kept vector is held against what was written there.
+/// The last stage must read the kept vector as it was written.
 #[test]
 fn another_vector_than_the_kept_one_is_noticed() {
     for (sum, fails) in [(0, false), (1, true)] {

@@ -1,7 +1,7 @@
 //! A cluster in a box: one coordinator, its store, and workers with disks, all under one seeded clock.
 //!
-//! Workers compute what they are asked, in plain maps. What a worker is told to delete is held against everything that
-//! any life of the coordinator, present or restored from its durable records, may still need.
+//! Workers compute their tasks in plain maps. Before a worker deletes a run, the simulation checks that no life of the
+//! coordinator may still need it, neither the present one nor one restored from durable records.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -20,8 +20,8 @@ pub(in crate::plan) fn longest_window(height: u32) -> u32 {
     }
 }
 
-/// The longest windows whose tables and largest family fit a worker, even if only one task at a time has a lane of that
-/// family, in the memory of all. Each exchange between windows costs more than passing over lanes a few at a time.
+/// The longest windows whose tables and largest family fit a worker. One lane of that family may take the memory of all
+/// tasks: an exchange between windows costs more than passing over lanes a few at a time.
 ///
 /// Where no such tables fit, they are made a part at a time: see [`in_parts`].
 pub(super) fn windows(request: &Request<'_>, residues: u32) -> Result<Memory, PlanError> {
@@ -42,8 +42,8 @@ pub(super) fn windows(request: &Request<'_>, residues: u32) -> Result<Memory, Pl
         .map_err(|least| PlanError::Family { got_bytes, least_bytes: least_bytes.min(least) })
 }
 
-/// Of the cuts that fit, the one for which making the parts of a column, and writing and reading its states once a
-/// window, takes least time. The error is the least memory of any cut.
+/// The fastest of the cuts that fit. The time of a cut: making the parts of a column, and writing and reading its states
+/// once a window. The error is the least memory of any cut.
 fn in_parts(request: &Request<'_>, residues: u32, cuts: impl Iterator<Item = Vec<Window>>) -> Result<Memory, u64> {
     let (blocks, limits) = (request.blocks, request.limits);
     let peak_states = request.peak_states();

@@ -21,7 +21,7 @@ fn forward_lanes(info: &dyn ProblemInfo, plan: &Plan, columns: u32) -> u32 {
     lanes_above(plan, &bound_product(&info.bound_after(columns * plan.board.height - 1)))
 }
 
-/// Lanes of a transposed vector, with so many cells to go.
+/// Lanes of a transposed vector that has come over `cells` cells.
 fn backward_lanes(blocks: &dyn BlockProblem, plan: &Plan, cells: u32) -> u32 {
     lanes_above(plan, &Integer::from(Integer::u_pow_u(blocks.choices(), cells)))
 }
