@@ -100,7 +100,7 @@ fn ports_and_folders_in_use() {
         ("watch j77 --coordinator @url", 2, &["j77", "keima jobs"]),
         ("cancel 77 --coordinator @url", 2, &["j77", "keima jobs"]),
         ("submit go 9x9 --disk 10KiB --coordinator @url", 2, &["of disk", "raise --disk"]),
-        ("submit go 9x9 --task-memory 1KiB --coordinator @url", 2, &["memory for a task", "at least"]),
+        ("submit go 9x9 --task-memory 1KiB --coordinator @url", 2, &["each task needs at least", "--task-memory"]),
     ] {
         check(&values, line, code, texts);
     }
@@ -216,7 +216,7 @@ fn estimates() {
         ("estimate go 9x9 --disk-bandwidth fast", 2, &["fast", "50GB"]),
         ("estimate go 9x9 --cache much", 2, &["much", "50GB"]),
         ("estimate go 13x13 --disk 100MB --memory 2GiB", 2, &["of disk", "raise --disk"]),
-        ("estimate go 9x9 --executor stream --memory 33MiB --threads 2", 2, &["memory for a task"]),
+        ("estimate go 9x9 --executor stream --memory 33MiB --threads 2", 2, &["each task needs at least", "--memory"]),
         ("estimate hard-squares 9x9 --executor block", 2, &["--executor stream"]),
     ] {
         check(&values, line, code, texts);

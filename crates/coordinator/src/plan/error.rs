@@ -18,8 +18,8 @@ pub enum PlanError {
     },
     /// A task has too little memory.
     #[error(
-        "each task needs at least {} for states of {lanes} {}, and has {}; raise --memory, or use fewer threads or fewer \
-         residues a sweep",
+        "each task needs at least {} for states of {lanes} {}, and has {}; raise --memory (of submit: --task-memory), or \
+         use fewer threads or fewer residues a sweep",
         size(*least_bytes), if *lanes == 1 { "lane" } else { "lanes" }, size(*got_bytes)
     )]
     TaskMemory {
@@ -41,8 +41,8 @@ pub enum PlanError {
     /// A family does not fit a task.
     #[error(
         "the block executor needs at least {} for each task, and has {}: the tables and one residue of the largest family \
-         take that much, even if a single task at a time uses all of a worker's memory; raise --memory, leave out \
-         --window if it was given, or use --executor stream",
+         take that much, even if a single task at a time uses all of a worker's memory; raise --memory (of submit: \
+         --task-memory), leave out --window if it was given, or use --executor stream",
         size(*least_bytes), size(*got_bytes)
     )]
     Family {
