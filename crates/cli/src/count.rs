@@ -361,7 +361,7 @@ async fn take_up(
                         show_bytes(task_memory_bytes)
                     )));
                 }
-                let begun = old.plan.as_ref().map_or("", |plan| &plan.executor);
+                let begun = old.plan.as_ref().map_or("", |plan| plan.execution.name());
                 let asked = match args.plan.executor {
                     Executor::Auto => begun,
                     Executor::Stream => "stream",

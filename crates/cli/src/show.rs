@@ -24,7 +24,7 @@ pub(crate) fn statistics_json(statistics: &Statistics, plan: Option<&Plan>) -> V
         "read_seconds": seconds(statistics.times.read_nanos),
         "map_seconds": seconds(statistics.times.map_nanos),
         "write_seconds": seconds(statistics.times.write_nanos),
-        "executor": plan.map(|p| p.executor.clone()),
+        "executor": plan.map(|p| p.execution.name()),
         "why": plan.map(|p| p.why.clone()),
         "windows": plan.map(|p| p.windows.iter().map(|w| w.len).collect::<Vec<_>>()),
         "sweeps": plan.map(|p| p.sweeps.len()),
@@ -55,7 +55,7 @@ pub(crate) fn evidence(count: &Finished<'_>, outcome: &Outcome) -> String {
 fn executor(plan: &Plan) -> String {
     let windows: Vec<String> = plan.windows.iter().map(|w| w.len.to_string()).collect();
     let why = if plan.why.is_empty() { String::new() } else { format!(": {}", plan.why) };
-    format!("{} executor, windows of {} cells{why}", plan.executor, windows.join("+"))
+    format!("{} executor, windows of {} cells{why}", plan.execution.name(), windows.join("+"))
 }
 
 pub(crate) fn status_json(status: &JobStatus) -> Value {

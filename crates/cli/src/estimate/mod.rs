@@ -102,7 +102,7 @@ pub(crate) async fn estimate(args: EstimateArgs) -> Result<(), Failed> {
 /// Sizes that are too large for dense blocks are counted many times slower than smaller ones, which is no property of
 /// the problem.
 fn without_blocks(request: &ProblemRequest, outline: &Outline, offer: &Offer) -> Option<String> {
-    let chosen = outline.way == Way::InMemory || outline.plan.block.is_some() || offer.executor == Executor::Stream;
+    let chosen = outline.way == Way::InMemory || outline.plan.block().is_some() || offer.executor == Executor::Stream;
     let smaller = Problems.open(&ProblemRequest { size: SMALL.to_owned(), ..request.clone() }).ok()?;
     (!chosen && smaller.info().blocks().is_some()).then(|| {
         format!(

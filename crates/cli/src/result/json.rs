@@ -69,7 +69,7 @@ fn residues(outcome: &Outcome) -> Value {
     outcome
         .residues
         .iter()
-        .map(|(modulus, residue)| json!({ "modulus": modulus.to_string(), "residue": residue.to_string() }))
+        .map(|r| json!({ "modulus": r.modulus.to_string(), "residue": r.residue.to_string() }))
         .collect()
 }
 
