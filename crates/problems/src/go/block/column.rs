@@ -4,16 +4,16 @@ use keima_model::{
     BlockColumn, BlockParts, BlockProblem, BlockTables, Directions, End, PartedBytes, ProblemInfo, Window,
 };
 
-use super::super::Go;
-use super::super::border;
-use super::super::state::{Word, accepts};
-use super::exchange::{Exchange, MISSING, Side, family_numbers};
-use super::fold::{Fate, Fold};
-use super::image::Images;
-use super::memory::{self, table_bytes};
-use super::parted::GoParts;
-use super::window::{Finder, GoWindow};
-use super::{HEIGHTS, MAX_BLOCK_HEIGHT};
+use crate::go::Go;
+use crate::go::block::exchange::images::Images;
+use crate::go::block::exchange::{Exchange, MISSING, Side, family_numbers};
+use crate::go::block::memory::{self, table_bytes};
+use crate::go::block::parts::GoParts;
+use crate::go::block::signature::fold::{Fate, Fold};
+use crate::go::block::window::{Finder, GoWindow};
+use crate::go::block::{HEIGHTS, MAX_BLOCK_HEIGHT};
+use crate::go::border;
+use crate::go::state::{Word, accepts};
 
 /// Windows of a column of legal Go positions, with the exchanges between them.
 pub struct GoColumn<W> {
@@ -111,7 +111,7 @@ impl Folded {
 }
 
 /// What `make` makes of each item, on a thread each: building tables takes seconds, and there are few windows.
-pub(super) fn in_parallel<T: Sync, R: Send>(items: &[T], make: impl Fn(&T) -> R + Sync) -> Result<Vec<R>, String> {
+pub(crate) fn in_parallel<T: Sync, R: Send>(items: &[T], make: impl Fn(&T) -> R + Sync) -> Result<Vec<R>, String> {
     std::thread::scope(|scope| {
         let threads: Vec<_> = items.iter().map(|item| scope.spawn(|| make(item))).collect();
         let results = threads.into_iter().map(std::thread::ScopedJoinHandle::join);
@@ -218,7 +218,7 @@ impl<W: Word> BlockColumn for GoColumn<W> {
 }
 
 /// Legal positions of a single column.
-pub(super) fn one_column(height: u32) -> u64 {
+pub(crate) fn one_column(height: u32) -> u64 {
     border::series(1, height as usize).last().copied().unwrap_or(0)
 }
 
@@ -228,7 +228,7 @@ pub(super) fn one_column(height: u32) -> u64 {
 const MOST_CELLS: u32 = 8;
 
 /// `Err` unless `windows` cut a column of `height` cells.
-pub(super) fn check_cut(height: u32, windows: &[Window]) -> Result<(), String> {
+pub(crate) fn check_cut(height: u32, windows: &[Window]) -> Result<(), String> {
     let mut next = 0;
     let fits = windows.iter().all(|window| {
         let fits = window.first == next && window.len > 0;

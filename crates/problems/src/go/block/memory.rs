@@ -33,7 +33,7 @@
 
 use keima_model::{Directions, End, PartedBytes, Window};
 
-use super::super::automaton;
+use crate::go::automaton;
 
 /// Bytes of the lists of a window of 7 cells at the top of the column, and below it.
 const TOP_LIST_BYTES: f64 = 30e6;
@@ -50,12 +50,12 @@ const BOTH_SIDES: f64 = 1.25;
 const BLOCK_BYTES: f64 = 190.0;
 
 /// Bytes that finding the states of the first column takes.
-pub(super) fn start_bytes(height: u32) -> u64 {
+pub(crate) fn start_bytes(height: u32) -> u64 {
     3_u64.saturating_pow(height).saturating_mul(8)
 }
 
 /// What lists take with what building them leaves behind.
-pub(super) const fn with_left_over(list_bytes: u64) -> u64 {
+pub(crate) const fn with_left_over(list_bytes: u64) -> u64 {
     list_bytes * 5 / 2
 }
 
@@ -64,7 +64,7 @@ const BOTH: f64 = 2.0;
 const FOLDED: f64 = 2.25;
 
 /// Estimate of the bytes of tables.
-pub(super) fn table_bytes(height: u32, windows: &[Window], directions: Directions) -> u64 {
+pub(crate) fn table_bytes(height: u32, windows: &[Window], directions: Directions) -> u64 {
     let window = |window: &Window| {
         let lists = list_bytes(*window);
         let sides = if window.first > 0 && window.end() < height { BOTH_SIDES } else { 1.0 };
@@ -103,7 +103,7 @@ const MAKING: f64 = 1.5;
 const OWN_BLOCK_BYTES: f64 = 230.0;
 
 /// Estimate of the bytes of tables that are made a part at a time.
-pub(super) fn parted_bytes(height: u32, windows: &[Window]) -> PartedBytes {
+pub(crate) fn parted_bytes(height: u32, windows: &[Window]) -> PartedBytes {
     let families = windows.iter().map(|window| 3_f64.powf(f64::from(height.saturating_sub(window.len))) / 2.0);
     let part = |(number, window): (usize, &Window)| {
         let before = windows[End::First.neighbour(number, windows.len())];
@@ -120,7 +120,7 @@ pub(super) fn parted_bytes(height: u32, windows: &[Window]) -> PartedBytes {
 
 /// Estimate of the bytes that making one part takes, with so many states in its own families and in those of the window
 /// before.
-pub(super) fn part_bytes(own: (Window, u64), sources: (Window, u64)) -> u64 {
+pub(crate) fn part_bytes(own: (Window, u64), sources: (Window, u64)) -> u64 {
     let blocks = |(window, states): (Window, u64)| states as f64 / states_per_block(window);
     let lists = (own.1 as f64 * f64::from(own.0.len) * ENTRY_BYTES).min(list_bytes(own.0));
     (MAKING * (blocks(own) * OWN_BLOCK_BYTES + blocks(sources) * SOURCE_BYTES + lists)) as u64
@@ -142,7 +142,7 @@ const REST_SHARE: f64 = 0.0885;
 const REST_SHRINK: f64 = 0.56;
 
 /// Estimate of the time in which one thread makes the parts of a window once.
-pub(super) fn parted_seconds(height: u32, windows: &[Window], number: usize, states: u64, group_records: u64) -> f64 {
+pub(crate) fn parted_seconds(height: u32, windows: &[Window], number: usize, states: u64, group_records: u64) -> f64 {
     let (window, before) = (windows[number], windows[End::First.neighbour(number, windows.len())]);
     let states = states as f64;
     let rest = f64::from(height.saturating_sub(window.len + before.len));

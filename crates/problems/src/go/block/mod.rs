@@ -9,15 +9,11 @@
 //!      cell 4  needy black, above           }   lower part: demands B, first code needy black
 //! ```
 //!
-//! - [`parts`]: signatures of the upper and lower parts, by which the list of inside codes is determined;
-//! - [`lists`]: outsides, signatures and lists of one window, by direct enumeration;
-//! - [`tables`]: the transitions of each signature, found by expanding one sample outside;
+//! - [`signature`]: outsides, signatures and lists of one window, by direct enumeration;
+//! - [`passes`]: the transitions of each signature, found by expanding one sample outside;
 //! - [`window`]: blocks and families with their places, and the targets of far operations;
-//! - [`places`]: where each code of a list stands;
-//! - [`families`]: the families with their sizes, where their blocks are too many to have all of them;
-//! - [`parted`]: tables of a few families at a time; [`catalogue`]: the signatures that were made before;
+//! - [`parts`]: tables of a few families at a time;
 //! - [`exchange`]: where a state of one window stands in the next;
-//! - [`fold`]: of two mirror images one is enough at the start of a column; [`image`]: where the other one stands;
 //! - [`memory`]: an estimate of what all this takes.
 //!
 //! States are counted singly, not by colour class: an outside with a stone is stored with its first stone black, and
@@ -30,27 +26,18 @@
 //! Cost: time and memory in proportion to the lists of all signatures, to the number of outsides and to the number of
 //! far operations; nothing in proportion to the states.
 
-mod building;
-mod catalogue;
 mod column;
-#[cfg(test)]
-mod drawn;
 mod exchange;
-mod families;
-mod fold;
-mod image;
-mod lists;
 mod memory;
-mod parted;
 mod parts;
-mod places;
-mod tables;
+mod passes;
+mod signature;
 #[cfg(test)]
 mod tests;
 mod window;
 
 pub use column::GoColumn;
-pub use parted::GoParts;
+pub use parts::GoParts;
 
 /// Largest height for tables of all families: a state's working form of four bits a cell must fit a u64.
 const MAX_BLOCK_HEIGHT: u32 = 16;

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use keima_model::{BlockColumn, BlockTables, Board, Directions, End, ProblemInfo, SAMPLE_ONE_IN, Window};
 
-use super::super::Go;
-use super::super::automaton;
-use super::super::state::{accepts, normalise, successors};
 use super::HEIGHTS;
-use super::fold::{Fate, Fold, mirror};
-use super::lists::Lists;
-use super::window::potential;
+use crate::go::Go;
+use crate::go::automaton;
+use crate::go::block::signature::fold::{Fate, Fold, mirror};
+use crate::go::block::signature::lists::Lists;
+use crate::go::block::window::potential;
+use crate::go::state::{accepts, normalise, successors};
 
 type GoColumn = super::GoColumn<u64>;
 
@@ -86,7 +86,7 @@ const CUTS: &[&[u32]] = &[
 ];
 
 /// The whole vector through a window, by the tables, in the plainest way.
-pub(super) fn through(tables: &BlockTables, vector: &[u64]) -> Vec<u64> {
+pub(crate) fn through(tables: &BlockTables, vector: &[u64]) -> Vec<u64> {
     let position = |step: usize, family: &keima_model::Family, block: u32, entry: u16| {
         (family.start[step] + u64::from(tables.base[step][block as usize]) + u64::from(entry)) as usize
     };

@@ -17,24 +17,24 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustc_hash::FxHashMap;
 
-use super::super::state::Word;
-use super::parts::{Lower, Upper};
-use super::tables::Made;
+use crate::go::block::passes::builder::Made;
+use crate::go::block::signature::scan::{Lower, Upper};
+use crate::go::state::Word;
 
 /// Both halves of a signature.
-pub(super) type Halves = (Upper, Lower);
+pub(crate) type Halves = (Upper, Lower);
 
 /// The signatures of all windows.
-pub(super) struct Catalogue<W> {
+pub(crate) struct Catalogue<W> {
     limit_bytes: u64,
     kept: Mutex<Kept<W>>,
 }
 
 /// A part of it: the number of a window, and whether its signatures have passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Shelf {
-    pub(super) window: usize,
-    pub(super) passes: bool,
+pub(crate) struct Shelf {
+    pub(crate) window: usize,
+    pub(crate) passes: bool,
 }
 
 struct Kept<W> {
@@ -44,7 +44,7 @@ struct Kept<W> {
 
 impl<W: Word> Catalogue<W> {
     /// For as many as take `limit_bytes`.
-    pub(super) fn new(limit_bytes: u64) -> Self {
+    pub(crate) fn new(limit_bytes: u64) -> Self {
         Self { limit_bytes, kept: Mutex::new(Kept { made: FxHashMap::default(), bytes: 0 }) }
     }
 
@@ -54,12 +54,12 @@ impl<W: Word> Catalogue<W> {
 
     /// A signature, if it is known; `Some(None)` if it is known that there is none.
     #[expect(clippy::option_option, reason = "not known, and known not to be")]
-    pub(super) fn find(&self, shelf: Shelf, halves: Halves) -> Option<Option<Arc<Made<W>>>> {
+    pub(crate) fn find(&self, shelf: Shelf, halves: Halves) -> Option<Option<Arc<Made<W>>>> {
         self.lock().made.get(&(shelf, halves)).cloned()
     }
 
     /// Keeps what was made.
-    pub(super) fn keep(&self, shelf: Shelf, new: impl Iterator<Item = (Halves, Option<Arc<Made<W>>>)>) {
+    pub(crate) fn keep(&self, shelf: Shelf, new: impl Iterator<Item = (Halves, Option<Arc<Made<W>>>)>) {
         let mut kept = self.lock();
         for (halves, made) in new {
             let bytes =
@@ -77,15 +77,15 @@ impl<W: Word> Catalogue<W> {
     }
 
     /// Memory that it takes, at most.
-    pub(super) fn limit_bytes(&self) -> u64 {
+    pub(crate) fn limit_bytes(&self) -> u64 {
         self.limit_bytes
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::parts::Colours;
     use super::*;
+    use crate::go::block::signature::scan::Colours;
 
     /// What does not fit empties it, and is kept then; what is larger than all of it is not.
     #[test]

@@ -10,42 +10,42 @@
 
 use keima_model::{Far, PassTable, RowGroup};
 
-use super::super::state::Word;
-use super::tables::FarSample;
+use crate::go::block::passes::builder::FarSample;
+use crate::go::state::Word;
 
 /// One pass of one signature while its entries are gone through.
-pub(super) struct Building<W> {
+pub(crate) struct Building<W> {
     /// Entries after the pass.
     entries_after: usize,
     /// (place, source) of each local successor, the sources ascending.
     local: Vec<(u16, u16)>,
-    pub(super) far: Vec<FarBuilding<W>>,
+    pub(crate) far: Vec<FarBuilding<W>>,
     rows: Vec<RowGroup>,
 }
 
-pub(super) struct FarBuilding<W> {
+pub(crate) struct FarBuilding<W> {
     /// The sample's outside after the operation.
     outside: W,
     /// Its signature.
-    pub(super) target: u32,
-    pub(super) found: FarSample<W>,
+    pub(crate) target: u32,
+    pub(crate) found: FarSample<W>,
     pairs: Vec<(u16, u16)>,
 }
 
 const NO_PLACE: &str = "a successor stands in no list";
 
 impl<W: Word> Building<W> {
-    pub(super) fn new(entries_after: usize) -> Self {
+    pub(crate) fn new(entries_after: usize) -> Self {
         Self { entries_after, local: Vec::new(), far: Vec::new(), rows: Vec::new() }
     }
 
-    pub(super) fn local(&mut self, entry: u16, place: Option<u16>) -> Result<(u8, u16), String> {
+    pub(crate) fn local(&mut self, entry: u16, place: Option<u16>) -> Result<(u8, u16), String> {
         let place = place.ok_or(NO_PLACE)?;
         self.local.push((place, entry));
         Ok((0, place))
     }
 
-    pub(super) fn far(
+    pub(crate) fn far(
         &mut self,
         outside: W,
         (target, found): (u32, FarSample<W>),
@@ -64,7 +64,7 @@ impl<W: Word> Building<W> {
     }
 
     /// All successors of an entry, sorted by the block that they lie in.
-    pub(super) fn row(&mut self, entry: u16, successors: &mut [(u8, u16)]) {
+    pub(crate) fn row(&mut self, entry: u16, successors: &mut [(u8, u16)]) {
         successors.sort_unstable();
         let (mut blocks, mut row) = ([0; 3], [entry, 0, 0, 0]);
         for (i, &(block, place)) in successors.iter().enumerate() {
@@ -77,7 +77,7 @@ impl<W: Word> Building<W> {
         }
     }
 
-    pub(super) fn finish(mut self) -> PassTable {
+    pub(crate) fn finish(mut self) -> PassTable {
         self.rows.iter_mut().for_each(|group| group.rows.shrink_to_fit());
         // By place, in a sort by counting; sources of one place stay in their order.
         let mut degrees = vec![0_usize; self.entries_after];

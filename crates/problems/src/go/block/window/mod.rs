@@ -27,39 +27,39 @@ use rustc_hash::FxHashMap;
 
 use keima_model::{BlockTables, Directions, End, Family, FarTargets, Window};
 
-use super::super::state::{Word, accepts, normalise, stones, successors};
-use super::catalogue::{Catalogue, Shelf};
-use super::fold::Fold;
-use super::lists::{Lists, open_connections};
-use super::places::Places;
-use super::tables::{Made, Maker};
+use crate::go::block::passes::builder::{Made, Maker};
+use crate::go::block::signature::cache::{Catalogue, Shelf};
+use crate::go::block::signature::entry_index::Places;
+use crate::go::block::signature::fold::Fold;
+use crate::go::block::signature::lists::{Lists, open_connections};
+use crate::go::state::{Word, accepts, normalise, stones, successors};
 
 /// One window of a column.
-pub(super) struct GoWindow<W> {
-    pub(super) window: Window,
+pub(crate) struct GoWindow<W> {
+    pub(crate) window: Window,
     /// All bits of the window's cells.
-    pub(super) inside: W,
+    pub(crate) inside: W,
     /// The outside of each block.
-    pub(super) outsides: Vec<W>,
+    pub(crate) outsides: Vec<W>,
     /// `lists[end][signature]` at the first and at the last step.
-    pub(super) lists: [Vec<Arc<Vec<W>>>; 2],
+    pub(crate) lists: [Vec<Arc<Vec<W>>>; 2],
     /// `twins[end]`: for the outside without stones, for each entry the one of it and its reversal that stands for
     /// both.
-    pub(super) twins: [Vec<u16>; 2],
-    pub(super) tables: BlockTables,
+    pub(crate) twins: [Vec<u16>; 2],
+    pub(crate) tables: BlockTables,
 }
 
 /// Where the states of a window are found: needed while tables are made.
-pub(super) struct Finder<W> {
+pub(crate) struct Finder<W> {
     /// Number of the block of each outside.
-    pub(super) block_of: FxHashMap<W, u32>,
+    pub(crate) block_of: FxHashMap<W, u32>,
     /// `places[end][signature]`: places of the codes in the lists.
-    pub(super) places: [Vec<Arc<Places<W>>>; 2],
+    pub(crate) places: [Vec<Arc<Places<W>>>; 2],
 }
 
 impl<W: Word> GoWindow<W> {
     /// `before` is the window before, the last one for the first. `fold` leaves out states whose mirror images are there.
-    pub(super) fn new(
+    pub(crate) fn new(
         height: u32,
         window: Window,
         before: Window,
@@ -73,9 +73,9 @@ impl<W: Word> GoWindow<W> {
         Self::of(height, window, before, Some(directions), (lists, false), |_| {})
     }
 
-    /// Of some families, told by their colours (see [`super::families`]), with the signatures that the catalogue
+    /// Of some families, told by their colours (see [`crate::go::block::parts::families`]), with the signatures that the catalogue
     /// has, and for it those that it does not have. Without passes there are lists and sizes at the last step only.
-    pub(super) fn of_families(
+    pub(crate) fn of_families(
         height: u32,
         window: Window,
         before: Window,
@@ -209,7 +209,7 @@ fn bases(families: &[Family], step: usize, entries: impl Iterator<Item = u32>) -
 
 impl<W: Word> Finder<W> {
     /// Memory that it takes.
-    pub(super) fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         let places: u64 = self.places.iter().flatten().map(|places| places.bytes()).sum();
         (self.block_of.capacity() * (size_of::<(W, u32)>() + 1)) as u64 + places
     }
@@ -217,18 +217,18 @@ impl<W: Word> Finder<W> {
 
 impl<W: Word> GoWindow<W> {
     /// Memory that the lists and what belongs to them take.
-    pub(super) fn list_bytes(&self) -> u64 {
+    pub(crate) fn list_bytes(&self) -> u64 {
         let lists: usize = self.lists.iter().flatten().map(|list| size_of_val(list.as_slice())).sum();
         lists as u64 + self.tables.signature_bytes()
     }
 
     /// Memory that the blocks take.
-    pub(super) fn block_bytes(&self) -> u64 {
+    pub(crate) fn block_bytes(&self) -> u64 {
         size_of_val(self.outsides.as_slice()) as u64 + self.tables.block_bytes()
     }
 
     /// Where its states are found, once more.
-    pub(super) fn finder(&self) -> Finder<W> {
+    pub(crate) fn finder(&self) -> Finder<W> {
         Finder {
             block_of: self.outsides.iter().copied().zip(0..).collect(),
             places: [0, 1]
@@ -237,7 +237,7 @@ impl<W: Word> GoWindow<W> {
     }
 
     /// Where a state as it is stored stands in the vector at `end`.
-    pub(super) fn position(&self, finder: &Finder<W>, end: End, state: W) -> Option<u64> {
+    pub(crate) fn position(&self, finder: &Finder<W>, end: End, state: W) -> Option<u64> {
         let block = *finder.block_of.get(&(state & !self.inside))? as usize;
         let signature = self.tables.signature_of[block] as usize;
         let (places, step) = match end {
@@ -255,12 +255,12 @@ impl<W: Word> GoWindow<W> {
         &self.lists[usize::from(end == End::Last)][self.signature(block) as usize]
     }
 
-    pub(super) fn signature(&self, block: u32) -> u32 {
+    pub(crate) fn signature(&self, block: u32) -> u32 {
         self.tables.signature_of[block as usize]
     }
 
     /// The canonical keys of a block's entries, or of some of them.
-    pub(super) fn keys(&self, end: End, block: u32, entries: Option<&[u16]>, keys: &mut Vec<u128>) {
+    pub(crate) fn keys(&self, end: End, block: u32, entries: Option<&[u16]>, keys: &mut Vec<u128>) {
         let (outside, list) = (self.outsides[block as usize], self.list(end, block));
         let key = |code: W| normalise(outside | code, W::ZERO).widen();
         keys.clear();
@@ -276,23 +276,23 @@ impl<W: Word> GoWindow<W> {
     }
 
     /// See `BlockColumn::weight`.
-    pub(super) fn weight(&self, block: u32) -> u64 {
+    pub(crate) fn weight(&self, block: u32) -> u64 {
         if self.is_stoneless(block) { 1 } else { 2 }
     }
 
     /// See `BlockColumn::rest`; the neighbour at the end in question.
-    pub(super) fn rest(&self, neighbour: Window, family: u32) -> u64 {
+    pub(crate) fn rest(&self, neighbour: Window, family: u32) -> u64 {
         let cells: W = self.inside | inside_of(neighbour);
         rest(self.pattern(&self.tables.families[family as usize]), W::ONES & !cells)
     }
 
     /// See `BlockColumn::twins`.
-    pub(super) fn twins(&self, end: End, block: u32) -> Vec<u16> {
+    pub(crate) fn twins(&self, end: End, block: u32) -> Vec<u16> {
         if self.is_stoneless(block) { self.twins[usize::from(end == End::Last)].clone() } else { Vec::new() }
     }
 
     /// For each signature the accepting entries at the last step.
-    pub(super) fn accepting(&self) -> Vec<Vec<u16>> {
+    pub(crate) fn accepting(&self) -> Vec<Vec<u16>> {
         let accepting = |list: &Arc<Vec<W>>| {
             (0..=u16::MAX).zip(list.iter()).filter(|&(_, &code)| accepts(code)).map(|(entry, _)| entry).collect()
         };
@@ -300,12 +300,12 @@ impl<W: Word> GoWindow<W> {
     }
 
     /// The colours of a family.
-    pub(super) fn pattern(&self, family: &Family) -> W {
+    pub(crate) fn pattern(&self, family: &Family) -> W {
         self.outsides[family.blocks.start as usize]
     }
 
     /// Positions at `end` of the states of a first column of `height` cells.
-    pub(super) fn start(&self, height: u32, finder: &Finder<W>, end: End) -> Vec<u64> {
+    pub(crate) fn start(&self, height: u32, finder: &Finder<W>, end: End) -> Vec<u64> {
         let mut positions = Vec::new();
         for family in &self.tables.families {
             let colours = colours(self.pattern(family), W::ONES & !self.inside);
@@ -339,29 +339,29 @@ fn twins<W: Word>(list: &[W], places: &Places<W>) -> Vec<u16> {
 }
 
 /// All bits of a window's cells.
-pub(super) fn inside_of<W: Word>(window: Window) -> W {
+pub(crate) fn inside_of<W: Word>(window: Window) -> W {
     (window.first..window.end()).fold(W::ZERO, |inside, cell| inside | W::truncate(0xf) << (4 * cell))
 }
 
 /// What of an outside no pass of the window changes: where its stones are, and their colours.
-pub(super) fn family<W: Word>(word: W) -> (W, W) {
+pub(crate) fn family<W: Word>(word: W) -> (W, W) {
     let all = stones(word);
     (all, word & all)
 }
 
 /// The colours of some cells in two bits of each nibble: 0 empty, 2 black, 3 white. `cells` has the low bit of each.
-pub(super) fn colours<W: Word>(word: W, cells: W) -> W {
+pub(crate) fn colours<W: Word>(word: W, cells: W) -> W {
     let all = stones(word) & cells;
     all << 1 | word & all
 }
 
 /// The same with black and white exchanged.
-pub(super) fn reverse_colours<W: Word>(colours: W) -> W {
+pub(crate) fn reverse_colours<W: Word>(colours: W) -> W {
     colours ^ (colours >> 1 & W::ONES)
 }
 
 /// The colours of some cells, the same for both colourings of a class, in two bits a cell.
-pub(super) fn rest<W: Word>(word: W, cells: W) -> u64 {
+pub(crate) fn rest<W: Word>(word: W, cells: W) -> u64 {
     let colours = colours(word, cells);
     compact(colours.min(reverse_colours(colours)))
 }
@@ -379,7 +379,7 @@ fn compact<W: Word>(colours: W) -> u64 {
 }
 
 /// What far operations lower, of the part of `word` in `cells`: that of an outside is the sum over its two parts.
-pub(super) fn potential<W: Word>(word: W, cells: Range<u32>) -> u32 {
+pub(crate) fn potential<W: Word>(word: W, cells: Range<u32>) -> u32 {
     let needy = cells.clone().filter(|&cell| (word >> (4 * cell + 3)).low() & 1 != 0).count() as u32;
     32 * needy + open_connections(word, cells)
 }

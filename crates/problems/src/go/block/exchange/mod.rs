@@ -20,27 +20,29 @@
 //! Cost: 1 to 3 ns a state. Memory: (rests) x (codes of X) words and (codes of Y) x (signatures of Y) half-words: 24 MB at
 //! m=13 with windows of 7 and 6 cells, for forward passes.
 
+pub(crate) mod images;
+
 use std::sync::Arc;
 
 use keima_model::{End, SAMPLE_ONE_IN};
 use rustc_hash::FxHashMap;
 
-use super::super::state::{Word, normalise, reverse, stones};
-use super::window::{Finder, GoWindow, colours, reverse_colours};
+use crate::go::block::window::{Finder, GoWindow, colours, reverse_colours};
+use crate::go::state::{Word, normalise, reverse, stones};
 
 /// A family that no state of the boundary has, or a code that is not asked for.
 const NONE: u32 = u32::MAX;
 
 /// A place of a state that is in no list: where the column is folded, its image is. Folded lists are shorter.
-pub(super) const MISSING: u16 = u16::MAX;
+pub(crate) const MISSING: u16 = u16::MAX;
 
 /// A position of such a state.
-pub(super) const NOWHERE: u64 = u64::MAX;
+pub(crate) const NOWHERE: u64 = u64::MAX;
 
 /// A position but for the place in the block: where the block begins in the vector, and which row of a table of places
 /// tells the place. Both in one word, `row << 40 | start`, since looking them up is what an exchange does most.
 #[derive(Clone, Copy)]
-pub(super) struct Route(u64);
+pub(crate) struct Route(u64);
 
 impl Route {
     /// Bits of a start: a vector of so many rows takes 8 TiB at least.
@@ -61,22 +63,22 @@ impl Route {
     }
 
     #[inline]
-    pub(super) fn start(self) -> u64 {
+    pub(crate) fn start(self) -> u64 {
         self.0 & ((1 << Self::START_BITS) - 1)
     }
 
     #[inline]
-    pub(super) fn row(self) -> usize {
+    pub(crate) fn row(self) -> usize {
         (self.0 >> Self::START_BITS) as usize
     }
 }
 
 /// To each block of a vector, not reversed.
-pub(super) struct Starts(Vec<Route>);
+pub(crate) struct Starts(Vec<Route>);
 
 impl Starts {
     /// At the first (0) or the last step (1) of a window.
-    pub(super) fn new<W: Word>(window: &GoWindow<W>, end: usize) -> Result<Self, String> {
+    pub(crate) fn new<W: Word>(window: &GoWindow<W>, end: usize) -> Result<Self, String> {
         let tables = &window.tables;
         let step = if end == 0 { 0 } else { window.window.len as usize };
         let (states, signatures) = (tables.states[step], tables.signatures.len());
@@ -104,7 +106,7 @@ impl Starts {
     }
 
     /// To the block of an outside or its reversal, if `finder` knows one; `outside` as of [`outside_cells`].
-    pub(super) fn route<W: Word>(&self, finder: &Finder<W>, outside: W, word: W) -> Route {
+    pub(crate) fn route<W: Word>(&self, finder: &Finder<W>, outside: W, word: W) -> Route {
         let representative = normalise(word, outside);
         let block = finder.block_of.get(&representative);
         block.map_or(Route::NONE, |&block| self.0[block as usize].reversed_if(representative != word))
@@ -117,12 +119,12 @@ impl Starts {
 }
 
 /// The low bit of the nibble of every cell outside a window.
-pub(super) fn outside_cells<W: Word>(window: &GoWindow<W>) -> W {
+pub(crate) fn outside_cells<W: Word>(window: &GoWindow<W>) -> W {
     !window.inside & W::ONES
 }
 
 /// The way from X's blocks to Y's positions.
-pub(super) struct Exchange {
+pub(crate) struct Exchange {
     kind: Kind,
     /// For each X-block a number for the colours of its rest, and whether it has no stone: what decides, together with
     /// an entry's colours, where the entry belongs.
@@ -164,13 +166,13 @@ struct Tables {
 
 /// Numbers things in the order in which they are first seen.
 #[derive(Default)]
-pub(super) struct Numbering<W> {
+pub(crate) struct Numbering<W> {
     numbers: FxHashMap<W, u32>,
-    pub(super) words: Vec<W>,
+    pub(crate) words: Vec<W>,
 }
 
 impl<W: Word> Numbering<W> {
-    pub(super) fn number(&mut self, word: W) -> u32 {
+    pub(crate) fn number(&mut self, word: W) -> u32 {
         *self.numbers.entry(word).or_insert_with(|| {
             self.words.push(word);
             self.words.len() as u32 - 1
@@ -194,24 +196,24 @@ fn index(end: End) -> usize {
 }
 
 /// What an exchange must know of the window Y.
-pub(super) struct Side<'a, W> {
+pub(crate) struct Side<'a, W> {
     /// All bits of its cells.
-    pub(super) inside: W,
+    pub(crate) inside: W,
     /// The numbers of its families, by their colours.
-    pub(super) families: &'a FxHashMap<W, u32>,
+    pub(crate) families: &'a FxHashMap<W, u32>,
     /// Its blocks, where positions will be asked for; those of the families that have numbers.
-    pub(super) blocks: Option<(&'a GoWindow<W>, &'a Finder<W>)>,
+    pub(crate) blocks: Option<(&'a GoWindow<W>, &'a Finder<W>)>,
 }
 
 /// Numbers of the families of a window, by their colours.
-pub(super) fn family_numbers<W: Word>(window: &GoWindow<W>) -> FxHashMap<W, u32> {
+pub(crate) fn family_numbers<W: Word>(window: &GoWindow<W>) -> FxHashMap<W, u32> {
     let first = window.tables.families.iter().map(|family| window.outsides[family.blocks.start as usize]);
     first.map(|outside| colours(outside, W::ONES)).zip(0..).collect()
 }
 
 impl Exchange {
     /// From the blocks of `here` at its `end` to the vector of `there` at its other one.
-    pub(super) fn new<W: Word>(here: &GoWindow<W>, end: End, there: &Side<'_, W>) -> Result<Self, String> {
+    pub(crate) fn new<W: Word>(here: &GoWindow<W>, end: End, there: &Side<'_, W>) -> Result<Self, String> {
         let there_end = 1 - index(end);
         let cells = W::ONES;
         let rest_cells = !(here.inside | there.inside) & cells;
@@ -254,7 +256,7 @@ impl Exchange {
     }
 
     /// Memory that it takes.
-    pub(super) fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         fn of<T>(items: &[T]) -> usize {
             size_of_val(items)
         }
@@ -277,7 +279,7 @@ impl Exchange {
     }
 
     /// Overwrites `families` with those of Y that the entries of X-block `block` belong to.
-    pub(super) fn families(&self, block: u32, signature: u32, families: &mut Vec<u32>) {
+    pub(crate) fn families(&self, block: u32, signature: u32, families: &mut Vec<u32>) {
         let first = (self.classes[block as usize] / 2) as usize * self.pattern_count;
         let row = &self.families[first..first + self.pattern_count];
         families.clear();
@@ -285,13 +287,13 @@ impl Exchange {
     }
 
     /// See `BlockColumn::exchange_class`.
-    pub(super) fn class(&self, block: u32) -> u32 {
+    pub(crate) fn class(&self, block: u32) -> u32 {
         self.classes[block as usize]
     }
 
     /// Overwrites `sample` with the entries of X-block `block` that are in the boundary's sample of `key`: those whose x
     /// and y have hashes that add up to it. Both windows find the same states, since reversed codes have the same hash.
-    pub(super) fn sample(&self, block: u32, signature: u32, key: u64, sample: &mut Vec<u16>) {
+    pub(crate) fn sample(&self, block: u32, signature: u32, key: u64, sample: &mut Vec<u16>) {
         sample.clear();
         let key = (key % SAMPLE_ONE_IN) as u8;
         let wanted = key.wrapping_sub(self.other_hashes[block as usize]) % SAMPLE_ONE_IN as u8;
@@ -301,12 +303,12 @@ impl Exchange {
     }
 
     /// Overwrites `positions` with those of the entries of X-block `block`, whose signature is `signature`.
-    pub(super) fn positions(&self, block: u32, signature: u32, positions: &mut Vec<u64>) {
+    pub(crate) fn positions(&self, block: u32, signature: u32, positions: &mut Vec<u64>) {
         self.all::<false>(block, signature, positions);
     }
 
     /// The same; [`NOWHERE`] for entries that Y does not have.
-    pub(super) fn known_positions(&self, block: u32, signature: u32, positions: &mut Vec<u64>) {
+    pub(crate) fn known_positions(&self, block: u32, signature: u32, positions: &mut Vec<u64>) {
         self.all::<true>(block, signature, positions);
     }
 
@@ -326,7 +328,7 @@ impl Exchange {
     }
 
     /// The same for some entries.
-    pub(super) fn positions_of(&self, block: u32, signature: u32, entries: &[u16], positions: &mut Vec<u64>) {
+    pub(crate) fn positions_of(&self, block: u32, signature: u32, entries: &[u16], positions: &mut Vec<u64>) {
         match &self.kind {
             Kind::Neighbours(tables) => {
                 let codes = &tables.codes[signature as usize];

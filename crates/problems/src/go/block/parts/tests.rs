@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use keima_model::Directions;
 
-use super::super::super::state::{normalise, successors};
-use super::super::GoColumn;
-use super::super::tests::through;
 use super::*;
+use crate::go::block::GoColumn;
+use crate::go::block::tests::through;
+use crate::go::state::{normalise, successors};
 
 /// The keys of all blocks of some families at `end`, in their order.
 fn keys(column: &dyn BlockColumn, window: usize, end: End, families: &[u32]) -> Vec<Vec<u128>> {

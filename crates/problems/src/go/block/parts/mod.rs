@@ -11,12 +11,14 @@
 //!   after    cells 6-8   the list of all families, for where rows go
 //! ```
 //!
-//! Between parts the lists of families are kept, signatures ([`super::catalogue`]), and for a part that follows another of the
+//! Between parts the lists of families are kept, signatures ([`crate::go::block::signature::cache`]), and for a part that follows another of the
 //! same rests the blocks of the window before. A part's blocks and entries stand in the order in which they stand in the
 //! tables of all families, so that runs are the same.
 //!
-//! Cost of a part: for each signature that is new its lists and two expansions an entry and step, as in [`super::tables`];
-//! and what [`super::memory`] tells of blocks.
+//! Cost of a part: for each signature that is new its lists and two expansions an entry and step, as in [`crate::go::block::passes::builder`];
+//! and what [`crate::go::block::memory`] tells of blocks.
+
+pub(crate) mod families;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -24,13 +26,13 @@ use std::sync::Arc;
 use keima_model::{BlockColumn, BlockPart, BlockParts, BlockTables, End, FamilyList, Sources, Window};
 use rustc_hash::FxHashMap;
 
-use super::super::state::{Word, accepts};
-use super::catalogue::{Catalogue, Shelf};
-use super::column::{check_cut, in_parallel, one_column};
-use super::exchange::{Exchange, Side, family_numbers};
-use super::families::Families;
-use super::memory;
-use super::window::{Finder, GoWindow, inside_of};
+use crate::go::block::column::{check_cut, in_parallel, one_column};
+use crate::go::block::exchange::{Exchange, Side, family_numbers};
+use crate::go::block::memory;
+use crate::go::block::parts::families::Families;
+use crate::go::block::signature::cache::{Catalogue, Shelf};
+use crate::go::block::window::{Finder, GoWindow, inside_of};
+use crate::go::state::{Word, accepts};
 
 /// The families of all windows of a column.
 pub struct GoParts<W> {

@@ -1,13 +1,13 @@
-//! The tables that are drawn on top of `tables.rs`, held against those that are made.
+//! The tables that are drawn on top of `builder.rs`, held against those that are made.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use keima_model::Window;
 
-use super::lists::Lists;
-use super::tables::Maker;
-use super::window::inside_of;
+use crate::go::block::passes::builder::Maker;
+use crate::go::block::signature::lists::Lists;
+use crate::go::block::window::inside_of;
 
 const HEIGHT: u32 = 3;
 const WINDOW: Window = Window { first: 0, len: 2 };
@@ -54,7 +54,7 @@ fn drawing() -> Vec<String> {
         });
         columns.push(column.collect());
         for (operation, found) in table.far.iter().zip(&made.far[pass]) {
-            let (next, _) = super::super::state::successors(WINDOW.first + pass as u32, OUTSIDE | found.code);
+            let (next, _) = crate::go::state::successors(WINDOW.first + pass as u32, OUTSIDE | found.code);
             let to = cells(next[usize::from(found.successor)], 2..3);
             let pairs: Vec<String> = operation.pairs.iter().map(|(from, to)| format!("{from} {to}")).collect();
             far.push(format!("far, pass {pass}, to the block with {to} at cell 2: {}", pairs.join(", ")));
@@ -69,7 +69,7 @@ fn drawing() -> Vec<String> {
 #[test]
 fn what_is_drawn_is_made() {
     let drawn: Vec<&str> =
-        include_str!("tables.rs").lines().filter_map(|line| line.strip_prefix("//!   ")).map(str::trim_end).collect();
+        include_str!("builder.rs").lines().filter_map(|line| line.strip_prefix("//!   ")).map(str::trim_end).collect();
     let made = drawing();
     let at = drawn.windows(made.len()).position(|lines| lines == made);
     assert!(at.is_some(), "not drawn so:\n{}", made.join("\n"));

@@ -7,11 +7,11 @@
 
 use rustc_hash::FxHashMap;
 
-use super::super::state::Word;
+use crate::go::state::Word;
 
 /// The places of a list's codes.
 #[derive(Default)]
-pub(super) struct Places<W> {
+pub(crate) struct Places<W> {
     /// The bits of the window's cells in a word.
     inside: W,
     /// Places by which its first cell stands too high.
@@ -22,7 +22,7 @@ pub(super) struct Places<W> {
 impl<W: Word> Places<W> {
     /// Of a list, whose codes are words with nothing but the cells inside `inside`; of these there are at most 8, since
     /// lists of longer windows have more than 2^16 codes. The list has no more than that.
-    pub(super) fn new(list: &[W], inside: W) -> Self {
+    pub(crate) fn new(list: &[W], inside: W) -> Self {
         let places = FxHashMap::with_capacity_and_hasher(list.len(), rustc_hash::FxBuildHasher);
         let lowest = inside.lowest().widen();
         let shift = if inside == W::ZERO { 0 } else { lowest.trailing_zeros() };
@@ -35,12 +35,12 @@ impl<W: Word> Places<W> {
 
     /// The place of a code.
     #[inline]
-    pub(super) fn get(&self, code: W) -> Option<u16> {
+    pub(crate) fn get(&self, code: W) -> Option<u16> {
         self.of.get(&self.key(code)).copied()
     }
 
     /// Memory that it takes.
-    pub(super) fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         (self.of.capacity() * (size_of::<(u32, u16)>() + 1)) as u64
     }
 

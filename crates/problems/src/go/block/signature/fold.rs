@@ -38,16 +38,16 @@ use rustc_hash::FxHashMap;
 
 use keima_model::Window;
 
-use super::super::state::Word;
-use super::lists::{Listed, Lists};
-use super::window::colours;
+use crate::go::block::signature::lists::{Listed, Lists};
+use crate::go::block::window::colours;
+use crate::go::state::Word;
 
 /// Pairs that are looked at.
 const PAIRS: usize = 2;
 
 /// What becomes of a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(crate) enum Fate {
     /// It is kept, its image is not.
     Kept,
     /// Both are.
@@ -58,12 +58,12 @@ pub(super) enum Fate {
 
 /// The cells of a column that decide.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Fold {
+pub(crate) struct Fold {
     height: u32,
 }
 
 impl Fold {
-    pub(super) fn new(height: u32) -> Self {
+    pub(crate) fn new(height: u32) -> Self {
         Self { height }
     }
 
@@ -83,7 +83,7 @@ impl Fold {
     }
 
     /// Of a state before the pass over cell `kink`.
-    pub(super) fn fate<W: Word>(self, state: W, kink: u32) -> Fate {
+    pub(crate) fn fate<W: Word>(self, state: W, kink: u32) -> Fate {
         // 0 empty, 2 black, 3 white.
         let colours = colours(state, self.cells(kink));
         let of = |cell: u32| (colours >> (4 * cell)).low() & 3;
@@ -107,7 +107,7 @@ impl Fold {
 
     /// The same lists without the states that are dropped. Signatures are told apart by the colours of the cells outside
     /// that decide.
-    pub(super) fn refine<W: Word>(self, window: Window, inside: W, all: Lists<W>) -> Lists<W> {
+    pub(crate) fn refine<W: Word>(self, window: Window, inside: W, all: Lists<W>) -> Lists<W> {
         let cells: W = self.cells(window.first);
         if cells == W::ZERO {
             return all;
@@ -133,7 +133,7 @@ impl Fold {
 }
 
 /// The mirror image of a state of a column of `height` cells, of which any may be 0.
-pub(super) fn mirror<W: Word>(state: W, height: u32) -> W {
+pub(crate) fn mirror<W: Word>(state: W, height: u32) -> W {
     let image = (0..height)
         .fold(W::ZERO, |image, cell| image | (state >> (4 * cell) & W::truncate(0xf)) << (4 * (height - 1 - cell)));
     // Needy stones: above becomes below.

@@ -1,7 +1,7 @@
 //! Parts of a border: what the cells above, in and below a window must know of each other.
 //!
 //! A border is valid if neighbouring cells agree and the connection flags match as brackets of one colour (see
-//! [`super::super::automaton`]; the rules for neighbours are those of [`super::super::kink`]). Read from the top, a part
+//! [`crate::go::automaton`]; the rules for neighbours are those of [`crate::go::kink`]). Read from the top, a part
 //! of it leaves behind a stack of open connections, and the code of its last cell:
 //!
 //! ```text
@@ -24,18 +24,18 @@
 
 use std::ops::Range;
 
-use super::super::kink::{neighbour_across_kink, neighbours_agree};
-use super::super::state::{ABOVE, BELOW, COLOUR, EDGE, EMPTY, FREE, NEEDY, Word};
+use crate::go::kink::{neighbour_across_kink, neighbours_agree};
+use crate::go::state::{ABOVE, BELOW, COLOUR, EDGE, EMPTY, FREE, NEEDY, Word};
 
 /// The codes that a cell can have after the first column.
-pub(super) const CODES: [u32; 11] = [EMPTY, FREE, FREE + 1, 8, 9, 10, 11, 12, 13, 14, 15];
+pub(crate) const CODES: [u32; 11] = [EMPTY, FREE, FREE + 1, 8, 9, 10, 11, 12, 13, 14, 15];
 
 /// A stack (or a list) of colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct Colours {
+pub(crate) struct Colours {
     /// Bit i is the colour of entry i, the bottom first.
     bits: u32,
-    pub(super) len: u32,
+    pub(crate) len: u32,
 }
 
 impl Colours {
@@ -52,42 +52,42 @@ impl Colours {
         Some(self)
     }
     /// A number of its own: its entries in binary, below a one.
-    pub(super) fn number(self) -> usize {
+    pub(crate) fn number(self) -> usize {
         1 << self.len | self.bits as usize
     }
     /// The list from its other end.
-    pub(super) fn reversed(self) -> Self {
+    pub(crate) fn reversed(self) -> Self {
         (0..self.len).rev().fold(Self::default(), |list, i| list.push(self.bits >> i & 1))
     }
 }
 
 /// What has been read of a border.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Read<W> {
+pub(crate) struct Read<W> {
     /// The codes, four bits a cell, at their places in the border's word.
-    pub(super) word: W,
+    pub(crate) word: W,
     /// Code of the last cell; [`EDGE`] for none.
-    pub(super) last: u32,
+    pub(crate) last: u32,
     /// What the cell after the last must take for its neighbour if the kink lies between the two.
-    pub(super) across: u32,
+    pub(crate) across: u32,
     /// Open connections, the innermost on top.
-    pub(super) stack: Colours,
+    pub(crate) stack: Colours,
     /// Connections closed that were not opened here, in order.
-    pub(super) demands: Colours,
+    pub(crate) demands: Colours,
 }
 
 /// How to read on.
 #[derive(Clone, Copy)]
-pub(super) struct Rules<W> {
+pub(crate) struct Rules<W> {
     /// The cell above which the kink is: it is a neighbour of the cell above it only as far as that one's west has a
     /// hand in it.
-    pub(super) kink: Option<u32>,
+    pub(crate) kink: Option<u32>,
     /// Whether connections may be closed that were not opened.
-    pub(super) may_demand: bool,
+    pub(crate) may_demand: bool,
     /// Most connections that may be open at the end.
-    pub(super) most_open: u32,
+    pub(crate) most_open: u32,
     /// Colours that the cells must have: a border of free stones and empty cells, 0 where any will do.
-    pub(super) only: W,
+    pub(crate) only: W,
 }
 
 impl<W: Word> Default for Rules<W> {
@@ -109,7 +109,7 @@ impl<W: Word> Rules<W> {
 
 impl<W: Word> Read<W> {
     /// With `code` at `cell`, which is next; `None` if it does not fit.
-    pub(super) fn and(&self, cell: u32, code: u32, rules: &Rules<W>) -> Option<Self> {
+    pub(crate) fn and(&self, cell: u32, code: u32, rules: &Rules<W>) -> Option<Self> {
         let neighbour = if rules.kink == Some(cell) { self.across } else { self.last };
         if !neighbours_agree(neighbour, code) || !rules.allow(cell, code) {
             return None;
@@ -132,7 +132,7 @@ impl<W: Word> Read<W> {
 }
 
 /// Visits all ways to read `cells` after `from`.
-pub(super) fn read_on<W: Word>(cells: Range<u32>, rules: &Rules<W>, from: Read<W>, visit: &mut impl FnMut(&Read<W>)) {
+pub(crate) fn read_on<W: Word>(cells: Range<u32>, rules: &Rules<W>, from: Read<W>, visit: &mut impl FnMut(&Read<W>)) {
     let Some(cell) = cells.clone().next() else { return visit(&from) };
     for next in CODES.into_iter().filter_map(|code| from.and(cell, code, rules)) {
         // Each cell closes one connection at most.
@@ -144,40 +144,40 @@ pub(super) fn read_on<W: Word>(cells: Range<u32>, rules: &Rules<W>, from: Read<W
 
 /// Signature of an upper part, as far as what follows depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct Upper {
-    pub(super) stack: Colours,
-    pub(super) last: u32,
+pub(crate) struct Upper {
+    pub(crate) stack: Colours,
+    pub(crate) last: u32,
     /// See [`Read::across`].
-    pub(super) across: u32,
+    pub(crate) across: u32,
 }
 
 impl Upper {
-    pub(super) fn of<W>(read: &Read<W>) -> Self {
+    pub(crate) fn of<W>(read: &Read<W>) -> Self {
         Self { stack: read.stack, last: read.last, across: read.across }
     }
     /// To read on after such a part.
-    pub(super) fn read<W: Word>(&self) -> Read<W> {
+    pub(crate) fn read<W: Word>(&self) -> Read<W> {
         Read { last: self.last, across: self.across, stack: self.stack, ..Read::default() }
     }
 }
 
 /// Signature of a lower part: what it asks of what stands above it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct Lower {
+pub(crate) struct Lower {
     /// The connections that it closes, the innermost first.
-    pub(super) demands: Colours,
+    pub(crate) demands: Colours,
     /// Code of its first cell; [`EDGE`] for an empty part.
-    pub(super) first: u32,
+    pub(crate) first: u32,
 }
 
 impl Lower {
     /// Of what was read of `cells`.
-    pub(super) fn of<W: Word>(read: &Read<W>, cells: &Range<u32>) -> Self {
+    pub(crate) fn of<W: Word>(read: &Read<W>, cells: &Range<u32>) -> Self {
         let first = if cells.is_empty() { EDGE } else { (read.word >> (4 * cells.start)).low() & 0xf };
         Self { demands: read.demands, first }
     }
     /// Whether a lower part of this signature may follow `above`; `kink` says that the kink is between the two.
-    pub(super) fn fits<W>(&self, above: &Read<W>, kink: bool) -> bool {
+    pub(crate) fn fits<W>(&self, above: &Read<W>, kink: bool) -> bool {
         let neighbour = if kink { above.across } else { above.last };
         above.stack == self.demands.reversed() && (self.first == EDGE || neighbours_agree(neighbour, self.first))
     }

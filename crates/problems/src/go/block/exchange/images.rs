@@ -12,20 +12,20 @@
 //! ```
 //!
 //! Of o and e one has all inner codes and the other all outer ones, but for a cell or two where windows differ in length:
-//! so tables are as small as those of [`super::exchange`]. Normalising is as there.
+//! so tables are as small as those of [`crate::go::block::exchange`]. Normalising is as there.
 //!
 //! Cost: 2 ns an entry; entries of a block have few blocks of Y between them.
 
 use keima_model::End;
 use rustc_hash::FxHashSet;
 
-use super::super::state::{Word, reverse};
-use super::exchange::{MISSING, NOWHERE, Numbering, Route, Starts, outside_cells};
-use super::fold::mirror;
-use super::window::{Finder, GoWindow};
+use crate::go::block::exchange::{MISSING, NOWHERE, Numbering, Route, Starts, outside_cells};
+use crate::go::block::signature::fold::mirror;
+use crate::go::block::window::{Finder, GoWindow};
+use crate::go::state::{Word, reverse};
 
 /// From X's blocks to the places of the images in Y's vector.
-pub(super) struct Images {
+pub(crate) struct Images {
     /// For each X-block the number of its outer codes, and of its inner ones.
     of_block: Vec<(u32, u32)>,
     /// The same for each entry of each signature's list.
@@ -43,7 +43,7 @@ pub(super) struct Images {
 
 impl Images {
     /// From the blocks of `here` at its `end` to the vector of `there` at its other one.
-    pub(super) fn new<W: Word>(
+    pub(crate) fn new<W: Word>(
         height: u32,
         here: &GoWindow<W>,
         end: End,
@@ -89,13 +89,13 @@ impl Images {
     }
 
     /// Overwrites `positions` with those of the images of the entries of X-block `block`, whose signature is `signature`.
-    pub(super) fn positions(&self, block: u32, signature: u32, positions: &mut Vec<u64>) {
+    pub(crate) fn positions(&self, block: u32, signature: u32, positions: &mut Vec<u64>) {
         positions.clear();
         positions.extend(self.of_entry[signature as usize].iter().map(self.position(block)));
     }
 
     /// Tells the image's position where that of an entry is [`NOWHERE`].
-    pub(super) fn fill(&self, block: u32, signature: u32, positions: &mut [u64]) {
+    pub(crate) fn fill(&self, block: u32, signature: u32, positions: &mut [u64]) {
         let image = self.position(block);
         for (position, entry) in positions.iter_mut().zip(&self.of_entry[signature as usize]) {
             if *position == NOWHERE {
@@ -116,7 +116,7 @@ impl Images {
     }
 
     /// Memory that it takes.
-    pub(super) fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         let entries = self.of_entry.iter().map(|list| size_of_val(list.as_slice())).sum::<usize>();
         let tables = size_of_val(self.routes.as_slice()) + size_of_val(self.inners.as_slice());
         let places = size_of_val(self.places.as_slice()) + size_of_val(self.of_block.as_slice());

@@ -21,22 +21,22 @@ use rustc_hash::FxHashMap;
 
 use keima_model::{FamilyList, Window};
 
-use super::super::state::{EMPTY, FREE, Word, stones};
-use super::parts::{CODES, Colours, Read, Rules};
-use super::window::{colours, family, inside_of, rest};
+use crate::go::block::signature::scan::{CODES, Colours, Read, Rules};
+use crate::go::block::window::{colours, family, inside_of, rest};
+use crate::go::state::{EMPTY, FREE, Word, stones};
 
 /// Families of a window, in the order of their blocks.
-pub(super) struct Families<W> {
+pub(crate) struct Families<W> {
     /// The colours, as borders of free stones and empty cells.
-    pub(super) patterns: Vec<W>,
-    pub(super) list: FamilyList,
+    pub(crate) patterns: Vec<W>,
+    pub(crate) list: FamilyList,
     /// The number of each by its colours, as [`colours`] tells them.
-    pub(super) numbers: FxHashMap<W, u32>,
+    pub(crate) numbers: FxHashMap<W, u32>,
 }
 
 impl<W: Word> Families<W> {
     /// Of a window between two others; with one other it is before and after.
-    pub(super) fn new(height: u32, window: Window, before: Window, after: Window) -> Self {
+    pub(crate) fn new(height: u32, window: Window, before: Window, after: Window) -> Self {
         let inside = inside_of::<W>(window);
         let rests = [before, after].map(|neighbour| W::ONES & !(inside | inside_of::<W>(neighbour)));
         let mut sizes = [window.first, window.end()].map(|kink| Tree::new(height, window, kink).sizes);
@@ -50,7 +50,7 @@ impl<W: Word> Families<W> {
     }
 
     /// Memory that it takes.
-    pub(super) fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         let numbers = self.numbers.capacity() * (size_of::<(W, u32)>() + 1);
         self.list.bytes() + (size_of_val(self.patterns.as_slice()) + numbers) as u64
     }
@@ -147,9 +147,9 @@ impl<W: Word> Tree<W> {
 mod tests {
     use keima_model::{Directions, End};
 
-    use super::super::GoColumn;
     use super::*;
     use crate::go::automaton;
+    use crate::go::block::GoColumn;
 
     /// The families that whole tables have, in their order and with their sizes.
     #[test]

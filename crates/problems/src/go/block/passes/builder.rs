@@ -36,28 +36,28 @@ use std::sync::Arc;
 
 use keima_model::{PassTable, Signature, Window};
 
-use super::super::state::{Word, successors};
-use super::building::Building;
-use super::lists::Listed;
-use super::places::Places;
-use super::window::{colours, potential};
+use crate::go::block::passes::pass_builder::Building;
+use crate::go::block::signature::entry_index::Places;
+use crate::go::block::signature::lists::Listed;
+use crate::go::block::window::{colours, potential};
+use crate::go::state::{Word, successors};
 
 /// What all blocks of a signature share, and what the tables of others are made from.
-pub(super) struct Made<W> {
+pub(crate) struct Made<W> {
     /// The inside codes at the first step and at the last, in their final order.
-    pub(super) lists: [Arc<Vec<W>>; 2],
+    pub(crate) lists: [Arc<Vec<W>>; 2],
     /// `places[step]`: where each code stands.
-    pub(super) places: Vec<Arc<Places<W>>>,
-    pub(super) signature: Arc<Signature>,
+    pub(crate) places: Vec<Arc<Places<W>>>,
+    pub(crate) signature: Arc<Signature>,
     /// `far[pass]`: how to find the targets of the operations.
-    pub(super) far: Vec<Vec<FarSample<W>>>,
+    pub(crate) far: Vec<Vec<FarSample<W>>>,
     /// `ways[step]`: ways through the rest of the window, for each entry: fewer than 3^10.
     ways: Vec<Vec<u16>>,
 }
 
 impl<W: Word> Made<W> {
     /// Memory that it takes.
-    pub(super) fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         let lists: usize = self.lists.iter().map(|list| size_of_val(list.as_slice())).sum();
         let ways: usize = self.ways.iter().map(|ways| size_of_val(ways.as_slice())).sum();
         let places: u64 = self.places.iter().map(|places| places.bytes()).sum();
@@ -67,9 +67,9 @@ impl<W: Word> Made<W> {
 
 /// A far operation by the first code that it was seen at: the code, and which of its successors it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct FarSample<W> {
-    pub(super) code: W,
-    pub(super) successor: u8,
+pub(crate) struct FarSample<W> {
+    pub(crate) code: W,
+    pub(crate) successor: u8,
 }
 
 /// The lists of a signature in their final order, and where each code stands.
@@ -123,7 +123,7 @@ struct Passes<W> {
 }
 
 /// Signatures, each either made before or to be made.
-pub(super) struct Maker<W> {
+pub(crate) struct Maker<W> {
     window: Window,
     inside: W,
     known: Vec<Option<Arc<Made<W>>>>,
@@ -133,7 +133,7 @@ pub(super) struct Maker<W> {
 
 impl<W: Word> Maker<W> {
     /// Puts the lists of those that are not known in order.
-    pub(super) fn new(window: Window, inside: W, signatures: Vec<Listed<W>>) -> Self {
+    pub(crate) fn new(window: Window, inside: W, signatures: Vec<Listed<W>>) -> Self {
         let (mut known, mut ordered) = (Vec::new(), Vec::new());
         for Listed { lists, sample, made } in signatures {
             ordered.push(made.is_none().then(|| Ordered::new(window, inside, lists, sample)));
@@ -143,7 +143,7 @@ impl<W: Word> Maker<W> {
     }
 
     /// Makes all of them, of new ones the lists only.
-    pub(super) fn without_passes(self) -> Vec<Arc<Made<W>>> {
+    pub(crate) fn without_passes(self) -> Vec<Arc<Made<W>>> {
         let made = self.ordered.into_iter().zip(self.known).map(|(ordered, known)| {
             let new = ordered.map(|ordered| ordered.made(Vec::new(), Vec::new(), Vec::new()));
             known.or(new)
@@ -153,7 +153,7 @@ impl<W: Word> Maker<W> {
 
     /// Makes all of them. `signature_at` tells the signature of an outside; without `rows` there are none of
     /// [`PassTable::rows`].
-    pub(super) fn with_passes(
+    pub(crate) fn with_passes(
         mut self,
         signature_at: impl Fn(W) -> Option<u32>,
         rows: bool,
@@ -280,9 +280,9 @@ fn check_law(pass: &PassTable, entries: usize) -> Result<(), String> {
 mod tests {
     use keima_model::{Directions, Far, RowGroup};
 
-    use super::super::super::state::normalise;
-    use super::super::window::GoWindow;
     use super::*;
+    use crate::go::block::window::GoWindow;
+    use crate::go::state::normalise;
 
     /// Neighbours in the window's lists at both ends, of one colouring, and of one number of sources where that comes
     /// first; those whose first stone is white stand in no block as they are.

@@ -24,34 +24,34 @@ use rustc_hash::FxHashMap;
 
 use keima_model::{MOST_ENTRIES, Window};
 
-use super::super::layout;
-use super::super::state::{ABOVE, BELOW, NEEDY, Word, normalise};
-use super::catalogue::{Catalogue, Halves, Shelf};
-use super::parts::{Lower, Read, Rules, Upper, read_on};
-use super::tables::Made;
-use super::window::inside_of;
+use crate::go::block::passes::builder::Made;
+use crate::go::block::signature::cache::{Catalogue, Halves, Shelf};
+use crate::go::block::signature::scan::{Lower, Read, Rules, Upper, read_on};
+use crate::go::block::window::inside_of;
+use crate::go::layout;
+use crate::go::state::{ABOVE, BELOW, NEEDY, Word, normalise};
 
 /// What the blocks of one signature have in common.
-pub(super) struct Listed<W> {
+pub(crate) struct Listed<W> {
     /// `lists[step]`: inside codes, each as a word with nothing outside the window; ascending.
-    pub(super) lists: Vec<Vec<W>>,
+    pub(crate) lists: Vec<Vec<W>>,
     /// One outside of this signature.
-    pub(super) sample: W,
+    pub(crate) sample: W,
     /// Its tables, if they are there already; then there are no lists.
-    pub(super) made: Option<Arc<Made<W>>>,
+    pub(crate) made: Option<Arc<Made<W>>>,
 }
 
 /// Signatures by their halves, with the number of each, or none where no inside code fits.
-pub(super) type Numbers = Vec<(Halves, Option<u32>)>;
+pub(crate) type Numbers = Vec<(Halves, Option<u32>)>;
 
 /// The signatures of a window, and the outsides as (word, signature).
-pub(super) struct Lists<W> {
-    pub(super) signatures: Vec<Listed<W>>,
-    pub(super) outsides: Vec<(W, u32)>,
+pub(crate) struct Lists<W> {
+    pub(crate) signatures: Vec<Listed<W>>,
+    pub(crate) outsides: Vec<(W, u32)>,
 }
 
 impl<W: Word> Lists<W> {
-    pub(super) fn new(height: u32, window: Window) -> Result<Self, String> {
+    pub(crate) fn new(height: u32, window: Window) -> Result<Self, String> {
         let mut uppers: BTreeMap<Upper, Vec<W>> = BTreeMap::new();
         read_on(0..window.first, &Rules::default(), Read::<W>::default(), &mut |read| {
             uppers.entry(Upper::of(read)).or_default().push(read.word);
@@ -86,10 +86,10 @@ impl<W: Word> Lists<W> {
         Ok(all)
     }
 
-    /// Of some families, told by their colours (see [`super::families`]); without passes, with the lists of the last two
+    /// Of some families, told by their colours (see [`crate::go::block::parts::families`]); without passes, with the lists of the last two
     /// steps only. Signatures that the catalogue knows are taken from there. Of those that it does not know the
     /// number of each is told, or that there is none.
-    pub(super) fn of_families(
+    pub(crate) fn of_families(
         height: u32,
         window: Window,
         patterns: &[W],
@@ -245,7 +245,7 @@ impl Lowers {
 }
 
 /// Number of connections open out of the part of `word` in `cells`, at both of its ends.
-pub(super) fn open_connections<W: Word>(word: W, cells: Range<u32>) -> u32 {
+pub(crate) fn open_connections<W: Word>(word: W, cells: Range<u32>) -> u32 {
     let (mut unmatched, mut open) = (0, 0_u32);
     for cell in cells {
         let code = (word >> (4 * cell)).low() & 0xf;
