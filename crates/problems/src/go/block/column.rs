@@ -6,11 +6,11 @@ use keima_model::{
 
 use crate::go::Go;
 use crate::go::block::exchange::images::Images;
-use crate::go::block::exchange::{Exchange, MISSING, Side, family_numbers};
+use crate::go::block::exchange::{Exchange, NO_ENTRY, Neighbour, family_numbers};
 use crate::go::block::memory::{self, table_bytes};
 use crate::go::block::parts::GoParts;
 use crate::go::block::signature::fold::{Fate, Fold};
-use crate::go::block::window::{Finder, GoWindow};
+use crate::go::block::window::{GoWindow, StateIndex};
 use crate::go::block::{HEIGHTS, MAX_BLOCK_HEIGHT};
 use crate::go::border;
 use crate::go::state::{Word, accepts};
@@ -57,10 +57,10 @@ impl<W: Word> GoColumn<W> {
         let exchanges = in_parallel(&numbers, |&number| {
             let [before, after] = [End::First, End::Last].map(|end| &windows[end.neighbour(number, count)]);
             let (here, _) = &windows[number];
-            let new = |end, (there, finder): &(GoWindow<W>, Finder<W>), asked: bool| {
+            let new = |end, (there, finder): &(GoWindow<W>, StateIndex<W>), asked: bool| {
                 let families = &family_numbers(there);
                 let blocks = asked.then_some((there, finder));
-                Exchange::new(here, end, &Side { inside: there.inside, families, blocks })
+                Exchange::new(here, end, &Neighbour { inside: there.inside, families, blocks })
             };
             Ok([new(End::First, before, directions.transposed())?, new(End::Last, after, true)?])
         })?;
@@ -89,9 +89,9 @@ impl<W: Word> GoColumn<W> {
 }
 
 impl Folded {
-    fn new<W: Word>(height: u32, fold: Fold, windows: &[(GoWindow<W>, Finder<W>)]) -> Result<Self, String> {
+    fn new<W: Word>(height: u32, fold: Fold, windows: &[(GoWindow<W>, StateIndex<W>)]) -> Result<Self, String> {
         let (Some(first), Some(last)) = (windows.first(), windows.last()) else { return Err("no windows".into()) };
-        if first.0.lists[0].iter().any(|list| list.len() > usize::from(MISSING)) {
+        if first.0.lists[0].iter().any(|list| list.len() > usize::from(NO_ENTRY)) {
             return Err("a folded window has lists that are too long; use a shorter one".into());
         }
         let mut tied = vec![Vec::new(); first.0.tables.signatures.len()];

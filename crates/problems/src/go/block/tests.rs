@@ -8,7 +8,7 @@ use super::HEIGHTS;
 use crate::go::Go;
 use crate::go::automaton;
 use crate::go::block::signature::fold::{Fate, Fold, mirror};
-use crate::go::block::signature::lists::Lists;
+use crate::go::block::signature::lists::WindowSignatures;
 use crate::go::block::window::potential;
 use crate::go::state::{accepts, normalise, successors};
 
@@ -51,10 +51,10 @@ fn lists_of_eight_cells_have_places_at_the_ends() {
         (13, 5, Ok(59_608)),
     ] {
         let what = format!("{height} cells, window from {first}");
-        let longest = |lists: Lists<u64>| {
+        let longest = |lists: WindowSignatures<u64>| {
             lists.signatures.iter().flat_map(|signature| &signature.lists).map(Vec::len).max().unwrap_or(0)
         };
-        match (Lists::new(height, Window { first, len: 8 }).map(longest), expected) {
+        match (WindowSignatures::new(height, Window { first, len: 8 }).map(longest), expected) {
             (Err(error), Err(expected)) => assert!(error.contains(expected), "{what}: {error}"),
             (found, expected) => assert_eq!(found, expected.map_err(str::to_owned), "{what}"),
         }
@@ -432,7 +432,7 @@ fn folded_columns_know_the_images() {
             for ((&position, &key), &tied) in positions.iter().zip(&keys).zip(tied) {
                 assert_eq!(after[position as usize], value(image(key)), "{lengths:?}: {key:x}");
                 let fate = fold.fate(key as u64, 0);
-                assert_eq!(fate, if tied { Fate::Tied } else { Fate::Kept }, "{lengths:?}: {key:x}");
+                assert_eq!(fate, if tied { Fate::Tied } else { Fate::CacheState }, "{lengths:?}: {key:x}");
             }
             kept += keys.len();
         }

@@ -19,9 +19,9 @@
 use keima_model::End;
 use rustc_hash::FxHashSet;
 
-use crate::go::block::exchange::{MISSING, NOWHERE, Numbering, Route, Starts, outside_cells};
+use crate::go::block::exchange::{BlockStarts, NO_ENTRY, NO_POSITION, Numbering, Route, outside_cells};
 use crate::go::block::signature::fold::mirror;
-use crate::go::block::window::{Finder, GoWindow};
+use crate::go::block::window::{GoWindow, StateIndex};
 use crate::go::state::{Word, reverse};
 
 /// From X's blocks to the places of the images in Y's vector.
@@ -47,7 +47,7 @@ impl Images {
         height: u32,
         here: &GoWindow<W>,
         end: End,
-        (there, finder): &(GoWindow<W>, Finder<W>),
+        (there, finder): &(GoWindow<W>, StateIndex<W>),
     ) -> Result<Self, String> {
         let (here_end, there_end) = if end == End::First { (0, 1) } else { (1, 0) };
         let inner = mirror(there.inside, height);
@@ -59,7 +59,7 @@ impl Images {
         let of_entry = here.lists[here_end].iter().map(|list| list.iter().map(&mut number).collect()).collect();
 
         let outside = outside_cells(there);
-        let starts = Starts::new(there, there_end)?;
+        let starts = BlockStarts::new(there, there_end)?;
         let image = |a: W, b: W| mirror(a | b, height);
         let routes = for_pairs(&outers.words, &outer_codes.words, |a, b| starts.route(finder, outside, image(a, b)));
         // Most pairs fit nowhere together, and have one number: no entry of a block is asked for them.
@@ -74,7 +74,7 @@ impl Images {
         let mut places = Vec::with_capacity(2 * lists.len() * words.len());
         for list in lists {
             let all = words.iter().copied().chain(words.iter().map(|&word| reverse(word)));
-            places.extend(all.map(|word| list.get(word).unwrap_or(MISSING)));
+            places.extend(all.map(|word| list.get(word).unwrap_or(NO_ENTRY)));
         }
         Ok(Self {
             of_block,
@@ -94,11 +94,11 @@ impl Images {
         positions.extend(self.of_entry[signature as usize].iter().map(self.position(block)));
     }
 
-    /// Tells the image's position where that of an entry is [`NOWHERE`].
+    /// Tells the image's position where that of an entry is [`NO_POSITION`].
     pub(crate) fn fill(&self, block: u32, signature: u32, positions: &mut [u64]) {
         let image = self.position(block);
         for (position, entry) in positions.iter_mut().zip(&self.of_entry[signature as usize]) {
-            if *position == NOWHERE {
+            if *position == NO_POSITION {
                 *position = image(entry);
             }
         }

@@ -27,17 +27,17 @@ use std::sync::Arc;
 use keima_model::{End, SAMPLE_ONE_IN};
 use rustc_hash::FxHashMap;
 
-use crate::go::block::window::{Finder, GoWindow, colours, reverse_colours};
+use crate::go::block::window::{GoWindow, StateIndex, colours, reverse_colours};
 use crate::go::state::{Word, normalise, reverse, stones};
 
 /// A family that no state of the boundary has, or a code that is not asked for.
 const NONE: u32 = u32::MAX;
 
 /// A place of a state that is in no list: where the column is folded, its image is. Folded lists are shorter.
-pub(crate) const MISSING: u16 = u16::MAX;
+pub(crate) const NO_ENTRY: u16 = u16::MAX;
 
 /// A position of such a state.
-pub(crate) const NOWHERE: u64 = u64::MAX;
+pub(crate) const NO_POSITION: u64 = u64::MAX;
 
 /// A position but for the place in the block: where the block begins in the vector, and which row of a table of places
 /// tells the place. Both in one word, `row << 40 | start`, since looking them up is what an exchange does most.
@@ -52,7 +52,7 @@ impl Route {
     /// To a block that no state of the boundary has.
     const NONE: Self = Self(u64::MAX);
 
-    /// To a block that is not reversed; its numbers have room, see [`Starts::new`].
+    /// To a block that is not reversed; its numbers have room, see [`BlockStarts::new`].
     fn new(signature: u32, start: u64) -> Self {
         Self(u64::from(signature) << (Self::START_BITS + 1) | start)
     }
@@ -74,9 +74,9 @@ impl Route {
 }
 
 /// To each block of a vector, not reversed.
-pub(crate) struct Starts(Vec<Route>);
+pub(crate) struct BlockStarts(Vec<Route>);
 
-impl Starts {
+impl BlockStarts {
     /// At the first (0) or the last step (1) of a window.
     pub(crate) fn new<W: Word>(window: &GoWindow<W>, end: usize) -> Result<Self, String> {
         let tables = &window.tables;
@@ -106,7 +106,7 @@ impl Starts {
     }
 
     /// To the block of an outside or its reversal, if `finder` knows one; `outside` as of [`outside_cells`].
-    pub(crate) fn route<W: Word>(&self, finder: &Finder<W>, outside: W, word: W) -> Route {
+    pub(crate) fn route<W: Word>(&self, finder: &StateIndex<W>, outside: W, word: W) -> Route {
         let representative = normalise(word, outside);
         let block = finder.block_of.get(&representative);
         block.map_or(Route::NONE, |&block| self.0[block as usize].reversed_if(representative != word))
@@ -141,7 +141,7 @@ pub(crate) struct Exchange {
 
 enum Kind {
     /// X and Y are one window, the only one of the column: for each signature the places of X's entries in Y's list.
-    Alone(Starts, Vec<Vec<u16>>),
+    Alone(BlockStarts, Vec<Vec<u16>>),
     Neighbours(Tables),
     /// No positions.
     Unasked,
@@ -196,13 +196,13 @@ fn index(end: End) -> usize {
 }
 
 /// What an exchange must know of the window Y.
-pub(crate) struct Side<'a, W> {
+pub(crate) struct Neighbour<'a, W> {
     /// All bits of its cells.
     pub(crate) inside: W,
     /// The numbers of its families, by their colours.
     pub(crate) families: &'a FxHashMap<W, u32>,
     /// Its blocks, where positions will be asked for; those of the families that have numbers.
-    pub(crate) blocks: Option<(&'a GoWindow<W>, &'a Finder<W>)>,
+    pub(crate) blocks: Option<(&'a GoWindow<W>, &'a StateIndex<W>)>,
 }
 
 /// Numbers of the families of a window, by their colours.
@@ -213,7 +213,7 @@ pub(crate) fn family_numbers<W: Word>(window: &GoWindow<W>) -> FxHashMap<W, u32>
 
 impl Exchange {
     /// From the blocks of `here` at its `end` to the vector of `there` at its other one.
-    pub(crate) fn new<W: Word>(here: &GoWindow<W>, end: End, there: &Side<'_, W>) -> Result<Self, String> {
+    pub(crate) fn new<W: Word>(here: &GoWindow<W>, end: End, there: &Neighbour<'_, W>) -> Result<Self, String> {
         let there_end = 1 - index(end);
         let cells = W::ONES;
         let rest_cells = !(here.inside | there.inside) & cells;
@@ -237,8 +237,8 @@ impl Exchange {
             None => Kind::Unasked,
             Some((_, finder)) if alone => {
                 let lists = here.lists[index(end)].iter().zip(&finder.places[there_end]);
-                let places = lists.map(|(list, places)| list.iter().map(|code| places.get(*code).unwrap_or(MISSING)));
-                Kind::Alone(Starts::new(here, there_end)?, places.map(Iterator::collect).collect())
+                let places = lists.map(|(list, places)| list.iter().map(|code| places.get(*code).unwrap_or(NO_ENTRY)));
+                Kind::Alone(BlockStarts::new(here, there_end)?, places.map(Iterator::collect).collect())
             }
             Some((there, finder)) => {
                 // Codes that go to families that there are not are not asked for.
@@ -307,7 +307,7 @@ impl Exchange {
         self.all::<false>(block, signature, positions);
     }
 
-    /// The same; [`NOWHERE`] for entries that Y does not have.
+    /// The same; [`NO_POSITION`] for entries that Y does not have.
     pub(crate) fn known_positions(&self, block: u32, signature: u32, positions: &mut Vec<u64>) {
         self.all::<true>(block, signature, positions);
     }
@@ -347,7 +347,7 @@ impl Exchange {
 
 #[inline]
 fn position<const FOLDED: bool>(start: u64, place: u16) -> u64 {
-    if FOLDED && place == MISSING { NOWHERE } else { start + u64::from(place) }
+    if FOLDED && place == NO_ENTRY { NO_POSITION } else { start + u64::from(place) }
 }
 
 impl Tables {
@@ -356,7 +356,7 @@ impl Tables {
         (here, here_end, patterns): (&GoWindow<W>, usize, &[Vec<u16>]),
         asked: impl Fn(u16) -> bool,
         there: &GoWindow<W>,
-        finder: &Finder<W>,
+        finder: &StateIndex<W>,
     ) -> Result<Self, String> {
         let there_end = 1 - here_end;
         let (mut rests, mut others, mut codes) = (Numbering::default(), Numbering::default(), Numbering::default());
@@ -371,7 +371,7 @@ impl Tables {
         let list_codes = lists.map(|(list, patterns)| list.iter().zip(patterns).map(&mut number).collect()).collect();
 
         let outside = outside_cells(there);
-        let starts = Starts::new(there, there_end)?;
+        let starts = BlockStarts::new(there, there_end)?;
         let signature_count = there.tables.signatures.len();
         let mut routes = Vec::with_capacity(rests.words.len() * codes.words.len());
         for &rest in &rests.words {
@@ -380,7 +380,7 @@ impl Tables {
         let mut places = vec![0; 2 * others.words.len() * signature_count];
         for (&word, rows) in others.words.iter().zip(places.chunks_exact_mut(2 * signature_count)) {
             for (pair, list) in rows.as_chunks_mut().0.iter_mut().zip(&finder.places[there_end]) {
-                *pair = [word, reverse(word)].map(|word| list.get(word).unwrap_or(MISSING));
+                *pair = [word, reverse(word)].map(|word| list.get(word).unwrap_or(NO_ENTRY));
             }
         }
         let code_count = codes.words.len();

@@ -21,7 +21,7 @@ use rustc_hash::FxHashMap;
 
 use keima_model::{FamilyList, Window};
 
-use crate::go::block::signature::scan::{CODES, Colours, Read, Rules};
+use crate::go::block::signature::scan::{CODES, Colours, Scan, ScanRules};
 use crate::go::block::window::{colours, family, inside_of, rest};
 use crate::go::state::{EMPTY, FREE, Word, stones};
 
@@ -39,7 +39,7 @@ impl<W: Word> Families<W> {
     pub(crate) fn new(height: u32, window: Window, before: Window, after: Window) -> Self {
         let inside = inside_of::<W>(window);
         let rests = [before, after].map(|neighbour| W::ONES & !(inside | inside_of::<W>(neighbour)));
-        let mut sizes = [window.first, window.end()].map(|kink| Tree::new(height, window, kink).sizes);
+        let mut sizes = [window.first, window.end()].map(|kink| FamilyTree::new(height, window, kink).sizes);
         let mut patterns: Vec<W> = sizes[0].keys().copied().collect();
         patterns.sort_by_cached_key(|&pattern| (rest(pattern, rests[0]), family(pattern)));
         let mut end = |end: usize, pattern: &W| sizes[end].remove(pattern).unwrap_or(0);
@@ -66,7 +66,7 @@ struct Reader {
 }
 
 /// The families at one kink, as they are found.
-struct Tree<W> {
+struct FamilyTree<W> {
     height: u32,
     window: Window,
     kink: u32,
@@ -75,10 +75,10 @@ struct Tree<W> {
     sizes: FxHashMap<W, u64>,
 }
 
-impl<W: Word> Tree<W> {
+impl<W: Word> FamilyTree<W> {
     fn new(height: u32, window: Window, kink: u32) -> Self {
         let mut tree = Self { height, window, kink, ways_on: FxHashMap::default(), sizes: FxHashMap::default() };
-        let nothing = Read::<W>::default();
+        let nothing = Scan::<W>::default();
         let reader = Reader { last: nothing.last, neighbour: nothing.last, stack: nothing.stack };
         tree.grow(0, W::ZERO, &[(reader, 1)]);
         tree
@@ -119,11 +119,11 @@ impl<W: Word> Tree<W> {
     }
 
     fn steps(&self, cell: u32, only: W, reader: Reader) -> impl Iterator<Item = Reader> {
-        let rules = Rules { kink: Some(cell), only, ..Rules::default() };
-        let read = Read { last: reader.last, across: reader.neighbour, stack: reader.stack, ..Read::default() };
+        let rules = ScanRules { kink: Some(cell), only, ..ScanRules::default() };
+        let read = Scan { last: reader.last, across: reader.neighbour, stack: reader.stack, ..Scan::default() };
         let (left, kink) = (self.height - cell - 1, self.kink);
         CODES.into_iter().filter_map(move |code| {
-            let next: Read<W> = read.and(cell, code, &rules)?;
+            let next: Scan<W> = read.and(cell, code, &rules)?;
             let neighbour = if cell + 1 == kink { next.across } else { next.last };
             (next.stack.len <= left).then_some(Reader { last: next.last, neighbour, stack: next.stack })
         })

@@ -27,11 +27,11 @@ use keima_model::{BlockColumn, BlockPart, BlockParts, BlockTables, End, FamilyLi
 use rustc_hash::FxHashMap;
 
 use crate::go::block::column::{check_cut, in_parallel, one_column};
-use crate::go::block::exchange::{Exchange, Side, family_numbers};
+use crate::go::block::exchange::{Exchange, Neighbour, family_numbers};
 use crate::go::block::memory;
 use crate::go::block::parts::families::Families;
-use crate::go::block::signature::cache::{Catalogue, Shelf};
-use crate::go::block::window::{Finder, GoWindow, inside_of};
+use crate::go::block::signature::cache::{SignatureCache, TableKind};
+use crate::go::block::window::{GoWindow, StateIndex, inside_of};
 use crate::go::state::{Word, accepts};
 
 /// The families of all windows of a column.
@@ -39,7 +39,7 @@ pub struct GoParts<W> {
     height: u32,
     spans: Vec<Window>,
     families: Vec<Families<W>>,
-    catalogue: Catalogue<W>,
+    cache: SignatureCache<W>,
     /// For each window (rest with the window after, family), ascending.
     by_rest: Vec<Vec<(u64, u32)>>,
 }
@@ -63,18 +63,18 @@ impl<W: Word> GoParts<W> {
             by_rest.sort_unstable();
             by_rest
         });
-        let catalogue = Catalogue::new(kept_bytes);
-        Ok(Self { height, spans: windows.to_vec(), catalogue, by_rest: by_rest.collect(), families })
+        let cache = SignatureCache::new(kept_bytes);
+        Ok(Self { height, spans: windows.to_vec(), cache, by_rest: by_rest.collect(), families })
     }
 
     fn before(&self, window: usize) -> usize {
         End::First.neighbour(window, self.spans.len())
     }
 
-    fn window(&self, number: usize, patterns: &[W], passes: bool) -> Result<(GoWindow<W>, Finder<W>), String> {
+    fn window(&self, number: usize, patterns: &[W], passes: bool) -> Result<(GoWindow<W>, StateIndex<W>), String> {
         let (window, before) = (self.spans[number], self.spans[self.before(number)]);
-        let shelf = Shelf { window: number, passes };
-        GoWindow::of_families(self.height, window, before, patterns, (&self.catalogue, shelf))
+        let kind = TableKind { window: number, passes };
+        GoWindow::of_families(self.height, window, before, patterns, (&self.cache, kind))
     }
 
     /// Families of the window before that have states for some of a window, ascending.
@@ -114,7 +114,7 @@ impl<W: Word> BlockParts for GoParts<W> {
 
     fn bytes(&self) -> u64 {
         let by_rest = self.by_rest.iter().map(|by_rest| size_of_val(by_rest.as_slice()) as u64);
-        by_rest.chain(self.families.iter().map(Families::bytes)).sum::<u64>() + self.catalogue.limit_bytes()
+        by_rest.chain(self.families.iter().map(Families::bytes)).sum::<u64>() + self.cache.limit_bytes()
     }
 
     fn part_bytes(&self, window: usize, families: Range<u32>) -> u64 {
@@ -142,10 +142,10 @@ impl<W: Word> BlockParts for GoParts<W> {
         }
         let after = End::Last.neighbour(window, self.spans.len());
         let numbers = family_numbers(&own);
-        let side = Side { inside: own.inside, families: &numbers, blocks: Some((&own, &finder)) };
+        let side = Neighbour { inside: own.inside, families: &numbers, blocks: Some((&own, &finder)) };
         let into = Exchange::new(&source, End::Last, &side)?;
         let nobody = FxHashMap::default();
-        let side = |inside, families| Side { inside, families, blocks: None };
+        let side = |inside, families| Neighbour { inside, families, blocks: None };
         let first = Exchange::new(&own, End::First, &side(source.inside, &nobody))?;
         let last = Exchange::new(&own, End::Last, &side(inside_of(self.spans[after]), &self.families[after].numbers))?;
         let accepting = if after == 0 { own.accepting() } else { Vec::new() };
@@ -177,7 +177,7 @@ struct GoPart<W> {
     /// Number of the window.
     number: usize,
     own: GoWindow<W>,
-    finder: Finder<W>,
+    finder: StateIndex<W>,
     source: Arc<GoWindow<W>>,
     /// From the window before.
     into: Exchange,

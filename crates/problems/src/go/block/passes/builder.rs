@@ -36,18 +36,18 @@ use std::sync::Arc;
 
 use keima_model::{PassTable, Signature, Window};
 
-use crate::go::block::passes::pass_builder::Building;
-use crate::go::block::signature::entry_index::Places;
-use crate::go::block::signature::lists::Listed;
+use crate::go::block::passes::pass_builder::PassBuilder;
+use crate::go::block::signature::entry_index::EntryIndex;
+use crate::go::block::signature::lists::SignatureLists;
 use crate::go::block::window::{colours, potential};
 use crate::go::state::{Word, successors};
 
 /// What all blocks of a signature share, and what the tables of others are made from.
-pub(crate) struct Made<W> {
+pub(crate) struct SignatureTables<W> {
     /// The inside codes at the first step and at the last, in their final order.
     pub(crate) lists: [Arc<Vec<W>>; 2],
     /// `places[step]`: where each code stands.
-    pub(crate) places: Vec<Arc<Places<W>>>,
+    pub(crate) places: Vec<Arc<EntryIndex<W>>>,
     pub(crate) signature: Arc<Signature>,
     /// `far[pass]`: how to find the targets of the operations.
     pub(crate) far: Vec<Vec<FarSample<W>>>,
@@ -55,7 +55,7 @@ pub(crate) struct Made<W> {
     ways: Vec<Vec<u16>>,
 }
 
-impl<W: Word> Made<W> {
+impl<W: Word> SignatureTables<W> {
     /// Memory that it takes.
     pub(crate) fn bytes(&self) -> u64 {
         let lists: usize = self.lists.iter().map(|list| size_of_val(list.as_slice())).sum();
@@ -73,13 +73,13 @@ pub(crate) struct FarSample<W> {
 }
 
 /// The lists of a signature in their final order, and where each code stands.
-struct Ordered<W> {
+struct OrderedLists<W> {
     lists: Vec<Vec<W>>,
-    places: Vec<Arc<Places<W>>>,
+    places: Vec<Arc<EntryIndex<W>>>,
     sample: W,
 }
 
-impl<W: Word> Ordered<W> {
+impl<W: Word> OrderedLists<W> {
     /// Orders all lists but that of step 0 by the number of local sources; at the ends of the window by family and
     /// potential.
     fn new(window: Window, inside: W, mut lists: Vec<Vec<W>>, sample: W) -> Self {
@@ -108,7 +108,7 @@ impl<W: Word> Ordered<W> {
             } else {
                 lists[step].sort_by_cached_key(|&code| as_blocks(code));
             }
-            places.push(Arc::new(Places::new(&lists[step], inside)));
+            places.push(Arc::new(EntryIndex::new(&lists[step], inside)));
         }
         Self { lists, places, sample }
     }
@@ -123,27 +123,27 @@ struct Passes<W> {
 }
 
 /// Signatures, each either made before or to be made.
-pub(crate) struct Maker<W> {
+pub(crate) struct TableBuilder<W> {
     window: Window,
     inside: W,
-    known: Vec<Option<Arc<Made<W>>>>,
+    known: Vec<Option<Arc<SignatureTables<W>>>>,
     /// Of those that are not known.
-    ordered: Vec<Option<Ordered<W>>>,
+    ordered: Vec<Option<OrderedLists<W>>>,
 }
 
-impl<W: Word> Maker<W> {
+impl<W: Word> TableBuilder<W> {
     /// Puts the lists of those that are not known in order.
-    pub(crate) fn new(window: Window, inside: W, signatures: Vec<Listed<W>>) -> Self {
+    pub(crate) fn new(window: Window, inside: W, signatures: Vec<SignatureLists<W>>) -> Self {
         let (mut known, mut ordered) = (Vec::new(), Vec::new());
-        for Listed { lists, sample, made } in signatures {
-            ordered.push(made.is_none().then(|| Ordered::new(window, inside, lists, sample)));
+        for SignatureLists { lists, sample, made } in signatures {
+            ordered.push(made.is_none().then(|| OrderedLists::new(window, inside, lists, sample)));
             known.push(made);
         }
         Self { window, inside, known, ordered }
     }
 
     /// Makes all of them, of new ones the lists only.
-    pub(crate) fn without_passes(self) -> Vec<Arc<Made<W>>> {
+    pub(crate) fn without_passes(self) -> Vec<Arc<SignatureTables<W>>> {
         let made = self.ordered.into_iter().zip(self.known).map(|(ordered, known)| {
             let new = ordered.map(|ordered| ordered.made(Vec::new(), Vec::new(), Vec::new()));
             known.or(new)
@@ -157,7 +157,7 @@ impl<W: Word> Maker<W> {
         mut self,
         signature_at: impl Fn(W) -> Option<u32>,
         rows: bool,
-    ) -> Result<Vec<Arc<Made<W>>>, String> {
+    ) -> Result<Vec<Arc<SignatureTables<W>>>, String> {
         let mut passes = Vec::with_capacity(self.ordered.len());
         for ordered in &self.ordered {
             passes.push(ordered.as_ref().map(|ordered| self.passes(ordered, &signature_at)).transpose()?);
@@ -178,18 +178,18 @@ impl<W: Word> Maker<W> {
         Ok(all)
     }
 
-    fn places(&self, signature: u32, step: usize) -> Option<&Places<W>> {
+    fn places(&self, signature: u32, step: usize) -> Option<&EntryIndex<W>> {
         let made = self.known.get(signature as usize)?.as_ref().map(|made| &made.places);
         let places = made.or_else(|| Some(&self.ordered[signature as usize].as_ref()?.places))?;
         places.get(step).map(Arc::as_ref)
     }
 
-    fn passes(&self, ordered: &Ordered<W>, signature_at: impl Fn(W) -> Option<u32>) -> Result<Passes<W>, String> {
+    fn passes(&self, ordered: &OrderedLists<W>, signature_at: impl Fn(W) -> Option<u32>) -> Result<Passes<W>, String> {
         let (inside, sample) = (self.inside, ordered.sample);
         let mut all = Passes { tables: Vec::new(), far: Vec::new(), leads_to: Vec::new() };
         for (pass, list) in ordered.lists.iter().take(self.window.len as usize).enumerate() {
             let after = &ordered.places[pass + 1];
-            let mut building = Building::new(ordered.lists[pass + 1].len());
+            let mut building = PassBuilder::new(ordered.lists[pass + 1].len());
             for (&code, entry) in list.iter().zip(0..=u16::MAX) {
                 let (next, count) = successors(self.window.first + pass as u32, sample | code);
                 let mut row = [(0_u8, 0_u16); 3];
@@ -245,15 +245,15 @@ impl<W: Word> Maker<W> {
     }
 }
 
-impl<W: Word> Ordered<W> {
-    fn made(self, passes: Vec<PassTable>, far: Vec<Vec<FarSample<W>>>, ways: Vec<Vec<u16>>) -> Arc<Made<W>> {
+impl<W: Word> OrderedLists<W> {
+    fn made(self, passes: Vec<PassTable>, far: Vec<Vec<FarSample<W>>>, ways: Vec<Vec<u16>>) -> Arc<SignatureTables<W>> {
         let Self { mut lists, places, .. } = self;
         let entries = lists.iter().map(|list| list.len() as u32).collect();
         let descendants = ways.first().map_or_else(Vec::new, |ways| ways.iter().map(|&ways| ways.into()).collect());
         let signature = Arc::new(Signature { entries, passes, descendants });
         let last = lists.len() - 1;
         let lists = [0, last].map(|step| Arc::new(std::mem::take(&mut lists[step])));
-        Arc::new(Made { lists, places, signature, far, ways })
+        Arc::new(SignatureTables { lists, places, signature, far, ways })
     }
 }
 

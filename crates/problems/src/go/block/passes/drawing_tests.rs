@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use keima_model::Window;
 
-use crate::go::block::passes::builder::Maker;
-use crate::go::block::signature::lists::Lists;
+use crate::go::block::passes::builder::TableBuilder;
+use crate::go::block::signature::lists::WindowSignatures;
 use crate::go::block::window::inside_of;
 
 const HEIGHT: u32 = 3;
@@ -31,10 +31,11 @@ fn cells(code: u64, cells: Range<u32>) -> String {
 
 /// The lines of the drawing.
 fn drawing() -> Vec<String> {
-    let Lists { signatures, outsides } = Lists::<u64>::new(HEIGHT, WINDOW).unwrap();
+    let WindowSignatures { signatures, outsides } = WindowSignatures::<u64>::new(HEIGHT, WINDOW).unwrap();
     let signature_of: BTreeMap<u64, u32> = outsides.iter().copied().collect();
     let inside = inside_of::<u64>(WINDOW);
-    let made = Maker::new(WINDOW, inside, signatures).with_passes(|outside| signature_of.get(&outside).copied(), false);
+    let made =
+        TableBuilder::new(WINDOW, inside, signatures).with_passes(|outside| signature_of.get(&outside).copied(), false);
     let made = &made.unwrap()[signature_of[&OUTSIDE] as usize];
     let entries = |step: usize| {
         let mut codes: Vec<(u16, u64)> =

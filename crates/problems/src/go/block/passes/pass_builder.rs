@@ -14,16 +14,16 @@ use crate::go::block::passes::builder::FarSample;
 use crate::go::state::Word;
 
 /// One pass of one signature while its entries are gone through.
-pub(crate) struct Building<W> {
+pub(crate) struct PassBuilder<W> {
     /// Entries after the pass.
     entries_after: usize,
     /// (place, source) of each local successor, the sources ascending.
     local: Vec<(u16, u16)>,
-    pub(crate) far: Vec<FarBuilding<W>>,
+    pub(crate) far: Vec<FarBuilder<W>>,
     rows: Vec<RowGroup>,
 }
 
-pub(crate) struct FarBuilding<W> {
+pub(crate) struct FarBuilder<W> {
     /// The sample's outside after the operation.
     outside: W,
     /// Its signature.
@@ -34,7 +34,7 @@ pub(crate) struct FarBuilding<W> {
 
 const NO_PLACE: &str = "a successor stands in no list";
 
-impl<W: Word> Building<W> {
+impl<W: Word> PassBuilder<W> {
     pub(crate) fn new(entries_after: usize) -> Self {
         Self { entries_after, local: Vec::new(), far: Vec::new(), rows: Vec::new() }
     }
@@ -55,7 +55,7 @@ impl<W: Word> Building<W> {
         let place = place.ok_or(NO_PLACE)?;
         let known = self.far.iter().position(|far| far.outside == outside);
         let number = known.unwrap_or_else(|| {
-            self.far.push(FarBuilding { outside, target, found, pairs: Vec::new() });
+            self.far.push(FarBuilder { outside, target, found, pairs: Vec::new() });
             self.far.len() - 1
         });
         self.far[number].pairs.push((entry, place));

@@ -17,60 +17,64 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustc_hash::FxHashMap;
 
-use crate::go::block::passes::builder::Made;
-use crate::go::block::signature::scan::{Lower, Upper};
+use crate::go::block::passes::builder::SignatureTables;
+use crate::go::block::signature::scan::{LowerSignature, UpperSignature};
 use crate::go::state::Word;
 
 /// Both halves of a signature.
-pub(crate) type Halves = (Upper, Lower);
+pub(crate) type SignatureKey = (UpperSignature, LowerSignature);
 
 /// The signatures of all windows.
-pub(crate) struct Catalogue<W> {
+pub(crate) struct SignatureCache<W> {
     limit_bytes: u64,
-    kept: Mutex<Kept<W>>,
+    kept: Mutex<CacheState<W>>,
 }
 
 /// A part of it: the number of a window, and whether its signatures have passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Shelf {
+pub(crate) struct TableKind {
     pub(crate) window: usize,
     pub(crate) passes: bool,
 }
 
-struct Kept<W> {
-    made: FxHashMap<(Shelf, Halves), Option<Arc<Made<W>>>>,
+struct CacheState<W> {
+    made: FxHashMap<(TableKind, SignatureKey), Option<Arc<SignatureTables<W>>>>,
     bytes: u64,
 }
 
-impl<W: Word> Catalogue<W> {
+impl<W: Word> SignatureCache<W> {
     /// For as many as take `limit_bytes`.
     pub(crate) fn new(limit_bytes: u64) -> Self {
-        Self { limit_bytes, kept: Mutex::new(Kept { made: FxHashMap::default(), bytes: 0 }) }
+        Self { limit_bytes, kept: Mutex::new(CacheState { made: FxHashMap::default(), bytes: 0 }) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept<W>> {
+    fn lock(&self) -> MutexGuard<'_, CacheState<W>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A signature, if it is known; `Some(None)` if it is known that there is none.
     #[expect(clippy::option_option, reason = "not known, and known not to be")]
-    pub(crate) fn find(&self, shelf: Shelf, halves: Halves) -> Option<Option<Arc<Made<W>>>> {
-        self.lock().made.get(&(shelf, halves)).cloned()
+    pub(crate) fn find(&self, kind: TableKind, key: SignatureKey) -> Option<Option<Arc<SignatureTables<W>>>> {
+        self.lock().made.get(&(kind, key)).cloned()
     }
 
     /// Keeps what was made.
-    pub(crate) fn keep(&self, shelf: Shelf, new: impl Iterator<Item = (Halves, Option<Arc<Made<W>>>)>) {
+    pub(crate) fn keep(
+        &self,
+        kind: TableKind,
+        new: impl Iterator<Item = (SignatureKey, Option<Arc<SignatureTables<W>>>)>,
+    ) {
         let mut kept = self.lock();
-        for (halves, made) in new {
-            let bytes =
-                (size_of::<(Shelf, Halves, Arc<Made<W>>)>() as u64) + made.as_ref().map_or(0, |made| made.bytes());
+        for (key, made) in new {
+            let bytes = (size_of::<(TableKind, SignatureKey, Arc<SignatureTables<W>>)>() as u64)
+                + made.as_ref().map_or(0, |made| made.bytes());
             if bytes > self.limit_bytes {
                 continue;
             }
             if kept.bytes + bytes > self.limit_bytes {
                 (kept.made, kept.bytes) = (FxHashMap::default(), 0);
             }
-            if kept.made.insert((shelf, halves), made).is_none() {
+            if kept.made.insert((kind, key), made).is_none() {
                 kept.bytes += bytes;
             }
         }
@@ -90,25 +94,25 @@ mod tests {
     /// What does not fit empties it, and is kept then; what is larger than all of it is not.
     #[test]
     fn a_full_catalogue_begins_anew() {
-        let halves = |number: u32| {
+        let key = |number: u32| {
             let none = Colours::default();
-            (Upper { stack: none, last: number, across: 0 }, Lower { demands: none, first: number })
+            (UpperSignature { stack: none, last: number, across: 0 }, LowerSignature { demands: none, first: number })
         };
-        let shelf = Shelf { window: 1, passes: true };
-        let entry_bytes = size_of::<(Shelf, Halves, Arc<Made<u64>>)>() as u64;
-        let catalogue = Catalogue::<u64>::new(3 * entry_bytes);
-        let known = |number| catalogue.find(shelf, halves(number)).is_some();
-        let keep = |numbers: &[u32]| catalogue.keep(shelf, numbers.iter().map(|&number| (halves(number), None)));
+        let kind = TableKind { window: 1, passes: true };
+        let entry_bytes = size_of::<(TableKind, SignatureKey, Arc<SignatureTables<u64>>)>() as u64;
+        let cache = SignatureCache::<u64>::new(3 * entry_bytes);
+        let known = |number| cache.find(kind, key(number)).is_some();
+        let keep = |numbers: &[u32]| cache.keep(kind, numbers.iter().map(|&number| (key(number), None)));
         keep(&[0, 1, 1, 2]);
         assert!((0..3).all(known) && !known(3));
-        assert!(catalogue.find(Shelf { passes: false, ..shelf }, halves(0)).is_none());
+        assert!(cache.find(TableKind { passes: false, ..kind }, key(0)).is_none());
         keep(&[3]);
         assert!(known(3) && !(0..3).any(known), "the fourth");
         keep(&[4, 5]);
         assert!((3..6).all(known), "three again");
-        assert_eq!(catalogue.lock().bytes, 3 * entry_bytes);
-        let small = Catalogue::<u64>::new(entry_bytes - 1);
-        small.keep(shelf, std::iter::once((halves(0), None)));
-        assert!(small.find(shelf, halves(0)).is_none());
+        assert_eq!(cache.lock().bytes, 3 * entry_bytes);
+        let small = SignatureCache::<u64>::new(entry_bytes - 1);
+        small.keep(kind, std::iter::once((key(0), None)));
+        assert!(small.find(kind, key(0)).is_none());
     }
 }

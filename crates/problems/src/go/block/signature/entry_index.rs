@@ -11,7 +11,7 @@ use crate::go::state::Word;
 
 /// The places of a list's codes.
 #[derive(Default)]
-pub(crate) struct Places<W> {
+pub(crate) struct EntryIndex<W> {
     /// The bits of the window's cells in a word.
     inside: W,
     /// Places by which its first cell stands too high.
@@ -19,7 +19,7 @@ pub(crate) struct Places<W> {
     of: FxHashMap<u32, u16>,
 }
 
-impl<W: Word> Places<W> {
+impl<W: Word> EntryIndex<W> {
     /// Of a list, whose codes are words with nothing but the cells inside `inside`; of these there are at most 8, since
     /// lists of longer windows have more than 2^16 codes. The list has no more than that.
     pub(crate) fn new(list: &[W], inside: W) -> Self {
@@ -59,11 +59,11 @@ mod tests {
     fn codes_are_found_where_they_stand() {
         let inside = 0xff_ffff_f000_u64;
         let list = [0x3000, 0xf0_0000_0000, 0x12_3456_7000, 0];
-        let places = Places::new(&list, inside);
+        let places = EntryIndex::new(&list, inside);
         for (code, place) in list.iter().zip(0..) {
             assert_eq!(places.get(*code), Some(place));
         }
         assert_eq!(places.get(0x4000), None);
-        assert_eq!(Places::new(&[0_u64], 0).get(0), Some(0));
+        assert_eq!(EntryIndex::new(&[0_u64], 0).get(0), Some(0));
     }
 }

@@ -38,7 +38,7 @@ use rustc_hash::FxHashMap;
 
 use keima_model::Window;
 
-use crate::go::block::signature::lists::{Listed, Lists};
+use crate::go::block::signature::lists::{SignatureLists, WindowSignatures};
 use crate::go::block::window::colours;
 use crate::go::state::Word;
 
@@ -49,7 +49,7 @@ const PAIRS: usize = 2;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     /// It is kept, its image is not.
-    Kept,
+    CacheState,
     /// Both are.
     Tied,
     /// Its image is kept.
@@ -93,13 +93,13 @@ impl Fold {
         for (upper, lower) in self.pairs(kink) {
             match (of(upper), of(lower)) {
                 (0, 0) => {}
-                (0, _) => return Fate::Kept,
+                (0, _) => return Fate::CacheState,
                 (_, 0) => return Fate::Dropped,
                 (above, below) if above == below => first = if first == 0 { above } else { first },
                 (above, _) => unequal = if unequal == 0 { above } else { unequal },
             }
             if first != 0 && unequal != 0 {
-                return if unequal == first { Fate::Kept } else { Fate::Dropped };
+                return if unequal == first { Fate::CacheState } else { Fate::Dropped };
             }
         }
         Fate::Tied
@@ -107,14 +107,14 @@ impl Fold {
 
     /// The same lists without the states that are dropped. Signatures are told apart by the colours of the cells outside
     /// that decide.
-    pub(crate) fn refine<W: Word>(self, window: Window, inside: W, all: Lists<W>) -> Lists<W> {
+    pub(crate) fn refine<W: Word>(self, window: Window, inside: W, all: WindowSignatures<W>) -> WindowSignatures<W> {
         let cells: W = self.cells(window.first);
         if cells == W::ZERO {
             return all;
         }
         let outside = cells & !inside;
         let mut numbers: FxHashMap<(u32, W), u32> = FxHashMap::default();
-        let mut refined = Lists { signatures: Vec::new(), outsides: Vec::with_capacity(all.outsides.len()) };
+        let mut refined = WindowSignatures { signatures: Vec::new(), outsides: Vec::with_capacity(all.outsides.len()) };
         for (word, signature) in all.outsides {
             let number = *numbers.entry((signature, colours(word, outside))).or_insert_with(|| {
                 let lists = (window.first..).zip(&all.signatures[signature as usize].lists);
@@ -123,7 +123,7 @@ impl Fold {
                     list.iter().filter(kept).copied().collect()
                 };
                 let lists = lists.map(|(kink, list)| kept(kink, list)).collect();
-                refined.signatures.push(Listed { lists, sample: word, made: None });
+                refined.signatures.push(SignatureLists { lists, sample: word, made: None });
                 refined.signatures.len() as u32 - 1
             });
             refined.outsides.push((word, number));
@@ -149,7 +149,8 @@ mod tests {
 
     /// All states of a column at its end, one of each class.
     fn states(height: u32) -> Vec<u64> {
-        let Lists { signatures, outsides } = Lists::new(height, Window { first: 0, len: height }).unwrap();
+        let WindowSignatures { signatures, outsides } =
+            WindowSignatures::new(height, Window { first: 0, len: height }).unwrap();
         assert_eq!(outsides.len(), 1);
         signatures[0].lists[0].clone()
     }
@@ -165,9 +166,9 @@ mod tests {
                 assert_eq!(mirror(image, height), state);
                 assert!(all.binary_search(&image).is_ok(), "{height}: {state:x} has an image {image:x}");
                 let expected = match fold.fate(state, 0) {
-                    Fate::Kept => Fate::Dropped,
+                    Fate::CacheState => Fate::Dropped,
                     Fate::Tied => Fate::Tied,
-                    Fate::Dropped => Fate::Kept,
+                    Fate::Dropped => Fate::CacheState,
                 };
                 assert_eq!(fold.fate(image, 0), expected, "{height}: {state:x}");
                 assert_eq!(fold.fate(reverse(state), 0), fold.fate(state, 0), "{height}: {state:x}");

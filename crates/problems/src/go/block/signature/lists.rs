@@ -24,45 +24,45 @@ use rustc_hash::FxHashMap;
 
 use keima_model::{MOST_ENTRIES, Window};
 
-use crate::go::block::passes::builder::Made;
-use crate::go::block::signature::cache::{Catalogue, Halves, Shelf};
-use crate::go::block::signature::scan::{Lower, Read, Rules, Upper, read_on};
+use crate::go::block::passes::builder::SignatureTables;
+use crate::go::block::signature::cache::{SignatureCache, SignatureKey, TableKind};
+use crate::go::block::signature::scan::{LowerSignature, Scan, ScanRules, UpperSignature, scan};
 use crate::go::block::window::inside_of;
 use crate::go::layout;
 use crate::go::state::{ABOVE, BELOW, NEEDY, Word, normalise};
 
 /// What the blocks of one signature have in common.
-pub(crate) struct Listed<W> {
+pub(crate) struct SignatureLists<W> {
     /// `lists[step]`: inside codes, each as a word with nothing outside the window; ascending.
     pub(crate) lists: Vec<Vec<W>>,
     /// One outside of this signature.
     pub(crate) sample: W,
     /// Its tables, if they are there already; then there are no lists.
-    pub(crate) made: Option<Arc<Made<W>>>,
+    pub(crate) made: Option<Arc<SignatureTables<W>>>,
 }
 
 /// Signatures by their halves, with the number of each, or none where no inside code fits.
-pub(crate) type Numbers = Vec<(Halves, Option<u32>)>;
+pub(crate) type NewSignatures = Vec<(SignatureKey, Option<u32>)>;
 
 /// The signatures of a window, and the outsides as (word, signature).
-pub(crate) struct Lists<W> {
-    pub(crate) signatures: Vec<Listed<W>>,
+pub(crate) struct WindowSignatures<W> {
+    pub(crate) signatures: Vec<SignatureLists<W>>,
     pub(crate) outsides: Vec<(W, u32)>,
 }
 
-impl<W: Word> Lists<W> {
+impl<W: Word> WindowSignatures<W> {
     pub(crate) fn new(height: u32, window: Window) -> Result<Self, String> {
-        let mut uppers: BTreeMap<Upper, Vec<W>> = BTreeMap::new();
-        read_on(0..window.first, &Rules::default(), Read::<W>::default(), &mut |read| {
-            uppers.entry(Upper::of(read)).or_default().push(read.word);
+        let mut uppers: BTreeMap<UpperSignature, Vec<W>> = BTreeMap::new();
+        scan(0..window.first, &ScanRules::default(), Scan::<W>::default(), &mut |read| {
+            uppers.entry(UpperSignature::of(read)).or_default().push(read.word);
         });
-        let mut lowers: BTreeMap<Lower, Vec<W>> = BTreeMap::new();
-        let rules = Rules { may_demand: true, most_open: 0, ..Rules::default() };
-        read_on(window.end()..height, &rules, Read::<W>::default(), &mut |read| {
-            lowers.entry(Lower::of(read, &(window.end()..height))).or_default().push(read.word);
+        let mut lowers: BTreeMap<LowerSignature, Vec<W>> = BTreeMap::new();
+        let rules = ScanRules { may_demand: true, most_open: 0, ..ScanRules::default() };
+        scan(window.end()..height, &rules, Scan::<W>::default(), &mut |read| {
+            lowers.entry(LowerSignature::of(read, &(window.end()..height))).or_default().push(read.word);
         });
-        let (lowers, lower_words): (Vec<Lower>, Vec<Vec<W>>) = lowers.into_iter().unzip();
-        let lowers = Lowers::new(lowers);
+        let (lowers, lower_words): (Vec<LowerSignature>, Vec<Vec<W>>) = lowers.into_iter().unzip();
+        let lowers = LowerSignatures::new(lowers);
         let outside = layout::outside::<W>(height, window);
         let mut all = Self { signatures: Vec::new(), outsides: Vec::new() };
         for (upper, upper_words) in &uppers {
@@ -80,7 +80,7 @@ impl<W: Word> Lists<W> {
                     }
                 }
                 let Some(&(sample, _)) = all.outsides.get(before) else { continue };
-                all.signatures.push(Listed { lists, sample, made: None });
+                all.signatures.push(SignatureLists { lists, sample, made: None });
             }
         }
         Ok(all)
@@ -93,19 +93,19 @@ impl<W: Word> Lists<W> {
         height: u32,
         window: Window,
         patterns: &[W],
-        (catalogue, shelf): (&Catalogue<W>, Shelf),
-    ) -> Result<(Self, Numbers), String> {
+        (cache, kind): (&SignatureCache<W>, TableKind),
+    ) -> Result<(Self, NewSignatures), String> {
         // The order of a list depends on the one before.
-        let from_step = if shelf.passes { 0 } else { window.len - 1 };
+        let from_step = if kind.passes { 0 } else { window.len - 1 };
         let (above, below) = (0..window.first, window.end()..height);
         let (mut uppers, mut lowers) = (Parts::default(), Parts::default());
         // By upper signature the lower ones that it meets, and the number of the two together.
         let mut pairs: BTreeMap<usize, BTreeMap<usize, Option<u32>>> = BTreeMap::new();
         for &pattern in patterns {
-            let rules = Rules { only: pattern, ..Rules::default() };
-            let upper = uppers.of(&above, &rules, Upper::of);
-            let rules = Rules { may_demand: true, most_open: 0, only: pattern, ..Rules::default() };
-            let lower = lowers.of(&below, &rules, |read| Lower::of(read, &below));
+            let rules = ScanRules { only: pattern, ..ScanRules::default() };
+            let upper = uppers.of(&above, &rules, UpperSignature::of);
+            let rules = ScanRules { may_demand: true, most_open: 0, only: pattern, ..ScanRules::default() };
+            let lower = lowers.of(&below, &rules, |read| LowerSignature::of(read, &below));
             for &(_, upper) in upper {
                 let met = pairs.entry(upper).or_default();
                 met.extend(lower.iter().map(|&(_, lower)| (lower, None)));
@@ -117,17 +117,17 @@ impl<W: Word> Lists<W> {
             let mut asked = Vec::new();
             for (&lower, number) in met.iter_mut() {
                 let lower = lowers.signatures[lower];
-                match catalogue.find(shelf, (upper, lower)) {
+                match cache.find(kind, (upper, lower)) {
                     None => asked.push((lower, number)),
                     Some(None) => {}
-                    Some(made) => *number = Some(all.push(Listed { lists: Vec::new(), sample: W::ZERO, made })),
+                    Some(made) => *number = Some(all.push(SignatureLists { lists: Vec::new(), sample: W::ZERO, made })),
                 }
             }
-            let below = Lowers::new(asked.iter().map(|&(lower, _)| lower).collect());
+            let below = LowerSignatures::new(asked.iter().map(|&(lower, _)| lower).collect());
             let lists = if asked.is_empty() { Vec::new() } else { below.lists(window, from_step, &upper)? };
             for (lists, (lower, number)) in lists.into_iter().zip(asked) {
                 if !lists.is_empty() {
-                    *number = Some(all.push(Listed { lists, sample: W::ZERO, made: None }));
+                    *number = Some(all.push(SignatureLists { lists, sample: W::ZERO, made: None }));
                 }
                 unknown.push(((upper, lower), *number));
             }
@@ -148,7 +148,7 @@ impl<W: Word> Lists<W> {
     }
 
     /// One signature more; its number.
-    fn push(&mut self, listed: Listed<W>) -> u32 {
+    fn push(&mut self, listed: SignatureLists<W>) -> u32 {
         self.signatures.push(listed);
         self.signatures.len() as u32 - 1
     }
@@ -169,11 +169,11 @@ impl<W, S> Default for Parts<W, S> {
 
 impl<W: Word, S: Copy + Eq + std::hash::Hash> Parts<W, S> {
     /// Those in `cells` with the colours that `rules` ask for.
-    fn of(&mut self, cells: &Range<u32>, rules: &Rules<W>, signature: impl Fn(&Read<W>) -> S) -> &[(W, usize)] {
+    fn of(&mut self, cells: &Range<u32>, rules: &ScanRules<W>, signature: impl Fn(&Scan<W>) -> S) -> &[(W, usize)] {
         let Self { words, numbers, signatures } = self;
         words.entry(rules.only & span(cells)).or_insert_with(|| {
             let mut found = Vec::new();
-            read_on(cells.clone(), rules, Read::default(), &mut |read| {
+            scan(cells.clone(), rules, Scan::default(), &mut |read| {
                 let signature = signature(read);
                 let number = *numbers.entry(signature).or_insert_with(|| {
                     signatures.push(signature);
@@ -197,14 +197,14 @@ fn span<W: Word>(cells: &Range<u32>) -> W {
 }
 
 /// Lower signatures, by the stack that they need.
-struct Lowers {
-    all: Vec<Lower>,
+struct LowerSignatures {
+    all: Vec<LowerSignature>,
     by_stack: FxHashMap<usize, Vec<usize>>,
     most_open: u32,
 }
 
-impl Lowers {
-    fn new(lowers: Vec<Lower>) -> Self {
+impl LowerSignatures {
+    fn new(lowers: Vec<LowerSignature>) -> Self {
         let mut by_stack: FxHashMap<usize, Vec<usize>> = FxHashMap::default();
         for (number, lower) in lowers.iter().enumerate() {
             by_stack.entry(lower.demands.reversed().number()).or_default().push(number);
@@ -215,12 +215,17 @@ impl Lowers {
 
     /// For each of them and each step the words that lead to it from an upper signature, ascending; nothing for those
     /// that it does not lead to.
-    fn lists<W: Word>(&self, window: Window, from_step: u32, upper: &Upper) -> Result<Vec<Vec<Vec<W>>>, String> {
+    fn lists<W: Word>(
+        &self,
+        window: Window,
+        from_step: u32,
+        upper: &UpperSignature,
+    ) -> Result<Vec<Vec<Vec<W>>>, String> {
         let mut lists: Vec<Vec<Vec<W>>> = vec![Vec::new(); self.all.len()];
         for step in from_step..=window.len {
             let kink = window.first + step;
-            let rules = Rules { kink: Some(kink), most_open: self.most_open, ..Rules::default() };
-            read_on(window.first..window.end(), &rules, upper.read::<W>(), &mut |read| {
+            let rules = ScanRules { kink: Some(kink), most_open: self.most_open, ..ScanRules::default() };
+            scan(window.first..window.end(), &rules, upper.read::<W>(), &mut |read| {
                 for &number in self.by_stack.get(&read.stack.number()).into_iter().flatten() {
                     if self.all[number].fits(read, kink == window.end()) {
                         lists[number].resize(window.len as usize + 1, Vec::new());

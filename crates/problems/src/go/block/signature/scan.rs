@@ -63,7 +63,7 @@ impl Colours {
 
 /// What has been read of a border.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Read<W> {
+pub(crate) struct Scan<W> {
     /// The codes, four bits a cell, at their places in the border's word.
     pub(crate) word: W,
     /// Code of the last cell; [`EDGE`] for none.
@@ -78,7 +78,7 @@ pub(crate) struct Read<W> {
 
 /// How to read on.
 #[derive(Clone, Copy)]
-pub(crate) struct Rules<W> {
+pub(crate) struct ScanRules<W> {
     /// The cell above which the kink is: it is a neighbour of the cell above it only as far as that one's west has a
     /// hand in it.
     pub(crate) kink: Option<u32>,
@@ -90,14 +90,14 @@ pub(crate) struct Rules<W> {
     pub(crate) only: W,
 }
 
-impl<W: Word> Default for Rules<W> {
+impl<W: Word> Default for ScanRules<W> {
     /// No kink, no demands, any number of open connections, and any colours.
     fn default() -> Self {
         Self { kink: None, may_demand: false, most_open: u32::MAX, only: W::ZERO }
     }
 }
 
-impl<W: Word> Rules<W> {
+impl<W: Word> ScanRules<W> {
     fn allow(&self, cell: u32, code: u32) -> bool {
         match (self.only >> (4 * cell)).low() & 0xf {
             0 => true,
@@ -107,9 +107,9 @@ impl<W: Word> Rules<W> {
     }
 }
 
-impl<W: Word> Read<W> {
+impl<W: Word> Scan<W> {
     /// With `code` at `cell`, which is next; `None` if it does not fit.
-    pub(crate) fn and(&self, cell: u32, code: u32, rules: &Rules<W>) -> Option<Self> {
+    pub(crate) fn and(&self, cell: u32, code: u32, rules: &ScanRules<W>) -> Option<Self> {
         let neighbour = if rules.kink == Some(cell) { self.across } else { self.last };
         if !neighbours_agree(neighbour, code) || !rules.allow(cell, code) {
             return None;
@@ -132,52 +132,52 @@ impl<W: Word> Read<W> {
 }
 
 /// Visits all ways to read `cells` after `from`.
-pub(crate) fn read_on<W: Word>(cells: Range<u32>, rules: &Rules<W>, from: Read<W>, visit: &mut impl FnMut(&Read<W>)) {
+pub(crate) fn scan<W: Word>(cells: Range<u32>, rules: &ScanRules<W>, from: Scan<W>, visit: &mut impl FnMut(&Scan<W>)) {
     let Some(cell) = cells.clone().next() else { return visit(&from) };
     for next in CODES.into_iter().filter_map(|code| from.and(cell, code, rules)) {
         // Each cell closes one connection at most.
         if next.stack.len.saturating_sub(cells.end - cell - 1) <= rules.most_open {
-            read_on(cell + 1..cells.end, rules, next, visit);
+            scan(cell + 1..cells.end, rules, next, visit);
         }
     }
 }
 
 /// Signature of an upper part, as far as what follows depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Upper {
+pub(crate) struct UpperSignature {
     pub(crate) stack: Colours,
     pub(crate) last: u32,
-    /// See [`Read::across`].
+    /// See [`Scan::across`].
     pub(crate) across: u32,
 }
 
-impl Upper {
-    pub(crate) fn of<W>(read: &Read<W>) -> Self {
+impl UpperSignature {
+    pub(crate) fn of<W>(read: &Scan<W>) -> Self {
         Self { stack: read.stack, last: read.last, across: read.across }
     }
     /// To read on after such a part.
-    pub(crate) fn read<W: Word>(&self) -> Read<W> {
-        Read { last: self.last, across: self.across, stack: self.stack, ..Read::default() }
+    pub(crate) fn read<W: Word>(&self) -> Scan<W> {
+        Scan { last: self.last, across: self.across, stack: self.stack, ..Scan::default() }
     }
 }
 
 /// Signature of a lower part: what it asks of what stands above it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Lower {
+pub(crate) struct LowerSignature {
     /// The connections that it closes, the innermost first.
     pub(crate) demands: Colours,
     /// Code of its first cell; [`EDGE`] for an empty part.
     pub(crate) first: u32,
 }
 
-impl Lower {
+impl LowerSignature {
     /// Of what was read of `cells`.
-    pub(crate) fn of<W: Word>(read: &Read<W>, cells: &Range<u32>) -> Self {
+    pub(crate) fn of<W: Word>(read: &Scan<W>, cells: &Range<u32>) -> Self {
         let first = if cells.is_empty() { EDGE } else { (read.word >> (4 * cells.start)).low() & 0xf };
         Self { demands: read.demands, first }
     }
     /// Whether a lower part of this signature may follow `above`; `kink` says that the kink is between the two.
-    pub(crate) fn fits<W>(&self, above: &Read<W>, kink: bool) -> bool {
+    pub(crate) fn fits<W>(&self, above: &Scan<W>, kink: bool) -> bool {
         let neighbour = if kink { above.across } else { above.last };
         above.stack == self.demands.reversed() && (self.first == EDGE || neighbours_agree(neighbour, self.first))
     }
@@ -194,9 +194,9 @@ mod tests {
         for height in 1..=8 {
             let classes = automaton::classes(height);
             for kink in 0..height {
-                let rules = Rules { kink: Some(kink), ..Rules::default() };
+                let rules = ScanRules { kink: Some(kink), ..ScanRules::default() };
                 let mut states = 0_u128;
-                read_on(0..height, &rules, Read::<u64>::default(), &mut |read| {
+                scan(0..height, &rules, Scan::<u64>::default(), &mut |read| {
                     states += u128::from(read.stack.len == 0);
                 });
                 assert_eq!(states.div_ceil(2), classes[kink as usize], "m={height} kink {kink}");

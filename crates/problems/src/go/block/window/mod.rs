@@ -27,11 +27,11 @@ use rustc_hash::FxHashMap;
 
 use keima_model::{BlockTables, Directions, End, Family, FarTargets, Window};
 
-use crate::go::block::passes::builder::{Made, Maker};
-use crate::go::block::signature::cache::{Catalogue, Shelf};
-use crate::go::block::signature::entry_index::Places;
+use crate::go::block::passes::builder::{SignatureTables, TableBuilder};
+use crate::go::block::signature::cache::{SignatureCache, TableKind};
+use crate::go::block::signature::entry_index::EntryIndex;
 use crate::go::block::signature::fold::Fold;
-use crate::go::block::signature::lists::{Lists, open_connections};
+use crate::go::block::signature::lists::{WindowSignatures, open_connections};
 use crate::go::state::{Word, accepts, normalise, stones, successors};
 
 /// One window of a column.
@@ -50,11 +50,11 @@ pub(crate) struct GoWindow<W> {
 }
 
 /// Where the states of a window are found: needed while tables are made.
-pub(crate) struct Finder<W> {
+pub(crate) struct StateIndex<W> {
     /// Number of the block of each outside.
     pub(crate) block_of: FxHashMap<W, u32>,
     /// `places[end][signature]`: places of the codes in the lists.
-    pub(crate) places: [Vec<Arc<Places<W>>>; 2],
+    pub(crate) places: [Vec<Arc<EntryIndex<W>>>; 2],
 }
 
 impl<W: Word> GoWindow<W> {
@@ -65,8 +65,8 @@ impl<W: Word> GoWindow<W> {
         before: Window,
         directions: Directions,
         fold: Option<Fold>,
-    ) -> Result<(Self, Finder<W>), String> {
-        let mut lists = Lists::new(height, window)?;
+    ) -> Result<(Self, StateIndex<W>), String> {
+        let mut lists = WindowSignatures::new(height, window)?;
         if let Some(fold) = fold {
             lists = fold.refine(window, inside_of(window), lists);
         }
@@ -80,13 +80,13 @@ impl<W: Word> GoWindow<W> {
         window: Window,
         before: Window,
         patterns: &[W],
-        (catalogue, shelf): (&Catalogue<W>, Shelf),
-    ) -> Result<(Self, Finder<W>), String> {
-        let directions = shelf.passes.then_some(Directions::Forward);
-        let (lists, unknown) = Lists::of_families(height, window, patterns, (catalogue, shelf))?;
+        (cache, kind): (&SignatureCache<W>, TableKind),
+    ) -> Result<(Self, StateIndex<W>), String> {
+        let directions = kind.passes.then_some(Directions::Forward);
+        let (lists, unknown) = WindowSignatures::of_families(height, window, patterns, (cache, kind))?;
         Self::of(height, window, before, directions, (lists, true), |made| {
             let of = |number: u32| made.get(number as usize).map(Arc::clone);
-            catalogue.keep(shelf, unknown.into_iter().map(|(halves, number)| (halves, number.and_then(of))));
+            cache.keep(kind, unknown.into_iter().map(|(key, number)| (key, number.and_then(of))));
         })
     }
 
@@ -96,11 +96,11 @@ impl<W: Word> GoWindow<W> {
         window: Window,
         before: Window,
         directions: Option<Directions>,
-        (lists, in_order): (Lists<W>, bool),
-        keep: impl FnOnce(&[Arc<Made<W>>]),
-    ) -> Result<(Self, Finder<W>), String> {
+        (lists, in_order): (WindowSignatures<W>, bool),
+        keep: impl FnOnce(&[Arc<SignatureTables<W>>]),
+    ) -> Result<(Self, StateIndex<W>), String> {
         let inside = inside_of(window);
-        let Lists { signatures, mut outsides } = lists;
+        let WindowSignatures { signatures, mut outsides } = lists;
         let cells: W = inside | inside_of(before);
         let rest_cells = W::ONES & !cells;
         let potential = |word| potential(word, 0..window.first) + potential(word, window.end()..height);
@@ -116,7 +116,7 @@ impl<W: Word> GoWindow<W> {
         // Not in the memory of the pairs, which is twice as large and more.
         let outsides: Vec<W> = outsides.iter().map(|&(word, _)| word).collect();
 
-        let maker = Maker::new(window, inside, signatures);
+        let maker = TableBuilder::new(window, inside, signatures);
         let signature_at = |outside: W| Some(signature_of[*block_of.get(&outside)? as usize]);
         let made = match directions {
             Some(directions) => maker.with_passes(signature_at, directions.transposed())?,
@@ -174,7 +174,7 @@ impl<W: Word> GoWindow<W> {
         let places = [0, last].map(|step| made.iter().map(|made| Arc::clone(&made.places[step])).collect());
         let signatures = made.iter().map(|made| Arc::clone(&made.signature)).collect();
         let tables = BlockTables { signatures, signature_of, base, base_upper, far, families, states };
-        let found = Finder { block_of, places };
+        let found = StateIndex { block_of, places };
         let empty =
             outsides.iter().position(|&word| stones(word) == W::ZERO).map(|block| tables.signature_of[block] as usize);
         let twins = [0, 1].map(|end| match empty {
@@ -207,7 +207,7 @@ fn bases(families: &[Family], step: usize, entries: impl Iterator<Item = u32>) -
     (lower, upper)
 }
 
-impl<W: Word> Finder<W> {
+impl<W: Word> StateIndex<W> {
     /// Memory that it takes.
     pub(crate) fn bytes(&self) -> u64 {
         let places: u64 = self.places.iter().flatten().map(|places| places.bytes()).sum();
@@ -228,16 +228,16 @@ impl<W: Word> GoWindow<W> {
     }
 
     /// Where its states are found, once more.
-    pub(crate) fn finder(&self) -> Finder<W> {
-        Finder {
+    pub(crate) fn finder(&self) -> StateIndex<W> {
+        StateIndex {
             block_of: self.outsides.iter().copied().zip(0..).collect(),
             places: [0, 1]
-                .map(|end| self.lists[end].iter().map(|list| Arc::new(Places::new(list, self.inside))).collect()),
+                .map(|end| self.lists[end].iter().map(|list| Arc::new(EntryIndex::new(list, self.inside))).collect()),
         }
     }
 
     /// Where a state as it is stored stands in the vector at `end`.
-    pub(crate) fn position(&self, finder: &Finder<W>, end: End, state: W) -> Option<u64> {
+    pub(crate) fn position(&self, finder: &StateIndex<W>, end: End, state: W) -> Option<u64> {
         let block = *finder.block_of.get(&(state & !self.inside))? as usize;
         let signature = self.tables.signature_of[block] as usize;
         let (places, step) = match end {
@@ -305,7 +305,7 @@ impl<W: Word> GoWindow<W> {
     }
 
     /// Positions at `end` of the states of a first column of `height` cells.
-    pub(crate) fn start(&self, height: u32, finder: &Finder<W>, end: End) -> Vec<u64> {
+    pub(crate) fn start(&self, height: u32, finder: &StateIndex<W>, end: End) -> Vec<u64> {
         let mut positions = Vec::new();
         for family in &self.tables.families {
             let colours = colours(self.pattern(family), W::ONES & !self.inside);
@@ -333,7 +333,7 @@ fn colourings<W: Word>(cells: Range<u32>, only: (W, W), border: W, visit: &mut i
 }
 
 /// The entry of each code or of its reversal: lists that belong to no stones hold both.
-fn twins<W: Word>(list: &[W], places: &Places<W>) -> Vec<u16> {
+fn twins<W: Word>(list: &[W], places: &EntryIndex<W>) -> Vec<u16> {
     let twin = |code: &W| places.get(normalise(*code, W::ZERO));
     list.iter().zip(0..).map(|(code, entry)| twin(code).unwrap_or(entry)).collect()
 }
