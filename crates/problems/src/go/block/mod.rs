@@ -26,11 +26,14 @@
 //! Cost: time and memory in proportion to the lists of all signatures, to the number of outsides and to the number of
 //! far operations; nothing in proportion to the states.
 
+mod cells;
 mod column;
+mod cut;
 mod exchange;
 mod memory;
 mod parts;
 mod passes;
+mod problem;
 mod signature;
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use keima_model::Directions;
+use keima_model::{BlockColumn, Directions};
 
 use super::*;
 use crate::go::block::GoColumn;

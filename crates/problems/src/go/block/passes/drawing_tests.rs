@@ -1,20 +1,20 @@
-//! The tables that are drawn on top of `builder.rs`, held against those that are made.
+//! Holds the tables drawn on top of `builder.rs` against the tables that are built.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use keima_model::Window;
 
+use crate::go::block::cells::inside_of;
 use crate::go::block::passes::builder::TableBuilder;
 use crate::go::block::signature::lists::WindowSignatures;
-use crate::go::block::window::inside_of;
 
 const HEIGHT: u32 = 3;
 const WINDOW: Window = Window { first: 0, len: 2 };
 /// Cell 2: a needy black stone whose string has another border stone above.
 const OUTSIDE: u64 = 0xa00;
 
-/// Cells as they are drawn: `.` empty, `f` free and `n` needy, black or white, with the flags `a` above and `b` below.
+/// Cells as the drawing writes them: `.` empty, `f` free and `n` needy, black or white, with the flags `a` above and `b` below.
 fn cells(code: u64, cells: Range<u32>) -> String {
     let cell = |cell: u32| {
         let nibble = code >> (4 * cell) & 15;
@@ -39,7 +39,7 @@ fn drawing() -> Vec<String> {
     let made = &made.unwrap()[signature_of[&OUTSIDE] as usize];
     let entries = |step: usize| {
         let mut codes: Vec<(u16, u64)> =
-            (0..0x100).filter_map(|code| Some((made.places[step].get(code)?, code))).collect();
+            (0..0x100).filter_map(|code| Some((made.entries[step].get(code)?, code))).collect();
         codes.sort_unstable();
         codes
     };

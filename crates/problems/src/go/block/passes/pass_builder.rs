@@ -1,74 +1,89 @@
-//! One pass of one signature while the entries of its list are gone through, and the table that it becomes.
+//! Builds the table of one pass of one signature, entry by entry.
 //!
 //! ```text
-//!   entry 3 --expand--> same outside, place 0   --> local (0, 3)                                  in-degrees, sources
-//!                       other outside, place 7  --> far operation of that outside: (3, 7)         pairs by target
-//!                       both                    --> row of 3: blocks [own, the operation's], places 0 and 7
+//!   entry 3 --expand--> same outside, entry 0   --> local (0, 3)                                  in-degrees, sources
+//!                       other outside, entry 7  --> far operation of that outside: (3, 7)         pairs by target
+//!                       both                    --> row of 3: blocks [own, the operation's], entries 0 and 7
 //! ```
 //!
-//! Cost: a sort by counting over the local successors.
+//! Cost: a counting sort over the local successors.
 
 use keima_model::{Far, PassTable, RowGroup};
 
-use crate::go::block::passes::builder::FarSample;
+use crate::go::block::signature::tables::FarSample;
 use crate::go::state::Word;
 
-/// One pass of one signature while its entries are gone through.
+/// A pass table that is being built.
 pub(crate) struct PassBuilder<W> {
-    /// Entries after the pass.
+    /// Number of entries after the pass.
     entries_after: usize,
-    /// (place, source) of each local successor, the sources ascending.
+    /// (entry after the pass, source) of each local successor, the sources ascending.
     local: Vec<(u16, u16)>,
-    pub(crate) far: Vec<FarBuilder<W>>,
+    far: Vec<FarOperation<W>>,
     rows: Vec<RowGroup>,
 }
 
-pub(crate) struct FarBuilder<W> {
+/// A far operation, as an entry meets it.
+#[derive(Clone, Copy)]
+pub(crate) struct FarTarget<W> {
     /// The sample's outside after the operation.
-    outside: W,
-    /// Its signature.
-    pub(crate) target: u32,
-    pub(crate) found: FarSample<W>,
+    pub(crate) outside: W,
+    /// The signature of that outside.
+    pub(crate) signature: u32,
+    pub(crate) sample: FarSample<W>,
+}
+
+struct FarOperation<W> {
+    /// The target that the first entry met.
+    target: FarTarget<W>,
     pairs: Vec<(u16, u16)>,
 }
 
-const NO_PLACE: &str = "a successor stands in no list";
+/// A pass and where its far operations lead.
+pub(crate) struct BuiltPass<W> {
+    pub(crate) table: PassTable,
+    /// One for each far operation of the table.
+    pub(crate) far: Vec<FarSample<W>>,
+    /// The target's signature for each far operation.
+    pub(crate) leads_to: Vec<u32>,
+}
+
+/// A successor of an entry: 0 for its own block or the number of the far operation from 1 on, and the entry there.
+pub(crate) type Successor = (u8, u16);
+
+const NO_ENTRY: &str = "a successor stands in no list; this is a fault of the program";
 
 impl<W: Word> PassBuilder<W> {
     pub(crate) fn new(entries_after: usize) -> Self {
         Self { entries_after, local: Vec::new(), far: Vec::new(), rows: Vec::new() }
     }
 
-    pub(crate) fn local(&mut self, entry: u16, place: Option<u16>) -> Result<(u8, u16), String> {
-        let place = place.ok_or(NO_PLACE)?;
-        self.local.push((place, entry));
-        Ok((0, place))
+    /// Adds a successor in the same block.
+    pub(crate) fn local(&mut self, source: u16, entry: Option<u16>) -> Result<Successor, String> {
+        let entry = entry.ok_or(NO_ENTRY)?;
+        self.local.push((entry, source));
+        Ok((0, entry))
     }
 
-    pub(crate) fn far(
-        &mut self,
-        outside: W,
-        (target, found): (u32, FarSample<W>),
-        entry: u16,
-        place: Option<u16>,
-    ) -> Result<(u8, u16), String> {
-        let place = place.ok_or(NO_PLACE)?;
-        let known = self.far.iter().position(|far| far.outside == outside);
+    /// Adds a successor in another block.
+    pub(crate) fn far(&mut self, target: FarTarget<W>, source: u16, entry: Option<u16>) -> Result<Successor, String> {
+        let entry = entry.ok_or(NO_ENTRY)?;
+        let known = self.far.iter().position(|far| far.target.outside == target.outside);
         let number = known.unwrap_or_else(|| {
-            self.far.push(FarBuilder { outside, target, found, pairs: Vec::new() });
+            self.far.push(FarOperation { target, pairs: Vec::new() });
             self.far.len() - 1
         });
-        self.far[number].pairs.push((entry, place));
+        self.far[number].pairs.push((source, entry));
         let number = u8::try_from(number + 1).map_err(|_| "more than 254 far operations in one pass")?;
-        Ok((number, place))
+        Ok((number, entry))
     }
 
-    /// All successors of an entry, sorted by the block that they lie in.
-    pub(crate) fn row(&mut self, entry: u16, successors: &mut [(u8, u16)]) {
+    /// Adds the row of an entry with all of its successors, which it sorts by block.
+    pub(crate) fn row(&mut self, source: u16, successors: &mut [Successor]) {
         successors.sort_unstable();
-        let (mut blocks, mut row) = ([0; 3], [entry, 0, 0, 0]);
-        for (i, &(block, place)) in successors.iter().enumerate() {
-            (blocks[i], row[i + 1]) = (block, place);
+        let (mut blocks, mut row) = ([0; 3], [source, 0, 0, 0]);
+        for (i, &(block, entry)) in successors.iter().enumerate() {
+            (blocks[i], row[i + 1]) = (block, entry);
         }
         let degree = successors.len() as u8;
         match self.rows.iter_mut().find(|group| group.blocks == blocks && group.degree == degree) {
@@ -77,12 +92,13 @@ impl<W: Word> PassBuilder<W> {
         }
     }
 
-    pub(crate) fn finish(mut self) -> PassTable {
+    /// The pass, once all entries have been added.
+    pub(crate) fn finish(mut self) -> BuiltPass<W> {
         self.rows.iter_mut().for_each(|group| group.rows.shrink_to_fit());
-        // By place, in a sort by counting; sources of one place stay in their order.
+        // A counting sort by entry; the sources of one entry stay in their order.
         let mut degrees = vec![0_usize; self.entries_after];
-        for &(place, _) in &self.local {
-            degrees[usize::from(place)] += 1;
+        for &(entry, _) in &self.local {
+            degrees[usize::from(entry)] += 1;
         }
         let mut in_degrees = vec![0; degrees.iter().max().map_or(1, |most| most + 1)];
         for &degree in &degrees {
@@ -96,16 +112,19 @@ impl<W: Word> PassBuilder<W> {
             })
             .collect();
         let mut sources = vec![0; self.local.len()];
-        for &(place, source) in &self.local {
-            let free = &mut free[usize::from(place)];
+        for &(entry, source) in &self.local {
+            let free = &mut free[usize::from(entry)];
             sources[*free] = source;
             *free += 1;
         }
+        let found = self.far.iter().map(|far| far.target.sample).collect();
+        let leads_to = self.far.iter().map(|far| far.target.signature).collect();
         let far = self.far.into_iter().map(|mut far| {
             far.pairs.sort_unstable_by_key(|&(source, target)| (target, source));
             far.pairs.shrink_to_fit();
             Far { pairs: far.pairs }
         });
-        PassTable { in_degrees, sources, far: far.collect(), rows: self.rows }
+        let table = PassTable { in_degrees, sources, far: far.collect(), rows: self.rows };
+        BuiltPass { table, far: found, leads_to }
     }
 }

@@ -1,15 +1,14 @@
-//! Signatures that have their tables, for parts that are made later.
+//! Keeps the tables of signatures for parts that are built later.
 //!
-//! Parts of one window have most of their signatures in common: what a signature's tables are depends on nothing but the
-//! upper and the lower half of it, and that of the far operations on the signatures that they lead to.
+//! Parts of one window have most of their signatures in common, and a signature's tables depend on its key alone.
 //!
 //! ```text
-//!   (upper, lower)  -->  made        lists, places, passes
+//!   (upper, lower)  -->  tables      lists, entries, passes
 //!                        nothing     no inside code fits between these two
 //! ```
 //!
-//! Where the catalogue outgrows its limit it is emptied; who has tables of it keeps them. Tasks of a stage follow one
-//! another in the order of their families, so what is made again is mostly what was not needed for a while.
+//! A cache that outgrows its limit is emptied. Whoever uses tables of it keeps them alive. The tasks of a stage follow
+//! the order of their families, so what is built again was mostly not needed for a while.
 //!
 //! Cost: a look-up for each signature of a part.
 
@@ -17,83 +16,99 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustc_hash::FxHashMap;
 
-use crate::go::block::passes::builder::SignatureTables;
-use crate::go::block::signature::scan::{LowerSignature, UpperSignature};
+use super::scan::{LowerSignature, UpperSignature};
+use super::tables::SignatureTables;
 use crate::go::state::Word;
 
-/// Both halves of a signature.
+/// A signature: what the cells above the window say, and what those below it ask.
 pub(crate) type SignatureKey = (UpperSignature, LowerSignature);
 
-/// The signatures of all windows.
-pub(crate) struct SignatureCache<W> {
-    limit_bytes: u64,
-    kept: Mutex<CacheState<W>>,
-}
-
-/// A part of it: the number of a window, and whether its signatures have passes.
+/// Which tables of a signature: the number of the window, and whether they have passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct TableKind {
     pub(crate) window: usize,
     pub(crate) passes: bool,
 }
 
+/// The signatures of all windows.
+pub(crate) struct SignatureCache<W> {
+    limit_bytes: u64,
+    state: Mutex<CacheState<W>>,
+}
+
 struct CacheState<W> {
-    made: FxHashMap<(TableKind, SignatureKey), Option<Arc<SignatureTables<W>>>>,
+    tables: FxHashMap<(TableKind, SignatureKey), Option<Arc<SignatureTables<W>>>>,
     bytes: u64,
 }
 
+impl<W> Default for CacheState<W> {
+    fn default() -> Self {
+        Self { tables: FxHashMap::default(), bytes: 0 }
+    }
+}
+
 impl<W: Word> SignatureCache<W> {
-    /// For as many as take `limit_bytes`.
+    /// An empty cache of at most `limit_bytes`.
     pub(crate) fn new(limit_bytes: u64) -> Self {
-        Self { limit_bytes, kept: Mutex::new(CacheState { made: FxHashMap::default(), bytes: 0 }) }
+        Self { limit_bytes, state: Mutex::default() }
     }
 
     fn lock(&self) -> MutexGuard<'_, CacheState<W>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A signature, if it is known; `Some(None)` if it is known that there is none.
-    #[expect(clippy::option_option, reason = "not known, and known not to be")]
-    pub(crate) fn find(&self, kind: TableKind, key: SignatureKey) -> Option<Option<Arc<SignatureTables<W>>>> {
-        self.lock().made.get(&(kind, key)).cloned()
+    /// The cache for tables of one kind.
+    pub(crate) fn of_kind(&self, kind: TableKind) -> CacheView<'_, W> {
+        CacheView { cache: self, kind }
     }
 
-    /// Keeps what was made.
-    pub(crate) fn keep(
-        &self,
-        kind: TableKind,
-        new: impl Iterator<Item = (SignatureKey, Option<Arc<SignatureTables<W>>>)>,
-    ) {
-        let mut kept = self.lock();
-        for (key, made) in new {
-            let bytes = (size_of::<(TableKind, SignatureKey, Arc<SignatureTables<W>>)>() as u64)
-                + made.as_ref().map_or(0, |made| made.bytes());
-            if bytes > self.limit_bytes {
-                continue;
-            }
-            if kept.bytes + bytes > self.limit_bytes {
-                (kept.made, kept.bytes) = (FxHashMap::default(), 0);
-            }
-            if kept.made.insert((kind, key), made).is_none() {
-                kept.bytes += bytes;
-            }
-        }
-    }
-
-    /// Memory that it takes, at most.
+    /// Most memory that the cache takes.
     pub(crate) fn limit_bytes(&self) -> u64 {
         self.limit_bytes
     }
 }
 
+/// The tables of one kind in the cache.
+pub(crate) struct CacheView<'a, W> {
+    cache: &'a SignatureCache<W>,
+    pub(crate) kind: TableKind,
+}
+
+impl<W: Word> CacheView<'_, W> {
+    /// The tables of a signature. `None` if the cache does not know it; `Some(None)` if no inside code fits.
+    #[expect(clippy::option_option, reason = "not known, and known not to be")]
+    pub(crate) fn find(&self, key: SignatureKey) -> Option<Option<Arc<SignatureTables<W>>>> {
+        self.cache.lock().tables.get(&(self.kind, key)).cloned()
+    }
+
+    /// Adds new tables.
+    pub(crate) fn insert(&self, new: impl Iterator<Item = (SignatureKey, Option<Arc<SignatureTables<W>>>)>) {
+        let limit_bytes = self.cache.limit_bytes;
+        let mut state = self.cache.lock();
+        for (key, tables) in new {
+            let bytes = (size_of::<(TableKind, SignatureKey, Arc<SignatureTables<W>>)>() as u64)
+                + tables.as_ref().map_or(0, |tables| tables.bytes());
+            if bytes > limit_bytes {
+                continue;
+            }
+            if state.bytes + bytes > limit_bytes {
+                *state = CacheState::default();
+            }
+            if state.tables.insert((self.kind, key), tables).is_none() {
+                state.bytes += bytes;
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use super::super::scan::Colours;
     use super::*;
-    use crate::go::block::signature::scan::Colours;
 
-    /// What does not fit empties it, and is kept then; what is larger than all of it is not.
+    /// What does not fit empties the cache and then stays. What is larger than the limit is not kept.
     #[test]
-    fn a_full_catalogue_begins_anew() {
+    fn a_full_cache_begins_anew() {
         let key = |number: u32| {
             let none = Colours::default();
             (UpperSignature { stack: none, last: number, across: 0 }, LowerSignature { demands: none, first: number })
@@ -101,18 +116,18 @@ mod tests {
         let kind = TableKind { window: 1, passes: true };
         let entry_bytes = size_of::<(TableKind, SignatureKey, Arc<SignatureTables<u64>>)>() as u64;
         let cache = SignatureCache::<u64>::new(3 * entry_bytes);
-        let known = |number| cache.find(kind, key(number)).is_some();
-        let keep = |numbers: &[u32]| cache.keep(kind, numbers.iter().map(|&number| (key(number), None)));
-        keep(&[0, 1, 1, 2]);
+        let known = |number| cache.of_kind(kind).find(key(number)).is_some();
+        let insert = |numbers: &[u32]| cache.of_kind(kind).insert(numbers.iter().map(|&number| (key(number), None)));
+        insert(&[0, 1, 1, 2]);
         assert!((0..3).all(known) && !known(3));
-        assert!(cache.find(TableKind { passes: false, ..kind }, key(0)).is_none());
-        keep(&[3]);
+        assert!(cache.of_kind(TableKind { passes: false, ..kind }).find(key(0)).is_none());
+        insert(&[3]);
         assert!(known(3) && !(0..3).any(known), "the fourth");
-        keep(&[4, 5]);
+        insert(&[4, 5]);
         assert!((3..6).all(known), "three again");
         assert_eq!(cache.lock().bytes, 3 * entry_bytes);
         let small = SignatureCache::<u64>::new(entry_bytes - 1);
-        small.keep(kind, std::iter::once((key(0), None)));
-        assert!(small.find(kind, key(0)).is_none());
+        small.of_kind(kind).insert(std::iter::once((key(0), None)));
+        assert!(small.of_kind(kind).find(key(0)).is_none());
     }
 }

@@ -1,7 +1,7 @@
-//! Folding: of two states that are mirror images of each other, top to bottom, one goes on into the next column.
+//! Folding: of two borders that are mirror images of each other, top to bottom, one goes on into the next column.
 //!
-//! At the end of a column both have the same value, since passes know no up and down but by their order. Let H be the
-//! vector there, R the mirror, A the passes of a column. What is put into the column is G, on one of each pair:
+//! At the end of a column both have the same value, since the passes know up and down by their order alone. Let H be the
+//! vector there, R the mirror, and A the passes of a column. The vector G enters the column, on one of each pair:
 //!
 //! ```text
 //!   G(s) = H(s) + H(Rs)           s is kept, Rs is not
@@ -9,11 +9,11 @@
 //!   G(s) = 0                      Rs is kept, s is not
 //! ```
 //!
-//! With f = (H + RH) / 2 the true vector: G + RG = 2f, so H' = AG has (H' + RH') / 2 = Af, and a sum over H' with symmetric
-//! weights (accepting states, completions) is the true one. All of these are integers, at most twice the true values.
-//! Transposed, completions are told for the kept states alone, and read for the others at their images.
+//! Let f = (H + RH) / 2 be the true vector. G + RG = 2f, so H' = AG has (H' + RH') / 2 = Af. A sum over H' with symmetric
+//! weights (accepting states, completions) is then the true sum. All values are integers, at most twice the true ones.
+//! Transposed passes give the completions of the kept states; the others take those of their images.
 //!
-//! Which one is kept is seen by the colours of the cells next to the middle, pair by pair outwards:
+//! The colours of the cells next to the middle decide which state is kept, pair by pair outwards:
 //!
 //! ```text
 //!   m = 7, cells   0 1 2 | 3 | 4 5 6       pair 0: cells 2 and 4, pair 1: cells 1 and 5, ...
@@ -24,35 +24,34 @@
 //!                                    all pairs that are equal; where there is none, the next pair decides
 //! ```
 //!
-//! Exchanging black and white does not change it, and the mirror turns it around. While a column is passed, pairs whose
-//! upper cell was passed say nothing any more: from the middle cell on all states are there. What decided before is one
-//! of the pairs that are left, so passes never lead from a state that is there to one that is not.
+//! An exchange of black and white does not change the decision, and the mirror turns it around. Once a pass has changed
+//! the upper cell of a pair, that pair decides no more; from the middle cell on all states are kept. The pair that decided
+//! before is one of those left, so a pass never leads from a kept state to one that is not.
 //!
-//! Only pairs next to the middle are looked at: each one more makes tables larger, since a window's lists then depend on
-//! the colours of more cells outside.
+//! Only pairs next to the middle count: each pair more makes a window's lists depend on more cells outside, so tables
+//! grow. About a third of the states in the first half of a column are left out.
 //!
-//! Gain: of states in the first half of a column about a third are not there. Paper: Tromp and Farnebäck, *Combinatorics of
-//! Go* (2016), count both; the representative by the middle cells is ours.
+//! Paper: Tromp and Farnebäck, *Combinatorics of Go* (2016), count both images; the choice by the middle cells is ours.
 
 use rustc_hash::FxHashMap;
 
 use keima_model::Window;
 
+use crate::go::block::cells::colours;
 use crate::go::block::signature::lists::{SignatureLists, WindowSignatures};
-use crate::go::block::window::colours;
 use crate::go::state::Word;
 
-/// Pairs that are looked at.
+/// Pairs that may decide.
 const PAIRS: usize = 2;
 
-/// What becomes of a state.
+/// Which of a state and its image is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// It is kept, its image is not.
-    CacheState,
-    /// Both are.
+    /// The state alone.
+    Kept,
+    /// Both: no pair decides.
     Tied,
-    /// Its image is kept.
+    /// The image alone.
     Dropped,
 }
 
@@ -67,13 +66,13 @@ impl Fold {
         Self { height }
     }
 
-    /// The cells of the pairs that say something before the pass over cell `kink`, from the middle outwards.
+    /// The pairs of cells that may decide before the pass over cell `kink`, from the middle outwards.
     fn pairs(self, kink: u32) -> impl Iterator<Item = (u32, u32)> {
         let upper = (0..self.height / 2).rev().take(PAIRS).take_while(move |&upper| upper >= kink);
         upper.map(move |upper| (upper, self.height - 1 - upper))
     }
 
-    /// The low bit of the nibble of each cell that decides then.
+    /// The low bit of the nibble of each cell that may decide then.
     fn cells<W: Word>(self, kink: u32) -> W {
         let pairs = self
             .pairs(kink)
@@ -82,7 +81,7 @@ impl Fold {
         if self.height % 2 == 1 && pairs != W::ZERO { pairs | W::ONE << (4 * (self.height / 2)) } else { pairs }
     }
 
-    /// Of a state before the pass over cell `kink`.
+    /// The fate of a state before the pass over cell `kink`.
     pub(crate) fn fate<W: Word>(self, state: W, kink: u32) -> Fate {
         // 0 empty, 2 black, 3 white.
         let colours = colours(state, self.cells(kink));
@@ -93,20 +92,20 @@ impl Fold {
         for (upper, lower) in self.pairs(kink) {
             match (of(upper), of(lower)) {
                 (0, 0) => {}
-                (0, _) => return Fate::CacheState,
+                (0, _) => return Fate::Kept,
                 (_, 0) => return Fate::Dropped,
                 (above, below) if above == below => first = if first == 0 { above } else { first },
                 (above, _) => unequal = if unequal == 0 { above } else { unequal },
             }
             if first != 0 && unequal != 0 {
-                return if unequal == first { Fate::CacheState } else { Fate::Dropped };
+                return if unequal == first { Fate::Kept } else { Fate::Dropped };
             }
         }
         Fate::Tied
     }
 
-    /// The same lists without the states that are dropped. Signatures are told apart by the colours of the cells outside
-    /// that decide.
+    /// The same lists without the dropped states. Each signature splits by the colours of the outside cells that may
+    /// decide.
     pub(crate) fn refine<W: Word>(self, window: Window, inside: W, all: WindowSignatures<W>) -> WindowSignatures<W> {
         let cells: W = self.cells(window.first);
         if cells == W::ZERO {
@@ -123,7 +122,7 @@ impl Fold {
                     list.iter().filter(kept).copied().collect()
                 };
                 let lists = lists.map(|(kink, list)| kept(kink, list)).collect();
-                refined.signatures.push(SignatureLists { lists, sample: word, made: None });
+                refined.signatures.push(SignatureLists { lists, sample: word, known: None });
                 refined.signatures.len() as u32 - 1
             });
             refined.outsides.push((word, number));
@@ -132,19 +131,10 @@ impl Fold {
     }
 }
 
-/// The mirror image of a state of a column of `height` cells, of which any may be 0.
-pub(crate) fn mirror<W: Word>(state: W, height: u32) -> W {
-    let image = (0..height)
-        .fold(W::ZERO, |image, cell| image | (state >> (4 * cell) & W::truncate(0xf)) << (4 * (height - 1 - cell)));
-    // Needy stones: above becomes below.
-    let needy = image >> 3 & W::ONES;
-    let flags = needy << 1 | needy << 2;
-    image & !flags | (image & needy << 1) << 1 | (image & needy << 2) >> 1
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::go::block::cells::mirror;
     use crate::go::state::{normalise, reverse};
 
     /// All states of a column at its end, one of each class.
@@ -166,9 +156,9 @@ mod tests {
                 assert_eq!(mirror(image, height), state);
                 assert!(all.binary_search(&image).is_ok(), "{height}: {state:x} has an image {image:x}");
                 let expected = match fold.fate(state, 0) {
-                    Fate::CacheState => Fate::Dropped,
+                    Fate::Kept => Fate::Dropped,
                     Fate::Tied => Fate::Tied,
-                    Fate::Dropped => Fate::CacheState,
+                    Fate::Dropped => Fate::Kept,
                 };
                 assert_eq!(fold.fate(image, 0), expected, "{height}: {state:x}");
                 assert_eq!(fold.fate(reverse(state), 0), fold.fate(state, 0), "{height}: {state:x}");

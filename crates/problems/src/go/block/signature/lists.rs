@@ -1,4 +1,4 @@
-//! Outsides of a window, their signatures, and the lists of inside codes that go with them.
+//! The outsides of a window, their signatures, and the lists of inside codes that go with them.
 //!
 //! ```text
 //!   height 5, window of cells 2 and 3; f free, n needy, with flags a above, b below
@@ -12,9 +12,10 @@
 //!   left to the demands at the right, with the kink above cell 2 + s. x: does not fit
 //! ```
 //!
-//! Upper and lower parts are enumerated once each and grouped by signature. From every upper signature the window is
-//! read once per step; what comes out is shared out to the lower signatures that it fits. Cost: (upper signatures) x
-//! (steps) x (codes of the window) for the lists, and one step per outside; seconds for windows of 7 cells.
+//! Upper and lower parts are scanned once each and grouped by signature. From every upper signature the window is scanned
+//! once per step; each word found joins the lists of the lower signatures that it fits.
+//!
+//! Cost: (upper signatures) x (steps) x (codes of the window) for the lists, and one step per outside.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -24,24 +25,24 @@ use rustc_hash::FxHashMap;
 
 use keima_model::{MOST_ENTRIES, Window};
 
-use crate::go::block::passes::builder::SignatureTables;
-use crate::go::block::signature::cache::{SignatureCache, SignatureKey, TableKind};
-use crate::go::block::signature::scan::{LowerSignature, Scan, ScanRules, UpperSignature, scan};
-use crate::go::block::window::inside_of;
+use super::cache::{CacheView, SignatureKey};
+use super::scan::{LowerSignature, Scan, ScanRules, UpperSignature, scan};
+use super::tables::SignatureTables;
+use crate::go::block::cells::cell_bits;
 use crate::go::layout;
-use crate::go::state::{ABOVE, BELOW, NEEDY, Word, normalise};
+use crate::go::state::{Word, normalise};
 
-/// What the blocks of one signature have in common.
+/// The lists of one signature, or its tables.
 pub(crate) struct SignatureLists<W> {
     /// `lists[step]`: inside codes, each as a word with nothing outside the window; ascending.
     pub(crate) lists: Vec<Vec<W>>,
     /// One outside of this signature.
     pub(crate) sample: W,
-    /// Its tables, if they are there already; then there are no lists.
-    pub(crate) made: Option<Arc<SignatureTables<W>>>,
+    /// Its tables where the cache knows them. Then there are no lists.
+    pub(crate) known: Option<Arc<SignatureTables<W>>>,
 }
 
-/// Signatures by their halves, with the number of each, or none where no inside code fits.
+/// Signatures that the cache did not know, each with its number, or none where no inside code fits.
 pub(crate) type NewSignatures = Vec<(SignatureKey, Option<u32>)>;
 
 /// The signatures of a window, and the outsides as (word, signature).
@@ -50,16 +51,22 @@ pub(crate) struct WindowSignatures<W> {
     pub(crate) outsides: Vec<(W, u32)>,
 }
 
+/// The rules for the cells below a window.
+fn lower_rules<W: Word>(only: W) -> ScanRules<W> {
+    ScanRules { may_demand: true, most_open: 0, only, ..ScanRules::default() }
+}
+
 impl<W: Word> WindowSignatures<W> {
+    /// All outsides of a window.
     pub(crate) fn new(height: u32, window: Window) -> Result<Self, String> {
+        let (above, below) = (0..window.first, window.end()..height);
         let mut uppers: BTreeMap<UpperSignature, Vec<W>> = BTreeMap::new();
-        scan(0..window.first, &ScanRules::default(), Scan::<W>::default(), &mut |read| {
-            uppers.entry(UpperSignature::of(read)).or_default().push(read.word);
+        scan(above, &ScanRules::default(), Scan::<W>::default(), &mut |scan| {
+            uppers.entry(UpperSignature::of(scan)).or_default().push(scan.word);
         });
         let mut lowers: BTreeMap<LowerSignature, Vec<W>> = BTreeMap::new();
-        let rules = ScanRules { may_demand: true, most_open: 0, ..ScanRules::default() };
-        scan(window.end()..height, &rules, Scan::<W>::default(), &mut |read| {
-            lowers.entry(LowerSignature::of(read, &(window.end()..height))).or_default().push(read.word);
+        scan(below.clone(), &lower_rules(W::ZERO), Scan::<W>::default(), &mut |scan| {
+            lowers.entry(LowerSignature::of(scan, &below)).or_default().push(scan.word);
         });
         let (lowers, lower_words): (Vec<LowerSignature>, Vec<Vec<W>>) = lowers.into_iter().unzip();
         let lowers = LowerSignatures::new(lowers);
@@ -80,56 +87,55 @@ impl<W: Word> WindowSignatures<W> {
                     }
                 }
                 let Some(&(sample, _)) = all.outsides.get(before) else { continue };
-                all.signatures.push(SignatureLists { lists, sample, made: None });
+                all.signatures.push(SignatureLists { lists, sample, known: None });
             }
         }
         Ok(all)
     }
 
-    /// Of some families, told by their colours (see [`crate::go::block::parts::families`]); without passes, with the lists of the last two
-    /// steps only. Signatures that the catalogue knows are taken from there. Of those that it does not know the
-    /// number of each is told, or that there is none.
+    /// The outsides of some families. `patterns` has the colours of each, as a border of free stones and empty cells.
+    ///
+    /// Signatures that the cache knows come with their tables, the others with lists. Tables without passes need the
+    /// lists of the last two steps only.
     pub(crate) fn of_families(
         height: u32,
         window: Window,
         patterns: &[W],
-        (cache, kind): (&SignatureCache<W>, TableKind),
+        cache: &CacheView<'_, W>,
     ) -> Result<(Self, NewSignatures), String> {
         // The order of a list depends on the one before.
-        let from_step = if kind.passes { 0 } else { window.len - 1 };
+        let from_step = if cache.kind.passes { 0 } else { window.len - 1 };
         let (above, below) = (0..window.first, window.end()..height);
-        let (mut uppers, mut lowers) = (Parts::default(), Parts::default());
-        // By upper signature the lower ones that it meets, and the number of the two together.
-        let mut pairs: BTreeMap<usize, BTreeMap<usize, Option<u32>>> = BTreeMap::new();
+        let (mut uppers, mut lowers) = (OutsideParts::default(), OutsideParts::default());
+        let mut pairs = SignaturePairs::new();
         for &pattern in patterns {
             let rules = ScanRules { only: pattern, ..ScanRules::default() };
-            let upper = uppers.of(&above, &rules, UpperSignature::of);
-            let rules = ScanRules { may_demand: true, most_open: 0, only: pattern, ..ScanRules::default() };
-            let lower = lowers.of(&below, &rules, |read| LowerSignature::of(read, &below));
+            let upper = uppers.find(&above, &rules, UpperSignature::of);
+            let lower = lowers.find(&below, &lower_rules(pattern), |scan| LowerSignature::of(scan, &below));
             for &(_, upper) in upper {
                 let met = pairs.entry(upper).or_default();
                 met.extend(lower.iter().map(|&(_, lower)| (lower, None)));
             }
         }
-        let (mut all, mut unknown) = (Self { signatures: Vec::new(), outsides: Vec::new() }, Vec::new());
+        let (mut all, mut new) = (Self { signatures: Vec::new(), outsides: Vec::new() }, Vec::new());
         for (&upper, met) in &mut pairs {
             let upper = uppers.signatures[upper];
-            let mut asked = Vec::new();
+            let mut wanted = Vec::new();
             for (&lower, number) in met.iter_mut() {
                 let lower = lowers.signatures[lower];
-                match cache.find(kind, (upper, lower)) {
-                    None => asked.push((lower, number)),
+                match cache.find((upper, lower)) {
+                    None => wanted.push((lower, number)),
                     Some(None) => {}
-                    Some(made) => *number = Some(all.push(SignatureLists { lists: Vec::new(), sample: W::ZERO, made })),
+                    Some(known) => *number = Some(all.push(Vec::new(), known)),
                 }
             }
-            let below = LowerSignatures::new(asked.iter().map(|&(lower, _)| lower).collect());
-            let lists = if asked.is_empty() { Vec::new() } else { below.lists(window, from_step, &upper)? };
-            for (lists, (lower, number)) in lists.into_iter().zip(asked) {
+            let below = LowerSignatures::new(wanted.iter().map(|&(lower, _)| lower).collect());
+            let lists = if wanted.is_empty() { Vec::new() } else { below.lists(window, from_step, &upper)? };
+            for (lists, (lower, number)) in lists.into_iter().zip(wanted) {
                 if !lists.is_empty() {
-                    *number = Some(all.push(SignatureLists { lists, sample: W::ZERO, made: None }));
+                    *number = Some(all.push(lists, None));
                 }
-                unknown.push(((upper, lower), *number));
+                new.push(((upper, lower), *number));
             }
         }
         for &pattern in patterns {
@@ -144,56 +150,54 @@ impl<W: Word> WindowSignatures<W> {
                 }
             }
         }
-        Ok((all, unknown))
+        Ok((all, new))
     }
 
-    /// One signature more; its number.
-    fn push(&mut self, listed: SignatureLists<W>) -> u32 {
-        self.signatures.push(listed);
+    /// Adds a signature, whose sample is not known yet; its number.
+    fn push(&mut self, lists: Vec<Vec<W>>, known: Option<Arc<SignatureTables<W>>>) -> u32 {
+        self.signatures.push(SignatureLists { lists, sample: W::ZERO, known });
         self.signatures.len() as u32 - 1
     }
 }
 
-/// Parts of outsides by their colours, each with the number of its signature.
-struct Parts<W, S> {
+/// For each upper signature the lower ones that it meets, with the number of the two together.
+type SignaturePairs = BTreeMap<usize, BTreeMap<usize, Option<u32>>>;
+
+/// Upper or lower parts of outsides by their colours, each with the number of its signature.
+struct OutsideParts<W, S> {
     words: FxHashMap<W, Vec<(W, usize)>>,
     numbers: FxHashMap<S, usize>,
     signatures: Vec<S>,
 }
 
-impl<W, S> Default for Parts<W, S> {
+impl<W, S> Default for OutsideParts<W, S> {
     fn default() -> Self {
         Self { words: FxHashMap::default(), numbers: FxHashMap::default(), signatures: Vec::new() }
     }
 }
 
-impl<W: Word, S: Copy + Eq + std::hash::Hash> Parts<W, S> {
-    /// Those in `cells` with the colours that `rules` ask for.
-    fn of(&mut self, cells: &Range<u32>, rules: &ScanRules<W>, signature: impl Fn(&Scan<W>) -> S) -> &[(W, usize)] {
+impl<W: Word, S: Copy + Eq + std::hash::Hash> OutsideParts<W, S> {
+    /// The parts in `cells` with the colours that `rules` ask for; scanned once.
+    fn find(&mut self, cells: &Range<u32>, rules: &ScanRules<W>, signature: impl Fn(&Scan<W>) -> S) -> &[(W, usize)] {
         let Self { words, numbers, signatures } = self;
-        words.entry(rules.only & span(cells)).or_insert_with(|| {
+        words.entry(rules.only & cell_bits(cells.clone())).or_insert_with(|| {
             let mut found = Vec::new();
-            scan(cells.clone(), rules, Scan::default(), &mut |read| {
-                let signature = signature(read);
+            scan(cells.clone(), rules, Scan::default(), &mut |scan| {
+                let signature = signature(scan);
                 let number = *numbers.entry(signature).or_insert_with(|| {
                     signatures.push(signature);
                     signatures.len() - 1
                 });
-                found.push((read.word, number));
+                found.push((scan.word, number));
             });
             found
         })
     }
 
-    /// Those that were found before.
+    /// The parts that [`OutsideParts::find`] has found before.
     fn known(&self, cells: &Range<u32>, pattern: W) -> &[(W, usize)] {
-        self.words.get(&(pattern & span(cells))).map_or(&[], Vec::as_slice)
+        self.words.get(&(pattern & cell_bits(cells.clone()))).map_or(&[], Vec::as_slice)
     }
-}
-
-/// All bits of some cells.
-fn span<W: Word>(cells: &Range<u32>) -> W {
-    inside_of(Window { first: cells.start, len: cells.end - cells.start })
 }
 
 /// Lower signatures, by the stack that they need.
@@ -213,8 +217,8 @@ impl LowerSignatures {
         Self { all: lowers, by_stack, most_open }
     }
 
-    /// For each of them and each step the words that lead to it from an upper signature, ascending; nothing for those
-    /// that it does not lead to.
+    /// The lists from an upper signature to each lower one: `lists[lower][step]`, ascending. A lower signature that no
+    /// word leads to has no lists.
     fn lists<W: Word>(
         &self,
         window: Window,
@@ -225,11 +229,11 @@ impl LowerSignatures {
         for step in from_step..=window.len {
             let kink = window.first + step;
             let rules = ScanRules { kink: Some(kink), most_open: self.most_open, ..ScanRules::default() };
-            scan(window.first..window.end(), &rules, upper.read::<W>(), &mut |read| {
-                for &number in self.by_stack.get(&read.stack.number()).into_iter().flatten() {
-                    if self.all[number].fits(read, kink == window.end()) {
+            scan(window.first..window.end(), &rules, upper.scan::<W>(), &mut |scan| {
+                for &number in self.by_stack.get(&scan.stack.number()).into_iter().flatten() {
+                    if self.all[number].fits(scan, kink == window.end()) {
                         lists[number].resize(window.len as usize + 1, Vec::new());
-                        lists[number][step as usize].push(read.word);
+                        lists[number][step as usize].push(scan.word);
                     }
                 }
             });
@@ -237,7 +241,7 @@ impl LowerSignatures {
         for list in lists.iter_mut().flatten() {
             if list.len() > MOST_ENTRIES {
                 return Err(format!(
-                    "a window of {} cells has lists of {} codes, more than {MOST_ENTRIES}; use a shorter one",
+                    "a window of {} cells has lists of {} codes, more than {MOST_ENTRIES}; use a shorter window",
                     window.len,
                     list.len()
                 ));
@@ -247,23 +251,4 @@ impl LowerSignatures {
         }
         Ok(lists)
     }
-}
-
-/// Number of connections open out of the part of `word` in `cells`, at both of its ends.
-pub(crate) fn open_connections<W: Word>(word: W, cells: Range<u32>) -> u32 {
-    let (mut unmatched, mut open) = (0, 0_u32);
-    for cell in cells {
-        let code = (word >> (4 * cell)).low() & 0xf;
-        if code < NEEDY {
-            continue;
-        }
-        if code & ABOVE != 0 {
-            match open.checked_sub(1) {
-                Some(rest) => open = rest,
-                None => unmatched += 1,
-            }
-        }
-        open += u32::from(code & BELOW != 0);
-    }
-    unmatched + open
 }
