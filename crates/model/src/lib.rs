@@ -10,15 +10,18 @@
 
 #![forbid(unsafe_code)]
 
-mod block;
+mod blocks;
 mod board;
 mod info;
 mod key;
 mod problem;
 
-pub use block::{
-    BlockColumn, BlockPart, BlockParts, BlockProblem, BlockTables, Direction, Directions, End, Family, FamilyList, Far,
-    FarTargets, MOST_ENTRIES, PartedBytes, PassTable, RowGroup, SAMPLE_ONE_IN, Signature, Sources,
+pub use blocks::column::{BlockColumn, SAMPLE_ONE_IN};
+pub use blocks::direction::{Direction, Directions, End};
+pub use blocks::parts::{BlockPart, BlockParts, FamilyList, PartedBytes, Sources};
+pub use blocks::problem::{BlockProblem, FamilyKind};
+pub use blocks::tables::{
+    BlockTables, Family, Far, FarTargets, MOST_ENTRIES, PassTable, RowGroup, Signature,
 };
 pub use board::{Board, Layout, Window};
 pub use info::{About, Decimal, Forecast, Formula, Functional, ProblemInfo, Report, ReportColumn, ReportRow};

@@ -1,0 +1,85 @@
+//! Parts: tables of a few families at a time, for a column whose tables of all families are too large.
+//!
+//! A task takes some families of a window through its passes. It needs the tables of these, and of the window before those
+//! of the blocks that have states for them. Cost: the problem's own; see [`BlockParts::part`].
+
+use std::any::Any;
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::{BlockColumn, End, Window};
+
+/// The families of a window, without their blocks: enough to group them into tasks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FamilyList {
+    /// Entries of each family before the first pass and after the last.
+    pub ends: Vec<[u64; 2]>,
+    /// [`BlockColumn::rest`] of each family, with the window before and with the one after.
+    pub rests: [Vec<u64>; 2],
+}
+
+impl FamilyList {
+    /// The families of a window of `column`.
+    pub fn of(column: &dyn BlockColumn, window: usize) -> Self {
+        let tables = column.tables(window);
+        let last = tables.states.len() - 1;
+        let ends = tables.families.iter().map(|family| [0, last].map(|step| family.size[step])).collect();
+        let rests = [End::First, End::Last].map(|end| {
+            let numbers = (0..).zip(&tables.families).map(|(number, _)| number);
+            numbers.map(|number| column.rest(window, end, number)).collect()
+        });
+        Self { ends, rests }
+    }
+
+    /// Memory of the list.
+    pub fn bytes(&self) -> u64 {
+        let rests: usize = self.rests.iter().map(|rests| size_of_val(rests.as_slice())).sum();
+        (size_of_val(self.ends.as_slice()) + rests) as u64
+    }
+}
+
+/// A column that makes tables for some families when a task needs them.
+pub trait BlockParts: Send + Sync {
+    /// The windows, from the top of the column to its end; two or more.
+    fn windows(&self) -> &[Window];
+    /// The families of window number `window`, in the order of their blocks.
+    fn families(&self, window: usize) -> &FamilyList;
+    /// Memory that all parts share.
+    fn bytes(&self) -> u64;
+    /// An estimate of the memory that [`BlockParts::part`] of these families takes, on the high side. Builds nothing.
+    fn part_bytes(&self, window: usize, families: Range<u32>) -> u64;
+    /// Builds tables for some consecutive families of a window, and for the families of the window before that have states
+    /// for them. Takes the latter from `last` where they are the same, and drops `last` first where they are not.
+    fn part(&self, window: usize, families: Range<u32>, last: Option<Sources>) -> Result<BlockPart, String>;
+    /// See [`BlockColumn::one_column`].
+    fn one_column(&self) -> u64;
+}
+
+/// The families of the window before that have states for a part, with their tables.
+#[derive(Clone)]
+pub struct Sources {
+    /// Their numbers in that window, ascending.
+    pub families: Vec<u32>,
+    /// The tables; only the [`BlockParts`] that built them knows what they are.
+    pub tables: Arc<dyn Any + Send + Sync>,
+}
+
+/// Tables for some families of a window, as if it had no others.
+pub struct BlockPart {
+    /// The window has these families only, numbered from 0. The window before has those of `sources`, without passes and
+    /// with no exchange but that at [`End::Last`]: its [`BlockColumn::families`] tells `u32::MAX` for entries that go
+    /// elsewhere, and its [`BlockColumn::positions_of`] is for the others. Other windows have no tables; families of the
+    /// window after keep their numbers.
+    pub column: Box<dyn BlockColumn>,
+    /// Families of the window before.
+    pub sources: Sources,
+}
+
+/// An estimate of the memory that parts take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PartedBytes {
+    /// Memory of a worker: [`BlockParts::bytes`] without what it keeps of parts.
+    pub worker_bytes: u64,
+    /// Memory of a task: its largest part.
+    pub task_bytes: u64,
+}
