@@ -146,7 +146,7 @@ impl Inspected {
             return Err(self.states(format!("windows of {:?} cells are no column of {height}", cut.windows)));
         }
         let direction = match self.header().key_order {
-            KeyOrder::Transposed { .. } => Direction::Backward,
+            KeyOrder::Transposed { .. } => Direction::Transposed,
             _ => Direction::Forward,
         };
         // Transposed vectors come into a window at its end.

@@ -98,8 +98,8 @@ fn plans_keep_to_their_limits() {
             let place = plan.stage(stage);
             let cells = match place.direction {
                 Direction::Forward => (plan.board.column(place.first_pass) + 1) * plan.board.height,
-                Direction::Backward if plan.meets(stage) => plan.board.passes(),
-                Direction::Backward => plan.board.passes() - place.first_pass,
+                Direction::Transposed if plan.meets(stage) => plan.board.passes(),
+                Direction::Transposed => plan.board.passes() - place.first_pass,
             };
             let product: Integer = moduli[..moduli.len() - 1].iter().product();
             assert!(product > power_of_3(cells), "{size}: stage {stage} has {} lanes", moduli.len());
@@ -122,7 +122,7 @@ fn buffers_are_as_large_as_planned() {
         let column = problem.info().blocks().unwrap().column(&windows, Directions::Forward).unwrap();
         // A group of each family.
         let needed = Prepared::new(column, 1, 0, 1).most_rows() as u64;
-        let planned = largest_buffer_rows(problem.info(), &windows);
+        let planned = largest_buffer_rows(problem.info(), problem.info().blocks().unwrap(), &windows);
         let most = needed + needed / 2 + 4096;
         assert!((needed..most).contains(&planned), "{lengths:?}: needed {needed}, planned {planned}");
     }

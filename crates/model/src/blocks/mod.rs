@@ -29,6 +29,7 @@
 
 pub(crate) mod column;
 pub(crate) mod direction;
+pub(crate) mod families;
 pub(crate) mod parts;
 pub(crate) mod problem;
 pub(crate) mod tables;

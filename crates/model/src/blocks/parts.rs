@@ -7,36 +7,7 @@ use std::any::Any;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::{BlockColumn, End, Window};
-
-/// The families of a window, without their blocks: enough to group them into tasks.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FamilyList {
-    /// Entries of each family before the first pass and after the last.
-    pub ends: Vec<[u64; 2]>,
-    /// [`BlockColumn::rest`] of each family, with the window before and with the one after.
-    pub rests: [Vec<u64>; 2],
-}
-
-impl FamilyList {
-    /// The families of a window of `column`.
-    pub fn of(column: &dyn BlockColumn, window: usize) -> Self {
-        let tables = column.tables(window);
-        let last = tables.states.len() - 1;
-        let ends = tables.families.iter().map(|family| [0, last].map(|step| family.size[step])).collect();
-        let rests = [End::First, End::Last].map(|end| {
-            let numbers = (0..).zip(&tables.families).map(|(number, _)| number);
-            numbers.map(|number| column.rest(window, end, number)).collect()
-        });
-        Self { ends, rests }
-    }
-
-    /// Memory of the list.
-    pub fn bytes(&self) -> u64 {
-        let rests: usize = self.rests.iter().map(|rests| size_of_val(rests.as_slice())).sum();
-        (size_of_val(self.ends.as_slice()) + rests) as u64
-    }
-}
+use crate::{BlockColumn, FamilyBounds, FamilyList, Window};
 
 /// A column that makes tables for some families when a task needs them.
 pub trait BlockParts: Send + Sync {
@@ -46,6 +17,8 @@ pub trait BlockParts: Send + Sync {
     fn families(&self, window: usize) -> &FamilyList;
     /// Memory that all parts share.
     fn bytes(&self) -> u64;
+    /// See [`BlockProblem::family_bounds`](crate::BlockProblem::family_bounds).
+    fn family_bounds(&self) -> FamilyBounds;
     /// An estimate of the memory that [`BlockParts::part`] of these families takes, on the high side. Builds nothing.
     fn part_bytes(&self, window: usize, families: Range<u32>) -> u64;
     /// Builds tables for some consecutive families of a window, and for the families of the window before that have states
@@ -67,7 +40,7 @@ pub struct Sources {
 /// Tables for some families of a window, as if it had no others.
 pub struct BlockPart {
     /// The window has these families only, numbered from 0. The window before has those of `sources`, without passes and
-    /// with no exchange but that at [`End::Last`]: its [`BlockColumn::families`] tells `u32::MAX` for entries that go
+    /// with no exchange but that at [`End::Last`](crate::End::Last): its [`BlockColumn::families`] tells `u32::MAX` for entries that go
     /// elsewhere, and its [`BlockColumn::positions_of`] is for the others. Other windows have no tables; families of the
     /// window after keep their numbers.
     pub column: Box<dyn BlockColumn>,

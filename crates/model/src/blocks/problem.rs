@@ -2,7 +2,7 @@
 //!
 //! Cost: the estimates build no table and take microseconds; tables take seconds and more.
 
-use crate::{BlockColumn, BlockParts, Directions, PartedBytes, ProblemInfo, Window};
+use crate::{BlockColumn, BlockParts, Directions, FamilyBounds, FamilyKind, PartedBytes, ProblemInfo, Window};
 
 /// A problem with dense blocks.
 pub trait BlockProblem: ProblemInfo {
@@ -17,24 +17,17 @@ pub trait BlockProblem: ProblemInfo {
     /// An estimate of the seconds in which one thread builds the parts of window number `window` once, for so many states
     /// in groups of `group_records`.
     fn parted_seconds(&self, windows: &[Window], window: usize, states: u64, group_records: u64) -> f64;
+    /// Bounds of what families take on their way through a window.
+    fn family_bounds(&self) -> FamilyBounds;
     /// The families of a window by size, the largest kind first, for forecasts. A rough distribution is enough: forecasts
     /// stop where the kinds have all states. By default all families are as large as the largest.
     fn family_kinds(&self, window: Window) -> Vec<FamilyKind> {
         let _ = window;
-        vec![FamilyKind { relative_size: 1.0, families: f64::INFINITY }]
+        vec![FamilyKind { relative_size: 1.0, families: f64::MAX }]
     }
     /// Builds the tables of a column cut into `windows`. `Err` says what is too large.
     fn column(&self, windows: &[Window], directions: Directions) -> Result<Box<dyn BlockColumn>, String>;
     /// Prepares a column cut into `windows`, two or more, for parts with forward passes. `kept_bytes` of what parts share
     /// stay in memory. The states are those of [`BlockProblem::column`], in the same order.
     fn parts(&self, windows: &[Window], kept_bytes: u64) -> Result<Box<dyn BlockParts>, String>;
-}
-
-/// Families of about one size.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct FamilyKind {
-    /// Size of each, as a share of the largest family's.
-    pub relative_size: f64,
-    /// Number of such families.
-    pub families: f64,
 }

@@ -8,10 +8,10 @@ use keima_model::Direction;
 use keima_runs::{PassTally, RunId, RunManifest, Tally, TaskManifest};
 
 use super::sim::{Sim, config, spec, worker};
-use crate::machine::boundaries::{Boundary, Committed, Head};
-use crate::machine::jobs::Job;
-use crate::machine::shards::Shard;
-use crate::machine::stage::StageRun;
+use crate::job::Job;
+use crate::job::boundaries::{Boundary, Committed, Head};
+use crate::job::stage::StageRun;
+use crate::job::stage::shards::Shard;
 use crate::machine::{Common, Config};
 use crate::plan::BlockPlan;
 use crate::{AttemptId, JobId};
@@ -100,7 +100,7 @@ fn stages_go_forward_and_come_back() {
         assert_eq!((0..6).filter(|&number| plan.starts(number)).collect::<Vec<_>>(), [0, 2]);
         assert_eq!((0..6).filter(|&number| plan.meets(number)).collect::<Vec<_>>(), [5]);
         assert_eq!((0..6).filter(|&n| plan.stage(n).ends_column(plan.board)).collect::<Vec<_>>(), [1, 3, 5]);
-        assert!((0..6).all(|n| (plan.stage(n).direction == Direction::Backward) == (n > 1)));
+        assert!((0..6).all(|n| (plan.stage(n).direction == Direction::Transposed) == (n > 1)));
     });
 }
 

@@ -204,7 +204,7 @@ impl Outline {
                 let grows = !plan.starts(number) && lanes != lanes_before;
                 let ends_column = stage.ends_column(plan.board);
                 let column = plan.board.column(stage.first_pass);
-                let backward = stage.direction == Direction::Backward;
+                let backward = stage.direction == Direction::Transposed;
                 stages.push(StageOutline {
                     sweep,
                     column: if backward { plan.board.length - 1 - column } else { column },

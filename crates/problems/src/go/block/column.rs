@@ -10,7 +10,7 @@ use super::exchange::route::NO_ENTRY;
 use super::exchange::{Exchange, Neighbour, family_numbers};
 use super::signature::fold::{Fate, Fold};
 use super::window::build::WindowCut;
-use super::window::{GoWindow, StateIndex};
+use super::window::{GoWindow, StateIndex, WEIGHTS};
 use super::{HEIGHTS, MAX_BLOCK_HEIGHT, memory};
 use crate::go::state::{Word, accepts};
 
@@ -188,6 +188,10 @@ impl<W: Word> BlockColumn for GoColumn<W> {
 
     fn weight(&self, window: usize, block: u32) -> u64 {
         self.windows[window].weight(block)
+    }
+
+    fn weights(&self) -> &[u64] {
+        &WEIGHTS
     }
 
     fn accepting(&self, block: u32) -> &[u16] {

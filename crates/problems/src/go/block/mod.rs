@@ -30,6 +30,7 @@ mod cells;
 mod column;
 mod cut;
 mod exchange;
+mod family_sizes;
 mod memory;
 mod parts;
 mod passes;

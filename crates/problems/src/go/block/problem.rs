@@ -2,11 +2,13 @@
 //!
 //! Cost: the estimates are formulas of [`super::memory`] and build no table.
 
-use keima_model::{BlockColumn, BlockParts, BlockProblem, Directions, PartedBytes, ProblemInfo, Window};
+use keima_model::{
+    BlockColumn, BlockParts, BlockProblem, Directions, FamilyBounds, FamilyKind, PartedBytes, ProblemInfo, Window,
+};
 
 use super::column::GoColumn;
 use super::parts::GoParts;
-use super::{MAX_BLOCK_HEIGHT, memory};
+use super::{MAX_BLOCK_HEIGHT, family_sizes, memory};
 use crate::go::Go;
 use crate::go::state::Word;
 
@@ -28,9 +30,12 @@ impl<K: Word> BlockProblem for Go<K> {
         memory::parted_seconds(self.board().height, windows, window, states, group_records)
     }
 
-    /// Heights 8 to 15, windows of 3 to 7 cells: 0.28 to 0.39. Families with empty cells outside are smaller still.
-    fn pair_ratio(&self) -> f64 {
-        0.31
+    fn family_bounds(&self) -> FamilyBounds {
+        family_sizes::FAMILY_BOUNDS
+    }
+
+    fn family_kinds(&self, window: Window) -> Vec<FamilyKind> {
+        family_sizes::family_kinds(self.board().height, window)
     }
 
     fn column(&self, windows: &[Window], directions: Directions) -> Result<Box<dyn BlockColumn>, String> {

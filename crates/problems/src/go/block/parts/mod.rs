@@ -25,12 +25,13 @@ mod part;
 use std::ops::Range;
 use std::sync::Arc;
 
-use keima_model::{BlockPart, BlockParts, BlockTables, End, FamilyList, Sources, Window};
+use keima_model::{BlockPart, BlockParts, BlockTables, End, FamilyBounds, FamilyList, Sources, Window};
 use rustc_hash::FxHashMap;
 
 use super::cells::inside_of;
 use super::cut::{check_cut, in_parallel, one_column};
 use super::exchange::{Exchange, Neighbour, family_numbers};
+use super::family_sizes::FAMILY_BOUNDS;
 use super::memory::{self, WindowStates};
 use super::signature::cache::{SignatureCache, TableKind};
 use super::window::build::WindowCut;
@@ -121,6 +122,10 @@ impl<W: Word> BlockParts for GoParts<W> {
     fn bytes(&self) -> u64 {
         let by_rest = self.by_rest.iter().map(|by_rest| size_of_val(by_rest.as_slice()) as u64);
         by_rest.chain(self.families.iter().map(Families::bytes)).sum::<u64>() + self.cache.limit_bytes()
+    }
+
+    fn family_bounds(&self) -> FamilyBounds {
+        FAMILY_BOUNDS
     }
 
     fn part_bytes(&self, window: usize, families: Range<u32>) -> u64 {

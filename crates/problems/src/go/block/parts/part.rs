@@ -8,7 +8,7 @@ use keima_model::{BlockColumn, BlockTables, End, Window};
 
 use crate::go::block::cut::one_column;
 use crate::go::block::exchange::Exchange;
-use crate::go::block::window::{GoWindow, StateIndex};
+use crate::go::block::window::{GoWindow, StateIndex, WEIGHTS};
 use crate::go::state::{Word, accepts};
 
 /// The tables of some families of a window, and of the families of the window before that have states for them.
@@ -104,6 +104,10 @@ impl<W: Word> BlockColumn for GoPart<W> {
 
     fn weight(&self, window: usize, block: u32) -> u64 {
         self.window(window).weight(block)
+    }
+
+    fn weights(&self) -> &[u64] {
+        &WEIGHTS
     }
 
     fn accepting(&self, block: u32) -> &[u16] {

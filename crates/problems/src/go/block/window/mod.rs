@@ -33,6 +33,10 @@ use crate::go::block::cells::{colours, inside_of, rest};
 use crate::go::block::signature::entry_index::EntryIndex;
 use crate::go::state::{Word, accepts, normalise, stones, successors};
 
+/// The weights of blocks: without a stone outside, entries of both colourings are stored; with one, an entry stands for
+/// both.
+pub(crate) const WEIGHTS: [u64; 2] = [1, 2];
+
 /// One window of a column.
 pub(crate) struct GoWindow<W> {
     pub(crate) window: Window,
@@ -123,7 +127,7 @@ impl<W: Word> GoWindow<W> {
 
     /// See `BlockColumn::weight`.
     pub(crate) fn weight(&self, block: u32) -> u64 {
-        if self.is_stoneless(block) { 1 } else { 2 }
+        WEIGHTS[usize::from(!self.is_stoneless(block))]
     }
 
     /// See `BlockColumn::rest`; `neighbour` is the window at the end in question.
