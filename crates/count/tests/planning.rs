@@ -140,7 +140,7 @@ fn the_executor_is_chosen_and_said() {
         ("go", "19x19", &GENEROUS, Executor::Auto, "stream", "by blocks"),
         ("go", "13x13", &small, Executor::Auto, "stream", "by blocks"),
         ("go", "1x9", &GENEROUS, Executor::Auto, "stream", "smaller side is 2 to 21"),
-        ("hard-squares", "9x9", &GENEROUS, Executor::Auto, "stream", "not made of blocks"),
+        ("hard-squares", "9x9", &GENEROUS, Executor::Auto, "stream", "no block form"),
     ] {
         let plan = plan(name, size, limits, executor).unwrap();
         assert_eq!(plan.executor, expected, "{name} {size}");

@@ -19,7 +19,7 @@ mod problem;
 pub use blocks::column::{BlockColumn, SAMPLE_ONE_IN};
 pub use blocks::direction::{Direction, Directions, End};
 pub use blocks::families::{FamilyBounds, FamilyKind, FamilyList};
-pub use blocks::parts::{BlockPart, BlockParts, PartedBytes, Sources};
+pub use blocks::parts::{BlockPart, BlockParts, PartsBytes, Sources};
 pub use blocks::problem::BlockProblem;
 pub use blocks::tables::{BlockTables, Family, Far, FarTargets, MOST_ENTRIES, PassTable, RowGroup, Signature};
 pub use board::{Board, Layout, Window};

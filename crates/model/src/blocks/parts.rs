@@ -50,7 +50,7 @@ pub struct BlockPart {
 
 /// An estimate of the memory that parts take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PartedBytes {
+pub struct PartsBytes {
     /// Memory of a worker: [`BlockParts::bytes`] without what it keeps of parts.
     pub worker_bytes: u64,
     /// Memory of a task: its largest part.

@@ -2,7 +2,7 @@
 //!
 //! Cost: the estimates build no table and take microseconds; tables take seconds and more.
 
-use crate::{BlockColumn, BlockParts, Directions, FamilyBounds, FamilyKind, PartedBytes, ProblemInfo, Window};
+use crate::{BlockColumn, BlockParts, Directions, FamilyBounds, FamilyKind, PartsBytes, ProblemInfo, Window};
 
 /// A problem with dense blocks.
 pub trait BlockProblem: ProblemInfo {
@@ -13,10 +13,10 @@ pub trait BlockProblem: ProblemInfo {
     /// cannot be made.
     fn table_bytes(&self, windows: &[Window], directions: Directions) -> u64;
     /// An estimate of the memory of parts.
-    fn parted_bytes(&self, windows: &[Window]) -> PartedBytes;
+    fn parts_bytes(&self, windows: &[Window]) -> PartsBytes;
     /// An estimate of the seconds in which one thread builds the parts of window number `window` once, for so many states
     /// in groups of `group_records`.
-    fn parted_seconds(&self, windows: &[Window], window: usize, states: u64, group_records: u64) -> f64;
+    fn parts_seconds(&self, windows: &[Window], window: usize, states: u64, group_records: u64) -> f64;
     /// Bounds of what families take on their way through a window.
     fn family_bounds(&self) -> FamilyBounds;
     /// The families of a window by size, the largest kind first, for forecasts. A rough distribution is enough: forecasts

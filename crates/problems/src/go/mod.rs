@@ -133,7 +133,7 @@ impl<K: Word> ProblemInfo for Go<K> {
     }
 
     fn why_no_blocks(&self) -> &'static str {
-        "blocks are made for boards whose smaller side is 2 to 21"
+        "go has a block form for boards whose smaller side is 2 to 21"
     }
 
     fn law(&self, pass: u32, by_degree: &[u64], new: u64, modulus: u64) -> Option<Result<(), String>> {

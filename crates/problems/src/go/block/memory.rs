@@ -23,7 +23,7 @@
 //! Bounds: the tests hold estimates of whole tables to 0.8 to 1.8 times what they take, and never below it for folded
 //! ones, since a count in memory sets the estimate aside.
 
-use keima_model::{Directions, End, PartedBytes, Window};
+use keima_model::{Directions, End, PartsBytes, Window};
 
 use crate::go::automaton;
 
@@ -95,7 +95,7 @@ const BUILDING: f64 = 1.5;
 const OWN_BLOCK_BYTES: f64 = 230.0;
 
 /// Estimate of the memory of parts.
-pub(crate) fn parted_bytes(height: u32, windows: &[Window]) -> PartedBytes {
+pub(crate) fn parts_bytes(height: u32, windows: &[Window]) -> PartsBytes {
     let families = windows.iter().map(|window| 3_f64.powf(f64::from(height.saturating_sub(window.len))) / 2.0);
     let part = |(number, window): (usize, &Window)| {
         let before = windows[End::First.neighbour(number, windows.len())];
@@ -104,7 +104,7 @@ pub(crate) fn parted_bytes(height: u32, windows: &[Window]) -> PartedBytes {
         let own = automaton::largest_family(height, *window) as f64 / states_per_block(*window);
         sources * SOURCE_BYTES + own * OWN_BLOCK_BYTES
     };
-    PartedBytes {
+    PartsBytes {
         worker_bytes: (families.sum::<f64>() * FAMILY_BYTES) as u64,
         task_bytes: windows.iter().enumerate().map(part).fold(0.0, f64::max) as u64,
     }
@@ -140,7 +140,7 @@ const REST_SHARE: f64 = 0.0885;
 const REST_SHRINK: f64 = 0.56;
 
 /// Estimate of the seconds in which one thread builds the parts of a window once.
-pub(crate) fn parted_seconds(height: u32, windows: &[Window], number: usize, states: u64, group_records: u64) -> f64 {
+pub(crate) fn parts_seconds(height: u32, windows: &[Window], number: usize, states: u64, group_records: u64) -> f64 {
     let (window, before) = (windows[number], windows[End::First.neighbour(number, windows.len())]);
     let states = states as f64;
     let rest = f64::from(height.saturating_sub(window.len + before.len));

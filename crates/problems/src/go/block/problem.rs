@@ -3,7 +3,7 @@
 //! Cost: the estimates are formulas of [`super::memory`] and build no table.
 
 use keima_model::{
-    BlockColumn, BlockParts, BlockProblem, Directions, FamilyBounds, FamilyKind, PartedBytes, ProblemInfo, Window,
+    BlockColumn, BlockParts, BlockProblem, Directions, FamilyBounds, FamilyKind, PartsBytes, ProblemInfo, Window,
 };
 
 use super::column::GoColumn;
@@ -22,12 +22,12 @@ impl<K: Word> BlockProblem for Go<K> {
         if height > MAX_BLOCK_HEIGHT { u64::MAX } else { memory::table_bytes(height, windows, directions) }
     }
 
-    fn parted_bytes(&self, windows: &[Window]) -> PartedBytes {
-        memory::parted_bytes(self.board().height, windows)
+    fn parts_bytes(&self, windows: &[Window]) -> PartsBytes {
+        memory::parts_bytes(self.board().height, windows)
     }
 
-    fn parted_seconds(&self, windows: &[Window], window: usize, states: u64, group_records: u64) -> f64 {
-        memory::parted_seconds(self.board().height, windows, window, states, group_records)
+    fn parts_seconds(&self, windows: &[Window], window: usize, states: u64, group_records: u64) -> f64 {
+        memory::parts_seconds(self.board().height, windows, window, states, group_records)
     }
 
     fn family_bounds(&self) -> FamilyBounds {

@@ -2,7 +2,7 @@
 
 use keima_model::{BlockColumn, BlockParts, Directions, Window};
 
-use crate::go::block::memory::{parted_bytes, table_bytes};
+use crate::go::block::memory::{parts_bytes, table_bytes};
 use crate::go::block::{GoColumn, GoParts};
 
 /// The part of the largest family, of cuts of 10 to 13 cells.
@@ -17,7 +17,7 @@ fn estimates_of_parts_are_near() {
             let (_, largest) = ends.zip(0_u32..).max().unwrap();
             parts.part(window, largest..largest + 1, None).unwrap().column.bytes()
         };
-        let expected = parted_bytes(height, &windows);
+        let expected = parts_bytes(height, &windows);
         let task_bytes = (0..windows.len()).map(part).max().unwrap();
         let worker = expected.worker_bytes as f64 / parts.bytes() as f64;
         let task = expected.task_bytes as f64 / task_bytes as f64;
