@@ -6,6 +6,8 @@
 
 #![forbid(unsafe_code)]
 
+mod byte_table;
+mod choose;
 pub mod go;
 pub mod grid;
 pub mod hard_squares;
@@ -15,6 +17,7 @@ pub mod quoridor;
 pub mod quoridor_fences;
 mod size;
 pub mod square_free;
+mod word;
 
 use keima_model::{About, AnyProblem, ProblemError, ProblemRequest, Registry};
 

@@ -15,6 +15,7 @@ use std::collections::HashMap;
 use keima_model::{Board, Window};
 
 use super::Curves;
+use crate::choose::choose;
 
 /// What the numbers of words depend on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -151,10 +152,6 @@ fn brackets(most: usize, ends: usize) -> Vec<u128> {
         all.push(counts[ends][0]);
     }
     all
-}
-
-fn choose(of: u32, take: u32) -> u128 {
-    (0..take).fold(1, |ways, i| ways * u128::from(of - i) / u128::from(i + 1))
 }
 
 #[cfg(test)]

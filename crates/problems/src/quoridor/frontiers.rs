@@ -17,6 +17,8 @@
 //! Once a pawn is resolved, only the partition, with all components that touch the other goal joined, counts. After a
 //! Cross fence (cross bit 1) the square just added is alone. Cost: n^5 small sums; a millisecond at n = 11.
 
+use crate::choose::choose;
+
 /// Counts by number of components.
 type Row = Vec<u128>;
 
@@ -77,9 +79,8 @@ fn total(by_outer: &[Row]) -> Row {
     sum
 }
 
-/// n over k.
-fn choose(n: usize, k: usize) -> u128 {
-    (0..k).fold(1, |product, i| product * (n.saturating_sub(i)) as u128 / (i as u128 + 1))
+fn binomial(of: usize, take: usize) -> u128 {
+    choose(of as u32, take as u32)
 }
 
 /// Subsets of `size` of outer components 1 to `last`, `last` among them, as (number, size); with the first as well if
@@ -87,8 +88,8 @@ fn choose(n: usize, k: usize) -> u128 {
 fn flags(last: usize, with_first: bool) -> Vec<(u128, usize)> {
     match (with_first, last) {
         (true, 1) => vec![(1, 1)],
-        (true, _) => (0..=last - 2).map(|between| (choose(last - 2, between), between + 2)).collect(),
-        (false, _) => (0..last).map(|between| (choose(last - 1, between), between + 1)).collect(),
+        (true, _) => (0..=last - 2).map(|between| (binomial(last - 2, between), between + 2)).collect(),
+        (false, _) => (0..last).map(|between| (binomial(last - 1, between), between + 1)).collect(),
     }
 }
 
@@ -164,7 +165,7 @@ mod tests {
         let partitions = Partitions::new(11);
         for n in 1..=11 {
             for k in 1..=n {
-                let expected = choose(n, k) * choose(n, k - 1) / n as u128;
+                let expected = binomial(n, k) * binomial(n, k - 1) / n as u128;
                 assert_eq!(partitions.sum(n, |_, all| u128::from(all == k)), expected, "{n} {k}");
             }
         }

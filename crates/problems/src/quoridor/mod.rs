@@ -9,7 +9,7 @@
 //! The ladder, each rung checked against the one below:
 //! - [`brute`]: every arrangement of fences;
 //! - [`border`]: the border-state recurrence in a plain map, along the goals and across them;
-//! - [`Quoridor`]: the same recurrence in the engine's terms; [`state`] has states and successors, [`fences`] what
+//! - [`Quoridor`]: the same recurrence in the engine's terms; [`state`] has states, [`step`] their successors, [`fences`] what
 //!   the states without pawns must add up to, [`frontiers`] how many states there are, [`tables`] what is shown.
 //!
 //! A pass fills one intersection. Values are polynomials in the number of fences.
@@ -34,6 +34,7 @@ pub mod fences;
 pub mod frontiers;
 mod request;
 pub mod state;
+pub mod step;
 pub mod tables;
 
 use std::collections::BTreeMap;
@@ -41,7 +42,8 @@ use std::collections::BTreeMap;
 use keima_model::{Board, Forecast, Functional, Layout, Problem, ProblemInfo, Report, Successors, Window};
 
 pub use request::{ABOUT, DEFAULT_MAX_FENCES, MAX_SIDE, open};
-use state::{Rules, State};
+use state::State;
+use step::Rules;
 
 /// Legal positions by number of fences as a border-state recurrence with 64-bit keys.
 pub struct Quoridor {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use keima_model::{About, AnyProblem, ProblemError, ProblemRequest};
 
 use super::Quoridor;
+use crate::size::number;
 
 /// Most squares a side: keys of 5n + 9 bits fit 64.
 pub const MAX_SIDE: u32 = 11;
@@ -91,12 +92,6 @@ fn side(size: &str) -> Result<u32, String> {
         (Some(_), Some(_)) => Err(format!("the side must be at least 2, for two pawns need two squares; {expected}")),
         _ => Err(format!("it is not a whole number; {expected}")),
     }
-}
-
-/// A whole number in decimal digits. Numbers too long for a u32 are as good as its maximum: too large.
-fn number(text: &str) -> Option<u32> {
-    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    digits.then(|| text.parse().unwrap_or(u32::MAX))
 }
 
 #[cfg(test)]

@@ -23,15 +23,13 @@
 //!
 //! Cost: 20 to 40 ns a successor; no allocation, no panic and no endless loop on any bit pattern.
 
-use keima_model::Successors;
-
 /// A set of frontier squares or gaps, one bit each.
-type Bits = u32;
+pub(super) type Bits = u32;
 
 /// A pawn that has a way to its goal.
 const RESOLVED: u32 = 14;
 /// A pawn that is still to be placed.
-const UNPLACED: u32 = 15;
+pub(super) const UNPLACED: u32 = 15;
 /// Bits of a pawn.
 const PAWN_BITS: u32 = 4;
 /// Low bits of a key that are not per square: two pawns, `shared` and `cross`.
@@ -50,18 +48,18 @@ pub const fn split_shift(n: u32) -> u32 {
 /// What completions depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct State {
-    split: Bits,
+    pub(super) split: Bits,
     touch: [Bits; 2],
     close: Bits,
     open: Bits,
-    cross: Bits,
+    pub(super) cross: Bits,
     shared: Bits,
-    pawns: [u32; 2],
+    pub(super) pawns: [u32; 2],
 }
 
 impl State {
     /// A line of squares that are not connected, without pawns.
-    fn bare(n: u32) -> Self {
+    pub(super) fn bare(n: u32) -> Self {
         let touch = [1, 1 << (n - 1)];
         Self { split: 0, touch, close: 0, open: 0, cross: 0, shared: 0, pawns: [UNPLACED; 2] }
     }
@@ -148,7 +146,7 @@ impl State {
 
     /// Connects `square` with the next one on the frontier.
     #[inline]
-    fn join(&mut self, square: Bits) {
+    pub(super) fn join(&mut self, square: Bits) {
         let next = square << 1;
         let (opens, closes) = (self.open & square != 0, self.close & next != 0);
         if opens && closes {
@@ -179,7 +177,7 @@ impl State {
 
     /// A new square without connection takes the place of `square`; false if that cuts off a pawn.
     #[inline]
-    fn detach(&mut self, square: Bits, goals: [Bits; 2]) -> bool {
+    pub(super) fn detach(&mut self, square: Bits, goals: [Bits; 2]) -> bool {
         let (opens, closes) = (self.open & square != 0, self.close & square != 0);
         let mut heir = 0;
         match (closes, opens) {
@@ -211,9 +209,15 @@ impl State {
         true
     }
 
+    /// The same with other fences: the `split` bits and the `cross` bit.
+    #[inline]
+    pub(super) fn with_fences(self, split: Bits, cross: Bits) -> Self {
+        Self { split, cross, ..self }
+    }
+
     /// Resolves pawns, and applies the reductions.
     #[inline]
-    fn reduce(&mut self) {
+    pub(super) fn reduce(&mut self) {
         for (pawn, touch) in self.pawns.iter_mut().zip(self.touch) {
             if *pawn < RESOLVED && touch >> *pawn & 1 == 1 {
                 *pawn = RESOLVED;
@@ -235,7 +239,7 @@ impl State {
 
     /// Puts the pawn of `player`, unplaced so far, on `square`.
     #[inline]
-    fn with_pawn(mut self, player: usize, square: Bits) -> Self {
+    pub(super) fn with_pawn(mut self, player: usize, square: Bits) -> Self {
         self.pawns[player] = lowest(self.component(square)).trailing_zeros();
         self.reduce();
         self
@@ -243,7 +247,7 @@ impl State {
 
     /// Puts both pawns on one square of the first player's goal.
     #[inline]
-    fn with_shared(mut self, square: Bits) -> Self {
+    pub(super) fn with_shared(mut self, square: Bits) -> Self {
         self.shared = 1;
         self.pawns[0] = RESOLVED;
         self.with_pawn(1, square)
@@ -280,7 +284,7 @@ impl State {
     /// Split bits and the cross bit stand for one fence each. Neighbours on the frontier without a Split fence above
     /// them are connected through the line above, unless a Cross fence below that line at one of three places, or a
     /// forgotten Split fence, stands in the way; a Cross fence explains three gaps at most. Nothing is above line 0.
-    fn least_fences(&self, n: u32, line: u32, place: u32) -> u32 {
+    pub(super) fn least_fences(&self, n: u32, line: u32, place: u32) -> u32 {
         let last_gap = if line == 0 { place } else { n - 2 };
         let gaps = (2 << last_gap) - 1;
         let mut unexplained = gaps & !self.split & !(self.open & self.close >> 1);
@@ -310,112 +314,4 @@ fn lowest(bits: Bits) -> Bits {
 fn highest(bits: Bits) -> Bits {
     const TOP: Bits = 1 << (Bits::BITS - 1);
     TOP.checked_shr(bits.leading_zeros()).unwrap_or(0)
-}
-
-/// What determines the successors besides the state.
-#[derive(Clone, Copy, Debug)]
-pub struct Rules {
-    /// Squares a side.
-    pub n: u32,
-    /// States that need more fences than this are left out: their values are zero.
-    pub max_fences: u32,
-}
-
-impl Rules {
-    /// The states before the first pass: one line of squares, pawns placed in all ways.
-    pub fn start(self) -> Vec<u64> {
-        let mut states = vec![State::bare(self.n)];
-        for place in 0..self.n {
-            states = states.iter().flat_map(|&state| placements(state, 1 << place).into_iter().flatten()).collect();
-        }
-        states.iter().map(|state| state.key(self.n)).collect()
-    }
-
-    /// Appends the successors of each of `keys` at `place` of `line` to `out`.
-    pub fn expand(self, line: u32, place: u32, keys: &[u64], out: &mut Successors<u64>) {
-        // A gap names one fence at most, and so does the cross bit.
-        let prune = self.max_fences < self.n;
-        let cell = Cell { n: self.n, line, place, most: prune.then_some(self.max_fences) };
-        for &key in keys {
-            let before = out.keys.len();
-            cell.successors(State::of(key, self.n), out);
-            out.degrees.push((out.keys.len() - before) as u8);
-        }
-    }
-}
-
-/// The intersection that a pass fills.
-#[derive(Clone, Copy)]
-struct Cell {
-    n: u32,
-    line: u32,
-    place: u32,
-    /// States that need more fences are left out.
-    most: Option<u32>,
-}
-
-impl Cell {
-    fn successors(self, state: State, out: &mut Successors<u64>) {
-        let gap = 1 << self.place;
-        let above = state.split & gap != 0;
-        let blocked = state.cross == 1;
-        let mut empty = State { split: state.split & !gap, cross: 0, ..state };
-        if !above {
-            empty.join(gap);
-            // Before squares leave: a pawn that is at home by now is not cut off any more.
-            empty.reduce();
-        }
-        self.finish(empty, blocked, 0, out);
-        if !blocked {
-            self.finish(State { cross: 1, ..empty }, true, 1, out);
-        }
-        if !above {
-            self.finish(State { split: state.split | gap, cross: 0, ..state }, blocked, 1, out);
-        }
-    }
-
-    /// The new squares below those whose edges are known now, with and without pawns. `blocked` is whether the new
-    /// square at this place is cut off from its predecessor, `shift` the fences just put.
-    #[inline]
-    fn finish(self, mut state: State, blocked: bool, shift: u8, out: &mut Successors<u64>) {
-        let Self { n, line, place, most } = self;
-        let (square, last) = (1 << place, 1 << (n - 1));
-        let goals = [1, last];
-        let ends_line = place == n - 2;
-        if blocked && !state.detach(square, goals) {
-            return;
-        }
-        if ends_line {
-            if state.cross == 1 && !state.detach(last, goals) {
-                return;
-            }
-            state.cross = 0;
-        }
-        state.reduce();
-        let mut push = |state: State| {
-            if most.is_none_or(|most| state.least_fences(n, line, place) <= most) {
-                out.keys.push(state.key(n));
-                out.shifts.push(shift);
-            }
-        };
-        for state in placements(state, square).into_iter().flatten() {
-            if ends_line {
-                placements(state, last).into_iter().flatten().for_each(&mut push);
-            } else {
-                push(state);
-            }
-        }
-    }
-}
-
-/// `state` with the pawns that may be put on a new square: none, the first, the second, both on a goal of the first.
-#[inline]
-fn placements(state: State, square: Bits) -> [Option<State>; 4] {
-    let unplaced = state.pawns.map(|pawn| pawn == UNPLACED);
-    [
-        Some(state),
-        unplaced[0].then(|| state.with_pawn(0, square)),
-        unplaced[1].then(|| state.with_pawn(1, square)),
-        (unplaced == [true; 2] && square == 1).then(|| state.with_shared(square)),
-    ]
 }
