@@ -1,10 +1,10 @@
 //! The one door through which problems come into keima.
 //!
-//! A problem is a border-state recurrence: a board is filled one cell at a time, down a column of height `m`, then the
-//! next column, and a vector of (border state, value) pairs goes through one linear *pass* per cell. This crate fixes
-//! the words for that ([`Board`], [`Window`], [`Layout`], [`Key`]) and the traits that a problem implements
-//! ([`ProblemInfo`], [`Problem`]). It knows no files, no threads and no sockets, and depends on no other crate of
-//! keima.
+//! A problem is a border-state recurrence. A board is filled one cell at a time, down a column of height `m`, then the next
+//! column. A vector of (border state, value) pairs goes through one linear *pass* per cell. This crate fixes the words for
+//! that ([`Board`], [`Window`], [`Layout`], [`Key`]) and the traits that a problem implements: [`ProblemInfo`] and
+//! [`Problem`], and for dense blocks [`BlockProblem`]. It knows no files, no threads and no sockets, and depends on no other
+//! crate of keima.
 //!
 //! Architecture invariant: nothing outside `problems` and `cli` names a concrete problem.
 

@@ -57,8 +57,8 @@ pub trait BlockColumn: Send + Sync {
     fn keys(&self, window: usize, end: End, block: u32, keys: &mut Vec<u128>);
     /// The same for some of the block's entries only.
     fn keys_of(&self, window: usize, end: End, block: u32, entries: &[u16], keys: &mut Vec<u128>);
-    /// How often the value of an entry of `block` counts in the value of its canonical key: the number of states of the
-    /// key's symmetry class for which the entry stands. One of [`BlockColumn::weights`].
+    /// How often the value of an entry of `block` counts in the value of its canonical key. It is the number of states of the
+    /// key's symmetry class for which the entry stands, and one of [`BlockColumn::weights`].
     fn weight(&self, window: usize, block: u32) -> u64;
     /// All weights that occur, ascending and without repeats; at least one. A problem without symmetry has `&[1]`.
     fn weights(&self) -> &[u64];

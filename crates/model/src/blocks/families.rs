@@ -1,4 +1,4 @@
-//! The families of a window: their sizes, bounds of what they take, and kinds of about one size.
+//! The families of a window: their sizes, bounds of their memory, and kinds of about one size.
 //!
 //! Cost: [`FamilyList`] has 32 bytes a family.
 
@@ -33,18 +33,18 @@ impl FamilyList {
     }
 }
 
-/// Bounds of what a problem's families take on their way through a window, whatever the window. Plans use them.
+/// Bounds of the memory of a problem's families on their way through a window, whatever the window. Plans use them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FamilyBounds {
     /// Codes of a cell within a block: a block of a window of w cells has about `codes^w` entries.
     pub codes: u64,
     /// The largest block has at most this percentage of `codes^w` entries.
     pub block_percent: u64,
-    /// Rows of a buffer per hundred states of its families: in a window at the top of a column, and in one below it, whose
-    /// first pass puts some states aside. A block for each pass comes on top.
+    /// Rows of a buffer per hundred states of its families, in a window at the top of a column and in one below it. The first
+    /// pass of the latter puts some states aside. A block for each pass comes on top.
     pub buffer_percent: [u64; 2],
-    /// Mail of the largest family of a window and of the second largest, per hundred states of the largest: the rows that
-    /// blocks send to other blocks of their family on the way through the window.
+    /// Mail of the largest family of a window and of the second largest, per hundred states of the largest. Mail is the rows
+    /// that blocks send to other blocks of their family on the way through the window.
     pub mail_percent: [u64; 2],
 }
 

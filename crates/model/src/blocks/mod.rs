@@ -24,8 +24,8 @@
 //! - [`parts`]: the same for some families at a time, where the tables of all are too large;
 //! - [`problem`]: which of this it can make for a board, and estimates of time and memory.
 //!
-//! The states of a symmetry class may share one entry. The problem says how: by the *weight* of an entry's value in the
-//! class, by *twins* (several entries of one class), and by *folding* (one of two images enters a column).
+//! The states of a symmetry class may share one entry. The problem says how. A *weight* tells how many states an entry
+//! stands for; *twins* are several entries of one class; *folding* lets one of two images enter a column.
 
 pub(crate) mod column;
 pub(crate) mod direction;

@@ -33,16 +33,16 @@ pub trait BlockParts: Send + Sync {
 pub struct Sources {
     /// Their numbers in that window, ascending.
     pub families: Vec<u32>,
-    /// The tables; only the [`BlockParts`] that built them knows what they are.
+    /// The tables, in the form of the [`BlockParts`] that built them.
     pub tables: Arc<dyn Any + Send + Sync>,
 }
 
 /// Tables for some families of a window, as if it had no others.
 pub struct BlockPart {
-    /// The window has these families only, numbered from 0. The window before has those of `sources`, without passes and
-    /// with no exchange but that at [`End::Last`](crate::End::Last): its [`BlockColumn::families`] tells `u32::MAX` for entries that go
-    /// elsewhere, and its [`BlockColumn::positions_of`] is for the others. Other windows have no tables; families of the
-    /// window after keep their numbers.
+    /// The window has these families only, numbered from 0. The window before has those of `sources`, without passes, and with
+    /// the exchange at the last step only. There [`BlockColumn::families`] tells `u32::MAX` for entries that go elsewhere, and
+    /// [`BlockColumn::positions_of`] is for the others. Other windows have no tables. Families of the window after keep their
+    /// numbers.
     pub column: Box<dyn BlockColumn>,
     /// Families of the window before.
     pub sources: Sources,
@@ -51,7 +51,7 @@ pub struct BlockPart {
 /// An estimate of the memory that parts take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartsBytes {
-    /// Memory of a worker: [`BlockParts::bytes`] without what it keeps of parts.
+    /// Memory of a worker: [`BlockParts::bytes`] without its cache.
     pub worker_bytes: u64,
     /// Memory of a task: its largest part.
     pub task_bytes: u64,

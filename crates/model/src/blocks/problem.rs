@@ -1,4 +1,4 @@
-//! A problem with dense blocks: the tables that it can make, and estimates of what they take.
+//! A problem with dense blocks: the tables that it can make, and estimates of their memory and time.
 //!
 //! Cost: the estimates build no table and take microseconds; tables take seconds and more.
 
@@ -6,8 +6,8 @@ use crate::{BlockColumn, BlockParts, Directions, FamilyBounds, FamilyKind, Parts
 
 /// A problem with dense blocks.
 pub trait BlockProblem: ProblemInfo {
-    /// Most ways to fill a cell. A state tells what is on the last m cells, so on a board of height m at most
-    /// `choices^(t - m)` ways lead to a state after t cells; and with c cells to go at most `choices^c` ways lead on.
+    /// Most ways to fill a cell. A state determines the last m cells of a board of height m. So at most `choices^(t - m)` ways
+    /// lead to a state after t cells, and with c cells to go at most `choices^c` ways lead on.
     fn choices(&self) -> u32;
     /// An estimate of [`BlockColumn::bytes`] of a column cut into `windows`. [`u64::MAX`] where tables of all families
     /// cannot be made.
@@ -17,7 +17,7 @@ pub trait BlockProblem: ProblemInfo {
     /// An estimate of the seconds in which one thread builds the parts of window number `window` once, for so many states
     /// in groups of `group_records`.
     fn parts_seconds(&self, windows: &[Window], window: usize, states: u64, group_records: u64) -> f64;
-    /// Bounds of what families take on their way through a window.
+    /// Bounds of the memory of families on their way through a window.
     fn family_bounds(&self) -> FamilyBounds;
     /// The families of a window by size, the largest kind first, for forecasts. A rough distribution is enough: forecasts
     /// stop where the kinds have all states. By default all families are as large as the largest.

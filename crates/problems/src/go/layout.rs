@@ -1,7 +1,7 @@
-//! Layouts: how working-form states are written as keys, so that families stand together.
+//! Layouts: writes working-form states as keys, so that families stand together.
 //!
-//! Within a stage over a window of w cells no pass changes, outside the window, which cells are edge, empty, black or
-//! white. Those two bits a cell come first in a stage's keys:
+//! Outside the window of a stage no pass changes which cells are edge, empty, black or white. Those two bits a cell come
+//! first in the stage's keys (w cells in the window):
 //!
 //! ```text
 //!   Stage(window), 5m - w bits; cells in order from the top, the first in the highest bits
@@ -16,8 +16,8 @@
 //! The representative of a class of colourings in `Stage(window)` has its first stone *outside the window* black, or,
 //! where there is no stone outside, its first stone. First means in the lowest cell, in all layouts.
 //!
-//! A stage's key is a function of each cell's nibble alone, and back: both ways are an OR over table look-ups, one per
-//! byte. Paper: sections 5.5 and 5.9, where states are normalised at the kink. Cost: 2 to 8 ns a key.
+//! A stage's key is a function of each cell's nibble alone, and back: see [`ByteTable`]. Paper: sections 5.5 and 5.9, where
+//! states are normalised at the kink. Cost: a table look-up per byte of the key.
 
 use keima_model::Window;
 
@@ -71,7 +71,7 @@ impl<K: Word> Codec<K> {
                 }
             };
             to_key.add_nibble(cell, encode);
-            // Bits of the key, with the place in the working form that each goes to.
+            // Bits of the key, each with its bit in the cell's nibble.
             let low = family.unwrap_or(other_bit);
             let high = other_bit + u32::from(family.is_none());
             for (from, to) in [(low, 0), (high, 1), (high + 1, 2), (high + 2, 3)] {

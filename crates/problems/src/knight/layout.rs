@@ -1,8 +1,7 @@
-//! Layouts: how states are written as keys, so that families stand together.
+//! Layouts: writes states as keys, so that families stand together.
 //!
-//! The passes of a stage give edges to their own cells and to those a knight's move on. Which of the other cells of the
-//! window are ends of paths, none of them changes (whose ends they are, it may). Those bits come first in a stage's
-//! keys:
+//! The passes of a stage give edges to their own cells and to those a knight's move on. No pass changes which of the other
+//! cells are ends of paths, though it may change whose ends they are. Those bits come first in a stage's keys:
 //!
 //! ```text
 //!   Stage(window), k conserved cells; cells from the last of the border to the next
@@ -12,8 +11,7 @@
 //!   Canonical, 4(2m+1) bits: the working form
 //! ```
 //!
-//! Both ways are an OR over table look-ups, one per byte. Cost: 2 to 8 ns a key. At m=7 a window of two cells has 7
-//! conserved ones, of three 4.
+//! Both ways are a [`ByteTable`]. Cost: a table look-up per byte of the key.
 
 use keima_model::Window;
 
@@ -25,7 +23,7 @@ use crate::choose::choose;
 /// Largest height at which pairs have bit 3 set, so that it says "is an end" and need not be repeated.
 pub const MAX_NARROW_HEIGHT: u32 = 7;
 
-/// Cells of the border, counted from the next to choose, that no pass of the stage gives an edge to.
+/// Cells of the border to which no pass of the stage gives an edge, counted from the next cell.
 pub fn conserved(height: u32, window: Window) -> Vec<u32> {
     let touched = |place: u32| {
         (0..window.len).any(|pass| {
@@ -100,8 +98,8 @@ impl<K: Word> Codec<K> {
     }
 }
 
-/// Upper bound on the number of states in a family: any of the codes, pairs matched in any way, and at most
-/// `tour_ends` ends of paths from ends of the tour, with the conserved cells chosen for the most.
+/// Upper bound on the number of states in a family: any codes, any matching of the pairs, and at most `tour_ends` paths
+/// from ends of the tour. The conserved cells are those of the largest family.
 pub fn largest_family(height: u32, window: Window, tour_ends: u32) -> u128 {
     let fixed = conserved(height, window).len() as u32;
     let free = 2 * height + 1 - fixed;
@@ -115,7 +113,7 @@ pub fn largest_family(height: u32, window: Window, tour_ends: u32) -> u128 {
     (0..=fixed).map(of_family).max().unwrap_or(0)
 }
 
-/// Ways to match `ends` path ends in pairs, but for at most `most` of them.
+/// Ways to match `ends` path ends in pairs, with at most `most` of them left out.
 fn matchings(ends: u32, most: u32) -> u128 {
     let left_out = (0..=most.min(ends)).filter(|single| (ends - single).is_multiple_of(2));
     left_out.map(|single| choose(ends, single) * (1..ends - single).step_by(2).map(u128::from).product::<u128>()).sum()

@@ -14,7 +14,7 @@ pub const MAX_HEIGHT: u32 = 12;
 /// Most cells of the larger side.
 pub const MAX_LENGTH: u32 = 1_000;
 
-/// What `keima problems knight` says.
+/// The description for `keima problems knight`.
 pub const ABOUT: About = About {
     summary: "knight's tours, open or closed",
     definition: "Undirected knight's tours of a board of M rows and N columns: Hamiltonian paths (open) or cycles (closed) of \
@@ -27,8 +27,8 @@ pub const ABOUT: About = About {
         (
             "from",
             "SQ",
-            "open tours with an end here (with --to); a letter for the column and a number for the row, a1 in a corner, or \
-             row,column counted from 0: b1 is 0,1",
+            "open tours from this square (with --to): a letter for the column and a number for the row, a1 in a corner, or \
+             row,column counted from 0; b1 is 0,1",
         ),
         ("to", "SQ", "the other end"),
     ],
@@ -114,8 +114,8 @@ fn wanted(options: &[(String, String)], rows: u32, columns: u32) -> Result<Wante
             Err(bad_option("to", value, "the ends of a tour are two different squares"))
         }
         (None, Some((from, _)), Some((to, _))) => Ok(Wanted::Between(from, to)),
-        (None, Some(_), None) => Err(bad_option("to", "", "missing: --from wants --to, the tour's other end")),
-        (None, None, Some(_)) => Err(bad_option("from", "", "missing: --to wants --from, the tour's other end")),
+        (None, Some(_), None) => Err(bad_option("to", "", "missing: --from needs --to, the tour's other end")),
+        (None, None, Some(_)) => Err(bad_option("from", "", "missing: --to needs --from, the tour's other end")),
         (None, None, None) => Err(bad_option("open", "", CHOICE)),
         (Some(_), Some((_, value)), _) => Err(bad_option("from", value, format!("too many choices; {CHOICE}"))),
         (Some(_), None, Some((_, value))) => Err(bad_option("to", value, format!("too many choices; {CHOICE}"))),
@@ -197,8 +197,8 @@ mod tests {
             ("6x6", vec![("open", ""), ("closed", "")], "once is enough"),
             ("6x6", vec![("open", ""), ("from", "a1")], "too many choices"),
             ("6x6", vec![("closed", ""), ("to", "a1")], "too many choices"),
-            ("6x6", vec![("from", "a1")], "--from wants --to"),
-            ("6x6", vec![("to", "a1")], "--to wants --from"),
+            ("6x6", vec![("from", "a1")], "--from needs --to"),
+            ("6x6", vec![("to", "a1")], "--to needs --from"),
             ("6x6", vec![("from", "a1"), ("to", "0,0")], "two different squares"),
             ("6x6", vec![("from", "a0"), ("to", "b1")], "a letter and a number"),
             ("6x6", vec![("from", "a7"), ("to", "b1")], "not on the board"),

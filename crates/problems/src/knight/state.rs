@@ -1,7 +1,7 @@
 //! The working form of a border state: the next 2m+1 cells, four bits each.
 //!
-//! No knight's move leads further than 2m+1 cells on, so all later cells are untouched. The cell that comes next stands
-//! in the lowest nibble; after its pass the state moves down by four bits and one more cell enters at the top.
+//! No knight's move leads further than 2m+1 cells on, so all later cells are untouched. The next cell is in the lowest
+//! nibble. After its pass the state moves down by four bits, and one more cell enters at the top.
 //!
 //! ```text
 //!   code   0        untouched: no edge so far
@@ -11,8 +11,10 @@
 //!          2 to 7   pairs 8 to 13
 //! ```
 //!
-//! Pairs are numbered in the order of the first cell of each. 2m+1 cells hold at most m pairs: up to m = 7 a path end
-//! is bit 3. All words are handled with one bit a cell, the lowest of its nibble.
+//! Pairs are numbered in the order of the first cell of each. 2m+1 cells hold at most m pairs, so up to m = 7 the ends of
+//! paths are the nibbles with bit 3. Sets of cells have one bit a cell, the lowest of its nibble.
+//!
+//! Cost: a few bit operations a function; one step per pair to normalise.
 
 pub use crate::word::Word;
 
@@ -22,7 +24,7 @@ pub const UNTOUCHED: u32 = 0;
 pub const FULL: u32 = 1;
 /// Nibble of the end of a path from an end of the tour.
 pub const FINISHED: u32 = 8;
-/// Nibbles of the pairs, from pair 1 on. The rest is for keys that no state has.
+/// Nibbles of the pairs, from pair 1 on. The rest serves keys that no state has.
 const PAIRS: [u32; 16] = [9, 10, 11, 12, 13, 14, 15, 2, 3, 4, 5, 6, 7, 0, 0, 0];
 
 /// The code of the cell whose nibble starts at bit `shift`.

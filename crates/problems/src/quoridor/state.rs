@@ -1,9 +1,9 @@
-//! The working form of a border state, and its successors by bit operations.
+//! The working form of a border state, and bit operations on it.
 //!
-//! The frontier runs from goal to goal: square 0 touches goal A, which the first player wants, square n-1 goal B, which
-//! the second wants. Its squares' components do not cross, so two bits a square hold them: `open` (the component has
-//! another frontier square to the right) and `close` (to the left) are brackets, `close` read before `open`. A
-//! component's pawn is named by the component's first square. Key, 5n + 9 bits:
+//! The frontier runs from goal to goal: square 0 touches goal A, the first player's, and square n-1 goal B, the second's.
+//! The squares' components do not cross, so two bits a square hold them as brackets. `open`: the component has another
+//! frontier square to the right; `close`: to the left. `close` is read before `open`. A pawn is named by the first square
+//! of its component. Key, 5n + 9 bits:
 //!
 //! ```text
 //!   bits  n-1      n      n      n      n      1      1        4      4
@@ -12,16 +12,16 @@
 //!                                                                                         15 unplaced
 //! ```
 //!
-//! `split`: per gap, whether the last fence chosen there is Split; `cross`: whether the last one in this line is Cross
-//! (0 at a line's start; names as in [`super::border`]). `shared`: both pawns were put on one square of the first
-//! player's goal, for the variant with neither pawn on its goal (see [`super::Quoridor`]).
+//! `split`: per gap, whether the last fence chosen there is Split. `cross`: whether the last one in this line is Cross (0 at
+//! a line's start; names as in [`super::border`]). `shared`: both pawns were put on one square of the first player's goal,
+//! for the variant with neither pawn on its goal (see [`super::Quoridor`]).
 //!
-//! Exact reductions, which make equal what has equal completions. Once the first pawn is resolved nobody asks for goal
-//! A: its flags are forgotten, and all components that touch B become one, since the second pawn only needs to reach
-//! any of them (if it stood in one, it would be resolved). The same with the players' parts changed. When both are
-//! resolved, the components are forgotten too.
+//! Exact reductions merge states with equal completions. Once the first pawn is resolved, goal A no longer matters: its
+//! flags are dropped. All components that touch B become one, since the second pawn only needs to reach any of them; if it
+//! stood in one, it would be resolved. The same holds with the players exchanged. When both are resolved, the components
+//! are dropped too.
 //!
-//! Cost: 20 to 40 ns a successor; no allocation, no panic and no endless loop on any bit pattern.
+//! Cost: a few bit walks a function; no allocation, no panic and no endless loop on any bit pattern.
 
 /// A set of frontier squares or gaps, one bit each.
 pub(super) type Bits = u32;
@@ -45,7 +45,7 @@ pub const fn split_shift(n: u32) -> u32 {
     LOW_BITS + 4 * n
 }
 
-/// What completions depend on.
+/// A border state: all that completions depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct State {
     pub(super) split: Bits,
@@ -64,7 +64,7 @@ impl State {
         Self { split: 0, touch, close: 0, open: 0, cross: 0, shared: 0, pawns: [UNPLACED; 2] }
     }
 
-    /// From a key; keys that no state has give some state.
+    /// The state of a key. Keys that no state has give some state.
     #[inline]
     pub fn of(key: u64, n: u32) -> Self {
         let plane = |index: u32| (key >> (LOW_BITS + index * n)) as Bits & ((1 << n) - 1);
@@ -88,7 +88,7 @@ impl State {
         planes << LOW_BITS | u64::from(cross << 9 | shared << 8 | first << 4 | second)
     }
 
-    /// Whether no pawn is placed: what the arrangements of fences are counted by.
+    /// Whether no pawn is placed. Such states count the arrangements of fences.
     pub fn is_bare(&self) -> bool {
         self.pawns == [UNPLACED; 2]
     }
@@ -228,7 +228,7 @@ impl State {
             [false, false] => {}
             [true, true] => (self.open, self.close, self.touch) = (0, 0, [0, 0]),
             [first, _] => {
-                // The flags of the pawn that is resolved are forgotten.
+                // The flags of the resolved pawn are dropped.
                 self.touch[usize::from(!first)] = 0;
                 let wanted = self.touch[usize::from(first)];
                 self.open |= wanted & !highest(wanted);
@@ -279,11 +279,11 @@ impl State {
         self.shared == 1 && self.closed(n).pawns == [RESOLVED; 2]
     }
 
-    /// A number of fences that every way to this state has used at least, after the pass at `place` of `line`.
+    /// A lower bound on the fences of every way to this state, after the pass at `place` of `line`.
     ///
-    /// Split bits and the cross bit stand for one fence each. Neighbours on the frontier without a Split fence above
-    /// them are connected through the line above, unless a Cross fence below that line at one of three places, or a
-    /// forgotten Split fence, stands in the way; a Cross fence explains three gaps at most. Nothing is above line 0.
+    /// Split bits and the cross bit are one fence each. Neighbours on the frontier without a Split fence above them are
+    /// connected through the line above, unless a fence is in the way. That is a Cross fence below that line at one of three
+    /// places, or a forgotten Split fence. A Cross fence explains at most three gaps. Nothing is above line 0.
     pub(super) fn least_fences(&self, n: u32, line: u32, place: u32) -> u32 {
         let last_gap = if line == 0 { place } else { n - 2 };
         let gaps = (2 << last_gap) - 1;

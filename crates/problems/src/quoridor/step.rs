@@ -13,12 +13,12 @@ use keima_model::Successors;
 
 use super::state::{Bits, State, UNPLACED};
 
-/// What determines the successors besides the state.
+/// The parameters of all passes.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
     /// Squares a side.
     pub n: u32,
-    /// States that need more fences than this are left out: their values are zero.
+    /// States that need more fences are left out: their values are zero.
     pub max_fences: u32,
 }
 
@@ -63,7 +63,7 @@ impl Cell {
         let mut empty = state.with_fences(state.split & !gap, 0);
         if !above {
             empty.join(gap);
-            // Before squares leave: a pawn that is at home by now is not cut off any more.
+            // Before squares leave: a pawn that has reached its goal cannot be cut off.
             empty.reduce();
         }
         self.finish(empty, blocked, 0, out);
@@ -75,8 +75,8 @@ impl Cell {
         }
     }
 
-    /// The new squares below those whose edges are known now, with and without pawns. `blocked` is whether the new
-    /// square at this place is cut off from its predecessor, `shift` the fences just put.
+    /// Appends the states with new squares, with and without pawns. The new squares are below those whose edges are now
+    /// known. `blocked`: the one at this place is cut off from its predecessor; `shift`: the fences just placed.
     #[inline]
     fn finish(self, mut state: State, blocked: bool, shift: u8, out: &mut Successors<u64>) {
         let Self { n, line, place, most } = self;
@@ -109,7 +109,7 @@ impl Cell {
     }
 }
 
-/// `state` with the pawns that may be put on a new square: none, the first, the second, both on a goal of the first.
+/// `state` with each choice of pawns on a new square: none, the first, the second, or both on a goal of the first.
 #[inline]
 fn placements(state: State, square: Bits) -> [Option<State>; 4] {
     let unplaced = state.pawns.map(|pawn| pawn == UNPLACED);

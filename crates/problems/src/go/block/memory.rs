@@ -20,8 +20,8 @@
 //!                       which have 4.2^w / 7 states
 //! ```
 //!
-//! Bounds: the tests hold estimates of whole tables to 0.8 to 1.8 times what they take, and never below it for folded
-//! ones, since a count in memory sets the estimate aside.
+//! Bounds: the tests hold estimates of whole tables to 0.8 to 1.8 times the memory that tables take. Those of folded tables
+//! are never below it, since a count in memory sets the estimate aside.
 
 use keima_model::{Directions, End, PartsBytes, Window};
 

@@ -1,4 +1,4 @@
-//! Go as a problem with dense blocks: which tables there are for a board, and estimates of what they take.
+//! Go as a problem with dense blocks: the tables for a board, and estimates of their memory and time.
 //!
 //! Cost: the estimates are formulas of [`super::memory`] and build no table.
 

@@ -1,8 +1,7 @@
 //! A column too high for the tables of all of its blocks: tables of a few families at a time.
 //!
-//! States go from one window to the next within one *rest*, the colours of the cells outside both. So a task that takes
-//! some families of a window through it needs two sets of tables: those of its own families, and of the window before
-//! those of the blocks with the same rests.
+//! States go from one window to the next within one *rest*, the colours of the cells outside both. So a task needs two
+//! sets of tables: those of its own families, and those of the blocks of the window before that have the same rests.
 //!
 //! ```text
 //!   height 9, windows of 3; families of the middle window with the colours B . B in cells 0 to 2 and W . . in 6 to 8

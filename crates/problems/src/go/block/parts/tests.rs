@@ -22,8 +22,8 @@ fn keys(column: &dyn BlockColumn, window: usize, end: End, families: &[u32]) -> 
     blocks.map(keys).filter(|keys| !keys.is_empty()).collect()
 }
 
-/// A part's tables against those of the whole column: the same entries at the same places, the same passes, and the
-/// same ways from the window before and to the one after.
+/// A part's tables against those of the whole column: the same entries in the same order, the same passes, and the same
+/// exchanges with both neighbours.
 fn check(
     whole: &dyn BlockColumn,
     parts: &dyn BlockParts,

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! A cache that outgrows its limit is emptied. Whoever uses tables of it keeps them alive. The tasks of a stage follow
-//! the order of their families, so what is built again was mostly not needed for a while.
+//! the order of their families, so a cache mostly loses tables that were not needed for a while.
 //!
 //! Cost: a look-up for each signature of a part.
 
@@ -20,7 +20,7 @@ use super::scan::{LowerSignature, UpperSignature};
 use super::tables::SignatureTables;
 use crate::go::state::Word;
 
-/// A signature: what the cells above the window say, and what those below it ask.
+/// A signature: its upper and its lower half.
 pub(crate) type SignatureKey = (UpperSignature, LowerSignature);
 
 /// Which tables of a signature: the number of the window, and whether they have passes.

@@ -1,4 +1,4 @@
-//! Signatures: what the lists of inside codes depend on.
+//! Signatures of outsides: the lists of inside codes depend on nothing else.
 //!
 //! - [`scan`]: reads a border from the top and tells what its parts must know of each other;
 //! - [`lists`]: the outsides, signatures and lists of one window;

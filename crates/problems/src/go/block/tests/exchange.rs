@@ -31,7 +31,7 @@ fn the_exchange_finds_each_state_in_the_next_window() {
     }
 }
 
-/// What the exchange says of families, rests, twins and samples is what the positions and the keys say.
+/// The exchange tells the same families, rests, twins and samples as the positions and the keys.
 #[test]
 fn the_exchange_tells_families_and_samples() {
     for (height, lengths) in [(4, &[4][..]), (5, &[3, 2]), (6, &[2, 2, 2]), (7, &[3, 2, 2]), (7, &[4, 3])] {
@@ -101,8 +101,8 @@ fn the_exchange_tells_families_and_samples() {
     }
 }
 
-/// Folded columns: passes lead from the states that are there where expansion says; each image is where it is said to
-/// be; and of two images just those are there that are to be.
+/// Folded columns: passes lead where expansion leads, each image is at its position, and of two images just the kept ones
+/// are entries.
 #[test]
 fn folded_columns_know_the_images() {
     for lengths in CUTS {

@@ -1,4 +1,4 @@
-//! Whole columns against plain expansion, and what the tests of tables and exchanges share.
+//! Whole columns against plain expansion, and helpers for the tests of tables and exchanges.
 
 mod exchange;
 mod memory;

@@ -10,8 +10,8 @@ use crate::go::block::window::GoWindow;
 use crate::go::block::window::build::WindowCut;
 use crate::go::state::{normalise, successors};
 
-/// The longest windows: at an end of a column lists of eight cells have places for all their codes, however many cells are
-/// beside them; with two cells on each side, and of a whole column, they have too many.
+/// The longest windows. At an end of a column lists of eight cells have room for all their codes, however many cells are
+/// beside them. With two cells on each side, and for a whole column, they have too many.
 #[test]
 fn lists_of_eight_cells_have_places_at_the_ends() {
     for (height, first, expected) in [
@@ -126,8 +126,8 @@ fn descendants_are_the_ways_through_the_window() {
     }
 }
 
-/// Neighbours in the window's lists at both ends, of one colouring, and of one number of sources where that comes
-/// first; those whose first stone is white stand in no block as they are.
+/// Neighbours in the window's lists at both ends that have one colouring, and one number of sources where that comes first.
+/// Those whose first stone is white are left out: no block has them as they are.
 fn neighbours(window: &GoWindow<u64>) -> Vec<(u64, u64)> {
     let mut all = Vec::new();
     let [firsts, lasts] = &window.lists;
