@@ -10,6 +10,8 @@
 //! - [`Go`]: the same recurrence in the engine's terms. [`state`] holds states and their successors, and [`layout`]
 //!   writes them as keys. [`automaton`] counts them beforehand, by the rule of `kink.rs`. [`published`] has known values and
 //!   the asymptotic formula, [`block`] the block form.
+//!
+//! Cost: fewer than 5.4^m states a pass, each with two or three successors. [`automaton`] has the exact numbers.
 
 pub mod automaton;
 pub mod block;

@@ -8,6 +8,8 @@
 //! - [`border`]: the border-state recurrence in a plain map;
 //! - [`Knight`]: the same recurrence in the engine's terms. [`state`] holds states, [`step`] their successors, [`prune`]
 //!   discards hopeless ones, [`layout`] writes keys, [`published`] has known values and a bound.
+//!
+//! Cost: at most 11 successors a state; prunes leave one or two of them on average.
 
 pub mod border;
 pub mod brute;

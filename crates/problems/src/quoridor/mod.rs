@@ -11,7 +11,7 @@
 //! - [`Quoridor`]: the same recurrence in the engine's terms; [`state`] has states, [`step`] their successors, [`fences`] the
 //!   sums that states without pawns must have, [`frontiers`] the numbers of states, [`tables`] the tables of results.
 //!
-//! A pass fills one intersection. Values are polynomials in the number of fences.
+//! A pass fills one intersection. Values are polynomials in the number of fences. Cost: [`frontiers`] bounds the states.
 //!
 //! Three linear functionals of one run give all variants. F counts the arrangements of fences: states with both pawns
 //! unplaced. S counts those with the second pawn alone, on a square with a way to its goal. T is the same with that square

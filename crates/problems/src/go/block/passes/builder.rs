@@ -88,7 +88,9 @@ impl<W: Word> TableBuilder<W> {
                     let (mut tables, far): (Vec<PassTable>, Vec<_>) =
                         passes.into_iter().map(|pass| (pass.table, pass.far)).unzip();
                     if !rows {
-                        tables.iter_mut().for_each(|pass| pass.rows = Vec::new());
+                        for pass in &mut tables {
+                            pass.rows = Vec::new();
+                        }
                     }
                     all.push(ordered.into_tables(tables, far, ways));
                 }

@@ -32,6 +32,7 @@
 //! grow. About a third of the states in the first half of a column are left out.
 //!
 //! Paper: Tromp and Farnebäck, *Combinatorics of Go* (2016), count both images; the choice by the middle cells is ours.
+//! Cost: a few comparisons a state while tables are built.
 
 use rustc_hash::FxHashMap;
 

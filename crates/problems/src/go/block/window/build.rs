@@ -50,7 +50,8 @@ impl<W: Word> GoWindow<W> {
         let WindowSignatures { signatures, mut outsides } = signatures;
         let rest_cells = W::ONES & !(inside | inside_of(cut.before));
         outsides.sort_by_cached_key(|&(word, _)| (rest(word, rest_cells), family(word), cut.potential(word), word));
-        let blocks = Blocks::new(outsides, true);
+        let blocks = Blocks::new(&outsides, true);
+        drop(outsides);
         let builder = TableBuilder::new(cut.window, inside, signatures);
         let tables = builder.with_passes(|outside| blocks.signature_at(outside), directions.transposed())?;
         blocks.into_window(cut.window, &tables, true)
@@ -69,7 +70,8 @@ impl<W: Word> GoWindow<W> {
         let families = outsides.chunk_by_mut(|&(one, _), &(other, _)| family(one) == family(other));
         families.for_each(|family| family.sort_by_cached_key(|&(word, _)| (cut.potential(word), word)));
         let passes = cache.kind.passes;
-        let blocks = Blocks::new(outsides, passes);
+        let blocks = Blocks::new(&outsides, passes);
+        drop(outsides);
         let builder = TableBuilder::new(cut.window, inside_of(cut.window), signatures);
         let tables = if passes {
             builder.with_passes(|outside| blocks.signature_at(outside), false)?
@@ -94,7 +96,7 @@ struct Blocks<W> {
 
 impl<W: Word> Blocks<W> {
     /// Blocks of sorted (outside, signature). `indexed`: blocks will be looked for.
-    fn new(pairs: Vec<(W, u32)>, indexed: bool) -> Self {
+    fn new(pairs: &[(W, u32)], indexed: bool) -> Self {
         let found = if indexed { pairs.len() } else { 0 };
         let block_of = pairs[..found].iter().map(|&(word, _)| word).zip(0..).collect();
         let signature_of = pairs.iter().map(|&(_, signature)| signature).collect();
