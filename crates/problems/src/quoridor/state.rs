@@ -284,6 +284,7 @@ impl State {
     /// Split bits and the cross bit are one fence each. Neighbours on the frontier without a Split fence above them are
     /// connected through the line above, unless a fence is in the way. That is a Cross fence below that line at one of three
     /// places, or a forgotten Split fence. A Cross fence explains at most three gaps. Nothing is above line 0.
+    #[inline]
     pub(super) fn least_fences(&self, n: u32, line: u32, place: u32) -> u32 {
         let last_gap = if line == 0 { place } else { n - 2 };
         let gaps = (2 << last_gap) - 1;

@@ -26,8 +26,8 @@ use crate::go::state::{Word, reverse};
 
 /// The way from X's blocks to the positions of the images in Y's vector.
 pub(crate) struct Images {
-    of_block: Vec<Halves>,
-    of_entry: Vec<Vec<Halves>>,
+    of_block: Vec<CodePair>,
+    of_entry: Vec<Vec<CodePair>>,
     /// `routes[outer of block * outer_count + outer of entry]`: the route to the block of Y.
     routes: Vec<Route>,
     outer_count: usize,
@@ -41,7 +41,7 @@ pub(crate) struct Images {
 
 /// Numbers of the outer and the inner codes of an outside or an inside.
 #[derive(Clone, Copy)]
-struct Halves {
+struct CodePair {
     outer: u32,
     inner: u32,
 }
@@ -61,10 +61,10 @@ impl Images {
             std::array::from_fn(|_| Numbering::default());
         let of_block = here.outsides.iter();
         let of_block = of_block
-            .map(|&word| Halves { outer: outers.number(word & !inner), inner: inners.number(word & inner) })
+            .map(|&word| CodePair { outer: outers.number(word & !inner), inner: inners.number(word & inner) })
             .collect();
         let mut number =
-            |&code: &W| Halves { outer: outer_codes.number(code & !inner), inner: inner_codes.number(code & inner) };
+            |&code: &W| CodePair { outer: outer_codes.number(code & !inner), inner: inner_codes.number(code & inner) };
         let of_entry = here.lists[here_end].iter().map(|list| list.iter().map(&mut number).collect()).collect();
 
         let outside = outside_cells(there);
@@ -116,11 +116,11 @@ impl Images {
     }
 
     /// The position of an entry's image.
-    fn position(&self, block: u32) -> impl Fn(&Halves) -> u64 {
-        let Halves { outer, inner } = self.of_block[block as usize];
+    fn position(&self, block: u32) -> impl Fn(&CodePair) -> u64 {
+        let CodePair { outer, inner } = self.of_block[block as usize];
         let routes = &self.routes[outer as usize * self.outer_count..][..self.outer_count];
         let inners = &self.inners[inner as usize * self.inner_count..][..self.inner_count];
-        move |&Halves { outer, inner }| {
+        move |&CodePair { outer, inner }| {
             let route = routes[outer as usize];
             route.start() + u64::from(self.entries[route.row() * self.inside_count + inners[inner as usize] as usize])
         }

@@ -113,16 +113,16 @@ impl<W: Word> Blocks<W> {
     fn into_window(
         self,
         window: Window,
-        made: &[Arc<SignatureTables<W>>],
+        shared: &[Arc<SignatureTables<W>>],
         passes: bool,
     ) -> Result<(GoWindow<W>, StateIndex<W>), String> {
         let inside = inside_of(window);
         let passes = if passes { window.len } else { 0 };
-        let far = (0..passes).map(|pass| self.far_targets(window, pass, made)).collect::<Result<_, _>>()?;
+        let far = (0..passes).map(|pass| self.far_targets(window, pass, shared)).collect::<Result<_, _>>()?;
         let steps = window.len as usize + 1;
-        let (families, states) = self.families(steps, made);
+        let (families, states) = self.families(steps, shared);
         let bases = (0..steps).map(|step| {
-            let entries = |&signature: &u32| made[signature as usize].signature.entries[step];
+            let entries = |&signature: &u32| shared[signature as usize].signature.entries[step];
             bases(&families, step, self.signature_of.iter().map(entries))
         });
         let (base, mut base_upper): (Vec<_>, Vec<_>) = bases.unzip();
@@ -131,9 +131,9 @@ impl<W: Word> Blocks<W> {
         }
 
         let last = steps - 1;
-        let lists = [0, 1].map(|end| made.iter().map(|made| Arc::clone(&made.lists[end])).collect::<Vec<_>>());
-        let entries = [0, last].map(|step| made.iter().map(|made| Arc::clone(&made.entries[step])).collect());
-        let signatures = made.iter().map(|made| Arc::clone(&made.signature)).collect();
+        let lists = [0, 1].map(|end| shared.iter().map(|shared| Arc::clone(&shared.lists[end])).collect::<Vec<_>>());
+        let entries = [0, last].map(|step| shared.iter().map(|shared| Arc::clone(&shared.entries[step])).collect());
+        let signatures = shared.iter().map(|shared| Arc::clone(&shared.signature)).collect();
         let Self { outsides, signature_of, block_of } = self;
         let tables = BlockTables { signatures, signature_of, base, base_upper, far, families, states };
         let index = StateIndex { block_of, entries };
@@ -147,13 +147,13 @@ impl<W: Word> Blocks<W> {
     }
 
     /// The targets of a pass's far operations for all blocks.
-    fn far_targets(&self, window: Window, pass: u32, made: &[Arc<SignatureTables<W>>]) -> Result<FarTargets, String> {
+    fn far_targets(&self, window: Window, pass: u32, shared: &[Arc<SignatureTables<W>>]) -> Result<FarTargets, String> {
         let inside: W = inside_of(window);
         let first = Vec::with_capacity(self.outsides.len() + 1);
         let mut all = FarTargets { descending: true, first, ..FarTargets::default() };
         for (&outside, (&signature, block)) in self.outsides.iter().zip(self.signature_of.iter().zip(0..)) {
             all.first.push(all.targets.len() as u32);
-            for sample in &made[signature as usize].far[pass as usize] {
+            for sample in &shared[signature as usize].far[pass as usize] {
                 let (next, _) = successors(window.first + pass, outside | sample.code);
                 let changed = next[usize::from(sample.successor)] & !inside;
                 let target = *self.block_of.get(&changed).ok_or("a far operation leads to no block")?;
@@ -167,7 +167,7 @@ impl<W: Word> Blocks<W> {
     }
 
     /// The families, and the states of all of them at each step.
-    fn families(&self, steps: usize, made: &[Arc<SignatureTables<W>>]) -> (Vec<Family>, Vec<u64>) {
+    fn families(&self, steps: usize, shared: &[Arc<SignatureTables<W>>]) -> (Vec<Family>, Vec<u64>) {
         let mut states = vec![0_u64; steps];
         let mut families: Vec<Family> = Vec::new();
         let mut last = None;
@@ -179,7 +179,7 @@ impl<W: Word> Blocks<W> {
             }
             let Some(current) = families.last_mut() else { continue };
             current.blocks.end = block + 1;
-            for (step, &entries) in made[signature as usize].signature.entries.iter().enumerate() {
+            for (step, &entries) in shared[signature as usize].signature.entries.iter().enumerate() {
                 current.size[step] += u64::from(entries);
                 states[step] += u64::from(entries);
             }
