@@ -126,7 +126,7 @@ fn both<const K: usize>(column: &dyn BlockColumn, height: u32, threads: u32) -> 
     forget_peak();
     let mut vector = Vector::<K>::new(column, threads)?;
     let mut found = Vec::new();
-    for (kind, direction) in [(Kind::BlockForward, Direction::Forward), (Kind::BlockBackward, Direction::Backward)] {
+    for (kind, direction) in [(Kind::BlockForward, Direction::Forward), (Kind::BlockBackward, Direction::Transposed)] {
         // Once before: memory is handed out when it is touched, and a vector fills up.
         vector.column(direction)?;
         let (started, before, mut columns) = (Instant::now(), cpu_seconds().0, 0.0);
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn the_fixed_work_is_always_the_same() {
-        let work = |columns| fixed_work(5, 4, Direction::Backward, columns).unwrap();
+        let work = |columns| fixed_work(5, 4, Direction::Transposed, columns).unwrap();
         assert!(work(0).abs() < 0.5 && work(1) > 1000.0 && (work(3) - 3.0 * work(1)).abs() < 0.5);
         assert!(fixed_work(5, 3, Direction::Forward, 1).is_err());
     }

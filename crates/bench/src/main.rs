@@ -207,7 +207,7 @@ fn main() -> Result<()> {
             print(&[Line::Sample(label, sample)])
         }
         Verb::Work { height, lanes, columns, backward, stream } => {
-            let direction = if backward { Direction::Backward } else { Direction::Forward };
+            let direction = if backward { Direction::Transposed } else { Direction::Forward };
             let state_passes = if stream {
                 stream::fixed_work(height, lanes, columns)?
             } else {

@@ -146,7 +146,7 @@ impl Inspected {
             return Err(self.states(format!("windows of {:?} cells are no column of {height}", cut.windows)));
         }
         let direction = match self.header().key_order {
-            KeyOrder::Transposed { .. } => Direction::Backward,
+            KeyOrder::Transposed { .. } => Direction::Transposed,
             _ => Direction::Forward,
         };
         // Transposed vectors come into a window at its end.
@@ -219,7 +219,7 @@ impl Inspected {
         }
         // Of one window there are no parts, and none for both ways.
         let parts = windows.len() > 1 && directions == Directions::Forward;
-        let parted = Some(blocks.parted_bytes(windows)).filter(|_| parts);
+        let parted = Some(blocks.parts_bytes(windows)).filter(|_| parts);
         let needed_bytes = parted.map_or(whole_bytes, |bytes| bytes.worker_bytes.saturating_add(bytes.task_bytes));
         if needed_bytes <= memory_bytes { Ok(true) } else { Err(InspectError::Memory { needed_bytes, memory_bytes }) }
     }

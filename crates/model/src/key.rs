@@ -1,4 +1,6 @@
-//! Fixed-width unsigned integers that encode border states.
+//! Keys: fixed-width unsigned integers that encode border states, and their hash.
+//!
+//! Cost: a hash takes two multiplications for 64 bits.
 
 use std::fmt::{Debug, Display, LowerHex};
 use std::hash::Hash;
@@ -29,7 +31,7 @@ pub trait Key:
     fn truncate(wide: u128) -> Self;
     /// Zero-extends.
     fn widen(self) -> u128;
-    /// A well-mixed 64-bit hash of the key (bijective for `u64`); seeds differ by `salt`.
+    /// A well-mixed 64-bit hash of the key; each `salt` gives another. It is a bijection of `u64` keys.
     fn mix(self, salt: u64) -> u64;
 }
 

@@ -133,7 +133,7 @@ impl Promise {
         if self.made.parted {
             let made = blocks.parts(&self.made.windows, parts::kept_bytes(self.memory_bytes))?;
             let prepared = Prepared::parted(made, self.made.group_records, self.memory_bytes, self.tasks);
-            let parted = blocks.parted_bytes(&self.made.windows);
+            let parted = blocks.parts_bytes(&self.made.windows);
             let making = parts::making_bytes(parted, self.memory_bytes, self.tasks);
             let left = parts::unmade_bytes(parted, self.memory_bytes, self.tasks);
             return Ok(Arc::new(prepared.leaving(left).making_within(making)));

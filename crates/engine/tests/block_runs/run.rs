@@ -107,8 +107,8 @@ impl Run {
         let place = self.place(stage);
         let column = match place.direction {
             Direction::Forward => place.column - 1,
-            Direction::Backward if place.last => self.board.length,
-            Direction::Backward => self.board.length - 1 - place.column,
+            Direction::Transposed if place.last => self.board.length,
+            Direction::Transposed => self.board.length - 1 - place.column,
         };
         *self.cut.lanes.get(column as usize).or(self.cut.lanes.last()).unwrap()
     }
@@ -137,7 +137,7 @@ impl Run {
         let back = stage - forward;
         let (column, window) = (self.board.length - 1 - (back / count) as u32, count - 1 - back % count);
         let last = stage + 1 == self.stages();
-        Place { direction: Direction::Backward, column, window, first: back == 0, last }
+        Place { direction: Direction::Transposed, column, window, first: back == 0, last }
     }
 
     /// Lanes of what a stage reads.
@@ -276,7 +276,7 @@ impl Run {
             boundary: self.boundary(stage),
             key_order: match place.direction {
                 Direction::Forward => KeyOrder::Blocks { first, len },
-                Direction::Backward => KeyOrder::Transposed { first, len },
+                Direction::Transposed => KeyOrder::Transposed { first, len },
             },
             cut: Some(BlockCut {
                 windows: self.windows.iter().map(|window| window.len as u8).collect(),

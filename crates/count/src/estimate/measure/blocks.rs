@@ -180,7 +180,7 @@ fn parts(
         make(&prepared, window, &groups, here.threads)?;
         let (seconds, states) = make(&prepared, window, &groups, here.threads)?;
         took += seconds / f64::max(states as f64, 1.0);
-        estimated += blocks.parted_seconds(windows, window, plan.peak_states, group_records) / plan.peak_states as f64;
+        estimated += blocks.parts_seconds(windows, window, plan.peak_states, group_records) / plan.peak_states as f64;
     }
     Ok(took / estimated)
 }

@@ -20,7 +20,7 @@ mod notes;
 use keima_blocks::parts::beside_tasks_bytes;
 use keima_blocks::process::{share_bytes, task_memory_bytes};
 use keima_coordinator::{Plan, PlanError, PlanLimits, Stage, choose_plan};
-use keima_model::{AnyProblem, BlockProblem, Direction, Directions, PartedBytes, ProblemInfo, Window};
+use keima_model::{AnyProblem, BlockProblem, Direction, Directions, PartsBytes, ProblemInfo, Window};
 
 use super::Offer;
 use super::families::{Families, Slices};
@@ -97,7 +97,7 @@ pub struct Outline {
     /// Bytes of the block executor's tables on each worker, an estimate; 0 for the stream executor.
     pub table_bytes: u64,
     /// Where tables are made for each group of families.
-    pub parted: Option<PartedBytes>,
+    pub parted: Option<PartsBytes>,
     /// What the figures do not say.
     pub notes: Vec<String>,
 }
@@ -125,7 +125,7 @@ impl Outline {
         let way = if workers > 1 { Way::Cluster } else { Way::OneProcess };
         let tables = info.blocks().filter(|_| plan.block().is_some());
         let parted = tables.filter(|_| plan.block().is_some_and(|block| block.parted));
-        let parted = parted.map(|blocks| blocks.parted_bytes(&plan.windows));
+        let parted = parted.map(|blocks| blocks.parts_bytes(&plan.windows));
         let table_bytes = match (parted, tables) {
             (Some(parted), _) => beside_tasks_bytes(parted, offer.memory_bytes, offer.threads.max(1)),
             (None, Some(blocks)) => blocks.table_bytes(&plan.windows, directions(&plan)),
@@ -204,7 +204,7 @@ impl Outline {
                 let grows = !plan.starts(number) && lanes != lanes_before;
                 let ends_column = stage.ends_column(plan.board);
                 let column = plan.board.column(stage.first_pass);
-                let backward = stage.direction == Direction::Backward;
+                let backward = stage.direction == Direction::Transposed;
                 stages.push(StageOutline {
                     sweep,
                     column: if backward { plan.board.length - 1 - column } else { column },
@@ -239,7 +239,7 @@ impl Outline {
         for stage in &mut self.stages {
             let number = windows.iter().position(|&window| window == stage.window);
             let states = stage.states_before;
-            stage.table_seconds = number.map_or(0.0, |number| blocks.parted_seconds(windows, number, states, records));
+            stage.table_seconds = number.map_or(0.0, |number| blocks.parts_seconds(windows, number, states, records));
         }
         let text = "what tables take that are made a part at a time is a fit to parts of 12 to 17 cells; up to 13 cells some \
                     of them are made here, and it is held against these";

@@ -211,7 +211,7 @@ impl<'a, const K: usize> Sweep<'a, K> {
             rest = later;
         }
         let mail = &self.mails.windows[window];
-        if direction == Direction::Backward && !tables.are_transposed() {
+        if direction == Direction::Transposed && !tables.are_transposed() {
             return Err(BlockError::Order);
         }
         // From the end of the list the largest are taken first.

@@ -55,7 +55,7 @@ impl Prepared {
             windows.map(group).collect::<Vec<Groups>>()
         };
         let transposed = (0..column.windows().len()).all(|window| column.tables(window).are_transposed());
-        let backward = if transposed { groups(Direction::Backward) } else { Vec::new() };
+        let backward = if transposed { groups(Direction::Transposed) } else { Vec::new() };
         let groups = groups(Direction::Forward);
         let left = memory_bytes.saturating_sub(column.bytes());
         let pool = Pool::new(left, tasks, most_rows(column.as_ref(), &groups, transposed));
@@ -146,10 +146,10 @@ impl Prepared {
     fn all_groups(&self, direction: Direction) -> Result<&[Groups], TaskError> {
         match direction {
             Direction::Forward => Ok(&self.groups),
-            Direction::Backward if self.backward.is_empty() => Err(TaskError::Refused(
+            Direction::Transposed if self.backward.is_empty() => Err(TaskError::Refused(
                 "tables for forward passes alone were made; this is a fault of the program".into(),
             )),
-            Direction::Backward => Ok(&self.backward),
+            Direction::Transposed => Ok(&self.backward),
         }
     }
 

@@ -127,7 +127,7 @@ impl<'a> Counter<'a> {
             let last = left + 1 == length - middle;
             let stop_at = usize::from(last);
             let cells = height * left;
-            backward = self.advance(Direction::Backward, backward, stop_at..windows, cells)?;
+            backward = self.advance(Direction::Transposed, backward, stop_at..windows, cells)?;
             if last {
                 // The same count one window on, modulo the spare: the forward vector through the window that the
                 // transposed one has left.
@@ -135,7 +135,7 @@ impl<'a> Counter<'a> {
                 let ahead = self.ahead(&forward)?;
                 let other = self.spare_product(0, &ahead[self.states..], &backward)?;
                 self.vectors.put_back(ahead);
-                backward = self.advance(Direction::Backward, backward, 0..1, cells + height - after_window)?;
+                backward = self.advance(Direction::Transposed, backward, 0..1, cells + height - after_window)?;
                 let count = self.product(windows - 1, &forward, &backward)?;
                 let what = format!("after column {middle} and {after_window} cells later");
                 if other != count.spare {
@@ -252,7 +252,7 @@ impl<'a> Counter<'a> {
     ) -> Result<Lanes, BlockError> {
         let order: Vec<usize> = match direction {
             Direction::Forward => windows.collect(),
-            Direction::Backward => windows.rev().collect(),
+            Direction::Transposed => windows.rev().collect(),
         };
         let mut vector = vector;
         let mut cells = cells;
@@ -291,7 +291,7 @@ impl<'a> Counter<'a> {
         let mut after = self.rows::<K>()?;
         let moduli = self.moduli()?;
         let masses = self.through(direction, window, before, &mut after, moduli)?;
-        let way = usize::from(direction == Direction::Backward);
+        let way = usize::from(direction == Direction::Transposed);
         masses.hold(self.standing[way], self.order.column.windows()[window], self.scheme.spare)?;
         self.standing[way] = Some(masses);
         self.turns[way] += 1;
@@ -307,10 +307,10 @@ impl<'a> Counter<'a> {
         moduli: Moduli<K>,
     ) -> Result<Masses, BlockError> {
         (self.order.progress)(self.done, self.windows);
-        let turn = self.turns[usize::from(direction == Direction::Backward)];
+        let turn = self.turns[usize::from(direction == Direction::Transposed)];
         let mut sweep = self.sweep(moduli)?.at_turn(self.order.salt, turn);
         let arrivals = self.arrivals.get(window).map(|ways| &**ways);
-        if direction == Direction::Backward && arrivals.is_none() {
+        if direction == Direction::Transposed && arrivals.is_none() {
             // There would be no mass balance.
             return Err(BlockError::Order);
         }
@@ -339,7 +339,7 @@ impl<'a> Counter<'a> {
         let (column, windows) = (self.order.column, self.order.column.windows().len());
         let states = match direction {
             Direction::Forward => column.tables((window + windows - 1) % windows).states.last(),
-            Direction::Backward => column.tables((window + 1) % windows).states.first(),
+            Direction::Transposed => column.tables((window + 1) % windows).states.first(),
         };
         states.map_or(0, |&states| states as usize)
     }

@@ -87,7 +87,7 @@ impl<const K: usize> Place<'_, K> {
                 }
                 Letters::Added(added)
             }
-            Direction::Backward => Letters::Left(Left::new(self.fused.mail.base(family.blocks.start), &mut *mail)),
+            Direction::Transposed => Letters::Left(Left::new(self.fused.mail.base(family.blocks.start), &mut *mail)),
         };
         let mut rest = family.blocks.clone();
         while !rest.is_empty() {

@@ -76,7 +76,7 @@ impl<const K: usize> pulp::WithSimd for ByPass<'_, '_, K> {
         let passes = tables.far.len();
         let first = match place.direction {
             Direction::Forward => 0,
-            Direction::Backward => passes,
+            Direction::Transposed => passes,
         };
         let mut rest = family.blocks.clone();
         while !rest.is_empty() {
@@ -88,7 +88,7 @@ impl<const K: usize> pulp::WithSimd for ByPass<'_, '_, K> {
         for number in 0..passes {
             match place.direction {
                 Direction::Forward => forward(place, family, number, x, y),
-                Direction::Backward => backward(place, family, passes - 1 - number, x, y),
+                Direction::Transposed => backward(place, family, passes - 1 - number, x, y),
             }
             std::mem::swap(&mut x, &mut y);
         }

@@ -104,7 +104,7 @@ impl<const K: usize> Place<'_, K> {
                 }
                 Ok(())
             }
-            Direction::Backward => {
+            Direction::Transposed => {
                 for level in self.fused.mail.levels(family) {
                     let (below, rest) = mail.split_at_mut(self.fused.mail.base(level.start) - start);
                     let first = self.fused.mail.base(level.start);

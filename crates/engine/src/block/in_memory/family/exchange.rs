@@ -166,11 +166,11 @@ impl<const K: usize> Place<'_, K> {
         let tables = self.fused.tables;
         let ways: &[u32] = match (self.direction, self.arrivals) {
             (Direction::Forward, _) => &tables.signatures[tables.signature_of[block as usize] as usize].descendants,
-            (Direction::Backward, Some(arrivals)) => {
+            (Direction::Transposed, Some(arrivals)) => {
                 let step = step_at(tables, self.end());
                 &arrivals[family.start[step] as usize + tables.base[step][block as usize] as usize..]
             }
-            (Direction::Backward, None) => &[],
+            (Direction::Transposed, None) => &[],
         };
         let mut read = LastLane::default();
         for (rows, ways) in rows.chunks(WEIGHED_AT_A_TIME).zip(ways.chunks(WEIGHED_AT_A_TIME)) {
@@ -201,7 +201,7 @@ impl<const K: usize> Place<'_, K> {
         self.accumulate(&mut sums.given, &sum);
         let print = self.print(self.direction.leaves(), block, rows, &mut sums.sampled);
         sums.given_print = (sums.given_print + print) % u128::from(self.last_modulus());
-        if self.direction == Direction::Backward && self.window == 0 {
+        if self.direction == Direction::Transposed && self.window == 0 {
             let mut imaged = LastLane::default();
             for (row, &tied) in rows.iter().zip(self.column.tied(block).unwrap_or_default()) {
                 imaged.add(u64::from(!tied), row);

@@ -58,7 +58,7 @@ impl<const K: usize> Place<'_, K> {
     pub(crate) fn end(&self) -> End {
         match self.direction {
             Direction::Forward => End::First,
-            Direction::Backward => End::Last,
+            Direction::Transposed => End::Last,
         }
     }
 
@@ -75,7 +75,7 @@ impl<const K: usize> Place<'_, K> {
     pub(crate) fn nth(&self, blocks: &Range<u32>, number: u32) -> u32 {
         match self.direction {
             Direction::Forward => blocks.end - 1 - number,
-            Direction::Backward => blocks.start + number,
+            Direction::Transposed => blocks.start + number,
         }
     }
 
@@ -99,7 +99,7 @@ impl<const K: usize> Place<'_, K> {
                 rest.end -= count;
                 rest.end..rest.end + count
             }
-            Direction::Backward => {
+            Direction::Transposed => {
                 rest.start += count;
                 rest.start - count..rest.start
             }
@@ -114,7 +114,7 @@ impl<const K: usize> Place<'_, K> {
         let start = |block: u32| (base[block as usize] - base[blocks.start as usize]) as usize;
         match self.direction {
             Direction::Forward => start(block),
-            Direction::Backward => {
+            Direction::Transposed => {
                 let last = blocks.end - 1;
                 start(last) + self.rows_before(last) - start(block) - self.rows_before(block)
             }

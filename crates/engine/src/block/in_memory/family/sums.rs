@@ -78,7 +78,7 @@ impl<const K: usize> Place<'_, K> {
 
     /// Mass balance: what came out is what went in, each state as often as there are ways through the window.
     fn balance(&self, family: &Family, sums: &Sums<K>) -> Result<(), BlockError> {
-        if self.direction == Direction::Backward && self.arrivals.is_none() {
+        if self.direction == Direction::Transposed && self.arrivals.is_none() {
             return Ok(());
         }
         for ((&expected, &got), &modulus) in sums.taken.iter().zip(&sums.given).zip(self.fused.moduli.values()) {

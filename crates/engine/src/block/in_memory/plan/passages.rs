@@ -44,7 +44,7 @@ pub fn steps(windows: &[Window], height: u32, length: u32, choices: u32) -> Opti
                 // The spare lane of the forward vector goes one window on, so that the two directions meet twice.
                 steps.push(Step { direction: Direction::Forward, window: 0, lanes: 1, arrivals: false });
             }
-            step(&mut steps, Direction::Backward, window, &mut cells, column == 0)?;
+            step(&mut steps, Direction::Transposed, window, &mut cells, column == 0)?;
         }
     }
     Some(steps)

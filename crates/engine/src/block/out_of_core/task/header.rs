@@ -23,7 +23,7 @@ pub(crate) fn header(
         boundary: boundary(order, end),
         key_order: match direction {
             Direction::Forward => KeyOrder::Blocks { first: window.first, len: window.len },
-            Direction::Backward => KeyOrder::Transposed { first: window.first, len: window.len },
+            Direction::Transposed => KeyOrder::Transposed { first: window.first, len: window.len },
         },
         cut,
         key_bytes: 8,

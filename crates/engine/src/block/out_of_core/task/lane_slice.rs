@@ -60,13 +60,13 @@ impl Stage<'_> {
         // Where the families stand that are next and that are done, at their near ends.
         let (mut next, mut done) = match direction {
             Direction::Forward => (lines.lead, 0),
-            Direction::Backward => (before, lines.lead + after),
+            Direction::Transposed => (before, lines.lead + after),
         };
         let gathered = if direction == Direction::Forward { next } else { 0 };
         let read = self.gather(work, lanes, &mut states[gathered..][..before])?;
         let (mut entered, mut left) = (coming_in.nothing(), going_out.nothing());
         let mut numbers: Vec<usize> = (0..families.len()).collect();
-        if direction == Direction::Backward {
+        if direction == Direction::Transposed {
             numbers.reverse();
         }
         for number in numbers {
@@ -76,7 +76,7 @@ impl Stage<'_> {
             let [before, after] = steps.map(|step| family.size[step] as usize);
             let leads = steps.map(|step| line.leads[step]);
             let moduli = &lanes.moduli;
-            if direction == Direction::Backward {
+            if direction == Direction::Transposed {
                 next -= before;
             }
             let start = next - leads[0];
@@ -94,7 +94,7 @@ impl Stage<'_> {
                     let batches = Batches { tables, family, line, moduli, threads, worth: WORTH };
                     match direction {
                         Direction::Forward => batches.run(rows, aside)?,
-                        Direction::Backward => batches.run_transposed(rows, aside)?,
+                        Direction::Transposed => batches.run_transposed(rows, aside)?,
                     }
                 }
             }
@@ -112,14 +112,14 @@ impl Stage<'_> {
             let out = start + leads[1];
             let to = match direction {
                 Direction::Forward => done,
-                Direction::Backward => done - after,
+                Direction::Transposed => done - after,
             };
             if out != to {
                 states.copy_within(out..out + after, to);
             }
             match direction {
                 Direction::Forward => (next, done) = (next + before, done + after),
-                Direction::Backward => done = to,
+                Direction::Transposed => done = to,
             }
             self.times.write_nanos += work.nanos(started);
         }

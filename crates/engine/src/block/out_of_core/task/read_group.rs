@@ -45,7 +45,7 @@ impl Stage<'_> {
             states.fill([0; J]);
             match self.direction {
                 Direction::Forward => work.view.start().iter().for_each(|&place| states[place as usize] = [1; J]),
-                Direction::Backward => accept(&work.view, states),
+                Direction::Transposed => accept(&work.view, states),
             }
             self.times.read_nanos += work.nanos(started);
             return Ok(None);

@@ -97,7 +97,7 @@ impl<'a> Stage<'a> {
         let kept = order.block.as_ref().and_then(|block| block.kept.as_ref());
         let starts_at = match direction {
             Direction::Forward => (order.first_pass, board.height),
-            Direction::Backward => (order.first_pass + order.window.len, board.passes()),
+            Direction::Transposed => (order.first_pass + order.window.len, board.passes()),
         };
         if order.from_start && starts_at.0 != starts_at.1 {
             return refuse(format!("no vector begins its way at pass {} of the {board} board", starts_at.0));
@@ -105,8 +105,8 @@ impl<'a> Stage<'a> {
         let join = kept.map(|kept| Join::new(order, kept)).transpose()?;
         let last = match (direction, kept) {
             (Direction::Forward, None) => Some(order.first_pass + order.window.len - 1),
-            (Direction::Backward, Some(_)) => board.passes().checked_sub(1),
-            (Direction::Backward, None) => None,
+            (Direction::Transposed, Some(_)) => board.passes().checked_sub(1),
+            (Direction::Transposed, None) => None,
             (Direction::Forward, Some(_)) => return refuse("only a transposed vector meets one that was kept".into()),
         };
         let functionals = (0..).zip(info.functionals()).filter(|(_, functional)| Some(functional.after_pass) == last);

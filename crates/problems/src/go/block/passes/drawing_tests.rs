@@ -1,20 +1,20 @@
-//! The tables that are drawn on top of `tables.rs`, held against those that are made.
+//! Holds the tables drawn on top of `builder.rs` against the tables that are built.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use keima_model::Window;
 
-use super::lists::Lists;
-use super::tables::Maker;
-use super::window::inside_of;
+use crate::go::block::cells::inside_of;
+use crate::go::block::passes::builder::TableBuilder;
+use crate::go::block::signature::lists::WindowSignatures;
 
 const HEIGHT: u32 = 3;
 const WINDOW: Window = Window { first: 0, len: 2 };
 /// Cell 2: a needy black stone whose string has another border stone above.
 const OUTSIDE: u64 = 0xa00;
 
-/// Cells as they are drawn: `.` empty, `f` free and `n` needy, black or white, with the flags `a` above and `b` below.
+/// Cells as the drawing writes them: `.` empty, `f` free and `n` needy, black or white, with the flags `a` above and `b` below.
 fn cells(code: u64, cells: Range<u32>) -> String {
     let cell = |cell: u32| {
         let nibble = code >> (4 * cell) & 15;
@@ -31,14 +31,15 @@ fn cells(code: u64, cells: Range<u32>) -> String {
 
 /// The lines of the drawing.
 fn drawing() -> Vec<String> {
-    let Lists { signatures, outsides } = Lists::<u64>::new(HEIGHT, WINDOW).unwrap();
+    let WindowSignatures { signatures, outsides } = WindowSignatures::<u64>::new(HEIGHT, WINDOW).unwrap();
     let signature_of: BTreeMap<u64, u32> = outsides.iter().copied().collect();
     let inside = inside_of::<u64>(WINDOW);
-    let made = Maker::new(WINDOW, inside, signatures).with_passes(|outside| signature_of.get(&outside).copied(), false);
+    let made =
+        TableBuilder::new(WINDOW, inside, signatures).with_passes(|outside| signature_of.get(&outside).copied(), false);
     let made = &made.unwrap()[signature_of[&OUTSIDE] as usize];
     let entries = |step: usize| {
         let mut codes: Vec<(u16, u64)> =
-            (0..0x100).filter_map(|code| Some((made.places[step].get(code)?, code))).collect();
+            (0..0x100).filter_map(|code| Some((made.entries[step].get(code)?, code))).collect();
         codes.sort_unstable();
         codes
     };
@@ -54,7 +55,7 @@ fn drawing() -> Vec<String> {
         });
         columns.push(column.collect());
         for (operation, found) in table.far.iter().zip(&made.far[pass]) {
-            let (next, _) = super::super::state::successors(WINDOW.first + pass as u32, OUTSIDE | found.code);
+            let (next, _) = crate::go::state::successors(WINDOW.first + pass as u32, OUTSIDE | found.code);
             let to = cells(next[usize::from(found.successor)], 2..3);
             let pairs: Vec<String> = operation.pairs.iter().map(|(from, to)| format!("{from} {to}")).collect();
             far.push(format!("far, pass {pass}, to the block with {to} at cell 2: {}", pairs.join(", ")));
@@ -69,7 +70,7 @@ fn drawing() -> Vec<String> {
 #[test]
 fn what_is_drawn_is_made() {
     let drawn: Vec<&str> =
-        include_str!("tables.rs").lines().filter_map(|line| line.strip_prefix("//!   ")).map(str::trim_end).collect();
+        include_str!("builder.rs").lines().filter_map(|line| line.strip_prefix("//!   ")).map(str::trim_end).collect();
     let made = drawing();
     let at = drawn.windows(made.len()).position(|lines| lines == made);
     assert!(at.is_some(), "not drawn so:\n{}", made.join("\n"));

@@ -1,9 +1,9 @@
 //! The families of a window with their sizes, without their blocks.
 //!
-//! A family is a colouring of the cells outside the window, of which the first stone is black; its entries are the
-//! borders that have these colours there and anything inside. A border is read from the top, cell by cell, and a table
-//! tells in how many ways the reader can have come to each (last code, open connections). Outside the window there are
-//! three ways on, one for each colour, and so a tree:
+//! A family is a colouring of the cells outside the window whose first stone is black. Its entries are the borders with
+//! these colours there and anything inside. Borders are scanned from the top, cell by cell, and a table counts the ways to
+//! each (last code, open connections). Each colour of a cell outside the window is a branch, so the families are the leaves
+//! of a tree:
 //!
 //! ```text
 //!   height 4, window of cells 1 and 2:     cell 0    cells 1, 2     cell 3
@@ -12,34 +12,34 @@
 //!                                          B     --> any, any  -->  .   B   W
 //! ```
 //!
-//! Each leaf is a family, and its size is what the table has for no open connections. Below the last cell outside there
-//! is nothing to branch on: the ways on are counted once for each reader that comes there.
+//! A leaf's size is its number of ways without open connections. Below the last cell outside nothing branches: there the
+//! ways on are counted once for each state of the scan.
 //!
-//! Cost: (colourings) x (readers, some 10 to 100) x 50 ns for each end of the window.
+//! Cost: (colourings) x (states of the scan, some 10 to 100) for each end of the window.
 
 use rustc_hash::FxHashMap;
 
 use keima_model::{FamilyList, Window};
 
-use super::super::state::{EMPTY, FREE, Word, stones};
-use super::parts::{CODES, Colours, Read, Rules};
-use super::window::{colours, family, inside_of, rest};
+use crate::go::block::cells::{colours, family, inside_of, rest};
+use crate::go::block::signature::scan::{CODES, Colours, Scan, ScanRules};
+use crate::go::state::{EMPTY, FREE, Word, stones};
 
 /// Families of a window, in the order of their blocks.
-pub(super) struct Families<W> {
+pub(crate) struct Families<W> {
     /// The colours, as borders of free stones and empty cells.
-    pub(super) patterns: Vec<W>,
-    pub(super) list: FamilyList,
+    pub(crate) patterns: Vec<W>,
+    pub(crate) list: FamilyList,
     /// The number of each by its colours, as [`colours`] tells them.
-    pub(super) numbers: FxHashMap<W, u32>,
+    pub(crate) numbers: FxHashMap<W, u32>,
 }
 
 impl<W: Word> Families<W> {
-    /// Of a window between two others; with one other it is before and after.
-    pub(super) fn new(height: u32, window: Window, before: Window, after: Window) -> Self {
+    /// The families of a window between two others. With one other window, it is before and after.
+    pub(crate) fn new(height: u32, window: Window, before: Window, after: Window) -> Self {
         let inside = inside_of::<W>(window);
         let rests = [before, after].map(|neighbour| W::ONES & !(inside | inside_of::<W>(neighbour)));
-        let mut sizes = [window.first, window.end()].map(|kink| Tree::new(height, window, kink).sizes);
+        let mut sizes = [window.first, window.end()].map(|kink| FamilyTree::new(height, window, kink).sizes);
         let mut patterns: Vec<W> = sizes[0].keys().copied().collect();
         patterns.sort_by_cached_key(|&pattern| (rest(pattern, rests[0]), family(pattern)));
         let mut end = |end: usize, pattern: &W| sizes[end].remove(pattern).unwrap_or(0);
@@ -49,67 +49,67 @@ impl<W: Word> Families<W> {
         Self { patterns, list: FamilyList { ends, rests }, numbers }
     }
 
-    /// Memory that it takes.
-    pub(super) fn bytes(&self) -> u64 {
+    /// Memory that the lists take.
+    pub(crate) fn bytes(&self) -> u64 {
         let numbers = self.numbers.capacity() * (size_of::<(W, u32)>() + 1);
         self.list.bytes() + (size_of_val(self.patterns.as_slice()) + numbers) as u64
     }
 }
 
-/// What the reader remembers of the cells that it has read.
+/// What a scan remembers of the cells that it has passed, without their codes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-struct Reader {
+struct ScanState {
     last: u32,
-    /// What the next cell has for a neighbour.
+    /// The code that the next cell has for a neighbour.
     neighbour: u32,
     stack: Colours,
 }
 
-/// The families at one kink, as they are found.
-struct Tree<W> {
+/// The families at one kink.
+struct FamilyTree<W> {
     height: u32,
     window: Window,
     kink: u32,
-    /// Ways to read the cells from one on, to the end, where all are of the window.
-    ways_on: FxHashMap<(u32, Reader), u64>,
+    /// Ways to scan on from a cell to the end, where only cells of the window are left.
+    ways_on: FxHashMap<(u32, ScanState), u64>,
     sizes: FxHashMap<W, u64>,
 }
 
-impl<W: Word> Tree<W> {
+impl<W: Word> FamilyTree<W> {
     fn new(height: u32, window: Window, kink: u32) -> Self {
         let mut tree = Self { height, window, kink, ways_on: FxHashMap::default(), sizes: FxHashMap::default() };
-        let nothing = Read::<W>::default();
-        let reader = Reader { last: nothing.last, neighbour: nothing.last, stack: nothing.stack };
-        tree.grow(0, W::ZERO, &[(reader, 1)]);
+        let nothing = Scan::<W>::default();
+        let state = ScanState { last: nothing.last, neighbour: nothing.last, stack: nothing.stack };
+        tree.branch(0, W::ZERO, &[(state, 1)]);
         tree
     }
 
-    /// Families whose cells above `cell` have the colours of `pattern`; `readers` are those that have read these.
-    fn grow(&mut self, cell: u32, pattern: W, readers: &[(Reader, u64)]) {
+    /// Adds the families whose cells above `cell` have the colours of `pattern`. `states` has the ways to scan these cells.
+    fn branch(&mut self, cell: u32, pattern: W, states: &[(ScanState, u64)]) {
         if cell == self.height || (cell >= self.window.first && self.window.end() == self.height) {
-            let ways = readers.iter().map(|&(reader, ways)| ways * self.ways_on(cell, reader)).sum();
+            let ways = states.iter().map(|&(state, ways)| ways * self.ways_on(cell, state)).sum();
             self.sizes.insert(pattern, ways);
         } else if cell >= self.window.first && cell < self.window.end() {
-            let next = self.read(cell, W::ZERO, readers);
-            self.grow(cell + 1, pattern, &next);
+            let next = self.scan_cell(cell, W::ZERO, states);
+            self.branch(cell + 1, pattern, &next);
         } else {
             // The first stone is black.
             let colours = if stones(pattern) == W::ZERO { 2 } else { 3 };
             for &code in &[EMPTY, FREE, FREE + 1][..colours] {
                 let pattern = pattern | W::truncate(code.into()) << (4 * cell);
-                let next = self.read(cell, pattern, readers);
-                self.grow(cell + 1, pattern, &next);
+                let next = self.scan_cell(cell, pattern, states);
+                self.branch(cell + 1, pattern, &next);
             }
         }
     }
 
-    /// The readers after one more cell.
-    fn read(&self, cell: u32, only: W, readers: &[(Reader, u64)]) -> Vec<(Reader, u64)> {
-        let mut next = Vec::with_capacity(4 * readers.len());
-        for &(reader, ways) in readers {
-            next.extend(self.steps(cell, only, reader).map(|reader| (reader, ways)));
+    /// The states after one more cell, with the colours of `only`.
+    fn scan_cell(&self, cell: u32, only: W, states: &[(ScanState, u64)]) -> Vec<(ScanState, u64)> {
+        let mut next = Vec::with_capacity(4 * states.len());
+        for &(state, ways) in states {
+            next.extend(self.steps(cell, only, state).map(|state| (state, ways)));
         }
-        next.sort_unstable_by_key(|&(reader, _)| reader);
+        next.sort_unstable_by_key(|&(state, _)| state);
         next.dedup_by(|from, into| {
             let same = from.0 == into.0;
             into.1 += if same { from.1 } else { 0 };
@@ -118,27 +118,29 @@ impl<W: Word> Tree<W> {
         next
     }
 
-    fn steps(&self, cell: u32, only: W, reader: Reader) -> impl Iterator<Item = Reader> {
-        let rules = Rules { kink: Some(cell), only, ..Rules::default() };
-        let read = Read { last: reader.last, across: reader.neighbour, stack: reader.stack, ..Read::default() };
+    /// The states after one more cell, from one state.
+    fn steps(&self, cell: u32, only: W, state: ScanState) -> impl Iterator<Item = ScanState> {
+        let rules = ScanRules { kink: Some(cell), only, ..ScanRules::default() };
+        let scan = Scan { last: state.last, across: state.neighbour, stack: state.stack, ..Scan::default() };
         let (left, kink) = (self.height - cell - 1, self.kink);
         CODES.into_iter().filter_map(move |code| {
-            let next: Read<W> = read.and(cell, code, &rules)?;
+            let next: Scan<W> = scan.extended(cell, code, &rules)?;
             let neighbour = if cell + 1 == kink { next.across } else { next.last };
-            (next.stack.len <= left).then_some(Reader { last: next.last, neighbour, stack: next.stack })
+            (next.stack.len <= left).then_some(ScanState { last: next.last, neighbour, stack: next.stack })
         })
     }
 
-    fn ways_on(&mut self, cell: u32, reader: Reader) -> u64 {
+    /// Ways to scan on from `cell` to the end.
+    fn ways_on(&mut self, cell: u32, state: ScanState) -> u64 {
         if cell == self.height {
-            return u64::from(reader.stack.len == 0);
+            return u64::from(state.stack.len == 0);
         }
-        if let Some(&ways) = self.ways_on.get(&(cell, reader)) {
+        if let Some(&ways) = self.ways_on.get(&(cell, state)) {
             return ways;
         }
-        let next: Vec<Reader> = self.steps(cell, W::ZERO, reader).collect();
-        let ways = next.into_iter().map(|reader| self.ways_on(cell + 1, reader)).sum();
-        self.ways_on.insert((cell, reader), ways);
+        let next: Vec<ScanState> = self.steps(cell, W::ZERO, state).collect();
+        let ways = next.into_iter().map(|state| self.ways_on(cell + 1, state)).sum();
+        self.ways_on.insert((cell, state), ways);
         ways
     }
 }
@@ -147,9 +149,9 @@ impl<W: Word> Tree<W> {
 mod tests {
     use keima_model::{Directions, End};
 
-    use super::super::GoColumn;
     use super::*;
     use crate::go::automaton;
+    use crate::go::block::GoColumn;
 
     /// The families that whole tables have, in their order and with their sizes.
     #[test]

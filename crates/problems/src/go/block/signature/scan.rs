@@ -1,8 +1,8 @@
-//! Parts of a border: what the cells above, in and below a window must know of each other.
+//! Scans a border from the top: what the cells above, in and below a window must know of each other.
 //!
 //! A border is valid if neighbouring cells agree and the connection flags match as brackets of one colour (see
-//! [`super::super::automaton`]; the rules for neighbours are those of [`super::super::kink`]). Read from the top, a part
-//! of it leaves behind a stack of open connections, and the code of its last cell:
+//! [`crate::go::automaton`]; [`crate::go::kink`] has the rules for neighbours). A scan from the top remembers a stack of
+//! open connections and the code of the last cell:
 //!
 //! ```text
 //!   cell    code
@@ -16,26 +16,26 @@
 //!   ------------------------------------------------------------------------- lower part: demands B, first code
 //! ```
 //!
-//! The lower part is read on its own: each connection that it closes but did not open is a *demand*; the first demand
-//! is for the top of the stack. So whether upper part, window and lower part fit together depends on two stacks of
-//! colours and on the codes beside the window: the signature.
+//! The lower part is scanned on its own. Each connection that it closes but did not open is a *demand*; the first demand
+//! is for the top of the stack. So two stacks of colours and the codes beside the window decide whether upper part,
+//! window and lower part fit together. They are the signature.
 //!
-//! Cost: one step per code of each cell; the parts of six cells number some 10^5.
+//! Cost: one step per code of each cell.
 
 use std::ops::Range;
 
-use super::super::kink::{neighbour_across_kink, neighbours_agree};
-use super::super::state::{ABOVE, BELOW, COLOUR, EDGE, EMPTY, FREE, NEEDY, Word};
+use crate::go::kink::{neighbour_across_kink, neighbours_agree};
+use crate::go::state::{ABOVE, BELOW, COLOUR, EDGE, EMPTY, FREE, NEEDY, Word};
 
 /// The codes that a cell can have after the first column.
-pub(super) const CODES: [u32; 11] = [EMPTY, FREE, FREE + 1, 8, 9, 10, 11, 12, 13, 14, 15];
+pub(crate) const CODES: [u32; 11] = [EMPTY, FREE, FREE + 1, 8, 9, 10, 11, 12, 13, 14, 15];
 
-/// A stack (or a list) of colours.
+/// A stack or a list of colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct Colours {
+pub(crate) struct Colours {
     /// Bit i is the colour of entry i, the bottom first.
     bits: u32,
-    pub(super) len: u32,
+    pub(crate) len: u32,
 }
 
 impl Colours {
@@ -44,60 +44,59 @@ impl Colours {
         self.len += 1;
         self
     }
-    /// Without its top, if that has this colour.
+    /// The stack without its top, if the top has this colour.
     fn pop(mut self, colour: u32) -> Option<Self> {
         self.len = self.len.checked_sub(1)?;
         (self.bits >> self.len & 1 == colour).then_some(())?;
         self.bits &= !(1 << self.len);
         Some(self)
     }
-    /// A number of its own: its entries in binary, below a one.
-    pub(super) fn number(self) -> usize {
+    /// A number that no other stack has: a one, then the entries in binary.
+    pub(crate) fn number(self) -> usize {
         1 << self.len | self.bits as usize
     }
     /// The list from its other end.
-    pub(super) fn reversed(self) -> Self {
+    pub(crate) fn reversed(self) -> Self {
         (0..self.len).rev().fold(Self::default(), |list, i| list.push(self.bits >> i & 1))
     }
 }
 
-/// What has been read of a border.
+/// What a scan remembers of the cells that it has passed.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Read<W> {
+pub(crate) struct Scan<W> {
     /// The codes, four bits a cell, at their places in the border's word.
-    pub(super) word: W,
+    pub(crate) word: W,
     /// Code of the last cell; [`EDGE`] for none.
-    pub(super) last: u32,
-    /// What the cell after the last must take for its neighbour if the kink lies between the two.
-    pub(super) across: u32,
+    pub(crate) last: u32,
+    /// The code that the next cell has for a neighbour if the kink lies between the two.
+    pub(crate) across: u32,
     /// Open connections, the innermost on top.
-    pub(super) stack: Colours,
-    /// Connections closed that were not opened here, in order.
-    pub(super) demands: Colours,
+    pub(crate) stack: Colours,
+    /// Connections that were closed here but not opened here, in order.
+    pub(crate) demands: Colours,
 }
 
-/// How to read on.
+/// What a scan accepts.
 #[derive(Clone, Copy)]
-pub(super) struct Rules<W> {
-    /// The cell above which the kink is: it is a neighbour of the cell above it only as far as that one's west has a
-    /// hand in it.
-    pub(super) kink: Option<u32>,
+pub(crate) struct ScanRules<W> {
+    /// The cell right below the kink. It agrees with [`Scan::across`] instead of [`Scan::last`].
+    pub(crate) kink: Option<u32>,
     /// Whether connections may be closed that were not opened.
-    pub(super) may_demand: bool,
+    pub(crate) may_demand: bool,
     /// Most connections that may be open at the end.
-    pub(super) most_open: u32,
-    /// Colours that the cells must have: a border of free stones and empty cells, 0 where any will do.
-    pub(super) only: W,
+    pub(crate) most_open: u32,
+    /// The colours that the cells must have: a border of free stones and empty cells, 0 where any will do.
+    pub(crate) only: W,
 }
 
-impl<W: Word> Default for Rules<W> {
+impl<W: Word> Default for ScanRules<W> {
     /// No kink, no demands, any number of open connections, and any colours.
     fn default() -> Self {
         Self { kink: None, may_demand: false, most_open: u32::MAX, only: W::ZERO }
     }
 }
 
-impl<W: Word> Rules<W> {
+impl<W: Word> ScanRules<W> {
     fn allow(&self, cell: u32, code: u32) -> bool {
         match (self.only >> (4 * cell)).low() & 0xf {
             0 => true,
@@ -107,9 +106,9 @@ impl<W: Word> Rules<W> {
     }
 }
 
-impl<W: Word> Read<W> {
-    /// With `code` at `cell`, which is next; `None` if it does not fit.
-    pub(super) fn and(&self, cell: u32, code: u32, rules: &Rules<W>) -> Option<Self> {
+impl<W: Word> Scan<W> {
+    /// The scan after `cell`, the next one, with `code`; `None` if the code does not fit.
+    pub(crate) fn extended(&self, cell: u32, code: u32, rules: &ScanRules<W>) -> Option<Self> {
         let neighbour = if rules.kink == Some(cell) { self.across } else { self.last };
         if !neighbours_agree(neighbour, code) || !rules.allow(cell, code) {
             return None;
@@ -131,53 +130,54 @@ impl<W: Word> Read<W> {
     }
 }
 
-/// Visits all ways to read `cells` after `from`.
-pub(super) fn read_on<W: Word>(cells: Range<u32>, rules: &Rules<W>, from: Read<W>, visit: &mut impl FnMut(&Read<W>)) {
+/// Visits all ways to scan `cells` after `from`.
+pub(crate) fn scan<W: Word>(cells: Range<u32>, rules: &ScanRules<W>, from: Scan<W>, visit: &mut impl FnMut(&Scan<W>)) {
     let Some(cell) = cells.clone().next() else { return visit(&from) };
-    for next in CODES.into_iter().filter_map(|code| from.and(cell, code, rules)) {
+    for next in CODES.into_iter().filter_map(|code| from.extended(cell, code, rules)) {
         // Each cell closes one connection at most.
         if next.stack.len.saturating_sub(cells.end - cell - 1) <= rules.most_open {
-            read_on(cell + 1..cells.end, rules, next, visit);
+            scan(cell + 1..cells.end, rules, next, visit);
         }
     }
 }
 
-/// Signature of an upper part, as far as what follows depends on it.
+/// What the cells below an upper part must know of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct Upper {
-    pub(super) stack: Colours,
-    pub(super) last: u32,
-    /// See [`Read::across`].
-    pub(super) across: u32,
+pub(crate) struct UpperSignature {
+    pub(crate) stack: Colours,
+    pub(crate) last: u32,
+    /// See [`Scan::across`].
+    pub(crate) across: u32,
 }
 
-impl Upper {
-    pub(super) fn of<W>(read: &Read<W>) -> Self {
-        Self { stack: read.stack, last: read.last, across: read.across }
+impl UpperSignature {
+    /// The signature of a scan.
+    pub(crate) fn of<W>(scan: &Scan<W>) -> Self {
+        Self { stack: scan.stack, last: scan.last, across: scan.across }
     }
-    /// To read on after such a part.
-    pub(super) fn read<W: Word>(&self) -> Read<W> {
-        Read { last: self.last, across: self.across, stack: self.stack, ..Read::default() }
+    /// A scan that has just passed such a part.
+    pub(crate) fn scan<W: Word>(&self) -> Scan<W> {
+        Scan { last: self.last, across: self.across, stack: self.stack, ..Scan::default() }
     }
 }
 
-/// Signature of a lower part: what it asks of what stands above it.
+/// What a lower part asks of the cells above it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct Lower {
+pub(crate) struct LowerSignature {
     /// The connections that it closes, the innermost first.
-    pub(super) demands: Colours,
+    pub(crate) demands: Colours,
     /// Code of its first cell; [`EDGE`] for an empty part.
-    pub(super) first: u32,
+    pub(crate) first: u32,
 }
 
-impl Lower {
-    /// Of what was read of `cells`.
-    pub(super) fn of<W: Word>(read: &Read<W>, cells: &Range<u32>) -> Self {
-        let first = if cells.is_empty() { EDGE } else { (read.word >> (4 * cells.start)).low() & 0xf };
-        Self { demands: read.demands, first }
+impl LowerSignature {
+    /// The signature of a scan of `cells`.
+    pub(crate) fn of<W: Word>(scan: &Scan<W>, cells: &Range<u32>) -> Self {
+        let first = if cells.is_empty() { EDGE } else { (scan.word >> (4 * cells.start)).low() & 0xf };
+        Self { demands: scan.demands, first }
     }
-    /// Whether a lower part of this signature may follow `above`; `kink` says that the kink is between the two.
-    pub(super) fn fits<W>(&self, above: &Read<W>, kink: bool) -> bool {
+    /// Whether a lower part of this signature may follow `above`. `kink`: the kink is between the two.
+    pub(crate) fn fits<W>(&self, above: &Scan<W>, kink: bool) -> bool {
         let neighbour = if kink { above.across } else { above.last };
         above.stack == self.demands.reversed() && (self.first == EDGE || neighbours_agree(neighbour, self.first))
     }
@@ -188,16 +188,16 @@ mod tests {
     use super::*;
     use crate::go::automaton;
 
-    /// Reading a whole border at every kink visits just the states that the automaton counts.
+    /// Scans of a whole border at every kink are as many as the states that the automaton counts.
     #[test]
     fn whole_borders_are_as_many_as_the_automaton_counts() {
         for height in 1..=8 {
             let classes = automaton::classes(height);
             for kink in 0..height {
-                let rules = Rules { kink: Some(kink), ..Rules::default() };
+                let rules = ScanRules { kink: Some(kink), ..ScanRules::default() };
                 let mut states = 0_u128;
-                read_on(0..height, &rules, Read::<u64>::default(), &mut |read| {
-                    states += u128::from(read.stack.len == 0);
+                scan(0..height, &rules, Scan::<u64>::default(), &mut |scan| {
+                    states += u128::from(scan.stack.len == 0);
                 });
                 assert_eq!(states.div_ceil(2), classes[kink as usize], "m={height} kink {kink}");
             }

@@ -1,7 +1,7 @@
-//! Folding: of two states that are mirror images of each other, top to bottom, one goes on into the next column.
+//! Folding: of two borders that are mirror images of each other, top to bottom, one goes on into the next column.
 //!
-//! At the end of a column both have the same value, since passes know no up and down but by their order. Let H be the
-//! vector there, R the mirror, A the passes of a column. What is put into the column is G, on one of each pair:
+//! At the end of a column both have the same value, since the passes know up and down by their order alone. Let H be the
+//! vector there, R the mirror, and A the passes of a column. The vector G enters the column, on one of each pair:
 //!
 //! ```text
 //!   G(s) = H(s) + H(Rs)           s is kept, Rs is not
@@ -9,11 +9,11 @@
 //!   G(s) = 0                      Rs is kept, s is not
 //! ```
 //!
-//! With f = (H + RH) / 2 the true vector: G + RG = 2f, so H' = AG has (H' + RH') / 2 = Af, and a sum over H' with symmetric
-//! weights (accepting states, completions) is the true one. All of these are integers, at most twice the true values.
-//! Transposed, completions are told for the kept states alone, and read for the others at their images.
+//! Let f = (H + RH) / 2 be the true vector. G + RG = 2f, so H' = AG has (H' + RH') / 2 = Af. A sum over H' with symmetric
+//! weights (accepting states, completions) is then the true sum. All values are integers, at most twice the true ones.
+//! Transposed passes give the completions of the kept states; the others take those of their images.
 //!
-//! Which one is kept is seen by the colours of the cells next to the middle, pair by pair outwards:
+//! The colours of the cells next to the middle decide which state is kept, pair by pair outwards:
 //!
 //! ```text
 //!   m = 7, cells   0 1 2 | 3 | 4 5 6       pair 0: cells 2 and 4, pair 1: cells 1 and 5, ...
@@ -24,56 +24,56 @@
 //!                                    all pairs that are equal; where there is none, the next pair decides
 //! ```
 //!
-//! Exchanging black and white does not change it, and the mirror turns it around. While a column is passed, pairs whose
-//! upper cell was passed say nothing any more: from the middle cell on all states are there. What decided before is one
-//! of the pairs that are left, so passes never lead from a state that is there to one that is not.
+//! An exchange of black and white does not change the decision, and the mirror turns it around. Once a pass has changed
+//! the upper cell of a pair, that pair decides no more; from the middle cell on all states are kept. The pair that decided
+//! before is one of those left, so a pass never leads from a kept state to one that is not.
 //!
-//! Only pairs next to the middle are looked at: each one more makes tables larger, since a window's lists then depend on
-//! the colours of more cells outside.
+//! Only pairs next to the middle count: each pair more makes a window's lists depend on more cells outside, so tables
+//! grow. About a third of the states in the first half of a column are left out.
 //!
-//! Gain: of states in the first half of a column about a third are not there. Paper: Tromp and Farnebäck, *Combinatorics of
-//! Go* (2016), count both; the representative by the middle cells is ours.
+//! Paper: Tromp and Farnebäck, *Combinatorics of Go* (2016), count both images; the choice by the middle cells is ours.
+//! Cost: a few comparisons a state while tables are built.
 
 use rustc_hash::FxHashMap;
 
 use keima_model::Window;
 
-use super::super::state::Word;
-use super::lists::{Listed, Lists};
-use super::window::colours;
+use crate::go::block::cells::colours;
+use crate::go::block::signature::lists::{SignatureLists, WindowSignatures};
+use crate::go::state::Word;
 
-/// Pairs that are looked at.
+/// Pairs that may decide.
 const PAIRS: usize = 2;
 
-/// What becomes of a state.
+/// Which of a state and its image is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
-    /// It is kept, its image is not.
+pub(crate) enum Fate {
+    /// The state alone.
     Kept,
-    /// Both are.
+    /// Both: no pair decides.
     Tied,
-    /// Its image is kept.
+    /// The image alone.
     Dropped,
 }
 
 /// The cells of a column that decide.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Fold {
+pub(crate) struct Fold {
     height: u32,
 }
 
 impl Fold {
-    pub(super) fn new(height: u32) -> Self {
+    pub(crate) fn new(height: u32) -> Self {
         Self { height }
     }
 
-    /// The cells of the pairs that say something before the pass over cell `kink`, from the middle outwards.
+    /// The pairs of cells that may decide before the pass over cell `kink`, from the middle outwards.
     fn pairs(self, kink: u32) -> impl Iterator<Item = (u32, u32)> {
         let upper = (0..self.height / 2).rev().take(PAIRS).take_while(move |&upper| upper >= kink);
         upper.map(move |upper| (upper, self.height - 1 - upper))
     }
 
-    /// The low bit of the nibble of each cell that decides then.
+    /// The low bit of the nibble of each cell that may decide then.
     fn cells<W: Word>(self, kink: u32) -> W {
         let pairs = self
             .pairs(kink)
@@ -82,8 +82,8 @@ impl Fold {
         if self.height % 2 == 1 && pairs != W::ZERO { pairs | W::ONE << (4 * (self.height / 2)) } else { pairs }
     }
 
-    /// Of a state before the pass over cell `kink`.
-    pub(super) fn fate<W: Word>(self, state: W, kink: u32) -> Fate {
+    /// The fate of a state before the pass over cell `kink`.
+    pub(crate) fn fate<W: Word>(self, state: W, kink: u32) -> Fate {
         // 0 empty, 2 black, 3 white.
         let colours = colours(state, self.cells(kink));
         let of = |cell: u32| (colours >> (4 * cell)).low() & 3;
@@ -105,16 +105,16 @@ impl Fold {
         Fate::Tied
     }
 
-    /// The same lists without the states that are dropped. Signatures are told apart by the colours of the cells outside
-    /// that decide.
-    pub(super) fn refine<W: Word>(self, window: Window, inside: W, all: Lists<W>) -> Lists<W> {
+    /// The same lists without the dropped states. Each signature splits by the colours of the outside cells that may
+    /// decide.
+    pub(crate) fn refine<W: Word>(self, window: Window, inside: W, all: WindowSignatures<W>) -> WindowSignatures<W> {
         let cells: W = self.cells(window.first);
         if cells == W::ZERO {
             return all;
         }
         let outside = cells & !inside;
         let mut numbers: FxHashMap<(u32, W), u32> = FxHashMap::default();
-        let mut refined = Lists { signatures: Vec::new(), outsides: Vec::with_capacity(all.outsides.len()) };
+        let mut refined = WindowSignatures { signatures: Vec::new(), outsides: Vec::with_capacity(all.outsides.len()) };
         for (word, signature) in all.outsides {
             let number = *numbers.entry((signature, colours(word, outside))).or_insert_with(|| {
                 let lists = (window.first..).zip(&all.signatures[signature as usize].lists);
@@ -123,7 +123,7 @@ impl Fold {
                     list.iter().filter(kept).copied().collect()
                 };
                 let lists = lists.map(|(kink, list)| kept(kink, list)).collect();
-                refined.signatures.push(Listed { lists, sample: word, made: None });
+                refined.signatures.push(SignatureLists { lists, sample: word, known: None });
                 refined.signatures.len() as u32 - 1
             });
             refined.outsides.push((word, number));
@@ -132,24 +132,16 @@ impl Fold {
     }
 }
 
-/// The mirror image of a state of a column of `height` cells, of which any may be 0.
-pub(super) fn mirror<W: Word>(state: W, height: u32) -> W {
-    let image = (0..height)
-        .fold(W::ZERO, |image, cell| image | (state >> (4 * cell) & W::truncate(0xf)) << (4 * (height - 1 - cell)));
-    // Needy stones: above becomes below.
-    let needy = image >> 3 & W::ONES;
-    let flags = needy << 1 | needy << 2;
-    image & !flags | (image & needy << 1) << 1 | (image & needy << 2) >> 1
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::go::block::cells::mirror;
     use crate::go::state::{normalise, reverse};
 
     /// All states of a column at its end, one of each class.
     fn states(height: u32) -> Vec<u64> {
-        let Lists { signatures, outsides } = Lists::new(height, Window { first: 0, len: height }).unwrap();
+        let WindowSignatures { signatures, outsides } =
+            WindowSignatures::new(height, Window { first: 0, len: height }).unwrap();
         assert_eq!(outsides.len(), 1);
         signatures[0].lists[0].clone()
     }

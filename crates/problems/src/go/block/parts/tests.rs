@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use keima_model::Directions;
+use keima_model::{BlockColumn, Directions};
 
-use super::super::super::state::{normalise, successors};
-use super::super::GoColumn;
-use super::super::tests::through;
 use super::*;
+use crate::go::block::GoColumn;
+use crate::go::block::tests::through;
+use crate::go::state::{normalise, successors};
 
 /// The keys of all blocks of some families at `end`, in their order.
 fn keys(column: &dyn BlockColumn, window: usize, end: End, families: &[u32]) -> Vec<Vec<u128>> {
@@ -22,8 +22,8 @@ fn keys(column: &dyn BlockColumn, window: usize, end: End, families: &[u32]) -> 
     blocks.map(keys).filter(|keys| !keys.is_empty()).collect()
 }
 
-/// A part's tables against those of the whole column: the same entries at the same places, the same passes, and the
-/// same ways from the window before and to the one after.
+/// A part's tables against those of the whole column: the same entries in the same order, the same passes, and the same
+/// exchanges with both neighbours.
 fn check(
     whole: &dyn BlockColumn,
     parts: &dyn BlockParts,
