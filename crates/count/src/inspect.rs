@@ -15,6 +15,7 @@ use std::sync::atomic::AtomicBool;
 
 use keima_coordinator::BlockOrder;
 use keima_engine::TaskError;
+use keima_engine::block::GroupId;
 use keima_model::{
     AnyProblem, Direction, Directions, PLACE_BITS, ProblemError, ProblemInfo, ProblemRequest, Registry, Window,
 };
@@ -176,7 +177,7 @@ impl Inspected {
         let mut listed = 0_u64;
         for number in prepared.readers(reader, run) {
             let (first, keys) = prepared
-                .keys((direction, reader), number, run)
+                .keys(GroupId { direction, window: reader, number }, run)
                 .map_err(|error: TaskError| self.states(error.to_string()))?;
             let low = u128::from(number) << PLACE_BITS;
             let part = RunPart::keys(self.header(), low, Some(low + (1 << PLACE_BITS)));

@@ -31,6 +31,10 @@ pub const MOST_ENTRIES: usize = 1 << 16;
 /// stands the number of the group of families that reads the row.
 pub const PLACE_BITS: u32 = 43;
 
+/// Largest weight of a canonical key: of all its entries together, see [`BlockColumn::weight`]. A word holds this many
+/// residues below 2^60.
+pub const MOST_WEIGHT: u64 = 15;
+
 /// Share of a boundary's states that is fingerprinted.
 pub const SAMPLE_ONE_IN: u64 = 64;
 
@@ -267,7 +271,12 @@ pub trait BlockColumn: Send + Sync {
     /// The same for some of the block's entries only.
     fn keys_of(&self, window: usize, end: End, block: u32, entries: &[u16], keys: &mut Vec<u128>);
     /// How often the value of an entry of `block` counts in the value of its canonical key.
+    /// For all entries of a key together at most [`MOST_WEIGHT`]; few different values.
     fn weight(&self, window: usize, block: u32) -> u64;
+    /// Number of canonical keys of a family that begins with `block` and has `entries` entries at some step.
+    fn family_keys(&self, _window: usize, _block: u32, entries: u64) -> u64 {
+        entries
+    }
     /// Entries of `block` at the end of the column (the last window's last step) that are accepting.
     fn accepting(&self, block: u32) -> &[u16];
     /// The same for some of the block's entries only, ascending or not. Not for the last window of a folded column at its

@@ -20,7 +20,7 @@ mod problem;
 
 pub use block::{
     BlockColumn, BlockPart, BlockParts, BlockProblem, BlockTables, Direction, Directions, End, Family, FamilyList, Far,
-    FarTargets, MOST_ENTRIES, PLACE_BITS, PassTable, RowGroup, SAMPLE_ONE_IN, Signature, Sources, buffer_rows,
+    FarTargets, MOST_ENTRIES, MOST_WEIGHT, PLACE_BITS, PassTable, RowGroup, SAMPLE_ONE_IN, Signature, Sources, buffer_rows,
     buffered_states,
 };
 pub use board::{Board, Layout, Window};

@@ -93,7 +93,7 @@ impl Tables {
         let Some((_, slot)) = &*kept else { return };
         match slot.built.get() {
             // The slot's own, and no promise that could be about to be kept.
-            Some(Ok(prepared)) if Arc::strong_count(prepared) > 1 || Arc::strong_count(slot) > 1 => prepared.let_go(),
+            Some(Ok(prepared)) if Arc::strong_count(prepared) > 1 || Arc::strong_count(slot) > 1 => prepared.free_kept(),
             None if Arc::strong_count(slot) > 1 => {}
             _ => *kept = None,
         }
@@ -136,16 +136,16 @@ impl Promise {
         let blocks = info.blocks().ok_or_else(no_blocks)?;
         if self.made.parted {
             let parts = blocks.parts(&self.made.windows, PartedBytes::kept(self.memory_bytes))?;
-            let prepared = Prepared::parted(parts, self.made.group_records, self.memory_bytes, self.tasks);
+            let prepared = Prepared::by_part(parts, self.made.group_records, self.memory_bytes, self.tasks);
             let parted = blocks.parted_bytes(&self.made.windows);
             let making = parted.making(self.memory_bytes, self.tasks);
             let left = making + PartedBytes::left_over(self.memory_bytes);
-            return Ok(Arc::new(prepared.leaving(left).making_within(making)));
+            return Ok(Arc::new(prepared.reserving(left).limiting_parts(making)));
         }
         let column = blocks.column(&self.made.windows, self.made.directions)?;
         let kept = column.bytes() / LEFT_ONE_IN;
         let prepared = Prepared::new(column, self.made.group_records, self.memory_bytes, self.tasks);
-        Ok(Arc::new(prepared.leaving(kept)))
+        Ok(Arc::new(prepared.reserving(kept)))
     }
 }
 

@@ -16,12 +16,13 @@ mod rows;
 
 pub use error::BlockError;
 pub use in_memory::count::both_ends::count;
-pub use in_memory::count::one_way::{Kept, count_forward};
+pub use in_memory::count::one_way::{ResidueStore, count_forward};
 pub use in_memory::count::order::{CountOrder, Counted};
 pub use in_memory::family::sums::Masses;
 pub use in_memory::plan::bytes::{forward_bytes, largest, memory_bytes};
-pub use in_memory::plan::passages::{Step, steps};
+pub use in_memory::plan::passages::{PlannedPassage, passages};
 pub use in_memory::sweep::Sweep;
+pub use out_of_core::groups::GroupId;
 pub use out_of_core::memory::pool::LEAST_SHARE_QUARTERS;
 pub use out_of_core::prepared::Prepared;
 pub use out_of_core::task::run::run_block_task;

@@ -29,7 +29,7 @@ use keima_model::AnyProblem;
 use keima_runs::TaskManifest;
 
 use crate::stream::budget::MIN_TASK_BYTES;
-use crate::stream::task::Stage;
+use crate::stream::task::StreamTask;
 use crate::{Task, TaskError};
 
 /// Does one task: reads its shard, runs the stage's passes, writes the result, checks every law on the way.
@@ -63,7 +63,7 @@ pub fn run_task(problem: &AnyProblem, task: &Task<'_>) -> Result<TaskManifest, T
         ));
     }
     match problem {
-        AnyProblem::Narrow(p) => Stage::new(p.as_ref(), task).run(),
-        AnyProblem::Wide(p) => Stage::new(p.as_ref(), task).run(),
+        AnyProblem::Narrow(p) => StreamTask::new(p.as_ref(), task).run(),
+        AnyProblem::Wide(p) => StreamTask::new(p.as_ref(), task).run(),
     }
 }

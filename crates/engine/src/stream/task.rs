@@ -26,14 +26,14 @@ fn key_order(layout: Layout) -> KeyOrder {
 }
 
 /// Where the states of a group are between two passes.
-enum Held<K: EngineKey> {
+enum GroupStates<K: EngineKey> {
     /// In the front table.
     Memory,
     /// In sorted temporary runs.
     Runs(Merger<K>, Vec<TemporaryRun>),
 }
 
-pub(crate) struct Stage<'a, K: EngineKey> {
+pub(crate) struct StreamTask<'a, K: EngineKey> {
     problem: &'a dyn Problem<K>,
     task: &'a Task<'a>,
     budget: Budget,
@@ -52,7 +52,7 @@ pub(crate) struct Stage<'a, K: EngineKey> {
     times: TaskTimes,
 }
 
-impl<'a, K: EngineKey> Stage<'a, K> {
+impl<'a, K: EngineKey> StreamTask<'a, K> {
     pub(crate) fn new(problem: &'a dyn Problem<K>, task: &'a Task<'a>) -> Self {
         let order = task.order;
         let lanes = order.moduli.len() * problem.coefficients() as usize;
@@ -148,7 +148,7 @@ impl<'a, K: EngineKey> Stage<'a, K> {
         family_bits: u32,
         whole_families: bool,
     ) -> Result<(), TaskError> {
-        let mut held = Held::Memory;
+        let mut held = GroupStates::Memory;
         for step in 0..self.task.order.window.len as usize {
             let spill_header = self
                 .header(self.task.order.first_pass + step as u32 + 1, key_order(Layout::Stage(self.task.order.window)));
@@ -156,13 +156,13 @@ impl<'a, K: EngineKey> Stage<'a, K> {
             let front = mem::replace(&mut self.set.front, Table::none());
             self.set.back.reset(front.len() + front.len() / 4);
             match held {
-                Held::Memory => {
+                GroupStates::Memory => {
                     let (keys, rows) = front.columns();
                     for (keys, rows) in keys.chunks(BATCH).zip(rows.chunks(BATCH * self.lanes)) {
                         self.step(step, keys, rows, &spill_header, &mut spills)?;
                     }
                 }
-                Held::Runs(mut merger, _runs) => {
+                GroupStates::Runs(mut merger, _runs) => {
                     let mut batch = Batch::new();
                     while merger.next_batch(&mut batch, BATCH).map_err(input_error)? {
                         self.step(step, &batch.keys, &batch.rows, &spill_header, &mut spills)?;
@@ -175,12 +175,12 @@ impl<'a, K: EngineKey> Stage<'a, K> {
             }
             if spills.is_empty() {
                 self.set.front = mem::replace(&mut self.set.back, front);
-                held = Held::Memory;
+                held = GroupStates::Memory;
             } else {
                 self.spill_back(&spill_header, &mut spills)?;
                 self.set.front = front;
                 let runs = self.spiller.reduce_fan_in::<K>(spills, &spill_header)?;
-                held = Held::Runs(Spiller::merge(&runs, &spill_header)?, runs);
+                held = GroupStates::Runs(Spiller::merge(&runs, &spill_header)?, runs);
             }
         }
         self.emit(held)
@@ -287,9 +287,9 @@ impl<'a, K: EngineKey> Stage<'a, K> {
     }
 
     /// Hands the group's final states to the output.
-    fn emit(&mut self, held: Held<K>) -> Result<(), TaskError> {
+    fn emit(&mut self, held: GroupStates<K>) -> Result<(), TaskError> {
         match held {
-            Held::Memory => {
+            GroupStates::Memory => {
                 let front = mem::replace(&mut self.set.front, Table::none());
                 let (keys, rows) = front.columns();
                 for (keys, rows) in keys.chunks(BATCH).zip(rows.chunks(BATCH * self.lanes)) {
@@ -297,7 +297,7 @@ impl<'a, K: EngineKey> Stage<'a, K> {
                 }
                 self.set.front = front;
             }
-            Held::Runs(mut merger, _runs) => {
+            GroupStates::Runs(mut merger, _runs) => {
                 let mut batch = Batch::new();
                 while merger.next_batch(&mut batch, BATCH).map_err(input_error)? {
                     self.emit_batch(&batch.keys, &batch.rows)?;

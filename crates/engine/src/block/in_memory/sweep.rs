@@ -21,10 +21,10 @@ use keima_runs::TaskTimes;
 use crate::block::error::BlockError;
 use crate::block::in_memory::family::by_pass::{self, most_bytes};
 use crate::block::in_memory::family::fused::Fused;
-use crate::block::in_memory::family::stage::{Place, Source};
+use crate::block::in_memory::family::stage::{WindowInput, WindowStage};
 use crate::block::in_memory::family::sums::Masses;
 use crate::block::in_memory::family::worker::Worker;
-use crate::block::in_memory::mail::Mail;
+use crate::block::in_memory::mail::MailLayout;
 use crate::block::rows::lanes::{MOST_WAYS, Moduli, Row};
 use crate::block::rows::tables::step_at;
 use crate::block::rows::threads::{crew, each};
@@ -36,18 +36,19 @@ const LEAST_SHARED_STATES: u64 = 1 << 20;
 
 /// Where the mail of each window of a column lies, for sweeps of any number of lanes.
 #[derive(Clone, Debug)]
-pub(crate) struct Mails {
-    windows: Arc<[Mail]>,
+pub(crate) struct ColumnMail {
+    windows: Arc<[MailLayout]>,
     /// Rows of mail of the largest family, and of the second largest of a window.
     most_rows: [usize; 2],
     /// Rows of both buffers of a family that goes pass by pass.
     by_pass_rows: usize,
 }
 
-impl Mails {
+impl ColumnMail {
     pub(crate) fn new(column: &dyn BlockColumn) -> Result<Self, BlockError> {
         let windows = column.windows().len();
-        let windows: Arc<[Mail]> = crew(windows, 0..windows, |window| Mail::new(column.tables(window)))?.into();
+        let windows: Arc<[MailLayout]> =
+            crew(windows, 0..windows, |window| MailLayout::new(column.tables(window)))?.into();
         let (mut most_rows, mut by_pass_rows) = ([0; 2], 0);
         for (window, mail) in windows.iter().enumerate() {
             let mut rows: Vec<usize> = column.tables(window).families.iter().map(|family| mail.rows(family)).collect();
@@ -69,7 +70,7 @@ impl Mails {
 pub struct Sweep<'a, const K: usize> {
     column: &'a dyn BlockColumn,
     moduli: Moduli<K>,
-    mails: Mails,
+    column_mail: ColumnMail,
     /// One for each thread.
     buffers: Vec<Rows<K>>,
     least_shared: u64,
@@ -78,7 +79,7 @@ pub struct Sweep<'a, const K: usize> {
     by_pass_states: u64,
     times: TaskTimes,
     /// Windows that the vector has gone through.
-    turn: u64,
+    windows_done: u64,
     /// Key of the fingerprints.
     salt: u64,
     stop: &'a AtomicBool,
@@ -88,32 +89,32 @@ impl<'a, const K: usize> Sweep<'a, K> {
     /// Buffers for `threads` threads.
     pub fn new(column: &'a dyn BlockColumn, moduli: Moduli<K>, threads: usize) -> Result<Self, BlockError> {
         static NEVER: AtomicBool = AtomicBool::new(false);
-        let mails = Mails::new(column)?;
-        let buffer = |thread| Rows::zeroed(mails.buffer_rows(thread));
+        let column_mail = ColumnMail::new(column)?;
+        let buffer = |thread| Rows::zeroed(column_mail.buffer_rows(thread));
         let buffers = (0..threads.max(1)).map(buffer).collect::<std::io::Result<_>>()?;
-        Ok(Self::with_buffers(column, moduli, mails, buffers, &NEVER))
+        Ok(Self::with_buffers(column, moduli, column_mail, buffers, &NEVER))
     }
 
-    /// The same with memory that there is: a buffer of [`Mails::buffer_rows`] for each thread; `stop` is looked at
+    /// The same with memory that there is: a buffer of [`ColumnMail::buffer_rows`] for each thread; `stop` is looked at
     /// before each block.
     pub(crate) fn with_buffers(
         column: &'a dyn BlockColumn,
         moduli: Moduli<K>,
-        mails: Mails,
+        column_mail: ColumnMail,
         buffers: Vec<Rows<K>>,
         stop: &'a AtomicBool,
     ) -> Self {
         Self {
             column,
             moduli,
-            mails,
+            column_mail,
             buffers,
             least_shared: LEAST_SHARED_STATES,
             shared_states: 0,
             by_pass_bytes: most_bytes(K),
             by_pass_states: 0,
             times: TaskTimes::default(),
-            turn: 0,
+            windows_done: 0,
             salt: 0,
             stop,
         }
@@ -136,8 +137,8 @@ impl<'a, const K: usize> Sweep<'a, K> {
     /// The vector that comes has gone through so many windows: from one to the next other states are fingerprinted.
     /// `salt` is the key of the fingerprints.
     #[must_use]
-    pub(crate) fn at_turn(self, salt: u64, turn: u64) -> Self {
-        Self { turn, salt, ..self }
+    pub(crate) fn after_windows(self, salt: u64, windows_done: u64) -> Self {
+        Self { windows_done, salt, ..self }
     }
 
     /// States before a window, of all windows so far, that were done pass by pass.
@@ -171,12 +172,12 @@ impl<'a, const K: usize> Sweep<'a, K> {
         after: &mut [Row<K>],
         arrivals: Option<&[u32]>,
     ) -> Result<Masses, BlockError> {
-        self.run_from(direction, window, Source::Vector(before), after, arrivals)
+        self.run_from(direction, window, WindowInput::Vector(before), after, arrivals)
     }
 
     /// For each state at the last step of a window the number of ways through the window that lead to it.
     pub fn arrivals(&mut self, window: usize, rows: &mut [Row<K>]) -> Result<Ways, BlockError> {
-        self.run_from(Direction::Forward, window, Source::Ones, rows, None)?;
+        self.run_from(Direction::Forward, window, WindowInput::Ones, rows, None)?;
         let tables = self.column.tables(window);
         let states = tables.states[step_at(tables, End::Last)] as usize;
         let mut ways = Ways::zeroed(states)?;
@@ -196,7 +197,7 @@ impl<'a, const K: usize> Sweep<'a, K> {
         &mut self,
         direction: Direction,
         window: usize,
-        before: Source<'_, K>,
+        before: WindowInput<'_, K>,
         after: &mut [Row<K>],
         arrivals: Option<&[u32]>,
     ) -> Result<Masses, BlockError> {
@@ -209,14 +210,14 @@ impl<'a, const K: usize> Sweep<'a, K> {
             tasks.push((family, own));
             rest = later;
         }
-        let mail = &self.mails.windows[window];
+        let mail = &self.column_mail.windows[window];
         if direction == Direction::Backward && !tables.are_transposed() {
             return Err(BlockError::Order);
         }
         // From the end of the list the largest are taken first.
         tasks.sort_by_key(|(family, _)| mail.rows(family));
         let fused = Fused { tables, mail, moduli: &self.moduli };
-        let place = Place {
+        let stage = WindowStage {
             column: self.column,
             window,
             direction,
@@ -225,7 +226,7 @@ impl<'a, const K: usize> Sweep<'a, K> {
             arrivals,
             by_pass_bytes: self.by_pass_bytes,
             folded: self.column.tied(0).is_some(),
-            turn: self.turn,
+            windows_done: self.windows_done,
             salt: self.salt,
             stop: self.stop,
         };
@@ -236,18 +237,18 @@ impl<'a, const K: usize> Sweep<'a, K> {
         if workers.len() > 1 {
             while let Some((family, own)) = tasks.pop_if(|(family, _)| family.size[step] >= shared) {
                 self.shared_states += family.size[step];
-                place.shared(family, own, &mut workers)?;
+                stage.family_by_all(family, own, &mut workers)?;
             }
         }
         // Only the first has room for the largest family's mail.
         let first = tasks.pop();
-        each(&mut workers, first, tasks, |(family, own), worker| place.family(family, own, worker))?;
+        each(&mut workers, first, tasks, |(family, own), worker| stage.family(family, own, worker))?;
         let modulus = self.moduli.values()[K - 1];
-        self.turn += 1;
+        self.windows_done += 1;
         self.by_pass_states += workers.iter().map(|worker| worker.by_pass_states).sum::<u64>();
         for worker in &workers {
             self.times.add(worker.times);
         }
-        Ok(workers.iter().fold(Masses::default(), |all, worker| all.and(worker.masses, modulus)))
+        Ok(workers.iter().fold(Masses::default(), |all, worker| all.plus(worker.masses, modulus)))
     }
 }

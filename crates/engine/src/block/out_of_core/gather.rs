@@ -21,15 +21,15 @@ use keima_model::Family;
 use keima_runs::{Batch, BlockFeed, CursorBuffers, RunCursor, RunError, RunHeader, RunManifest, RunPart};
 use rustc_hash::FxHashMap;
 
-use crate::block::out_of_core::group_tables::View;
+use crate::block::out_of_core::group_tables::GroupTables;
 use crate::block::out_of_core::groups::{Groups, place_of, section_key};
 use crate::block::rows::tables::step_at;
-use crate::block::rows::widen::{Misplaced, Seats, Widen};
+use crate::block::rows::widen::{PlaceError, StateRows, WidenedLanes};
 use crate::{Task, TaskError, TaskOrder};
 
 /// The exchange from one window to a group of the next.
 pub(crate) struct Gather<'a> {
-    view: &'a View<'a>,
+    group_tables: &'a GroupTables<'a>,
     /// The groups of the window that the runs come from.
     sources: &'a Groups,
     /// Where the group begins in the vector that comes into its window.
@@ -41,27 +41,27 @@ pub(crate) struct Gather<'a> {
 }
 
 /// A group's section of a run that is to be read.
-pub(crate) struct Opened<'a> {
+pub(crate) struct OpenSection<'a> {
     run: &'a RunManifest,
     /// Families of the source that have rows for the group, if they have any; then there is a feed.
-    met: Vec<&'a Family>,
+    families: Vec<&'a Family>,
     feed: Option<(Box<dyn BlockFeed>, RunPart)>,
 }
 
 /// What was read of the runs for one group.
 #[derive(Debug, Default)]
-pub(crate) struct Read {
+pub(crate) struct SectionTotals {
     pub(crate) rows: u64,
     pub(crate) bytes: u64,
 }
 
 impl<'a> Gather<'a> {
     /// `sources` are the groups of the window that the runs come from.
-    pub(crate) fn new(view: &'a View<'a>, sources: &'a Groups) -> Self {
-        let step = step_at(view.tables(), view.direction.enters());
-        let start = view.families().first().map_or(0, |family| family.start[step]);
+    pub(crate) fn new(group_tables: &'a GroupTables<'a>, sources: &'a Groups) -> Self {
+        let step = step_at(group_tables.tables(), group_tables.direction.enters());
+        let start = group_tables.families().first().map_or(0, |family| family.start[step]);
         let (routes, spare) = (FxHashMap::default(), Default::default());
-        Self { view, sources, start, routes, spare }
+        Self { group_tables, sources, start, routes, spare }
     }
 
     /// Opens `lanes` of the group's section of `run`, and says that they will be read soon. What a group wrote for others
@@ -72,69 +72,76 @@ impl<'a> Gather<'a> {
         header: &RunHeader,
         lanes: Range<usize>,
         task: &Task<'_>,
-    ) -> Result<Opened<'a>, TaskError> {
-        let (low, high) = self.section(run);
+    ) -> Result<OpenSection<'a>, TaskError> {
+        let Range { start: low, end: high } = self.section(run);
         if run.last_key < u128::from(low) || run.first_key >= u128::from(high) {
-            return Ok(Opened { run, met: Vec::new(), feed: None });
+            return Ok(OpenSection { run, families: Vec::new(), feed: None });
         }
         let place = place_of(run.first_key as u64);
         let Some(source) = self.sources.at_place(place) else {
             return Err(TaskError::Refused(format!(
                 "run {} begins at place {place}, where no group of window {} begins; it was written with other tables",
-                run.id, self.view.source
+                run.id, self.group_tables.source
             )));
         };
-        let met: Vec<&Family> = source.families.clone().filter_map(|family| self.view.source_family(family)).collect();
-        if met.is_empty() {
-            return Ok(Opened { run, met, feed: None });
+        let families: Vec<&Family> =
+            source.families.clone().filter_map(|family| self.group_tables.source_family(family)).collect();
+        if families.is_empty() {
+            return Ok(OpenSection { run, families, feed: None });
         }
         let part = RunPart { low: low.into(), high: Some(high.into()), lanes };
         let opened = task.feeds.open(run, header, part.clone());
         let mut feed = opened.map_err(|source| TaskError::Input { run: run.id.clone(), source })?;
         feed.prepare();
-        Ok(Opened { run, met, feed: Some((feed, part)) })
+        Ok(OpenSection { run, families, feed: Some((feed, part)) })
     }
 
     /// Keys of the group's section of `run`: the first row's, and what they are below.
-    fn section(&self, run: &RunManifest) -> (u64, u64) {
-        let number = self.view.number;
-        (section_key(number, place_of(run.first_key as u64)), section_key(number + 1, 0))
+    fn section(&self, run: &RunManifest) -> Range<u64> {
+        let number = self.group_tables.number;
+        section_key(number, place_of(run.first_key as u64))..section_key(number + 1, 0)
     }
 
     /// Reads a section, of which those lanes were opened that `widen` reads, into `states`: lanes `first .. first + J` of
     /// the rows that it makes. What was read is added to `total`.
     pub(crate) fn read<const J: usize>(
         &mut self,
-        opened: Opened<'_>,
+        opened: OpenSection<'_>,
         header: &RunHeader,
         order: &TaskOrder,
-        (widen, first): (&Widen, usize),
-        states: &mut (impl Seats<J> + ?Sized),
+        lanes: &WidenedLanes<'_>,
+        states: &mut (impl StateRows<J> + ?Sized),
         total: &mut [u128; J],
-    ) -> Result<Read, TaskError> {
-        let Opened { run, met, feed } = opened;
-        let Some((feed, part)) = feed else { return Ok(Read::default()) };
+    ) -> Result<SectionTotals, TaskError> {
+        let OpenSection { run, families, feed } = opened;
+        let Some((feed, part)) = feed else { return Ok(SectionTotals::default()) };
         let failed = |source| TaskError::Input { run: run.id.clone(), source };
-        let column = self.view.column();
-        let mut read = Read::default();
+        let column = self.group_tables.column();
+        let mut read = SectionTotals::default();
         let mut positions = Vec::new();
-        let (low, _) = self.section(run);
+        let low = self.section(run).start;
         let (buffers, batch) = std::mem::take(&mut self.spare);
-        let lanes = part.lanes.len();
+        let (WidenedLanes { widener, first }, width) = (*lanes, part.lanes.len());
         let cursor = RunCursor::new(feed, header, &run.id, part).with_buffers(buffers);
-        let mut section = Section::new(cursor, low, batch);
-        for family in met {
+        let mut section = SectionReader::new(cursor, low, batch);
+        for family in families {
             for block in family.blocks.clone() {
                 let entries = self.route(block);
-                column.positions_of(self.view.source, self.view.direction.leaves(), block, &entries, &mut positions);
+                column.positions_of(
+                    self.group_tables.source,
+                    self.group_tables.direction.leaves(),
+                    block,
+                    &entries,
+                    &mut positions,
+                );
                 let mut positions = positions.as_slice();
                 while !positions.is_empty() {
                     let rows = section
-                        .rows(positions.len(), lanes, |batch| widen.add_up(first, batch, total))
+                        .rows(positions.len(), width, |batch| widener.add_up(first, batch, total))
                         .map_err(failed)?;
-                    let (now, later) = positions.split_at(rows.len() / lanes);
-                    let placed = widen.place(first, rows, now, self.start, states);
-                    placed.map_err(|wrong| self.misplaced(order, rows.chunks(lanes), wrong))?;
+                    let (now, later) = positions.split_at(rows.len() / width);
+                    let placed = widener.place(first, rows, now, self.start, states);
+                    placed.map_err(|wrong| self.misplaced(order, rows.chunks(width), wrong))?;
                     read.rows += now.len() as u64;
                     positions = later;
                 }
@@ -146,13 +153,13 @@ impl<'a> Gather<'a> {
         Ok(read)
     }
 
-    fn misplaced(&self, order: &TaskOrder, mut rows: Chunks<'_, u64>, wrong: Misplaced) -> TaskError {
+    fn misplaced(&self, order: &TaskOrder, mut rows: Chunks<'_, u64>, wrong: PlaceError) -> TaskError {
         match wrong {
-            Misplaced::Position(position) => TaskError::Refused(format!(
+            PlaceError::Position(position) => TaskError::Refused(format!(
                 "position {position} is not in group {}; this is a fault of the program",
-                self.view.number
+                self.group_tables.number
             )),
-            Misplaced::Spare(number) => {
+            PlaceError::Spare(number) => {
                 let row = rows.nth(number).unwrap_or_default();
                 let detail = format!(
                     "a row {row:?} of an input, task {}: the spare is not what the others predict; the machine or its \
@@ -172,15 +179,21 @@ impl<'a> Gather<'a> {
     /// The canonical keys of the rows of the section that the group at `place` wrote for this one, in their order; of more
     /// than `most` some are left out.
     pub(crate) fn keys(&mut self, place: u64, most: u64) -> Vec<u128> {
-        let (view, mut keys, mut some) = (self.view, Vec::new(), Vec::new());
+        let (group_tables, mut keys, mut some) = (self.group_tables, Vec::new(), Vec::new());
         let families = self.sources.at_place(place).map_or(0..0, |source| source.families.clone());
-        for family in families.filter_map(|family| view.source_family(family)) {
+        for family in families.filter_map(|family| group_tables.source_family(family)) {
             for block in family.blocks.clone() {
                 if keys.len() as u64 > most {
                     return keys;
                 }
                 let entries = self.route(block);
-                view.column().keys_of(view.source, view.direction.leaves(), block, &entries, &mut some);
+                group_tables.column().keys_of(
+                    group_tables.source,
+                    group_tables.direction.leaves(),
+                    block,
+                    &entries,
+                    &mut some,
+                );
                 keys.extend_from_slice(&some);
             }
         }
@@ -189,9 +202,9 @@ impl<'a> Gather<'a> {
 
     /// Entries of a block of the source window that belong to the group, and that stand for their key.
     fn route(&mut self, block: u32) -> Arc<[u16]> {
-        let (view, column, source) = (self.view, self.view.column(), self.view.source);
+        let (group_tables, column, source) = (self.group_tables, self.group_tables.column(), self.group_tables.source);
         let signature = column.tables(source).signature_of[block as usize];
-        let end = view.direction.leaves();
+        let end = group_tables.direction.leaves();
         let class = column.exchange_class(source, end, block);
         let route = self.routes.entry((signature, class)).or_insert_with(|| {
             let mut families = Vec::new();
@@ -199,7 +212,7 @@ impl<'a> Gather<'a> {
             let twins = column.twins(source, end, block);
             (0..=u16::MAX)
                 .zip(&families)
-                .filter(|&(ref entry, &family)| view.has(family) && stands(&twins, *entry))
+                .filter(|&(ref entry, &family)| group_tables.has(family) && stands(&twins, *entry))
                 .map(|(entry, _)| entry)
                 .collect()
         });
@@ -213,7 +226,7 @@ pub(crate) fn stands(twins: &[u16], entry: u16) -> bool {
 }
 
 /// Rows of a section, in pieces.
-struct Section {
+struct SectionReader {
     cursor: RunCursor<u64>,
     batch: Batch<u64>,
     /// Rows of the batch that are taken.
@@ -222,7 +235,7 @@ struct Section {
     next: u64,
 }
 
-impl Section {
+impl SectionReader {
     /// `batch` is memory only.
     fn new(cursor: RunCursor<u64>, next: u64, mut batch: Batch<u64>) -> Self {
         batch.clear();

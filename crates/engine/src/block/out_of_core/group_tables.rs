@@ -10,10 +10,10 @@ use std::ops::Range;
 
 use keima_model::{BlockColumn, BlockPart, BlockTables, Direction, End, Family, Sources};
 
-use crate::block::out_of_core::groups::Group;
+use crate::block::out_of_core::groups::{Group, GroupId};
 
 /// The tables of a group.
-pub(crate) struct View<'a> {
+pub(crate) struct GroupTables<'a> {
     /// Number of the group, and what it is.
     pub(crate) number: u32,
     pub(crate) group: &'a Group,
@@ -22,10 +22,10 @@ pub(crate) struct View<'a> {
     pub(crate) source: usize,
     /// Which way they go.
     pub(crate) direction: Direction,
-    held: Held<'a>,
+    column: GroupColumn<'a>,
 }
 
-enum Held<'a> {
+enum GroupColumn<'a> {
     Whole {
         column: &'a dyn BlockColumn,
         /// Of the first column, ascending, where the group is of the first window.
@@ -34,30 +34,25 @@ enum Held<'a> {
     Part(BlockPart),
 }
 
-impl<'a> View<'a> {
+impl<'a> GroupTables<'a> {
     /// Of tables of all families.
-    pub(crate) fn whole(
-        column: &'a dyn BlockColumn,
-        start: &'a [u64],
-        direction: Direction,
-        (window, number): (usize, u32),
-        group: &'a Group,
-    ) -> Self {
+    pub(crate) fn whole(column: &'a dyn BlockColumn, start: &'a [u64], id: GroupId, group: &'a Group) -> Self {
+        let GroupId { direction, window, number } = id;
         let source = direction.enters().neighbour(window, column.windows().len());
-        Self { number, group, window, source, direction, held: Held::Whole { column, start } }
+        Self { number, group, window, source, direction, column: GroupColumn::Whole { column, start } }
     }
 
     /// Of tables made for this group, for forward passes.
-    pub(crate) fn part(part: BlockPart, (window, number): (usize, u32), group: &'a Group) -> Self {
-        let direction = Direction::Forward;
+    pub(crate) fn part(part: BlockPart, id: GroupId, group: &'a Group) -> Self {
+        let GroupId { direction, window, number } = id;
         let source = direction.enters().neighbour(window, part.column.windows().len());
-        Self { number, group, window, source, direction, held: Held::Part(part) }
+        Self { number, group, window, source, direction, column: GroupColumn::Part(part) }
     }
 
     pub(crate) fn column(&self) -> &dyn BlockColumn {
-        match &self.held {
-            Held::Whole { column, .. } => *column,
-            Held::Part(part) => part.column.as_ref(),
+        match &self.column {
+            GroupColumn::Whole { column, .. } => *column,
+            GroupColumn::Part(part) => part.column.as_ref(),
         }
     }
 
@@ -69,9 +64,9 @@ impl<'a> View<'a> {
     /// The group's families by their numbers in the tables.
     fn own(&self) -> Range<u32> {
         let Range { start, end } = self.group.families;
-        match &self.held {
-            Held::Whole { .. } => start..end,
-            Held::Part(_) => 0..end - start,
+        match &self.column {
+            GroupColumn::Whole { .. } => start..end,
+            GroupColumn::Part(_) => 0..end - start,
         }
     }
 
@@ -89,20 +84,20 @@ impl<'a> View<'a> {
     /// A family of the window that the group's states come from, if it has some for it.
     pub(crate) fn source_family(&self, family: u32) -> Option<&Family> {
         let families = &self.column().tables(self.source).families;
-        match &self.held {
-            Held::Whole { column, .. } => {
+        match &self.column {
+            GroupColumn::Whole { column, .. } => {
                 let rest = column.rest(self.source, self.direction.leaves(), family);
                 self.group.rests.binary_search(&rest).ok()?;
                 families.get(family as usize)
             }
-            Held::Part(part) => families.get(part.sources.families.binary_search(&family).ok()?),
+            GroupColumn::Part(part) => families.get(part.sources.families.binary_search(&family).ok()?),
         }
     }
 
     /// Places of the states of the first column among the group's.
     pub(crate) fn start(&self) -> Vec<u64> {
-        match &self.held {
-            Held::Whole { start, .. } => {
+        match &self.column {
+            GroupColumn::Whole { start, .. } => {
                 let own = |family: &Family| family.start[0]..family.start[0] + family.size[0];
                 let ends = self.families().first().zip(self.families().last());
                 let Some((first, last)) = ends else { return Vec::new() };
@@ -110,23 +105,23 @@ impl<'a> View<'a> {
                 let range = start.partition_point(|&at| at < low)..start.partition_point(|&at| at < high);
                 start[range].iter().map(|at| at - low).collect()
             }
-            Held::Part(part) => part.column.start(self.window, End::First),
+            GroupColumn::Part(part) => part.column.start(self.window, End::First),
         }
     }
 
     /// What the next group's part may have in common with this one.
     pub(crate) fn sources(self) -> Option<Sources> {
-        match self.held {
-            Held::Whole { .. } => None,
-            Held::Part(part) => Some(part.sources),
+        match self.column {
+            GroupColumn::Whole { .. } => None,
+            GroupColumn::Part(part) => Some(part.sources),
         }
     }
 
     /// Memory that it takes by itself.
     pub(crate) fn bytes(&self) -> u64 {
-        match &self.held {
-            Held::Whole { .. } => 0,
-            Held::Part(part) => part.column.bytes(),
+        match &self.column {
+            GroupColumn::Whole { .. } => 0,
+            GroupColumn::Part(part) => part.column.bytes(),
         }
     }
 }

@@ -20,6 +20,17 @@ use std::ops::Range;
 
 use keima_model::{Direction, End, FamilyList, PLACE_BITS};
 
+/// A group of families: the way of its vector, the number of its window, and its number among the window's groups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GroupId {
+    /// Which way the vector goes.
+    pub direction: Direction,
+    /// Number of the window in its column.
+    pub window: usize,
+    /// Number of the group in its window.
+    pub number: u32,
+}
+
 /// Families that are done together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Group {

@@ -16,7 +16,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use keima_model::{BlockColumn, Direction, Family};
+use keima_model::{BlockColumn, End, Family};
 use keima_runs::{Section, Split};
 use rustc_hash::FxHashMap;
 
@@ -73,11 +73,12 @@ impl Scatter {
     /// For the states of `families` of `window` where they come out of it; `targets` are the groups of the window to come.
     pub(crate) fn new(
         column: &dyn BlockColumn,
-        (direction, window): (Direction, usize),
+        window: usize,
+        end: End,
         targets: &Groups,
         families: &[Family],
     ) -> Self {
-        let (tables, end) = (column.tables(window), direction.leaves());
+        let tables = column.tables(window);
         let step = step_at(tables, end);
         let mut routes: FxHashMap<(u32, u32), Arc<Route>> = FxHashMap::default();
         let (mut blocks, mut counts, mut place) = (Vec::new(), vec![0; targets.all.len()], 0);

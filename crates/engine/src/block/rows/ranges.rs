@@ -10,13 +10,13 @@ use std::ops::Range;
 use keima_model::{BlockTables, Family};
 
 /// Rows that are worth a range of their own.
-pub(crate) const WORTH: usize = 1 << 12;
+pub(crate) const LEAST_RANGE_ROWS: usize = 1 << 12;
 
 /// Ranges for each thread, so that nobody waits long for the last one.
-pub(crate) const RANGES: usize = 4;
+pub(crate) const RANGES_PER_THREAD: usize = 4;
 
 /// The place of a family's block among its rows at a step; that of the end for the one after its last.
-pub(crate) fn place(tables: &BlockTables, family: &Family, step: usize, block: u32) -> usize {
+pub(crate) fn place_or_end(tables: &BlockTables, family: &Family, step: usize, block: u32) -> usize {
     let place = if block == family.blocks.end { family.size[step] } else { tables.place(step, block) };
     place as usize
 }
@@ -43,11 +43,11 @@ pub(crate) fn ranges(
     step: usize,
     blocks: &Range<u32>,
     threads: usize,
-    worth: usize,
+    least_rows: usize,
 ) -> Vec<Range<u32>> {
-    let first = place(tables, family, step, blocks.start);
-    let rows = place(tables, family, step, blocks.end) - first;
-    let count = if threads == 1 { 1 } else { (rows / worth).clamp(1, RANGES * threads) };
+    let first = place_or_end(tables, family, step, blocks.start);
+    let rows = place_or_end(tables, family, step, blocks.end) - first;
+    let count = if threads == 1 { 1 } else { (rows / least_rows).clamp(1, RANGES_PER_THREAD * threads) };
     let mut ranges = Vec::with_capacity(count);
     let mut start = blocks.start;
     for number in 1..=count {

@@ -13,18 +13,18 @@ pub(crate) fn step_at(tables: &BlockTables, end: End) -> usize {
 }
 
 /// Entries of a family at the window's two ends.
-pub(crate) fn ends(tables: &BlockTables, family: &Family) -> (u64, u64) {
+pub(crate) fn family_ends(tables: &BlockTables, family: &Family) -> (u64, u64) {
     (family.size[0], family.size[tables.states.len() - 1])
 }
 
 /// Entries of a block at a step.
-pub(crate) fn entries(tables: &BlockTables, block: u32, step: usize) -> usize {
+pub(crate) fn entry_count(tables: &BlockTables, block: u32, step: usize) -> usize {
     tables.signatures[tables.signature_of[block as usize] as usize].entries[step] as usize
 }
 
 /// A block's far operations in a pass, with their targets.
 #[inline(always)]
-pub(crate) fn far(tables: &BlockTables, block: u32, pass: usize) -> impl Iterator<Item = (&Far, u32)> {
+pub(crate) fn far_operations(tables: &BlockTables, block: u32, pass: usize) -> impl Iterator<Item = (&Far, u32)> {
     let table = &tables.signatures[tables.signature_of[block as usize] as usize].passes[pass];
     let targets = &tables.far[pass];
     let first = targets.first[block as usize] as usize;
@@ -33,8 +33,8 @@ pub(crate) fn far(tables: &BlockTables, block: u32, pass: usize) -> impl Iterato
 
 /// Those that lead to blocks that are done later.
 #[inline(always)]
-pub(crate) fn up(tables: &BlockTables, block: u32, pass: usize) -> impl Iterator<Item = (&Far, u32)> {
-    far(tables, block, pass).filter(move |&(_, target)| target > block)
+pub(crate) fn far_operations_up(tables: &BlockTables, block: u32, pass: usize) -> impl Iterator<Item = (&Far, u32)> {
+    far_operations(tables, block, pass).filter(move |&(_, target)| target > block)
 }
 
 /// Visits all blocks with the places where they begin in the vector at the window's last step.

@@ -18,11 +18,11 @@ pub struct Rows<const K: usize> {
 
 /// Memory to make rows of, of any number of lanes: what was touched once does not have to be cleared again.
 #[derive(Debug, Default)]
-pub(crate) struct Pool {
+pub(crate) struct RowStore {
     maps: Vec<MmapMut>,
 }
 
-impl Pool {
+impl RowStore {
     /// `len` rows with anything in them. Takes the smallest piece that is large enough, else new memory of
     /// `most_bytes`, so that it will serve more lanes later.
     pub(crate) fn take<const K: usize>(&mut self, len: usize, most_bytes: usize) -> std::io::Result<Rows<K>> {

@@ -198,6 +198,11 @@ impl<W: Word> BlockColumn for GoColumn<W> {
         self.windows[window].weight(block)
     }
 
+    fn family_keys(&self, window: usize, block: u32, entries: u64) -> u64 {
+        // Without stones outside, a state and its reversal are both entries.
+        if self.weight(window, block) == 1 { entries.div_ceil(2) } else { entries }
+    }
+
     fn accepting(&self, block: u32) -> &[u16] {
         let last = self.last();
         if accepts(last.outsides[block as usize]) {

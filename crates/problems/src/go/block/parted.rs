@@ -263,6 +263,11 @@ impl<W: Word> BlockColumn for GoPart<W> {
         self.window(window).weight(block)
     }
 
+    fn family_keys(&self, window: usize, block: u32, entries: u64) -> u64 {
+        // Without stones outside, a state and its reversal are both entries.
+        if self.weight(window, block) == 1 { entries.div_ceil(2) } else { entries }
+    }
+
     fn accepting(&self, block: u32) -> &[u16] {
         let accepting = self.accepting.get(self.own.signature(block) as usize);
         accepting.filter(|_| accepts(self.own.outsides[block as usize])).map_or(&[], Vec::as_slice)

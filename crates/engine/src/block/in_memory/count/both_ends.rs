@@ -12,7 +12,7 @@
 //! lane then. The bound is the problem's, per cell ([`crate::block::in_memory::plan::scheme`]).
 //!
 //! Checks: mass balance of every family and window, in both directions; that each window reads what the one before
-//! wrote, modulo the spare; the spare lane of every entry, at each growth and at the middle; the inner product once more
+//! wrote, modulo the spare; the spare lane of every entry, at each widening and at the middle; the inner product once more
 //! at a second boundary, modulo the spare, which holds the first window's two directions against each other; and at each
 //! column end that the forward vector passes, the count of the shorter board.
 //!
@@ -23,15 +23,15 @@ use keima_residue::residue_of;
 
 use crate::block::error::BlockError;
 use crate::block::in_memory::count::order::{CountOrder, Counted};
-use crate::block::in_memory::count::widening::{Lanes, widen, with_rows};
+use crate::block::in_memory::count::widening::{AnyRows, widen, with_rows};
 use crate::block::in_memory::family::sums::Masses;
 use crate::block::in_memory::plan::bytes::largest;
 use crate::block::in_memory::plan::scheme::Scheme;
-use crate::block::in_memory::sweep::{Mails, Sweep};
-use crate::block::rows::inner_product::{self, Sum, Vector};
+use crate::block::in_memory::sweep::{ColumnMail, Sweep};
+use crate::block::rows::inner_product::{self, CheckedCount, Vector};
 use crate::block::rows::lanes::{Moduli, Row};
 use crate::block::rows::tables::each_block;
-use crate::block::rows::vector::{Pool, Rows, Ways};
+use crate::block::rows::vector::{RowStore, Rows, Ways};
 
 struct Counter<'a> {
     order: &'a CountOrder<'a>,
@@ -39,17 +39,17 @@ struct Counter<'a> {
     states: usize,
     windows: u32,
     done: u32,
-    mails: Mails,
+    column_mail: ColumnMail,
     /// Vectors and buffers that are free.
-    vectors: Pool,
-    buffers: Pool,
+    vectors: RowStore,
+    buffers: RowStore,
     /// For each window the ways that lead to each of its states; none where all columns are done forward.
     arrivals: Vec<Ways>,
     /// Of the forward and of the transposed vector, once they have been through a window: what their states add up to,
     /// modulo the spare.
-    standing: [Option<Masses>; 2],
+    masses_before: [Option<Masses>; 2],
     /// Windows that each has gone through.
-    turns: [u64; 2],
+    windows_done: [u64; 2],
     counted: Counted,
 }
 
@@ -72,12 +72,12 @@ impl<'a> Counter<'a> {
             states,
             windows,
             done: 0,
-            mails: Mails::new(order.column)?,
-            vectors: Pool::default(),
-            buffers: Pool::default(),
+            column_mail: ColumnMail::new(order.column)?,
+            vectors: RowStore::default(),
+            buffers: RowStore::default(),
             arrivals: Vec::new(),
-            standing: [None; 2],
-            turns: [0; 2],
+            masses_before: [None; 2],
+            windows_done: [0; 2],
             counted: Counted::default(),
         })
     }
@@ -92,7 +92,7 @@ impl<'a> Counter<'a> {
 
     /// The ways through all windows, if a transposed vector will go through them. In one place, before there is any vector;
     /// what they take is taken at the middle, too.
-    fn look_ahead(&mut self) -> Result<(), BlockError> {
+    fn count_arrivals(&mut self) -> Result<(), BlockError> {
         if self.scheme.middle == self.order.length {
             return Ok(());
         }
@@ -110,10 +110,10 @@ impl<'a> Counter<'a> {
     fn run(mut self) -> Result<Counted, BlockError> {
         let CountOrder { column, height, length, series, .. } = *self.order;
         let windows = column.windows().len();
-        self.look_ahead()?;
+        self.count_arrivals()?;
         let middle = self.scheme.middle;
         self.counted.middle = middle;
-        let mut forward = Lanes::Two(self.start()?);
+        let mut forward = AnyRows::Two(self.start()?);
         self.read_column(1, &forward)?;
         for columns in 1..middle {
             forward = self.advance(Direction::Forward, forward, 0..windows, height * (columns - 1))?;
@@ -122,21 +122,21 @@ impl<'a> Counter<'a> {
         if middle == length {
             return Ok(self.counted);
         }
-        let mut backward = Lanes::Two(self.accepting()?);
+        let mut transposed = AnyRows::Two(self.accepting()?);
         for left in 0..length - middle {
             let last = left + 1 == length - middle;
             let stop_at = usize::from(last);
             let cells = height * left;
-            backward = self.advance(Direction::Backward, backward, stop_at..windows, cells)?;
+            transposed = self.advance(Direction::Backward, transposed, stop_at..windows, cells)?;
             if last {
                 // The same count one window on, modulo the spare: the forward vector through the window that the
                 // transposed one has left.
                 let after_window = column.windows()[0].len;
                 let ahead = self.ahead(&forward)?;
-                let other = self.spare_product(0, &ahead[self.states..], &backward)?;
+                let other = self.spare_product(0, &ahead[self.states..], &transposed)?;
                 self.vectors.put_back(ahead);
-                backward = self.advance(Direction::Backward, backward, 0..1, cells + height - after_window)?;
-                let count = self.product(windows - 1, &forward, &backward)?;
+                transposed = self.advance(Direction::Backward, transposed, 0..1, cells + height - after_window)?;
+                let count = self.product(windows - 1, &forward, &transposed)?;
                 let what = format!("after column {middle} and {after_window} cells later");
                 if other != count.spare {
                     let (modulus, one) = (self.scheme.spare, count.spare);
@@ -146,7 +146,7 @@ impl<'a> Counter<'a> {
                     format!("the inner products of both directions agree {what} modulo {}", self.scheme.spare);
                 self.tell(length, &count);
             } else if series {
-                let count = self.product(windows - 1, &forward, &backward)?;
+                let count = self.product(windows - 1, &forward, &transposed)?;
                 self.tell(middle + left + 1, &count);
             }
         }
@@ -154,13 +154,13 @@ impl<'a> Counter<'a> {
         Ok(self.counted)
     }
 
-    fn tell(&mut self, columns: u32, sum: &Sum) {
+    fn tell(&mut self, columns: u32, sum: &CheckedCount) {
         let others = self.order.moduli.iter().take(self.order.moduli.len() - 1);
         let residues = others.map(|&modulus| residue_of(&sum.count, modulus)).chain([sum.spare]).collect();
         self.counted.boards.push((columns, residues));
     }
 
-    fn read_column(&mut self, columns: u32, forward: &Lanes) -> Result<(), BlockError> {
+    fn read_column(&mut self, columns: u32, forward: &AnyRows) -> Result<(), BlockError> {
         let sum = with_rows!(forward, rows => {
             let moduli = self.moduli()?;
             inner_product::accepted(self.order.column, &Vector { moduli: &moduli, rows })
@@ -169,8 +169,8 @@ impl<'a> Counter<'a> {
         Ok(())
     }
 
-    fn product(&self, window: usize, forward: &Lanes, backward: &Lanes) -> Result<Sum, BlockError> {
-        with_rows!(forward, f => with_rows!(backward, b => {
+    fn product(&self, window: usize, forward: &AnyRows, transposed: &AnyRows) -> Result<CheckedCount, BlockError> {
+        with_rows!(forward, f => with_rows!(transposed, b => {
             let (f_moduli, b_moduli) = (self.moduli()?, self.moduli()?);
             let (f, b) = (Vector { moduli: &f_moduli, rows: f }, Vector { moduli: &b_moduli, rows: b });
             inner_product::product(self.order.column, window, &f, &b, self.order.threads)
@@ -178,13 +178,13 @@ impl<'a> Counter<'a> {
     }
 
     /// The same of the spare lanes alone.
-    fn spare_product(&self, window: usize, forward: &[Row<1>], backward: &Lanes) -> Result<u64, BlockError> {
+    fn spare_product(&self, window: usize, forward: &[Row<1>], transposed: &AnyRows) -> Result<u64, BlockError> {
         let spare = self.moduli()?;
         let forward = Vector { moduli: &spare, rows: forward };
-        with_rows!(backward, rows => {
+        with_rows!(transposed, rows => {
             let moduli = self.moduli()?;
-            let backward = Vector { moduli: &moduli, rows };
-            Ok(inner_product::product(self.order.column, window, &forward, &backward, self.order.threads)?.spare)
+            let transposed = Vector { moduli: &moduli, rows };
+            Ok(inner_product::product(self.order.column, window, &forward, &transposed, self.order.threads)?.spare)
         })
     }
 
@@ -227,7 +227,7 @@ impl<'a> Counter<'a> {
     /// The spare lane of the forward vector, which is kept, one window beyond the middle.
     /// In one piece of memory behind what it is made from, that lane at the middle: to touch memory for the first time
     /// takes longer than all that is done in it.
-    fn ahead(&mut self, forward: &Lanes) -> Result<Rows<1>, BlockError> {
+    fn ahead(&mut self, forward: &AnyRows) -> Result<Rows<1>, BlockError> {
         let mut both = Rows::<1>::from(self.rows::<2>()?);
         let (spares, ahead) = both.split_at_mut(self.states);
         let piece = spares.len().div_ceil(self.order.threads.max(1)).max(1);
@@ -237,7 +237,7 @@ impl<'a> Counter<'a> {
             }
         }));
         let masses = self.through(Direction::Forward, 0, spares, ahead, self.moduli()?)?;
-        masses.hold(self.standing[0], self.order.column.windows()[0], self.scheme.spare)?;
+        masses.hold(self.masses_before[0], self.order.column.windows()[0], self.scheme.spare)?;
         Ok(both)
     }
 
@@ -246,10 +246,10 @@ impl<'a> Counter<'a> {
     fn advance(
         &mut self,
         direction: Direction,
-        vector: Lanes,
+        vector: AnyRows,
         windows: std::ops::Range<usize>,
         cells: u32,
-    ) -> Result<Lanes, BlockError> {
+    ) -> Result<AnyRows, BlockError> {
         let order: Vec<usize> = match direction {
             Direction::Forward => windows.collect(),
             Direction::Backward => windows.rev().collect(),
@@ -260,8 +260,8 @@ impl<'a> Counter<'a> {
             cells += self.order.column.windows()[window].len;
             let lanes = self.lanes_for(cells)?;
             let states = self.states_before(direction, window);
-            if let Some(grown) = with_rows!(&vector, rows => self.grown(rows, states, lanes))? {
-                self.put_back(std::mem::replace(&mut vector, grown));
+            if let Some(wider) = with_rows!(&vector, rows => self.widened(rows, states, lanes))? {
+                self.put_back(std::mem::replace(&mut vector, wider));
             }
             let after = with_rows!(&vector, rows => self.window(direction, window, rows))?;
             self.put_back(std::mem::replace(&mut vector, after));
@@ -274,7 +274,7 @@ impl<'a> Counter<'a> {
         Ok(self.vectors.take(self.states, self.states * 8 * self.scheme.most_lanes)?)
     }
 
-    fn put_back(&mut self, vector: Lanes) {
+    fn put_back(&mut self, vector: AnyRows) {
         with_rows!(vector, rows => self.vectors.put_back(rows));
     }
 
@@ -284,17 +284,17 @@ impl<'a> Counter<'a> {
         direction: Direction,
         window: usize,
         before: &Rows<K>,
-    ) -> Result<Lanes, BlockError>
+    ) -> Result<AnyRows, BlockError>
     where
-        Lanes: From<Rows<K>>,
+        AnyRows: From<Rows<K>>,
     {
         let mut after = self.rows::<K>()?;
         let moduli = self.moduli()?;
         let masses = self.through(direction, window, before, &mut after, moduli)?;
         let way = usize::from(direction == Direction::Backward);
-        masses.hold(self.standing[way], self.order.column.windows()[window], self.scheme.spare)?;
-        self.standing[way] = Some(masses);
-        self.turns[way] += 1;
+        masses.hold(self.masses_before[way], self.order.column.windows()[window], self.scheme.spare)?;
+        self.masses_before[way] = Some(masses);
+        self.windows_done[way] += 1;
         Ok(after.into())
     }
 
@@ -307,8 +307,8 @@ impl<'a> Counter<'a> {
         moduli: Moduli<K>,
     ) -> Result<Masses, BlockError> {
         (self.order.progress)(self.done, self.windows);
-        let turn = self.turns[usize::from(direction == Direction::Backward)];
-        let mut sweep = self.sweep(moduli)?.at_turn(self.order.salt, turn);
+        let windows_done = self.windows_done[usize::from(direction == Direction::Backward)];
+        let mut sweep = self.sweep(moduli)?.after_windows(self.order.salt, windows_done);
         let arrivals = self.arrivals.get(window).map(|ways| &**ways);
         if direction == Direction::Backward && arrivals.is_none() {
             // There would be no mass balance.
@@ -324,10 +324,10 @@ impl<'a> Counter<'a> {
     }
 
     fn sweep<const K: usize>(&mut self, moduli: Moduli<K>) -> Result<Sweep<'a, K>, BlockError> {
-        let lengths = (0..self.order.threads.max(1)).map(|thread| self.mails.buffer_rows(thread));
+        let lengths = (0..self.order.threads.max(1)).map(|thread| self.column_mail.buffer_rows(thread));
         let take = |len| self.buffers.take(len, len * 8 * self.scheme.most_lanes);
         let buffers = lengths.map(take).collect::<std::io::Result<_>>()?;
-        Ok(Sweep::with_buffers(self.order.column, moduli, self.mails.clone(), buffers, self.order.stop))
+        Ok(Sweep::with_buffers(self.order.column, moduli, self.column_mail.clone(), buffers, self.order.stop))
     }
 
     fn put_back_buffers<const K: usize>(&mut self, sweep: Sweep<'_, K>) {
@@ -345,24 +345,24 @@ impl<'a> Counter<'a> {
     }
 
     /// The vector with `lanes` lanes; `None` if it has as many. Beyond its `states` there may be anything.
-    fn grown<const K: usize>(
+    fn widened<const K: usize>(
         &mut self,
         rows: &Rows<K>,
         states: usize,
         lanes: usize,
-    ) -> Result<Option<Lanes>, BlockError> {
+    ) -> Result<Option<AnyRows>, BlockError> {
         let rows = &rows[..states.min(rows.len())];
         Ok(match lanes {
             _ if lanes <= K => None,
-            4 => Some(self.grow::<K, 4>(rows)?.into()),
-            _ => Some(self.grow::<K, 8>(rows)?.into()),
+            4 => Some(self.widen_to::<K, 4>(rows)?.into()),
+            _ => Some(self.widen_to::<K, 8>(rows)?.into()),
         })
     }
 
-    fn grow<const K: usize, const L: usize>(&mut self, rows: &[Row<K>]) -> Result<Rows<L>, BlockError> {
-        let (moduli, wider) = (self.moduli::<K>()?, self.moduli::<L>()?);
-        let mut grown = self.rows::<L>()?;
-        widen(rows, &moduli, &mut grown, &wider, self.order.threads)?;
-        Ok(grown)
+    fn widen_to<const K: usize, const L: usize>(&mut self, rows: &[Row<K>]) -> Result<Rows<L>, BlockError> {
+        let (moduli, wide_moduli) = (self.moduli::<K>()?, self.moduli::<L>()?);
+        let mut wide = self.rows::<L>()?;
+        widen(rows, &moduli, &mut wide, &wide_moduli, self.order.threads)?;
+        Ok(wide)
     }
 }

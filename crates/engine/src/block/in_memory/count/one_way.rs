@@ -19,13 +19,13 @@ use keima_runs::TaskTimes;
 use crate::block::error::BlockError;
 use crate::block::in_memory::count::order::{CountOrder, Counted};
 use crate::block::in_memory::plan::bytes::largest;
-use crate::block::in_memory::sweep::{Mails, Sweep};
+use crate::block::in_memory::sweep::{ColumnMail, Sweep};
 use crate::block::rows::inner_product::{self, Vector};
 use crate::block::rows::lanes::{Moduli, Row};
-use crate::block::rows::vector::{Pool, Rows};
+use crate::block::rows::vector::{RowStore, Rows};
 
 /// Where residues of sweeps that are done are kept, so that a count that is interrupted can go on.
-pub trait Kept {
+pub trait ResidueStore {
     /// For each board, from one column on, its residue modulo `modulus`, if it is known from before.
     fn find(&self, modulus: u64) -> Option<Vec<u64>>;
     /// Keeps what a sweep has found: for each of its primes the same.
@@ -33,7 +33,7 @@ pub trait Kept {
 }
 
 /// Nothing is kept.
-impl Kept for () {
+impl ResidueStore for () {
     fn find(&self, _: u64) -> Option<Vec<u64>> {
         None
     }
@@ -42,7 +42,7 @@ impl Kept for () {
 
 /// Counts the board and all shorter ones, `lanes` residues at a time: 1, 2, 4 or 8. Residues that are `kept` are not
 /// counted again.
-pub fn count_forward(order: &CountOrder<'_>, lanes: usize, kept: &mut dyn Kept) -> Result<Counted, BlockError> {
+pub fn count_forward(order: &CountOrder<'_>, lanes: usize, kept: &mut dyn ResidueStore) -> Result<Counted, BlockError> {
     let lanes = lanes.clamp(1, 8);
     let find = |&modulus: &u64| kept.find(modulus).filter(|boards| boards.len() == order.length as usize);
     let mut found: Vec<Option<Vec<u64>>> = order.moduli.iter().map(find).collect();
@@ -53,10 +53,10 @@ pub fn count_forward(order: &CountOrder<'_>, lanes: usize, kept: &mut dyn Kept) 
     let done = windows(found.len() - missing.len());
     let mut counter = Counter {
         order,
-        mails: Mails::new(order.column)?,
+        column_mail: ColumnMail::new(order.column)?,
         states: largest(order.column).0 as usize,
         lanes,
-        memory: Pool::default(),
+        memory: RowStore::default(),
         done,
         windows: done + windows(missing.len()),
         state_passes: 0,
@@ -88,10 +88,10 @@ pub fn count_forward(order: &CountOrder<'_>, lanes: usize, kept: &mut dyn Kept) 
 
 struct Counter<'a> {
     order: &'a CountOrder<'a>,
-    mails: Mails,
+    column_mail: ColumnMail,
     states: usize,
     lanes: usize,
-    memory: Pool,
+    memory: RowStore,
     done: u32,
     windows: u32,
     state_passes: u64,
@@ -106,10 +106,11 @@ impl Counter<'_> {
         let row: Row<K> = std::array::from_fn(|lane| moduli.get(lane).or(moduli.first()).copied().unwrap_or(0));
         let lanes = Moduli::new(row).ok_or(BlockError::Moduli)?;
         let (mut before, mut after) = (self.rows::<K>(self.states)?, self.rows::<K>(self.states)?);
-        let lengths: Vec<usize> = (0..order.threads.max(1)).map(|thread| self.mails.buffer_rows(thread)).collect();
+        let lengths: Vec<usize> =
+            (0..order.threads.max(1)).map(|thread| self.column_mail.buffer_rows(thread)).collect();
         let buffers = lengths.into_iter().map(|len| self.rows::<K>(len)).collect::<Result<_, _>>()?;
-        let sweep = Sweep::with_buffers(order.column, lanes, self.mails.clone(), buffers, order.stop);
-        let mut sweep = sweep.at_turn(order.salt, 0);
+        let sweep = Sweep::with_buffers(order.column, lanes, self.column_mail.clone(), buffers, order.stop);
+        let mut sweep = sweep.after_windows(order.salt, 0);
         before.fill([0; K]);
         let windows = order.column.windows().len();
         for position in order.column.start(windows - 1, End::Last) {
@@ -121,12 +122,12 @@ impl Counter<'_> {
             found.iter_mut().zip(residues).for_each(|((_, boards), residue)| boards.push(residue));
         };
         read(&before);
-        let mut standing = None;
+        let mut masses_before = None;
         for window in (1..order.length).flat_map(|_| 0..windows) {
             (order.progress)(self.done, self.windows);
             let masses = sweep.run(Direction::Forward, window, &before, &mut after, None)?;
-            masses.hold(standing, order.column.windows()[window], row[K - 1])?;
-            standing = Some(masses);
+            masses.hold(masses_before, order.column.windows()[window], row[K - 1])?;
+            masses_before = Some(masses);
             std::mem::swap(&mut before, &mut after);
             self.done += 1;
             let states = &order.column.tables(window).states;

@@ -12,14 +12,14 @@ use crate::block::error::BlockError;
 use crate::block::rows::lanes::{Moduli, Row};
 use crate::block::rows::threads::crew;
 use crate::block::rows::vector::Rows;
-use crate::block::rows::widen::Growth;
+use crate::block::rows::widen::Widening;
 
 /// Rows that a thread widens at a time. Not all that it does in one piece: where memory is touched for the first time, as
 /// the second half of what held fewer lanes is, that takes ten times as long as the rest.
-const PIECE: usize = if cfg!(test) { 8 } else { 1 << 16 };
+const ROWS_AT_A_TIME: usize = if cfg!(test) { 8 } else { 1 << 16 };
 
 /// A vector with any number of lanes.
-pub(crate) enum Lanes {
+pub(crate) enum AnyRows {
     Two(Rows<2>),
     Four(Rows<4>),
     Eight(Rows<8>),
@@ -29,9 +29,9 @@ pub(crate) enum Lanes {
 macro_rules! with_rows {
     ($lanes:expr, $rows:ident => $body:expr) => {
         match $lanes {
-            Lanes::Two($rows) => $body,
-            Lanes::Four($rows) => $body,
-            Lanes::Eight($rows) => $body,
+            AnyRows::Two($rows) => $body,
+            AnyRows::Four($rows) => $body,
+            AnyRows::Eight($rows) => $body,
         }
     };
 }
@@ -39,7 +39,7 @@ pub(crate) use with_rows;
 
 macro_rules! lanes_from {
     ($($lanes:literal $variant:ident),*) => {$(
-        impl From<Rows<$lanes>> for Lanes {
+        impl From<Rows<$lanes>> for AnyRows {
             fn from(rows: Rows<$lanes>) -> Self {
                 Self::$variant(rows)
             }
@@ -48,20 +48,20 @@ macro_rules! lanes_from {
 }
 lanes_from!(2 Two, 4 Four, 8 Eight);
 
-/// Writes the rows of a vector, with `wider` lanes, to `grown`. What lies there behind them is not touched.
+/// Writes the rows of a vector, with `wider` lanes, to `wider`. What lies there behind them is not touched.
 pub(crate) fn widen<const K: usize, const L: usize>(
     rows: &[Row<K>],
     moduli: &Moduli<K>,
-    grown: &mut [Row<L>],
-    wider: &Moduli<L>,
+    wide: &mut [Row<L>],
+    wide_moduli: &Moduli<L>,
     threads: usize,
 ) -> Result<(), BlockError> {
-    let growth = Growth::new(moduli, wider.values());
-    let pieces = rows.chunks(PIECE).zip(grown.chunks_mut(PIECE)).enumerate();
-    crew(threads, pieces, |(number, (rows, grown))| {
-        for (place, (row, grown)) in rows.iter().zip(grown).enumerate() {
-            let position = (number * PIECE + place) as u64;
-            *grown = growth.lanes(row, 0).ok_or(BlockError::Spare { position })?;
+    let widening = Widening::new(moduli, wide_moduli.values());
+    let pieces = rows.chunks(ROWS_AT_A_TIME).zip(wide.chunks_mut(ROWS_AT_A_TIME)).enumerate();
+    crew(threads, pieces, |(number, (rows, wider))| {
+        for (place, (row, wider)) in rows.iter().zip(wider).enumerate() {
+            let position = (number * ROWS_AT_A_TIME + place) as u64;
+            *wider = widening.lanes(row, 0).ok_or(BlockError::Spare { position })?;
         }
         Ok::<_, BlockError>(())
     })?;
@@ -93,17 +93,17 @@ mod tests {
         let rows: Vec<Row<2>> = numbers.iter().map(|&number| row(number)).collect();
         let expected: Vec<Row<4>> = numbers.iter().map(|&number| row(number)).collect();
         for threads in [0, 1, 2, 5, 40] {
-            let mut grown = vec![[7; 4]; rows.len() + 2];
-            widen(&rows, &moduli(), &mut grown, &moduli(), threads).unwrap();
-            assert_eq!(grown[..rows.len()], expected, "{threads} threads");
-            assert_eq!(grown[rows.len()..], [[7; 4]; 2], "{threads} threads");
+            let mut wider = vec![[7; 4]; rows.len() + 2];
+            widen(&rows, &moduli(), &mut wider, &moduli(), threads).unwrap();
+            assert_eq!(wider[..rows.len()], expected, "{threads} threads");
+            assert_eq!(wider[rows.len()..], [[7; 4]; 2], "{threads} threads");
             let mut wide = vec![[7; 8]; rows.len()];
-            widen(&grown[..rows.len()], &moduli(), &mut wide, &moduli(), threads).unwrap();
+            widen(&wider[..rows.len()], &moduli(), &mut wide, &moduli(), threads).unwrap();
             assert_eq!(wide, numbers.iter().map(|&number| row::<8>(number)).collect::<Vec<_>>(), "{threads} threads");
             for (false_place, lane) in [(0, 0), (18, 1), (36, 0)] {
                 let mut rows = rows.clone();
                 rows[false_place][lane] ^= 1;
-                let error = widen(&rows, &moduli(), &mut grown, &moduli(), threads).unwrap_err();
+                let error = widen(&rows, &moduli(), &mut wider, &moduli(), threads).unwrap_err();
                 let found = matches!(error, BlockError::Spare { position } if position == false_place as u64);
                 assert!(found, "{threads} threads, {false_place}: {error}");
             }

@@ -18,10 +18,10 @@ use std::ops::Range;
 use keima_model::{Direction, Family, MOST_ENTRIES};
 
 use crate::block::error::BlockError;
-use crate::block::in_memory::family::stage::Place;
-use crate::block::in_memory::family::sums::Sums;
+use crate::block::in_memory::family::stage::WindowStage;
+use crate::block::in_memory::family::sums::FamilySums;
 use crate::block::in_memory::family::worker::Worker;
-use crate::block::in_memory::mail::delivery::{Added, Left, Letters, locked};
+use crate::block::in_memory::mail::delivery::{Delivery, ForwardMail, TransposedMail, shared_boxes};
 use crate::block::rows::lanes::Row;
 use crate::block::rows::threads::each;
 
@@ -29,7 +29,7 @@ use crate::block::rows::threads::each;
 const PARTS: usize = 8;
 
 /// What blocks write that follow each other.
-struct Piece<'p, const K: usize> {
+struct LevelPart<'p, const K: usize> {
     blocks: Range<u32>,
     /// Their rows of the vector after.
     own: &'p mut [Row<K>],
@@ -39,13 +39,17 @@ struct Piece<'p, const K: usize> {
 }
 
 /// Memory from which pieces are cut, in ascending order.
-struct Rest<'p, const K: usize> {
+struct RowsLeft<'p, const K: usize> {
     rows: &'p mut [Row<K>],
     /// Number of its first row.
     first: usize,
 }
 
-impl<'p, const K: usize> Rest<'p, K> {
+impl<'p, const K: usize> RowsLeft<'p, K> {
+    fn none(first: usize) -> Self {
+        Self { rows: &mut [], first }
+    }
+
     fn cut(&mut self, range: &Range<usize>) -> &'p mut [Row<K>] {
         let (until, rest) = std::mem::take(&mut self.rows).split_at_mut(range.end - self.first);
         let skipped = range.start - self.first;
@@ -54,16 +58,16 @@ impl<'p, const K: usize> Rest<'p, K> {
     }
 }
 
-impl<const K: usize> Place<'_, K> {
+impl<const K: usize> WindowStage<'_, K> {
     /// A family by all workers, with the mail in the memory of the first. `own` are its rows of the vector after.
-    pub(crate) fn shared(
+    pub(crate) fn family_by_all(
         &self,
         family: &Family,
         own: &mut [Row<K>],
         workers: &mut [Worker<'_, K>],
     ) -> Result<(), BlockError> {
         for worker in &mut *workers {
-            worker.sums = Sums::default();
+            worker.sums = FamilySums::default();
         }
         let Some(first) = workers.first_mut() else { return Err(BlockError::Order) };
         let mail = std::mem::take(&mut first.mail);
@@ -72,7 +76,7 @@ impl<const K: usize> Place<'_, K> {
             first.mail = mail;
         }
         result?;
-        let sums = self.all(workers.iter().map(|worker| &worker.sums));
+        let sums = self.sum_all(workers.iter().map(|worker| &worker.sums));
         let Some(first) = workers.first_mut() else { return Err(BlockError::Order) };
         self.close(family, &sums, &mut first.masses)
     }
@@ -89,17 +93,17 @@ impl<const K: usize> Place<'_, K> {
         let early = self.fused.mail.early(family);
         match self.direction {
             Direction::Forward => {
-                let boxes = locked(self.fused.mail, &family.blocks, mail);
+                let boxes = shared_boxes(self.fused.mail, &family.blocks, mail);
                 let first = self.fused.mail.numbers(&family.blocks).start;
-                let added = || Added::Locked { boxes: &boxes, first };
+                let added = || ForwardMail::Shared { boxes: &boxes, first };
                 each(workers, None, early.to_vec(), |block, worker| {
                     self.fill_early(block, &mut added(), worker);
                     Ok::<_, BlockError>(())
                 })?;
                 for level in self.fused.mail.levels(family).rev() {
-                    let pieces = self.cut(family, self.parts(level, workers.len()), own, (&mut [], start));
+                    let pieces = self.cut(family, self.parts(level, workers.len()), own, RowsLeft::none(start));
                     each(workers, None, pieces, |piece, worker| {
-                        self.blocks(family, piece.blocks, piece.own, &mut Letters::Added(added()), worker)
+                        self.blocks(family, piece.blocks, piece.own, &mut Delivery::Forward(added()), worker)
                     })?;
                 }
                 Ok(())
@@ -108,17 +112,19 @@ impl<const K: usize> Place<'_, K> {
                 for level in self.fused.mail.levels(family) {
                     let (below, rest) = mail.split_at_mut(self.fused.mail.base(level.start) - start);
                     let first = self.fused.mail.base(level.start);
-                    let pieces = self.cut(family, self.parts(level, workers.len()), own, (rest, first));
+                    let pieces =
+                        self.cut(family, self.parts(level, workers.len()), own, RowsLeft { rows: rest, first });
                     each(workers, None, pieces, |piece, worker| {
-                        let Piece { blocks, own, mail, start: first } = piece;
-                        let left = Left { own: mail, start: first, below, below_start: start };
-                        self.blocks(family, blocks, own, &mut Letters::Left(left), worker)
+                        let LevelPart { blocks, own, mail, start: first } = piece;
+                        let left = TransposedMail { own: mail, start: first, below, below_start: start };
+                        self.blocks(family, blocks, own, &mut Delivery::Transposed(left), worker)
                     })?;
                 }
                 let early = early.iter().map(|&block| block..block + 1);
-                let (pieces, mail) = (self.cut(family, early, own, (&mut [], start)), &*mail);
+                let (pieces, mail) = (self.cut(family, early, own, RowsLeft::none(start)), &*mail);
                 each(workers, None, pieces, |piece, worker| {
-                    let left = Left { own: &mut [], start: start + mail.len(), below: mail, below_start: start };
+                    let left =
+                        TransposedMail { own: &mut [], start: start + mail.len(), below: mail, below_start: start };
                     self.add_early(piece.blocks.start, &left, piece.own, worker);
                     Ok::<_, BlockError>(())
                 })
@@ -146,15 +152,15 @@ impl<const K: usize> Place<'_, K> {
         family: &Family,
         parts: impl IntoIterator<Item = Range<u32>>,
         own: &'p mut [Row<K>],
-        (mail, start): (&'p mut [Row<K>], usize),
-    ) -> Vec<Piece<'p, K>> {
-        let silent = mail.is_empty();
-        let (mut own, mut mail) = (Rest { rows: own, first: 0 }, Rest { rows: mail, first: start });
+        mail: RowsLeft<'p, K>,
+    ) -> Vec<LevelPart<'p, K>> {
+        let silent = mail.rows.is_empty();
+        let (mut own, mut mail) = (RowsLeft { rows: own, first: 0 }, mail);
         let piece = |blocks: Range<u32>| {
             let places = self.fused.mail.base(blocks.start)..self.fused.mail.base(blocks.end);
             let mail: &'p mut [Row<K>] = if silent { &mut [] } else { mail.cut(&places) };
             let own = own.cut(&self.rows_of(family, &blocks));
-            Piece { blocks, own, mail, start: places.start }
+            LevelPart { blocks, own, mail, start: places.start }
         };
         parts.into_iter().map(piece).collect()
     }

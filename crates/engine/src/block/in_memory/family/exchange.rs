@@ -24,15 +24,15 @@ use std::sync::atomic::Ordering;
 use keima_model::{Direction, Family};
 
 use crate::block::error::BlockError;
-use crate::block::in_memory::family::stage::{Place, Source};
-use crate::block::in_memory::family::sums::Sums;
+use crate::block::in_memory::family::stage::{WindowInput, WindowStage};
+use crate::block::in_memory::family::sums::FamilySums;
 use crate::block::rows::lanes::{LastLane, Row, Weighted};
 use crate::block::rows::prefetch::{ask_for, read_on};
 use crate::block::rows::sums::WEIGHED_AT_A_TIME;
 use crate::block::rows::tables::step_at;
 
 /// Entries of a block that are read before those of the next one.
-const PIECE: usize = 256;
+const ENTRIES_AT_A_TIME: usize = 256;
 
 /// Rows are asked for so many blocks before they are read: with the page of the row before them at hand.
 const BLOCKS_AHEAD: usize = 2;
@@ -51,7 +51,7 @@ impl Positions {
     }
 }
 
-impl<const K: usize> Place<'_, K> {
+impl<const K: usize> WindowStage<'_, K> {
     /// Reads the states of some blocks out of the vector before, those of each to `start(block)`, and takes up their
     /// sums of value x ways.
     #[inline(always)]
@@ -62,14 +62,14 @@ impl<const K: usize> Place<'_, K> {
         rows: &mut [Row<K>],
         start: impl Fn(u32) -> usize,
         positions: &mut Positions,
-        sums: &mut Sums<K>,
+        sums: &mut FamilySums<K>,
     ) -> Result<(), BlockError> {
         if self.stop.load(Ordering::Relaxed) {
             return Err(BlockError::Stopped);
         }
         let own = |block: u32| start(block)..start(block) + self.rows_before(block);
         match self.before {
-            Source::Vector(before) => {
+            WindowInput::Vector(before) => {
                 self.rows_of_vector(blocks.clone(), before, rows, own, positions)?;
                 if self.direction == Direction::Forward && self.window == 0 {
                     for block in blocks.clone() {
@@ -77,10 +77,10 @@ impl<const K: usize> Place<'_, K> {
                     }
                 }
             }
-            Source::Ones => blocks.clone().for_each(|block| rows[own(block)].fill([1; K])),
+            WindowInput::Ones => blocks.clone().for_each(|block| rows[own(block)].fill([1; K])),
         }
         for block in blocks {
-            self.take_up(family, block, &rows[own(block)], sums);
+            self.add_entering(family, block, &rows[own(block)], sums);
         }
         Ok(())
     }
@@ -110,7 +110,7 @@ impl<const K: usize> Place<'_, K> {
             }
             return Ok(());
         }
-        let pieces = longest.div_ceil(PIECE);
+        let pieces = longest.div_ceil(ENTRIES_AT_A_TIME);
         // A piece of a block's list; those of the first blocks' next pieces follow those of the last blocks.
         let range = |number: usize, piece: usize| {
             let (number, piece) = (number % lists.len(), piece + number / lists.len());
@@ -162,7 +162,7 @@ impl<const K: usize> Place<'_, K> {
 
     /// What goes into a block.
     #[inline(always)]
-    fn take_up(&self, family: &Family, block: u32, rows: &[Row<K>], sums: &mut Sums<K>) {
+    fn add_entering(&self, family: &Family, block: u32, rows: &[Row<K>], sums: &mut FamilySums<K>) {
         let tables = self.fused.tables;
         let ways: &[u32] = match (self.direction, self.arrivals) {
             (Direction::Forward, _) => &tables.signatures[tables.signature_of[block as usize] as usize].descendants,
@@ -179,16 +179,16 @@ impl<const K: usize> Place<'_, K> {
                 sum.add(ways, row);
                 read.add(1, row);
             }
-            self.accumulate(&mut sums.taken, &sum);
+            self.accumulate(&mut sums.expected, &sum);
         }
         sums.read = (sums.read + read.value()) % u128::from(self.last_modulus());
-        let print = self.print(self.end(), block, rows, &mut sums.sampled);
-        sums.read_print = (sums.read_print + print) % u128::from(self.last_modulus());
+        let fingerprint = self.fingerprint(self.end(), block, rows, &mut sums.sample);
+        sums.read_fingerprint = (sums.read_fingerprint + fingerprint) % u128::from(self.last_modulus());
     }
 
     /// Puts the block's rows where they belong in the vector after, which is where `own` begins.
     #[inline(always)]
-    pub(crate) fn give(&self, block: u32, rows: &[Row<K>], own: &mut [Row<K>], sums: &mut Sums<K>) {
+    pub(crate) fn write_block(&self, block: u32, rows: &[Row<K>], own: &mut [Row<K>], sums: &mut FamilySums<K>) {
         let tables = self.fused.tables;
         let step = step_at(tables, self.direction.leaves());
         let entries = tables.signatures[tables.signature_of[block as usize] as usize].entries[step] as usize;
@@ -198,15 +198,15 @@ impl<const K: usize> Place<'_, K> {
         for row in rows {
             sum.add(1, row);
         }
-        self.accumulate(&mut sums.given, &sum);
-        let print = self.print(self.direction.leaves(), block, rows, &mut sums.sampled);
-        sums.given_print = (sums.given_print + print) % u128::from(self.last_modulus());
+        self.accumulate(&mut sums.written, &sum);
+        let fingerprint = self.fingerprint(self.direction.leaves(), block, rows, &mut sums.sample);
+        sums.written_fingerprint = (sums.written_fingerprint + fingerprint) % u128::from(self.last_modulus());
         if self.direction == Direction::Backward && self.window == 0 {
-            let mut imaged = LastLane::default();
+            let mut images = LastLane::default();
             for (row, &tied) in rows.iter().zip(self.column.tied(block).unwrap_or_default()) {
-                imaged.add(u64::from(!tied), row);
+                images.add(u64::from(!tied), row);
             }
-            sums.imaged = (sums.imaged + imaged.value()) % u128::from(self.last_modulus());
+            sums.images = (sums.images + images.value()) % u128::from(self.last_modulus());
         }
     }
 }

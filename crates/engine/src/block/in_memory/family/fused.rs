@@ -17,8 +17,8 @@
 
 use keima_model::{BlockTables, Far};
 
-use crate::block::in_memory::mail::delivery::{Added, Left};
-use crate::block::in_memory::mail::{BoxAt, Mail};
+use crate::block::in_memory::mail::delivery::{ForwardMail, TransposedMail};
+use crate::block::in_memory::mail::{BoxAt, MailLayout};
 use crate::block::rows::kernel::{BlockRows, local, local_transposed};
 use crate::block::rows::lanes::Moduli;
 
@@ -26,7 +26,7 @@ use crate::block::rows::lanes::Moduli;
 #[derive(Clone, Copy)]
 pub(crate) struct Fused<'a, const K: usize> {
     pub(crate) tables: &'a BlockTables,
-    pub(crate) mail: &'a Mail,
+    pub(crate) mail: &'a MailLayout,
     pub(crate) moduli: &'a Moduli<K>,
 }
 
@@ -54,7 +54,7 @@ impl<const K: usize> Fused<'_, K> {
         block: u32,
         mut x: &'b mut BlockRows<K>,
         mut y: &'b mut BlockRows<K>,
-        mail: &mut Added<'_, K>,
+        mail: &mut ForwardMail<'_, K>,
     ) -> &'b BlockRows<K> {
         let signature = &self.tables.signatures[self.tables.signature_of[block as usize] as usize];
         for (pass, table) in signature.passes.iter().enumerate() {
@@ -81,12 +81,12 @@ impl<const K: usize> Fused<'_, K> {
 
     /// Takes `block` back through the window, from `x` to the buffer that is returned.
     #[inline(always)]
-    pub(crate) fn backward<'b>(
+    pub(crate) fn transposed<'b>(
         &self,
         block: u32,
         mut x: &'b mut BlockRows<K>,
         mut y: &'b mut BlockRows<K>,
-        mail: &mut Left<'_, K>,
+        mail: &mut TransposedMail<'_, K>,
     ) -> &'b BlockRows<K> {
         let signature = &self.tables.signatures[self.tables.signature_of[block as usize] as usize];
         for (pass, table) in signature.passes.iter().enumerate().rev() {

@@ -15,12 +15,12 @@ const fn together(lanes: usize) -> u32 {
 }
 
 /// A stage: all that its families have in common.
-pub(crate) struct Place<'a, const K: usize> {
+pub(crate) struct WindowStage<'a, const K: usize> {
     pub(crate) column: &'a dyn BlockColumn,
     pub(crate) window: usize,
     pub(crate) direction: Direction,
     pub(crate) fused: Fused<'a, K>,
-    pub(crate) before: Source<'a, K>,
+    pub(crate) before: WindowInput<'a, K>,
     /// Of the window, for the mass balance of a transposed vector.
     pub(crate) arrivals: Option<&'a [u32]>,
     /// See [`crate::block::in_memory::family::by_pass`].
@@ -28,7 +28,7 @@ pub(crate) struct Place<'a, const K: usize> {
     /// Whether the column is folded at its start.
     pub(crate) folded: bool,
     /// Windows that the vector has gone through.
-    pub(crate) turn: u64,
+    pub(crate) windows_done: u64,
     /// Key of the fingerprints.
     pub(crate) salt: u64,
     pub(crate) stop: &'a AtomicBool,
@@ -36,14 +36,14 @@ pub(crate) struct Place<'a, const K: usize> {
 
 /// What goes into a window.
 #[derive(Clone, Copy)]
-pub(crate) enum Source<'a, const K: usize> {
+pub(crate) enum WindowInput<'a, const K: usize> {
     /// A vector, by way of the exchange.
     Vector(&'a [Row<K>]),
     /// 1 for every state.
     Ones,
 }
 
-impl<const K: usize> Source<'_, K> {
+impl<const K: usize> WindowInput<'_, K> {
     #[inline(always)]
     pub(crate) fn row(&self, position: u64) -> Row<K> {
         match self {
@@ -53,7 +53,7 @@ impl<const K: usize> Source<'_, K> {
     }
 }
 
-impl<const K: usize> Place<'_, K> {
+impl<const K: usize> WindowStage<'_, K> {
     /// The end of the window at which the vector before is read.
     pub(crate) fn end(&self) -> End {
         match self.direction {

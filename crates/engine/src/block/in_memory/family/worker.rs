@@ -4,7 +4,7 @@ use keima_model::MOST_ENTRIES;
 use keima_runs::TaskTimes;
 
 use crate::block::in_memory::family::exchange::Positions;
-use crate::block::in_memory::family::sums::{Masses, Sums};
+use crate::block::in_memory::family::sums::{FamilySums, Masses};
 use crate::block::rows::kernel::BlockRows;
 use crate::block::rows::lanes::Row;
 
@@ -19,7 +19,7 @@ pub(crate) struct Worker<'m, const K: usize> {
     pub(crate) mail: &'m mut [Row<K>],
     pub(crate) positions: Positions,
     /// Of the family that is at work.
-    pub(crate) sums: Sums<K>,
+    pub(crate) sums: FamilySums<K>,
     /// Of all families so far.
     pub(crate) masses: Masses,
     /// States before the window of families that were done pass by pass.
@@ -38,7 +38,7 @@ impl<'m, const K: usize> Worker<'m, K> {
             y,
             mail,
             positions: Positions::default(),
-            sums: Sums::default(),
+            sums: FamilySums::default(),
             masses: Masses::default(),
             by_pass_states: 0,
             times: TaskTimes::default(),

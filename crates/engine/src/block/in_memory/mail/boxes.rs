@@ -11,12 +11,12 @@ use rustc_hash::FxBuildHasher;
 
 /// Lists one behind the other, each of them once.
 #[derive(Debug, Default)]
-pub(crate) struct Lists {
+pub(crate) struct EntryLists {
     pub(crate) entries: Vec<u16>,
     ends: Vec<u32>,
 }
 
-impl Lists {
+impl EntryLists {
     pub(crate) fn get(&self, list: u32) -> &[u16] {
         let start = (list as usize).checked_sub(1).map_or(0, |before| self.ends[before] as usize);
         &self.entries[start..self.ends[list as usize] as usize]
@@ -80,11 +80,11 @@ impl AllIncoming {
 type Map<Key> = HashMap<Key, u32, FxBuildHasher>;
 
 /// Makes each list once.
-pub(crate) struct Maker<'a> {
+pub(crate) struct BoxBuilder<'a> {
     tables: &'a BlockTables,
     /// `targets_of[signature][pass][operation]`: the number of the operation's list of target entries.
     targets_of: Vec<Vec<Vec<u32>>>,
-    targets: Lists,
+    targets: EntryLists,
     /// Numbers of boxes' lists, by those of what leads there, and by their entries.
     unions: Map<Box<[u32]>>,
     lists: Map<Box<[u16]>>,
@@ -95,9 +95,9 @@ pub(crate) struct Maker<'a> {
     ranked: Option<u32>,
 }
 
-impl<'a> Maker<'a> {
+impl<'a> BoxBuilder<'a> {
     pub(crate) fn new(tables: &'a BlockTables) -> Self {
-        let (mut targets, mut numbers) = (Lists::default(), Map::<Box<[u16]>>::default());
+        let (mut targets, mut numbers) = (EntryLists::default(), Map::<Box<[u16]>>::default());
         let mut number = |far: &Far| {
             let list: Box<[u16]> = far.pairs.iter().map(|&(_, to)| to).collect();
             *numbers.entry(list).or_insert_with_key(|list| targets.push(list))
@@ -127,7 +127,7 @@ impl<'a> Maker<'a> {
     }
 
     /// Number of the list of all entries that are in some lists of targets, which are ascending.
-    pub(crate) fn list(&mut self, which: &[u32], lists: &mut Lists) -> u32 {
+    pub(crate) fn list(&mut self, which: &[u32], lists: &mut EntryLists) -> u32 {
         if let Some(&list) = self.unions.get(which) {
             return list;
         }
@@ -145,7 +145,7 @@ impl<'a> Maker<'a> {
     }
 
     /// Where the slots begin of an operation with these targets in a box with this list.
-    pub(crate) fn slots(&mut self, targets: u32, list: u32, lists: &Lists, slots: &mut Vec<u16>) -> u32 {
+    pub(crate) fn slots(&mut self, targets: u32, list: u32, lists: &EntryLists, slots: &mut Vec<u16>) -> u32 {
         *self.slots.entry((targets, list)).or_insert_with(|| {
             if self.ranked != Some(list) {
                 for (rank, &entry) in (0..).zip(lists.get(list)) {

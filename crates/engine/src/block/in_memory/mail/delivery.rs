@@ -3,45 +3,45 @@
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-use crate::block::in_memory::mail::{BoxAt, Mail};
+use crate::block::in_memory::mail::{BoxAt, MailLayout};
 use crate::block::rows::lanes::Row;
 
 /// By the way that the vector goes.
-pub(crate) enum Letters<'m, const K: usize> {
+pub(crate) enum Delivery<'m, const K: usize> {
     /// Forward.
-    Added(Added<'m, K>),
+    Forward(ForwardMail<'m, K>),
     /// Transposed.
-    Left(Left<'m, K>),
+    Transposed(TransposedMail<'m, K>),
 }
 
 /// Forward: boxes to which blocks add.
-pub(crate) enum Added<'m, const K: usize> {
+pub(crate) enum ForwardMail<'m, const K: usize> {
     /// One thread's: those of numbers from `first` on, in memory from the place `start` on. Whether anything was added to
     /// each.
     Own { rows: &'m mut [Row<K>], start: usize, first: usize, begun: Vec<bool> },
     /// Several threads', which may add to the same one: those of numbers from `first` on.
-    Locked { boxes: &'m [Mutex<Locked<'m, K>>], first: usize },
+    Shared { boxes: &'m [Mutex<SharedBox<'m, K>>], first: usize },
 }
 
 /// A box that threads share, and whether anything was added to it.
 #[derive(Debug)]
-pub(crate) struct Locked<'m, const K: usize> {
+pub(crate) struct SharedBox<'m, const K: usize> {
     rows: &'m mut [Row<K>],
     begun: bool,
 }
 
 /// Transposed: boxes in which blocks leave rows. Those that the thread may write lie from the place `start` on; what others
 /// have left before lies below, from the place `below_start` on.
-pub(crate) struct Left<'m, const K: usize> {
+pub(crate) struct TransposedMail<'m, const K: usize> {
     pub(crate) own: &'m mut [Row<K>],
     pub(crate) start: usize,
     pub(crate) below: &'m [Row<K>],
     pub(crate) below_start: usize,
 }
 
-impl<'m, const K: usize> Added<'m, K> {
+impl<'m, const K: usize> ForwardMail<'m, K> {
     /// Those of some blocks, in memory with anything in it.
-    pub(crate) fn new(mail: &Mail, blocks: &Range<u32>, rows: &'m mut [Row<K>]) -> Self {
+    pub(crate) fn new(mail: &MailLayout, blocks: &Range<u32>, rows: &'m mut [Row<K>]) -> Self {
         let numbers = mail.numbers(blocks);
         Self::Own { rows, start: mail.base(blocks.start), first: numbers.start, begun: vec![false; numbers.len()] }
     }
@@ -55,9 +55,9 @@ impl<'m, const K: usize> Added<'m, K> {
                 let start = at.place - *start;
                 (&mut rows[start..start + at.rows], &mut begun[at.number - *first])
             }
-            Self::Locked { boxes, first } => {
+            Self::Shared { boxes, first } => {
                 guard = boxes[at.number - *first].lock().unwrap_or_else(PoisonError::into_inner);
-                let Locked { rows, begun } = &mut *guard;
+                let SharedBox { rows, begun } = &mut *guard;
                 (&mut rows[..], begun)
             }
         };
@@ -68,7 +68,7 @@ impl<'m, const K: usize> Added<'m, K> {
     }
 }
 
-impl<'m, const K: usize> Left<'m, K> {
+impl<'m, const K: usize> TransposedMail<'m, K> {
     /// All boxes from the place `start` on, by one thread.
     pub(crate) fn new(start: usize, own: &'m mut [Row<K>]) -> Self {
         Self { own, start, below: &[], below_start: start }
@@ -91,16 +91,16 @@ impl<'m, const K: usize> Left<'m, K> {
 }
 
 /// Boxes of some blocks for threads to share, which take all of `rows` one by one.
-pub(crate) fn locked<'m, const K: usize>(
-    mail: &Mail,
+pub(crate) fn shared_boxes<'m, const K: usize>(
+    mail: &MailLayout,
     blocks: &Range<u32>,
     rows: &'m mut [Row<K>],
-) -> Vec<Mutex<Locked<'m, K>>> {
+) -> Vec<Mutex<SharedBox<'m, K>>> {
     let mut rest = rows;
     let cut = |rows: usize| {
         let (own, later) = std::mem::take(&mut rest).split_at_mut(rows);
         rest = later;
-        Mutex::new(Locked { rows: own, begun: false })
+        Mutex::new(SharedBox { rows: own, begun: false })
     };
     mail.lengths(blocks).map(cut).collect()
 }
@@ -121,7 +121,7 @@ mod tests {
     }
 
     /// Adds 1 to the rows of the last box, twice, and takes out what is in all of them.
-    fn check(mut added: Added<'_, 1>) {
+    fn check(mut added: ForwardMail<'_, 1>) {
         for _ in 0..2 {
             added.open(BOXES[2], |rows| rows.iter_mut().for_each(|row| row[0] += 1));
         }
@@ -135,11 +135,11 @@ mod tests {
     #[test]
     fn a_box_begins_with_zeros_and_keeps_what_is_added() {
         let mut rows = junk();
-        check(Added::Own { rows: &mut rows, start: 100, first: 7, begun: vec![false; 3] });
+        check(ForwardMail::Own { rows: &mut rows, start: 100, first: 7, begun: vec![false; 3] });
         let mut rows = junk();
         let (one, other) = rows.split_at_mut(2);
-        let boxes = [one, &mut [], other].map(|rows| Mutex::new(Locked { rows, begun: false }));
-        check(Added::Locked { boxes: &boxes, first: 7 });
+        let boxes = [one, &mut [], other].map(|rows| Mutex::new(SharedBox { rows, begun: false }));
+        check(ForwardMail::Shared { boxes: &boxes, first: 7 });
     }
 
     #[test]
@@ -147,10 +147,10 @@ mod tests {
         let mut rows = junk();
         let (below, own) = rows.split_at_mut(2);
         below.fill([5]);
-        let mut left = Left { own, start: 102, below, below_start: 100 };
+        let mut left = TransposedMail { own, start: 102, below, below_start: 100 };
         left.write(BOXES[2]).fill([6]);
         assert_eq!((left.read(BOXES[0]), left.read(BOXES[2])), (&[[5]; 2][..], &[[6]; 3][..]));
-        let mut left = Left::new(100, &mut rows);
+        let mut left = TransposedMail::new(100, &mut rows);
         left.write(BOXES[0]).fill([7]);
         assert_eq!((left.read(BOXES[0]), left.read(BOXES[2])), (&[[7]; 2][..], &[[6]; 3][..]));
     }

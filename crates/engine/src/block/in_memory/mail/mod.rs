@@ -44,17 +44,17 @@ use std::ops::Range;
 use keima_model::{BlockTables, Family};
 
 use crate::block::error::BlockError;
-use crate::block::in_memory::mail::boxes::{AllIncoming, Lists, Maker};
+use crate::block::in_memory::mail::boxes::{AllIncoming, BoxBuilder, EntryLists};
 
 /// Where the mail of a window's far operations lies. Places count from the first family's on.
 #[derive(Debug, Default)]
-pub(crate) struct Mail {
+pub(crate) struct MailLayout {
     passes: usize,
     /// Where the boxes of each block begin; after the last their end.
     base: Vec<u64>,
     /// That of block `b` and pass `p` is `boxes[b * passes + p]`.
-    boxes: Vec<ListOf>,
-    lists: Lists,
+    boxes: Vec<BoxEntries>,
+    lists: EntryLists,
     /// `slots_at[pass][i]`: where the slots begin of the operation with
     /// [`FarTargets`](keima_model::FarTargets) number `i`.
     slots_at: Vec<Vec<u32>>,
@@ -67,7 +67,7 @@ pub(crate) struct Mail {
 
 /// A box: its first row, from the start of its block's, and the list of its entries.
 #[derive(Clone, Copy, Debug, Default)]
-struct ListOf {
+struct BoxEntries {
     offset: u32,
     list: u32,
 }
@@ -83,7 +83,7 @@ pub(crate) struct BoxAt {
     pub(crate) rows: usize,
 }
 
-impl Mail {
+impl MailLayout {
     /// Refuses tables whose far operations lead up elsewhere than in the first pass.
     pub(crate) fn new(tables: &BlockTables) -> Result<Self, BlockError> {
         if tables.far.iter().skip(1).any(|far| !far.descending) {
@@ -91,15 +91,15 @@ impl Mail {
         }
         let incoming = AllIncoming::new(tables);
         let mut mail = Self { passes: tables.far.len(), ..Self::default() };
-        mail.make_boxes(tables, &incoming);
+        mail.build_boxes(tables, &incoming);
         for family in &tables.families {
             mail.find_early_and_levels(tables, family, &incoming);
         }
         Ok(mail)
     }
 
-    fn make_boxes(&mut self, tables: &BlockTables, incoming: &AllIncoming) {
-        let mut maker = Maker::new(tables);
+    fn build_boxes(&mut self, tables: &BlockTables, incoming: &AllIncoming) {
+        let mut builder = BoxBuilder::new(tables);
         self.slots_at = tables.far.iter().map(|far| vec![0; far.targets.len()]).collect();
         let (mut end, mut which) = (0, Vec::new());
         self.base.push(end);
@@ -108,16 +108,16 @@ impl Mail {
             for pass in 0..self.passes {
                 let operations = incoming.get(block, pass);
                 which.clear();
-                which.extend(operations.iter().map(|&operation| maker.targets(pass, operation)));
+                which.extend(operations.iter().map(|&operation| builder.targets(pass, operation)));
                 which.sort_unstable();
                 which.dedup();
-                let list = maker.list(&which, &mut self.lists);
+                let list = builder.list(&which, &mut self.lists);
                 for &operation in operations {
-                    let targets = maker.targets(pass, operation);
+                    let targets = builder.targets(pass, operation);
                     self.slots_at[pass][operation.place as usize] =
-                        maker.slots(targets, list, &self.lists, &mut self.slots);
+                        builder.slots(targets, list, &self.lists, &mut self.slots);
                 }
-                self.boxes.push(ListOf { offset, list });
+                self.boxes.push(BoxEntries { offset, list });
                 offset += self.lists.get(list).len() as u32;
             }
             end += u64::from(offset);
@@ -172,7 +172,7 @@ impl Mail {
     #[inline(always)]
     pub(crate) fn arriving(&self, block: u32, pass: usize) -> (BoxAt, &[u16]) {
         let number = block as usize * self.passes + pass;
-        let ListOf { offset, list } = self.boxes[number];
+        let BoxEntries { offset, list } = self.boxes[number];
         let entries = self.lists.get(list);
         (BoxAt { number, place: self.base(block) + offset as usize, rows: entries.len() }, entries)
     }
@@ -239,7 +239,7 @@ mod tests {
     fn boxes_have_a_row_for_each_entry_that_operations_lead_to() {
         let to: [&[&[u16]]; 2] = [&[&[1, 4], &[2, 3], &[0]], &[&[0, 2, 3, 7], &[0, 3, 6]]];
         let tables = tables([&[2, 0, 1], &[0, 0]], to);
-        let mail = Mail::new(&tables).unwrap();
+        let mail = MailLayout::new(&tables).unwrap();
         // Block 0: of pass 0 entries 2 and 3 by block 1, of pass 1 those by blocks 1 and 2. 1: entry 0 by block 2. 2: entries
         // 1 and 4 by block 0.
         let boxes: Vec<_> = (0..3).flat_map(|block| (0..2).map(move |pass| (block, pass))).collect();
@@ -270,7 +270,7 @@ mod tests {
     fn what_is_alike_is_kept_once() {
         let same: &[u16] = &[1, 5];
         let tables = tables([&[0, 0, 0, 0], &[0, 0, 0]], [&[same, same, same, same], &[same, same, same]]);
-        let mail = Mail::new(&tables).unwrap();
+        let mail = MailLayout::new(&tables).unwrap();
         assert_eq!((&mail.slots[..], &mail.lists.entries[..]), (&[0, 1][..], same));
     }
 
@@ -284,7 +284,7 @@ mod tests {
             ([1, 2, 0], &[0..1, 1..2, 2..3]),
         ] {
             let tables = tables([&targets, &[0, 0]], [&[&[0], &[1], &[2]], &[&[0], &[0]]]);
-            let mail = Mail::new(&tables).unwrap();
+            let mail = MailLayout::new(&tables).unwrap();
             assert_eq!(mail.levels(&tables.families[0]).collect::<Vec<_>>(), levels, "{targets:?}");
         }
     }
@@ -292,6 +292,6 @@ mod tests {
     #[test]
     fn operations_that_lead_up_later_are_refused() {
         let tables = tables([&[2, 0, 1], &[2, 0]], [&[&[0], &[0], &[0]], &[&[0], &[0]]]);
-        assert!(matches!(Mail::new(&tables), Err(BlockError::Order)));
+        assert!(matches!(MailLayout::new(&tables), Err(BlockError::Order)));
     }
 }

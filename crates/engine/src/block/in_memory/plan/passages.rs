@@ -9,7 +9,7 @@ use crate::block::rows::lanes::MODULUS_LIMIT;
 
 /// A vector's way through one window, in the order of a count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct PlannedPassage {
     /// Which way.
     pub direction: Direction,
     /// Number of the window within its column.
@@ -22,30 +22,31 @@ pub struct Step {
 }
 
 /// What a count will do on a board whose columns are cut into `windows`; `None` where it cannot.
-pub fn steps(windows: &[Window], height: u32, length: u32, choices: u32) -> Option<Vec<Step>> {
+pub fn passages(windows: &[Window], height: u32, length: u32, choices: u32) -> Option<Vec<PlannedPassage>> {
     let spare = keima_residue::primes_below(MODULUS_LIMIT.into()).next()?;
     let scheme = Scheme::new(&[spare], choices, height, length).ok()??;
     let middle = scheme.middle;
-    let mut steps = Vec::new();
-    let step = |steps: &mut Vec<Step>, direction, window: usize, cells: &mut u32, arrivals| {
+    let mut passages = Vec::new();
+    let passage = |passages: &mut Vec<PlannedPassage>, direction, window: usize, cells: &mut u32, arrivals| {
         *cells += windows.get(window)?.len;
         let lanes = scheme.lanes_for(*cells)?;
-        steps.push(Step { direction, window: window as u32, lanes: lanes as u32, arrivals });
+        passages.push(PlannedPassage { direction, window: window as u32, lanes: lanes as u32, arrivals });
         Some(())
     };
     for column in 0..middle - 1 {
         let mut cells = height * column;
-        (0..windows.len()).try_for_each(|window| step(&mut steps, Direction::Forward, window, &mut cells, false))?;
+        (0..windows.len())
+            .try_for_each(|window| passage(&mut passages, Direction::Forward, window, &mut cells, false))?;
     }
     for column in 0..length - middle {
         let mut cells = height * column;
         for window in (0..windows.len()).rev() {
             if window == 0 && column + 1 == length - middle {
                 // The spare lane of the forward vector goes one window on, so that the two directions meet twice.
-                steps.push(Step { direction: Direction::Forward, window: 0, lanes: 1, arrivals: false });
+                passages.push(PlannedPassage { direction: Direction::Forward, window: 0, lanes: 1, arrivals: false });
             }
-            step(&mut steps, Direction::Backward, window, &mut cells, column == 0)?;
+            passage(&mut passages, Direction::Backward, window, &mut cells, column == 0)?;
         }
     }
-    Some(steps)
+    Some(passages)
 }

@@ -11,21 +11,21 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// What is shared, and who waits for it.
 #[derive(Debug, Default)]
-pub(crate) struct Turns<S> {
-    state: Mutex<Waiting<S>>,
+pub(crate) struct FifoQueue<S> {
+    state: Mutex<QueueState<S>>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Waiting<S> {
+struct QueueState<S> {
     shared: S,
     /// Who waits, in the order of their coming; and the number of the next one.
     queue: VecDeque<u64>,
     next: u64,
 }
 
-impl<S> Turns<S> {
-    fn lock(&self) -> MutexGuard<'_, Waiting<S>> {
+impl<S> FifoQueue<S> {
+    fn lock(&self) -> MutexGuard<'_, QueueState<S>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

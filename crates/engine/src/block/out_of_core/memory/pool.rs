@@ -12,7 +12,7 @@
 
 use keima_model::MOST_LANES;
 
-use crate::block::out_of_core::memory::fifo::Turns;
+use crate::block::out_of_core::memory::fifo::FifoQueue;
 use crate::block::out_of_core::passes::buffer::PADDING;
 use crate::block::rows::vector::Rows;
 
@@ -28,37 +28,43 @@ fn len(piece: &Rows<1>) -> usize {
 }
 
 /// Memory for tasks.
-pub(crate) struct Pool {
+pub(crate) struct MemoryPool {
     /// In words of 8 bytes.
     all_words: usize,
     tasks: usize,
     most_words: usize,
-    state: Turns<State>,
+    state: FifoQueue<PoolState>,
 }
 
 #[derive(Default)]
-struct State {
+struct PoolState {
     /// Of pieces, and of what tasks have beside them.
     in_use_words: usize,
     kept: Vec<Rows<1>>,
 }
 
+/// Words that one task may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PoolLimits {
+    /// Without waiting.
+    pub(crate) share_words: usize,
+    /// At all.
+    pub(crate) all_words: usize,
+}
+
 /// Words that a task has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Words {
+pub(crate) struct Demand {
     /// In all.
     pub(crate) all: usize,
     /// Of these, what is not in its piece: tables that were made for it.
     pub(crate) beside: usize,
 }
 
-impl State {
+impl PoolState {
     /// A piece that was kept, or a new one; none while others have too much.
-    fn piece(
-        &mut self,
-        words: Words,
-        (share_words, all_words): (usize, usize),
-    ) -> Option<std::io::Result<(Rows<1>, usize)>> {
+    fn grant(&mut self, words: Demand, limits: PoolLimits) -> Option<std::io::Result<(Rows<1>, usize)>> {
+        let PoolLimits { share_words, all_words } = limits;
         let own = words.all.saturating_sub(words.beside);
         // One that is larger is charged as what it is, and others would wait for what nobody uses.
         let more = if words.all > share_words { own / 4 } else { 0 };
@@ -94,15 +100,15 @@ pub(crate) enum NoMemory {
     System(std::io::Error),
 }
 
-impl Pool {
+impl MemoryPool {
     /// `most_words` is what the largest task needs at least.
     pub(crate) fn new(bytes: u64, tasks: u32, most_words: usize) -> Self {
         let all_words = usize::try_from(bytes / 8).unwrap_or(usize::MAX);
-        Self { all_words, tasks: tasks.max(1) as usize, most_words, state: Turns::default() }
+        Self { all_words, tasks: tasks.max(1) as usize, most_words, state: FifoQueue::default() }
     }
 
     /// Less by so much, where the largest task can do without.
-    pub(crate) fn leaving(self, bytes: u64) -> Self {
+    pub(crate) fn reserving(self, bytes: u64) -> Self {
         let words = usize::try_from(bytes / 8).unwrap_or(usize::MAX);
         let left = self.all_words.saturating_sub(words).max(self.all_words.min(self.most_words));
         Self { all_words: left, ..self }
@@ -122,8 +128,8 @@ impl Pool {
     }
 
     /// Most words that a task can have without waiting, and at all.
-    pub(crate) fn words(&self) -> (usize, usize) {
-        (self.share_words(), self.all_words)
+    pub(crate) fn limits(&self) -> PoolLimits {
+        PoolLimits { share_words: self.share_words(), all_words: self.all_words }
     }
 
     /// Threads that a task with so many words can have: with what it leaves others can do as much as there are others.
@@ -138,18 +144,18 @@ impl Pool {
     }
 
     /// Frees the pieces that nobody has.
-    pub(crate) fn let_go(&self) {
+    pub(crate) fn free_kept(&self) {
         self.state.change(|state| state.kept.clear());
     }
 
     /// A piece for a task of so many `words`, of a share at least and no more than all there is, with anything in it.
     /// Waits until there is one; `stop` is asked whether to go on waiting.
-    pub(crate) fn take(&self, words: Words, stop: impl Fn() -> bool) -> Result<Piece<'_>, NoMemory> {
-        let share_words = self.share_words();
-        let words = Words { all: words.all.clamp(share_words, self.all_words), ..words };
-        let taken = self.state.wait(stop, |state| state.piece(words, (share_words, self.all_words)));
+    pub(crate) fn take(&self, words: Demand, stop: impl Fn() -> bool) -> Result<Grant<'_>, NoMemory> {
+        let limits = self.limits();
+        let words = Demand { all: words.all.clamp(limits.share_words, limits.all_words), ..words };
+        let taken = self.state.wait(stop, |state| state.grant(words, limits));
         match taken {
-            Some(Ok((rows, charged))) => Ok(Piece { rows: Some(rows), charged, pool: self }),
+            Some(Ok((rows, charged))) => Ok(Grant { rows: Some(rows), charged, pool: self }),
             Some(Err(error)) => Err(NoMemory::System(error)),
             None => Err(NoMemory::Stopped),
         }
@@ -157,22 +163,22 @@ impl Pool {
 }
 
 /// Memory of one task, for the next one when it is dropped.
-pub(crate) struct Piece<'p> {
+pub(crate) struct Grant<'p> {
     /// Gone only while it is dropped.
     rows: Option<Rows<1>>,
     /// Words that are in use until then.
     charged: usize,
-    pool: &'p Pool,
+    pool: &'p MemoryPool,
 }
 
-impl Piece<'_> {
+impl Grant<'_> {
     /// With the padding.
     pub(crate) fn words(&mut self) -> &mut [u64] {
         self.rows.as_deref_mut().unwrap_or_default().as_flattened_mut()
     }
 }
 
-impl Drop for Piece<'_> {
+impl Drop for Grant<'_> {
     fn drop(&mut self) {
         let rows = self.rows.take();
         self.pool.state.change(|state| {
@@ -186,27 +192,27 @@ impl Drop for Piece<'_> {
 mod tests {
     use super::*;
 
-    fn len(piece: &Piece<'_>) -> usize {
+    fn len(piece: &Grant<'_>) -> usize {
         super::len(piece.rows.as_ref().unwrap())
     }
 
-    fn in_use(pool: &Pool) -> usize {
+    fn in_use(pool: &MemoryPool) -> usize {
         pool.state.change(|state| state.in_use_words)
     }
 
-    fn kept(pool: &Pool) -> usize {
+    fn kept(pool: &MemoryPool) -> usize {
         pool.state.change(|state| state.kept.len())
     }
 
     /// For a task without tables of its own.
-    fn take(pool: &Pool, all: usize, stop: impl Fn() -> bool) -> Result<Piece<'_>, NoMemory> {
-        pool.take(Words { all, beside: 0 }, stop)
+    fn take(pool: &MemoryPool, all: usize, stop: impl Fn() -> bool) -> Result<Grant<'_>, NoMemory> {
+        pool.take(Demand { all, beside: 0 }, stop)
     }
 
     #[test]
     fn who_needs_more_than_a_share_waits_for_others() {
-        let pool = Pool::new(8 * 100, 2, 80);
-        assert_eq!(pool.words(), (50, 100));
+        let pool = MemoryPool::new(8 * 100, 2, 80);
+        assert_eq!(pool.limits(), PoolLimits { share_words: 50, all_words: 100 });
         let never = || false;
         let (one, two) = (take(&pool, 10, never).unwrap(), take(&pool, 50, never).unwrap());
         assert_eq!((len(&one), len(&two)), (50, 50));
@@ -224,7 +230,7 @@ mod tests {
 
     #[test]
     fn who_comes_first_is_first() {
-        let pool = Pool::new(8 * 100, 2, 80);
+        let pool = MemoryPool::new(8 * 100, 2, 80);
         let never = || false;
         let (one, two) = (take(&pool, 50, never).unwrap(), take(&pool, 50, never).unwrap());
         std::thread::scope(|scope| {
@@ -249,7 +255,11 @@ mod tests {
         for (tasks, words, threads) in
             [(1, 100, 1), (2, 50, 1), (2, 51, 2), (4, 25, 1), (4, 26, 2), (4, 75, 3), (4, 100, 4)]
         {
-            assert_eq!(Pool::new(8 * 100, tasks, 0).threads(words), threads, "{words} of 100 words, {tasks} tasks");
+            assert_eq!(
+                MemoryPool::new(8 * 100, tasks, 0).threads(words),
+                threads,
+                "{words} of 100 words, {tasks} tasks"
+            );
         }
     }
 
@@ -258,22 +268,23 @@ mod tests {
         for (tasks, most, share) in
             [(2, 0, 50), (2, 50, 50), (2, 60, 40), (2, 62, 38), (2, 70, 50), (4, 40, 20), (1, 10, 100), (1, 100, 100)]
         {
-            let pool = Pool::new(8 * 100, tasks, most);
-            assert_eq!(pool.words(), (share, 100), "{tasks} tasks, one of {most}");
+            let pool = MemoryPool::new(8 * 100, tasks, most);
+            let limits = PoolLimits { share_words: share, all_words: 100 };
+            assert_eq!(pool.limits(), limits, "{tasks} tasks, one of {most}");
         }
         for (most, left, all) in [(0, 30, 70), (60, 30, 70), (80, 30, 80), (200, 30, 100), (0, 200, 0)] {
             assert_eq!(
-                Pool::new(8 * 100, 2, most).leaving(8 * left).words().1,
+                MemoryPool::new(8 * 100, 2, most).reserving(8 * left).limits().all_words,
                 all,
                 "{left} of 100 left, one of {most}"
             );
         }
         let never = || false;
-        let pool = Pool::new(8 * 100, 2, 60);
+        let pool = MemoryPool::new(8 * 100, 2, 60);
         let large = take(&pool, 60, never).unwrap();
         assert_eq!(len(&take(&pool, 1, || true).unwrap()), 40, "beside the large one");
         drop(large);
-        let pool = Pool::new(8 * 100, 2, 70);
+        let pool = MemoryPool::new(8 * 100, 2, 70);
         drop(take(&pool, 60, never).unwrap());
         let shares = [1, 1].map(|words| take(&pool, words, || true).unwrap());
         assert_eq!(shares.each_ref().map(len), [50; 2], "the larger piece that was kept is none of them");
@@ -281,7 +292,7 @@ mod tests {
 
     #[test]
     fn pieces_are_kept_and_make_room() {
-        let pool = Pool::new(8 * 90, 3, 30);
+        let pool = MemoryPool::new(8 * 90, 3, 30);
         let never = || false;
         drop(take(&pool, 1, never).unwrap());
         assert_eq!(kept(&pool), 1);
@@ -297,7 +308,7 @@ mod tests {
         drop(shares);
         assert_eq!(kept(&pool), 3);
         assert_eq!(len(&take(&pool, 30, never).unwrap()), 30);
-        pool.let_go();
+        pool.free_kept();
         assert_eq!(kept(&pool), 0);
         let large = take(&pool, 80, never).unwrap();
         drop(large);
@@ -307,8 +318,8 @@ mod tests {
     /// What a task has beside its piece is in use, and its piece so much smaller.
     #[test]
     fn tables_of_a_task_are_its_memory() {
-        let pool = Pool::new(8 * 100, 2, 0);
-        let with = |all, beside| pool.take(Words { all, beside }, || true);
+        let pool = MemoryPool::new(8 * 100, 2, 0);
+        let with = |all, beside| pool.take(Demand { all, beside }, || true);
         let one = with(1, 10).unwrap();
         assert_eq!((len(&one), in_use(&pool)), (40, 50));
         let two = with(60, 20);

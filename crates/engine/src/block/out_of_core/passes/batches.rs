@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The same passes over the same buffer as by one thread ([`crate::block::out_of_core::passes::forward`]). A batch is of as many blocks as find room
-//! in front of the first of them, so that nobody writes what others read; [`Lines::with_room`] makes it. What their
+//! in front of the first of them, so that nobody writes what others read; [`GroupLayout::with_room`] makes it. What their
 //! operations carry is sorted by target, and cut into ranges of targets with about as many operations each. What leads
 //! to blocks that are yet to be done is put aside and goes the same way when the pass is over.
 //!
@@ -16,18 +16,18 @@
 //! threads: as long as one; reading and writing take two threads 0.6 of the time). Memory: 24 bytes for each operation of
 //! a batch.
 //!
-//! [`Lines::with_room`]: crate::block::out_of_core::passes::buffer::Lines::with_room
+//! [`GroupLayout::with_room`]: crate::block::out_of_core::passes::buffer::GroupLayout::with_room
 
 use std::ops::Range;
 
 use keima_model::{BlockTables, Family, Far};
 
 use crate::TaskError;
-use crate::block::out_of_core::passes::buffer::Line;
+use crate::block::out_of_core::passes::buffer::FamilyLayout;
 use crate::block::rows::kernel::{add_far, local};
 use crate::block::rows::lanes::{Moduli, Row, dispatch};
-use crate::block::rows::ranges::{RANGES, WORTH, block_at, place, ranges};
-use crate::block::rows::tables::{entries, far, up};
+use crate::block::rows::ranges::{LEAST_RANGE_ROWS, RANGES_PER_THREAD, block_at, place_or_end, ranges};
+use crate::block::rows::tables::{entry_count, far_operations, far_operations_up};
 use crate::block::rows::threads::crew;
 
 /// Rows of a batch, at most.
@@ -35,18 +35,18 @@ const BATCH: usize = 16 << 20;
 
 /// Rows of room for each pass that make good batches of a family of so many rows: a small one is a batch.
 pub(crate) fn room(rows: usize) -> usize {
-    (rows / 64).max(rows.min(16 * WORTH)).min(BATCH)
+    (rows / 64).max(rows.min(16 * LEAST_RANGE_ROWS)).min(BATCH)
 }
 
 /// All passes of a family by several threads; transposed ones ([`crate::block::out_of_core::passes::transposed`]) by one, too.
 pub(crate) struct Batches<'a, const K: usize> {
     pub(crate) tables: &'a BlockTables,
     pub(crate) family: &'a Family,
-    pub(crate) line: &'a Line,
+    pub(crate) layout: &'a FamilyLayout,
     pub(crate) moduli: &'a Moduli<K>,
     pub(crate) threads: usize,
-    /// See [`WORTH`].
-    pub(crate) worth: usize,
+    /// See [`LEAST_RANGE_ROWS`].
+    pub(crate) least_rows: usize,
 }
 
 /// A far operation: its target, and where what it carries begins or its source block stands.
@@ -57,7 +57,7 @@ struct Carried<'a> {
 }
 
 /// Blocks of a batch for one thread.
-struct Piece<'p, const K: usize> {
+struct BatchPart<'p, const K: usize> {
     blocks: Range<u32>,
     /// Their rows after the pass, and what they put aside.
     own: &'p mut [Row<K>],
@@ -73,7 +73,7 @@ struct Targets<'p, const K: usize> {
 
 /// What an operation finds its rows by.
 #[derive(Clone, Copy)]
-enum Origin<'r, const K: usize> {
+enum CarriedFrom<'r, const K: usize> {
     /// The source block's rows.
     Block(&'r [Row<K>]),
     /// The rows themselves, one after the other.
@@ -88,11 +88,11 @@ impl<'a, const K: usize> Batches<'a, K> {
 
     /// Where a block begins after a pass; the family's end for the one after its last.
     pub(crate) fn after(&self, pass: usize, block: u32) -> usize {
-        self.line.leads[pass + 1] + place(self.tables, self.family, pass + 1, block)
+        self.layout.leads[pass + 1] + place_or_end(self.tables, self.family, pass + 1, block)
     }
 
     pub(crate) fn before(&self, pass: usize, block: u32) -> usize {
-        self.line.leads[pass] + self.tables.place(pass, block) as usize
+        self.layout.leads[pass] + self.tables.place(pass, block) as usize
     }
 
     fn pass(&self, pass: usize, rows: &mut [Row<K>], aside: &mut [Row<K>]) -> Result<(), TaskError> {
@@ -104,9 +104,9 @@ impl<'a, const K: usize> Batches<'a, K> {
             let first = self.before(pass, batch.start);
             let (done, source) = rows.split_at_mut(first);
             let (done, source) = (&mut done[..self.after(pass, batch.end)], &*source);
-            let mut pieces = Vec::new();
+            let mut parts = Vec::new();
             let (mut own, mut free) = (&mut done[self.after(pass, batch.start)..], &mut aside[put..]);
-            for blocks in ranges(self.tables, self.family, pass + 1, &batch, self.threads, self.worth) {
+            for blocks in ranges(self.tables, self.family, pass + 1, &batch, self.threads, self.least_rows) {
                 let rows = self.after(pass, blocks.end) - self.after(pass, blocks.start);
                 let rows_aside = self.rows_aside(pass, &blocks);
                 if rows_aside > 0 {
@@ -116,23 +116,23 @@ impl<'a, const K: usize> Batches<'a, K> {
                 let (piece_rows, piece_aside);
                 (piece_rows, own) = own.split_at_mut(rows);
                 (piece_aside, free) = free.split_at_mut(rows_aside);
-                pieces.push(Piece { blocks, own: piece_rows, aside: piece_aside });
+                parts.push(BatchPart { blocks, own: piece_rows, aside: piece_aside });
             }
-            let sums = |piece| Sums { batches: self, pass, piece, source, first };
-            let lists = crew(self.threads, pieces, |piece| Ok::<_, TaskError>(dispatch::<K, _>(sums(piece))))?;
-            self.carry(pass, &lists, Origin::Block(source), done)?;
+            let sums = |part| BatchSums { batches: self, pass, part, source, first };
+            let lists = crew(self.threads, parts, |part| Ok::<_, TaskError>(dispatch::<K, _>(sums(part))))?;
+            self.carry(pass, &lists, CarriedFrom::Block(source), done)?;
         }
-        for some in later.chunks(RANGES * self.threads) {
+        for some in later.chunks(RANGES_PER_THREAD * self.threads) {
             let lists = crew(self.threads, some, |(blocks, put)| {
                 let (mut at, mut list) = (*put, Vec::new());
-                for (far, target) in blocks.clone().flat_map(|block| up(self.tables, block, pass)) {
+                for (far, target) in blocks.clone().flat_map(|block| far_operations_up(self.tables, block, pass)) {
                     list.push(Carried { target, far, at });
                     at += far.pairs.len();
                 }
                 list.sort_unstable_by_key(|carried: &Carried<'_>| carried.target);
                 Ok::<_, TaskError>(list)
             })?;
-            self.carry(pass, &lists, Origin::Aside(aside), &mut rows[..self.after(pass, self.family.blocks.end)])?;
+            self.carry(pass, &lists, CarriedFrom::Aside(aside), &mut rows[..self.after(pass, self.family.blocks.end)])?;
         }
         Ok(())
     }
@@ -140,7 +140,7 @@ impl<'a, const K: usize> Batches<'a, K> {
     /// The next blocks, whose rows after the pass fit in front of what the first of them is read from.
     fn batch(&self, pass: usize, left: &mut Range<u32>) -> Range<u32> {
         let start = left.start;
-        let room = self.before(pass, start) - self.line.leads[pass + 1];
+        let room = self.before(pass, start) - self.layout.leads[pass + 1];
         let most = room.min(self.tables.place(pass + 1, start) as usize + BATCH);
         // Blocks end where others begin; one finds room always.
         let fits = block_at(self.tables, pass + 1, left, most + 1).max(start + 1);
@@ -155,7 +155,11 @@ impl<'a, const K: usize> Batches<'a, K> {
         if self.tables.far[pass].descending {
             return 0;
         }
-        blocks.clone().flat_map(|block| up(self.tables, block, pass)).map(|(far, _)| far.pairs.len()).sum()
+        blocks
+            .clone()
+            .flat_map(|block| far_operations_up(self.tables, block, pass))
+            .map(|(far, _)| far.pairs.len())
+            .sum()
     }
 
     /// Adds what operations carry, of which each list is sorted by target, to `done`.
@@ -163,11 +167,11 @@ impl<'a, const K: usize> Batches<'a, K> {
         &self,
         pass: usize,
         lists: &[Vec<Carried<'a>>],
-        from: Origin<'_, K>,
+        from: CarriedFrom<'_, K>,
         done: &mut [Row<K>],
     ) -> Result<(), TaskError> {
         let all: usize = lists.iter().map(Vec::len).sum();
-        let count = if lists.len() > 1 { RANGES * self.threads } else { 1 };
+        let count = if lists.len() > 1 { RANGES_PER_THREAD * self.threads } else { 1 };
         // Every so many operations one, which stand for all.
         let step = (all / (count * 16)).max(1);
         let mut some: Vec<u32> =
@@ -188,28 +192,28 @@ impl<'a, const K: usize> Batches<'a, K> {
             (rest, start, first) = (later, until, end);
         }
         crew(self.threads, targets, |targets| {
-            dispatch::<K, _>(Add { batches: self, pass, lists, from, targets });
+            dispatch::<K, _>(AddCarried { batches: self, pass, lists, from, targets });
             Ok::<_, TaskError>(())
         })?;
         Ok(())
     }
 }
 
-/// The sums of a piece, and the list of what it carries.
-struct Sums<'s, 'p, 'a, const K: usize> {
+/// The sums of a part, and the list of what it carries.
+struct BatchSums<'s, 'p, 'a, const K: usize> {
     batches: &'s Batches<'a, K>,
     pass: usize,
-    piece: Piece<'p, K>,
+    part: BatchPart<'p, K>,
     /// The buffer from the batch's first row on, which is number `first`.
     source: &'s [Row<K>],
     first: usize,
 }
 
-impl<'a, const K: usize> pulp::WithSimd for Sums<'_, '_, 'a, K> {
+impl<'a, const K: usize> pulp::WithSimd for BatchSums<'_, '_, 'a, K> {
     type Output = Vec<Carried<'a>>;
     #[inline(always)]
     fn with_simd<S: pulp::Simd>(self, _: S) -> Self::Output {
-        let Self { batches, pass, piece: Piece { blocks, mut own, mut aside }, source, first } = self;
+        let Self { batches, pass, part: BatchPart { blocks, mut own, mut aside }, source, first } = self;
         let (tables, mut carried) = (batches.tables, Vec::new());
         // A copy of its own: the rows that are written cannot be these.
         let moduli = *batches.moduli;
@@ -218,9 +222,9 @@ impl<'a, const K: usize> pulp::WithSimd for Sums<'_, '_, 'a, K> {
             let rows = source[at..].first_chunk().expect("buffers are padded");
             let table = &tables.signatures[tables.signature_of[number as usize] as usize].passes[pass];
             let block;
-            (block, own) = own.split_at_mut(entries(tables, number, pass + 1));
+            (block, own) = own.split_at_mut(entry_count(tables, number, pass + 1));
             local(table, rows, block, &moduli);
-            for (far, target) in far(tables, number, pass) {
+            for (far, target) in far_operations(tables, number, pass) {
                 if target > number {
                     let kept;
                     (kept, aside) = aside.split_at_mut(far.pairs.len());
@@ -238,15 +242,15 @@ impl<'a, const K: usize> pulp::WithSimd for Sums<'_, '_, 'a, K> {
 }
 
 /// What goes to some of the targets.
-struct Add<'s, 'p, 'a, const K: usize> {
+struct AddCarried<'s, 'p, 'a, const K: usize> {
     batches: &'s Batches<'a, K>,
     pass: usize,
     lists: &'s [Vec<Carried<'a>>],
-    from: Origin<'s, K>,
+    from: CarriedFrom<'s, K>,
     targets: Targets<'p, K>,
 }
 
-impl<const K: usize> pulp::WithSimd for Add<'_, '_, '_, K> {
+impl<const K: usize> pulp::WithSimd for AddCarried<'_, '_, '_, K> {
     type Output = ();
     #[inline(always)]
     fn with_simd<S: pulp::Simd>(self, _: S) {
@@ -257,11 +261,11 @@ impl<const K: usize> pulp::WithSimd for Add<'_, '_, '_, K> {
             for &Carried { target, far, at } in &list[place(blocks.start)..place(blocks.end)] {
                 let target = &mut rows[batches.after(pass, target) - start..];
                 match from {
-                    Origin::Block(source) => {
+                    CarriedFrom::Block(source) => {
                         let values = far.pairs.iter().map(|&(entry, _)| &source[at + usize::from(entry)]);
                         add_far(far, values, target, &moduli);
                     }
-                    Origin::Aside(aside) => add_far(far, aside[at..].iter(), target, &moduli),
+                    CarriedFrom::Aside(aside) => add_far(far, aside[at..].iter(), target, &moduli),
                 }
             }
         }
@@ -274,7 +278,7 @@ mod tests {
     use keima_problems::go::Go;
 
     use super::*;
-    use crate::block::out_of_core::passes::buffer::Lines;
+    use crate::block::out_of_core::passes::buffer::GroupLayout;
     use crate::block::out_of_core::passes::buffer::PADDING;
     use crate::block::out_of_core::passes::forward::Passes;
 
@@ -299,19 +303,20 @@ mod tests {
 
     fn states_after(tables: &BlockTables, family: &Family, threads: Option<(usize, usize)>) -> Vec<Row<2>> {
         let moduli = Moduli::new([(1 << 59) + 9, (1 << 59) + 5]).unwrap();
-        let lines = Lines::new(tables, std::slice::from_ref(family)).with_room(threads.map_or(0, |(_, room)| room));
-        let line = &lines.families[0];
-        let mut rows = vec![[0; 2]; lines.rows() + PADDING];
-        let before = &mut rows[lines.lead..][..family.size[0] as usize];
+        let group_layout =
+            GroupLayout::new(tables, std::slice::from_ref(family)).with_room(threads.map_or(0, |(_, room)| room));
+        let layout = &group_layout.families[0];
+        let mut rows = vec![[0; 2]; group_layout.rows() + PADDING];
+        let before = &mut rows[group_layout.lead..][..family.size[0] as usize];
         for (row, number) in before.iter_mut().zip(1_u64..) {
             *row = moduli.values().map(|p| number.wrapping_mul(0x9e37_79b9_7f4a_7c15) % p);
         }
-        let mut aside = vec![[0; 2]; line.aside];
+        let mut aside = vec![[0; 2]; layout.aside];
         let (rows_of, aside, moduli) = (rows.as_mut_slice(), &mut aside[..], &moduli);
         match threads {
-            None => pulp::Arch::new().dispatch(Passes { tables, family, line, rows: rows_of, aside, moduli }),
+            None => pulp::Arch::new().dispatch(Passes { tables, family, layout, rows: rows_of, aside, moduli }),
             Some((threads, _)) => {
-                Batches { tables, family, line, moduli, threads, worth: 10 }.run(rows_of, aside).unwrap();
+                Batches { tables, family, layout, moduli, threads, least_rows: 10 }.run(rows_of, aside).unwrap();
             }
         }
         rows.truncate(*family.size.last().unwrap() as usize);

@@ -23,15 +23,15 @@ use keima_model::{BlockTables, Family, PassTable};
 
 use crate::TaskError;
 use crate::block::out_of_core::passes::batches::Batches;
-use crate::block::out_of_core::passes::buffer::Line;
+use crate::block::out_of_core::passes::buffer::FamilyLayout;
 use crate::block::out_of_core::passes::forward::Passes;
 use crate::block::rows::lanes::{MODULUS_LIMIT, MOST_WAYS, Moduli, Row, add, dispatch};
-use crate::block::rows::ranges::{WORTH, ranges};
-use crate::block::rows::tables::{entries, far, up};
+use crate::block::rows::ranges::{LEAST_RANGE_ROWS, ranges};
+use crate::block::rows::tables::{entry_count, far_operations, far_operations_up};
 use crate::block::rows::threads::crew;
 
 /// Blocks for one thread.
-struct Piece<'p, const K: usize> {
+struct TransposedPart<'p, const K: usize> {
     blocks: Range<u32>,
     /// Their rows before the pass.
     own: &'p mut [Row<K>],
@@ -48,13 +48,13 @@ impl<const K: usize> Batches<'_, K> {
 
     /// Where a block ends after a pass.
     fn end_after(&self, pass: usize, block: u32) -> usize {
-        self.after(pass, block) + entries(self.tables, block, pass + 1)
+        self.after(pass, block) + entry_count(self.tables, block, pass + 1)
     }
 
     fn pass_transposed(&self, pass: usize, rows: &mut [Row<K>], aside: &mut [Row<K>]) -> Result<(), TaskError> {
         let mut put = self.put_aside(pass, rows, aside);
         let mut left = self.family.blocks.clone();
-        let mut until = self.line.leads[pass] + self.family.size[pass] as usize;
+        let mut until = self.layout.leads[pass] + self.family.size[pass] as usize;
         while !left.is_empty() {
             let start = self.last_blocks(pass, &left);
             let batch = start..left.end;
@@ -65,14 +65,14 @@ impl<const K: usize> Batches<'_, K> {
             let kept = &aside[from..put];
             put = from;
             if self.threads == 1 {
-                let piece = Piece { blocks: batch, own, aside: kept };
-                dispatch::<K, _>(Sums { batches: self, pass, piece, after });
+                let part = TransposedPart { blocks: batch, own, aside: kept };
+                dispatch::<K, _>(TransposedSums { batches: self, pass, part, after });
                 continue;
             }
-            let pieces = self.pieces(pass, &batch, own, kept);
+            let parts = self.parts(pass, &batch, own, kept);
             let after = &*after;
-            crew(self.threads, pieces, |piece| {
-                dispatch::<K, _>(Sums { batches: self, pass, piece, after });
+            crew(self.threads, parts, |part| {
+                dispatch::<K, _>(TransposedSums { batches: self, pass, part, after });
                 Ok::<_, TaskError>(())
             })?;
         }
@@ -95,22 +95,22 @@ impl<const K: usize> Batches<'_, K> {
         low
     }
 
-    fn pieces<'p>(
+    fn parts<'p>(
         &self,
         pass: usize,
         batch: &Range<u32>,
         own: &'p mut [Row<K>],
         aside: &'p [Row<K>],
-    ) -> Vec<Piece<'p, K>> {
+    ) -> Vec<TransposedPart<'p, K>> {
         let (mut own, mut aside) = (own, aside);
-        let piece = |blocks: Range<u32>| {
-            let rows = blocks.clone().map(|block| entries(self.tables, block, pass)).sum();
+        let part = |blocks: Range<u32>| {
+            let rows = blocks.clone().map(|block| entry_count(self.tables, block, pass)).sum();
             let (piece_rows, piece_aside);
             (piece_rows, own) = std::mem::take(&mut own).split_at_mut(rows);
             (piece_aside, aside) = aside.split_at(self.rows_aside(pass, &blocks));
-            Piece { blocks, own: piece_rows, aside: piece_aside }
+            TransposedPart { blocks, own: piece_rows, aside: piece_aside }
         };
-        ranges(self.tables, self.family, pass, batch, self.threads, self.worth).into_iter().map(piece).collect()
+        ranges(self.tables, self.family, pass, batch, self.threads, self.least_rows).into_iter().map(part).collect()
     }
 
     /// Puts what operations lead to in later blocks aside, in the order of the blocks that they lead from; how many rows.
@@ -119,7 +119,7 @@ impl<const K: usize> Batches<'_, K> {
             return 0;
         }
         let mut put = 0;
-        for (far, target) in self.family.blocks.clone().flat_map(|block| up(self.tables, block, pass)) {
+        for (far, target) in self.family.blocks.clone().flat_map(|block| far_operations_up(self.tables, block, pass)) {
             let target = &rows[self.after(pass, target)..];
             for (kept, &(_, to)) in aside[put..].iter_mut().zip(&far.pairs) {
                 *kept = target[usize::from(to)];
@@ -130,20 +130,20 @@ impl<const K: usize> Batches<'_, K> {
     }
 }
 
-/// The sums of a piece.
-struct Sums<'s, 'p, 'a, const K: usize> {
+/// The sums of a part.
+struct TransposedSums<'s, 'p, 'a, const K: usize> {
     batches: &'s Batches<'a, K>,
     pass: usize,
-    piece: Piece<'p, K>,
+    part: TransposedPart<'p, K>,
     /// The buffer in front of the batch's rows.
     after: &'s [Row<K>],
 }
 
-impl<const K: usize> pulp::WithSimd for Sums<'_, '_, '_, K> {
+impl<const K: usize> pulp::WithSimd for TransposedSums<'_, '_, '_, K> {
     type Output = ();
     #[inline(always)]
     fn with_simd<S: pulp::Simd>(self, _: S) {
-        let Self { batches, pass, piece: Piece { blocks, mut own, mut aside }, after } = self;
+        let Self { batches, pass, part: TransposedPart { blocks, mut own, mut aside }, after } = self;
         let tables = batches.tables;
         // A copy of its own: the rows that are written cannot be these.
         let moduli = *batches.moduli;
@@ -151,14 +151,16 @@ impl<const K: usize> pulp::WithSimd for Sums<'_, '_, '_, K> {
         let mut groups: Vec<&[Row<K>]> = Vec::new();
         for number in blocks {
             let rows;
-            (rows, own) = own.split_at_mut(entries(tables, number, pass));
+            (rows, own) = own.split_at_mut(entry_count(tables, number, pass));
             let table = &tables.signatures[tables.signature_of[number as usize] as usize].passes[pass];
             groups.clear();
             groups.push(successors(number));
             // What leads up was put aside: nobody takes it from there.
-            groups.extend(far(tables, number, pass).map(|(_, to)| if to > number { &[][..] } else { successors(to) }));
+            groups.extend(
+                far_operations(tables, number, pass).map(|(_, to)| if to > number { &[][..] } else { successors(to) }),
+            );
             sums_of(table, &groups, rows, &moduli);
-            for (far, _) in up(tables, number, pass) {
+            for (far, _) in far_operations_up(tables, number, pass) {
                 for (&(from, _), value) in far.pairs.iter().zip(aside) {
                     moduli.put(&mut rows[usize::from(from)], value);
                 }
@@ -217,22 +219,23 @@ fn rows_of<const K: usize, const D: usize>(
 /// `rows` and `aside` are as for [`Passes`]; they are overwritten.
 pub(crate) fn arrivals(
     tables: &BlockTables,
-    (family, line): (&Family, &Line),
+    family: &Family,
+    layout: &FamilyLayout,
     rows: &mut [Row<1>],
     aside: &mut [Row<1>],
     threads: usize,
     ways: &mut [u32],
 ) -> Result<(), TaskError> {
     let before = family.size.first().map_or(0, |&states| states as usize);
-    rows[line.leads[0]..][..before].fill([1]);
+    rows[layout.leads[0]..][..before].fill([1]);
     let too_many =
         || TaskError::Refused("a window leads to a state in 2^24 ways or more; this is a fault of the program".into());
     // Ways are fewer than it: nothing is ever reduced.
     let moduli = &Moduli::new([MODULUS_LIMIT - 1]).ok_or_else(too_many)?;
-    if threads > 1 && before.max(ways.len()) >= 2 * WORTH {
-        Batches { tables, family, line, moduli, threads, worth: WORTH }.run(rows, aside)?;
+    if threads > 1 && before.max(ways.len()) >= 2 * LEAST_RANGE_ROWS {
+        Batches { tables, family, layout, moduli, threads, least_rows: LEAST_RANGE_ROWS }.run(rows, aside)?;
     } else {
-        dispatch::<1, _>(Passes { tables, family, line, rows, aside, moduli });
+        dispatch::<1, _>(Passes { tables, family, layout, rows, aside, moduli });
     }
     for (ways, row) in ways.iter_mut().zip(&*rows) {
         *ways = u32::try_from(row[0]).ok().filter(|&ways| ways < MOST_WAYS).ok_or_else(too_many)?;
@@ -247,7 +250,7 @@ mod tests {
     use keima_residue::{add_mod, mul_mod};
 
     use super::*;
-    use crate::block::out_of_core::passes::buffer::Lines;
+    use crate::block::out_of_core::passes::buffer::GroupLayout;
     use crate::block::out_of_core::passes::buffer::PADDING;
 
     /// For any two vectors f, b of a family `<A f, b> = <f, A' b>`, where A are the passes of its window and A' the
@@ -263,7 +266,7 @@ mod tests {
                 for (number, family) in tables.families.iter().enumerate() {
                     for (threads, room) in [(1, 0), (2, 1), (3, 1000), (2, 100_000)] {
                         let told = format!("{height} in {lengths:?}, window {window}, family {number}, room {room}");
-                        put_aside += check(tables, family, (threads, room), &told);
+                        put_aside += check(tables, family, threads, room, &told);
                     }
                 }
             }
@@ -272,25 +275,25 @@ mod tests {
     }
 
     /// Rows that were put aside in a pass, at most.
-    fn check(tables: &BlockTables, family: &Family, (threads, room): (usize, usize), told: &str) -> usize {
+    fn check(tables: &BlockTables, family: &Family, threads: usize, room: usize, told: &str) -> usize {
         let moduli = &Moduli::new([(1 << 59) + 9, (1 << 59) + 5]).unwrap();
-        let lines = Lines::new(tables, std::slice::from_ref(family)).with_room(room);
-        let line = &lines.families[0];
+        let group_layout = GroupLayout::new(tables, std::slice::from_ref(family)).with_room(room);
+        let layout = &group_layout.families[0];
         let [before, after] = [0, tables.far.len()].map(|step| family.size[step] as usize);
         let vector = |states: usize, salt: u64| -> Vec<Row<2>> {
             let value = |n: u64| (n + salt).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             (0..states as u64).map(|n| moduli.values().map(|p| value(n) % p)).collect()
         };
         let (f, b) = (vector(before, 1), vector(after, 1 << 20));
-        let (mut rows, mut aside) = (vec![[0; 2]; lines.rows() + PADDING], vec![[0; 2]; line.aside]);
-        rows[line.leads[0]..][..before].copy_from_slice(&f);
-        let passes = Passes { tables, family, line, rows: &mut rows, aside: &mut aside, moduli };
+        let (mut rows, mut aside) = (vec![[0; 2]; group_layout.rows() + PADDING], vec![[0; 2]; layout.aside]);
+        rows[layout.leads[0]..][..before].copy_from_slice(&f);
+        let passes = Passes { tables, family, layout, rows: &mut rows, aside: &mut aside, moduli };
         pulp::Arch::new().dispatch(passes);
         let forward = rows[..after].to_vec();
         rows[..after].copy_from_slice(&b);
-        let batches = Batches { tables, family, line, moduli, threads, worth: 10 };
+        let batches = Batches { tables, family, layout, moduli, threads, least_rows: 10 };
         batches.run_transposed(&mut rows, &mut aside).unwrap();
-        let back = &rows[line.leads[0]..][..before];
+        let back = &rows[layout.leads[0]..][..before];
         for (lane, &p) in moduli.values().iter().enumerate() {
             let product = |one: &[Row<2>], other: &[Row<2>]| {
                 one.iter().zip(other).fold(0, |sum, (a, b)| add_mod(sum, mul_mod(a[lane], b[lane], p), p))
@@ -298,13 +301,13 @@ mod tests {
             assert_eq!(product(&forward, &b), product(&f, back), "{told}");
         }
         // What leads to each state is what comes of ones.
-        let mut ones = vec![[0; 1]; lines.rows() + PADDING];
+        let mut ones = vec![[0; 1]; group_layout.rows() + PADDING];
         let mut ways = vec![0; after];
-        arrivals(tables, (family, line), &mut ones, &mut vec![[0]; line.aside], threads, &mut ways).unwrap();
+        arrivals(tables, family, layout, &mut ones, &mut vec![[0]; layout.aside], threads, &mut ways).unwrap();
         let all: u64 = ways.iter().map(|&ways| u64::from(ways)).sum();
         let descendants = |block: u32| &tables.signatures[tables.signature_of[block as usize] as usize].descendants;
         let expected: u64 = family.blocks.clone().flat_map(descendants).map(|&ways| u64::from(ways)).sum();
         assert_eq!((ways.len(), all), (after, expected), "{told}");
-        line.aside
+        layout.aside
     }
 }

@@ -6,12 +6,7 @@ use keima_runs::{BlockCut, KeyOrder, RunHeader};
 use crate::TaskOrder;
 
 /// Header of the runs at one end of an order's window, which `window` reads.
-pub(crate) fn header(
-    order: &TaskOrder,
-    moduli: &[u64],
-    direction: Direction,
-    (end, window): (End, Window),
-) -> RunHeader {
+pub(crate) fn header(order: &TaskOrder, moduli: &[u64], direction: Direction, end: End, reader: Window) -> RunHeader {
     let cut = order.block.as_ref().map(|block| BlockCut {
         // Of more cells than a header holds there are no tables.
         windows: block.windows.iter().map(|window| u8::try_from(window.len).unwrap_or(u8::MAX)).collect(),
@@ -22,8 +17,8 @@ pub(crate) fn header(
         subject: order.subject.clone(),
         boundary: boundary(order, end),
         key_order: match direction {
-            Direction::Forward => KeyOrder::Blocks { first: window.first, len: window.len },
-            Direction::Backward => KeyOrder::Transposed { first: window.first, len: window.len },
+            Direction::Forward => KeyOrder::Blocks { first: reader.first, len: reader.len },
+            Direction::Backward => KeyOrder::Transposed { first: reader.first, len: reader.len },
         },
         cut,
         key_bytes: 8,

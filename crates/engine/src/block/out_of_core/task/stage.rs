@@ -27,24 +27,32 @@ use keima_runs::{RunHeader, RunManifest, Split, TaskTimes};
 
 use crate::block::out_of_core::prepared::Prepared;
 use crate::block::out_of_core::task::header::header;
-use crate::block::out_of_core::task::kept_vector::Join;
-use crate::block::out_of_core::task::work::Lanes;
+use crate::block::out_of_core::task::kept_vector::KeptVector;
+use crate::block::out_of_core::task::work::LaneSlice;
 use crate::block::rows::lanes::{MODULUS_LIMIT, Moduli};
-use crate::block::rows::widen::Widen;
+use crate::block::rows::widen::RowWidener;
 use crate::tally::EndTally;
 use crate::{Task, TaskError};
 
 /// One task's part of a stage.
-pub(crate) struct Stage<'a> {
+pub(crate) struct BlockTask<'a> {
     pub(crate) prepared: &'a Prepared,
     pub(crate) task: &'a Task<'a>,
     /// Number of the window.
     pub(crate) window: usize,
     pub(crate) direction: Direction,
-    pub(crate) widen: Widen,
+    pub(crate) widen: RowWidener,
     /// Where the vector meets one that was kept.
-    pub(crate) join: Option<Join>,
+    pub(crate) kept: Option<KeptVector>,
     pub(crate) header_in: RunHeader,
+    pub(crate) totals: TaskTotals,
+    pub(crate) runs: Vec<(RunManifest, Vec<Split>)>,
+    /// Number of the next one.
+    pub(crate) next_run: usize,
+}
+
+/// What a task adds up for its report.
+pub(crate) struct TaskTotals {
     /// Functionals that fall on the window's last pass, with the sums of each lane.
     pub(crate) functionals: Vec<(u32, Vec<u64>)>,
     /// In the first stage that of the first column.
@@ -53,9 +61,6 @@ pub(crate) struct Stage<'a> {
     pub(crate) output: EndTally,
     /// States before each pass.
     pub(crate) states: Vec<u64>,
-    pub(crate) runs: Vec<(RunManifest, Vec<Split>)>,
-    /// Number of the next one.
-    pub(crate) next_run: usize,
     pub(crate) bytes_read: u64,
     pub(crate) times: TaskTimes,
 }
@@ -64,7 +69,7 @@ pub(crate) fn refuse<T>(text: String) -> Result<T, TaskError> {
     Err(TaskError::Refused(text))
 }
 
-impl<'a> Stage<'a> {
+impl<'a> BlockTask<'a> {
     pub(crate) fn new(
         prepared: &'a Prepared,
         info: &'a dyn ProblemInfo,
@@ -88,7 +93,7 @@ impl<'a> Stage<'a> {
             return refuse(format!("moduli {:?} are not below 2^60", order.moduli));
         }
         let moduli_in = order.moduli_in();
-        let Some(widen) = Widen::new(moduli_in, &order.moduli) else {
+        let Some(widen) = RowWidener::new(moduli_in, &order.moduli) else {
             return refuse(format!("rows modulo {moduli_in:?} cannot be made rows modulo {:?}", order.moduli));
         };
         let direction = order.block.as_ref().map_or(Direction::Forward, |block| block.direction);
@@ -100,7 +105,7 @@ impl<'a> Stage<'a> {
         if order.from_start && starts_at.0 != starts_at.1 {
             return refuse(format!("no vector begins its way at pass {} of the {board} board", starts_at.0));
         }
-        let join = kept.map(|kept| Join::new(order, kept)).transpose()?;
+        let kept_vector = kept.map(|kept| KeptVector::new(order, kept)).transpose()?;
         let last = match (direction, kept) {
             (Direction::Forward, None) => Some(order.first_pass + order.window.len - 1),
             (Direction::Backward, Some(_)) => board.passes().checked_sub(1),
@@ -117,17 +122,19 @@ impl<'a> Stage<'a> {
             window,
             direction,
             widen,
-            join,
-            header_in: header(order, moduli_in, direction, (direction.enters(), order.window)),
-            functionals: functionals.map(|(number, _)| (number, vec![0; lanes])).collect(),
-            one_column: before.map(|(number, _)| number).next(),
-            input: EndTally::new(order.salt, lanes),
-            output: EndTally::new(order.salt, lanes),
-            states: vec![0; order.window.len as usize],
+            kept: kept_vector,
+            header_in: header(order, moduli_in, direction, direction.enters(), order.window),
+            totals: TaskTotals {
+                functionals: functionals.map(|(number, _)| (number, vec![0; lanes])).collect(),
+                one_column: before.map(|(number, _)| number).next(),
+                input: EndTally::new(order.salt, lanes),
+                output: EndTally::new(order.salt, lanes),
+                states: vec![0; order.window.len as usize],
+                bytes_read: 0,
+                times: TaskTimes::default(),
+            },
             runs: Vec::new(),
             next_run: 0,
-            bytes_read: 0,
-            times: TaskTimes::default(),
         })
     }
 
@@ -139,10 +146,10 @@ impl<'a> Stage<'a> {
         self.task.stop.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn lanes<const J: usize>(&self, first: usize) -> Result<Lanes<J>, TaskError> {
+    pub(crate) fn lanes<const J: usize>(&self, first: usize) -> Result<LaneSlice<J>, TaskError> {
         let moduli = self.task.order.moduli.get(first..first + J);
         match moduli.and_then(|moduli| Moduli::new(moduli.try_into().ok()?)) {
-            Some(moduli) => Ok(Lanes { first, moduli }),
+            Some(moduli) => Ok(LaneSlice { first, moduli }),
             None => refuse(format!("lanes {first} to {} cannot be done", first + J)),
         }
     }
