@@ -4,12 +4,13 @@
 //!   <f, b> = sum over states of f(s) b(s) = sum over digits i, j of (sum over states f_i b_j) P_i P_j
 //! ```
 //!
-//! f(s) counts the ways to a state, b(s) those from it on, so the inner product at any boundary is the count of the
-//! whole board. The sums of products of digits are exact, in 192 bits. Beside them the products of the spare lanes are
-//! added up: the spare's residue of the count, in which no digit has a hand. Every entry of both vectors is held
-//! against its spare lane on the way, but for a vector that is its spare lane alone.
+//! f(s) counts the ways to a state, b(s) the ways from it to the end. So the inner product at any boundary is the
+//! count of the whole board. The sums of products of digits are exact, in 192 bits. The products of the spare lanes
+//! are summed separately: they give the count's residue modulo the spare prime, independent of all digits. The spare
+//! lane of every entry is checked on the way, except in a vector that has no other lane.
 //!
-//! Cost: 20 to 40 ns a state.
+//! Cost: for rows of F and B lanes, F B multiplications a state, the two conversions to digits (`mixed_radix`), and
+//! one row read from memory at random.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -44,27 +45,27 @@ impl WideSum {
     }
 }
 
-/// A count, and its residue modulo the spare prime from the spare lanes alone.
+/// A count, and its residue modulo the spare prime. The residue comes from the spare lanes alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CheckedCount {
     pub(crate) count: Integer,
     pub(crate) spare: u64,
 }
 
-/// One vector to be read, with its moduli.
+/// A vector to read, with its moduli.
 pub(crate) struct Vector<'a, const K: usize> {
     pub(crate) moduli: &'a Moduli<K>,
     pub(crate) rows: &'a [Row<K>],
 }
 
-/// Sums of products of digits, and of products of the spare lanes, over states of one weight.
+/// Sums of products of digits, and of products of the spare lanes, over all states of one weight.
 struct DigitSums<const F: usize, const B: usize> {
     weight: u64,
     digits: [[WideSum; B]; F],
     spare: WideSum,
 }
 
-/// Such sums for each weight that was met ([`BlockColumn::weight`]).
+/// One such sum for each weight that occurs ([`BlockColumn::weight`]).
 struct WeightedSums<const F: usize, const B: usize>(Vec<DigitSums<F, B>>);
 
 impl<const F: usize, const B: usize> WeightedSums<F, B> {
@@ -81,7 +82,7 @@ impl<const F: usize, const B: usize> WeightedSums<F, B> {
         &mut self.0[number]
     }
 
-    /// Adds these sums to a count and to its spare lane, each as often as its states weigh.
+    /// Adds these sums, times their weights, to a count and to the sum of its spare lanes.
     fn add_to(&self, total: &mut ExactSum, f_places: &[Integer], b_places: &[Integer]) {
         for part in &self.0 {
             total.spare += part.weight * part.spare.value();
@@ -107,8 +108,9 @@ impl ExactSum {
     }
 }
 
-/// `<forward, transposed>` at the boundary after window number `window`: `forward` at its last step, `transposed` at the
-/// first step of the window after it. A forward vector that is only its spare lane gives only the spare's residue.
+/// `<forward, transposed>` at the boundary after window number `window`. `forward` stands at that window's last step,
+/// `transposed` at the first step of the next window. If `forward` has only its spare lane, the result has only the
+/// spare's residue.
 pub(crate) fn product<const F: usize, const B: usize>(
     column: &dyn BlockColumn,
     window: usize,
@@ -133,7 +135,7 @@ pub(crate) fn product<const F: usize, const B: usize>(
             for &(block, start) in some {
                 let part = parts.of_weight(column.weight(window, block));
                 column.positions(window, End::Last, block, &mut positions);
-                // All rows first: one that is not in the cache would hold up the arithmetic of those before it.
+                // All rows first: a cache miss would otherwise delay the arithmetic of earlier rows.
                 gathered.clear();
                 gathered.extend((0..positions.len()).map(|number| *read_on(transposed.rows, &positions, number)));
                 for (f, b) in forward.rows[start..].iter().zip(&gathered) {
@@ -167,8 +169,8 @@ pub(crate) fn product<const F: usize, const B: usize>(
     Ok(total.reduced(forward.moduli.values()[F - 1]))
 }
 
-/// The sum over the accepting states of a forward vector at the end of a column: the count of the board that ends
-/// there.
+/// The sum over the accepting states of a forward vector at the end of a column. It is the count of the board that
+/// ends there.
 pub(crate) fn accepted<const F: usize>(
     column: &dyn BlockColumn,
     forward: &Vector<'_, F>,
@@ -194,7 +196,7 @@ pub(crate) fn accepted<const F: usize>(
     Ok(total.reduced(forward.moduli.values()[F - 1]))
 }
 
-/// The same modulo each lane's prime, with no lane held against another.
+/// The same sum modulo each lane's prime. No spare lane is checked.
 pub(crate) fn residues<const F: usize>(column: &dyn BlockColumn, forward: &Vector<'_, F>) -> Row<F> {
     let window = column.windows().len() - 1;
     let tables = column.tables(window);

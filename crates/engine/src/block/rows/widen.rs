@@ -1,16 +1,16 @@
-//! More lanes for a row: from the residues modulo few primes to those modulo more.
+//! Widening rows: from residues modulo few primes to residues modulo more.
 //!
-//! A number below the product of the first F-1 primes is written in mixed radix (see [`crate::block::rows::mixed_radix`]) and evaluated
-//! modulo the primes that are new. The spare lane stays, and is held against what the digits predict: each row that is
-//! widened is checked. Lanes can be had one slice at a time.
+//! A number below the product of the first F-1 primes is converted to mixed radix (see `mixed_radix`) and evaluated
+//! modulo the new primes. The spare lane is kept. Each row that is widened is checked: its spare lane must match the
+//! digits. Callers can ask for a few of the new row's lanes at a time.
 //!
 //! ```text
 //!   F lanes       p0 p1 .. p(F-2)                    spare
 //!   K lanes       p0 p1 .. p(F-2) p(F-1) .. p(K-2)   spare
-//!                                 new_primes from digits
+//!                                 from digits
 //! ```
 //!
-//! Cost: F^2 / 2 + F (K - F) multiplications: 10 to 40 ns for up to eight lanes.
+//! Cost: F^2 / 2 + F (K - F) multiplications a row.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,7 +19,7 @@ use crate::block::rows::lanes::{Moduli, Row, of_width};
 use crate::block::rows::mixed_radix::{Evaluation, Radix};
 use crate::block::rows::sums::Total;
 
-/// From F lanes to more: the first F-1 primes and the spare are the same in both.
+/// Widens rows of F lanes. The first F-1 primes and the spare are the same before and after.
 pub(crate) struct Widening<const F: usize> {
     radix: Radix<F>,
     new_primes: Vec<Evaluation<F>>,
@@ -31,7 +31,7 @@ impl<const F: usize> Widening<F> {
         Self { radix: Radix::new(*from.values()), new_primes }
     }
 
-    /// Lanes `first .. first + J` of the wider row; `None` if the spare lane is not what the others predict.
+    /// Lanes `first .. first + J` of the wider row. `None` if the spare lane does not match the others.
     #[inline(always)]
     pub(crate) fn lanes<const J: usize>(&self, row: &Row<F>, first: usize) -> Option<Row<J>> {
         if *row == [0; F] {
@@ -49,15 +49,15 @@ impl<const F: usize> Widening<F> {
     }
 }
 
-/// Makes rows of as many lanes as the stage has of those that were read.
+/// Widens the rows of runs to the lanes of a stage.
 pub(crate) struct RowWidener {
-    /// Moduli of what is read, and of what is made of it.
+    /// Moduli before and after.
     from: Vec<u64>,
     to: Vec<u64>,
     widths: Widths,
 }
 
-/// How rows of so many lanes grow.
+/// The widening for each number of lanes that rows may have.
 macro_rules! widths {
     ($($lanes:literal $name:ident),*) => {
         enum Widths {
@@ -66,7 +66,7 @@ macro_rules! widths {
         }
 
         impl Widths {
-            /// `None` if no rows have so many lanes.
+            /// `None` if rows cannot have so many lanes.
             fn new(from: &[u64], to: &[u64]) -> Option<Self> {
                 Some(match from.len() {
                     _ if from == to => Self::Same,
@@ -93,18 +93,18 @@ macro_rules! widths {
 }
 widths!(2 Two, 4 Four, 6 Six, 8 Eight, 10 Ten, 12 Twelve);
 
-/// A row that could not be put where it belongs.
+/// Why a row could not be placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PlaceError {
-    /// Its position is not among the states.
+    /// The row's position is not among the states.
     Position(u64),
-    /// Row number so many of those that were given: its spare lane is not what the others predict.
+    /// The spare lane of the row with this number does not match its other lanes.
     Spare(usize),
 }
 
-/// States that rows are put among.
+/// States that receive rows.
 pub(crate) trait StateRows<const J: usize> {
-    /// Whether there is such a place.
+    /// Stores a row at a place. False if there is no such place.
     fn put(&mut self, place: usize, row: Row<J>) -> bool;
 }
 
@@ -115,7 +115,8 @@ impl<const J: usize> StateRows<J> for [Row<J>] {
     }
 }
 
-/// Those that several threads fill at a time: each of them is written once, and nobody reads before all is there.
+/// States that several threads fill at the same time. Each state is written once, and read only after all are
+/// written.
 pub(crate) type SharedStates<'s, const J: usize> = &'s [[AtomicU64; J]];
 
 impl<const J: usize> StateRows<J> for SharedStates<'_, J> {
@@ -128,18 +129,18 @@ impl<const J: usize> StateRows<J> for SharedStates<'_, J> {
     }
 }
 
-/// Some of the lanes that a widener makes.
+/// Lanes that a widener makes, from `first` on.
 #[derive(Clone, Copy)]
 pub(crate) struct WidenedLanes<'w> {
     pub(crate) widener: &'w RowWidener,
-    /// The first of them.
+    /// The first lane.
     pub(crate) first: usize,
 }
 
 impl RowWidener {
     pub(crate) fn new(from: &[u64], to: &[u64]) -> Option<Self> {
         let (from, to) = (from.to_vec(), to.to_vec());
-        // The primes that both have stand in the same places, the spare at the end of both.
+        // The common primes come first, and the spare last, in both lists.
         let kept = from.len().checked_sub(1).filter(|_| from.len() < to.len() || from == to)?;
         if from[..kept] != to[..kept] || from.last() != to.last() {
             return None;
@@ -148,12 +149,12 @@ impl RowWidener {
         Some(Self { from, to, widths })
     }
 
-    /// Whether a lane is made: all others are taken as they are.
+    /// Whether a lane is computed from digits. All others are copied.
     pub(crate) fn is_new_lane(&self, lane: usize) -> bool {
         (self.from.len() - 1..self.to.len() - 1).contains(&lane)
     }
 
-    /// Lanes of what is read that lanes `first .. first + count` of what is made need.
+    /// Lanes to read for lanes `first .. first + count` of the result.
     pub(crate) fn reads(&self, first: usize, count: usize) -> Range<usize> {
         match &self.widths {
             Widths::Same => first..first + count,
@@ -161,8 +162,8 @@ impl RowWidener {
         }
     }
 
-    /// Puts lanes `first .. first + J` of what is made of each of `rows` (as [`RowWidener::reads`] says) where its position
-    /// says; `states` begins at the position `start`.
+    /// Places lanes `first .. first + J` of each widened row at its position. `rows` have the lanes that
+    /// [`RowWidener::reads`] names; `states` begins at the position `start`.
     pub(crate) fn place<const J: usize>(
         &self,
         first: usize,
@@ -174,8 +175,8 @@ impl RowWidener {
         self.widths.place(first, rows, positions, start, states)
     }
 
-    /// Adds `rows` (as [`RowWidener::reads`] says) up lane by lane to those of `total`, which are lanes `first ..`; those
-    /// that are made are left out.
+    /// Adds the lanes of `rows` to `total`, whose lanes are `first ..`. `rows` have the lanes that
+    /// [`RowWidener::reads`] names. Leaves out lanes that are computed from digits.
     pub(crate) fn add_up<const J: usize>(&self, first: usize, rows: &[u64], total: &mut [u128; J]) {
         let read = self.reads(first, J);
         let sums = of_width!(read.len(), F => self.sums::<F>(&read, rows), _ => Vec::new());
@@ -216,7 +217,7 @@ mod tests {
     use super::*;
     use keima_residue::primes_below;
 
-    /// Rows modulo few primes become rows modulo `K`, whole or in slices; a wrong lane is found, whichever it is.
+    /// Widens rows to `K` lanes, whole and in slices. A wrong lane must be found, whichever it is.
     fn check<const K: usize>(cases: &[(usize, u128)]) {
         let primes: Vec<u64> = primes_below(1 << 60).take(K).collect();
         let lanes = |count: usize| -> Vec<u64> { primes[1..count].iter().chain(&primes[..1]).copied().collect() };
