@@ -23,9 +23,10 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
+use keima_blocks::lanes::LANES;
 use keima_coordinator::{Plan, PlanLimits, block_plan};
 use keima_count::stages::{BlockStages, Stages};
-use keima_model::{AnyProblem, BlockColumn, Directions, LANES, ProblemInfo};
+use keima_model::{AnyProblem, BlockColumn, Directions, ProblemInfo};
 use keima_residue::{Integer, add_row, primes_below, residue_of};
 use keima_runs::{Tally, TaskManifest};
 

@@ -7,8 +7,9 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use keima_count::stages::Stages;
-use keima_engine::{MIN_TASK_MEMORY_BYTES, TaskOrder, run_task};
-use keima_model::{AnyProblem, Layout, Window};
+use keima_engine::{MIN_TASK_MEMORY_BYTES, run_task};
+use keima_model::{AnyProblem, Layout, ProblemRequest, Window};
+use keima_orders::{AttemptId, InputRun, JobId, TaskOrder};
 use keima_residue::primes_below;
 use keima_runs::TaskManifest;
 
@@ -129,9 +130,9 @@ impl<'a> Sweep<'a> {
         let orders: Vec<TaskOrder> = (0..)
             .zip(shards)
             .map(|(number, (low, high))| TaskOrder {
-                attempt: format!("j1/s0/g{stage}/t{number}/a0"),
+                attempt: AttemptId { job: JobId(1), sweep: 0, generation: stage as u32, task: number, attempt: 0 },
+                problem: ProblemRequest { name: info.name().to_owned(), size: info.size(), options: Vec::new() },
                 job_tag: 77,
-                subject: String::new(),
                 salt: 99,
                 moduli: self.moduli.clone(),
                 first_pass,
@@ -141,8 +142,8 @@ impl<'a> Sweep<'a> {
                 from_start: stage == 0,
                 low,
                 high,
-                inputs: vector.iter().flat_map(|task| task.runs.clone()).collect(),
-                memory_bytes: self.task_memory_bytes,
+                inputs: vector.iter().flat_map(|task| task.runs.iter().cloned().map(InputRun::here)).collect(),
+                task_memory_bytes: self.task_memory_bytes,
                 durable: false,
                 block: None,
             })

@@ -5,141 +5,13 @@
 
 use std::fmt;
 
-use keima_model::{Direction, Layout, ProblemRequest, Window};
-use keima_runs::{RunId, RunManifest, TaskManifest};
+use keima_model::ProblemRequest;
+use keima_orders::{AttemptId, Holder, InputRun, JobId, TaskOrder, WorkerId};
+use keima_runs::{RunId, TaskManifest};
 use serde::{Deserialize, Serialize};
 
 /// Milliseconds since the Unix epoch, by the caller's clock.
 pub type Millis = u64;
-
-/// Number of a job, from 1; shown as `j1`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct JobId(pub u64);
-
-impl fmt::Display for JobId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "j{}", self.0)
-    }
-}
-
-/// Name that a worker keeps in its scratch folder for life.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct WorkerId(pub String);
-
-impl fmt::Display for WorkerId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-/// One grant of one task. Its `Display` form, `j3/s0/g12/t5/a0`, is the attempt's folder below `scratch`.
-///
-/// `generation` counts how often the stage was started (it grows when a job falls back to an older boundary), so that
-/// no two attempts in a job's life share a name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct AttemptId {
-    /// The job.
-    pub job: JobId,
-    /// Sweep, from 0.
-    pub sweep: u32,
-    /// How often stages of this job were started so far; unique per started stage.
-    pub generation: u32,
-    /// Task within the stage.
-    pub task: u32,
-    /// Grant of the task, from 0.
-    pub attempt: u32,
-}
-
-impl fmt::Display for AttemptId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/s{}/g{}/t{}/a{}", self.job, self.sweep, self.generation, self.task, self.attempt)
-    }
-}
-
-/// Where a run can be read.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Holder {
-    /// The worker that has it in its scratch folder.
-    pub worker: WorkerId,
-    /// Base URL of its run service, `http://10.0.0.7:7702`; empty inside one process.
-    pub address: String,
-    /// Its scratch folder, for workers that see it on a shared file system.
-    pub folder: String,
-}
-
-/// A run to read, and where.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct InputRun {
-    /// What the run must be.
-    pub manifest: RunManifest,
-    /// Where it is, best first; not empty.
-    pub holders: Vec<Holder>,
-}
-
-/// The work of one stage on one shard.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StageOrder {
-    /// The problem.
-    pub problem: ProblemRequest,
-    /// Goes into run headers: see `keima_runs::RunHeader::job_tag`.
-    pub job_tag: u64,
-    /// Salt of the fingerprint's hash, one per job.
-    pub salt: u64,
-    /// Moduli of this sweep.
-    pub moduli: Vec<u64>,
-    /// First pass of the stage. Transposed ones are done from the last to the first.
-    pub first_pass: u32,
-    /// Window of the stage; it has `window.len` passes.
-    pub window: Window,
-    /// Layout in which the inputs are (not used for the start vector).
-    pub layout_in: Layout,
-    /// Layout in which to write the output.
-    pub layout_out: Layout,
-    /// Whether the input is the problem's start vector rather than runs; of a transposed one, its accepting states.
-    pub from_start: bool,
-    /// Smallest key of the shard.
-    pub low: u128,
-    /// Exclusive upper end of the shard; `None` for no end.
-    pub high: Option<u128>,
-    /// Runs that may hold keys of the shard.
-    pub inputs: Vec<InputRun>,
-    /// Memory that the task may use.
-    pub task_memory_bytes: u64,
-    /// Whether runs must be on stable storage (fsync) before the task is reported.
-    pub durable: bool,
-    /// For the block executor; `None` for the stream executor.
-    pub block: Option<BlockOrder>,
-}
-
-/// What a stage of the block executor needs beside the rest of its order.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BlockOrder {
-    /// All windows of a column, which the tables are built for.
-    pub windows: Vec<Window>,
-    /// Families are done together up to so many records.
-    pub group_records: u64,
-    /// Moduli of the runs that are read: all of the stage's, or the first ones and the last.
-    pub moduli_in: Vec<u64>,
-    /// Whether tables are made for each group of families.
-    pub parted: bool,
-    /// Tasks that all workers do at a time: a group that is a larger part of the stage is done by several threads.
-    pub slots: u32,
-    /// Whether the job has transposed passes too, so that its tables are made for both.
-    pub both_ways: bool,
-    /// Which way the vector goes.
-    pub direction: Direction,
-    /// Where it meets a forward one that was kept: that one.
-    pub kept: Option<KeptOrder>,
-}
-
-/// A forward vector that a transposed one meets.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KeptOrder {
-    /// Runs that may hold keys of the shard.
-    pub inputs: Vec<InputRun>,
-    /// Their moduli: all of the stage's, or the first ones and the last.
-    pub moduli: Vec<u64>,
-}
 
 /// What a worker asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,7 +26,7 @@ pub enum Wanted {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Work {
     /// A task of a stage.
-    Stage(Box<StageOrder>),
+    Stage(Box<TaskOrder>),
     /// Make a second copy of a run, under the same run id, fsynced; reported with an empty task manifest but for the
     /// one run.
     Copy(Box<InputRun>),

@@ -5,11 +5,12 @@
 //! fewest first, the windows that the task memory allows and the disk that follows from both. The first plan that fits
 //! is taken. Cost: microseconds, and a search for a few primes.
 
+use keima_blocks::limits::OUTPUT_PERCENT;
 use keima_model::{Board, Direction, Layout, ProblemInfo, Window};
 use keima_runs::MAX_LANES;
 use serde::{Deserialize, Serialize};
 
-pub use self::block::{block_plan, buffer_rows, choose_plan, in_memory_plan, share_bytes};
+pub use self::block::{block_plan, choose_plan, in_memory_plan};
 pub use self::error::PlanError;
 use self::forecast::Usage;
 pub(crate) use self::moduli::{bound_product, bound_text};
@@ -39,8 +40,6 @@ const MIN_TASK_RECORDS: u64 = 4096;
 pub const LARGE_VECTOR_BYTES: u64 = 256 << 20;
 /// A family may be this large, in percent of the records that a task is meant to write.
 const FAMILY_PERCENT: u128 = 150;
-/// Share of a task's memory, in percent, in which its output is collected and sorted.
-const OUTPUT_PERCENT: u64 = 35;
 /// A buffered record's place in the order of the output.
 const SORT_INDEX_BYTES: u64 = 8;
 /// A delta varint of a sorted key, block headers shared out.

@@ -13,13 +13,12 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use keima_coordinator::BlockOrder;
+use keima_blocks::limits::PLACE_BITS;
 use keima_engine::TaskError;
 use keima_engine::block::GroupId;
-use keima_model::{
-    AnyProblem, Direction, Directions, PLACE_BITS, ProblemError, ProblemInfo, ProblemRequest, Registry, Window,
-};
+use keima_model::{AnyProblem, Direction, Directions, ProblemError, ProblemInfo, ProblemRequest, Registry, Window};
 // What a run's records have in common, for whoever prints it.
+use keima_orders::BlockOrder;
 use keima_runs::{Batch, LocalRun, RunCursor, RunPart, Word, open_verified};
 pub use keima_runs::{BlockCut, KeyOrder, RunError, RunHeader, RunManifest};
 

@@ -15,10 +15,12 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use keima_blocks::limits::PLACE_BITS;
 use keima_coordinator::Plan;
 use keima_engine::block::{Prepared, run_block_task};
-use keima_engine::{BlockStage, Buffers, FeedOpener, Task, TaskError, TaskOrder};
-use keima_model::{BlockColumn, Direction, PLACE_BITS, ProblemInfo};
+use keima_engine::{Buffers, FeedOpener, Task, TaskError};
+use keima_model::{BlockColumn, Direction, ProblemInfo, ProblemRequest};
+use keima_orders::{AttemptId, BlockOrder, InputRun, JobId, TaskOrder};
 use keima_runs::{
     BlockFeed, DiskBudget, LocalRun, RunError, RunHeader, RunId, RunManifest, RunPart, TaskManifest, run_path,
 };
@@ -199,11 +201,12 @@ impl<'a> BlockStages<'a> {
         let mut largest_first: Vec<usize> = (0..groups).collect();
         let records = records(vector, groups);
         largest_first.sort_by_key(|&group| std::cmp::Reverse(records[group]));
-        let inputs: Vec<RunManifest> = vector.iter().flat_map(|task| task.runs.clone()).collect();
+        let inputs: Vec<InputRun> =
+            vector.iter().flat_map(|task| task.runs.iter().cloned().map(InputRun::here)).collect();
         let order = |group: usize| TaskOrder {
-            attempt: format!("j1/s{sweep}/g{number}/t{group}/a0"),
+            attempt: AttemptId { job: JobId(1), sweep, generation: number, task: group as u32, attempt: 0 },
+            problem: ProblemRequest { name: info.name().to_owned(), size: info.size(), options: Vec::new() },
             job_tag: JOB_TAG,
-            subject: String::new(),
             salt: SALT,
             moduli: self.moduli.clone(),
             first_pass: stage.first_pass,
@@ -214,13 +217,15 @@ impl<'a> BlockStages<'a> {
             low: (group as u128) << PLACE_BITS,
             high: (group + 1 < groups).then_some((group as u128 + 1) << PLACE_BITS),
             inputs: inputs.clone(),
-            memory_bytes: self.plan.task_memory_bytes,
+            task_memory_bytes: self.plan.task_memory_bytes,
             durable: false,
-            block: Some(BlockStage {
+            block: Some(BlockOrder {
                 windows: self.plan.windows.clone(),
                 group_records: self.group_records,
                 moduli_in: self.moduli.clone(),
+                parted: false,
                 slots: self.plan.slots,
+                both_ways: false,
                 direction: Direction::Forward,
                 kept: None,
             }),
@@ -250,9 +255,9 @@ mod tests {
 
     fn order(number: u32) -> TaskOrder {
         TaskOrder {
-            attempt: format!("t{number}"),
+            attempt: AttemptId { job: JobId(1), sweep: 0, generation: 0, task: number, attempt: 0 },
+            problem: ProblemRequest { name: "none".to_owned(), size: "1x1".to_owned(), options: Vec::new() },
             job_tag: JOB_TAG,
-            subject: String::new(),
             salt: SALT,
             moduli: Vec::new(),
             first_pass: number,
@@ -263,7 +268,7 @@ mod tests {
             low: 0,
             high: None,
             inputs: Vec::new(),
-            memory_bytes: 0,
+            task_memory_bytes: 0,
             durable: false,
             block: None,
         }
@@ -279,7 +284,7 @@ mod tests {
             let done = Stages::new(folder.path(), threads, 1).all_tasks(&orders, &|task| {
                 count.fetch_add(1, Ordering::Relaxed);
                 if Some(task.order.first_pass) == failing {
-                    return Err(TaskError::Refused(task.order.attempt.clone()));
+                    return Err(TaskError::Refused(format!("task {}", task.order.attempt.task)));
                 }
                 // With two threads the other one's task lasts until it is told to stop, and says that it was.
                 if threads == 2 && failing.is_some() {
@@ -295,7 +300,7 @@ mod tests {
             match (failing, done) {
                 (None, Ok(manifests)) => assert_eq!(manifests.len(), orders.len(), "{what}"),
                 (Some(number), Err(StageError::Task(TaskError::Refused(told)))) => {
-                    assert_eq!(told, format!("t{number}"), "{what}");
+                    assert_eq!(told, format!("task {number}"), "{what}");
                 }
                 _ => panic!("{what}"),
             }

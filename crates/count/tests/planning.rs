@@ -1,7 +1,8 @@
 //! What the planner makes of a job by blocks: windows for a memory, lanes for a column, sweeps for a disk, and which
 //! executor.
 
-use keima_coordinator::{Executor, Plan, PlanError, PlanLimits, buffer_rows, choose_plan};
+use keima_blocks::rows::largest_buffer_rows;
+use keima_coordinator::{Executor, Plan, PlanError, PlanLimits, choose_plan};
 use keima_engine::block::Prepared;
 use keima_model::{Direction, Directions, ProblemRequest, Registry, Window};
 use keima_problems::Problems;
@@ -121,7 +122,7 @@ fn buffers_are_as_large_as_planned() {
         let column = problem.info().blocks().unwrap().column(&windows, Directions::Forward).unwrap();
         // A group of each family.
         let needed = Prepared::new(column, 1, 0, 1).most_rows() as u64;
-        let planned = buffer_rows(problem.info(), &windows);
+        let planned = largest_buffer_rows(problem.info(), problem.info().blocks().unwrap(), &windows);
         let most = needed + needed / 2 + 4096;
         assert!((needed..most).contains(&planned), "{lengths:?}: needed {needed}, planned {planned}");
     }

@@ -19,9 +19,9 @@ mod splits;
 mod stream;
 mod tally;
 
-pub use api::{BlockStage, FeedOpener, KeptRuns, Task, TaskError, TaskOrder};
+pub use api::{FeedOpener, Task, TaskError};
 pub use stream::buffers::Buffers;
 pub use stream::run_task;
 
-/// The least `TaskOrder::memory_bytes` that [`run_task`] accepts.
+/// The least `keima_orders::TaskOrder::task_memory_bytes` that [`run_task`] accepts.
 pub const MIN_TASK_MEMORY_BYTES: u64 = stream::budget::MIN_TASK_BYTES;

@@ -1,9 +1,6 @@
 //! Split points: the keys at which a task's output can be cut into shards.
 
-use keima_runs::Split;
-
-/// Most split points in a task's manifest.
-const MAX_SPLITS: usize = 1024;
+use keima_runs::{MAX_SPLITS, Split};
 
 /// Puts the split points of several runs in ascending order and thins them to at most [`MAX_SPLITS`].
 pub(crate) fn join_splits(mut splits: Vec<Split>) -> Vec<Split> {

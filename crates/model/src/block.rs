@@ -22,14 +22,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{PartedBytes, ProblemInfo, Window};
+use crate::{ProblemInfo, Window};
 
 /// Most entries of a list: indices into a block are `u16`.
 pub const MOST_ENTRIES: usize = 1 << 16;
-
-/// Bits of a row's place among those of its boundary, in the keys of runs: vectors have fewer rows than that. Above them
-/// stands the number of the group of families that reads the row.
-pub const PLACE_BITS: u32 = 43;
 
 /// Largest weight of a canonical key: of all its entries together, see [`BlockColumn::weight`]. A word holds this many
 /// residues below 2^60.
@@ -341,6 +337,8 @@ pub trait BlockParts: Send + Sync {
     fn families(&self, window: usize) -> &FamilyList;
     /// Memory that a process has less for what parts have in common.
     fn bytes(&self) -> u64;
+    /// See [`BlockProblem::family_bounds`].
+    fn family_bounds(&self) -> FamilyBounds;
     /// An estimate of the memory that [`BlockParts::part`] of these families takes, rather too much; at once.
     fn part_bytes(&self, window: usize, families: Range<u32>) -> u64;
     /// Tables for some consecutive families of a window, and for the families of the window before that have states for
@@ -370,29 +368,29 @@ pub struct BlockPart {
     pub sources: Sources,
 }
 
-/// Rows of a buffer for a hundred states of its families at the top of a column, and below it, where the first pass of a
-/// window puts some aside; beside [`step_rows`]. Go, heights 8 to 13: 101 to 103 and 129 to 131 for the largest families.
-const TOP_BUFFER_PERCENT: u64 = 105;
-const BUFFER_PERCENT: u64 = 135;
-
-/// An estimate of the rows that so many states take while they are taken through a window in one buffer: for who plans
-/// it, and for who does it before there are tables.
-pub fn buffer_rows(window: Window, states: u64) -> u64 {
-    let percent = if window.first == 0 { TOP_BUFFER_PERCENT } else { BUFFER_PERCENT };
-    (states.saturating_mul(percent) / 100).saturating_add(step_rows(window))
+/// Bounds of what a problem's families take while they go through a window, whatever the window: for plans.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FamilyBounds {
+    /// Codes of a cell within a block: a block of a window of w cells has about `codes^w` entries, and
+    /// `block_percent` of that at most.
+    pub codes: u64,
+    /// See `codes`.
+    pub block_percent: u64,
+    /// Rows of a buffer for a hundred states of its families: in a window at the top of a column, and in one below it,
+    /// whose first pass puts some states aside. A block for each pass comes on top.
+    pub buffer_percent: [u64; 2],
+    /// Mail of the largest family of a window, and of the second largest, for a hundred states of the largest: what blocks
+    /// send to other blocks of their family on its way through the window.
+    pub mail_percent: [u64; 2],
 }
 
-/// The states of a group that such a buffer has room for, with something to spare.
-pub fn buffered_states(windows: &[Window], rows: u64) -> u64 {
-    let steps = windows.iter().map(|&window| step_rows(window)).max().unwrap_or(0);
-    rows.saturating_sub(steps) * 100 / (BUFFER_PERCENT + 10)
-}
-
-/// Rows by which states move on in a buffer while they go through a window: a block for each pass. Lists of w cells
-/// have about 4^w entries, up to a quarter more where the window is the whole column (Go).
-fn step_rows(window: Window) -> u64 {
-    let entries = 4_u64.saturating_pow(window.len).saturating_mul(5) / 4;
-    u64::from(window.len) * entries.min(MOST_ENTRIES as u64)
+/// An estimate of the memory for tables that are made a part at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PartedBytes {
+    /// Of a worker: [`BlockParts::bytes`], what is kept of parts left out.
+    pub worker_bytes: u64,
+    /// Of a task: its largest part.
+    pub task_bytes: u64,
 }
 
 /// A problem with dense blocks.
@@ -409,6 +407,8 @@ pub trait BlockProblem: ProblemInfo {
     /// An estimate of the seconds that one thread takes to make them for all families of window number `window` once, with
     /// so many states in groups of `group_records`.
     fn parted_seconds(&self, windows: &[Window], window: usize, states: u64, group_records: u64) -> f64;
+    /// Bounds of what families take on their way through a window.
+    fn family_bounds(&self) -> FamilyBounds;
     /// Size of a family, relative to the largest, for each pair of neighbouring cells outside its window that has one
     /// colour where the largest family's colours alternate; for forecasts.
     fn pair_ratio(&self) -> f64;

@@ -14,18 +14,14 @@ mod block;
 mod board;
 mod info;
 mod key;
-mod lanes;
-mod parted;
 mod problem;
 
 pub use block::{
-    BlockColumn, BlockPart, BlockParts, BlockProblem, BlockTables, Direction, Directions, End, Family, FamilyList, Far,
-    FarTargets, MOST_ENTRIES, MOST_WEIGHT, PLACE_BITS, PassTable, RowGroup, SAMPLE_ONE_IN, Signature, Sources, buffer_rows,
-    buffered_states,
+    BlockColumn, BlockPart, BlockParts, BlockProblem, BlockTables, Direction, Directions, End, Family, FamilyBounds,
+    FamilyList, Far, FarTargets, MOST_ENTRIES, MOST_WEIGHT, PartedBytes, PassTable, RowGroup, SAMPLE_ONE_IN, Signature,
+    Sources,
 };
 pub use board::{Board, Layout, Window};
 pub use info::{About, Decimal, Forecast, Formula, Functional, ProblemInfo, Report, ReportColumn, ReportRow};
 pub use key::Key;
-pub use lanes::{LANES, MOST_LANES, slices};
-pub use parted::PartedBytes;
 pub use problem::{AnyProblem, Problem, ProblemError, ProblemRequest, Registry, Successors};

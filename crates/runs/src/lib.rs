@@ -9,38 +9,25 @@
 
 #![forbid(unsafe_code)]
 
-mod block;
-mod cursor;
-mod disk;
 mod error;
-mod footer;
-mod header;
-mod intake;
-mod lanes;
-mod local;
+mod format;
 mod manifest;
-mod merge;
 mod part;
-mod publish;
-mod sliced;
-mod varint;
-mod verify;
+mod read;
 mod word;
-mod writer;
+mod write;
 
-pub use cursor::{CursorBuffers, RunCursor};
-pub use disk::DiskBudget;
 pub use error::{MergeError, RunError};
-pub use header::{FORMAT_VERSION, MAX_LANES, MAX_SUBJECT_BYTES};
-pub use intake::Intake;
-pub use local::{BlockFeed, LocalFeed, LocalRun};
+pub use format::footer::MAX_SPLITS;
+pub use format::header::{FORMAT_VERSION, MAX_LANES, MAX_SUBJECT_BYTES};
 pub use manifest::{
     BlockCut, FunctionalSum, KeyOrder, PassTally, RunHeader, RunId, RunManifest, Split, Tally, TaskManifest, TaskTimes,
 };
-pub use merge::Merger;
 pub use part::RunPart;
-pub use publish::{publish_durably, run_path, temporary_path};
-pub use sliced::{Section, SlicedWriter};
-pub use verify::{open_verified, read_manifest, verify_run};
+pub use read::{
+    BlockFeed, CursorBuffers, LocalFeed, LocalRun, Merger, RunCursor, open_verified, read_manifest, verify_run,
+};
 pub use word::{Batch, Word};
-pub use writer::{RunOptions, RunWriter};
+pub use write::{
+    DiskBudget, Intake, RunOptions, RunWriter, Section, SlicedWriter, publish_durably, run_path, temporary_path,
+};

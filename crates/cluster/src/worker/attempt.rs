@@ -17,17 +17,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use keima_coordinator::{AttemptId, Failure, Grant, InputRun, Report, StageOrder, Verdict, Work};
-use keima_engine::{BlockStage, KeptRuns, Task, TaskError, TaskOrder};
-use keima_model::ProblemRequest;
-use keima_runs::{MAX_SUBJECT_BYTES, RunManifest, TaskManifest};
+use keima_coordinator::{Failure, Grant, Report, Verdict, Work};
+use keima_engine::{Task, TaskError};
+use keima_model::Registry;
+use keima_orders::{AttemptId, InputRun, TaskOrder};
+use keima_runs::TaskManifest;
 
 use super::table::Active;
 use super::tables::NoTables;
 use super::{LONGEST_WAIT, Shared, is_refusal};
 use crate::failpoint;
-use crate::feeds::TaskFeeds;
-use crate::link::{Backoff, CoordinatorLink, LinkError};
+use crate::transfer::feeds::TaskFeeds;
+use crate::transport::link::{Backoff, CoordinatorLink, LinkError};
 
 /// Bytes that come in of a copy in a second at least, beside an hour for all else.
 const SLOWEST_COPY_BYTES: u64 = 1 << 20;
@@ -74,7 +75,7 @@ impl<L: CoordinatorLink> Shared<L> {
             Work::Stage(order) => {
                 // A grant is new: whatever lies in its folder is from a life that nobody remembers.
                 self.delete_attempt(attempt).await;
-                self.run_stage(&attempt.to_string(), *order, active).await
+                self.run_stage(*order, active).await
             }
             Work::Copy(input) => self.fetch_copy(&input).await,
         };
@@ -175,13 +176,8 @@ impl<L: CoordinatorLink> Shared<L> {
     }
 
     /// Runs the engine on a thread for tasks.
-    async fn run_stage(
-        self: &Arc<Self>,
-        attempt: &str,
-        order: StageOrder,
-        active: Active,
-    ) -> Result<TaskManifest, Failure> {
-        let problem = self.problem(&order.problem)?;
+    async fn run_stage(self: &Arc<Self>, order: TaskOrder, active: Active) -> Result<TaskManifest, Failure> {
+        let problem = self.problems.open(&order.problem).map_err(|e| Failure::Refused { text: e.to_string() })?;
         // Both executors count on all of the memory.
         let tables = if let Some(block) = &order.block {
             self.buffers.let_go();
@@ -190,10 +186,7 @@ impl<L: CoordinatorLink> Shared<L> {
             self.tables.let_go();
             None
         };
-        let kept = order.block.as_ref().and_then(|block| block.kept.as_ref());
-        let inputs = order.inputs.iter().chain(kept.into_iter().flat_map(|kept| &kept.inputs));
-        let feeds = TaskFeeds::new(Arc::clone(&self.store), Arc::clone(&self.folders), inputs);
-        let order = task_order(attempt, order);
+        let feeds = TaskFeeds::new(Arc::clone(&self.store), Arc::clone(&self.folders), order.all_inputs());
         let store = Arc::clone(&self.store);
         let buffers = Arc::clone(&self.buffers);
         let work = move || {
@@ -248,44 +241,6 @@ impl<L: CoordinatorLink> Shared<L> {
             }
         };
         copied.map(|()| TaskManifest { runs: vec![input.manifest.clone()], ..TaskManifest::default() })
-    }
-}
-
-/// What run headers call a problem.
-fn subject(problem: &ProblemRequest) -> String {
-    let printable = |c: char| if c == ' ' || c.is_ascii_graphic() { c } else { '?' };
-    problem.words().chars().take(MAX_SUBJECT_BYTES).map(printable).collect()
-}
-
-fn manifests(inputs: Vec<InputRun>) -> Vec<RunManifest> {
-    inputs.into_iter().map(|input| input.manifest).collect()
-}
-
-fn task_order(attempt: &str, order: StageOrder) -> TaskOrder {
-    TaskOrder {
-        attempt: attempt.to_owned(),
-        job_tag: order.job_tag,
-        subject: subject(&order.problem),
-        salt: order.salt,
-        moduli: order.moduli,
-        first_pass: order.first_pass,
-        window: order.window,
-        layout_in: order.layout_in,
-        layout_out: order.layout_out,
-        from_start: order.from_start,
-        low: order.low,
-        high: order.high,
-        inputs: manifests(order.inputs),
-        memory_bytes: order.task_memory_bytes,
-        durable: order.durable,
-        block: order.block.map(|block| BlockStage {
-            windows: block.windows,
-            group_records: block.group_records,
-            moduli_in: block.moduli_in,
-            slots: block.slots,
-            direction: block.direction,
-            kept: block.kept.map(|kept| KeptRuns { inputs: manifests(kept.inputs), moduli: kept.moduli }),
-        }),
     }
 }
 

@@ -16,14 +16,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
-use keima_coordinator::BlockOrder;
+use keima_blocks::{parts, process};
 use keima_engine::block::Prepared;
-use keima_model::{Directions, PartedBytes, ProblemInfo, ProblemRequest, Window};
-
-/// Of the tables' size one part in so many is left to the allocator, which keeps some of what was freed while they were
-/// built and of tasks' buffers: 13 MB more than a process is granted for itself, beside 94 MB of tables (13x13, windows 7,6,
-/// two tasks, glibc's allocator).
-const LEFT_ONE_IN: u64 = 6;
+use keima_model::{Directions, ProblemInfo, ProblemRequest, Window};
+use keima_orders::BlockOrder;
 
 /// What tables are made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,7 +89,9 @@ impl Tables {
         let Some((_, slot)) = &*kept else { return };
         match slot.built.get() {
             // The slot's own, and no promise that could be about to be kept.
-            Some(Ok(prepared)) if Arc::strong_count(prepared) > 1 || Arc::strong_count(slot) > 1 => prepared.free_kept(),
+            Some(Ok(prepared)) if Arc::strong_count(prepared) > 1 || Arc::strong_count(slot) > 1 => {
+                prepared.free_kept();
+            }
             None if Arc::strong_count(slot) > 1 => {}
             _ => *kept = None,
         }
@@ -135,15 +133,15 @@ impl Promise {
             || format!("{} {} is not made of blocks here; use the same version of keima", info.name(), info.size());
         let blocks = info.blocks().ok_or_else(no_blocks)?;
         if self.made.parted {
-            let parts = blocks.parts(&self.made.windows, PartedBytes::kept(self.memory_bytes))?;
-            let prepared = Prepared::by_part(parts, self.made.group_records, self.memory_bytes, self.tasks);
+            let made = blocks.parts(&self.made.windows, parts::kept_bytes(self.memory_bytes))?;
+            let prepared = Prepared::by_part(made, self.made.group_records, self.memory_bytes, self.tasks);
             let parted = blocks.parted_bytes(&self.made.windows);
-            let making = parted.making(self.memory_bytes, self.tasks);
-            let left = making + PartedBytes::left_over(self.memory_bytes);
+            let making = parts::making_bytes(parted, self.memory_bytes, self.tasks);
+            let left = making + parts::left_over_bytes(self.memory_bytes);
             return Ok(Arc::new(prepared.reserving(left).limiting_parts(making)));
         }
         let column = blocks.column(&self.made.windows, self.made.directions)?;
-        let kept = column.bytes() / LEFT_ONE_IN;
+        let kept = process::left_over_bytes(column.bytes());
         let prepared = Prepared::new(column, self.made.group_records, self.memory_bytes, self.tasks);
         Ok(Arc::new(prepared.reserving(kept)))
     }

@@ -12,8 +12,8 @@ use keima_problems::Problems;
 use keima_runs::{RunId, RunManifest};
 use tokio::sync::{Notify, oneshot};
 
-use super::{Worker, WorkerConfig, task_memory_bytes};
-use crate::link::{CoordinatorLink, LinkError};
+use super::{Worker, WorkerConfig};
+use crate::transport::link::{CoordinatorLink, LinkError};
 
 const HEARTBEAT_MILLIS: u64 = 50;
 /// A report is waited for a third of it.
@@ -113,16 +113,4 @@ async fn a_report_that_is_not_answered_is_sent_again_and_heartbeats_go_on() {
     running.await.unwrap().unwrap();
     assert_eq!(link.reports.load(Ordering::Relaxed), 2);
     assert!(link.between.load(Ordering::Relaxed) >= 1, "no heartbeat between the two reports");
-}
-
-#[test]
-fn tasks_share_what_the_process_leaves() {
-    let check = |memory: u64, slots, expected: u64| {
-        assert_eq!(task_memory_bytes(memory << 20, slots), expected << 20, "{memory} MiB, {slots} slots");
-    };
-    check(192, 2, 80);
-    check(192, 1, 160);
-    check(192, 0, 160);
-    check(32, 2, 0);
-    check(1, 2, 0);
 }

@@ -16,7 +16,10 @@
 //! Two vectors meet where numbers grow (a single sweep), tables for both ways fit a worker, and nobody wants the counts of
 //! all shorter boards.
 
-use keima_model::{BlockProblem, LANES, MOST_LANES, PLACE_BITS, ProblemInfo, Window, buffered_states};
+use keima_blocks::lanes::{LANES, MOST_LANES};
+use keima_blocks::limits::{LONGEST_WINDOW, LONGEST_WINDOW_AT_END, MODULUS_LIMIT, MOST_GROUPS};
+use keima_blocks::rows::buffered_states;
+use keima_model::{BlockProblem, FamilyBounds, ProblemInfo, Window};
 use keima_residue::primes_below;
 
 use self::lanes::{lanes_at_end, middle};
@@ -28,20 +31,14 @@ use crate::api::Executor;
 mod lanes;
 mod memory;
 
-/// Longest window: its lists have fewer than 2^16 codes, and its largest family is a sixth of the vector.
-const LONGEST_WINDOW: u32 = 7;
-/// The same at an end of the column: lists have up to 59,608 codes there, elsewhere one has 72,411 (Go).
-const LONGEST_AT_END: u32 = 8;
-/// The block executor's residues are below this, so that sums of several fit a word.
-const MODULUS_LIMIT: u128 = 1 << 60;
 /// To write and to read a state with eight lanes, for one thread.
 const EXCHANGE_NANOS: f64 = 130.0;
 /// Groups for each task that runs at a time that are aimed at.
 const GROUPS_PER_SLOT: u64 = 16;
 /// The same where tables are made for each of them: each makes all blocks of its rests.
 const PARTED_GROUPS_PER_SLOT: u64 = 4;
-/// Of a window there are fewer than three times as many groups, for whose numbers keys have room.
-const MOST_GROUPS: u64 = 1 << (u64::BITS - PLACE_BITS - 2);
+/// A vector is aimed to have so many groups at most. A window then has fewer than three times as many.
+const MOST_PLANNED_GROUPS: u64 = MOST_GROUPS / 4;
 /// Tasks are not cut finer than this.
 const LEAST_GROUP_RECORDS: u64 = 1 << 14;
 
@@ -54,7 +51,7 @@ pub fn in_memory_plan(
     lanes: Option<u32>,
 ) -> Result<Plan, PlanError> {
     let states = saturated_states(info)?;
-    let moduli = moduli::below(MODULUS_LIMIT, &bound_product(&info.bound()));
+    let moduli = moduli::below(MODULUS_LIMIT.into(), &bound_product(&info.bound()));
     let height = info.board().height;
     let windows = Window::cut(height, longest_window(height));
     let all = moduli.len() as u32;
@@ -150,7 +147,7 @@ pub fn block_plan(info: &dyn ProblemInfo, key_bytes: u32, limits: &PlanLimits) -
         }
     }
     let states = saturated_states(info)?;
-    let needed = moduli::below(MODULUS_LIMIT, &bound_product(&info.bound())).len() as u32;
+    let needed = moduli::below(MODULUS_LIMIT.into(), &bound_product(&info.bound())).len() as u32;
     let memory = windows(info, blocks, limits, &states, needed)?;
     let both = memory.both_ways(info, blocks, limits);
     let mut refusal = no_blocks("no number of residues suits it");
@@ -195,7 +192,7 @@ fn with_lanes(
 ) -> Plan {
     let total = plan.moduli.len() as u32;
     let largest = plan.sweeps.first().map_or(1, |&(first, end)| end - first);
-    let parted = memory.parted.is_some();
+    let parted = memory.needs.is_parted();
     plan.block = Some(BlockPlan { group_records: 0, lanes: Vec::new(), parted, middle });
     let lanes_of = |stage| if plan.meets(stage) { total } else { lanes_at_end(info, blocks, &plan, stage) };
     let lanes: Vec<u32> = (0..plan.stages()).map(lanes_of).collect();
@@ -203,8 +200,15 @@ fn with_lanes(
         None => largest,
         Some(_) => most_on_the_way(&lanes),
     };
-    let share_bytes = memory.share_bytes(limits.task_memory_bytes);
-    let group_records = most_records(&plan.windows, plan.peak_states, (plan.slots, parted), share_bytes, most_lanes);
+    let share_bytes = memory.needs.share_bytes(limits.task_memory_bytes);
+    let group_records = most_records(
+        &blocks.family_bounds(),
+        &plan.windows,
+        plan.peak_states,
+        (plan.slots, parted),
+        share_bytes,
+        most_lanes,
+    );
     plan.task_records = group_records;
     plan.block = Some(BlockPlan { group_records, lanes, parted, middle });
     plan.disk_bytes = Usage::of(&plan, largest).peak_disk_bytes(limits.second_copies);
@@ -260,13 +264,17 @@ fn sweeps(needed: u32, lanes: u32) -> Vec<(u32, u32)> {
 
 /// `total` primes below 2^60, the largest as the spare at the end.
 fn filled(total: u32) -> Vec<u64> {
-    let primes: Vec<u64> = primes_below(MODULUS_LIMIT).take(total as usize).collect();
+    let primes: Vec<u64> = primes_below(MODULUS_LIMIT.into()).take(total as usize).collect();
     primes.iter().skip(1).chain(primes.first()).copied().collect()
 }
 
 /// Longest window of a column: where there are two, each is at an end.
 fn longest_window(height: u32) -> u32 {
-    if (LONGEST_AT_END + 1..=2 * LONGEST_AT_END).contains(&height) { LONGEST_AT_END } else { LONGEST_WINDOW }
+    if (LONGEST_WINDOW_AT_END + 1..=2 * LONGEST_WINDOW_AT_END).contains(&height) {
+        LONGEST_WINDOW_AT_END
+    } else {
+        LONGEST_WINDOW
+    }
 }
 
 /// The longest windows whose tables and largest family fit a worker, if one task at a time does a lane of it with the
@@ -288,25 +296,32 @@ fn windows(
     let mut least_bytes = u64::MAX;
     let whole = lengths.clone().map(|len| Window::cut(height, len.min(longest)));
     for windows in whole {
-        let memory = Memory::of(info, blocks, windows, limits, false);
-        if memory.least_bytes() <= limits.task_memory_bytes {
+        let memory = Memory::whole(info, blocks, windows, limits);
+        if memory.needs.least_bytes() <= limits.task_memory_bytes {
             return Ok(memory);
         }
-        least_bytes = least_bytes.min(memory.least_bytes());
+        least_bytes = least_bytes.min(memory.needs.least_bytes());
     }
     let parted = lengths.flat_map(|len| cuts(height, len.min(LONGEST_WINDOW)));
     let peak_states = states.iter().max().copied().unwrap_or(0);
     let mut best: Option<(f64, Memory)> = None;
     // Of two windows each has all blocks of the other in its rest, which would be made for every group.
     for windows in parted.filter(|windows| windows.len() > 2) {
-        let memory = Memory::of(info, blocks, windows, limits, true);
-        if memory.least_bytes() > limits.task_memory_bytes {
-            least_bytes = least_bytes.min(memory.least_bytes());
+        let memory = Memory::parted(info, blocks, windows, limits);
+        if memory.needs.least_bytes() > limits.task_memory_bytes {
+            least_bytes = least_bytes.min(memory.needs.least_bytes());
             continue;
         }
         let lanes = residues.min(limits.residues_per_sweep.unwrap_or(MOST_LANES)).clamp(1, MOST_LANES);
-        let share_bytes = memory.share_bytes(limits.task_memory_bytes);
-        let records = most_records(&memory.windows, peak_states, (limits.slots, true), share_bytes, lanes);
+        let share_bytes = memory.needs.share_bytes(limits.task_memory_bytes);
+        let records = most_records(
+            &blocks.family_bounds(),
+            &memory.windows,
+            peak_states,
+            (limits.slots, true),
+            share_bytes,
+            lanes,
+        );
         let seconds = |window| blocks.parted_seconds(&memory.windows, window, peak_states, records);
         let tables = (0..memory.windows.len()).map(seconds);
         let exchanges = EXCHANGE_NANOS * 1e-9 * peak_states as f64 * memory.windows.len() as f64;
@@ -329,35 +344,20 @@ fn cuts(height: u32, len: u32) -> Vec<Vec<Window>> {
     cuts.iter().map(|lengths| Window::of_lengths(lengths)).collect()
 }
 
-/// Of a task's memory what tables leave for states: its part of a worker's, and where they are made a part at a time, the
-/// part itself. Most parts are much smaller than the largest, for which others wait if need be.
-pub fn share_bytes(task_memory_bytes: u64, table_bytes: u64, part_bytes: u64) -> u64 {
-    let left = task_memory_bytes.saturating_sub(table_bytes);
-    left - part_bytes.min(left / 4)
-}
-
-/// Rows of memory that a task needs for each residue of the largest family of any of the windows.
-pub fn buffer_rows(info: &dyn ProblemInfo, windows: &[Window]) -> u64 {
-    let rows = windows.iter().map(|&window| {
-        let family = info.largest_family(window).unwrap_or(u128::MAX);
-        keima_model::buffer_rows(window, u64::try_from(family).unwrap_or(u64::MAX))
-    });
-    rows.max().unwrap_or(0)
-}
-
 /// Records of a group: they fit a task, and there are groups for all.
 fn most_records(
+    bounds: &FamilyBounds,
     windows: &[Window],
     peak_states: u64,
     (slots, parted): (u32, bool),
     share_bytes: u64,
     lanes: u32,
 ) -> u64 {
-    let by_memory = buffered_states(windows, share_bytes / (8 * u64::from(lanes)));
+    let by_memory = buffered_states(bounds, windows, share_bytes, lanes);
     let groups = if parted { PARTED_GROUPS_PER_SLOT } else { GROUPS_PER_SLOT };
     let by_slots = peak_states / (groups * u64::from(slots.max(1)));
     let most = by_memory.min(by_slots.max(LEAST_GROUP_RECORDS));
-    most.max(peak_states / MOST_GROUPS).max(1)
+    most.max(peak_states / MOST_PLANNED_GROUPS).max(1)
 }
 
 #[cfg(test)]

@@ -4,10 +4,11 @@
 //! them rarely: measured, they are faster alone and no slower in groups. Primes just below 2^64 hold more: where they
 //! save a residue, that saves a whole share of all work and disk. Hence: just below 2^60, unless that costs a residue.
 
+use keima_blocks::limits::MODULUS_LIMIT;
 use keima_residue::{Integer, primes_below};
 
 /// Limits of the two families, the preferred one first.
-const LIMITS: [u128; 2] = [1 << 60, 1 << 64];
+const LIMITS: [u128; 2] = [MODULUS_LIMIT as u128, 1 << 64];
 
 /// The value of a bound that is given as powers, product of `base ^ exponent`.
 pub(crate) fn bound_product(powers: &[(u32, u32)]) -> Integer {

@@ -9,6 +9,7 @@
 //! and output have room for 4,096 records at least, however long these are: with two hundred lanes and more in the least
 //! memory that is beyond their shares.
 
+use keima_blocks::limits::{MOST_OPEN_RUNS, OUTPUT_PERCENT, READER_PERCENT, TABLE_PERCENT};
 use keima_model::Key;
 
 use crate::stream::table::Table;
@@ -38,18 +39,19 @@ pub(crate) struct Budget {
 impl Budget {
     pub(crate) fn new<K: Key>(memory_bytes: u64, lanes: usize) -> Self {
         let bytes = memory_bytes.max(MIN_TASK_BYTES) as usize;
+        let [tables, output, readers] = [TABLE_PERCENT, OUTPUT_PERCENT, READER_PERCENT].map(|percent| percent as usize);
         let table_record = Table::<K>::record_bytes(lanes);
         // Two tables, and the order in which one of them is spilled.
         let per_record = 2 * table_record + size_of::<(K, u32)>();
-        let table_records = (bytes / 100 * 45 / per_record).clamp(4 * BATCH, u32::MAX as usize / 4);
+        let table_records = (bytes / 100 * tables / per_record).clamp(4 * BATCH, u32::MAX as usize / 4);
         let output_record = 8 * lanes + size_of::<(K, u32)>();
         // A reader holds one raw and one decoded block, and what is on the way from another worker.
         let block_bytes = (bytes / 2048).clamp(8 << 10, 64 << 10);
         Self {
             table_records,
             group_records: (CACHE_BYTES / table_record).clamp(BATCH, table_records / 4),
-            output_records: (bytes / 100 * 35 / output_record).clamp(4 * BATCH, u32::MAX as usize),
-            fan_in: (bytes / 100 * 12 / (4 * block_bytes)).clamp(4, 256),
+            output_records: (bytes / 100 * output / output_record).clamp(4 * BATCH, u32::MAX as usize),
+            fan_in: (bytes / 100 * readers / (4 * block_bytes)).clamp(4, MOST_OPEN_RUNS),
             block_bytes,
         }
     }

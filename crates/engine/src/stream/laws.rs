@@ -11,10 +11,11 @@
 //! data at different times: a value that changed in memory in between shows. Cost: a few operations a pass and lane.
 
 use keima_model::ProblemInfo;
+use keima_orders::TaskOrder;
 use keima_runs::{PassTally, RunManifest};
 
+use crate::TaskError;
 use crate::tally::PassSums;
-use crate::{TaskError, TaskOrder};
 
 /// Checks the laws of a task; what was seen of each pass, for the report.
 pub(crate) fn check(
@@ -71,7 +72,8 @@ fn same(order: &TaskOrder, check: &'static str, pass: u32, expected: &[u64], got
 #[cfg(test)]
 mod tests {
     use super::*;
-    use keima_model::{Board, Forecast, Functional, Layout, Window};
+    use keima_model::{Board, Forecast, Functional, Layout, ProblemRequest, Window};
+    use keima_orders::{AttemptId, JobId};
 
     /// As little of a problem as a law needs: every state has exactly two successors.
     struct Doubling;
@@ -121,9 +123,9 @@ mod tests {
     fn order() -> TaskOrder {
         let window = Window { first: 0, len: 2 };
         TaskOrder {
-            attempt: "j1/s0/g0/t0/a0".into(),
+            attempt: AttemptId { job: JobId(1), sweep: 0, generation: 0, task: 0, attempt: 0 },
+            problem: ProblemRequest { name: "tower".into(), size: "1x1".into(), options: Vec::new() },
             job_tag: 0,
-            subject: String::new(),
             salt: 0,
             moduli: MODULI.to_vec(),
             first_pass: 0,
@@ -134,7 +136,7 @@ mod tests {
             low: 0,
             high: None,
             inputs: Vec::new(),
-            memory_bytes: 0,
+            task_memory_bytes: 0,
             durable: false,
             block: None,
         }

@@ -56,10 +56,10 @@ pub fn run_task(problem: &AnyProblem, task: &Task<'_>) -> Result<TaskManifest, T
     if order.moduli.is_empty() || order.moduli.iter().any(|&p| p < 2) {
         return refuse(format!("moduli {:?} are not usable; they must be primes", order.moduli));
     }
-    if order.memory_bytes < MIN_TASK_BYTES {
+    if order.task_memory_bytes < MIN_TASK_BYTES {
         return refuse(format!(
             "a task needs at least {MIN_TASK_BYTES} bytes of memory, but was given {}; use fewer threads or more memory",
-            order.memory_bytes
+            order.task_memory_bytes
         ));
     }
     match problem {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use keima_model::Key;
+use keima_orders::InputRun;
 use keima_runs::{
     Batch, DiskBudget, LocalRun, MergeError, Merger, RunCursor, RunError, RunHeader, RunId, RunManifest, RunOptions,
     RunPart, RunWriter, Word, run_path, temporary_path,
@@ -140,20 +141,20 @@ impl<'a> Spiller<'a> {
     pub(crate) fn reduce_cursors<K: EngineKey>(
         &mut self,
         mut open: impl FnMut(&RunManifest) -> Result<RunCursor<K>, TaskError>,
-        inputs: &[RunManifest],
+        inputs: &[InputRun],
         header: &RunHeader,
     ) -> Result<(Vec<RunCursor<K>>, Vec<TemporaryRun>), TaskError> {
         let mut merged = Vec::new();
         if inputs.len() > self.budget.fan_in {
             for group in inputs.chunks(self.budget.fan_in) {
-                let cursors = group.iter().map(&mut open).collect::<Result<_, _>>()?;
+                let cursors = group.iter().map(|input| open(&input.manifest)).collect::<Result<_, _>>()?;
                 self.merge_to_run(cursors, header, &mut merged)?;
             }
             let merged = self.reduce_fan_in::<K>(merged, header)?;
             let cursors = merged.iter().map(Self::cursor).collect::<Result<_, _>>()?;
             return Ok((cursors, merged));
         }
-        Ok((inputs.iter().map(open).collect::<Result<_, _>>()?, merged))
+        Ok((inputs.iter().map(|input| open(&input.manifest)).collect::<Result<_, _>>()?, merged))
     }
 
     /// Merges temporary runs until few enough are left to be read at once.

@@ -56,7 +56,7 @@ impl<'a, K: EngineKey> StreamTask<'a, K> {
     pub(crate) fn new(problem: &'a dyn Problem<K>, task: &'a Task<'a>) -> Self {
         let order = task.order;
         let lanes = order.moduli.len() * problem.coefficients() as usize;
-        let budget = Budget::new::<K>(order.memory_bytes, lanes);
+        let budget = Budget::new::<K>(order.task_memory_bytes, lanes);
         let after = |pass: u32| {
             let all = problem.functionals().into_iter().enumerate();
             all.filter(|(_, f)| f.after_pass == pass).map(|(i, _)| (i, LaneSums::new(lanes))).collect()
@@ -82,7 +82,7 @@ impl<'a, K: EngineKey> StreamTask<'a, K> {
     fn header(&self, boundary: u32, key_order: KeyOrder) -> RunHeader {
         RunHeader {
             job_tag: self.task.order.job_tag,
-            subject: self.task.order.subject.clone(),
+            subject: self.task.order.subject(),
             boundary,
             key_order,
             cut: None,

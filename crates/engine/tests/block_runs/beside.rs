@@ -5,9 +5,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 
+use keima_blocks::limits::PLACE_BITS;
 use keima_engine::block::{Prepared, run_block_task};
-use keima_engine::{Buffers, FeedOpener, Task, TaskError, TaskOrder};
-use keima_model::{PLACE_BITS, ProblemInfo};
+use keima_engine::{Buffers, FeedOpener, Task, TaskError};
+use keima_model::ProblemInfo;
+use keima_orders::{AttemptId, TaskOrder};
 use keima_runs::{BlockFeed, RunError, RunHeader, RunManifest, RunPart, TaskManifest};
 
 use crate::common::Local;
@@ -90,7 +92,7 @@ fn memory_of_one(parted: Parted) -> u64 {
     by_size.sort_by_key(large);
     // The two largest are about as large.
     let orders = [by_size[by_size.len() - 1], by_size[by_size.len() - 2]].map(|group| TaskOrder {
-        attempt: format!("j1/s0/g1/t{group}/a0"),
+        attempt: AttemptId { task: group, ..order.attempt },
         low: u128::from(group) << PLACE_BITS,
         high: Some(u128::from(group + 1) << PLACE_BITS),
         durable: false,

@@ -3,8 +3,9 @@
 
 use std::path::Path;
 
-use keima_engine::{TaskError, TaskOrder};
+use keima_engine::TaskError;
 use keima_model::{Directions, Window};
+use keima_orders::{AttemptId, TaskOrder};
 use keima_problems::go::published;
 use keima_residue::{Integer, add_row, residue_of};
 use keima_runs::{TaskManifest, run_path};
@@ -254,7 +255,7 @@ fn wrong_inputs_are_refused() {
     let text = refused(&TaskOrder { inputs: order.inputs[1..].to_vec(), ..order.clone() });
     assert!(text.contains("not those of one boundary"), "{text}");
     let mut strangers = order.clone();
-    strangers.inputs[0].first_key += 1;
+    strangers.inputs[0].manifest.first_key += 1;
     let text = refused(&strangers);
     assert!(text.contains("other tables"), "{text}");
     let mut stage = order.block.clone().unwrap();
@@ -270,13 +271,18 @@ fn damage_is_found() {
     let run = Run::new(5, 5, &cut);
     let vector = run.stage(0, &[]);
     let order = run.order(1, &vector);
-    let path: &Path = &run_path(run.folder.path(), &order.inputs[0].id).unwrap();
+    let path: &Path = &run_path(run.folder.path(), &order.inputs[0].manifest.id).unwrap();
     let whole = std::fs::read(path).unwrap();
     for at in (200..whole.len()).step_by(whole.len() / 50) {
         let mut bytes = whole.clone();
         bytes[at] ^= 4;
         std::fs::write(path, &bytes).unwrap();
-        let error = run.task(&TaskOrder { attempt: format!("j1/s0/g1/t0/a{at}"), ..order.clone() }).unwrap_err();
-        assert!(matches!(&error, TaskError::Input { run, .. } if *run == order.inputs[0].id), "byte {at}: {error}");
+        let error = run
+            .task(&TaskOrder { attempt: AttemptId { attempt: at as u32, ..order.attempt }, ..order.clone() })
+            .unwrap_err();
+        assert!(
+            matches!(&error, TaskError::Input { run, .. } if *run == order.inputs[0].manifest.id),
+            "byte {at}: {error}"
+        );
     }
 }

@@ -152,7 +152,7 @@ fn wrong_inputs_are_refused() {
     let run = Run::new(5, 5, &cut);
     let (kept, vector) = halves(&run);
     let order = run.meeting(&vector, &kept);
-    let refused = |run: &Run, wrong: &dyn Fn(&mut keima_engine::TaskOrder), expected: &str| {
+    let refused = |run: &Run, wrong: &dyn Fn(&mut keima_orders::TaskOrder), expected: &str| {
         let mut order = order.clone();
         wrong(&mut order);
         match run.task(&order) {
@@ -160,7 +160,7 @@ fn wrong_inputs_are_refused() {
             other => panic!("{expected}: {other:?}"),
         }
     };
-    let stage = |order: &mut keima_engine::TaskOrder, act: &dyn Fn(&mut keima_engine::BlockStage)| {
+    let stage = |order: &mut keima_orders::TaskOrder, act: &dyn Fn(&mut keima_orders::BlockOrder)| {
         act(order.block.as_mut().unwrap());
     };
     refused(

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
+use keima_blocks::limits::PLACE_BITS;
 use keima_engine::block::{GroupId, Prepared, run_block_task};
-use keima_engine::{BlockStage, Buffers, KeptRuns, Task, TaskError, TaskOrder};
-use keima_model::{AnyProblem, Board, Direction, Directions, Layout, PLACE_BITS, Window};
+use keima_engine::{Buffers, Task, TaskError};
+use keima_model::{AnyProblem, Board, Direction, Directions, Layout, ProblemRequest, Window};
+use keima_orders::{AttemptId, BlockOrder, InputRun, JobId, KeptOrder, TaskOrder};
 use keima_runs::{
     BlockCut, DiskBudget, KeyOrder, RunCursor, RunHeader, RunPart, Tally, TaskManifest, publish_durably, run_path,
 };
@@ -148,9 +150,9 @@ impl Run {
         let window = self.windows[place.window];
         let next = place.direction.leaves().neighbour(place.window, self.windows.len());
         TaskOrder {
-            attempt: format!("j1/s0/g{stage}/t0/a0"),
+            attempt: AttemptId { job: JobId(1), sweep: 0, generation: stage as u32, task: 0, attempt: 0 },
+            problem: ProblemRequest { name: "go".to_owned(), size: self.board.to_string(), options: Vec::new() },
             job_tag: 77,
-            subject: "go".to_owned(),
             salt: SALT,
             moduli: moduli(self.lanes(stage)),
             first_pass: place.column * self.board.height + window.first,
@@ -160,14 +162,16 @@ impl Run {
             from_start: place.first,
             low: 0,
             high: None,
-            inputs: vector.iter().flat_map(|m| m.runs.clone()).collect(),
-            memory_bytes: 0,
+            inputs: inputs(vector),
+            task_memory_bytes: 0,
             durable: stage % 2 == 1,
-            block: Some(BlockStage {
+            block: Some(BlockOrder {
                 windows: self.windows.clone(),
                 group_records: self.cut.group_records,
                 moduli_in: moduli(self.lanes_in(stage)),
+                parted: self.parted.is_some(),
                 slots: if self.cut.threads == 1 { 1 } else { u32::MAX },
+                both_ways: false,
                 direction: place.direction,
                 kept: None,
             }),
@@ -177,9 +181,9 @@ impl Run {
     /// The same for the stage in which a transposed vector meets the one that was kept.
     pub(crate) fn meeting(&self, vector: &[TaskManifest], kept: &[TaskManifest]) -> TaskOrder {
         let mut order = self.order(self.stages() - 1, vector);
-        let inputs = kept.iter().flat_map(|m| m.runs.clone()).collect();
+        let inputs = inputs(kept);
         let moduli = moduli(self.lanes(self.forward() - 1));
-        order.block.as_mut().unwrap().kept = Some(KeptRuns { inputs, moduli });
+        order.block.as_mut().unwrap().kept = Some(KeptOrder { inputs, moduli });
         order
     }
 
@@ -223,7 +227,7 @@ impl Run {
         let mut made = Vec::new();
         for (task, low) in (0..groups).step_by(self.cut.groups).enumerate() {
             let high = (low + self.cut.groups < groups).then_some(((low + self.cut.groups) as u128) << PLACE_BITS);
-            let attempt = format!("j1/s0/g{stage}/t{task}/a0");
+            let attempt = AttemptId { task: task as u32, ..order.attempt };
             made.push(
                 self.task(&TaskOrder { attempt, low: (low as u128) << PLACE_BITS, high, ..order.clone() }).unwrap(),
             );
@@ -268,7 +272,7 @@ impl Run {
         let Window { first, len } = order.window;
         let header = RunHeader {
             job_tag: 77,
-            subject: "go".to_owned(),
+            subject: order.subject(),
             boundary: self.boundary(stage),
             key_order: match place.direction {
                 Direction::Forward => KeyOrder::Blocks { first, len },
@@ -318,4 +322,9 @@ pub(crate) fn cut(lengths: &[u32], group_records: u64, groups: usize, lanes: &[u
     let (lengths, lanes) = (lengths.to_vec(), lanes.to_vec());
     let (memory_bytes, parted) = (MEMORY_BYTES, Parted::Nobody);
     Cut { lengths, group_records, groups, lanes, memory_bytes, threads: 1, parted, middle: None }
+}
+
+/// The runs of some tasks, as another task reads them.
+fn inputs(vector: &[TaskManifest]) -> Vec<InputRun> {
+    vector.iter().flat_map(|m| m.runs.iter().cloned().map(InputRun::here)).collect()
 }

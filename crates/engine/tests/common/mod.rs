@@ -5,8 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-use keima_engine::{Buffers, FeedOpener, Task, TaskError, TaskOrder, run_task};
-use keima_model::{AnyProblem, Layout, Window};
+use keima_engine::{Buffers, FeedOpener, Task, TaskError, run_task};
+use keima_model::{AnyProblem, Layout, ProblemRequest, Window};
+use keima_orders::{AttemptId, InputRun, JobId, TaskOrder};
 use keima_runs::{
     BlockFeed, DiskBudget, LocalRun, RunError, RunHeader, RunManifest, RunPart, Tally, TaskManifest, publish_durably,
     run_path,
@@ -102,9 +103,15 @@ pub(crate) fn sweep_with(
         let mut made = Vec::new();
         for (number, &(low, high)) in shards.iter().enumerate() {
             let order = TaskOrder {
-                attempt: format!("j1/s0/g{stage}/t{number}/a0"),
+                attempt: AttemptId {
+                    job: JobId(1),
+                    sweep: 0,
+                    generation: stage as u32,
+                    task: number as u32,
+                    attempt: 0,
+                },
+                problem: ProblemRequest { name: info.name().to_owned(), size: info.size(), options: Vec::new() },
                 job_tag: 77,
-                subject: String::new(),
                 salt: 99,
                 moduli: settings.moduli.clone(),
                 first_pass,
@@ -114,8 +121,8 @@ pub(crate) fn sweep_with(
                 from_start: stage == 0,
                 low,
                 high,
-                inputs: vector.iter().flat_map(|m| m.runs.clone()).collect(),
-                memory_bytes: settings.memory_bytes,
+                inputs: vector.iter().flat_map(|m| m.runs.iter().cloned().map(InputRun::here)).collect(),
+                task_memory_bytes: settings.memory_bytes,
                 // It must not matter, and it does not to whoever publishes what was left to them.
                 durable: number % 2 == 0,
                 block: None,

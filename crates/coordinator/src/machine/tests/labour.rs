@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use keima_model::{AnyProblem, Key, Problem, Registry, Successors};
+use keima_orders::TaskOrder;
 use keima_residue::{add_mod, mul_mod};
 use keima_runs::{FunctionalSum, PassTally, RunId, RunManifest, Split, Tally, TaskManifest};
 
 use super::toy::Toys;
-use crate::StageOrder;
 
 type Records = BTreeMap<u64, Vec<u64>>;
 
@@ -48,7 +48,7 @@ fn tally(records: &Records, canonical: impl Fn(u64) -> u64, salt: u64, moduli: &
 /// Does a task in plain maps.
 pub(super) fn compute(
     attempt: &str,
-    order: &StageOrder,
+    order: &TaskOrder,
     inputs: Vec<BTreeMap<u64, Vec<u64>>>,
 ) -> (TaskManifest, Vec<File>) {
     let AnyProblem::Narrow(problem) = Toys.open(&order.problem).expect("a toy") else { panic!("narrow keys") };

@@ -1,6 +1,7 @@
 //! How many lanes each stage carries, and where vectors from both ends meet: what the bounds of the numbers ask for.
 
-use keima_model::{BlockProblem, Direction, LANES, ProblemInfo};
+use keima_blocks::lanes::LANES;
+use keima_model::{BlockProblem, Direction, ProblemInfo};
 use keima_residue::Integer;
 
 use crate::plan::{Plan, bound_product};

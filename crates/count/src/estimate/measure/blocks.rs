@@ -9,9 +9,12 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use keima_blocks::lanes::{LANES, MOST_LANES};
+use keima_blocks::limits::MODULUS_LIMIT;
+use keima_blocks::parts::kept_bytes;
 use keima_coordinator::Executor;
-use keima_engine::block::{MODULUS_LIMIT, Prepared};
-use keima_model::{AnyProblem, Directions, LANES, MOST_LANES, PartedBytes, ProblemRequest, Registry};
+use keima_engine::block::Prepared;
+use keima_model::{AnyProblem, Directions, ProblemRequest, Registry};
 use keima_residue::primes_below;
 
 use super::{MeasureError, nanos};
@@ -168,7 +171,7 @@ fn parts(
     let problem = registry.open(request).map_err(|_| no_board())?;
     let blocks = problem.info().blocks().ok_or_else(no_board)?;
     let (windows, group_records) = (&plan.windows, plan.block.as_ref().map_or(u64::MAX, |block| block.group_records));
-    let parts = blocks.parts(windows, PartedBytes::kept(here.memory_bytes)).map_err(MeasureError::Block)?;
+    let parts = blocks.parts(windows, kept_bytes(here.memory_bytes)).map_err(MeasureError::Block)?;
     let prepared = Prepared::by_part(parts, group_records, here.memory_bytes, 1);
     let (mut took, mut estimated) = (0.0, 0.0);
     for window in 0..windows.len() {

@@ -9,13 +9,18 @@
 //! Cost: five to twenty seconds. Everything else on the machine is measured too.
 
 mod blocks;
+mod disk;
+
+pub use self::disk::measure_disk;
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use keima_blocks::limits::MODULUS_LIMIT;
+use keima_blocks::process::PROCESS_OVERHEAD_BYTES;
 use keima_coordinator::{Executor, JobSpec, JobStatus, PlanError, State};
-use keima_engine::block::{BlockError, MODULUS_LIMIT, Moduli, Row, Rows, Sweep, largest};
+use keima_engine::block::{BlockError, Moduli, Row, Rows, Sweep, largest};
 use keima_model::{AnyProblem, BlockColumn, Board, Direction, Directions, ProblemRequest, Registry};
 use keima_residue::primes_below;
 use keima_runs::TaskTimes;
@@ -27,7 +32,6 @@ use crate::in_memory::{InMemory, InMemoryError};
 use crate::local::{LocalCluster, LocalConfig, LocalError};
 use crate::stages::StageError;
 use keima_cluster::LinkError;
-use keima_cluster::PROCESS_OVERHEAD_BYTES;
 
 /// State-passes of a small board: enough to be far above the costs of a stage, and done in two seconds.
 const STREAM_STATE_PASSES: u64 = 70_000_000;
@@ -200,7 +204,7 @@ fn in_memory(
     let mut whole = f64::INFINITY;
     for _ in 0..2 {
         let started = Instant::now();
-        InMemory::new(problem.clone(), Vec::new(), offer.threads, u64::MAX, false)?.count()?;
+        InMemory::new(problem.clone(), offer.threads, u64::MAX, false)?.count()?;
         whole = whole.min(started.elapsed().as_secs_f64());
     }
     let alone = Times::new(&outline, &speeds, &offer);

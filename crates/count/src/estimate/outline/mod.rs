@@ -17,12 +17,13 @@
 mod in_memory;
 mod notes;
 
-use keima_coordinator::{Plan, PlanError, PlanLimits, Stage, choose_plan, share_bytes};
+use keima_blocks::parts::beside_tasks_bytes;
+use keima_blocks::process::{share_bytes, task_memory_bytes};
+use keima_coordinator::{Plan, PlanError, PlanLimits, Stage, choose_plan};
 use keima_model::{AnyProblem, BlockProblem, Direction, Directions, PartedBytes, ProblemInfo, Window};
 
 use super::Offer;
 use super::families::{Families, Slices};
-use keima_cluster::task_memory_bytes;
 
 /// How a count runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,7 +127,7 @@ impl Outline {
         let parted = tables.filter(|_| plan.block.as_ref().is_some_and(|block| block.parted));
         let parted = parted.map(|blocks| blocks.parted_bytes(&plan.windows));
         let table_bytes = match (parted, tables) {
-            (Some(parted), _) => parted.beside_tasks(offer.memory_bytes, offer.threads.max(1)),
+            (Some(parted), _) => beside_tasks_bytes(parted, offer.memory_bytes, offer.threads.max(1)),
             (None, Some(blocks)) => blocks.table_bytes(&plan.windows, directions(&plan)),
             (None, None) => 0,
         };

@@ -1,10 +1,9 @@
 //! What the figures of a plan with runs on disk do not say.
 
+use keima_blocks::limits::MOST_OPEN_RUNS;
+
 use super::super::families::Families;
 use super::Outline;
-
-/// Runs that the stream executor merges at once, given memory enough.
-const MOST_OPEN_RUNS: u64 = 256;
 
 impl Outline {
     /// The block executor takes a family that is larger than a task through its window a few lanes at a time.
@@ -43,7 +42,7 @@ impl Outline {
             self.notes.push(text.into());
         }
         let runs = self.plan.peak_states / self.plan.task_records.max(1);
-        if self.plan.block.is_none() && runs > MOST_OPEN_RUNS {
+        if self.plan.block.is_none() && runs > MOST_OPEN_RUNS as u64 {
             self.notes.push(format!(
                 "a vector is in {runs} runs or more, of which a task reads {MOST_OPEN_RUNS} at once: where a task needs more of \
                  them, they are merged first, which can double what is read and written and is left out here"

@@ -18,6 +18,7 @@ use std::slice::Chunks;
 use std::sync::Arc;
 
 use keima_model::Family;
+use keima_orders::TaskOrder;
 use keima_runs::{Batch, BlockFeed, CursorBuffers, RunCursor, RunError, RunHeader, RunManifest, RunPart};
 use rustc_hash::FxHashMap;
 
@@ -25,7 +26,7 @@ use crate::block::out_of_core::group_tables::GroupTables;
 use crate::block::out_of_core::groups::{Groups, place_of, section_key};
 use crate::block::rows::tables::step_at;
 use crate::block::rows::widen::{PlaceError, StateRows, WidenedLanes};
-use crate::{Task, TaskError, TaskOrder};
+use crate::{Task, TaskError};
 
 /// The exchange from one window to a group of the next.
 pub(crate) struct Gather<'a> {

@@ -18,7 +18,8 @@
 
 use std::ops::Range;
 
-use keima_model::{Direction, End, FamilyList, PLACE_BITS};
+use keima_blocks::limits::PLACE_BITS;
+use keima_model::{Direction, End, FamilyList};
 
 /// A group of families: the way of its vector, the number of its window, and its number among the window's groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,9 @@
 
 use std::sync::OnceLock;
 
-use keima_model::{BlockColumn, BlockParts, Direction, End, FamilyList, PLACE_BITS, Sources, Window, buffer_rows};
+use keima_blocks::limits::PLACE_BITS;
+use keima_blocks::rows::buffer_rows;
+use keima_model::{BlockColumn, BlockParts, Direction, End, FamilyList, Sources, Window};
 use keima_runs::RunManifest;
 
 use crate::TaskError;
@@ -73,9 +75,10 @@ impl Prepared {
         let group = |window| Groups::new(parts.families(window), group_records, Direction::Forward);
         let groups: Vec<Groups> = windows.clone().map(group).collect();
         let left = memory_bytes.saturating_sub(parts.bytes());
+        let bounds = parts.family_bounds();
         let rows = windows.zip(&groups).flat_map(|(window, groups)| {
             let window = parts.windows()[window];
-            groups.all.iter().map(move |group| buffer_rows(window, group.records) as usize)
+            groups.all.iter().map(move |group| buffer_rows(&bounds, window, group.records) as usize)
         });
         let pool = MemoryPool::new(left, tasks, rows.max().unwrap_or(0));
         let (tables, start, allowances) =

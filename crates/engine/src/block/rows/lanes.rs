@@ -10,15 +10,14 @@
 //!   a - c p if that has no sign, else a                           1         2
 //! ```
 
+use keima_blocks::limits::MODULUS_LIMIT;
+
 /// A window leads to a state in fewer ways than this. So 2^8 rows can be weighted with ways before the sum is
 /// reduced.
 pub(crate) const MOST_WAYS: u32 = 1 << 24;
 
 /// K residues of one state, or K other words.
 pub type Row<const K: usize> = [u64; K];
-
-/// Moduli of a block vector must be below this.
-pub const MODULUS_LIMIT: u64 = 1 << 60;
 
 /// Most lanes that fit a register of AVX2. Such rows are reduced by sign, and compiled for AVX2 even where there is
 /// AVX-512.
@@ -95,7 +94,7 @@ impl<const K: usize> Moduli<K> {
 }
 
 /// Calls code generic in the number of lanes, for each number that rows may have out of core
-/// ([`keima_model::LANES`]).
+/// ([`keima_blocks::lanes::LANES`]).
 macro_rules! of_width {
     ($lanes:expr, $width:ident => $body:expr, _ => $other:expr) => {
         of_width!(@ 1, 2, 4, 6, 8, 10, 12, 16; $lanes, $width => $body, $other)
@@ -233,7 +232,7 @@ mod tests {
     fn rows_of_all_widths_have_kernels() {
         for lanes in 0..20 {
             let width = of_width!(lanes, J => J, _ => 0);
-            assert_eq!(width, if keima_model::LANES.contains(&(lanes as u32)) { lanes } else { 0 });
+            assert_eq!(width, if keima_blocks::lanes::LANES.contains(&(lanes as u32)) { lanes } else { 0 });
         }
     }
 

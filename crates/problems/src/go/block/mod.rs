@@ -56,5 +56,5 @@ pub use parted::GoParts;
 const MAX_BLOCK_HEIGHT: u32 = 16;
 
 /// Heights for which there are blocks. Above [`MAX_BLOCK_HEIGHT`] tables are made a part at a time; vectors of more than 21
-/// cells have more than 2^43 states, and a row's place among them has [`keima_model::PLACE_BITS`].
+/// cells have more than 2^43 states, and a key has 43 bits for a row's place.
 pub const HEIGHTS: std::ops::RangeInclusive<u32> = 2..=21;

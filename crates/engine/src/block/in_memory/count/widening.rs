@@ -73,7 +73,7 @@ mod tests {
     use keima_residue::primes_below;
 
     use super::*;
-    use crate::block::rows::lanes::MODULUS_LIMIT;
+    use keima_blocks::limits::MODULUS_LIMIT;
 
     fn moduli<const K: usize>() -> Moduli<K> {
         let primes: Vec<u64> = primes_below(MODULUS_LIMIT.into()).take(8).collect();

@@ -99,8 +99,9 @@ mod tests {
     use keima_problems::go::Go;
 
     use crate::block::in_memory::sweep::Sweep;
-    use crate::block::rows::lanes::{MODULUS_LIMIT, Moduli};
+    use crate::block::rows::lanes::Moduli;
     use crate::block::rows::vector::Rows;
+    use keima_blocks::limits::MODULUS_LIMIT;
 
     /// What a window has written the next one reads with the same salt; with another, fingerprints are others, and sums are not.
     #[test]

@@ -5,7 +5,7 @@
 use keima_model::{Direction, Window};
 
 use crate::block::in_memory::plan::scheme::Scheme;
-use crate::block::rows::lanes::MODULUS_LIMIT;
+use keima_blocks::limits::MODULUS_LIMIT;
 
 /// A vector's way through one window, in the order of a count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,10 +11,11 @@
 //! enough. The spare is the job's, the largest of all, so that no single wrong lane of a row passes: rows that differ in one
 //! residue, modulo p, differ by k times the product of the others with 0 < k < p, which the spare does not divide.
 
+use keima_blocks::limits::MODULUS_LIMIT;
 use keima_residue::{Integer, primes_below};
 
 use crate::block::error::BlockError;
-use crate::block::rows::lanes::{MODULUS_LIMIT, Moduli, Row};
+use crate::block::rows::lanes::{Moduli, Row};
 
 /// Numbers of lanes, with the relative times of their passes (measured at 11x11).
 const LANES: [(usize, u32); 3] = [(2, 37), (4, 50), (8, 100)];
@@ -85,6 +86,12 @@ impl Scheme {
         row[..K - 1].copy_from_slice(self.primes.get(..K - 1)?);
         Moduli::new(row)
     }
+}
+
+/// Lanes of the largest numbers of a count from both ends; `None` if numbers outgrow the most lanes.
+pub fn most_lanes(choices: u32, height: u32, length: u32) -> Option<u32> {
+    let spare = primes_below(MODULUS_LIMIT.into()).next()?;
+    Some(Scheme::new(&[spare], choices, height, length).ok()??.most_lanes as u32)
 }
 
 #[cfg(test)]

@@ -1,12 +1,13 @@
 //! Words of memory that a group needs beside its states.
 
+use keima_blocks::out_of_core::{meeting_words, ways_words};
 use keima_model::{BlockTables, Family};
 
 use crate::block::rows::tables::family_ends;
 
-/// Words that [`arrivals`] of families take.
+/// Words of the ways that lead to the states of these families.
 pub(crate) fn arrival_words(tables: &BlockTables, families: &[Family]) -> usize {
-    families.iter().map(|family| family_ends(tables, family).1 as usize).sum::<usize>().div_ceil(2)
+    ways_words(families.iter().map(|family| family_ends(tables, family).1 as usize).sum())
 }
 
 /// Words that the product with a kept vector takes.
@@ -18,8 +19,8 @@ pub(crate) struct KeptProductWords {
     pub(crate) beside: usize,
 }
 
-/// Words that a meeting of so many states takes, for each lane and beside: a sample of them, one in 64, with a place for
-/// each, in lists that may have twice the room; and a bit for each state.
+/// Words that the product takes for a group of so many states.
 pub(crate) fn kept_product_words(states: usize) -> KeptProductWords {
-    KeptProductWords { per_lane: states / 32, beside: states / 64 * 3 }
+    let (per_lane, beside) = meeting_words(states);
+    KeptProductWords { per_lane, beside }
 }

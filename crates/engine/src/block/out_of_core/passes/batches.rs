@@ -279,8 +279,8 @@ mod tests {
 
     use super::*;
     use crate::block::out_of_core::passes::buffer::GroupLayout;
-    use crate::block::out_of_core::passes::buffer::PADDING;
     use crate::block::out_of_core::passes::forward::Passes;
+    use keima_blocks::rows::PADDING;
 
     /// Every family of a board, by one thread and by several, with room for a block at a time and for many.
     #[test]

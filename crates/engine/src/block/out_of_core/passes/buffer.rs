@@ -1,13 +1,10 @@
 //! Where the families of a group stand in one buffer while they go through a window.
 
-use keima_model::{BlockTables, Family, MOST_ENTRIES};
+use keima_model::{BlockTables, Family};
 
 use crate::block::rows::lanes::Row;
 use crate::block::rows::tables::{entry_count, family_ends, far_operations_up};
-
-/// Rows by which a buffer is longer than its states: a block is looked at as if it were of the largest size, so that
-/// every `u16` is an index of it. They are not touched.
-pub(crate) const PADDING: usize = MOST_ENTRIES;
+use keima_blocks::rows::PADDING;
 
 /// Where a family's states stand in a buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]

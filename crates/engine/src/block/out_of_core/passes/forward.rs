@@ -98,7 +98,7 @@ mod tests {
     use keima_model::{Far, FarTargets, PassTable, Signature};
 
     use super::*;
-    use crate::block::out_of_core::passes::buffer::PADDING;
+    use keima_blocks::rows::PADDING;
 
     /// Two blocks of 2 entries that have 3 after a pass: 0, x0 + x1, x0, beside what far operations bring.
     fn tables(targets: &[u32]) -> BlockTables {

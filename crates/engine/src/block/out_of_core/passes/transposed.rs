@@ -19,13 +19,14 @@
 
 use std::ops::Range;
 
+use keima_blocks::limits::MODULUS_LIMIT;
 use keima_model::{BlockTables, Family, PassTable};
 
 use crate::TaskError;
 use crate::block::out_of_core::passes::batches::Batches;
 use crate::block::out_of_core::passes::buffer::FamilyLayout;
 use crate::block::out_of_core::passes::forward::Passes;
-use crate::block::rows::lanes::{MODULUS_LIMIT, MOST_WAYS, Moduli, Row, add, dispatch};
+use crate::block::rows::lanes::{MOST_WAYS, Moduli, Row, add, dispatch};
 use crate::block::rows::ranges::{LEAST_RANGE_ROWS, ranges};
 use crate::block::rows::tables::{entry_count, far_operations, far_operations_up};
 use crate::block::rows::threads::crew;
@@ -251,7 +252,7 @@ mod tests {
 
     use super::*;
     use crate::block::out_of_core::passes::buffer::GroupLayout;
-    use crate::block::out_of_core::passes::buffer::PADDING;
+    use keima_blocks::rows::PADDING;
 
     /// For any two vectors f, b of a family `<A f, b> = <f, A' b>`, where A are the passes of its window and A' the
     /// transposed ones, by any number of threads.

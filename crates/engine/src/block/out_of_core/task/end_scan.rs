@@ -5,7 +5,9 @@
 use std::ops::Range;
 
 use keima_model::{BlockTables, End, Family, Key as _};
+use keima_orders::TaskOrder;
 
+use crate::TaskError;
 use crate::block::out_of_core::gather::stands;
 use crate::block::out_of_core::group_tables::GroupTables;
 use crate::block::out_of_core::task::header::boundary;
@@ -16,7 +18,6 @@ use crate::block::rows::sums::{Enter, Entering, Total, add_up, merge};
 use crate::block::rows::tables::step_at;
 use crate::block::rows::threads::crew;
 use crate::tally::EndTally;
-use crate::{TaskError, TaskOrder};
 
 /// Rows that are looked at in one go: those of a few blocks, or of one.
 const ROWS_AT_A_TIME: usize = 1 << 12;

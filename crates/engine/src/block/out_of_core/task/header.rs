@@ -3,7 +3,7 @@
 use keima_model::{Direction, End, Window};
 use keima_runs::{BlockCut, KeyOrder, RunHeader};
 
-use crate::TaskOrder;
+use keima_orders::TaskOrder;
 
 /// Header of the runs at one end of an order's window, which `window` reads.
 pub(crate) fn header(order: &TaskOrder, moduli: &[u64], direction: Direction, end: End, reader: Window) -> RunHeader {
@@ -14,7 +14,7 @@ pub(crate) fn header(order: &TaskOrder, moduli: &[u64], direction: Direction, en
     });
     RunHeader {
         job_tag: order.job_tag,
-        subject: order.subject.clone(),
+        subject: order.subject(),
         boundary: boundary(order, end),
         key_order: match direction {
             Direction::Forward => KeyOrder::Blocks { first: reader.first, len: reader.len },

@@ -11,7 +11,7 @@
 //! colours reversed too counts twice.
 //!
 //! Cost: reading and placing a row, and a multiplication for each lane. Memory: a bit for each state, and the rows of a
-//! sample, one in 64, with their places; see [`kept_product_words`].
+//! sample, one in 64, with their places; see [`keima_blocks::out_of_core::meeting_words`].
 
 use keima_model::{Direction, End, MOST_WEIGHT};
 use keima_residue::residue_of;
@@ -161,7 +161,7 @@ impl BlockTask<'_> {
             bytes: 0,
         };
         let mut readers: Vec<KeptReader<'_, J>> = (0..work.threads.max(1)).map(|_| reader()).collect();
-        let mut runs: Vec<&RunManifest> = kept.inputs.iter().collect();
+        let mut runs: Vec<&RunManifest> = kept.inputs.iter().map(|input| &input.manifest).collect();
         runs.sort_by_key(|run| run.records);
         let wanted = kept_vector.widen.reads(first, J);
         each(&mut readers, None, runs, |run, reader| {

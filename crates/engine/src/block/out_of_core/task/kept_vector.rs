@@ -3,10 +3,11 @@
 use keima_model::{Direction, End};
 use keima_runs::RunHeader;
 
+use crate::TaskError;
 use crate::block::out_of_core::task::header::header;
 use crate::block::rows::widen::RowWidener;
 use crate::tally::EndTally;
-use crate::{KeptRuns, TaskError, TaskOrder};
+use keima_orders::{KeptOrder, TaskOrder};
 
 /// The forward vector, and what was read of it.
 pub(crate) struct KeptVector {
@@ -17,7 +18,7 @@ pub(crate) struct KeptVector {
 }
 
 impl KeptVector {
-    pub(crate) fn new(order: &TaskOrder, kept: &KeptRuns) -> Result<Self, TaskError> {
+    pub(crate) fn new(order: &TaskOrder, kept: &KeptOrder) -> Result<Self, TaskError> {
         let Some(widen) = RowWidener::new(&kept.moduli, &order.moduli) else {
             let text = format!("rows modulo {:?} cannot be made rows modulo {:?}", kept.moduli, order.moduli);
             return Err(TaskError::Refused(text));

@@ -71,13 +71,13 @@ impl BlockTask<'_> {
         states: &mut [Row<J>],
     ) -> Result<Vec<SliceReader<'v, J>>, TaskError> {
         let sources = self.prepared.beside(self.direction, self.direction.enters(), self.window)?;
-        let runs = &self.task.order.inputs;
+        let runs = self.task.order.inputs.iter().map(|input| &input.manifest);
         let wanted = self.widen.reads(lanes.first, J);
         let reader =
             || SliceReader { gather: Gather::new(&work.group_tables, sources), sums: [0; J], rows: 0, bytes: 0 };
         let mut readers: Vec<SliceReader<'_, J>> = (0..work.threads).map(|_| reader()).collect();
         if let [reader] = readers.as_mut_slice() {
-            let (mut to_open, mut opened) = (runs.iter(), VecDeque::new());
+            let (mut to_open, mut opened) = (runs, VecDeque::new());
             loop {
                 for run in to_open.by_ref().take(OPEN_AHEAD - opened.len()) {
                     opened.push_back(reader.gather.open(run, &self.header_in, wanted.clone(), self.task)?);
@@ -93,7 +93,7 @@ impl BlockTask<'_> {
         };
         let shared: SharedStates<'_, J> = shared;
         // The longest ones are taken first.
-        let mut runs: Vec<&RunManifest> = runs.iter().collect();
+        let mut runs: Vec<&RunManifest> = runs.collect();
         runs.sort_by_key(|run| run.records);
         each(&mut readers, None, runs, |run, reader| {
             let section = reader.gather.open(run, &self.header_in, wanted.clone(), self.task)?;

@@ -2,7 +2,8 @@
 
 use std::time::Instant;
 
-use keima_model::{Direction, PLACE_BITS, ProblemInfo, Sources};
+use keima_blocks::limits::PLACE_BITS;
+use keima_model::{Direction, ProblemInfo, Sources};
 use keima_runs::{FunctionalSum, PassTally, Split, Tally, TaskManifest};
 use zerocopy::{FromBytes as _, IntoBytes as _};
 

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use keima_model::{Direction, slices};
+use keima_blocks::lanes::slices;
+use keima_model::Direction;
 
 use crate::TaskError;
 use crate::block::out_of_core::group_tables::GroupTables;
@@ -89,8 +90,6 @@ impl BlockTask<'_> {
     /// How many tasks' memory and threads a group of so many states is worth: with them it is done when all others are.
     fn shares(&self, records: u64) -> usize {
         let slots = self.task.order.block.as_ref().map_or(1, |block| block.slots.max(1));
-        let all = self.prepared.groups[self.window].records.max(1);
-        let shares = (u128::from(slots) * u128::from(records)).div_ceil(u128::from(all));
-        usize::try_from(shares).unwrap_or(usize::MAX).clamp(1, self.prepared.pool.tasks())
+        self.prepared.pool.shares().worth(records, self.prepared.groups[self.window].records, slots) as usize
     }
 }

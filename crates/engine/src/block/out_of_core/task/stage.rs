@@ -22,14 +22,16 @@
 
 use std::sync::atomic::Ordering;
 
-use keima_model::{Direction, LANES, ProblemInfo};
+use keima_blocks::lanes::LANES;
+use keima_blocks::limits::MODULUS_LIMIT;
+use keima_model::{Direction, ProblemInfo};
 use keima_runs::{RunHeader, RunManifest, Split, TaskTimes};
 
 use crate::block::out_of_core::prepared::Prepared;
 use crate::block::out_of_core::task::header::header;
 use crate::block::out_of_core::task::kept_vector::KeptVector;
 use crate::block::out_of_core::task::work::LaneSlice;
-use crate::block::rows::lanes::{MODULUS_LIMIT, Moduli};
+use crate::block::rows::lanes::Moduli;
 use crate::block::rows::widen::RowWidener;
 use crate::tally::EndTally;
 use crate::{Task, TaskError};

@@ -1,0 +1,35 @@
+//! Limits that several crates must agree on. Those of the run file are `keima_runs`' own.
+//!
+//! ```text
+//!   key of a run of blocks   | number of the group that reads the row | place of the row in its boundary |
+//!                              64 - PLACE_BITS                          PLACE_BITS
+//!   memory of a stream task  | 45 % two tables | 35 % output | 12 % readers | 8 % the rest |
+//! ```
+
+/// Bits of a row's place among those of its boundary, in the keys of runs. Vectors have fewer rows than that.
+pub const PLACE_BITS: u32 = 43;
+
+/// Most groups of a window: their numbers have the bits of a key above a place.
+pub const MOST_GROUPS: u64 = 1 << (u64::BITS - PLACE_BITS);
+
+/// The block executor's residues are below this. So sums of several residues fit a word.
+pub const MODULUS_LIMIT: u64 = 1 << 60;
+
+/// Longest window of the block executor. Its lists have fewer than 2^16 codes, and its largest family is a sixth of the
+/// vector (Go).
+pub const LONGEST_WINDOW: u32 = 7;
+
+/// The same at an end of the column. Lists have up to 59,608 codes there; elsewhere one has 72,411 (Go).
+pub const LONGEST_WINDOW_AT_END: u32 = 8;
+
+/// Share of a stream task's memory, in percent, for its two tables.
+pub const TABLE_PERCENT: u64 = 45;
+
+/// Share of a stream task's memory, in percent, in which its output is collected and sorted.
+pub const OUTPUT_PERCENT: u64 = 35;
+
+/// Share of a stream task's memory, in percent, for the runs that it reads.
+pub const READER_PERCENT: u64 = 12;
+
+/// Most runs that a task merges at once, given memory enough.
+pub const MOST_OPEN_RUNS: usize = 256;

@@ -1,0 +1,103 @@
+//! Translation between the generated gRPC types and the words of `coordinator`.
+//!
+//! To the wire is total; from the wire is fallible, because the peer may be of another build, broken or hostile: every
+//! field's presence, size and range is checked here, so that nothing behind this module meets an impossible value. A
+//! message's own size is bounded before (see `MESSAGE_BYTES` in `grpc`), which bounds every repeated field as well; the
+//! limits here are those of meaning.
+//!
+//! Cost: one pass over the message; strings and vectors are moved, not copied, on the way in.
+
+mod job;
+mod order;
+mod outcome;
+mod run;
+mod worker;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt::Display;
+
+pub(crate) use order::worker_id;
+pub(crate) use run::{run_id, run_ids};
+
+/// Longest name of a problem, worker, run or option.
+const NAME_BYTES: usize = 256;
+/// Longest text for people.
+const TEXT_BYTES: usize = 64 << 10;
+/// Most moduli of a sweep.
+const MAX_MODULI: usize = 256;
+/// Most moduli of a job, all of its sweeps together: 21x10000 has some 5,600.
+const MAX_JOB_MODULI: usize = 1 << 16;
+/// Longest column of a board, and most columns.
+const MAX_SIDE: u32 = 1 << 16;
+
+/// A message that does not mean anything here.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("message field {field}: expected {expected}, got {got}; the peer may be of another build of keima")]
+pub struct ConvertError {
+    /// Which field, `"StageOrder.moduli"`.
+    pub field: &'static str,
+    /// What would have been accepted.
+    pub expected: String,
+    /// What came, shortened.
+    pub got: String,
+}
+
+impl ConvertError {
+    fn new(field: &'static str, expected: impl Display, got: impl Display) -> Self {
+        Self { field, expected: expected.to_string(), got: got.to_string().chars().take(200).collect() }
+    }
+}
+
+/// A word of `coordinator` with its message.
+pub(crate) trait Wire: Sized {
+    /// The generated type.
+    type Message;
+    /// As a message.
+    fn to_wire(&self) -> Self::Message;
+    /// From a message, checked.
+    fn from_wire(message: Self::Message) -> Result<Self, ConvertError>;
+}
+
+/// All of a list to the wire.
+pub(crate) fn list_to<T: Wire>(items: &[T]) -> Vec<T::Message> {
+    items.iter().map(Wire::to_wire).collect()
+}
+
+/// All of a list from the wire.
+pub(crate) fn list_from<T: Wire>(items: Vec<T::Message>) -> Result<Vec<T>, ConvertError> {
+    items.into_iter().map(T::from_wire).collect()
+}
+
+/// A message that must be there.
+pub(crate) fn required<M>(field: &'static str, message: Option<M>) -> Result<M, ConvertError> {
+    message.ok_or_else(|| ConvertError::new(field, "a message", "none"))
+}
+
+/// Strings of at most `limit` bytes.
+fn bounded(field: &'static str, text: String, limit: usize) -> Result<String, ConvertError> {
+    if text.len() <= limit {
+        Ok(text)
+    } else {
+        Err(ConvertError::new(field, format_args!("at most {limit} bytes"), format_args!("{} bytes", text.len())))
+    }
+}
+
+/// A text for people, cut where it is too long: an error must not get lost for its length.
+fn cut(mut text: String) -> String {
+    if text.len() > TEXT_BYTES {
+        let end = (0..=TEXT_BYTES).rev().find(|&i| text.is_char_boundary(i)).unwrap_or(0);
+        text.truncate(end);
+    }
+    text
+}
+
+/// Lists of at most `limit` entries.
+fn at_most<T>(field: &'static str, items: Vec<T>, limit: usize) -> Result<Vec<T>, ConvertError> {
+    if items.len() <= limit {
+        Ok(items)
+    } else {
+        Err(ConvertError::new(field, format_args!("at most {limit} entries"), format_args!("{} entries", items.len())))
+    }
+}

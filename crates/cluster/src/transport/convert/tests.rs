@@ -1,0 +1,302 @@
+//! Every word survives the wire, and nonsense does not get in.
+
+use std::fmt::Debug;
+
+use keima_coordinator::{
+    Check, Failure, Grant, Hello, Housekeeping, JobSpec, JobStatus, JobWorker, Outcome, Plan, Report, Running,
+    SeriesEntry, State, StoreId, Verdict, Welcome, Work, WorkerStatus,
+};
+use keima_model::{Board, Direction, Layout, ProblemRequest, Window};
+use keima_orders::{AttemptId, BlockOrder, Holder, InputRun, JobId, KeptOrder, TaskOrder, WorkerId};
+use keima_runs::{FunctionalSum, PassTally, RunId, RunManifest, Split, Tally, TaskManifest, TaskTimes};
+use keima_wire::v1;
+
+use super::order::order_to;
+use super::{ConvertError, NAME_BYTES, Wire, cut};
+
+fn check<T: Wire + PartialEq + Debug>(word: &T) {
+    assert_eq!(T::from_wire(word.to_wire()).as_ref(), Ok(word));
+}
+
+fn attempt() -> AttemptId {
+    AttemptId { job: JobId(3), sweep: 1, generation: 12, task: 5, attempt: 2 }
+}
+
+fn manifest() -> RunManifest {
+    RunManifest {
+        id: RunId("j3/s1/g12/t5/a2/r0".to_owned()),
+        bytes: 4096,
+        records: 77,
+        first_key: 1,
+        last_key: u128::MAX - 9,
+        sums: vec![u64::MAX, 0, 5],
+        checksum: 0xdead_beef,
+    }
+}
+
+fn task_manifest() -> TaskManifest {
+    let tally = Tally { states: 9, sums: vec![1, 2], fingerprint: vec![3, u64::MAX] };
+    TaskManifest {
+        runs: vec![manifest()],
+        splits: vec![Split { key: 1 << 100, records: 70 }, Split { key: u128::MAX, records: 7 }],
+        input: tally.clone(),
+        output: tally.clone(),
+        kept: Some(tally),
+        passes: vec![PassTally { states: 3, successors: 8, by_degree: vec![vec![], vec![1, 2]], new_sums: vec![4, 5] }],
+        functionals: vec![FunctionalSum { functional: 4, lanes: vec![6, 7] }],
+        bytes_read: 1,
+        bytes_written: 2,
+        bytes_spilled: 3,
+        times: TaskTimes { read_nanos: 4, map_nanos: 5, write_nanos: 6 },
+    }
+}
+
+fn holder() -> Holder {
+    let worker = WorkerId("00ff".to_owned());
+    Holder { worker, address: "http://10.0.0.7:7702".to_owned(), folder: "/scratch".to_owned() }
+}
+
+fn input() -> InputRun {
+    InputRun { manifest: manifest(), holders: vec![holder()] }
+}
+
+fn request() -> ProblemRequest {
+    let options = vec![("walls".to_owned(), "3".to_owned())];
+    ProblemRequest { name: "go".to_owned(), size: "9x5".to_owned(), options }
+}
+
+fn order() -> TaskOrder {
+    TaskOrder {
+        attempt: attempt(),
+        block: Some(BlockOrder {
+            windows: vec![Window { first: 0, len: 4 }, Window { first: 4, len: 3 }],
+            group_records: 5000,
+            moduli_in: vec![(1 << 60) - 93, (1 << 60) - 107],
+            parted: true,
+            slots: 12,
+            both_ways: true,
+            direction: Direction::Backward,
+            kept: Some(KeptOrder { inputs: vec![input()], moduli: vec![(1 << 60) - 93] }),
+        }),
+        problem: request(),
+        job_tag: 1,
+        salt: 2,
+        moduli: vec![(1 << 59) + 55, u64::MAX - 58],
+        first_pass: 9,
+        window: Window { first: 3, len: 2 },
+        layout_in: Layout::Stage(Window { first: 3, len: 2 }),
+        layout_out: Layout::Canonical,
+        from_start: false,
+        low: 5,
+        high: Some(1 << 64),
+        inputs: vec![input()],
+        task_memory_bytes: 1 << 30,
+        durable: true,
+    }
+}
+
+#[test]
+fn words_survive() {
+    for key in [0, 1, u128::from(u64::MAX), 1 << 64, u128::MAX] {
+        check(&key);
+    }
+    check(&task_manifest());
+    check(&TaskManifest::default());
+    check(&Grant { attempt: attempt(), nonce: 8, lease_millis: 30, work: Work::Stage(Box::new(order())) });
+    let open = TaskOrder { block: None, high: None, from_start: true, inputs: Vec::new(), ..order() };
+    check(&Grant { attempt: attempt(), nonce: 8, lease_millis: 30, work: Work::Stage(Box::new(open)) });
+    check(&Grant { attempt: attempt(), nonce: 8, lease_millis: 30, work: Work::Copy(Box::new(input())) });
+    let housekeeping = Housekeeping { abandon: vec![attempt()], release: vec![manifest().id] };
+    check(&Welcome { epoch: 4, housekeeping: housekeeping.clone(), heartbeat_millis: 5, store: StoreId(6) });
+    check(&Hello {
+        holder: holder(),
+        slots: 2,
+        task_memory_bytes: 3,
+        disk_bytes: 4,
+        held: vec![manifest().id],
+        running: vec![Running { attempt: attempt(), nonce: 9, states_done: 10 }],
+        store: Some(StoreId(u64::MAX)),
+    });
+    let text = || "what happened".to_owned();
+    for failure in [
+        Failure::Input { run: manifest().id, holder: WorkerId("a-1".to_owned()), damaged: true, text: text() },
+        Failure::Disk { text: text() },
+        Failure::Check { text: text() },
+        Failure::Refused { text: text() },
+        Failure::Stopped,
+        Failure::Other { text: text() },
+    ] {
+        check(&Report::Failed(failure));
+    }
+    check(&Report::Done(Box::new(task_manifest())));
+    check(&(Verdict::Accepted, Housekeeping::default()));
+    check(&(Verdict::Refused { reason: text() }, housekeeping));
+    check(&JobSpec {
+        worker_slots: 3,
+        executor: keima_coordinator::Executor::Block,
+        series: true,
+        problem: request(),
+        priority: -3,
+        task_memory_bytes: 1,
+        disk_bytes: None,
+        residues_per_sweep: Some(4),
+        window: Some(0),
+        slots: 2,
+    });
+    for state in [State::Queued, State::Running, State::Paused, State::Done, State::CheckFailed, State::Cancelled] {
+        check(&state);
+    }
+    let checks = vec![Check::new("spare_prime", true, "1 = 1"), Check::new("formula", false, "off")];
+    check(&Outcome {
+        problem: "go".to_owned(),
+        size: "9x5".to_owned(),
+        count: "123".to_owned(),
+        counts: vec!["100".to_owned(), "23".to_owned()],
+        residues: vec![(u64::MAX, 4)],
+        series: vec![SeriesEntry {
+            index: 1,
+            name: "L(9,1)".to_owned(),
+            count: String::new(),
+            counts: Vec::new(),
+            checks: checks.clone(),
+            ok: false,
+        }],
+        checks,
+        ok: false,
+    });
+    check(&WorkerStatus {
+        id: WorkerId("w.1".to_owned()),
+        address: text(),
+        folder: text(),
+        here: true,
+        silent_millis: 1,
+        slots: 2,
+        running: 1,
+        task_memory_bytes: 3,
+        disk_bytes: 4,
+        disk_used_bytes: 5,
+        runs: 6,
+        set_aside: vec![(JobId(2), text())],
+    });
+}
+
+#[test]
+fn a_job_survives() {
+    let plan = Plan {
+        block: Some(keima_coordinator::BlockPlan {
+            group_records: 7,
+            lanes: vec![2, 4, 4, 8],
+            parted: true,
+            middle: Some(3),
+        }),
+        why: "asked for".into(),
+        executor: "stream".to_owned(),
+        board: Board { height: 9, length: 5 },
+        windows: vec![Window { first: 0, len: 5 }, Window { first: 5, len: 4 }],
+        key_bytes: 8,
+        coefficients: 1,
+        // More than one sweep may have.
+        moduli: (0..300).map(|n| u64::MAX - n).collect(),
+        sweeps: (0..300).map(|n| (n, n + 1)).collect(),
+        task_memory_bytes: 1,
+        task_records: 2,
+        min_task_records: 3,
+        slots: 4,
+        states: vec![1, 3, u64::MAX],
+        peak_states: u64::MAX,
+        disk_bytes: 6,
+        record_bytes: 41.5,
+    };
+    let status = JobStatus {
+        id: JobId(7),
+        problem: "go".to_owned(),
+        size: "9x5".to_owned(),
+        options: vec![("max-fences".into(), "20".into()), ("all".into(), String::new())],
+        state: State::Paused,
+        reason: "no worker has the memory".to_owned(),
+        priority: -1,
+        plan: Some(plan),
+        sweep: 1,
+        stage: 2,
+        pass: 3,
+        passes: 45,
+        column: 4,
+        states: 5,
+        states_done: 6,
+        states_stage: 7,
+        states_per_second: 8.5,
+        peak_states: 9,
+        tasks: 10,
+        tasks_done: 11,
+        tasks_running: 12,
+        disk_bytes: 13,
+        disk_peak_bytes: 14,
+        seconds: 15.25,
+        eta_seconds: Some(16.75),
+        series: Vec::new(),
+        copied_passes: Some(17),
+        resumed_from: Some("boundary 10".to_owned()),
+        outcome: None,
+        notes: vec!["one".to_owned(), "two".to_owned()],
+        bytes_read: 17,
+        bytes_written: 18,
+        bytes_spilled: 19,
+        times: TaskTimes { read_nanos: 20, map_nanos: 21, write_nanos: 22 },
+        workers: vec![JobWorker { worker: WorkerId("w".to_owned()), running: 1, note: "slow".to_owned() }],
+    };
+    check(&status);
+    check(&JobStatus {
+        plan: None,
+        eta_seconds: None,
+        copied_passes: None,
+        resumed_from: None,
+        workers: Vec::new(),
+        ..status
+    });
+}
+
+#[test]
+fn nonsense_is_refused() {
+    fn refused<T: Wire + Debug>(field: &str, message: T::Message) {
+        let error: ConvertError = T::from_wire(message).unwrap_err();
+        assert_eq!(error.field, field, "{error}");
+        assert!(!error.expected.is_empty() && !error.got.is_empty(), "{error}");
+    }
+    for id in ["", "/", "a//b", "a/", "/a", "../a", "A", "a.b", &"a".repeat(NAME_BYTES + 1)] {
+        refused::<RunManifest>("RunManifest.id", v1::RunManifest { id: id.to_owned(), ..manifest().to_wire() });
+    }
+    refused::<RunManifest>("RunManifest.first_key", v1::RunManifest { first_key: None, ..manifest().to_wire() });
+    let zero = Some(v1::Key { high: 0, low: 0 });
+    refused::<RunManifest>("RunManifest.last_key", v1::RunManifest { last_key: zero, ..manifest().to_wire() });
+    refused::<RunManifest>("RunManifest.records", v1::RunManifest { records: 0, ..manifest().to_wire() });
+    refused::<InputRun>("InputRun.holders", v1::InputRun { holders: Vec::new(), ..input().to_wire() });
+    let nobody = v1::Holder { worker: "a b".to_owned(), ..holder().to_wire() };
+    refused::<Holder>("Holder.worker", nobody);
+    refused::<Window>("Window", v1::Window { first: 0, len: 0 });
+    refused::<Window>("Window", v1::Window { first: u32::MAX, len: 1 });
+    refused::<Board>("Board", v1::Board { height: 0, length: 5 });
+    refused::<Board>("Board", v1::Board { height: 1 << 16, length: 1 << 16 });
+    let granted = |order: v1::StageOrder| v1::Grant {
+        work: Some(v1::grant::Work::Stage(order)),
+        ..Grant { attempt: attempt(), nonce: 8, lease_millis: 30, work: Work::Copy(Box::new(input())) }.to_wire()
+    };
+    let valid = order_to(&order());
+    refused::<Grant>("StageOrder.moduli", granted(v1::StageOrder { moduli: vec![0], ..valid.clone() }));
+    refused::<Grant>("StageOrder.moduli", granted(v1::StageOrder { moduli: Vec::new(), ..valid.clone() }));
+    refused::<Grant>("StageOrder.window", granted(v1::StageOrder { window: None, ..valid }));
+    let splits = vec![v1::Split { key: zero, records: 1 }; 1025];
+    refused::<TaskManifest>("TaskManifest.splits", v1::TaskManifest { splits, ..task_manifest().to_wire() });
+    refused::<Grant>("Grant.attempt", v1::Grant::default());
+    refused::<Failure>("Failure.kind", v1::Failure { kind: None });
+    refused::<State>("JobStatus.state", 0);
+    refused::<State>("JobStatus.state", 99);
+    refused::<SeriesEntry>("SeriesEntry.count", v1::SeriesEntry { count: "1e9".to_owned(), ..Default::default() });
+}
+
+#[test]
+fn long_texts_are_cut_between_characters() {
+    let long = "ä".repeat(super::TEXT_BYTES);
+    let short = cut(long.clone());
+    assert!(short.len() <= super::TEXT_BYTES && long.starts_with(&short));
+    assert_eq!(cut("short".to_owned()), "short");
+}

@@ -1,0 +1,98 @@
+//! The work of one stage on one shard.
+
+use keima_model::{Direction, Layout, ProblemRequest, Window};
+use keima_runs::MAX_SUBJECT_BYTES;
+use serde::{Deserialize, Serialize};
+
+use crate::{AttemptId, InputRun};
+
+/// The work of one stage on one shard, as one attempt is to do it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskOrder {
+    /// The attempt; its name is the prefix of the runs that it writes.
+    pub attempt: AttemptId,
+    /// The problem.
+    pub problem: ProblemRequest,
+    /// Goes into run headers: see `keima_runs::RunHeader::job_tag`.
+    pub job_tag: u64,
+    /// Salt of the fingerprint's hash, one per job.
+    pub salt: u64,
+    /// Moduli of the runs that are written.
+    pub moduli: Vec<u64>,
+    /// First pass of the stage. Transposed passes are done from the last to the first.
+    pub first_pass: u32,
+    /// Window of the stage; it has `window.len` passes.
+    pub window: Window,
+    /// Layout of the inputs; not used for the start vector.
+    pub layout_in: Layout,
+    /// Layout of the output.
+    pub layout_out: Layout,
+    /// Whether the input is the problem's start vector and not runs. A transposed vector starts with its accepting states.
+    pub from_start: bool,
+    /// Smallest key of the shard.
+    pub low: u128,
+    /// Exclusive upper end of the shard; `None` for no end.
+    pub high: Option<u128>,
+    /// Runs that may hold keys of the shard.
+    pub inputs: Vec<InputRun>,
+    /// Memory that the task may use.
+    pub task_memory_bytes: u64,
+    /// Whether runs must be on stable storage (fsync) before the task is reported.
+    pub durable: bool,
+    /// For the block executor; `None` for the stream executor.
+    pub block: Option<BlockOrder>,
+}
+
+impl TaskOrder {
+    /// What run headers say is counted: the words of the request, cut to what a header holds.
+    pub fn subject(&self) -> String {
+        let printable = |c: char| if c == ' ' || c.is_ascii_graphic() { c } else { '?' };
+        self.problem.words().chars().take(MAX_SUBJECT_BYTES).map(printable).collect()
+    }
+
+    /// Moduli of the runs that are read.
+    pub fn moduli_in(&self) -> &[u64] {
+        self.block.as_ref().map_or(&self.moduli, |block| &block.moduli_in)
+    }
+
+    /// The kept vector that the stage's vector meets, where it meets one.
+    pub fn kept(&self) -> Option<&KeptOrder> {
+        self.block.as_ref().and_then(|block| block.kept.as_ref())
+    }
+
+    /// All runs that the task reads.
+    pub fn all_inputs(&self) -> impl Iterator<Item = &InputRun> {
+        self.inputs.iter().chain(self.kept().into_iter().flat_map(|kept| &kept.inputs))
+    }
+}
+
+/// What a stage of the block executor needs beside the rest of its order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BlockOrder {
+    /// All windows of a column, which the tables are built for.
+    pub windows: Vec<Window>,
+    /// Most records of the families that are done together.
+    pub group_records: u64,
+    /// Moduli of the runs that are read: all of the stage's, or the first ones and the last.
+    pub moduli_in: Vec<u64>,
+    /// Whether tables are made for each group of families.
+    pub parted: bool,
+    /// Tasks that all workers do at a time. A group that is more of the stage than one of them is done by several threads.
+    pub slots: u32,
+    /// Whether the job has transposed passes too, so that its tables are made for both.
+    pub both_ways: bool,
+    /// Which way the vector goes.
+    pub direction: Direction,
+    /// The forward vector that a transposed one meets here. Then nothing is written, and the inner product of the two is
+    /// the board's last functional.
+    pub kept: Option<KeptOrder>,
+}
+
+/// A forward vector that a transposed one meets.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptOrder {
+    /// Runs that may hold keys of the shard.
+    pub inputs: Vec<InputRun>,
+    /// Their moduli: all of the stage's, or the first ones and the last.
+    pub moduli: Vec<u64>,
+}

@@ -1,0 +1,88 @@
+//! Checks of whole files, when somebody wants to know. And of header, index and footer alone, when a worker comes back
+//! with its folder.
+
+use std::path::Path;
+
+use keima_residue::{add_mod, reduce_wide};
+
+use crate::format::decode::Decoder;
+use crate::format::header::{Shape, lane_moduli};
+use crate::{Batch, BlockFeed, LocalRun, RunError, RunHeader, RunId, RunManifest, RunPart, Word};
+
+/// Reads and verifies header, index and footer of a file that should be the run `id`.
+pub fn read_manifest(path: &Path, id: &RunId) -> Result<(RunHeader, RunManifest), RunError> {
+    let run = LocalRun::open_unknown(path, id)?;
+    Ok((run.header().clone(), run.manifest().clone()))
+}
+
+/// Verifies a whole file: what [`LocalRun::open`] does, and then every block's checksum and place in the index, the
+/// order of the keys, and the footer's keys and sums.
+pub fn verify_run(path: &Path, expected: &RunManifest, header: &RunHeader) -> Result<(), RunError> {
+    verify_opened(&LocalRun::open(path, expected, header)?, path)
+}
+
+/// Opens a run of which nothing is known beforehand, and verifies the whole of it.
+pub fn open_verified(path: &Path) -> Result<LocalRun, RunError> {
+    let run = LocalRun::open_any(path)?;
+    verify_opened(&run, path)?;
+    Ok(run)
+}
+
+fn verify_opened(run: &LocalRun, path: &Path) -> Result<(), RunError> {
+    match run.header().key_bytes {
+        8 => verify_blocks::<u64>(run, path),
+        _ => verify_blocks::<u128>(run, path),
+    }
+}
+
+fn verify_blocks<K: Word>(run: &LocalRun, path: &Path) -> Result<(), RunError> {
+    let place = path.display().to_string();
+    let malformed = |what, at| RunError::Malformed { place: place.clone(), what, at };
+    let manifest = run.manifest();
+    let shape = Shape::of::<K>(run.header(), &manifest.id, &place)?;
+    let moduli = lane_moduli(run.header());
+    let mut sums = vec![0; moduli.len()];
+    let mut totals = vec![0_u128; moduli.len()];
+    let mut decoder = Decoder::default();
+    let mut batch = Batch::<K>::new();
+    let mut raw = Vec::new();
+    let mut feed = run.feed(RunPart::all(run.header()));
+    let mut next = Some(0);
+    let mut last = 0;
+    for (at, entry) in (0..).zip(run.entries()) {
+        let entry = entry?;
+        if !feed.next_block(&mut raw)? {
+            return Err(malformed("a block of the index is missing", at));
+        }
+        let cover = decoder.decode(&raw, (&shape, 0..shape.lanes()), &mut batch, &place, at)?;
+        let described = cover.crc == entry.crc
+            && batch.len() == entry.records as usize
+            && batch.keys.first().is_some_and(|k| k.widen() == entry.first);
+        if !described {
+            return Err(malformed("a block is not the one that the index describes", at));
+        }
+        // Order within a block was checked by decoding, and each block ends below the key that it names as the next.
+        if next != Some(cover.from) {
+            return Err(malformed("a block does not begin where the one before says", at));
+        }
+        next = cover.to;
+        last = batch.keys.last().map_or(last, |k| k.widen());
+        totals.fill(0);
+        for row in batch.rows.chunks_exact(moduli.len()) {
+            totals.iter_mut().zip(row).for_each(|(total, &value)| *total += u128::from(value));
+        }
+        for ((sum, &total), &modulus) in sums.iter_mut().zip(&totals).zip(&moduli) {
+            *sum = add_mod(*sum, reduce_wide(total, modulus), modulus);
+        }
+    }
+    if next.is_some() {
+        return Err(malformed("its last block names a next one", manifest.bytes));
+    }
+    if last != manifest.last_key {
+        return Err(malformed("its footer names another last key than its last block", manifest.bytes));
+    }
+    if sums != manifest.sums {
+        return Err(malformed("its footer's sums are not those of its blocks", manifest.bytes));
+    }
+    Ok(())
+}

@@ -1,0 +1,167 @@
+//! Whether the bytes of a run are those that its writer wrote, told while they pass, in the file's order.
+//!
+//! ```text
+//!   header     ->  its CRC, and its run's name
+//!   block      ->  CRC of its head, and of each column: they give the line that the index has for it, if all is well
+//!   ...            until a block says that it is the last
+//!   lines      ->  the same that the blocks gave, by their CRC
+//!   footer     ->  what the manifest says; CRC of header, index and footer: the manifest's checksum
+//! ```
+//!
+//! Memory: one block, at most 8 MiB.
+
+use crate::format::footer::{END_MAGIC, ENTRY_BYTES, TRAILER_BYTES, footer_bytes};
+use crate::format::header::{Shape, lane_moduli};
+use crate::format::{block, decode, footer, header};
+use crate::{RunError, RunManifest};
+
+/// Which part of the file is passing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Header,
+    Block,
+    /// Lines of the index, so many of which are to come.
+    Index(u64),
+    Footer,
+    Nothing,
+}
+
+/// A run on its way.
+#[derive(Debug)]
+pub(super) struct Passing {
+    expected: RunManifest,
+    place: String,
+    part: Part,
+    /// The beginning of what has not passed whole: a header, block, line or footer.
+    held: Vec<u8>,
+    /// Bytes before `held`.
+    passed: u64,
+    /// What the header says; of no lanes before it has passed.
+    shape: Shape,
+    blocks: u64,
+    index_at: u64,
+    /// CRC of the header and of the lines that the blocks gave, and of those that passed.
+    made: u32,
+    seen: u32,
+}
+
+impl Passing {
+    pub(super) fn new(expected: &RunManifest) -> Self {
+        Self {
+            expected: expected.clone(),
+            place: format!("run {}", expected.id),
+            part: Part::Header,
+            held: Vec::new(),
+            passed: 0,
+            shape: Shape { moduli: Vec::new(), seed: 0 },
+            blocks: 0,
+            index_at: 0,
+            made: 0,
+            seen: 0,
+        }
+    }
+
+    /// Takes the next bytes, and refuses what is not as it should be as soon as that shows.
+    pub(super) fn take(&mut self, mut bytes: &[u8]) -> Result<(), RunError> {
+        let all = self.passed + (self.held.len() + bytes.len()) as u64;
+        if all > self.expected.bytes {
+            return Err(header::other(&self.place, "length in bytes", self.expected.bytes, all));
+        }
+        while !bytes.is_empty() {
+            let missing = self.wanted()?.saturating_sub(self.held.len());
+            let (some, rest) = bytes.split_at(missing.min(bytes.len()));
+            self.held.extend_from_slice(some);
+            bytes = rest;
+            if self.held.len() == self.wanted()? {
+                self.part = self.pass()?;
+                self.passed += self.held.len() as u64;
+                self.held.clear();
+            }
+        }
+        Ok(())
+    }
+
+    /// What has passed, which is all of it.
+    pub(super) fn finish(self) -> Result<RunManifest, RunError> {
+        if self.part == Part::Nothing {
+            return Ok(self.expected);
+        }
+        let got = self.passed + self.held.len() as u64;
+        Err(RunError::Truncated { place: self.place, what: "the whole run", expected: self.expected.bytes, got })
+    }
+
+    /// How much of the part must be held before more can be said of it; more than is held.
+    fn wanted(&self) -> Result<usize, RunError> {
+        match self.part {
+            Part::Header => match self.held.first_chunk() {
+                Some(start) => header::length(start, &self.place),
+                None => Ok(16),
+            },
+            Part::Block if self.held.len() < block::FIXED_BYTES => Ok(block::FIXED_BYTES),
+            Part::Block => {
+                let length = block::length(&self.held, self.shape.lanes());
+                length.ok_or_else(|| self.malformed("no block begins like this", self.blocks))
+            }
+            Part::Index(_) => Ok(ENTRY_BYTES),
+            Part::Footer => Ok(footer_bytes(self.shape.lanes())),
+            Part::Nothing => Err(self.malformed("something follows its end", self.passed)),
+        }
+    }
+
+    /// Looks at the part that is held whole, and tells which comes next.
+    fn pass(&mut self) -> Result<Part, RunError> {
+        match self.part {
+            Part::Header => {
+                let (header, id, seed) = header::decode(&self.held, &self.place)?;
+                if id != self.expected.id {
+                    return Err(header::other(&self.place, "run id", &self.expected.id, id));
+                }
+                self.shape = Shape { moduli: lane_moduli(&header), seed };
+                (self.made, self.seen) = (seed, seed);
+                Ok(Part::Block)
+            }
+            Part::Block => {
+                let (entry, last) =
+                    decode::check_whole(&self.held, &self.shape, self.passed, &self.place, self.blocks)?;
+                let mut line = Vec::with_capacity(ENTRY_BYTES);
+                entry.write(&mut line);
+                self.made = crc32c::crc32c_append(self.made, &line);
+                self.blocks += 1;
+                self.index_at = self.passed + self.held.len() as u64;
+                Ok(if last { Part::Index(self.blocks) } else { Part::Block })
+            }
+            Part::Index(left) => {
+                self.seen = crc32c::crc32c_append(self.seen, &self.held);
+                match left - 1 {
+                    0 if self.seen != self.made => {
+                        Err(self.malformed("its index is not that of its blocks", self.index_at))
+                    }
+                    0 => Ok(Part::Footer),
+                    left => Ok(Part::Index(left)),
+                }
+            }
+            Part::Footer => self.pass_footer().map(|()| Part::Nothing),
+            Part::Nothing => Ok(Part::Nothing),
+        }
+    }
+
+    fn pass_footer(&self) -> Result<(), RunError> {
+        let tail = footer::decode(&self.held, self.shape.lanes(), &self.expected.id);
+        let tail = tail.ok_or_else(|| self.malformed("its footer", self.passed))?;
+        let summed = self.held.len() - (TRAILER_BYTES - 24);
+        let got = crc32c::crc32c_append(self.seen, self.held.get(..summed).unwrap_or_default());
+        let expected = tail.manifest.checksum;
+        if expected != got {
+            let (place, what) = (self.place.clone(), "index and footer");
+            return Err(RunError::Checksum { place, what, at: 0, expected, got });
+        }
+        if tail.magic != END_MAGIC || (tail.index_at, tail.blocks) != (self.index_at, self.blocks) {
+            return Err(self.malformed("its trailer does not tell where its index is", self.passed));
+        }
+        footer::compare(&self.expected, &tail.manifest, &self.place)
+    }
+
+    fn malformed(&self, what: &'static str, at: u64) -> RunError {
+        RunError::Malformed { place: self.place.clone(), what, at }
+    }
+}

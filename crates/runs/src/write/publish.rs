@@ -1,0 +1,181 @@
+//! Where runs lie, and how a file appears there all at once: temporary file, fsync, rename, fsync of the folders.
+//!
+//! ```text
+//!   a run that may go with the machine     write id.run.tmp | rename to id.run
+//!   a durable run                          write id.run.tmp |                   fsync, rename to id.run, fsync of folders
+//!                                          the writer       | and its finish()  publish_durably(), when its owner likes
+//! ```
+//!
+//! A disk takes its time, so that the second half is not the writer's: its thread has better to do than to wait.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File, OpenOptions};
+use std::io::ErrorKind;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::format::header;
+use crate::{DiskBudget, RunError, RunId};
+
+/// The path of a run below its holder's scratch folder: `root/id.run`. Refuses ids that are not components of
+/// `[a-z0-9]` joined by single slashes ([`RunError::BadId`]), so that no id can leave `root`.
+pub fn run_path(root: &Path, id: &RunId) -> Result<PathBuf, RunError> {
+    header::check_id(id)?;
+    Ok(root.join(format!("{id}.run")))
+}
+
+/// The path of a run that is not published: `root/id.run.tmp`. Refuses what [`run_path`] refuses.
+pub fn temporary_path(root: &Path, id: &RunId) -> Result<PathBuf, RunError> {
+    header::check_id(id)?;
+    Ok(root.join(format!("{id}.run.tmp")))
+}
+
+/// Creates the folders above `path`.
+pub(crate) fn create_folders(path: &Path) -> Result<(), RunError> {
+    let Some(parent) = path.parent() else { return Ok(()) };
+    fs::create_dir_all(parent).map_err(RunError::io(parent, "create the folder"))
+}
+
+/// Publishes runs that were written with [`crate::RunOptions::durable`]: each file is put on stable storage and then renamed
+/// to `root/id.run`; at the end so are the folders above them. Until this has succeeded nobody may count on any of them.
+///
+/// Blocks; cost: an fsync of each file, and of each folder once.
+pub fn publish_durably<'a>(root: &Path, runs: impl IntoIterator<Item = &'a RunId>) -> Result<(), RunError> {
+    let mut folders = BTreeSet::new();
+    for run in runs {
+        let (written, target) = (temporary_path(root, run)?, run_path(root, run)?);
+        let synced = File::open(&written).and_then(|file| file.sync_all());
+        synced.map_err(RunError::io(&written, "flush"))?;
+        rename(&written, &target)?;
+        folders.extend(folders_above(root, &target).map(Path::to_owned));
+    }
+    folders.iter().try_for_each(|folder| sync_folder(folder))
+}
+
+pub(crate) fn rename(written: &Path, target: &Path) -> Result<(), RunError> {
+    fs::rename(written, target).map_err(RunError::io(target, "rename the finished file to"))
+}
+
+/// Puts all folders from that of `path` up to `root` on stable storage: any of them may be new, and not by this
+/// thread alone.
+pub(crate) fn sync_folders(root: &Path, path: &Path) -> Result<(), RunError> {
+    folders_above(root, path).try_for_each(sync_folder)
+}
+
+/// From the folder of `path` up to `root`.
+fn folders_above<'p>(root: &Path, path: &'p Path) -> impl Iterator<Item = &'p Path> {
+    let root = root.to_owned();
+    path.ancestors().skip(1).take_while(move |folder| folder.starts_with(&root))
+}
+
+fn sync_folder(folder: &Path) -> Result<(), RunError> {
+    let synced = File::open(folder).and_then(|file| file.sync_all());
+    synced.map_err(RunError::io(folder, "flush the folder"))
+}
+
+/// A file that is being written. Unless it was completed, dropping it removes it and refunds its bytes.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    file: File,
+    /// Where the file is.
+    path: PathBuf,
+    target: PathBuf,
+    /// Whether it is published later, by [`publish_durably`].
+    durable: bool,
+    disk: Arc<DiskBudget>,
+    /// Its length, with what is reserved.
+    charged: u64,
+    failed: bool,
+    complete: bool,
+}
+
+impl Pending {
+    /// Creates `root/id.run.tmp` and its folders.
+    pub(crate) fn create(root: &Path, id: &RunId, durable: bool, disk: &Arc<DiskBudget>) -> Result<Self, RunError> {
+        let (path, target) = (temporary_path(root, id)?, run_path(root, id)?);
+        create_folders(&path)?;
+        if target.exists() {
+            return Err(RunError::Exists { path: target });
+        }
+        let file = OpenOptions::new().write(true).create_new(true).open(&path).map_err(|source| {
+            if source.kind() == ErrorKind::AlreadyExists {
+                RunError::Exists { path: path.clone() }
+            } else {
+                RunError::io(&path, "create")(source)
+            }
+        })?;
+        let disk = Arc::clone(disk);
+        Ok(Self { file, path, target, durable, disk, charged: 0, failed: false, complete: false })
+    }
+
+    /// Where the file is, for messages.
+    pub(crate) fn place(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    /// Marks the file as one that never can be completed.
+    pub(crate) fn fail(&mut self) {
+        self.failed = true;
+    }
+
+    /// Writes `bytes` at the end.
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), RunError> {
+        let end = self.charged;
+        self.reserve(bytes.len() as u64)?;
+        self.write_at(end, bytes)
+    }
+
+    /// Makes the file so much longer, by what will be written there.
+    pub(crate) fn reserve(&mut self, bytes: u64) -> Result<(), RunError> {
+        self.attempt(|pending| {
+            pending.disk.charge(bytes)?;
+            pending.charged += bytes;
+            Ok(())
+        })
+    }
+
+    /// Writes `bytes` from `offset` on, where all is reserved.
+    pub(crate) fn write_at(&mut self, offset: u64, bytes: &[u8]) -> Result<(), RunError> {
+        self.attempt(|pending| pending.file.write_all_at(bytes, offset).map_err(RunError::io(&pending.path, "write")))
+    }
+
+    /// Until it has succeeded it has failed: no file with a hole may be published.
+    fn attempt(&mut self, act: impl FnOnce(&mut Self) -> Result<(), RunError>) -> Result<(), RunError> {
+        if self.failed {
+            return Err(RunError::Failed { place: self.place() });
+        }
+        self.failed = true;
+        act(self)?;
+        self.failed = false;
+        Ok(())
+    }
+
+    /// Keeps the file, all of which is written: from now on its bytes are for whoever removes it to refund. It is published,
+    /// unless it is one to be published durably.
+    pub(crate) fn complete(mut self) -> Result<(), RunError> {
+        if self.failed {
+            return Err(RunError::Failed { place: self.place() });
+        }
+        if !self.durable {
+            rename(&self.path, &self.target)?;
+        }
+        self.complete = true;
+        Ok(())
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        if self.complete {
+            return;
+        }
+        match fs::remove_file(&self.path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                // Still on disk, so still charged.
+                tracing::warn!(path = %self.path.display(), %error, "cannot remove an unfinished run; remove it by hand");
+            }
+            _ => self.disk.refund(self.charged),
+        }
+    }
+}
