@@ -6,17 +6,20 @@
 //!   lanes     2        2 4 4            4 | 4            4 4 2     2
 //! ```
 //!
-//! Early vectors hold small numbers: after t cells a state has been reached in at most 3^(t-m) ways (for Go: the
-//! colours of its own m cells are known), and with c cells to go there are at most 3^c ways on. So a vector begins with
-//! one prime and the spare, and gets more lanes when the bound asks for them; every entry is held against its spare
-//! lane then. The bound is the problem's, per cell ([`crate::block::in_memory::plan::scheme`]).
+//! Early vectors hold small numbers. Let a board have height m and `choices` ways to fill a cell. After t cells at
+//! most choices^(t-m) ways lead to a state, since the state shows its last m cells. With c cells left at most
+//! choices^c ways lead on. So a vector begins with one prime and the spare, and gets more lanes when the bound needs
+//! them. Widening checks the spare lane of every entry. `plan::scheme` has the primes.
 //!
-//! Checks: mass balance of every family and window, in both directions; that each window reads what the one before
-//! wrote, modulo the spare; the spare lane of every entry, at each widening and at the middle; the inner product once more
-//! at a second boundary, modulo the spare, which holds the first window's two directions against each other; and at each
-//! column end that the forward vector passes, the count of the shorter board.
+//! Checks:
 //!
-//! Memory: at most 1 forward and 2 transposed vectors at a time. Cost: n-1 columns at 2 to 6 ns a state and pass.
+//! - mass balance of every family and window, in both directions;
+//! - each window reads what the window before wrote, modulo the spare;
+//! - the spare lane of every entry, at each widening and at the middle;
+//! - the inner product at a second boundary, modulo the spare: it compares both directions of the first window;
+//! - the count of the shorter board, at each column end that the forward vector passes.
+//!
+//! Memory: at most 1 forward and 2 transposed vectors at a time. Cost: the passes of n-1 columns.
 
 use keima_model::{Direction, End};
 use keima_residue::residue_of;
@@ -40,15 +43,14 @@ struct Counter<'a> {
     windows: u32,
     done: u32,
     column_mail: ColumnMail,
-    /// Vectors and buffers that are free.
+    /// Free vectors and buffers.
     vectors: RowStore,
     buffers: RowStore,
-    /// For each window the ways that lead to each of its states; none where all columns are done forward.
+    /// For each window the ways to each of its states. Empty where all columns are done forward.
     arrivals: Vec<Ways>,
-    /// Of the forward and of the transposed vector, once they have been through a window: what their states add up to,
-    /// modulo the spare.
+    /// Sums of the forward and of the transposed vector, modulo the spare, once they have passed a window.
     masses_before: [Option<Masses>; 2],
-    /// Windows that each has gone through.
+    /// Windows that each vector has passed.
     windows_done: [u64; 2],
     counted: Counted,
 }
@@ -90,8 +92,8 @@ impl<'a> Counter<'a> {
         self.scheme.lanes_for(cells).ok_or(BlockError::TooLong { cells })
     }
 
-    /// The ways through all windows, if a transposed vector will go through them. In one place, before there is any vector;
-    /// what they take is taken at the middle, too.
+    /// Counts the ways through all windows, if a transposed vector will need them. Done before there is any vector:
+    /// the memory is used again at the middle.
     fn count_arrivals(&mut self) -> Result<(), BlockError> {
         if self.scheme.middle == self.order.length {
             return Ok(());
@@ -129,7 +131,7 @@ impl<'a> Counter<'a> {
             let cells = height * left;
             transposed = self.advance(Direction::Backward, transposed, stop_at..windows, cells)?;
             if last {
-                // The same count one window on, modulo the spare: the forward vector through the window that the
+                // The same count one window later, modulo the spare: the forward vector passes the window that the
                 // transposed one has left.
                 let after_window = column.windows()[0].len;
                 let ahead = self.ahead(&forward)?;
@@ -177,7 +179,7 @@ impl<'a> Counter<'a> {
         }))
     }
 
-    /// The same of the spare lanes alone.
+    /// The product of the spare lanes alone.
     fn spare_product(&self, window: usize, forward: &[Row<1>], transposed: &AnyRows) -> Result<u64, BlockError> {
         let spare = self.moduli()?;
         let forward = Vector { moduli: &spare, rows: forward };
@@ -196,7 +198,7 @@ impl<'a> Counter<'a> {
         Ok(rows)
     }
 
-    /// After the first column: each colour pattern once.
+    /// The vector after the first column: each of its states once.
     fn start(&mut self) -> Result<Rows<2>, BlockError> {
         let mut rows = self.zeros()?;
         for position in self.order.column.start(self.order.column.windows().len() - 1, End::Last) {
@@ -205,8 +207,8 @@ impl<'a> Counter<'a> {
         Ok(rows)
     }
 
-    /// With nothing to go: each accepting state is completed in one way. Stands at the first step of the first window;
-    /// of two entries of one class there only the one that the last window looks at is set.
+    /// The vector with no cells left: each accepting state has one completion. It stands at the first step of the
+    /// first window. Of two entries of one class only the one that the last window reads is set.
     fn accepting(&mut self) -> Result<Rows<2>, BlockError> {
         let column = self.order.column;
         let window = column.windows().len() - 1;
@@ -224,9 +226,9 @@ impl<'a> Counter<'a> {
         Ok(rows)
     }
 
-    /// The spare lane of the forward vector, which is kept, one window beyond the middle.
-    /// In one piece of memory behind what it is made from, that lane at the middle: to touch memory for the first time
-    /// takes longer than all that is done in it.
+    /// Takes the spare lane of the forward vector one window beyond the middle. The result follows its source, the
+    /// spare lane at the middle, in one mapping: reused memory is faster than new memory. The forward vector itself
+    /// is kept.
     fn ahead(&mut self, forward: &AnyRows) -> Result<Rows<1>, BlockError> {
         let mut both = Rows::<1>::from(self.rows::<2>()?);
         let (spares, ahead) = both.split_at_mut(self.states);
@@ -241,8 +243,8 @@ impl<'a> Counter<'a> {
         Ok(both)
     }
 
-    /// Takes a vector through the windows of a column, forward in their order, transposed in the opposite one. Its
-    /// numbers are those of `cells` cells so far; more lanes are given where the next window asks for them.
+    /// Takes a vector through windows of a column, forward in their order, transposed in reverse. Its values depend
+    /// on `cells` cells. The vector gets more lanes where the next window needs them.
     fn advance(
         &mut self,
         direction: Direction,
@@ -269,7 +271,7 @@ impl<'a> Counter<'a> {
         Ok(vector)
     }
 
-    /// A vector of the largest size, with anything in it.
+    /// A vector of the largest size, with arbitrary contents.
     fn rows<const K: usize>(&mut self) -> Result<Rows<K>, BlockError> {
         Ok(self.vectors.take(self.states, self.states * 8 * self.scheme.most_lanes)?)
     }
@@ -278,7 +280,7 @@ impl<'a> Counter<'a> {
         with_rows!(vector, rows => self.vectors.put_back(rows));
     }
 
-    /// A vector through a window.
+    /// Takes a vector through a window, and compares its sums with the vector before.
     fn window<const K: usize>(
         &mut self,
         direction: Direction,
@@ -334,7 +336,7 @@ impl<'a> Counter<'a> {
         sweep.into_buffers().into_iter().for_each(|buffer| self.buffers.put_back(buffer));
     }
 
-    /// States of the vector that goes into a window.
+    /// States of the vector before a window.
     fn states_before(&self, direction: Direction, window: usize) -> usize {
         let (column, windows) = (self.order.column, self.order.column.windows().len());
         let states = match direction {
@@ -344,7 +346,7 @@ impl<'a> Counter<'a> {
         states.map_or(0, |&states| states as usize)
     }
 
-    /// The vector with `lanes` lanes; `None` if it has as many. Beyond its `states` there may be anything.
+    /// The vector widened to `lanes` lanes; `None` if it has as many. Rows after its `states` are arbitrary.
     fn widened<const K: usize>(
         &mut self,
         rows: &Rows<K>,

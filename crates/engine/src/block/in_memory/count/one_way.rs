@@ -1,17 +1,16 @@
-//! A whole count in memory in one direction, some residues at a time: for boards of which two vectors fit, but not the
-//! three of [`crate::block::in_memory::count::both_ends`].
+//! A whole count in memory in one direction, some residues at a time. It needs memory for two vectors; `both_ends`
+//! needs three.
 //!
 //! ```text
 //!   sweep 0    residues 0 .. K-1     first column --> n-1 columns forward --> counts of all shorter boards on the way
 //!   sweep 1    residues K .. 2K-1    ...
 //! ```
 //!
-//! A lane is one residue of the job from end to end: nothing grows, no entry is held against a spare lane, and there is
-//! no second direction to compare with. What is checked is mass balance of every family, that each window reads what
-//! the one before wrote, and the spare prime, values and formula at the end, as out of core.
+//! Each lane holds one residue of the job from end to end. Nothing is widened, no entry is checked against a spare
+//! lane, and there is no second direction. The checks are those of a count out of core: mass balance of every family,
+//! each window reads what the window before wrote, and at the end the spare prime, known values and the formula.
 //!
-//! Memory: two vectors of K residues and each thread's mail. Cost: for each sweep n-1 columns, at 2 (K = 1) to 10 ns (K
-//! = 8) of one thread a state and pass.
+//! Memory: two vectors of K residues, and each thread's mail. Cost: the passes of n-1 columns for each sweep.
 
 use keima_model::{Direction, End};
 use keima_runs::TaskTimes;
@@ -24,15 +23,15 @@ use crate::block::rows::lanes::{Moduli, Row};
 use crate::block::rows::tables::largest;
 use crate::block::rows::vector::{RowStore, Rows};
 
-/// Where residues of sweeps that are done are kept, so that a count that is interrupted can go on.
+/// Keeps the residues of finished sweeps, so that an interrupted count can go on.
 pub trait ResidueStore {
-    /// For each board, from one column on, its residue modulo `modulus`, if it is known from before.
+    /// The residues modulo `modulus` of all boards, from one column on, if they are known.
     fn find(&self, modulus: u64) -> Option<Vec<u64>>;
-    /// Keeps what a sweep has found: for each of its primes the same.
+    /// Keeps the residues that a sweep has found, for each of its primes.
     fn keep(&mut self, found: &[(u64, Vec<u64>)]);
 }
 
-/// Nothing is kept.
+/// Keeps nothing.
 impl ResidueStore for () {
     fn find(&self, _: u64) -> Option<Vec<u64>> {
         None
@@ -40,8 +39,8 @@ impl ResidueStore for () {
     fn keep(&mut self, _: &[(u64, Vec<u64>)]) {}
 }
 
-/// Counts the board and all shorter ones, `lanes` residues at a time: 1, 2, 4 or 8. Residues that are `kept` are not
-/// counted again.
+/// Counts the board and all shorter ones, `lanes` residues at a time: 1, 2, 4 or 8. Does not count residues that are
+/// in `kept`.
 pub fn count_forward(order: &CountOrder<'_>, lanes: usize, kept: &mut dyn ResidueStore) -> Result<Counted, BlockError> {
     let lanes = lanes.clamp(1, 8);
     let find = |&modulus: &u64| kept.find(modulus).filter(|boards| boards.len() == order.length as usize);
@@ -99,7 +98,7 @@ struct Counter<'a> {
 }
 
 impl Counter<'_> {
-    /// All columns with the residues of `moduli`, at most K of them: lanes beyond do the first once more. For each
+    /// Counts all columns modulo `moduli`, at most K of them. Unused lanes repeat the first modulus. Returns for each
     /// prime the residues of all boards.
     fn sweep<const K: usize>(&mut self, moduli: &[u64]) -> Result<Vec<(u64, Vec<u64>)>, BlockError> {
         let order = self.order;

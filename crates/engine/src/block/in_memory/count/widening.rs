@@ -1,12 +1,4 @@
-//! Vectors whose lanes become more as their numbers grow.
-//!
-//! ```text
-//!   lanes   2 : p0, spare  --->  4 : p0 p1 p2, spare  --->  8 : p0 ... p6, spare
-//! ```
-//!
-//! Each row is widened by itself, and held against its spare lane then (see [`crate::block::rows::widen`]).
-//!
-//! Cost: 10 to 40 ns a row, shared by threads.
+//! Widening a vector when its values need more lanes.
 
 use crate::block::error::BlockError;
 use crate::block::rows::lanes::{Moduli, Row};
@@ -14,18 +6,18 @@ use crate::block::rows::threads::crew;
 use crate::block::rows::vector::Rows;
 use crate::block::rows::widen::Widening;
 
-/// Rows that a thread widens at a time. Not all that it does in one piece: where memory is touched for the first time, as
-/// the second half of what held fewer lanes is, that takes ten times as long as the rest.
+/// Rows that a thread widens at a time. Few, because some memory is touched for the first time, which is slow, and
+/// threads must share it.
 const ROWS_AT_A_TIME: usize = if cfg!(test) { 8 } else { 1 << 16 };
 
-/// A vector with any number of lanes.
+/// A vector with one of the possible numbers of lanes.
 pub(crate) enum AnyRows {
     Two(Rows<2>),
     Four(Rows<4>),
     Eight(Rows<8>),
 }
 
-/// Does the same with a vector whatever its lanes.
+/// Does the same for any number of lanes.
 macro_rules! with_rows {
     ($lanes:expr, $rows:ident => $body:expr) => {
         match $lanes {
@@ -48,7 +40,7 @@ macro_rules! lanes_from {
 }
 lanes_from!(2 Two, 4 Four, 8 Eight);
 
-/// Writes the rows of a vector, with `wider` lanes, to `wider`. What lies there behind them is not touched.
+/// Writes the widened rows to the front of `wide`. Rows after them are not touched.
 pub(crate) fn widen<const K: usize, const L: usize>(
     rows: &[Row<K>],
     moduli: &Moduli<K>,
@@ -86,7 +78,7 @@ mod tests {
         moduli::<K>().values().map(|prime| number % prime)
     }
 
-    /// However many threads share the rows; a row that is not what its spare lane says is named by its place.
+    /// Any number of threads gives the same rows. An error names the place of the row whose spare lane is wrong.
     #[test]
     fn rows_are_widened_at_their_places() {
         let numbers: Vec<u64> = (0..37).map(|place| place * 31_415_926_535).collect();

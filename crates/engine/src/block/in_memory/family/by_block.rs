@@ -1,15 +1,16 @@
-//! A family through a window: its blocks are read out of the vector before, some at a time ([`crate::block::in_memory::family::exchange`]), taken
-//! through all passes each at once ([`crate::block::in_memory::family::fused`]), or with all others pass by pass where the family is small
-//! ([`crate::block::in_memory::family::by_pass`]), and written to their places in the vector after.
+//! A family through a window, block by block.
 //!
-//! Mass balance is held for every family: the sum of what comes out is the sum over what goes in of value x ways.
-//! Forward these are the ways on from a state through the window, which its signature tells; transposed, the ways that
-//! lead to it, which a vector of ones tells that is taken through the window once ([`crate::block::Sweep::arrivals`]).
+//! Some blocks at a time are read out of the vector before (`exchange`). Each goes through all passes (`fused`) and
+//! is written to its place in the vector after. A small family goes pass by pass instead (`by_pass`).
 //!
-//! That begins with rows that were read. Whether they are those that stand in the vector, each once and in its place,
-//! the sums of all families together tell, see [`Masses`].
+//! Mass balance of every family: sum of outputs = sum of inputs x ways. Forward, these are the ways from a state
+//! through the window, which its signature has. Transposed, these are the ways that lead to the state. To count them,
+//! a vector of ones goes through the window once ([`crate::block::Sweep::arrivals`]).
 //!
-//! Cost: that of reading and of the passes, see there.
+//! Mass balance begins with the rows that were read. The sums of all families together show whether these are the
+//! vector's rows, each read once and in its place: see `sums`.
+//!
+//! Cost: reading (`exchange`) and the passes (`fused`).
 
 use std::ops::Range;
 use std::time::Instant;
@@ -25,8 +26,8 @@ use crate::block::in_memory::mail::delivery::{Delivery, ForwardMail, TransposedM
 use crate::block::rows::lanes::{Row, Weighted, dispatch_in_memory};
 use crate::clock::nanos_since;
 
-/// The work of blocks that are read together, to be compiled once for each kind of vector instructions; which, is
-/// decided at run time ([`dispatch_in_memory`]).
+/// Blocks that are read together, on their way through the window. Compiled for each kind of vector instructions and
+/// dispatched at run time ([`dispatch_in_memory`]).
 struct BlocksThroughWindow<'a, 'l, 'm, const K: usize> {
     stage: &'a WindowStage<'a, K>,
     family: &'a Family,
@@ -68,7 +69,7 @@ impl<const K: usize> pulp::WithSimd for BlocksThroughWindow<'_, '_, '_, K> {
 }
 
 impl<const K: usize> WindowStage<'_, K> {
-    /// A family by one worker. `own` are its rows of the vector after.
+    /// Takes a family through the window by one worker. `own` has its rows of the vector after.
     pub(crate) fn family(
         &self,
         family: &Family,
@@ -111,7 +112,7 @@ impl<const K: usize> WindowStage<'_, K> {
         self.close(family, &worker.sums, &mut worker.masses)
     }
 
-    /// Takes blocks through the window that are read together. `own` are their rows of the vector after.
+    /// Takes blocks that are read together through the window. `own` has their rows of the vector after.
     pub(crate) fn blocks(
         &self,
         family: &Family,
@@ -123,7 +124,7 @@ impl<const K: usize> WindowStage<'_, K> {
         dispatch_in_memory::<K, _>(BlocksThroughWindow { stage: self, family, blocks, own, delivery, worker })
     }
 
-    /// What a block's early operations carry, out of the vector before.
+    /// Puts the values of a block's early operations, out of the vector before, into boxes.
     pub(crate) fn fill_early(&self, block: u32, added: &mut ForwardMail<'_, K>, worker: &mut Worker<'_, K>) {
         let started = Instant::now();
         let mut entries = Vec::new();
@@ -141,7 +142,7 @@ impl<const K: usize> WindowStage<'_, K> {
         worker.times.read_nanos += nanos_since(started);
     }
 
-    /// What a block's early operations carry back, into its rows of the vector after.
+    /// Adds the values of a block's early operations, out of boxes, to its rows of the vector after.
     pub(crate) fn add_early(
         &self,
         block: u32,

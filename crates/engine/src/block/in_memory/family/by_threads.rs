@@ -5,13 +5,12 @@
 //!   transposed   levels ascending                 a thread takes the next one
 //! ```
 //!
-//! No operation leads from one block of a level to another ([`crate::block::in_memory::mail`]), and what a block writes of the vector after
-//! is its own: so a level is cut into pieces of a few blocks each, which threads take one by one. All wait at the end of a
-//! level. Transposed, a block's boxes are its own, too. Forward several may add to one box, which is locked meanwhile; sums
-//! are the same in any order.
+//! No operation leads from a block of a level to another block of that level (`mail`), and each block writes its own
+//! rows of the vector after. So a level is cut into parts of a few blocks each, and threads take them one by one. All
+//! threads wait at the end of a level. Transposed, each block writes its own boxes. Forward, several blocks may add
+//! to one box, which is locked meanwhile; the sums do not depend on the order.
 //!
-//! Cost: threads that wait, half a block's time each for each of its levels, and starting them: the largest family of
-//! 13x13 has 1345 blocks in 22 levels, or 4922 in 35 (Go, windows of 7 and 6 cells).
+//! Cost: at each level threads start, and wait about half a block's time at the end.
 
 use std::ops::Range;
 
@@ -25,20 +24,20 @@ use crate::block::in_memory::mail::delivery::{Delivery, ForwardMail, TransposedM
 use crate::block::rows::lanes::Row;
 use crate::block::rows::threads::each;
 
-/// Parts of a level for each thread, at least, where there are as many blocks.
+/// Fewest parts of a level for each thread, where there are enough blocks.
 const PARTS: usize = 8;
 
-/// What blocks write that follow each other.
+/// Consecutive blocks with the memory that they write.
 struct LevelPart<'p, const K: usize> {
     blocks: Range<u32>,
     /// Their rows of the vector after.
     own: &'p mut [Row<K>],
-    /// Transposed, their boxes, and the place where these begin.
+    /// Transposed: their boxes, and the place where these begin.
     mail: &'p mut [Row<K>],
     start: usize,
 }
 
-/// Memory from which pieces are cut, in ascending order.
+/// Memory from which parts are cut in ascending order.
 struct RowsLeft<'p, const K: usize> {
     rows: &'p mut [Row<K>],
     /// Number of its first row.
@@ -59,7 +58,8 @@ impl<'p, const K: usize> RowsLeft<'p, K> {
 }
 
 impl<const K: usize> WindowStage<'_, K> {
-    /// A family by all workers, with the mail in the memory of the first. `own` are its rows of the vector after.
+    /// Takes a family through the window by all workers. The mail is in the first worker's memory. `own` has the
+    /// family's rows of the vector after.
     pub(crate) fn family_by_all(
         &self,
         family: &Family,
@@ -132,8 +132,8 @@ impl<const K: usize> WindowStage<'_, K> {
         }
     }
 
-    /// A level in ascending parts for threads to take, each of blocks that can be read together; as many as keep threads
-    /// from waiting long at its end.
+    /// Cuts a level into ascending parts of blocks that can be read together. There are enough parts that threads do
+    /// not wait long at the end.
     fn parts(&self, level: Range<u32>, threads: usize) -> Vec<Range<u32>> {
         let rows = level.clone().map(|block| self.rows_before(block)).sum::<usize>() / (PARTS * threads);
         let mut rest = level;
@@ -145,8 +145,7 @@ impl<const K: usize> WindowStage<'_, K> {
         parts
     }
 
-    /// The pieces of ascending parts. `mail` is memory and the place where it begins; without memory pieces have no
-    /// mail.
+    /// Cuts the memory of ascending parts. If there is no mail memory, parts have no mail.
     fn cut<'p>(
         &self,
         family: &Family,

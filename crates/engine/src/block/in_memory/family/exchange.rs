@@ -1,4 +1,4 @@
-//! The exchange of a count in memory: rows of blocks are read out of the vector before, those of neighbours together.
+//! The exchange of a count in memory: reading blocks out of the vector before, and writing them to the vector after.
 //!
 //! ```text
 //!   the block of y       x0 x1 x2 ...             states (xi, y): one row of each of many blocks of the vector before,
@@ -7,16 +7,15 @@
 //!   order of reading     x0 ... x255 of y | x0 ... x255 of y' | ... | x256 ... x511 of y | ...
 //! ```
 //!
-//! A row is taken from each page that is met, and hardly ever a cache line's next one: what a row costs is looking up its
-//! page, and a line. Lists of entries are ordered as blocks are, so that neighbours find page and line at hand. Blocks
-//! of other signatures have other lists, of another length; a list is cut into as many pieces as the others.
+//! Neighbouring blocks are read together. A block takes one row from each of many pages, and hardly ever two rows of
+//! one cache line. So the cost of a row is one page lookup and one cache line. Lists of entries have the order of
+//! blocks, so that neighbouring blocks find the page and line at hand. Blocks of other signatures have lists of other
+//! lengths; all lists are cut into the same number of pieces.
 //!
-//! Of the block after the next one the same piece is asked for beforehand ([`crate::block::rows::prefetch`]): reading takes three quarters
-//! of the time that it took without (13x13 in memory, both ways).
+//! Rows are prefetched two blocks ahead (`rows::prefetch`).
 //!
-//! Cost: 3 to 10 ns a state and window, by the machine (Go, K = 1): a quarter to a third of a window's time. To read
-//! together saves 3 to 9 % of that time (12x12 to 14x14, K = 1), less with four lanes; rows of eight are whole lines, and
-//! lose by it.
+//! Cost: one row of 8 K bytes for each state and window, read from memory at random. Rows of eight lanes fill a cache
+//! line, so blocks of such rows are not read together.
 
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -31,10 +30,10 @@ use crate::block::rows::prefetch::{ask_for, read_on};
 use crate::block::rows::sums::WEIGHED_AT_A_TIME;
 use crate::block::rows::tables::step_at;
 
-/// Entries of a block that are read before those of the next one.
+/// Entries of a block that are read before those of the next block.
 const ENTRIES_AT_A_TIME: usize = 256;
 
-/// Rows are asked for so many blocks before they are read: with the page of the row before them at hand.
+/// Distance in blocks between a row that is prefetched and the row that is read. The page is still at hand then.
 const BLOCKS_AHEAD: usize = 2;
 
 /// Positions of the states of blocks that are read together.
@@ -42,7 +41,7 @@ const BLOCKS_AHEAD: usize = 2;
 pub(crate) struct Positions(Vec<Vec<u64>>);
 
 impl Positions {
-    /// Of one block.
+    /// The positions of the first block.
     pub(crate) fn one(&mut self) -> &mut Vec<u64> {
         if self.0.is_empty() {
             self.0.push(Vec::new());
@@ -52,8 +51,8 @@ impl Positions {
 }
 
 impl<const K: usize> WindowStage<'_, K> {
-    /// Reads the states of some blocks out of the vector before, those of each to `start(block)`, and takes up their
-    /// sums of value x ways.
+    /// Reads the states of `blocks` out of the vector before, those of each block to `start(block)`. Adds their sums
+    /// of value x ways.
     #[inline(always)]
     pub(crate) fn read(
         &self,
@@ -111,7 +110,7 @@ impl<const K: usize> WindowStage<'_, K> {
             return Ok(());
         }
         let pieces = longest.div_ceil(ENTRIES_AT_A_TIME);
-        // A piece of a block's list; those of the first blocks' next pieces follow those of the last blocks.
+        // A piece of a block's list. After the last block come the next pieces of the first blocks.
         let range = |number: usize, piece: usize| {
             let (number, piece) = (number % lists.len(), piece + number / lists.len());
             let len = lists[number].len();
@@ -137,7 +136,7 @@ impl<const K: usize> WindowStage<'_, K> {
         Ok(())
     }
 
-    /// Where the column is folded: adds the values of the images to those of the states at its start.
+    /// Where the column is folded: adds the values of the images to the states at its start.
     #[inline(always)]
     fn fold(
         &self,
@@ -160,7 +159,7 @@ impl<const K: usize> WindowStage<'_, K> {
         Ok(())
     }
 
-    /// What goes into a block.
+    /// Adds a block's rows, on entering the window, to the family's sums.
     #[inline(always)]
     fn add_entering(&self, family: &Family, block: u32, rows: &[Row<K>], sums: &mut FamilySums<K>) {
         let tables = self.fused.tables;
@@ -186,7 +185,7 @@ impl<const K: usize> WindowStage<'_, K> {
         sums.read_fingerprint = (sums.read_fingerprint + fingerprint) % u128::from(self.last_modulus());
     }
 
-    /// Puts the block's rows where they belong in the vector after, which is where `own` begins.
+    /// Writes the block's rows to the vector after, where `own` begins, and adds them to the family's sums.
     #[inline(always)]
     pub(crate) fn write_block(&self, block: u32, rows: &[Row<K>], own: &mut [Row<K>], sums: &mut FamilySums<K>) {
         let tables = self.fused.tables;

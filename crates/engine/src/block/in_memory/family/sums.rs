@@ -1,4 +1,4 @@
-//! What a family's states add up to before and after a window, and the laws that these sums obey.
+//! Sums of a family's states before and after a window, and the laws that they obey.
 
 use keima_model::{Direction, Family, Window};
 
@@ -6,15 +6,14 @@ use crate::block::error::BlockError;
 use crate::block::in_memory::family::fingerprint::BlockSample;
 use crate::block::in_memory::family::stage::WindowStage;
 
-/// What went into a family and what came out, modulo each prime.
+/// Sums of the rows that entered and left a family, modulo each prime.
 pub(crate) struct FamilySums<const K: usize> {
     pub(crate) expected: [u128; K],
     pub(crate) written: [u128; K],
-    /// Of the rows that were read, and of those that came out and have an image that is not there, the sums in the last
-    /// lane.
+    /// Sums of the last lane: of the rows that were read, and of those that left and whose images have no entry.
     pub(crate) read: u128,
     pub(crate) images: u128,
-    /// Fingerprints of what was read and of what came out, in the last lane.
+    /// Fingerprints of the rows that were read and written, in the last lane.
     pub(crate) read_fingerprint: u128,
     pub(crate) written_fingerprint: u128,
     pub(crate) sample: BlockSample,
@@ -35,14 +34,14 @@ impl<const K: usize> Default for FamilySums<K> {
     }
 }
 
-/// The sums over all states, each as often as it counts ([`BlockColumn::weight`]), modulo the last lane's prime. What a
-/// window has read is what stood in the vector before, whichever window wrote that and however its states are ordered:
-/// a row that was read twice, or not at all, shows. With them go fingerprints, see [`crate::block::in_memory::family::fingerprint`].
+/// Sums over all states, each times its weight ([`BlockColumn::weight`](keima_model::BlockColumn::weight)), modulo
+/// the last lane's prime. A window must read what stood in the vector before, whichever window wrote that and in
+/// whatever order. A row that is read twice, or not at all, shows. The fingerprints show rows in wrong places.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Masses {
-    /// Of the rows that were read, images added up where the column is folded.
+    /// Of the rows that were read. Where the column is folded, images are added.
     pub read: u64,
-    /// Of the rows that were written, each image that is not there counted as if it were.
+    /// Of the rows that were written. An image without an entry is counted too.
     pub written: u64,
     /// Fingerprint of the rows that were read.
     pub read_fingerprint: u64,
@@ -51,7 +50,7 @@ pub struct Masses {
 }
 
 impl Masses {
-    /// What `window` has read is what the window `before` it has written, where that is known.
+    /// Checks that `window` has read what the window `before` it wrote, where that is known.
     pub(crate) fn hold(self, before: Option<Self>, window: Window, modulus: u64) -> Result<(), BlockError> {
         let Some(before) = before else { return Ok(()) };
         if before.written != self.read {
@@ -64,7 +63,7 @@ impl Masses {
         Ok(())
     }
 
-    /// Both together.
+    /// The sums of both.
     pub(crate) fn plus(self, other: Self, modulus: u64) -> Self {
         let sum = |one: u64, other: u64| ((u128::from(one) + u128::from(other)) % u128::from(modulus)) as u64;
         Self {
@@ -77,14 +76,14 @@ impl Masses {
 }
 
 impl<const K: usize> WindowStage<'_, K> {
-    /// Holds a family's laws, and takes up its part of the masses.
+    /// Checks a family's laws, and adds its part to the masses.
     pub(crate) fn close(&self, family: &Family, sums: &FamilySums<K>, masses: &mut Masses) -> Result<(), BlockError> {
         self.balance(family, sums)?;
         *masses = masses.plus(self.masses(family, sums), self.last_modulus());
         Ok(())
     }
 
-    /// Mass balance: what came out is what went in, each state as often as there are ways through the window.
+    /// Mass balance: sum of outputs = sum of inputs x ways through the window.
     fn balance(&self, family: &Family, sums: &FamilySums<K>) -> Result<(), BlockError> {
         if self.direction == Direction::Backward && self.arrivals.is_none() {
             return Ok(());
@@ -110,7 +109,7 @@ impl<const K: usize> WindowStage<'_, K> {
         }
     }
 
-    /// Sums of all.
+    /// The sums of several workers.
     pub(crate) fn sum_all<'s>(&self, sums: impl Iterator<Item = &'s FamilySums<K>>) -> FamilySums<K> {
         let moduli = self.fused.moduli.values();
         sums.fold(FamilySums::default(), |all, sums| FamilySums {

@@ -1,4 +1,4 @@
-//! A family's [mail](crate::block::in_memory::mail) in the hands of a thread, which is at one of its blocks.
+//! A family's mail ([`super`]) as a thread uses it while it works on a block.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -6,32 +6,32 @@ use std::sync::{Mutex, PoisonError};
 use crate::block::in_memory::mail::{BoxAt, MailLayout};
 use crate::block::rows::lanes::Row;
 
-/// By the way that the vector goes.
+/// The mail of a vector on its way, by direction.
 pub(crate) enum Delivery<'m, const K: usize> {
-    /// Forward.
+    /// Forward: blocks add to boxes.
     Forward(ForwardMail<'m, K>),
-    /// Transposed.
+    /// Transposed: blocks leave rows in boxes.
     Transposed(TransposedMail<'m, K>),
 }
 
-/// Forward: boxes to which blocks add.
+/// Forward mail: boxes to which blocks add.
 pub(crate) enum ForwardMail<'m, const K: usize> {
-    /// One thread's: those of numbers from `first` on, in memory from the place `start` on. Whether anything was added to
-    /// each.
+    /// The boxes of one thread, from number `first` on, in memory from the place `start` on. `begun` tells which
+    /// boxes have been added to.
     Own { rows: &'m mut [Row<K>], start: usize, first: usize, begun: Vec<bool> },
-    /// Several threads', which may add to the same one: those of numbers from `first` on.
+    /// Boxes that several threads add to, from number `first` on.
     Shared { boxes: &'m [Mutex<SharedBox<'m, K>>], first: usize },
 }
 
-/// A box that threads share, and whether anything was added to it.
+/// A box that threads share. `begun` tells whether it has been added to.
 #[derive(Debug)]
 pub(crate) struct SharedBox<'m, const K: usize> {
     rows: &'m mut [Row<K>],
     begun: bool,
 }
 
-/// Transposed: boxes in which blocks leave rows. Those that the thread may write lie from the place `start` on; what others
-/// have left before lies below, from the place `below_start` on.
+/// Transposed mail: boxes in which blocks leave rows. `own` are the boxes that this thread writes, from the place
+/// `start` on. `below` are boxes that were filled before, from the place `below_start` on.
 pub(crate) struct TransposedMail<'m, const K: usize> {
     pub(crate) own: &'m mut [Row<K>],
     pub(crate) start: usize,
@@ -40,13 +40,13 @@ pub(crate) struct TransposedMail<'m, const K: usize> {
 }
 
 impl<'m, const K: usize> ForwardMail<'m, K> {
-    /// Those of some blocks, in memory with anything in it.
+    /// The boxes of some blocks, in memory with arbitrary contents.
     pub(crate) fn new(mail: &MailLayout, blocks: &Range<u32>, rows: &'m mut [Row<K>]) -> Self {
         let numbers = mail.numbers(blocks);
         Self::Own { rows, start: mail.base(blocks.start), first: numbers.start, begun: vec![false; numbers.len()] }
     }
 
-    /// Adds to a box, or takes out what was added. Zeros before anything was.
+    /// Opens a box to add to it or to take out its rows. An unused box holds zeros.
     #[inline(always)]
     pub(crate) fn open(&mut self, at: BoxAt, act: impl FnOnce(&mut [Row<K>])) {
         let mut guard;
@@ -69,18 +69,18 @@ impl<'m, const K: usize> ForwardMail<'m, K> {
 }
 
 impl<'m, const K: usize> TransposedMail<'m, K> {
-    /// All boxes from the place `start` on, by one thread.
+    /// All boxes from the place `start` on, used by one thread.
     pub(crate) fn new(start: usize, own: &'m mut [Row<K>]) -> Self {
         Self { own, start, below: &[], below_start: start }
     }
 
-    /// A box to leave rows in.
+    /// A box to fill.
     #[inline(always)]
     pub(crate) fn write(&mut self, at: BoxAt) -> &mut [Row<K>] {
         &mut self.own[at.place - self.start..][..at.rows]
     }
 
-    /// What was left in a box.
+    /// The rows of a filled box.
     #[inline(always)]
     pub(crate) fn read(&self, at: BoxAt) -> &[Row<K>] {
         match at.place.checked_sub(self.start) {
@@ -90,7 +90,7 @@ impl<'m, const K: usize> TransposedMail<'m, K> {
     }
 }
 
-/// Boxes of some blocks for threads to share, which take all of `rows` one by one.
+/// Cuts `rows` into the boxes of some blocks, for threads to share.
 pub(crate) fn shared_boxes<'m, const K: usize>(
     mail: &MailLayout,
     blocks: &Range<u32>,
@@ -109,7 +109,7 @@ pub(crate) fn shared_boxes<'m, const K: usize>(
 mod tests {
     use super::*;
 
-    /// Boxes of 2, 0 and 3 rows, the first at place 100, in memory with something in it.
+    /// Boxes of 2, 0 and 3 rows, the first at place 100, in memory with arbitrary contents.
     const BOXES: [BoxAt; 3] = [
         BoxAt { number: 7, place: 100, rows: 2 },
         BoxAt { number: 8, place: 102, rows: 0 },
@@ -120,7 +120,7 @@ mod tests {
         vec![[99]; 5]
     }
 
-    /// Adds 1 to the rows of the last box, twice, and takes out what is in all of them.
+    /// Adds 1 to the rows of the last box, twice, then reads all boxes.
     fn check(mut added: ForwardMail<'_, 1>) {
         for _ in 0..2 {
             added.open(BOXES[2], |rows| rows.iter_mut().for_each(|row| row[0] += 1));

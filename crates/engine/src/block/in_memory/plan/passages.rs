@@ -1,27 +1,28 @@
-//! What a count in memory consists of: where the two directions meet, and with how many lanes each window is passed.
+//! The passages of a count in memory: which windows each vector passes, in which order, with how many lanes.
 //!
-//! Shared by [`crate::block::in_memory::count::both_ends`], which does it, and by forecasts.
+//! Forecasts use it. `count::both_ends` does the same work.
 
 use keima_model::{Direction, Window};
 
 use crate::block::in_memory::plan::scheme::Scheme;
 use keima_blocks::limits::MODULUS_LIMIT;
 
-/// A vector's way through one window, in the order of a count.
+/// One vector's passage through one window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlannedPassage {
-    /// Which way.
+    /// Direction of the vector.
     pub direction: Direction,
     /// Number of the window within its column.
     pub window: u32,
     /// Lanes of its rows.
     pub lanes: u32,
-    /// Whether a vector of ones, of one lane, goes through the window as well, before all others, to tell the ways that lead
-    /// to each state.
+    /// Whether a vector of ones, with one lane, also passes this window before all others. It counts the ways to each
+    /// state.
     pub arrivals: bool,
 }
 
-/// What a count will do on a board whose columns are cut into `windows`; `None` where it cannot.
+/// All passages of a count of a board whose columns are cut into `windows`, in order. `None` if there is no such
+/// count.
 pub fn passages(windows: &[Window], height: u32, length: u32, choices: u32) -> Option<Vec<PlannedPassage>> {
     let spare = keima_residue::primes_below(MODULUS_LIMIT.into()).next()?;
     let scheme = Scheme::new(&[spare], choices, height, length).ok()??;
@@ -42,7 +43,7 @@ pub fn passages(windows: &[Window], height: u32, length: u32, choices: u32) -> O
         let mut cells = height * column;
         for window in (0..windows.len()).rev() {
             if window == 0 && column + 1 == length - middle {
-                // The spare lane of the forward vector goes one window on, so that the two directions meet twice.
+                // The spare lane of the forward vector goes one window further, for the second comparison.
                 passages.push(PlannedPassage { direction: Direction::Forward, window: 0, lanes: 1, arrivals: false });
             }
             passage(&mut passages, Direction::Backward, window, &mut cells, column == 0)?;
