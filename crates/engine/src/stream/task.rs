@@ -25,7 +25,7 @@ fn key_order(layout: Layout) -> KeyOrder {
     }
 }
 
-/// Where the states of a group are between two passes.
+/// Where a group's states are between two passes.
 enum GroupStates<K: EngineKey> {
     /// In the front table.
     Memory,
@@ -39,7 +39,7 @@ pub(crate) struct StreamTask<'a, K: EngineKey> {
     budget: Budget,
     lanes: usize,
     spiller: Spiller<'a>,
-    /// `front` holds the states of the group before the step at hand, `back` those after it.
+    /// `front` holds the group's states before the present step, `back` those after it.
     set: Set<K>,
     successors: Successors<K>,
     passes: Vec<PassSums>,
@@ -96,7 +96,7 @@ impl<'a, K: EngineKey> StreamTask<'a, K> {
         let order = self.task.order;
         let end = order.first_pass + order.window.len;
         let family_bits = if order.from_start { K::BITS } else { self.problem.family_bits(order.layout_in) };
-        // With one pass nothing needs to be together; else families must be.
+        // A single pass needs no families. Several passes need whole ones.
         let whole_families = order.window.len > 1;
         let closed = family_bits < K::BITS.min(self.problem.key_bits());
         self.out = Some(Output::new(
@@ -116,7 +116,7 @@ impl<'a, K: EngineKey> StreamTask<'a, K> {
             while let Some(next) = input.peek()? {
                 let room = self.budget.group_records.saturating_sub(self.set.front.len());
                 let ahead = input.ahead();
-                // Up to the size of a group anything goes; beyond it, only what belongs to its last family.
+                // Up to a group's size all records fit. Beyond it, only records of the group's last family are taken.
                 let count = if room > 0 {
                     let count = room.min(ahead.len());
                     family = family_of(ahead[count - 1], family_bits);
@@ -140,7 +140,7 @@ impl<'a, K: EngineKey> StreamTask<'a, K> {
         self.finish(&input)
     }
 
-    /// All passes over the group in the front table, and over what of its last family is still to be read.
+    /// Takes the group in the front table through all passes, with the unread rest of its last family.
     fn group(
         &mut self,
         input: &mut Input<K>,
@@ -186,7 +186,7 @@ impl<'a, K: EngineKey> StreamTask<'a, K> {
         self.emit(held)
     }
 
-    /// A family that is larger than a table: what has not been read yet goes straight into the first pass.
+    /// Reads the rest of a family that is larger than a table, straight into the first pass.
     fn rest_of_family(
         &mut self,
         input: &mut Input<K>,
@@ -209,7 +209,7 @@ impl<'a, K: EngineKey> StreamTask<'a, K> {
         Ok(())
     }
 
-    /// One pass over a batch: into the back table, which is spilled when it is full.
+    /// Takes a batch through one pass into the back table. Spills the table when it is full.
     fn step(
         &mut self,
         step: usize,
@@ -271,7 +271,7 @@ impl<'a, K: EngineKey> StreamTask<'a, K> {
         Ok(())
     }
 
-    /// Adds a batch, as it stands after a pass, to the functionals that fall there.
+    /// Adds a batch after a pass to the functionals of that boundary.
     fn read_off(&mut self, step: usize, keys: &[K], rows: &[u64]) {
         for (index, sums) in &mut self.functionals[step] {
             self.weights.clear();
@@ -286,7 +286,7 @@ impl<'a, K: EngineKey> StreamTask<'a, K> {
         }
     }
 
-    /// Hands the group's final states to the output.
+    /// Passes the group's final states to the output.
     fn emit(&mut self, held: GroupStates<K>) -> Result<(), TaskError> {
         match held {
             GroupStates::Memory => {

@@ -1,4 +1,4 @@
-//! From runs to a group's states where they come into a window: the reading half of the exchange.
+//! The gather: reading a group's states from runs to their places before a window.
 //!
 //! ```text
 //!   run of group s:   ... | section for g | ...      rows in the order of s's families, blocks and entries,
@@ -7,11 +7,11 @@
 //!   states of g:      . . x . . x . x . .
 //! ```
 //!
-//! A section has no keys: which entries its rows belong to, and where they go, follows from the tables. Each row goes
-//! to one place, and there are as many rows as places; what stands in the wrong order shows in the fingerprint.
+//! A section has no keys. The tables tell which entries its rows belong to, and where the rows go. Each row goes to
+//! one place, and there are as many rows as places. Rows in wrong order show in the fingerprint.
 //!
-//! Cost: 3 to 6 ns a row beside decoding. Memory: the block that is decoded, and lists of entries for the few classes
-//! that meet the group.
+//! Cost: decoding, and placing each row. Memory: the block that is being decoded, and lists of entries for the
+//! classes that occur.
 
 use std::ops::Range;
 use std::slice::Chunks;
@@ -28,28 +28,28 @@ use crate::block::rows::tables::step_at;
 use crate::block::rows::widen::{PlaceError, StateRows, WidenedLanes};
 use crate::{Task, TaskError};
 
-/// The exchange from one window to a group of the next.
+/// Reads the runs of the window before into the states of one group.
 pub(crate) struct Gather<'a> {
     group_tables: &'a GroupTables<'a>,
-    /// The groups of the window that the runs come from.
+    /// The groups of the window that wrote the runs.
     sources: &'a Groups,
-    /// Where the group begins in the vector that comes into its window.
+    /// Start of the group in the vector before its window.
     start: u64,
-    /// For blocks of one signature and class the entries that belong to the group, ascending.
+    /// The entries that belong to the group, ascending, for each signature and class of blocks.
     routes: FxHashMap<(u32, u32), Arc<[u16]>>,
     /// Memory for the next section.
     spare: (CursorBuffers, Batch<u64>),
 }
 
-/// A group's section of a run that is to be read.
+/// A group's section of a run, ready to read.
 pub(crate) struct OpenSection<'a> {
     run: &'a RunManifest,
-    /// Families of the source that have rows for the group, if they have any; then there is a feed.
+    /// Families of the source that have rows for the group. There is a feed unless it is empty.
     families: Vec<&'a Family>,
     feed: Option<(Box<dyn BlockFeed>, RunPart)>,
 }
 
-/// What was read of the runs for one group.
+/// What was read for one group.
 #[derive(Debug, Default)]
 pub(crate) struct SectionTotals {
     pub(crate) rows: u64,
@@ -57,7 +57,7 @@ pub(crate) struct SectionTotals {
 }
 
 impl<'a> Gather<'a> {
-    /// `sources` are the groups of the window that the runs come from.
+    /// `sources` are the groups of the window that wrote the runs.
     pub(crate) fn new(group_tables: &'a GroupTables<'a>, sources: &'a Groups) -> Self {
         let step = step_at(group_tables.tables(), group_tables.direction.enters());
         let start = group_tables.families().first().map_or(0, |family| family.start[step]);
@@ -65,8 +65,8 @@ impl<'a> Gather<'a> {
         Self { group_tables, sources, start, routes, spare }
     }
 
-    /// Opens `lanes` of the group's section of `run`, and says that they will be read soon. What a group wrote for others
-    /// may be in other runs.
+    /// Opens the lanes `lanes` of the group's section of `run`, and announces the reading. `run` may have no section
+    /// for the group.
     pub(crate) fn open(
         &self,
         run: &'a RunManifest,
@@ -97,14 +97,14 @@ impl<'a> Gather<'a> {
         Ok(OpenSection { run, families, feed: Some((feed, part)) })
     }
 
-    /// Keys of the group's section of `run`: the first row's, and what they are below.
+    /// Keys of the group's section of `run`.
     fn section(&self, run: &RunManifest) -> Range<u64> {
         let number = self.group_tables.number;
         section_key(number, place_of(run.first_key as u64))..section_key(number + 1, 0)
     }
 
-    /// Reads a section, of which those lanes were opened that `widen` reads, into `states`: lanes `first .. first + J` of
-    /// the rows that it makes. What was read is added to `total`.
+    /// Reads a section into `states`: the lanes from `lanes.first` on of its widened rows. The section was opened
+    /// with the lanes that the widener reads. Adds the lanes that were read to `total`.
     pub(crate) fn read<const J: usize>(
         &mut self,
         opened: OpenSection<'_>,
@@ -177,8 +177,8 @@ impl<'a> Gather<'a> {
         }
     }
 
-    /// The canonical keys of the rows of the section that the group at `place` wrote for this one, in their order; of more
-    /// than `most` some are left out.
+    /// Canonical keys of the section that the group at `place` wrote for this group, in the order of its rows. Stops
+    /// once there are more than `most`.
     pub(crate) fn keys(&mut self, place: u64, most: u64) -> Vec<u128> {
         let (group_tables, mut keys, mut some) = (self.group_tables, Vec::new(), Vec::new());
         let families = self.sources.at_place(place).map_or(0..0, |source| source.families.clone());
@@ -201,7 +201,7 @@ impl<'a> Gather<'a> {
         keys
     }
 
-    /// Entries of a block of the source window that belong to the group, and that stand for their key.
+    /// The entries of a source block that belong to the group and represent their keys.
     fn route(&mut self, block: u32) -> Arc<[u16]> {
         let (group_tables, column, source) = (self.group_tables, self.group_tables.column(), self.group_tables.source);
         let signature = column.tables(source).signature_of[block as usize];
@@ -221,29 +221,29 @@ impl<'a> Gather<'a> {
     }
 }
 
-/// Whether an entry stands for its key.
+/// Whether an entry represents its key: of several entries for one key exactly one does.
 pub(crate) fn stands(twins: &[u16], entry: u16) -> bool {
     twins.get(usize::from(entry)).is_none_or(|&twin| twin == entry)
 }
 
-/// Rows of a section, in pieces.
+/// Reads the rows of a section in pieces.
 struct SectionReader {
     cursor: RunCursor<u64>,
     batch: Batch<u64>,
-    /// Rows of the batch that are taken.
+    /// Rows of the batch that are used up.
     taken: usize,
     /// Key of the next row.
     next: u64,
 }
 
 impl SectionReader {
-    /// `batch` is memory only.
+    /// `batch` only provides memory.
     fn new(cursor: RunCursor<u64>, next: u64, mut batch: Batch<u64>) -> Self {
         batch.clear();
         Self { cursor, batch, taken: 0, next }
     }
 
-    /// The next rows, `most` at most, one after the other; at least one. `seen` is given all rows once.
+    /// The next rows, at least one and at most `most`. Passes each batch to `seen` once.
     fn rows(&mut self, most: usize, lanes: usize, seen: impl FnOnce(&[u64])) -> Result<&[u64], RunError> {
         if self.taken == self.batch.keys.len() {
             if !self.cursor.next_batch(&mut self.batch)? {
@@ -263,7 +263,7 @@ impl SectionReader {
         Ok(&self.batch.rows[from * lanes..self.taken * lanes])
     }
 
-    /// Nothing may be left.
+    /// Checks that no row is left.
     fn end(&mut self) -> Result<(), RunError> {
         if self.taken < self.batch.keys.len() || self.cursor.next_batch(&mut self.batch)? {
             return Err(self.wrong("it has more rows in a section than belong there"));

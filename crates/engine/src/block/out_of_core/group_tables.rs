@@ -1,9 +1,9 @@
-//! What a task sees of the column while it does one group: the tables of all families, or a part made for this group.
+//! The tables that a task uses for one group: those of all families, or a part made for this group.
 //!
 //! ```text
-//!                   tables of all families                  a part
-//!   own families    those numbers that the group has        0 to n - 1
-//!   sources         those whose rest is one of the group's  all that the part has, by the numbers that it tells
+//!                   tables of all families                   a part
+//!   own families    by their numbers in the window           0 to n - 1
+//!   sources         families with a rest of the group        all families of the part, by the numbers it lists
 //! ```
 
 use std::ops::Range;
@@ -14,13 +14,13 @@ use crate::block::out_of_core::groups::{Group, GroupId};
 
 /// The tables of a group.
 pub(crate) struct GroupTables<'a> {
-    /// Number of the group, and what it is.
+    /// Number of the group, and the group.
     pub(crate) number: u32,
     pub(crate) group: &'a Group,
-    /// Its window, and the one that its states come from.
+    /// Its window, and the window that its states come from.
     pub(crate) window: usize,
     pub(crate) source: usize,
-    /// Which way they go.
+    /// Direction of the vector.
     pub(crate) direction: Direction,
     column: GroupColumn<'a>,
 }
@@ -28,21 +28,21 @@ pub(crate) struct GroupTables<'a> {
 enum GroupColumn<'a> {
     Whole {
         column: &'a dyn BlockColumn,
-        /// Of the first column, ascending, where the group is of the first window.
+        /// Positions of the first column's states, ascending. Empty except for the first window of a forward vector.
         start: &'a [u64],
     },
     Part(BlockPart),
 }
 
 impl<'a> GroupTables<'a> {
-    /// Of tables of all families.
+    /// On tables of all families.
     pub(crate) fn whole(column: &'a dyn BlockColumn, start: &'a [u64], id: GroupId, group: &'a Group) -> Self {
         let GroupId { direction, window, number } = id;
         let source = direction.enters().neighbour(window, column.windows().len());
         Self { number, group, window, source, direction, column: GroupColumn::Whole { column, start } }
     }
 
-    /// Of tables made for this group, for forward passes.
+    /// On a part made for this group.
     pub(crate) fn part(part: BlockPart, id: GroupId, group: &'a Group) -> Self {
         let GroupId { direction, window, number } = id;
         let source = direction.enters().neighbour(window, part.column.windows().len());
@@ -61,7 +61,7 @@ impl<'a> GroupTables<'a> {
         self.column().tables(self.window)
     }
 
-    /// The group's families by their numbers in the tables.
+    /// The group's families, by their numbers in the tables.
     fn own(&self) -> Range<u32> {
         let Range { start, end } = self.group.families;
         match &self.column {
@@ -76,12 +76,12 @@ impl<'a> GroupTables<'a> {
         self.tables().families.get(own.start as usize..own.end as usize).unwrap_or_default()
     }
 
-    /// Whether a family, by its number in the tables, is of the group.
+    /// Whether a family, by its number in the tables, belongs to the group.
     pub(crate) fn has(&self, family: u32) -> bool {
         self.own().contains(&family)
     }
 
-    /// A family of the window that the group's states come from, if it has some for it.
+    /// A family of the source window, if it has states for the group.
     pub(crate) fn source_family(&self, family: u32) -> Option<&Family> {
         let families = &self.column().tables(self.source).families;
         match &self.column {
@@ -94,7 +94,7 @@ impl<'a> GroupTables<'a> {
         }
     }
 
-    /// Places of the states of the first column among the group's.
+    /// Places of the first column's states among the group's.
     pub(crate) fn start(&self) -> Vec<u64> {
         match &self.column {
             GroupColumn::Whole { start, .. } => {
@@ -109,7 +109,7 @@ impl<'a> GroupTables<'a> {
         }
     }
 
-    /// What the next group's part may have in common with this one.
+    /// Families of the source window that the next group's part may reuse.
     pub(crate) fn sources(self) -> Option<Sources> {
         match self.column {
             GroupColumn::Whole { .. } => None,
@@ -117,7 +117,7 @@ impl<'a> GroupTables<'a> {
         }
     }
 
-    /// Memory that it takes by itself.
+    /// Memory of the part; 0 for tables of all families.
     pub(crate) fn bytes(&self) -> u64 {
         match &self.column {
             GroupColumn::Whole { .. } => 0,

@@ -1,5 +1,5 @@
-//! What all tasks of a job on one worker share: the tables, or what parts of them are made of; the groups, the start
-//! vector, and memory.
+//! What all tasks of a job on one worker share: tables, or the source of partial tables; groups; start vector;
+//! memory.
 
 use std::sync::OnceLock;
 
@@ -17,14 +17,14 @@ use crate::block::out_of_core::memory::demand::{arrival_words, kept_product_word
 use crate::block::out_of_core::memory::pool::MemoryPool;
 use crate::block::out_of_core::passes::buffer::GroupLayout;
 
-/// The tables of a job with the groups that its tasks are made of. One for all tasks of a worker.
+/// The tables of a job with the groups of its tasks. All tasks of a worker share one.
 pub struct Prepared {
     tables: PreparedTables,
-    /// For forward passes.
+    /// Groups for forward passes.
     pub(crate) groups: Vec<Groups>,
-    /// For transposed ones; none where the tables have none.
+    /// Groups for transposed passes. Empty if the tables have none.
     transposed_groups: Vec<Groups>,
-    /// States of the first column, in the vector at the start of the first window, ascending.
+    /// Positions of the first column's states in the vector before the first window, ascending.
     start: OnceLock<Vec<u64>>,
     pub(crate) pool: MemoryPool,
     allowances: PartAllowances,
@@ -45,8 +45,8 @@ impl PreparedTables {
 }
 
 impl Prepared {
-    /// Groups of at most `group_records` records, where families allow. The tables and `tasks` tasks at a time stay
-    /// within `memory_bytes`.
+    /// Groups of at most `group_records` records, as far as families allow. The tables and `tasks` tasks at a time
+    /// stay within `memory_bytes`.
     pub fn new(column: Box<dyn BlockColumn>, group_records: u64, memory_bytes: u64, tasks: u32) -> Self {
         let groups = |direction| {
             let windows = 0..column.windows().len();
@@ -69,7 +69,7 @@ impl Prepared {
         }
     }
 
-    /// The same where tables are made for each group: they count as a part of its task's memory.
+    /// The same, with tables made for each group. A group's tables count as its task's memory.
     pub fn by_part(parts: Box<dyn BlockParts>, group_records: u64, memory_bytes: u64, tasks: u32) -> Self {
         let windows = 0..parts.windows().len();
         let group = |window| Groups::new(parts.families(window), group_records, Direction::Forward);
@@ -86,14 +86,13 @@ impl Prepared {
         Self { tables, groups, transposed_groups: Vec::new(), start, pool, allowances }
     }
 
-    /// Leaves so much of the tasks' memory to the rest of the process, where the largest group can do without.
+    /// Reserves `bytes` of the tasks' memory for the rest of the process, as far as the largest group can do without.
     #[must_use]
     pub fn reserving(self, bytes: u64) -> Self {
         Self { pool: self.pool.reserving(bytes), ..self }
     }
 
-    /// Parts of tables that are not yet charged as a task's memory, because they are being made, take no more than this,
-    /// or are one at a time.
+    /// Limits the tables under construction that are not yet charged to a task. At least one is always allowed.
     #[must_use]
     pub fn limiting_parts(self, bytes: u64) -> Self {
         Self { allowances: PartAllowances::new(bytes), ..self }
@@ -114,14 +113,14 @@ impl Prepared {
         self.groups[window].all.len()
     }
 
-    /// Makes the tables of a group as a task of forward passes would, without waiting for others, and drops them: for who
-    /// measures what that takes. How many states the group has.
+    /// Makes the tables of a group as a forward task would, without waiting for others, and drops them. Returns the
+    /// group's number of states. For measurements.
     pub fn make(&self, window: usize, number: u32) -> Result<u64, TaskError> {
         let group = GroupId { direction: Direction::Forward, window, number };
         self.group_tables(group, None).map(|group_tables| group_tables.group.records)
     }
 
-    /// Rows of memory that the group of the most needs for each residue.
+    /// Rows of memory that the largest group needs for each residue.
     pub fn most_rows(&self) -> usize {
         match &self.tables {
             PreparedTables::Whole(column) => {
@@ -131,15 +130,15 @@ impl Prepared {
         }
     }
 
-    /// Groups of window number `window` that a run may have sections for.
+    /// Groups of window number `window` for which a run may have sections.
     pub fn readers(&self, window: usize, run: &RunManifest) -> impl Iterator<Item = u32> + use<> {
         let readers = run.first_key >> PLACE_BITS..=run.last_key >> PLACE_BITS;
         (0..self.groups(window) as u32).filter(move |&number| readers.contains(&u128::from(number)))
     }
 
-    /// For the section of a run that group `number` of window number `window` reads: its first key as it stands in the
-    /// run, and the canonical keys of its records in their order. They follow from the run's first key, which says who
-    /// wrote it. Of more than the run has records some are left out.
+    /// The section of a run for a group: its first key, and the canonical keys of its records in their order. The
+    /// run's first key tells which group wrote it. Leaves out some of the keys if there are more than the run has
+    /// records.
     pub fn keys(&self, group: GroupId, run: &RunManifest) -> Result<(u128, Vec<u128>), TaskError> {
         let place = place_of(run.first_key as u64);
         let GroupId { direction, window, number } = group;
@@ -149,7 +148,7 @@ impl Prepared {
         Ok((section_key(number, place).into(), keys))
     }
 
-    /// The groups of all windows, for vectors that go one way.
+    /// The groups of all windows, for one direction.
     fn all_groups(&self, direction: Direction) -> Result<&[Groups], TaskError> {
         match direction {
             Direction::Forward => Ok(&self.groups),
@@ -160,13 +159,12 @@ impl Prepared {
         }
     }
 
-    /// The groups of the window beside one.
+    /// The groups of the neighbouring window.
     pub(crate) fn beside(&self, direction: Direction, end: End, window: usize) -> Result<&Groups, TaskError> {
         Ok(&self.all_groups(direction)?[end.neighbour(window, self.groups.len())])
     }
 
-    /// Waits until a group's tables may be made, where they are made for it; `None` where `stop` says not to go on
-    /// waiting.
+    /// Waits until the tables of a group may be made. `None` if `stop` ends the wait.
     pub(crate) fn allow_part(&self, window: usize, number: u32, stop: impl Fn() -> bool) -> Option<Allowance<'_>> {
         let group = self.groups[window].all.get(number as usize);
         let bytes = match &self.tables {
@@ -176,7 +174,7 @@ impl Prepared {
         self.allowances.take(bytes, stop)
     }
 
-    /// The tables for a group of a window; `last` is what those for the group before have to offer.
+    /// The tables of a group. `last` are tables of the group before, for reuse.
     pub(crate) fn group_tables(&self, id: GroupId, last: Option<Sources>) -> Result<GroupTables<'_>, TaskError> {
         let GroupId { direction, window, number } = id;
         let Some(group) = self.all_groups(direction)?[window].all.get(number as usize) else {

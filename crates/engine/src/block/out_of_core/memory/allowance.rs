@@ -1,21 +1,22 @@
-//! Memory for parts of tables while they are made, before they count as their task's.
+//! Memory for partial tables under construction, before they are charged to a task.
 //!
 //! ```text
-//!   all   | part | part | part | ...      whoever does not fit waits, but one at a time is always made
+//!   all   | part | part | part | ...      a request that does not fit waits, but one part is always allowed
 //! ```
 //!
-//! A task keeps its allowance until it has its states' memory, of which the part is then charged ([`crate::block::out_of_core::memory::pool`]). Who has
-//! states' memory needs no allowance until it has given that back, so that nobody waits for ever.
+//! A task keeps its allowance until it has the memory for its states, to which the tables are then charged (`pool`).
+//! A task that has memory for states does not ask for an allowance before it has returned it. So there is no
+//! deadlock.
 
 use crate::block::out_of_core::memory::fifo::FifoQueue;
 
-/// Memory for parts that are made.
+/// Grants allowances within a limit.
 pub(crate) struct PartAllowances {
     all_bytes: u64,
     in_use_bytes: FifoQueue<u64>,
 }
 
-/// Leave to make a part, until it is dropped.
+/// Permission to make a part, until it is dropped.
 pub(crate) struct Allowance<'m> {
     bytes: u64,
     allowances: &'m PartAllowances,
@@ -26,7 +27,7 @@ impl PartAllowances {
         Self { all_bytes, in_use_bytes: FifoQueue::default() }
     }
 
-    /// Waits until there is room for a part of so many bytes; `None` where `stop` says not to go on waiting.
+    /// Waits until a part of so many bytes is allowed. `None` if `stop` ends the wait.
     pub(crate) fn take(&self, bytes: u64, stop: impl Fn() -> bool) -> Option<Allowance<'_>> {
         self.in_use_bytes.wait(stop, |in_use_bytes| {
             let with_it = in_use_bytes.saturating_add(bytes);
@@ -39,7 +40,7 @@ impl PartAllowances {
 }
 
 impl Allowance<'_> {
-    /// The part is made and takes so many bytes: for what was allowed beyond that others need not wait.
+    /// Reports the part's actual size: returns what was allowed beyond it.
     pub(crate) fn made(mut self, bytes: u64) -> Self {
         self.allowances
             .in_use_bytes

@@ -1,14 +1,14 @@
-//! Memory of the tasks of one worker: a share for each, and more for one whose family is large, when others have let go
-//! of theirs.
+//! Memory of one worker's tasks: a share for each, and more for a task with a large family when others have returned
+//! theirs.
 //!
 //! ```text
 //!   all      | tables | share | share | share | share |
-//!   or       | tables | one that needs more   | share |       whoever does not fit waits, in the order of their coming
-//!   a share  | its part of tables | piece             |       where tables are made a part at a time
+//!   or       | tables | a large grant        | share |       requests that do not fit wait in FIFO order
+//!   a share  | its part of tables | buffer            |       where tables are made for each group
 //! ```
 //!
-//! Pieces are followed by padding, which nobody touches and which takes no memory. A task holds one piece at a time, so
-//! that nobody waits for ever. What was touched once is kept for the next task and does not have to be cleared again.
+//! Untouched padding follows each buffer, and takes no memory. A task holds one grant at a time, so there is no
+//! deadlock. A returned buffer is kept for the next task, and need not be cleared again.
 
 use keima_blocks::lanes::MOST_LANES;
 use keima_blocks::pool::Shares;
@@ -17,10 +17,10 @@ use keima_blocks::rows::PADDING;
 use crate::block::out_of_core::memory::fifo::FifoQueue;
 use crate::block::rows::vector::Rows;
 
-/// Padding of a piece: that of a buffer of rows of any number of lanes.
+/// Padding of a buffer for rows of any number of lanes.
 const PADDING_WORDS: usize = MOST_LANES as usize * PADDING;
 
-/// Words of a piece without its padding.
+/// Words of a buffer without its padding.
 fn len(piece: &Rows<1>) -> usize {
     piece.len() - PADDING_WORDS
 }
@@ -34,12 +34,12 @@ pub(crate) struct MemoryPool {
 
 #[derive(Default)]
 struct PoolState {
-    /// Of pieces, and of what tasks have beside them.
+    /// Words of granted buffers, and of tables that tasks have beside them.
     in_use_words: usize,
     kept: Vec<Rows<1>>,
 }
 
-/// Words that one task may have.
+/// Limits of one task's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PoolLimits {
     /// Without waiting.
@@ -48,17 +48,17 @@ pub(crate) struct PoolLimits {
     pub(crate) all_words: usize,
 }
 
-/// Words that a task has.
+/// Memory that a task asks for, in words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Demand {
     /// In all.
     pub(crate) all: usize,
-    /// Of these, what is not in its piece: tables that were made for it.
+    /// The part of it outside its buffer: tables made for it.
     pub(crate) beside: usize,
 }
 
 impl PoolState {
-    /// A piece that was kept, or a new one; none while others have too much.
+    /// A kept buffer, or a new one, with the words to charge. `None` while others hold too much.
     fn grant(&mut self, words: Demand, shares: Shares) -> Option<std::io::Result<(Rows<1>, usize)>> {
         let own = words.all.saturating_sub(words.beside);
         let all_words = shares.all as usize;
@@ -68,7 +68,7 @@ impl PoolState {
         let charged = words.beside + found.as_ref().map_or(own, len);
         let kept: usize = self.kept.iter().map(len).sum();
         if self.in_use_words + kept + charged > all_words {
-            // Too small or too large, all of them.
+            // All kept buffers are too small or too large.
             self.kept.clear();
         }
         if self.in_use_words > 0 && self.in_use_words + charged > all_words {
@@ -95,22 +95,22 @@ pub(crate) enum NoMemory {
 }
 
 impl MemoryPool {
-    /// `most_words` is what the largest task needs at least.
+    /// `most_words` is the least that the largest task needs.
     pub(crate) fn new(bytes: u64, tasks: u32, most_words: usize) -> Self {
         Self { shares: Shares::new(bytes / 8, tasks, most_words as u64), state: FifoQueue::default() }
     }
 
-    /// Less by so much, where the largest task can do without.
+    /// Reserves memory for others, as far as the largest task can do without.
     pub(crate) fn reserving(self, bytes: u64) -> Self {
         Self { shares: self.shares.leaving(bytes / 8), ..self }
     }
 
-    /// How tasks share it, in words.
+    /// The shares of tasks, in words.
     pub(crate) fn shares(&self) -> Shares {
         self.shares
     }
 
-    /// What the largest task needs at least.
+    /// The least that the largest task needs.
     pub(crate) fn most_words(&self) -> usize {
         self.shares.largest as usize
     }
@@ -120,18 +120,18 @@ impl MemoryPool {
         PoolLimits { share_words: self.shares.share() as usize, all_words: self.shares.all as usize }
     }
 
-    /// Threads that a task with so many words can have: with what it leaves others can do as much as there are others.
+    /// Threads for a task with so many words: all whose tasks find no memory beside it.
     pub(crate) fn threads(&self, words: usize) -> usize {
         self.shares.threads(words as u64) as usize
     }
 
-    /// Frees the pieces that nobody has.
+    /// Frees the kept buffers.
     pub(crate) fn free_kept(&self) {
         self.state.change(|state| state.kept.clear());
     }
 
-    /// A piece for a task of so many `words`, of a share at least and no more than all there is, with anything in it.
-    /// Waits until there is one; `stop` is asked whether to go on waiting.
+    /// Grants memory for a task: at least a share, at most all. The buffer's contents are arbitrary. Waits until
+    /// there is enough; `stop` ends the wait.
     pub(crate) fn take(&self, words: Demand, stop: impl Fn() -> bool) -> Result<Grant<'_>, NoMemory> {
         let limits = self.limits();
         let words = Demand { all: words.all.clamp(limits.share_words, limits.all_words), ..words };
@@ -144,17 +144,17 @@ impl MemoryPool {
     }
 }
 
-/// Memory of one task, for the next one when it is dropped.
+/// Memory of one task. Dropping it returns the buffer to the pool.
 pub(crate) struct Grant<'p> {
-    /// Gone only while it is dropped.
+    /// `None` only while it is dropped.
     rows: Option<Rows<1>>,
-    /// Words that are in use until then.
+    /// Words in use until then.
     charged: usize,
     pool: &'p MemoryPool,
 }
 
 impl Grant<'_> {
-    /// With the padding.
+    /// The buffer with its padding.
     pub(crate) fn words(&mut self) -> &mut [u64] {
         self.rows.as_deref_mut().unwrap_or_default().as_flattened_mut()
     }
@@ -203,7 +203,7 @@ mod tests {
         assert!(matches!(take(&pool, 80, || true), Err(NoMemory::Stopped)), "the other half is in use");
         std::thread::scope(|scope| {
             let large = scope.spawn(|| len(&take(&pool, 80, never).unwrap()));
-            // Whether it waits already or not, it gets its piece.
+            // It gets its memory, whether it already waits or not.
             drop(two);
             assert_eq!(large.join().unwrap(), 80);
         });
@@ -270,7 +270,7 @@ mod tests {
         assert_eq!(len(&take(&pool, 70, never).unwrap()), 80, "a little larger is good enough");
     }
 
-    /// What a task has beside its piece is in use, and its piece so much smaller.
+    /// Tables beside the buffer are in use, and make the buffer smaller.
     #[test]
     fn tables_of_a_task_are_its_memory() {
         let pool = MemoryPool::new(8 * 100, 2, 0);
@@ -291,7 +291,7 @@ mod tests {
         let large = with(100, 60).unwrap();
         assert_eq!((len(&large), in_use(&pool), kept(&pool)), (40, 100, 0), "kept, and the other one makes room");
         drop(large);
-        // A piece of 40 would be good enough for one of 33, but not with 61 beside it.
+        // A buffer of 40 would do for one of 33, but not with 61 words beside it.
         let all = with(94, 61).unwrap();
         assert_eq!((len(&all), in_use(&pool), kept(&pool)), (33, 94, 0));
     }

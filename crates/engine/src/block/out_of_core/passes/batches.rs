@@ -3,18 +3,16 @@
 //! ```text
 //!   before a batch     done ..........  room  | b5 b6 b7 | b8 ...
 //!   sums               done ..... b5' b6' b7' | b5 b6 b7 | b8 ...     each thread takes blocks of the batch
-//!   far operations     done += what b5 b6 b7 carry there              each thread takes some of the targets
+//!   far operations     done += far values of b5 b6 b7                 each thread takes some of the targets
 //! ```
 //!
-//! The same passes over the same buffer as by one thread ([`crate::block::out_of_core::passes::forward`]). A batch is of as many blocks as find room
-//! in front of the first of them, so that nobody writes what others read; [`GroupLayout::with_room`] makes it. What their
-//! operations carry is sorted by target, and cut into ranges of targets with about as many operations each. What leads
-//! to blocks that are yet to be done is put aside and goes the same way when the pass is over.
+//! The passes and the buffer are those of one thread (`forward`). A batch has as many blocks as fit in front of its
+//! first block, so that no thread writes what others read. [`GroupLayout::with_room`] makes room for larger batches.
+//! The operations of a batch are sorted by target and cut into ranges of targets with similar numbers of operations.
+//! Values for blocks that are not yet done are set aside, and are added in the same way after the pass.
 //!
-//! Cost: the time of all threads is twice that of one that does it alone: rows are read once more for what is carried, a
-//! row for each state and pass, and one thread is near what memory gives (13x13, a family of 4,157,922 states, K = 4, two
-//! threads: as long as one; reading and writing take two threads 0.6 of the time). Memory: 24 bytes for each operation of
-//! a batch.
+//! Cost: the work of one thread, and one more read of each row that is carried. Memory: 24 bytes for each operation
+//! of a batch.
 //!
 //! [`GroupLayout::with_room`]: crate::block::out_of_core::passes::buffer::GroupLayout::with_room
 
@@ -30,15 +28,15 @@ use crate::block::rows::ranges::{LEAST_RANGE_ROWS, RANGES_PER_THREAD, block_at, 
 use crate::block::rows::tables::{entry_count, far_operations, far_operations_up};
 use crate::block::rows::threads::crew;
 
-/// Rows of a batch, at most.
+/// Most rows of a batch.
 const BATCH: usize = 16 << 20;
 
-/// Rows of room for each pass that make good batches of a family of so many rows: a small one is a batch.
+/// Rows of room for each pass that make good batches of a family of so many rows. A small family is one batch.
 pub(crate) fn room(rows: usize) -> usize {
     (rows / 64).max(rows.min(16 * LEAST_RANGE_ROWS)).min(BATCH)
 }
 
-/// All passes of a family by several threads; transposed ones ([`crate::block::out_of_core::passes::transposed`]) by one, too.
+/// All passes of a family by several threads; of a transposed vector (`transposed`) also by one.
 pub(crate) struct Batches<'a, const K: usize> {
     pub(crate) tables: &'a BlockTables,
     pub(crate) family: &'a Family,
@@ -49,34 +47,34 @@ pub(crate) struct Batches<'a, const K: usize> {
     pub(crate) least_rows: usize,
 }
 
-/// A far operation: its target, and where what it carries begins or its source block stands.
+/// A far operation with its target, and the place of its values or of its source block.
 struct Carried<'a> {
     target: u32,
     far: &'a Far,
     at: usize,
 }
 
-/// Blocks of a batch for one thread.
+/// Blocks of a batch, for one thread.
 struct BatchPart<'p, const K: usize> {
     blocks: Range<u32>,
-    /// Their rows after the pass, and what they put aside.
+    /// Their rows after the pass, and the rows that they set aside.
     own: &'p mut [Row<K>],
     aside: &'p mut [Row<K>],
 }
 
-/// Targets for one thread: their numbers, and their rows, the first of which is number `start`.
+/// Targets for one thread: their numbers and their rows, of which the first is number `start`.
 struct Targets<'p, const K: usize> {
     blocks: Range<u32>,
     rows: &'p mut [Row<K>],
     start: usize,
 }
 
-/// What an operation finds its rows by.
+/// Where the values of operations are.
 #[derive(Clone, Copy)]
 enum CarriedFrom<'r, const K: usize> {
-    /// The source block's rows.
+    /// In the source block's rows, by entry.
     Block(&'r [Row<K>]),
-    /// The rows themselves, one after the other.
+    /// Set aside, in the order of the pairs.
     Aside(&'r [Row<K>]),
 }
 
@@ -86,7 +84,7 @@ impl<'a, const K: usize> Batches<'a, K> {
         (0..self.tables.far.len()).try_for_each(|pass| self.pass(pass, rows, aside))
     }
 
-    /// Where a block begins after a pass; the family's end for the one after its last.
+    /// Start of a block after a pass. For the block after the last: the family's end.
     pub(crate) fn after(&self, pass: usize, block: u32) -> usize {
         self.layout.leads[pass + 1] + place_or_end(self.tables, self.family, pass + 1, block)
     }
@@ -97,7 +95,7 @@ impl<'a, const K: usize> Batches<'a, K> {
 
     fn pass(&self, pass: usize, rows: &mut [Row<K>], aside: &mut [Row<K>]) -> Result<(), TaskError> {
         let (mut left, mut put) = (self.family.blocks.clone(), 0);
-        // Blocks that put something aside, and where it begins.
+        // Blocks that set rows aside, and where those begin.
         let mut later: Vec<(Range<u32>, usize)> = Vec::new();
         while !left.is_empty() {
             let batch = self.batch(pass, &mut left);
@@ -137,12 +135,12 @@ impl<'a, const K: usize> Batches<'a, K> {
         Ok(())
     }
 
-    /// The next blocks, whose rows after the pass fit in front of what the first of them is read from.
+    /// The next batch: blocks whose rows after the pass fit in front of the rows of the first of them.
     fn batch(&self, pass: usize, left: &mut Range<u32>) -> Range<u32> {
         let start = left.start;
         let room = self.before(pass, start) - self.layout.leads[pass + 1];
         let most = room.min(self.tables.place(pass + 1, start) as usize + BATCH);
-        // Blocks end where others begin; one finds room always.
+        // A block ends where the next begins. One block always fits.
         let fits = block_at(self.tables, pass + 1, left, most + 1).max(start + 1);
         let whole = fits == left.end && self.family.size[pass + 1] as usize <= most;
         let end = if whole { fits } else { (fits - 1).max(start + 1) };
@@ -150,7 +148,7 @@ impl<'a, const K: usize> Batches<'a, K> {
         start..end
     }
 
-    /// Rows that blocks put aside in a pass.
+    /// Rows that blocks set aside in a pass.
     pub(crate) fn rows_aside(&self, pass: usize, blocks: &Range<u32>) -> usize {
         if self.tables.far[pass].descending {
             return 0;
@@ -162,7 +160,7 @@ impl<'a, const K: usize> Batches<'a, K> {
             .sum()
     }
 
-    /// Adds what operations carry, of which each list is sorted by target, to `done`.
+    /// Adds the values of operations to `done`. Each list is sorted by target.
     fn carry(
         &self,
         pass: usize,
@@ -172,7 +170,7 @@ impl<'a, const K: usize> Batches<'a, K> {
     ) -> Result<(), TaskError> {
         let all: usize = lists.iter().map(Vec::len).sum();
         let count = if lists.len() > 1 { RANGES_PER_THREAD * self.threads } else { 1 };
-        // Every so many operations one, which stand for all.
+        // An even sample stands for all operations.
         let step = (all / (count * 16)).max(1);
         let mut some: Vec<u32> =
             lists.iter().flat_map(|list| list.iter().step_by(step)).map(|carried| carried.target).collect();
@@ -199,12 +197,12 @@ impl<'a, const K: usize> Batches<'a, K> {
     }
 }
 
-/// The sums of a part, and the list of what it carries.
+/// The sums within the blocks of a part. Returns the far operations to carry.
 struct BatchSums<'s, 'p, 'a, const K: usize> {
     batches: &'s Batches<'a, K>,
     pass: usize,
     part: BatchPart<'p, K>,
-    /// The buffer from the batch's first row on, which is number `first`.
+    /// The buffer from the batch's first row on. That row is number `first` of the whole buffer.
     source: &'s [Row<K>],
     first: usize,
 }
@@ -215,7 +213,7 @@ impl<'a, const K: usize> pulp::WithSimd for BatchSums<'_, '_, 'a, K> {
     fn with_simd<S: pulp::Simd>(self, _: S) -> Self::Output {
         let Self { batches, pass, part: BatchPart { blocks, mut own, mut aside }, source, first } = self;
         let (tables, mut carried) = (batches.tables, Vec::new());
-        // A copy of its own: the rows that are written cannot be these.
+        // A copy: the compiler then knows that writes do not change the moduli.
         let moduli = *batches.moduli;
         for number in blocks {
             let at = batches.before(pass, number) - first;
@@ -241,7 +239,7 @@ impl<'a, const K: usize> pulp::WithSimd for BatchSums<'_, '_, 'a, K> {
     }
 }
 
-/// What goes to some of the targets.
+/// Adds the values of far operations to some of the targets.
 struct AddCarried<'s, 'p, 'a, const K: usize> {
     batches: &'s Batches<'a, K>,
     pass: usize,

@@ -6,21 +6,21 @@
 //!   after it        . . | b0' b1' b2' b3' b4' ...        lead[p+1] rows, fewer or as many
 //! ```
 //!
-//! Blocks are done in ascending order, and most far operations lead to blocks that are done already (see
-//! `FarTargets::descending`), so a pass may write over what it has read. Blocks grow from one step to the next: the
-//! states begin so far behind the place where they end up that each block is written in front of what is read for it.
-//! What operations carry to blocks that are yet to be done is put aside, and added after the pass: those of the first
+//! Blocks go in ascending order. Most far operations lead to blocks that are already done (see
+//! `FarTargets::descending`), so a pass may overwrite the rows that it has read. Blocks grow from one step to the
+//! next. So the states begin far enough behind their final place that each block is written in front of its own
+//! source. Values for blocks that are not yet done are set aside, and added after the pass. This happens in the first
 //! pass of a window that does not begin at the top.
 //!
-//! The families of a group are gathered one after the other, and go through the window one after the other.
+//! The families of a group are gathered side by side, and go through the window one after the other.
 //!
 //! ```text
 //!   gathered           . . . . . . | family 0 | family 1 | family 2 ...
 //!   family 1 is done   done 0 | done 1 | . . . . . . . . | family 2 ...
 //! ```
 //!
-//! Memory: 1.01 to 1.1 times the family's largest step and a block for each pass, and 0.28 times for what is put aside
-//! in windows below the top (Go, heights 8 to 13). Cost: that of the sums, see [`crate::block::rows::kernel`].
+//! Memory: the family's largest step, about a block for each pass, and the rows set aside. Cost: that of the sums
+//! (`rows::kernel`).
 
 use keima_model::{BlockTables, Family, MOST_ENTRIES};
 
@@ -34,9 +34,9 @@ pub(crate) struct Passes<'a, const K: usize> {
     pub(crate) tables: &'a BlockTables,
     pub(crate) family: &'a Family,
     pub(crate) layout: &'a FamilyLayout,
-    /// The states begin after the first lead, and are followed by padding; when all is done they are at the beginning.
+    /// The states begin after the first lead, and padding follows them. After all passes they begin at 0.
     pub(crate) rows: &'a mut [Row<K>],
-    /// [`FamilyLayout::aside`] rows at least.
+    /// At least [`FamilyLayout::aside`] rows.
     pub(crate) aside: &'a mut [Row<K>],
     pub(crate) moduli: &'a Moduli<K>,
 }
@@ -55,7 +55,7 @@ impl<const K: usize> Passes<'_, K> {
     #[inline(always)]
     fn pass(&mut self, pass: usize) {
         let Self { tables, family, layout, .. } = *self;
-        // A copy of its own: the rows that are written cannot be these.
+        // A copy: the compiler then knows that writes do not change the moduli.
         let moduli = *self.moduli;
         let (from, to) = (layout.leads[pass], layout.leads[pass + 1]);
         let after = |block: u32| {
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
     use keima_blocks::rows::PADDING;
 
-    /// Two blocks of 2 entries that have 3 after a pass: 0, x0 + x1, x0, beside what far operations bring.
+    /// Two blocks of 2 entries, with 3 after a pass: 0, x0 + x1, x0, and the values of far operations.
     fn tables(targets: &[u32]) -> BlockTables {
         let table = PassTable {
             in_degrees: vec![1, 1, 1],

@@ -6,16 +6,16 @@
 //!   before pass p    . . . . | b0 b1 b2 b3 b4 ...        lead[p] rows in front of the states
 //! ```
 //!
-//! [`crate::block::out_of_core::passes::forward`] backwards, over the same buffer and the same leads: there each block is written in front of what is
-//! read for it, so here each is written behind what is yet to be read. Blocks are done in descending order, and what most
-//! far operations lead to stands in blocks that are yet to be done. What leads to blocks that come later, whose rows are
-//! written over by then, is put aside before the pass.
+//! The reverse of `forward`, over the same buffer and with the same leads. There each block is written in front of
+//! its source, so here each is written behind the rows that are still to be read. Blocks go in descending order. Most
+//! far operations lead to blocks that are not yet done, whose rows are still there. Rows of targets that are done
+//! earlier would be overwritten: these are set aside before the pass.
 //!
-//! Several threads take blocks whose sums find room behind all that is read for them: a pass in batches. Each block is
-//! written by one thread, and nobody writes what others read.
+//! Several threads work in batches: blocks whose new rows fit behind all rows that are read for them. Each block is
+//! written by one thread, and no thread writes what others read.
 //!
-//! Cost: as a forward pass, with an index to be checked for each row that is read. The ways that lead to each state, for the
-//! mass balance, are one more forward pass with one lane ([`arrivals`]).
+//! Cost: that of a forward pass, with a bounds check for each row that is read. The ways that lead to each state, for
+//! the mass balance, take one more forward pass with one lane ([`arrivals`]).
 
 use std::ops::Range;
 
@@ -31,18 +31,18 @@ use crate::block::rows::ranges::{LEAST_RANGE_ROWS, ranges};
 use crate::block::rows::tables::{entry_count, far_operations, far_operations_up};
 use crate::block::rows::threads::crew;
 
-/// Blocks for one thread.
+/// Blocks of a batch, for one thread.
 struct TransposedPart<'p, const K: usize> {
     blocks: Range<u32>,
     /// Their rows before the pass.
     own: &'p mut [Row<K>],
-    /// What was put aside for them.
+    /// Rows that were set aside for them.
     aside: &'p [Row<K>],
 }
 
 impl<const K: usize> Batches<'_, K> {
-    /// The states after the last pass are at the beginning of `rows`; when all is done those before the first begin after
-    /// the first lead. `aside` has room for what the line says.
+    /// The states after the last pass begin at 0 of `rows`. When all is done, the states before the first pass begin
+    /// after the first lead. `aside` has the rows that the layout asks for.
     pub(crate) fn run_transposed(&self, rows: &mut [Row<K>], aside: &mut [Row<K>]) -> Result<(), TaskError> {
         (0..self.tables.far.len()).rev().try_for_each(|pass| self.pass_transposed(pass, rows, aside))
     }
@@ -80,8 +80,8 @@ impl<const K: usize> Batches<'_, K> {
         Ok(())
     }
 
-    /// Where the last blocks of those that are left begin whose rows before the pass stand behind all that is read for
-    /// them: one by one for a single thread.
+    /// First of the last blocks in `left` whose rows before the pass stand behind all rows that are read for them.
+    /// One block at a time for a single thread.
     fn last_blocks(&self, pass: usize, left: &Range<u32>) -> u32 {
         let last = left.end - 1;
         let read = self.end_after(pass, last);
@@ -114,7 +114,8 @@ impl<const K: usize> Batches<'_, K> {
         ranges(self.tables, self.family, pass, batch, self.threads, self.least_rows).into_iter().map(part).collect()
     }
 
-    /// Puts what operations lead to in later blocks aside, in the order of the blocks that they lead from; how many rows.
+    /// Sets the rows aside that operations lead to in blocks with larger numbers, in the order of the source blocks.
+    /// Returns how many.
     fn put_aside(&self, pass: usize, rows: &[Row<K>], aside: &mut [Row<K>]) -> usize {
         if self.tables.far[pass].descending {
             return 0;
@@ -131,7 +132,7 @@ impl<const K: usize> Batches<'_, K> {
     }
 }
 
-/// The sums of a part.
+/// The sums of the blocks of a part.
 struct TransposedSums<'s, 'p, 'a, const K: usize> {
     batches: &'s Batches<'a, K>,
     pass: usize,
@@ -146,7 +147,7 @@ impl<const K: usize> pulp::WithSimd for TransposedSums<'_, '_, '_, K> {
     fn with_simd<S: pulp::Simd>(self, _: S) {
         let Self { batches, pass, part: TransposedPart { blocks, mut own, mut aside }, after } = self;
         let tables = batches.tables;
-        // A copy of its own: the rows that are written cannot be these.
+        // A copy: the compiler then knows that writes do not change the moduli.
         let moduli = *batches.moduli;
         let successors = |block: u32| &after[batches.after(pass, block)..batches.end_after(pass, block)];
         let mut groups: Vec<&[Row<K>]> = Vec::new();
@@ -156,7 +157,7 @@ impl<const K: usize> pulp::WithSimd for TransposedSums<'_, '_, '_, K> {
             let table = &tables.signatures[tables.signature_of[number as usize] as usize].passes[pass];
             groups.clear();
             groups.push(successors(number));
-            // What leads up was put aside: nobody takes it from there.
+            // Rows of targets with larger numbers were set aside, and are not read here.
             groups.extend(
                 far_operations(tables, number, pass).map(|(_, to)| if to > number { &[][..] } else { successors(to) }),
             );
@@ -171,8 +172,8 @@ impl<const K: usize> pulp::WithSimd for TransposedSums<'_, '_, '_, K> {
     }
 }
 
-/// Overwrites a block's rows by the sums over their successors, where `groups` has these: the block itself, then the
-/// targets of its far operations, empty for those that are left out.
+/// Overwrites a block's rows with the sums over their successors in `groups`: the block itself, then the targets of
+/// its far operations. Targets that are left out are empty.
 #[inline(always)]
 fn sums_of<const K: usize>(table: &PassTable, groups: &[&[Row<K>]], rows: &mut [Row<K>], moduli: &Moduli<K>) {
     for group in &table.rows {
@@ -195,7 +196,7 @@ fn sums_of<const K: usize>(table: &PassTable, groups: &[&[Row<K>]], rows: &mut [
     }
 }
 
-/// Sums of `D` rows each: of those of `there`, by the entry's places.
+/// Sums of `D` rows each: those of `there`, at the entry's `places`.
 #[inline(always)]
 fn rows_of<const K: usize, const D: usize>(
     there: &[&[Row<K>]; 3],
@@ -214,10 +215,9 @@ fn rows_of<const K: usize, const D: usize>(
     }
 }
 
-/// For each state at the window's last step the ways through the window that lead to it, into `ways`: a forward pass over
-/// ones.
+/// Counts the ways through the window to each state at its last step, into `ways`: a forward pass on ones.
 ///
-/// `rows` and `aside` are as for [`Passes`]; they are overwritten.
+/// `rows` and `aside` are as for [`Passes`]. They are overwritten.
 pub(crate) fn arrivals(
     tables: &BlockTables,
     family: &Family,
@@ -231,7 +231,7 @@ pub(crate) fn arrivals(
     rows[layout.leads[0]..][..before].fill([1]);
     let too_many =
         || TaskError::Refused("a window leads to a state in 2^24 ways or more; this is a fault of the program".into());
-    // Ways are fewer than it: nothing is ever reduced.
+    // No number of ways reaches the modulus, so nothing is reduced.
     let moduli = &Moduli::new([MODULUS_LIMIT - 1]).ok_or_else(too_many)?;
     if threads > 1 && before.max(ways.len()) >= 2 * LEAST_RANGE_ROWS {
         Batches { tables, family, layout, moduli, threads, least_rows: LEAST_RANGE_ROWS }.run(rows, aside)?;
@@ -254,8 +254,8 @@ mod tests {
     use crate::block::out_of_core::passes::buffer::GroupLayout;
     use keima_blocks::rows::PADDING;
 
-    /// For any two vectors f, b of a family `<A f, b> = <f, A' b>`, where A are the passes of its window and A' the
-    /// transposed ones, by any number of threads.
+    /// For any two vectors f, b of a family `<A f, b> = <f, A' b>`. A are the passes of its window, A' the transposed
+    /// ones, by any number of threads.
     #[test]
     fn transposed_passes_are_transposed() {
         let mut put_aside = 0;
@@ -275,7 +275,7 @@ mod tests {
         assert!(put_aside > 0, "some operations lead to later blocks");
     }
 
-    /// Rows that were put aside in a pass, at most.
+    /// Returns the most rows that were set aside in a pass.
     fn check(tables: &BlockTables, family: &Family, threads: usize, room: usize, told: &str) -> usize {
         let moduli = &Moduli::new([(1 << 59) + 9, (1 << 59) + 5]).unwrap();
         let group_layout = GroupLayout::new(tables, std::slice::from_ref(family)).with_room(room);
@@ -301,7 +301,7 @@ mod tests {
             };
             assert_eq!(product(&forward, &b), product(&f, back), "{told}");
         }
-        // What leads to each state is what comes of ones.
+        // A forward pass on ones counts the ways to each state.
         let mut ones = vec![[0; 1]; group_layout.rows() + PADDING];
         let mut ways = vec![0; after];
         arrivals(tables, family, layout, &mut ones, &mut vec![[0]; layout.aside], threads, &mut ways).unwrap();

@@ -1,6 +1,6 @@
-//! What a task looks at of a family's states, in portions that threads take: sums, the sample, accepting states.
+//! Scanning a group's states at one end of the window: sums, the sample of the fingerprint, accepting states.
 //!
-//! Cost: 1 to 2 ns a state for each look.
+//! Threads scan portions of a family. Cost: one read of each row, and a key for each sampled state.
 
 use std::ops::Range;
 
@@ -19,7 +19,7 @@ use crate::block::rows::tables::step_at;
 use crate::block::rows::threads::crew;
 use crate::tally::EndTally;
 
-/// Rows that are looked at in one go: those of a few blocks, or of one.
+/// Rows that are scanned at a time: those of a few blocks, or of one.
 const ROWS_AT_A_TIME: usize = 1 << 12;
 
 /// Blocks of a family with their rows.
@@ -28,7 +28,7 @@ struct Portion<'r, const J: usize> {
     rows: &'r mut [Row<J>],
 }
 
-/// A family at an end of the window in portions of about as many rows: one, or some for each of several threads.
+/// Cuts a family into portions with similar numbers of rows: one for one thread, several for each of several threads.
 fn portions<'r, const J: usize>(
     tables: &BlockTables,
     end: End,
@@ -47,30 +47,30 @@ fn portions<'r, const J: usize>(
     ranges(tables, family, step, &family.blocks, threads, LEAST_RANGE_ROWS).into_iter().map(portion).collect()
 }
 
-/// What was seen of a portion, or of several.
+/// What a scan found in one portion or several.
 pub(crate) struct ScanSums<const J: usize> {
-    /// States that stand for their keys, and the sum of each of their lanes.
+    /// Number of states, each key counted once, and the sums of their lanes.
     pub(crate) states: u64,
     pub(crate) standing: [u128; J],
-    /// What the passes conserve: the sum of value x ways of what goes into them, the sum of all that comes out.
+    /// The two sides of mass balance: on entering, the sum of value x ways; on leaving, the sum of values.
     pub(crate) conserved: [u128; J],
-    /// The sum of the accepting states, each with its weight.
+    /// The weighted sum of the accepting states.
     pub(crate) accepted: [u128; J],
     /// The sample's part of the fingerprint.
     pub(crate) tally: EndTally,
 }
 
-/// What is looked at.
+/// Which states are scanned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scanned<'w> {
-    /// The states that were read and go into the passes. They are completed first: of two entries for one key one was read.
-    /// For transposed passes with the ways that lead to each of the family's states.
+    /// The states that enter the passes. Runs hold one entry per key; its twin is copied here first. A transposed
+    /// vector needs the ways that lead to the family's states.
     Enters { arrivals: Option<&'w [u32]> },
-    /// What has come out of them; where it is asked for, with the accepting states.
+    /// The states that have left the passes. `read_off` asks for the accepting states.
     Leaves { read_off: bool },
 }
 
-/// Looks at portions of a group's states at one end of the window.
+/// A scan of a group's states at one end of the window.
 pub(crate) struct EndScan<'a, const J: usize> {
     pub(crate) group_tables: &'a GroupTables<'a>,
     pub(crate) order: &'a TaskOrder,
@@ -79,7 +79,7 @@ pub(crate) struct EndScan<'a, const J: usize> {
 }
 
 impl<const J: usize> EndScan<'_, J> {
-    /// Looks at all of a family, by so many threads.
+    /// Scans a family with `threads` threads.
     pub(crate) fn family(
         &self,
         threads: usize,
@@ -92,13 +92,13 @@ impl<const J: usize> EndScan<'_, J> {
         Ok(sums.iter().fold(self.nothing(), |all, sums| self.and(all, sums)))
     }
 
-    /// Of no portion.
+    /// The sums of no state.
     pub(crate) fn nothing(&self) -> ScanSums<J> {
         let tally = EndTally::new(self.order.salt, self.order.moduli.len());
         ScanSums { states: 0, standing: [0; J], conserved: [0; J], accepted: [0; J], tally }
     }
 
-    /// Of several.
+    /// The sums of two scans.
     pub(crate) fn and(&self, mut all: ScanSums<J>, more: &ScanSums<J>) -> ScanSums<J> {
         all.states += more.states;
         merge(&mut all.standing, more.standing, &self.lanes.moduli);
@@ -118,7 +118,7 @@ impl<const J: usize> EndScan<'_, J> {
         signature.entries[step_at(tables, self.end)] as usize
     }
 
-    /// Piece by piece, each of which stays in the cache.
+    /// Scans a portion piece by piece, so that each piece stays in the cache.
     fn at(&self, what: Scanned<'_>, portion: Portion<'_, J>) -> ScanSums<J> {
         let Portion { mut blocks, rows } = portion;
         let (mut sums, mut rest) = (self.nothing(), rows);
@@ -160,7 +160,7 @@ impl<const J: usize> EndScan<'_, J> {
         merge(&mut sums.standing, values, moduli);
         sums.states += rows.len() as u64;
         if let Some(again) = again {
-            // Less what was counted twice.
+            // Subtracts the twins, which were counted twice.
             let less = std::array::from_fn(|lane| {
                 let modulus = u128::from(moduli.values()[lane]);
                 modulus - again.values()[lane] % modulus
@@ -171,7 +171,8 @@ impl<const J: usize> EndScan<'_, J> {
         self.sample(blocks, rows, &mut sums.tally);
     }
 
-    /// The entries of some blocks that do not stand for their keys, if there are any. On entering, they are filled in.
+    /// Sums the entries of some blocks that do not represent their keys. Fills them in on entering. `None` if there
+    /// are none.
     fn twins(&self, what: Scanned<'_>, blocks: &Range<u32>, rows: &mut [Row<J>]) -> Option<Twins<J>> {
         let (mut again, mut place) = (None, 0);
         for block in blocks.clone() {
@@ -202,12 +203,12 @@ impl<const J: usize> EndScan<'_, J> {
         }
     }
 
-    /// Which states of the boundary are sampled: what one task has written another reads, with the same key.
+    /// The key of the boundary's sample: the same for the task that writes and the task that reads.
     fn sample_key(&self) -> u64 {
         u64::from(boundary(self.order, self.end)).mix(self.order.salt) >> 32
     }
 
-    /// The entries of a block that are sampled.
+    /// The sampled entries of a block.
     pub(crate) fn sample_of(&self, block: u32, entries: &mut Vec<u16>) {
         let (column, window) = (self.group_tables.column(), self.group_tables.window);
         column.sample(window, self.end, block, self.sample_key(), entries);
@@ -230,10 +231,10 @@ impl<const J: usize> EndScan<'_, J> {
     }
 }
 
-/// Entries whose key another one stands for.
+/// Sum of the entries whose keys other entries represent.
 struct Twins<const J: usize> {
     entries: u64,
-    /// Fewer than 2^32 of them.
+    /// At most 2^32 - 1 entries.
     sum: Weighted<J>,
 }
 

@@ -1,17 +1,17 @@
-//! Where a transposed vector comes to the boundary at which a forward one was kept: their inner product, group by group.
+//! The inner product of a transposed vector with a forward vector that was kept at the same boundary, group by group.
 //!
 //! ```text
 //!   transposed runs --gather, passes of the first window--> b of a group's states, in the buffer
 //!   kept runs       --gather--> f of a state, row by row -----> sum += weight f b      modulo each prime
 //! ```
 //!
-//! f(s) counts the ways to a state, b(s) those from it on, so `<f, b>` is the count of the whole board (see
-//! [`crate::block::rows::inner_product`]). The kept rows are widened to all primes, and checked by their spare lane where they had fewer; their
-//! sums and the fingerprint of a sample are told, to be held against what was written. A state whose key stands for its
-//! colours reversed too counts twice.
+//! f(s) counts the ways to a state, b(s) the ways from it to the end, so `<f, b>` is the count of the whole board
+//! (see `rows::inner_product`). The kept rows are widened to all primes; where they had fewer, their spare lane is
+//! checked. The sums of the kept rows and the fingerprint of a sample are reported, to compare with what was written.
+//! Each state counts as often as its key has entries, times their weight.
 //!
-//! Cost: reading and placing a row, and a multiplication for each lane. Memory: a bit for each state, and the rows of a
-//! sample, one in 64, with their places; see [`keima_blocks::out_of_core::meeting_words`].
+//! Cost: reading and placing a row, and a multiplication for each lane. Memory: a bit for each state, and the sampled
+//! rows with their places, one in 64 (see [`keima_blocks::out_of_core::meeting_words`]).
 
 use keima_model::{Direction, End, MOST_WEIGHT};
 use keima_residue::residue_of;
@@ -32,11 +32,11 @@ use crate::block::rows::threads::each;
 use crate::block::rows::widen::{StateRows, WidenedLanes};
 use crate::tally::EndTally;
 
-/// Weights of a group's states, and which of them are sampled.
+/// The weights of a group's states, and the sampled ones among them.
 struct StateFacts {
-    /// From each of these places on, ascending, states have this weight.
+    /// (place, weight) in ascending order: states from this place on have this weight.
     weights: Vec<(usize, u64)>,
-    /// A bit for each state that is sampled.
+    /// One bit for each state: whether it is sampled.
     sampled: Vec<u64>,
 }
 
@@ -53,7 +53,7 @@ impl StateFacts {
             }
             let weight = group_tables.column().weight(group_tables.window, block);
             let twins = group_tables.column().twins(group_tables.window, End::First, block);
-            // An entry stands for all entries of its key, itself among them.
+            // An entry represents all entries of its key, itself included.
             let mut stands_for = vec![0_u64; twins.len()];
             for &twin in &twins {
                 stands_for[usize::from(twin)] += 1;
@@ -81,7 +81,7 @@ impl StateFacts {
         }
     }
 
-    /// Weight of the state at a place; of one that stands for no key, any.
+    /// The weight of the state at a place. Arbitrary for an entry that represents no key.
     #[inline(always)]
     fn weight(&self, place: usize) -> u64 {
         let after = self.weights.partition_point(|&(from, _)| from <= place);
@@ -89,7 +89,7 @@ impl StateFacts {
     }
 }
 
-/// Visits a group's blocks with the places where they begin among its states at the first step.
+/// Visits a group's blocks, each with its start among the group's states at the first step.
 fn each_block(group_tables: &GroupTables<'_>, mut visit: impl FnMut(u32, usize)) {
     let mut start = 0;
     for family in group_tables.families() {
@@ -100,12 +100,12 @@ fn each_block(group_tables: &GroupTables<'_>, mut visit: impl FnMut(u32, usize))
     }
 }
 
-/// Takes rows of the kept vector, each to its state.
+/// Receives rows of the kept vector, and multiplies each with the state at its place.
 struct Products<'s, const J: usize> {
     states: &'s StateFacts,
     rows: &'s [Row<J>],
     sums: [WideSum; J],
-    /// Those of the sample, with their places.
+    /// The sampled rows, with their places.
     sampled: Vec<(usize, Row<J>)>,
 }
 
@@ -124,7 +124,7 @@ impl<const J: usize> StateRows<J> for Products<'_, J> {
     }
 }
 
-/// What a thread has read.
+/// What one thread has read.
 struct KeptReader<'a, const J: usize> {
     gather: Gather<'a>,
     products: Products<'a, J>,
@@ -134,7 +134,7 @@ struct KeptReader<'a, const J: usize> {
 }
 
 impl BlockTask<'_> {
-    /// Takes `J` lanes of a group through the window and multiplies what comes out with the rows of the kept vector.
+    /// Takes `J` lanes of a group through the window, and multiplies the result with the rows of the kept vector.
     pub(crate) fn multiply_with_kept<const J: usize>(
         &mut self,
         work: &GroupWork<'_>,
@@ -194,7 +194,7 @@ impl BlockTask<'_> {
             read_rows += reader.rows;
             bytes += reader.bytes;
         }
-        // StateFacts are counted with the first lanes.
+        // States are counted once, with the first lanes.
         let expected = if first == 0 { self.totals.output.states - counted } else { read_rows };
         if read_rows != expected {
             return refuse(format!(
@@ -221,7 +221,7 @@ impl BlockTask<'_> {
     }
 }
 
-/// Adds the fingerprint of those states of the sample that one reader has met.
+/// Adds the fingerprint of the sampled states that one reader has found.
 fn fingerprint<const J: usize>(
     look: &EndScan<'_, J>,
     mut sampled: Vec<(usize, Row<J>)>,
@@ -235,7 +235,7 @@ fn fingerprint<const J: usize>(
         look.sample_of(block, &mut entries);
         entries.retain(|&entry| {
             let place = start + usize::from(entry);
-            // Entries and places both ascend, and only what is sampled was kept.
+            // Entries and places both ascend, and only sampled rows were kept.
             let Some(((_, row), later)) = left.split_first().filter(|((at, _), _)| *at == place) else { return false };
             rows.extend(row);
             left = later;

@@ -1,4 +1,4 @@
-//! The forward vector that a transposed one is multiplied with.
+//! The kept forward vector that a transposed vector is multiplied with.
 
 use keima_model::{Direction, End};
 use keima_runs::RunHeader;
@@ -9,7 +9,7 @@ use crate::block::rows::widen::RowWidener;
 use crate::tally::EndTally;
 use keima_orders::{KeptOrder, TaskOrder};
 
-/// The forward vector, and what was read of it.
+/// The kept vector's lanes, and the tally of its rows.
 pub(crate) struct KeptVector {
     pub(crate) moduli: Vec<u64>,
     pub(crate) widen: RowWidener,

@@ -1,20 +1,25 @@
-//! A group of families through a window, some lanes of it: gathered, and taken through the passes in one buffer.
+//! Some lanes of a group on the way through a window: gathered, and taken through the passes in one buffer.
 //!
 //! ```text
 //!   forward      . . . . . . | family 0 | family 1 | ...      done 0 | done 1 | ... . . . . . .
 //!   transposed   family 0 | family 1 | ... . . . . . .        . . . . . . | done 0 | done 1 | ...     the last one first
 //! ```
 //!
-//! Laws: for every family the sum of what comes out is the sum over what goes in of value x ways, forward those on through
-//! the window, transposed those that lead to the state; what was read is what
-//! has gone in; what is written is what came out, which the coordinator sees by the sums of runs. The fingerprint is over a sample of the states, one in 64,
-//! whose key is the job's salt and the boundary: a state in a wrong place shows with that chance, a section that went
-//! wrong all but for certain, and whatever goes wrong at every boundary too.
+//! Laws:
 //!
-//! Where a group is more than one thread's share of the stage ([`GroupWork::threads`]) several read, each other runs, and
-//! look at states, each those of other blocks ([`crate::block::out_of_core::task::end_scan`]); for passes see [`crate::block::out_of_core::passes::batches`].
+//! - for every family: sum of outputs = sum of inputs x ways; forward these are the ways from the state through the window,
+//!   transposed the ways that lead to it;
+//! - the rows that enter add up to the rows that were read;
+//! - the coordinator compares the rows that leave with the sums of the written runs.
 //!
-//! Cost: the passes (see [`crate::block::out_of_core::passes::forward`]), and 5 to 8 ns a state to read and place it.
+//! The fingerprint covers a sample of one state in 64. Its key depends on the job's salt and on the boundary. A
+//! single state in a wrong place shows with this chance. A section in the wrong place, or a fault that repeats at
+//! every boundary, almost certainly shows.
+//!
+//! Several threads may work on a group ([`GroupWork::threads`]). Each reads other runs and scans other blocks
+//! (`end_scan`); for the passes see `passes::batches`.
+//!
+//! Cost: reading and placing each state, and the passes (`passes::forward`).
 
 use std::time::Instant;
 
@@ -34,7 +39,7 @@ use crate::block::rows::tables::step_at;
 use crate::tally::EndTally;
 
 impl BlockTask<'_> {
-    /// Takes lanes of a group through the window: the states at its end, family by family.
+    /// Takes lanes of a group through the window, family by family. Returns the states at its end.
     pub(crate) fn lane_slice<'m, const J: usize>(
         &mut self,
         work: &GroupWork<'_>,
@@ -57,7 +62,7 @@ impl BlockTask<'_> {
         let steps = [direction.enters(), direction.leaves()].map(|end| step_at(tables, end));
         let all = |step: usize| families.iter().map(|family| family.size[step] as usize).sum::<usize>();
         let (before, after) = (all(steps[0]), all(steps[1]));
-        // Where the families stand that are next and that are done, at their near ends.
+        // Places of the next family and of the families that are done, at their near ends.
         let (mut next, mut done) = match direction {
             Direction::Forward => (layout.lead, 0),
             Direction::Backward => (before, layout.lead + after),
@@ -132,7 +137,7 @@ impl BlockTask<'_> {
         Ok(&states[first..first + after])
     }
 
-    /// Takes up what has gone into the passes, and holds it against what was read.
+    /// Adds the scan of the states that entered to the tally. Checks it against the rows that were read.
     fn take_up<const J: usize>(
         &mut self,
         work: &GroupWork<'_>,
@@ -147,7 +152,7 @@ impl BlockTask<'_> {
                     work.group_tables.number, entered.states
                 ));
             }
-            // What is made follows from what was read.
+            // New lanes follow from the lanes that were read.
             for (lane, (expected, got)) in (lanes.first..).zip(expected.iter_mut().zip(entered.standing)) {
                 if self.widen.is_new_lane(lane) {
                     *expected = got;
@@ -159,7 +164,7 @@ impl BlockTask<'_> {
         Ok(())
     }
 
-    /// Two sums that must be the same.
+    /// Checks that two sums are equal.
     fn balance<const J: usize>(
         &self,
         group_tables: &GroupTables<'_>,
@@ -181,14 +186,14 @@ impl BlockTask<'_> {
         Ok(())
     }
 
-    /// States by their canonical keys before each pass.
+    /// Counts states, by canonical keys, before each pass.
     fn count_states(&mut self, group_tables: &GroupTables<'_>, family: &Family) {
         for (states, &entries) in self.totals.states.iter_mut().zip(&family.size) {
             *states += group_tables.column().family_keys(self.window, family.blocks.start, entries);
         }
     }
 
-    /// Adds a family's part of the functionals at a column's end.
+    /// Adds a family's part to the functionals at a column's end.
     fn read_off<const J: usize>(&mut self, lanes: &LaneSlice<J>, accepted: &[u128; J]) {
         for (_, sums) in &mut self.totals.functionals {
             for ((sum, total), &modulus) in sums[lanes.first..].iter_mut().zip(accepted).zip(lanes.moduli.values()) {
@@ -198,7 +203,7 @@ impl BlockTask<'_> {
     }
 }
 
-/// Adds what was sums of lanes of a group to the tally of an end; states are counted once.
+/// Adds a scan of some lanes of a group to the tally of that end. States are counted once.
 fn add_to_tally<const J: usize>(end: &mut EndTally, sums: &ScanSums<J>, lanes: &LaneSlice<J>, moduli: &[u64]) {
     if lanes.first == 0 {
         end.states += sums.states;

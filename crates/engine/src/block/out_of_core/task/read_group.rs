@@ -1,4 +1,4 @@
-//! Filling in a group's states: from runs, or at the start of a vector's way.
+//! Filling in a group's states: from runs, or at the start of a vector.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,11 +18,10 @@ use crate::block::rows::sums::merge;
 use crate::block::rows::threads::each;
 use crate::block::rows::widen::{SharedStates, StateRows, WidenedLanes};
 
-/// Sections that are asked for before they are read: the disk or another worker is at work on the next ones while one is
-/// put in its place.
+/// Sections that are opened ahead of reading, so that the disk or another worker prepares the next ones meanwhile.
 const OPEN_AHEAD: usize = 4;
 
-/// What a thread has read.
+/// What one thread has read.
 struct SliceReader<'a, const J: usize> {
     gather: Gather<'a>,
     /// The sum of each lane.
@@ -32,8 +31,8 @@ struct SliceReader<'a, const J: usize> {
 }
 
 impl BlockTask<'_> {
-    /// Fills in the group's states where they come into the window; how many rows were read, and their sums. Nothing is
-    /// read at the start of a vector's way.
+    /// Fills in the group's states before the window. Returns how many rows were read and their sums; `None` at the
+    /// start of a vector.
     pub(crate) fn gather<const J: usize>(
         &mut self,
         work: &GroupWork<'_>,
@@ -63,7 +62,7 @@ impl BlockTask<'_> {
         Ok(Some((rows, sums)))
     }
 
-    /// Reads the group's sections of all runs into its states; what each thread has read.
+    /// Reads the group's sections of all runs into its states. Returns what each thread has read.
     fn read<'v, const J: usize>(
         &'v self,
         work: &'v GroupWork<'_>,
@@ -92,7 +91,7 @@ impl BlockTask<'_> {
             return refuse("rows are not made of words; this is a fault of the program, please report it".to_owned());
         };
         let shared: SharedStates<'_, J> = shared;
-        // The longest ones are taken first.
+        // The longest runs are taken first.
         let mut runs: Vec<&RunManifest> = runs.collect();
         runs.sort_by_key(|run| run.records);
         each(&mut readers, None, runs, |run, reader| {
@@ -122,7 +121,7 @@ impl BlockTask<'_> {
     }
 }
 
-/// Nothing is left to do: each accepting state is completed in one way.
+/// Sets the last boundary: each accepting state has one completion.
 fn accept<const J: usize>(group_tables: &GroupTables<'_>, states: &mut [Row<J>]) {
     let (tables, column) = (group_tables.tables(), group_tables.column());
     let (last, mut start) = (tables.states.len() - 1, 0);

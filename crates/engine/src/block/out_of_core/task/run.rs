@@ -1,4 +1,4 @@
-//! The block executor out of core: one task of one stage takes groups of families through a window.
+//! One task out of core: takes its groups through the window one after the other, and reports.
 
 use std::time::Instant;
 
@@ -21,10 +21,10 @@ use crate::clock::nanos_since;
 use crate::splits::merge_equal;
 use crate::{Task, TaskError};
 
-/// Does one task: the groups whose numbers stand in the upper bits of the order's key range.
+/// Does one task: the groups whose numbers are in the upper bits of the order's key range.
 ///
-/// Blocking; uses one thread, and for a group that is worth more than one task's memory and threads as many as that
-/// memory would serve. On an error complete output runs may be left in the attempt's folder, for its owner to delete.
+/// Blocks the caller. Uses one thread; a group that gets the memory of several tasks also uses their threads. After
+/// an error complete output runs may remain in the attempt's folder. Its owner deletes them.
 pub fn run_block_task(prepared: &Prepared, info: &dyn ProblemInfo, task: &Task<'_>) -> Result<TaskManifest, TaskError> {
     BlockTask::new(prepared, info, task)?.run()
 }
@@ -43,9 +43,9 @@ impl BlockTask<'_> {
 
     /// Takes a group through the window.
     ///
-    /// `last` is what the tables for the group before have to offer; what these have is returned.
+    /// `last` are tables of the group before, for reuse. Returns this group's tables for the next.
     fn group(&mut self, number: u32, last: Option<Sources>) -> Result<Option<Sources>, TaskError> {
-        // Tables for the group before are nobody's memory any more: who has to wait lets them go.
+        // The tables of the group before are charged to nobody. A task that has to wait drops them.
         let (allowance, last) = if let Some(allowance) = self.prepared.allow_part(self.window, number, || true) {
             (allowance, last)
         } else {
@@ -75,7 +75,7 @@ impl BlockTask<'_> {
         Ok(work.group_tables.sources())
     }
 
-    /// For transposed passes the ways that lead to each state of each family, in `words`.
+    /// Transposed: counts the ways that lead to each state of each family, in `words`.
     fn arrivals<'w>(
         &mut self,
         group_tables: &GroupTables<'_>,
@@ -111,7 +111,7 @@ impl BlockTask<'_> {
         let order = self.task.order;
         let moduli = order.moduli.as_slice();
         let narrow = |tally: Tally, kept: usize| {
-            // LaneSlice of the runs that were read: the first ones, and the spare.
+            // Lanes of the input runs: the first ones, and the spare.
             let lanes = |row: Vec<u64>| row[..kept - 1].iter().chain(row.last()).copied().collect();
             Tally { states: tally.states, sums: lanes(tally.sums), fingerprint: lanes(tally.fingerprint) }
         };
@@ -126,7 +126,7 @@ impl BlockTask<'_> {
         let own = |(functional, lanes)| FunctionalSum { functional, lanes };
         let mut functionals: Vec<FunctionalSum> = self.totals.functionals.into_iter().map(own).collect();
         if let Some(functional) = self.totals.one_column {
-            // The whole first column, told by whoever does the first group.
+            // The task with the first group reports the whole first column.
             let count = if order.low == 0 { self.prepared.one_column() } else { 0 };
             functionals.push(FunctionalSum { functional, lanes: moduli.iter().map(|p| count % p).collect() });
         }

@@ -1,24 +1,23 @@
-//! The block executor out of core: one task of one stage takes groups of families through a window.
+//! The state of one task out of core, and the checks of its order.
 //!
 //! ```text
 //!   runs --gather--> states of a group --for each family: w passes in place--> states --scatter--> a run, or several
-//!                    sums, fingerprint   mass balance, functionals, fingerprint       \--join--> inner product
+//!                    sums, fingerprint   mass balance, functionals, fingerprint       \--multiply--> inner product
 //! ```
 //!
-//! A transposed vector goes through windows and columns the other way ([`crate::block::out_of_core::passes::transposed`]); where it comes to a forward
-//! one that was kept, the two are multiplied ([`crate::block::out_of_core::task::kept_product`]).
+//! A transposed vector goes through windows and columns in reverse (`passes::transposed`). Where it reaches a forward
+//! vector that was kept, the two are multiplied (`kept_product`).
 //!
-//! The same sums over the same tables as in memory ([`crate::block::in_memory::sweep`]); what is between two windows is in runs instead
-//! of in a vector, so that a task's memory is that of its largest group, in one buffer ([`crate::block::out_of_core::passes::forward`]). A family
-//! that is too large even so is taken through the window a few lanes at a time, down to one: lanes know nothing of each
-//! other. Of its input these lanes are read (all, where lanes are made of those before), and these are written.
+//! The sums and tables are those of a count in memory (`in_memory::sweep`). Between windows the vector is in runs
+//! instead of an array, so a task needs memory for its largest group only, in one buffer (`passes::forward`). A
+//! family that is still too large goes through the window a few lanes at a time, down to one. Lanes are independent:
+//! only these lanes are read and written. Where rows are widened, all lanes are read.
 //!
-//! A group that is a larger part of the stage than one of its threads takes as many tasks' memory and threads as it is
-//! worth, so that nobody waits for it at the end. Threads share the reading of runs, the looks at states, the passes and
-//! the writing, in which each writes a run.
+//! A large group gets several shares of memory and threads, so that the other tasks do not wait for it at the end.
+//! Its threads share the reading, the scans, the passes and the writing, where each writes a run.
 //!
-//! Laws: see [`crate::block::out_of_core::task::lane_slice`]. The coordinator holds sums and fingerprints of what is read against those of what was
-//! written. Runs that have fewer moduli than the stage are widened on reading, and every row's spare lane is checked.
+//! Laws: see `lane_slice`. The coordinator compares the sums and fingerprints of the input with those that were
+//! written. Input with fewer moduli than the stage is widened, which checks every row's spare lane.
 
 use std::sync::atomic::Ordering;
 
@@ -36,7 +35,7 @@ use crate::block::rows::widen::RowWidener;
 use crate::tally::EndTally;
 use crate::{Task, TaskError};
 
-/// One task's part of a stage.
+/// One task of a stage.
 pub(crate) struct BlockTask<'a> {
     pub(crate) prepared: &'a Prepared,
     pub(crate) task: &'a Task<'a>,
@@ -44,20 +43,20 @@ pub(crate) struct BlockTask<'a> {
     pub(crate) window: usize,
     pub(crate) direction: Direction,
     pub(crate) widen: RowWidener,
-    /// Where the vector meets one that was kept.
+    /// The kept vector, if the task ends with a product.
     pub(crate) kept: Option<KeptVector>,
     pub(crate) header_in: RunHeader,
     pub(crate) totals: TaskTotals,
     pub(crate) runs: Vec<(RunManifest, Vec<Split>)>,
-    /// Number of the next one.
+    /// Number of the next run.
     pub(crate) next_run: usize,
 }
 
 /// What a task adds up for its report.
 pub(crate) struct TaskTotals {
-    /// Functionals that fall on the window's last pass, with the sums of each lane.
+    /// Functionals at the window's last pass, with the sum of each lane.
     pub(crate) functionals: Vec<(u32, Vec<u64>)>,
-    /// In the first stage that of the first column.
+    /// In a job's first stage: the functional of the first column.
     pub(crate) one_column: Option<u32>,
     pub(crate) input: EndTally,
     pub(crate) output: EndTally,

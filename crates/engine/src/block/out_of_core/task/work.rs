@@ -1,4 +1,4 @@
-//! A group that a task is at work on, and some of its lanes.
+//! A group on its way through a window, and some of its lanes.
 
 use std::time::Instant;
 
@@ -9,22 +9,22 @@ use crate::clock::nanos_since;
 
 /// Some lanes of a stage.
 pub(crate) struct LaneSlice<const J: usize> {
-    /// The first of them.
+    /// Number of the first lane.
     pub(crate) first: usize,
     pub(crate) moduli: Moduli<J>,
 }
 
-/// A group that is at work.
+/// A group on its way through the window.
 pub(crate) struct GroupWork<'a> {
     pub(crate) group_tables: GroupTables<'a>,
     pub(crate) layout: GroupLayout,
     pub(crate) threads: usize,
-    /// Of each family, for transposed passes: the ways that lead to its states.
+    /// For each family of a transposed vector the ways that lead to its states.
     pub(crate) arrivals: Vec<&'a [u32]>,
 }
 
 impl GroupWork<'_> {
-    /// Time of all its threads since.
+    /// Time since `since`, times the number of threads.
     pub(crate) fn nanos(&self, since: Instant) -> u64 {
         nanos_since(since) * self.threads as u64
     }

@@ -1,12 +1,12 @@
-//! A group's slices of lanes, and the runs that are written of them.
+//! Writing the runs of a group, a slice of its lanes at a time.
 //!
 //! ```text
-//!   lanes 0 to 3   states --> picked for each group of the window to come --> columns of lanes 0 to 3 of the run
-//!   lanes 4, 5     states --> picked --> columns of lanes 4 and 5
-//!   at the end                           all else of the run
+//!   lanes 0 to 3   states --> rows for each group of the next window --> columns of lanes 0 to 3 of the run
+//!   lanes 4, 5     states --> rows --> columns of lanes 4 and 5
+//!   at the end                         the rest of the run
 //! ```
 //!
-//! Several threads write several runs, each for some of the groups to come.
+//! Several threads write several runs, each for some of the target groups.
 
 use std::ops::Range;
 use std::time::Instant;
@@ -23,29 +23,29 @@ use crate::block::rows::lanes::of_width;
 use crate::block::rows::threads::crew;
 use crate::clock::nanos_since;
 
-/// Records of a run's block: so many bytes at least, and of each lane so many, since lanes are read one by one where a
-/// family is done a few lanes at a time.
+/// Least bytes of a run's block, and of each lane in it. Lanes are read one by one where a family goes through a few
+/// lanes at a time.
 const RUN_BLOCK_BYTES: usize = 128 << 10;
 const RUN_COLUMN_BYTES: usize = 32 << 10;
 
-/// Runs for each of several threads, at most, and rows that are worth a run.
+/// Most runs for each of several threads, and fewest rows of a run.
 const RUNS: usize = 2;
 const RUN_ROWS: u64 = 1 << 12;
 
-/// A run that is to be written.
+/// A run to write.
 struct RunPlan {
-    /// The groups of the window to come that read it.
+    /// The groups of the next window that read it.
     groups: Range<usize>,
     number: usize,
 }
 
-/// What a group writes.
+/// The output of a group.
 struct GroupOutput {
     scatter: Scatter,
     parts: Vec<RunPlan>,
 }
 
-/// A run that was written, and where it can be cut.
+/// A finished run with its split points.
 type WrittenRun = (RunManifest, Vec<Split>);
 
 impl BlockTask<'_> {
@@ -78,7 +78,7 @@ impl BlockTask<'_> {
         Ok(())
     }
 
-    /// A slice of the lanes after the other, each into its columns of all runs.
+    /// Writes one slice of lanes after the other into the columns of all runs.
     fn in_slices(
         &mut self,
         work: &GroupWork<'_>,
@@ -100,7 +100,7 @@ impl BlockTask<'_> {
         Ok(written)
     }
 
-    /// Writes `J` lanes from `first` on of all parts' rows; the first slice begins the runs.
+    /// Writes `J` lanes from `first` on of all runs. The first slice creates the runs.
     fn write_slice<const J: usize>(
         &mut self,
         work: &GroupWork<'_>,
@@ -128,7 +128,7 @@ impl BlockTask<'_> {
         Ok(())
     }
 
-    /// Writes something of each part, by all threads of the group; what came of each.
+    /// Runs `act` on each run by all threads of the group.
     fn each_part<P: Send, R: Send>(
         &self,
         work: &GroupWork<'_>,
@@ -140,7 +140,7 @@ impl BlockTask<'_> {
         })
     }
 
-    /// The run that a part becomes, and how it is written.
+    /// The id, header and options of a run.
     fn run_of(&self, part: &RunPlan) -> (RunId, RunHeader, RunOptions) {
         let order = self.task.order;
         let (windows, end) = (self.prepared.windows(), self.direction.leaves());
@@ -148,7 +148,7 @@ impl BlockTask<'_> {
         let header = header(order, &order.moduli, self.direction, end, next);
         let id = RunId(format!("{}/r{}", order.attempt, part.number));
         let options = RunOptions {
-            // A column for the keys, and one for each lane.
+            // One column for the keys, and one for each lane.
             block_bytes: RUN_BLOCK_BYTES.max(RUN_COLUMN_BYTES * (1 + order.moduli.len())),
             consecutive: true,
             durable: order.durable,
