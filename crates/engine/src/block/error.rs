@@ -9,7 +9,7 @@ use keima_model::Window;
 pub enum BlockError {
     /// The system has no memory left.
     #[error(
-        "no memory for the vector: {0}; use fewer threads or residues, a machine with more memory, or --executor stream"
+        "no memory for a vector: {0}; use fewer threads or residues, a machine with more memory, or --executor stream"
     )]
     Memory(#[from] std::io::Error),
     /// Mass balance is violated.
@@ -32,8 +32,8 @@ pub enum BlockError {
     },
     /// The rows that a window read do not add up to the vector before it.
     #[error(
-        "what cells {}..{} have read of the vector before adds up to {got} modulo {modulus}, what stands in it to \
-         {expected}; the machine or its memory may be faulty",
+        "the rows that the window of cells {}..{} read add up to {got} modulo {modulus}, but the vector to {expected}; the \
+         machine or its memory may be faulty",
         window.first, window.end()
     )]
     Exchange {
@@ -48,8 +48,8 @@ pub enum BlockError {
     },
     /// A window read rows in other places than the window before wrote them.
     #[error(
-        "the fingerprint of what cells {}..{} have read of the vector before is {got} modulo {modulus}, that of what was \
-         written {expected}; the machine or its memory may be faulty",
+        "the window of cells {}..{} read rows with the fingerprint {got} modulo {modulus}, but rows with {expected} were \
+         written; the machine or its memory may be faulty",
         window.first, window.end()
     )]
     Fingerprint {
@@ -64,8 +64,8 @@ pub enum BlockError {
     },
     /// The spare lane of an entry does not match its other lanes.
     #[error(
-        "the spare prime of the entry at or after position {position} of a vector is not what its other residues \
-         predict; the machine or its memory may be faulty"
+        "in the entry at or after position {position} of a vector the spare residue does not match the others; the machine \
+         or its memory may be faulty"
     )]
     Spare {
         /// Position in the vector.
@@ -99,10 +99,10 @@ pub enum BlockError {
     #[error("a window leads to a state in 2^24 ways or more; this is a fault of the program, please report it")]
     Arrivals,
     /// Far operations in both directions after a window's first pass, or no exchange.
-    #[error("the tables of a window do not fit one another; this is a fault of the program, please report it")]
+    #[error("the tables of a window contradict each other; this is a fault of the program, please report it")]
     Order,
     /// The caller stopped the count.
-    #[error("stopped")]
+    #[error("the count was stopped")]
     Stopped,
     /// A thread failed.
     #[error("a thread of the block executor failed; this is a fault of the program, please report it")]

@@ -47,7 +47,7 @@ pub fn run_task(problem: &AnyProblem, task: &Task<'_>) -> Result<TaskManifest, T
         || board.cell(order.first_pass) != order.window.first
     {
         return refuse(format!(
-            "passes {}.. over cells {}..{} are no stage of the {board} board",
+            "the passes from {} on over cells {}..{} are not a stage of the {board} board",
             order.first_pass,
             order.window.first,
             order.window.end()

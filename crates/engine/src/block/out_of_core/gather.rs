@@ -163,7 +163,7 @@ impl<'a> Gather<'a> {
             PlaceError::Spare(number) => {
                 let row = rows.nth(number).unwrap_or_default();
                 let detail = format!(
-                    "a row {row:?} of an input, task {}: the spare is not what the others predict; the machine or its \
+                    "row {row:?} of an input of task {}: the spare residue does not match the others; the machine or its \
                      memory may be faulty",
                     order.attempt
                 );
@@ -247,7 +247,7 @@ impl SectionReader {
     fn rows(&mut self, most: usize, lanes: usize, seen: impl FnOnce(&[u64])) -> Result<&[u64], RunError> {
         if self.taken == self.batch.keys.len() {
             if !self.cursor.next_batch(&mut self.batch)? {
-                return Err(self.wrong("it ends before all of the section's rows were read"));
+                return Err(self.wrong("it ends in the middle of a section"));
             }
             self.taken = 0;
             let count = self.batch.keys.len() as u64;
@@ -266,7 +266,7 @@ impl SectionReader {
     /// Checks that no row is left.
     fn end(&mut self) -> Result<(), RunError> {
         if self.taken < self.batch.keys.len() || self.cursor.next_batch(&mut self.batch)? {
-            return Err(self.wrong("it has more rows in a section than belong there"));
+            return Err(self.wrong("a section has too many rows"));
         }
         Ok(())
     }

@@ -26,7 +26,7 @@ use crate::block::rows::tables::{each_block, step_at};
 /// Blocks that a thread takes at a time.
 const BLOCKS_AT_A_TIME: usize = 64;
 
-/// A sum of 121-bit products.
+/// An exact sum of up to 2^64 products of two words.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct WideSum {
     low: u128,

@@ -6,8 +6,12 @@
 use std::ops::{Deref, DerefMut};
 
 use memmap2::MmapMut;
+use zerocopy::{FromBytes as _, IntoBytes as _};
 
 use crate::block::rows::lanes::Row;
+
+/// Why memory can be read as words: mappings begin at pages, and lengths are whole rows.
+const ALIGNED: &str = "mappings are aligned";
 
 /// An array of rows.
 #[derive(Debug)]
@@ -75,25 +79,25 @@ impl Ways {
 impl Deref for Ways {
     type Target = [u32];
     fn deref(&self) -> &[u32] {
-        &bytemuck::cast_slice(&self.words)[..self.len]
+        &<[u32]>::ref_from_bytes(self.words.as_bytes()).expect(ALIGNED)[..self.len]
     }
 }
 
 impl DerefMut for Ways {
     fn deref_mut(&mut self) -> &mut [u32] {
-        &mut bytemuck::cast_slice_mut(&mut self.words)[..self.len]
+        &mut <[u32]>::mut_from_bytes(self.words.as_mut_bytes()).expect(ALIGNED)[..self.len]
     }
 }
 
 impl<const K: usize> Deref for Rows<K> {
     type Target = [Row<K>];
     fn deref(&self) -> &[Row<K>] {
-        bytemuck::cast_slice(&self.map[..self.len * size_of::<Row<K>>()])
+        <[Row<K>]>::ref_from_bytes(&self.map[..self.len * size_of::<Row<K>>()]).expect(ALIGNED)
     }
 }
 
 impl<const K: usize> DerefMut for Rows<K> {
     fn deref_mut(&mut self) -> &mut [Row<K>] {
-        bytemuck::cast_slice_mut(&mut self.map[..self.len * size_of::<Row<K>>()])
+        <[Row<K>]>::mut_from_bytes(&mut self.map[..self.len * size_of::<Row<K>>()]).expect(ALIGNED)
     }
 }

@@ -41,13 +41,13 @@ struct StateFacts {
 }
 
 impl StateFacts {
-    fn new<const J: usize>(look: &EndScan<'_, J>) -> Result<Self, TaskError> {
-        let (group_tables, tables) = (look.group_tables, look.group_tables.tables());
+    fn new<const J: usize>(scan: &EndScan<'_, J>) -> Result<Self, TaskError> {
+        let (group_tables, tables) = (scan.group_tables, scan.group_tables.tables());
         let states: u64 = group_tables.families().iter().map(|family| family.size[0]).sum();
         let mut facts = Self { weights: Vec::new(), sampled: vec![0; (states as usize).div_ceil(64)] };
         let (mut entries, mut largest) = (Vec::new(), 0);
         each_block(group_tables, |block, start| {
-            look.sample_of(block, &mut entries);
+            scan.sample_of(block, &mut entries);
             for place in entries.iter().map(|&entry| start + usize::from(entry)) {
                 facts.sampled[place / 64] |= 1 << (place % 64);
             }
@@ -133,6 +133,35 @@ struct KeptReader<'a, const J: usize> {
     bytes: u64,
 }
 
+/// What all threads have read.
+struct KeptSums<const J: usize> {
+    /// The inner product modulo each lane's prime.
+    products: [u64; J],
+    read: [u128; J],
+    rows: u64,
+    bytes: u64,
+    /// Fingerprint of the sampled rows.
+    tally: EndTally,
+}
+
+impl<const J: usize> KeptSums<J> {
+    fn of(readers: Vec<KeptReader<'_, J>>, scan: &EndScan<'_, J>, lanes: &LaneSlice<J>) -> Self {
+        let tally = EndTally::new(scan.order.salt, scan.order.moduli.len());
+        let mut all = Self { products: [0; J], read: [0; J], rows: 0, bytes: 0, tally };
+        for reader in readers {
+            for (lane, &modulus) in lanes.moduli.values().iter().enumerate() {
+                let product = residue_of(&reader.products.sums[lane].value(), modulus);
+                all.products[lane] = keima_residue::add_mod(all.products[lane], product, modulus);
+                all.read[lane] = (all.read[lane] + reader.read[lane]) % u128::from(modulus);
+            }
+            fingerprint(scan, reader.products.sampled, lanes, &mut all.tally);
+            all.rows += reader.rows;
+            all.bytes += reader.bytes;
+        }
+        all
+    }
+}
+
 impl BlockTask<'_> {
     /// Takes `J` lanes of a group through the window, and multiplies the result with the rows of the kept vector.
     pub(crate) fn multiply_with_kept<const J: usize>(
@@ -150,9 +179,9 @@ impl BlockTask<'_> {
             GroupId { direction: Direction::Forward, window: self.window, number: work.group_tables.number },
             None,
         )?;
-        let look = EndScan { group_tables: &group_tables, order, end: End::First, lanes: &lanes };
+        let scan = EndScan { group_tables: &group_tables, order, end: End::First, lanes: &lanes };
         let (states, sources) =
-            (StateFacts::new(&look)?, self.prepared.beside(Direction::Forward, End::First, self.window)?);
+            (StateFacts::new(&scan)?, self.prepared.beside(Direction::Forward, End::First, self.window)?);
         let reader = || KeptReader {
             gather: Gather::new(&group_tables, sources),
             products: Products { states: &states, rows, sums: [WideSum::default(); J], sampled: Vec::new() },
@@ -182,24 +211,12 @@ impl BlockTask<'_> {
             reader.bytes += read.bytes;
             Ok(())
         })?;
-        let (mut sums, mut tally, mut bytes) = ([0_u64; J], EndTally::new(order.salt, order.moduli.len()), 0);
-        let (mut read, mut read_rows) = ([0_u128; J], 0);
-        for reader in readers {
-            for (lane, &modulus) in lanes.moduli.values().iter().enumerate() {
-                let product = residue_of(&reader.products.sums[lane].value(), modulus);
-                sums[lane] = keima_residue::add_mod(sums[lane], product, modulus);
-                read[lane] = (read[lane] + reader.read[lane]) % u128::from(modulus);
-            }
-            fingerprint(&look, reader.products.sampled, &lanes, &mut tally);
-            read_rows += reader.rows;
-            bytes += reader.bytes;
-        }
+        let KeptSums { products, read, rows: read_rows, bytes, tally } = KeptSums::of(readers, &scan, &lanes);
         // States are counted once, with the first lanes.
         let expected = if first == 0 { self.totals.output.states - counted } else { read_rows };
         if read_rows != expected {
             return refuse(format!(
-                "group {} has {expected} states, but the runs that were kept have {read_rows}; they are not those of one \
-                 boundary",
+                "group {} has {expected} states, but the kept runs have {read_rows}; the runs are not those of one boundary",
                 group_tables.number
             ));
         }
@@ -213,7 +230,7 @@ impl BlockTask<'_> {
         self.totals.bytes_read += bytes;
         self.totals.times.read_nanos += nanos;
         for (_, functional) in &mut self.totals.functionals {
-            for ((total, sum), &modulus) in functional[first..].iter_mut().zip(sums).zip(lanes.moduli.values()) {
+            for ((total, sum), &modulus) in functional[first..].iter_mut().zip(products).zip(lanes.moduli.values()) {
                 *total = keima_residue::add_mod(*total, sum, modulus);
             }
         }
@@ -223,16 +240,16 @@ impl BlockTask<'_> {
 
 /// Adds the fingerprint of the sampled states that one reader has found.
 fn fingerprint<const J: usize>(
-    look: &EndScan<'_, J>,
+    scan: &EndScan<'_, J>,
     mut sampled: Vec<(usize, Row<J>)>,
     lanes: &LaneSlice<J>,
     tally: &mut EndTally,
 ) {
     sampled.sort_unstable_by_key(|&(place, _)| place);
-    let (group_tables, mut entries, mut keys, mut rows) = (look.group_tables, Vec::new(), Vec::new(), Vec::new());
+    let (group_tables, mut entries, mut keys, mut rows) = (scan.group_tables, Vec::new(), Vec::new(), Vec::new());
     let mut left = sampled.as_slice();
     each_block(group_tables, |block, start| {
-        look.sample_of(block, &mut entries);
+        scan.sample_of(block, &mut entries);
         entries.retain(|&entry| {
             let place = start + usize::from(entry);
             // Entries and places both ascend, and only sampled rows were kept.

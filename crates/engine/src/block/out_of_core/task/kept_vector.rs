@@ -20,7 +20,7 @@ pub(crate) struct KeptVector {
 impl KeptVector {
     pub(crate) fn new(order: &TaskOrder, kept: &KeptOrder) -> Result<Self, TaskError> {
         let Some(widen) = RowWidener::new(&kept.moduli, &order.moduli) else {
-            let text = format!("rows modulo {:?} cannot be made rows modulo {:?}", kept.moduli, order.moduli);
+            let text = format!("rows modulo {:?} cannot be widened to rows modulo {:?}", kept.moduli, order.moduli);
             return Err(TaskError::Refused(text));
         };
         Ok(Self {

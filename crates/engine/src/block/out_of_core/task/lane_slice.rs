@@ -48,8 +48,8 @@ impl BlockTask<'_> {
     ) -> Result<&'m [Row<J>], TaskError> {
         let (group_tables, layout, threads) = (&work.group_tables, &work.layout, work.threads);
         let (direction, order) = (self.direction, self.task.order);
-        let look = |end| EndScan { group_tables, order, end, lanes };
-        let (coming_in, going_out) = (look(direction.enters()), look(direction.leaves()));
+        let scan = |end| EndScan { group_tables, order, end, lanes };
+        let (coming_in, going_out) = (scan(direction.enters()), scan(direction.leaves()));
         let Some((states, aside)) = memory.rows::<J>(layout) else {
             return refuse(format!(
                 "there is no memory for lanes {} to {} of group {}",
@@ -90,19 +90,10 @@ impl BlockTask<'_> {
             let entering = &mut rows[leads[0]..][..before];
             let goes_in = coming_in.family(threads, family, entering, Scanned::Enters { arrivals })?;
             let alone = threads == 1 || before.max(after) < 2 * LEAST_RANGE_ROWS;
-            match direction {
-                Direction::Forward if alone => {
-                    dispatch::<J, _>(Passes { tables, family, layout, rows, aside, moduli });
-                }
-                _ => {
-                    let threads = if alone { 1 } else { threads };
-                    let batches = Batches { tables, family, layout, moduli, threads, least_rows: LEAST_RANGE_ROWS };
-                    match direction {
-                        Direction::Forward => batches.run(rows, aside)?,
-                        Direction::Backward => batches.run_transposed(rows, aside)?,
-                    }
-                }
-            }
+            let threads_here = if alone { 1 } else { threads };
+            let batches =
+                Batches { tables, family, layout, moduli, threads: threads_here, least_rows: LEAST_RANGE_ROWS };
+            take_through(direction, &batches, rows, aside)?;
             let rows = &mut rows[leads[1]..][..after];
             let read_off = direction == Direction::Forward && !self.totals.functionals.is_empty();
             let comes_out = going_out.family(threads, family, rows, Scanned::Leaves { read_off })?;
@@ -128,7 +119,7 @@ impl BlockTask<'_> {
             }
             self.totals.times.write_nanos += work.nanos(started);
         }
-        self.take_up(work, lanes, read, &entered)?;
+        self.close_entering(work, lanes, read, &entered)?;
         if direction == Direction::Forward {
             self.read_off(lanes, &left.accepted);
         }
@@ -138,7 +129,7 @@ impl BlockTask<'_> {
     }
 
     /// Adds the scan of the states that entered to the tally. Checks it against the rows that were read.
-    fn take_up<const J: usize>(
+    fn close_entering<const J: usize>(
         &mut self,
         work: &GroupWork<'_>,
         lanes: &LaneSlice<J>,
@@ -148,7 +139,7 @@ impl BlockTask<'_> {
         if let Some((rows, mut expected)) = read {
             if rows != entered.states {
                 return refuse(format!(
-                    "group {} has {} states, but its inputs have {rows}; they are not those of one boundary",
+                    "group {} has {} states, but its inputs have {rows}; the runs are not those of one boundary",
                     work.group_tables.number, entered.states
                 ));
             }
@@ -200,6 +191,24 @@ impl BlockTask<'_> {
                 *sum = ((u128::from(*sum) + total) % u128::from(modulus)) as u64;
             }
         }
+    }
+}
+
+/// Takes a family through all passes of the window.
+fn take_through<const J: usize>(
+    direction: Direction,
+    batches: &Batches<'_, J>,
+    rows: &mut [Row<J>],
+    aside: &mut [Row<J>],
+) -> Result<(), TaskError> {
+    let Batches { tables, family, layout, moduli, threads, .. } = *batches;
+    match direction {
+        Direction::Forward if threads == 1 => {
+            dispatch::<J, _>(Passes { tables, family, layout, rows, aside, moduli });
+            Ok(())
+        }
+        Direction::Forward => batches.run(rows, aside),
+        Direction::Backward => batches.run_transposed(rows, aside),
     }
 }
 

@@ -79,23 +79,23 @@ impl<'a> BlockTask<'a> {
         let order = task.order;
         let windows = prepared.windows();
         let Some(window) = windows.iter().position(|&window| window == order.window) else {
-            return refuse(format!("the column is cut into {windows:?}, not into {:?}", order.window));
+            return refuse(format!("the windows of the column are {windows:?}, without {:?}", order.window));
         };
         let board = info.board();
         let end = order.first_pass.checked_add(order.window.len);
         if end.is_none_or(|end| end > board.passes()) || board.cell(order.first_pass) != order.window.first {
-            return refuse(format!("passes {}.. are no stage of the {board} board", order.first_pass));
+            return refuse(format!("the passes from {} on are not a stage of the {board} board", order.first_pass));
         }
         let lanes = order.moduli.len();
         if !LANES.iter().any(|&some| some as usize == lanes) {
-            return refuse(format!("the block executor carries residues in rows of {LANES:?}, not of {lanes}"));
+            return refuse(format!("rows of the block executor have {LANES:?} lanes, not {lanes}"));
         }
         if order.moduli.iter().any(|modulus| !(2..MODULUS_LIMIT).contains(modulus)) {
-            return refuse(format!("moduli {:?} are not below 2^60", order.moduli));
+            return refuse(format!("the moduli {:?} must be at least 2 and below 2^60", order.moduli));
         }
         let moduli_in = order.moduli_in();
         let Some(widen) = RowWidener::new(moduli_in, &order.moduli) else {
-            return refuse(format!("rows modulo {moduli_in:?} cannot be made rows modulo {:?}", order.moduli));
+            return refuse(format!("rows modulo {moduli_in:?} cannot be widened to rows modulo {:?}", order.moduli));
         };
         let direction = order.block.as_ref().map_or(Direction::Forward, |block| block.direction);
         let kept = order.block.as_ref().and_then(|block| block.kept.as_ref());
@@ -104,14 +104,16 @@ impl<'a> BlockTask<'a> {
             Direction::Backward => (order.first_pass + order.window.len, board.passes()),
         };
         if order.from_start && starts_at.0 != starts_at.1 {
-            return refuse(format!("no vector begins its way at pass {} of the {board} board", starts_at.0));
+            return refuse(format!("a vector cannot start at pass {} of the {board} board", starts_at.0));
         }
         let kept_vector = kept.map(|kept| KeptVector::new(order, kept)).transpose()?;
         let last = match (direction, kept) {
             (Direction::Forward, None) => Some(order.first_pass + order.window.len - 1),
             (Direction::Backward, Some(_)) => board.passes().checked_sub(1),
             (Direction::Backward, None) => None,
-            (Direction::Forward, Some(_)) => return refuse("only a transposed vector meets one that was kept".into()),
+            (Direction::Forward, Some(_)) => {
+                return refuse("only a transposed vector is multiplied with a kept vector".into());
+            }
         };
         let functionals = (0..).zip(info.functionals()).filter(|(_, functional)| Some(functional.after_pass) == last);
         let starts = order.from_start && direction == Direction::Forward;

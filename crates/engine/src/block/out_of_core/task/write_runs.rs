@@ -159,5 +159,5 @@ impl BlockTask<'_> {
 }
 
 fn none<T>(lanes: &Range<usize>) -> Result<T, TaskError> {
-    refuse(format!("lanes {lanes:?} are not done at a time; this is a fault of the program, please report it"))
+    refuse(format!("there is no code for lanes {lanes:?} at a time; this is a fault of the program, please report it"))
 }
