@@ -15,6 +15,7 @@ use std::sync::atomic::AtomicBool;
 
 use keima_blocks::limits::PLACE_BITS;
 use keima_engine::TaskError;
+use keima_engine::block::GroupId;
 use keima_model::{AnyProblem, Direction, Directions, ProblemError, ProblemInfo, ProblemRequest, Registry, Window};
 // What a run's records have in common, for whoever prints it.
 use keima_orders::BlockOrder;
@@ -175,7 +176,7 @@ impl Inspected {
         let mut listed = 0_u64;
         for number in prepared.readers(reader, run) {
             let (first, keys) = prepared
-                .keys((direction, reader), number, run)
+                .keys(GroupId { direction, window: reader, number }, run)
                 .map_err(|error: TaskError| self.states(error.to_string()))?;
             let low = u128::from(number) << PLACE_BITS;
             let part = RunPart::keys(self.header(), low, Some(low + (1 << PLACE_BITS)));

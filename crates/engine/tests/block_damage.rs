@@ -6,7 +6,7 @@ mod blocks;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use keima_engine::block::{BlockError, CountOrder, Counted, count, count_forward, steps};
+use keima_engine::block::{BlockError, CountOrder, Counted, count, count_forward, passages};
 use keima_model::{BlockColumn, BlockTables, Direction, Directions, End, Window};
 use keima_residue::primes_below;
 
@@ -38,8 +38,8 @@ impl Damaged {
 
     /// Damaged from the first window on that takes rows of so many lanes this way.
     fn damaged_from(mut self, length: u32, direction: Direction, width: u32) -> Self {
-        let steps = steps(self.whole.windows(), 6, length, 3).unwrap();
-        let first = steps.iter().position(|step| step.direction == direction && step.lanes == width);
+        let passages = passages(self.whole.windows(), 6, length, 3).unwrap();
+        let first = passages.iter().position(|passage| passage.direction == direction && passage.lanes == width);
         self.from = first.unwrap() as u32;
         self
     }
@@ -95,8 +95,8 @@ impl BlockColumn for Damaged {
     fn weight(&self, window: usize, block: u32) -> u64 {
         self.whole.weight(window, block)
     }
-    fn weights(&self) -> &[u64] {
-        self.whole.weights()
+    fn family_keys(&self, window: usize, block: u32, entries: u64) -> u64 {
+        self.whole.family_keys(window, block, entries)
     }
     fn accepting(&self, block: u32) -> &[u16] {
         self.whole.accepting(block)

@@ -16,7 +16,7 @@ mod info;
 mod key;
 mod problem;
 
-pub use blocks::column::{BlockColumn, SAMPLE_ONE_IN};
+pub use blocks::column::{BlockColumn, MOST_WEIGHT, SAMPLE_ONE_IN};
 pub use blocks::direction::{Direction, Directions, End};
 pub use blocks::families::{FamilyBounds, FamilyKind, FamilyList};
 pub use blocks::parts::{BlockPart, BlockParts, PartsBytes, Sources};

@@ -1,6 +1,6 @@
 //! What counts show, and counts whose checks fail, and what is kept of them.
 
-use keima_engine::block::Kept;
+use keima_engine::block::ResidueStore;
 use keima_model::{ProblemRequest, Registry};
 use keima_problems::Problems;
 

@@ -11,6 +11,10 @@
 
 use crate::{BlockTables, End, Window};
 
+/// Largest weight of a canonical key: of all its entries together, see [`BlockColumn::weight`]. A word holds this many
+/// residues below 2^60.
+pub const MOST_WEIGHT: u64 = 15;
+
 /// One state in this number is in the sample of a boundary, which is fingerprinted.
 pub const SAMPLE_ONE_IN: u64 = 64;
 
@@ -58,10 +62,13 @@ pub trait BlockColumn: Send + Sync {
     /// The same for some of the block's entries only.
     fn keys_of(&self, window: usize, end: End, block: u32, entries: &[u16], keys: &mut Vec<u128>);
     /// How often the value of an entry of `block` counts in the value of its canonical key. It is the number of states of the
-    /// key's symmetry class for which the entry stands, and one of [`BlockColumn::weights`].
+    /// key's symmetry class for which the entry stands; for all entries of a key together at most [`MOST_WEIGHT`]. Few
+    /// different weights occur. Without symmetry it is 1.
     fn weight(&self, window: usize, block: u32) -> u64;
-    /// All weights that occur, ascending and without repeats; at least one. A problem without symmetry has `&[1]`.
-    fn weights(&self) -> &[u64];
+    /// Number of canonical keys of a family that begins with `block` and has `entries` entries at some step.
+    fn family_keys(&self, _window: usize, _block: u32, entries: u64) -> u64 {
+        entries
+    }
     /// Where several entries of `block` at `end` have one canonical key: for each entry the one that stands for its key,
     /// itself or another, with the same value. Empty where each key has one entry.
     fn twins(&self, window: usize, end: End, block: u32) -> Vec<u16>;

@@ -172,7 +172,7 @@ fn parts(
     let blocks = problem.info().blocks().ok_or_else(no_board)?;
     let (windows, group_records) = (&plan.windows, plan.block().map_or(u64::MAX, |block| block.group_records));
     let parts = blocks.parts(windows, kept_bytes(here.memory_bytes)).map_err(MeasureError::Block)?;
-    let prepared = Prepared::parted(parts, group_records, here.memory_bytes, 1);
+    let prepared = Prepared::by_part(parts, group_records, here.memory_bytes, 1);
     let (mut took, mut estimated) = (0.0, 0.0);
     for window in 0..windows.len() {
         let groups = spread(prepared.groups(window) as u32);

@@ -10,7 +10,7 @@ use super::exchange::route::NO_ENTRY;
 use super::exchange::{Exchange, Neighbour, family_numbers};
 use super::signature::fold::{Fate, Fold};
 use super::window::build::WindowCut;
-use super::window::{GoWindow, StateIndex, WEIGHTS};
+use super::window::{GoWindow, StateIndex};
 use super::{HEIGHTS, MAX_BLOCK_HEIGHT, memory};
 use crate::go::state::{Word, accepts};
 
@@ -190,8 +190,9 @@ impl<W: Word> BlockColumn for GoColumn<W> {
         self.windows[window].weight(block)
     }
 
-    fn weights(&self) -> &[u64] {
-        &WEIGHTS
+    fn family_keys(&self, window: usize, block: u32, entries: u64) -> u64 {
+        // Without stones outside, a state and its reversal are both entries.
+        if self.weight(window, block) == 1 { entries.div_ceil(2) } else { entries }
     }
 
     fn accepting(&self, block: u32) -> &[u16] {

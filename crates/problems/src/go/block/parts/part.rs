@@ -8,7 +8,7 @@ use keima_model::{BlockColumn, BlockTables, End, Window};
 
 use crate::go::block::cut::one_column;
 use crate::go::block::exchange::Exchange;
-use crate::go::block::window::{GoWindow, StateIndex, WEIGHTS};
+use crate::go::block::window::{GoWindow, StateIndex};
 use crate::go::state::{Word, accepts};
 
 /// The tables of some families of a window, and of the families of the window before that have states for them.
@@ -106,8 +106,9 @@ impl<W: Word> BlockColumn for GoPart<W> {
         self.window(window).weight(block)
     }
 
-    fn weights(&self) -> &[u64] {
-        &WEIGHTS
+    fn family_keys(&self, window: usize, block: u32, entries: u64) -> u64 {
+        // Without stones outside, a state and its reversal are both entries.
+        if self.weight(window, block) == 1 { entries.div_ceil(2) } else { entries }
     }
 
     fn accepting(&self, block: u32) -> &[u16] {
