@@ -127,7 +127,7 @@ impl<'a> Sweep<'a> {
         let states = (0..plan.windows.len()).map(|window| states(column.as_ref(), window)).collect();
         let published = published(problem.info(), &moduli)?;
         let stages = Stages::new(scratch, wish.threads, wish.bytes_most);
-        let stages = BlockStages::new((plan, column), moduli, wish.memory_mib << 20, stages);
+        let stages = BlockStages::new(plan, column, moduli, wish.memory_mib << 20, stages);
         Ok(Self { stages, problem, states, published })
     }
 
@@ -164,7 +164,7 @@ impl<'a> Sweep<'a> {
     }
 
     fn stage(&self, sweep: u32, number: u32, vector: &[TaskManifest]) -> Result<Vec<TaskManifest>> {
-        let made = self.stages.stage(self.problem.info(), (sweep, number), vector)?;
+        let made = self.stages.stage(self.problem.info(), sweep, number, vector)?;
         let plan = self.stages.plan();
         let (window, end) = (number as usize % plan.windows.len(), plan.stage(number).end_pass());
         self.check(window, vector, &made).with_context(|| format!("after pass {end}"))?;

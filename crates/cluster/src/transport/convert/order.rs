@@ -84,7 +84,7 @@ impl Wire for AttemptId {
     }
 }
 
-/// A worker's name; it must be one, since it stands in records and logs.
+/// A worker's name. It appears in records and logs, so other characters are refused.
 pub(crate) fn worker_id(field: &'static str, text: String) -> Result<WorkerId, ConvertError> {
     let fine = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
     if !text.is_empty() && text.len() <= NAME_BYTES && text.bytes().all(fine) {

@@ -1,6 +1,6 @@
-//! Counts in the memory of one process: which windows they take their vectors through, which way, with how many lanes.
+//! Outline of a count in the memory of one process: its windows, directions and lanes.
 //!
-//! Nothing is read or written. All vectors have the states of a column in the midst of a board.
+//! It reads and writes nothing. All vectors have the states of a column in the middle of a board.
 
 use keima_coordinator::Executor;
 use keima_engine::block::passages;
@@ -10,7 +10,7 @@ use super::{Offer, Outline, StageOutline, Way};
 use crate::in_memory::InMemory;
 
 impl Outline {
-    /// The same in memory, where `keima count` would do that.
+    /// The outline in memory; `None` if `keima count` would not count in memory.
     pub(super) fn in_memory(problem: &AnyProblem, offer: &Offer, states: Option<Vec<u128>>) -> Option<Self> {
         let asked = offer.out_of_core || offer.disk_bytes.is_some();
         let asked = asked || offer.window.is_some() || offer.residues_per_sweep.is_some();
@@ -80,7 +80,7 @@ impl Outline {
         stages
     }
 
-    /// A window in memory. All vectors have the states of a column in the midst of a board.
+    /// One window in memory.
     fn in_memory_stage(
         &self,
         sweep: u32,
