@@ -15,6 +15,7 @@ pub mod quoridor;
 pub mod quoridor_fences;
 mod size;
 pub mod square_free;
+mod word;
 
 use keima_model::{About, AnyProblem, ProblemError, ProblemRequest, Registry};
 

@@ -30,6 +30,8 @@
 
 use keima_model::{Key, Successors};
 
+pub use crate::word::Word;
+
 /// Nibble of a cell to the west of the first column.
 pub const EDGE: u32 = 0;
 /// Nibble of an empty cell.
@@ -44,57 +46,6 @@ pub const ABOVE: u32 = 2;
 pub const BELOW: u32 = 4;
 /// Bit of a stone's colour.
 pub const COLOUR: u32 = 1;
-
-/// A key with the arithmetic that the bracket walks need. "Bit" arguments have one bit set, or none.
-pub trait Word: Key {
-    /// The lowest bit of every nibble.
-    const ONES: Self;
-    /// The word 1.
-    const ONE: Self;
-    /// The word 0.
-    const ZERO: Self;
-    /// Lowest set bit, or none.
-    #[must_use]
-    fn lowest(self) -> Self;
-    /// Highest set bit, or none.
-    #[must_use]
-    fn highest(self) -> Self;
-    /// All bits below a bit; all bits for none.
-    #[must_use]
-    fn below(self) -> Self;
-    /// The low 32 bits.
-    fn low(self) -> u32;
-}
-
-macro_rules! word {
-    ($type:ty, $ones:expr) => {
-        impl Word for $type {
-            const ONES: Self = $ones;
-            const ONE: Self = 1;
-            const ZERO: Self = 0;
-            #[inline]
-            fn lowest(self) -> Self {
-                self & self.wrapping_neg()
-            }
-            #[inline]
-            fn highest(self) -> Self {
-                const TOP: $type = 1 << (<$type>::BITS - 1);
-                TOP.checked_shr(self.leading_zeros()).unwrap_or(0)
-            }
-            #[inline]
-            fn below(self) -> Self {
-                self.wrapping_sub(1)
-            }
-            #[inline]
-            fn low(self) -> u32 {
-                self as u32
-            }
-        }
-    };
-}
-
-word!(u64, 0x1111_1111_1111_1111);
-word!(u128, 0x1111_1111_1111_1111_1111_1111_1111_1111);
 
 /// The low bit of the nibble of every stone.
 #[inline]
