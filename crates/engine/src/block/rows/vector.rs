@@ -6,6 +6,7 @@
 use std::ops::{Deref, DerefMut};
 
 use memmap2::MmapMut;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use crate::block::rows::lanes::Row;
 
@@ -75,25 +76,40 @@ impl Ways {
 impl Deref for Ways {
     type Target = [u32];
     fn deref(&self) -> &[u32] {
-        &bytemuck::cast_slice(&self.words)[..self.len]
+        &cast(self.words.as_bytes())[..self.len]
     }
 }
 
 impl DerefMut for Ways {
     fn deref_mut(&mut self) -> &mut [u32] {
-        &mut bytemuck::cast_slice_mut(&mut self.words)[..self.len]
+        &mut cast_mut(self.words.as_mut_bytes())[..self.len]
     }
 }
 
 impl<const K: usize> Deref for Rows<K> {
     type Target = [Row<K>];
     fn deref(&self) -> &[Row<K>] {
-        bytemuck::cast_slice(&self.map[..self.len * size_of::<Row<K>>()])
+        cast(&self.map[..self.len * size_of::<Row<K>>()])
     }
 }
 
 impl<const K: usize> DerefMut for Rows<K> {
     fn deref_mut(&mut self) -> &mut [Row<K>] {
-        bytemuck::cast_slice_mut(&mut self.map[..self.len * size_of::<Row<K>>()])
+        cast_mut(&mut self.map[..self.len * size_of::<Row<K>>()])
+    }
+}
+
+/// The same memory as numbers. A mapping begins with a page, so any number's alignment fits.
+fn cast<T: FromBytes + Immutable + KnownLayout>(bytes: &[u8]) -> &[T] {
+    match <[T]>::ref_from_bytes(bytes) {
+        Ok(numbers) => numbers,
+        Err(_) => unreachable!("a mapping is aligned and holds whole rows"),
+    }
+}
+
+fn cast_mut<T: FromBytes + IntoBytes + KnownLayout>(bytes: &mut [u8]) -> &mut [T] {
+    match <[T]>::mut_from_bytes(bytes) {
+        Ok(numbers) => numbers,
+        Err(_) => unreachable!("a mapping is aligned and holds whole rows"),
     }
 }
