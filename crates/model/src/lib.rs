@@ -14,6 +14,7 @@ mod block;
 mod board;
 mod info;
 mod key;
+pub mod mix;
 mod problem;
 
 pub use block::{

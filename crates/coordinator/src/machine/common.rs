@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+pub(super) use keima_model::mix::split_mix;
 use keima_orders::{AttemptId, Holder, WorkerId};
 use keima_runs::{RunId, RunManifest};
 
@@ -32,15 +33,6 @@ pub(super) struct Common {
     pub(super) work_serial: u64,
     next_epoch: u32,
     random: u64,
-}
-
-/// One step of `SplitMix64` (Steele, Lea, Flood 2014).
-pub(super) fn split_mix(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut z = *state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 impl Common {

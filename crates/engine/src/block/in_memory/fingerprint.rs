@@ -16,7 +16,7 @@
 //! Cost, where there is one: a look at a byte for each state and a key for one in 64, when it is written and when it is
 //! read.
 
-use keima_model::{End, Key};
+use keima_model::{End, Key, mix};
 
 use crate::block::in_memory::family::Place;
 use crate::block::rows::lanes::Row;
@@ -25,9 +25,6 @@ use crate::block::rows::lanes::Row;
 /// sixth more, and with eight lanes a fiftieth. Where columns are folded some cannot be, and of the others it is one in
 /// two.
 const PRINTED_ONE_IN: u64 = 4;
-
-/// 2^64 over the golden ratio: its multiples lie evenly, whatever number of windows a column has (Knuth, TAOCP 3, 6.4).
-const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// A block's part of the sample.
 #[derive(Debug, Default)]
@@ -46,7 +43,7 @@ impl<const K: usize> Place<'_, K> {
         let turn = self.turn + u64::from(end == self.direction.leaves());
         // The first that a window has written, and others, never far apart.
         let one_in = if self.folded { PRINTED_ONE_IN / 2 } else { PRINTED_ONE_IN };
-        let wanted = turn == 1 || turn > 1 && turn.wrapping_mul(GOLDEN) < u64::MAX / one_in;
+        let wanted = turn == 1 || turn > 1 && turn.wrapping_mul(mix::GOLDEN) < u64::MAX / one_in;
         (wanted && !(starts_column && self.folded)).then(|| turn.mix(self.salt) >> 32)
     }
 
