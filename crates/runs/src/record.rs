@@ -3,7 +3,7 @@
 use std::fmt::{Debug, LowerHex};
 
 /// A key of fixed width: `u64` or `u128`.
-pub trait Word: Copy + Ord + Debug + LowerHex + Default + Send + Sync + 'static {
+pub trait RunKey: Copy + Ord + Debug + LowerHex + Default + Send + Sync + 'static {
     /// Width in bytes: 8 or 16.
     const BYTES: u8;
     /// The key of that value; `None` where it does not fit.
@@ -21,7 +21,7 @@ pub trait Word: Copy + Ord + Debug + LowerHex + Default + Send + Sync + 'static 
     }
 }
 
-impl Word for u64 {
+impl RunKey for u64 {
     const BYTES: u8 = 8;
     #[inline]
     fn from_wide(wide: u128) -> Option<Self> {
@@ -41,7 +41,7 @@ impl Word for u64 {
     }
 }
 
-impl Word for u128 {
+impl RunKey for u128 {
     const BYTES: u8 = 16;
     #[inline]
     fn from_wide(wide: u128) -> Option<Self> {

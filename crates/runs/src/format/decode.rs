@@ -10,7 +10,7 @@ use super::footer::Entry;
 use super::header::Shape;
 use super::key_section::KeyDecoder;
 use super::{lanes, varint};
-use crate::{Batch, RunError, Word};
+use crate::{Batch, RunError, RunKey};
 
 /// The part of the key space that a block answers for: all keys from `from` (0 in the first block of a run) to below
 /// `to` (`None`: to the end).
@@ -106,7 +106,7 @@ impl Decoder {
     ///
     /// Memory: in proportion to `raw.len()`. A compressed key section takes at most the longest varint for each record,
     /// which is checked before memory is taken.
-    pub(crate) fn decode<K: Word>(
+    pub(crate) fn decode<K: RunKey>(
         &mut self,
         raw: &[u8],
         (shape, lanes): (&Shape, Range<usize>),

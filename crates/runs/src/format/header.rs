@@ -27,7 +27,7 @@
 //! a block of another job, boundary or run does not pass.
 
 use super::fields::Fields;
-use crate::{BlockCut, KeyOrder, RunError, RunHeader, RunId, Word};
+use crate::{BlockCut, KeyOrder, RunError, RunHeader, RunId, RunKey};
 
 pub(crate) const MAGIC: [u8; 8] = *b"KEIMARUN";
 /// The one format version that this program writes and reads.
@@ -60,7 +60,7 @@ pub(crate) struct Shape {
 
 impl Shape {
     /// The shape of runs with keys of type `K`.
-    pub(crate) fn of<K: Word>(header: &RunHeader, id: &RunId, place: &str) -> Result<Self, RunError> {
+    pub(crate) fn of<K: RunKey>(header: &RunHeader, id: &RunId, place: &str) -> Result<Self, RunError> {
         let (_, seed) = encode(header, id)?;
         if header.key_bytes != K::BYTES {
             return Err(other(place, "key bytes", K::BYTES, header.key_bytes));

@@ -1,7 +1,7 @@
 //! The key section of a block: gaps between keys as varints, inside a zstd frame where that pays.
 
 use super::varint;
-use crate::Word;
+use crate::RunKey;
 
 /// Sorted keys shrink at the lowest levels already.
 const ZSTD_LEVEL: i32 = 3;
@@ -20,7 +20,7 @@ impl KeyEncoder {
     }
 
     /// Appends the section of ascending `keys` to `out`. Gives its length before compression, and whether it is a frame.
-    pub(crate) fn append<K: Word>(&mut self, keys: &[K], out: &mut Vec<u8>) -> (usize, bool) {
+    pub(crate) fn append<K: RunKey>(&mut self, keys: &[K], out: &mut Vec<u8>) -> (usize, bool) {
         let start = out.len();
         varint::encode(keys, out);
         let plain = out.get(start..).unwrap_or_default();
@@ -53,7 +53,7 @@ pub(crate) struct KeyDecoder {
 impl KeyDecoder {
     /// Replaces `keys` by `first` and the keys of `section`. `plain_bytes` is the section's length before compression if
     /// it is a frame, else `None`; the caller has bounded it and `records`. A frame cannot take more memory than that.
-    pub(crate) fn decode<K: Word>(
+    pub(crate) fn decode<K: RunKey>(
         &mut self,
         section: &[u8],
         plain_bytes: Option<usize>,

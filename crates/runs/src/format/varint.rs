@@ -8,7 +8,7 @@
 //! Sorted keys of border states are dense: 1.1 bytes a key, so the one-byte case is the fast path. A gap of 0, a key
 //! beyond the width, a needlessly long varint and bytes left over are all refused: each list has one encoding.
 
-use crate::Word;
+use crate::RunKey;
 
 /// Longest varint of a key of `key_bytes` bytes.
 pub(crate) const fn longest(key_bytes: u8) -> usize {
@@ -16,7 +16,7 @@ pub(crate) const fn longest(key_bytes: u8) -> usize {
 }
 
 /// Appends the gaps between consecutive `keys`; the first key is not written.
-pub(crate) fn encode<K: Word>(keys: &[K], out: &mut Vec<u8>) {
+pub(crate) fn encode<K: RunKey>(keys: &[K], out: &mut Vec<u8>) {
     for pair in keys.windows(2) {
         let &[lower, upper] = pair else { continue };
         if let Some(mut gap) = upper.gap(lower) {
@@ -37,7 +37,7 @@ pub(crate) fn encode<K: Word>(keys: &[K], out: &mut Vec<u8>) {
 }
 
 /// Replaces `keys` by `first` and the `records - 1` keys that `bytes` holds. The caller has bounded `records`.
-pub(crate) fn decode<K: Word>(bytes: &[u8], first: K, records: usize, keys: &mut Vec<K>) -> Result<(), &'static str> {
+pub(crate) fn decode<K: RunKey>(bytes: &[u8], first: K, records: usize, keys: &mut Vec<K>) -> Result<(), &'static str> {
     // Lengths first: each gap takes a byte at least, so `keys` is never larger than the bytes allow.
     if records == 0 || bytes.len() < records - 1 {
         return Err("its key section is shorter than its number of records");
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn check<K: Word>(keys: &[K], length: Option<usize>) {
+    fn check<K: RunKey>(keys: &[K], length: Option<usize>) {
         let mut bytes = Vec::new();
         encode(keys, &mut bytes);
         if let Some(length) = length {

@@ -7,7 +7,7 @@ use std::fmt;
 
 use crate::format::decode::Decoder;
 use crate::format::header::Shape;
-use crate::{Batch, RunError, RunHeader, RunId, RunPart, Word};
+use crate::{Batch, RunError, RunHeader, RunId, RunKey, RunPart};
 
 /// Raw encoded blocks in key order, each with its head and the columns of the lanes that were asked for. Blocks may come
 /// from anywhere: [`RunCursor`] checks them and notices missing ones.
@@ -33,7 +33,7 @@ pub struct CursorBuffers {
 }
 
 /// The records of a part of a run, in batches.
-pub struct RunCursor<K: Word> {
+pub struct RunCursor<K: RunKey> {
     feed: Box<dyn BlockFeed>,
     id: RunId,
     /// What the header says, if it is fit for keys of this width; if not, the error waits for the first read.
@@ -47,13 +47,13 @@ pub struct RunCursor<K: Word> {
     keys: std::marker::PhantomData<K>,
 }
 
-impl<K: Word> fmt::Debug for RunCursor<K> {
+impl<K: RunKey> fmt::Debug for RunCursor<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RunCursor").field("id", &self.id).field("blocks", &self.blocks).finish_non_exhaustive()
     }
 }
 
-impl<K: Word> RunCursor<K> {
+impl<K: RunKey> RunCursor<K> {
     /// A cursor over `part` of the run `id` with that header, of which `feed` delivers the blocks, with the part's lanes
     /// and no others; rows have only these.
     pub fn new(feed: Box<dyn BlockFeed>, header: &RunHeader, id: &RunId, part: RunPart) -> Self {

@@ -11,10 +11,10 @@ use std::hint::select_unpredictable;
 
 use keima_residue::add_mod;
 
-use crate::{Batch, MergeError, RunCursor, RunError, Word};
+use crate::{Batch, MergeError, RunCursor, RunError, RunKey};
 
 /// One run with the batch that is being used up; `position` is always below the batch's length.
-struct Source<K: Word> {
+struct Source<K: RunKey> {
     cursor: RunCursor<K>,
     batch: Batch<K>,
     position: usize,
@@ -25,7 +25,7 @@ struct Tree<K> {
     nodes: Vec<(K, u32)>,
 }
 
-impl<K: Word> Tree<K> {
+impl<K: RunKey> Tree<K> {
     fn build(heads: &[K]) -> Self {
         let count = heads.len();
         let mut nodes = vec![(K::default(), 0); count];
@@ -72,7 +72,7 @@ impl<K: Word> Tree<K> {
 }
 
 /// Merges runs and adds up values of equal keys.
-pub struct Merger<K: Word> {
+pub struct Merger<K: RunKey> {
     /// Modulus of each lane.
     moduli: Vec<u64>,
     waiting: Vec<RunCursor<K>>,
@@ -83,13 +83,13 @@ pub struct Merger<K: Word> {
     failed: Option<crate::RunId>,
 }
 
-impl<K: Word> fmt::Debug for Merger<K> {
+impl<K: RunKey> fmt::Debug for Merger<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Merger").field("sources", &self.sources.len()).finish_non_exhaustive()
     }
 }
 
-impl<K: Word> Merger<K> {
+impl<K: RunKey> Merger<K> {
     /// A merger of `cursors`, all with values of `moduli.len() * coefficients` lanes. Nothing is read yet. Memory: per
     /// cursor one block, encoded and decoded.
     pub fn new(cursors: Vec<RunCursor<K>>, moduli: &[u64], coefficients: u32) -> Self {
@@ -215,7 +215,7 @@ impl<K: Word> Merger<K> {
     }
 }
 
-impl<K: Word> Source<K> {
+impl<K: RunKey> Source<K> {
     /// Reads the next batch; `false` at the end.
     fn refill(&mut self, lanes: usize) -> Result<bool, MergeError> {
         self.position = 0;

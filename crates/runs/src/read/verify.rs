@@ -7,7 +7,7 @@ use keima_residue::{add_mod, reduce_wide};
 
 use crate::format::decode::Decoder;
 use crate::format::header::{Shape, lane_moduli};
-use crate::{Batch, BlockFeed, LocalRun, RunError, RunHeader, RunId, RunManifest, RunPart, Word};
+use crate::{Batch, BlockFeed, LocalRun, RunError, RunHeader, RunId, RunKey, RunManifest, RunPart};
 
 /// Reads and verifies header, index and footer of a file that should be the run `id`.
 pub fn read_manifest(path: &Path, id: &RunId) -> Result<(RunHeader, RunManifest), RunError> {
@@ -35,7 +35,7 @@ fn verify_opened(run: &LocalRun, path: &Path) -> Result<(), RunError> {
     }
 }
 
-fn verify_blocks<K: Word>(run: &LocalRun, path: &Path) -> Result<(), RunError> {
+fn verify_blocks<K: RunKey>(run: &LocalRun, path: &Path) -> Result<(), RunError> {
     let place = path.display().to_string();
     let malformed = |what, at| RunError::Malformed { place: place.clone(), what, at };
     let manifest = run.manifest();

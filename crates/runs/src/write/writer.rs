@@ -13,7 +13,7 @@ use crate::format::block;
 use crate::format::encode::Encoder;
 use crate::format::footer::{self, Entry};
 use crate::format::header::{self, Shape};
-use crate::{Batch, DiskBudget, RunError, RunHeader, RunId, RunManifest, Split, Word};
+use crate::{Batch, DiskBudget, RunError, RunHeader, RunId, RunKey, RunManifest, Split};
 
 /// How a run is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl Default for RunOptions {
 }
 
 /// A run in the making. Dropped before [`RunWriter::finish`] it leaves no file and no bytes charged.
-pub struct RunWriter<K: Word> {
+pub struct RunWriter<K: RunKey> {
     pending: Pending,
     id: RunId,
     shape: Shape,
@@ -59,13 +59,13 @@ pub struct RunWriter<K: Word> {
     block_sums: Vec<u128>,
 }
 
-impl<K: Word> fmt::Debug for RunWriter<K> {
+impl<K: RunKey> fmt::Debug for RunWriter<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RunWriter").field("id", &self.id).field("records", &self.records).finish_non_exhaustive()
     }
 }
 
-impl<K: Word> RunWriter<K> {
+impl<K: RunKey> RunWriter<K> {
     /// Creates `root/id.run.tmp`, with the folders that it needs, and writes the header. All bytes are charged to
     /// `disk` before they are written.
     pub fn create(

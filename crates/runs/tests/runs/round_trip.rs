@@ -2,7 +2,7 @@
 
 use super::common::*;
 use keima_runs::{
-    DiskBudget, RunCursor, RunError, RunOptions, RunPart, RunWriter, Section, SlicedWriter, Word, publish_durably,
+    DiskBudget, RunCursor, RunError, RunKey, RunOptions, RunPart, RunWriter, Section, SlicedWriter, publish_durably,
     read_manifest, run_path, verify_run,
 };
 use proptest::prelude::*;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tempfile::tempdir;
 
 /// Writes `records`, and checks manifest, splits, file, full read, and reads of `ranges`.
-fn check<K: Word>(
+fn check<K: RunKey>(
     moduli: usize,
     coefficients: u32,
     options: RunOptions,
@@ -76,9 +76,9 @@ fn check<K: Word>(
     }
 }
 
-fn ranges<K: Word>(records: &Records<K>, seed: u64) -> Vec<(u128, Option<u128>)> {
+fn ranges<K: RunKey>(records: &Records<K>, seed: u64) -> Vec<(u128, Option<u128>)> {
     let mut numbers = Numbers(seed);
-    let max = K::from_wide(u128::MAX).map_or(u128::from(u64::MAX), Word::widen);
+    let max = K::from_wide(u128::MAX).map_or(u128::from(u64::MAX), RunKey::widen);
     let mut edge = || {
         let key = records[numbers.below(records.len() as u64) as usize].0.widen();
         match numbers.below(6) {
