@@ -6,14 +6,14 @@ use super::key_section::KeyEncoder;
 use super::lanes;
 use crate::{Batch, RunKey};
 
-/// Encodes blocks of records; keeps its memory from one to the next.
+/// Encodes the blocks of one run.
 pub(crate) struct Encoder {
     keys: KeyEncoder,
 }
 
 impl Encoder {
-    pub(crate) fn new(compress_keys: bool) -> std::io::Result<Self> {
-        Ok(Self { keys: KeyEncoder::new(compress_keys)? })
+    pub(crate) const fn new(compress_keys: bool) -> Self {
+        Self { keys: KeyEncoder::new(compress_keys) }
     }
 
     /// Replaces `raw` by the encoded `block`: not empty, keys ascending, `next` the first key after it, `first` if it is

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use crate::format::decode::Decoder;
+use crate::format::decode::decode;
 use crate::format::header::Shape;
 use crate::{Batch, RunError, RunHeader, RunId, RunKey, RunPart};
 
@@ -28,7 +28,6 @@ enum State {
 /// Memory of a cursor, for the next one.
 #[derive(Default)]
 pub struct CursorBuffers {
-    decoder: Decoder,
     raw: Vec<u8>,
 }
 
@@ -120,12 +119,12 @@ impl<K: RunKey> RunCursor<K> {
                 let failed = || RunError::Failed { place: self.id.0.clone() };
                 return Err(self.fault.take().unwrap_or_else(failed));
             };
-            let CursorBuffers { decoder, raw } = &mut self.buffers;
+            let CursorBuffers { raw } = &mut self.buffers;
             if !self.feed.next_block(raw)? {
                 return Err(RunError::Incomplete { place: self.id.0.clone(), next: Box::new(next) });
             }
             let at = self.blocks;
-            let cover = decoder.decode(raw, (shape, self.part.lanes.clone()), out, &self.id.0, at)?;
+            let cover = decode(raw, (shape, self.part.lanes.clone()), out, &self.id.0, at)?;
             self.blocks += 1;
             self.bytes_read += raw.len() as u64;
             // The first block of a range may begin before it; any other begins exactly where the one before ended.

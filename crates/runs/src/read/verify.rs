@@ -5,7 +5,7 @@ use std::path::Path;
 
 use keima_residue::{add_mod, reduce_wide};
 
-use crate::format::decode::Decoder;
+use crate::format::decode::decode;
 use crate::format::header::{Shape, lane_moduli};
 use crate::{Batch, BlockFeed, LocalRun, RunError, RunHeader, RunId, RunKey, RunManifest, RunPart};
 
@@ -43,7 +43,6 @@ fn verify_blocks<K: RunKey>(run: &LocalRun, path: &Path) -> Result<(), RunError>
     let moduli = lane_moduli(run.header());
     let mut sums = vec![0; moduli.len()];
     let mut totals = vec![0_u128; moduli.len()];
-    let mut decoder = Decoder::default();
     let mut batch = Batch::<K>::new();
     let mut raw = Vec::new();
     let mut feed = run.feed(RunPart::all(run.header()));
@@ -54,7 +53,7 @@ fn verify_blocks<K: RunKey>(run: &LocalRun, path: &Path) -> Result<(), RunError>
         if !feed.next_block(&mut raw)? {
             return Err(malformed("a block of the index is missing", at));
         }
-        let cover = decoder.decode(&raw, (&shape, 0..shape.lanes()), &mut batch, &place, at)?;
+        let cover = decode(&raw, (&shape, 0..shape.lanes()), &mut batch, &place, at)?;
         let described = cover.crc == entry.crc
             && batch.len() == entry.records as usize
             && batch.keys.first().is_some_and(|k| k.widen() == entry.first);
