@@ -42,7 +42,8 @@ pub const LARGE_VECTOR_BYTES: u64 = 256 << 20;
 const FAMILY_PERCENT: u128 = 150;
 /// A buffered record's place in the order of the output.
 const SORT_INDEX_BYTES: u64 = 8;
-/// A delta varint of a sorted key, block headers shared out.
+/// A sorted key on disk, with its share of the block's head. One figure for all problems: keys take 0.3 bytes for Go
+/// (compressed), 1.3 for Quoridor and 2.2 for knights (gaps that do not compress).
 const KEY_BYTES_ON_DISK: f64 = 1.15;
 /// Block index and padding, as a factor on a run's length.
 const INDEX_FACTOR: f64 = 1.01;
