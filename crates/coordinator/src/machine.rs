@@ -25,8 +25,8 @@
 //! *refusal* keeps the worker from the job. Anything else twice on one worker sets the worker aside. A job that no
 //! worker can do any more is paused with the reason, never lost.
 //!
-//! **Trust.** A manifest is held against the laws (machine/laws.rs) before it is committed; a complete stage against
-//! what the stage before wrote (machine/closing.rs); state counts and functionals against other sweeps and earlier
+//! **Trust.** A manifest is held against the laws (job/stage/laws.rs) before it is committed; a complete stage against
+//! what the stage before wrote (job/stage/closing.rs); state counts and functionals against other sweeps and earlier
 //! tries. A result that fails any check is withheld.
 //!
 //! **What is kept.** The newest boundary; the newest durable one; the newest one of which every run has two holders,
@@ -48,22 +48,9 @@
 //!
 //! The clock never runs here: every call is told the time, and time never runs backwards for the machine.
 
-mod boundaries;
-mod closing;
-mod common;
-mod config;
-mod copies;
-mod failures;
-mod jobs;
-mod laws;
-mod leases;
-mod persist;
-mod restore;
-mod shards;
-mod stage;
-mod status;
+pub(crate) mod leases;
 mod steering;
-mod workers;
+pub(crate) mod workers;
 
 #[cfg(test)]
 mod tests;
@@ -74,24 +61,26 @@ use std::sync::Arc;
 use keima_model::Registry;
 use keima_orders::JobId;
 
-use self::common::Common;
-use self::jobs::Job;
 use crate::api::Millis;
+use crate::fleet::Common;
+use crate::job::Job;
 
-pub use self::config::Config;
-pub use self::persist::Changes;
-pub use self::restore::RestoreError;
-pub use self::status::{JobStatus, JobWorker, State, WorkerStatus};
+pub use crate::job::failures::{Help, Stuck};
+
+pub use crate::fleet::config::Config;
+pub use crate::job::status::{JobStatus, JobWorker, State, WorkerStatus};
+pub use crate::store::journal::{Changes, EncodeError};
+pub use crate::store::restore::RestoreError;
 
 /// Jobs, workers and everything that is known of them.
 ///
 /// All calls take the time of day from the caller. After a call, [`Coordinator::take_changes`] gives what must be
 /// stored before the call's answer may leave.
 pub struct Coordinator {
-    common: Common,
-    registry: Arc<dyn Registry>,
-    jobs: BTreeMap<JobId, Job>,
-    next_job: u64,
+    pub(crate) common: Common,
+    pub(crate) registry: Arc<dyn Registry>,
+    pub(crate) jobs: BTreeMap<JobId, Job>,
+    pub(crate) next_job: u64,
 }
 
 impl Coordinator {
@@ -105,8 +94,9 @@ impl Coordinator {
         coordinator
     }
 
-    /// The records to store in one transaction before any answer since the last call is let out.
-    pub fn take_changes(&mut self) -> Changes {
+    /// The records to store in one transaction before any answer since the last call is let out. After an error the
+    /// coordinator must end: no answer may leave any more.
+    pub fn take_changes(&mut self) -> Result<Changes, EncodeError> {
         self.common.journal.take()
     }
 
@@ -127,7 +117,7 @@ impl Coordinator {
     }
 
     /// Takes note of the time: the machine's clock never goes back, and running jobs age.
-    fn advance(&mut self, now: Millis) {
+    pub(crate) fn advance(&mut self, now: Millis) {
         let past = self.common.now;
         self.common.now = past.max(now);
         // The first call sets the clock; a jump (a machine that slept) is not time that was worked.

@@ -12,8 +12,8 @@
 
 mod api;
 pub mod block;
-mod laws;
-mod output;
+mod clock;
+mod splits;
 mod stream;
 mod tally;
 

@@ -34,7 +34,7 @@ fn is_code(line: &str) -> bool {
 #[test]
 fn snippets_are_lines_of_the_source() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let tutorial = std::fs::read_to_string(root.join("docs/tutorial.md")).unwrap();
+    let tutorial = std::fs::read_to_string(root.join("docs/problems/tutorial.md")).unwrap();
     let snippets = blocks(&tutorial, "rust");
     assert_eq!(snippets.len(), 8);
     for (file, snippet) in &snippets {

@@ -7,7 +7,7 @@
 //!   usage    what is typed wrongly, what is in the way, and what --help says
 //!   steer    submit, watch, pause, resume, cancel, result; a full disk
 //!   deaths   processes die at named points or by kill -9; folders vanish
-//!   tutorial the commands of docs/tutorial.md
+//!   book     links and commands of README and docs/
 //!   network  workers that see nothing of each other but their addresses
 //!   inspect  run files by themselves
 //!   damage   run files with a flipped bit, cut short, from another job
@@ -17,6 +17,7 @@
 
 #![forbid(unsafe_code)]
 
+mod book;
 mod cluster;
 mod damage;
 mod deaths;
@@ -27,5 +28,4 @@ mod network;
 mod problems;
 mod process;
 mod steer;
-mod tutorial;
 mod usage;

@@ -12,28 +12,28 @@
 use keima_orders::{AttemptId, JobId, WorkerId};
 
 use super::Coordinator;
-use super::common::Common;
 use crate::api::{CallError, Grant, Housekeeping, Millis, Report, Verdict, Wanted, Work};
+use crate::fleet::Common;
 
 /// Tasks that a worker may have for each of its slots: one that is at work, and one whose runs are on their way to stable
 /// storage.
-pub(super) const LEASES_PER_SLOT: usize = 2;
+pub(crate) const LEASES_PER_SLOT: usize = 2;
 
 /// A living grant.
 #[derive(Clone, Debug)]
-pub(super) struct Lease {
-    pub(super) nonce: u64,
-    pub(super) worker: WorkerId,
-    pub(super) granted: Millis,
-    pub(super) deadline: Millis,
-    pub(super) states_done: u64,
+pub(crate) struct Lease {
+    pub(crate) nonce: u64,
+    pub(crate) worker: WorkerId,
+    pub(crate) granted: Millis,
+    pub(crate) deadline: Millis,
+    pub(crate) states_done: u64,
     /// Whether it is a second copy rather than a task of a stage.
-    pub(super) copy: bool,
+    pub(crate) copy: bool,
 }
 
 impl Common {
     /// Makes out a grant.
-    pub(super) fn grant(&mut self, attempt: AttemptId, worker: &WorkerId, work: Work) -> Grant {
+    pub(crate) fn grant(&mut self, attempt: AttemptId, worker: &WorkerId, work: Work) -> Grant {
         let nonce = self.random();
         let lease_millis = self.config.lease_millis;
         let lease = Lease {
@@ -91,7 +91,7 @@ impl Coordinator {
     fn first_of(
         &mut self,
         order: &[JobId],
-        mut grant: impl FnMut(&mut super::jobs::Job, &mut Common) -> Option<Grant>,
+        mut grant: impl FnMut(&mut crate::job::Job, &mut Common) -> Option<Grant>,
     ) -> Option<Grant> {
         order.iter().find_map(|id| grant(self.jobs.get_mut(id)?, &mut self.common))
     }
@@ -135,7 +135,7 @@ impl Coordinator {
     }
 
     /// Takes an attempt away from its worker: the task is pending again.
-    pub(super) fn drop_attempt(&mut self, attempt: AttemptId, abandon: bool) {
+    pub(crate) fn drop_attempt(&mut self, attempt: AttemptId, abandon: bool) {
         self.common.end_lease(attempt, abandon);
         if let Some(job) = self.jobs.get_mut(&attempt.job) {
             job.back_to_pending(attempt, &self.common);
@@ -143,7 +143,7 @@ impl Coordinator {
     }
 
     /// Leases whose deadline has passed end.
-    pub(super) fn expire_leases(&mut self) {
+    pub(crate) fn expire_leases(&mut self) {
         let now = self.common.now;
         let expired: Vec<AttemptId> =
             self.common.leases.iter().filter(|(_, lease)| lease.deadline <= now).map(|(id, _)| *id).collect();

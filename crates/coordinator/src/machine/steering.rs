@@ -5,10 +5,10 @@ use std::collections::VecDeque;
 use keima_orders::JobId;
 
 use super::Coordinator;
-use super::common::split_mix;
-use super::jobs::{Job, Record, Totals};
-use super::status::State;
 use crate::api::{CallError, JobSpec, Millis};
+use crate::fleet::split_mix;
+use crate::job::status::State;
+use crate::job::{Job, Record, Totals};
 use crate::plan::{PlanLimits, choose_plan};
 
 impl Coordinator {
@@ -97,7 +97,7 @@ impl Coordinator {
             return Ok(());
         }
         if job.problem.is_none() {
-            let problem = super::restore::reopen(&*self.registry, &job.record).map_err(CallError::Invalid)?;
+            let problem = crate::store::restore::reopen(&*self.registry, &job.record).map_err(CallError::Invalid)?;
             job.problem = Some(problem);
         }
         job.forgive();

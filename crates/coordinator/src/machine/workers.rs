@@ -27,24 +27,24 @@ const MOST_SLOTS: u32 = 4096;
 
 /// What is known of a worker.
 #[derive(Clone, Debug)]
-pub(super) struct Worker {
-    pub(super) holder: Holder,
-    pub(super) epoch: u64,
-    pub(super) slots: u32,
-    pub(super) task_memory_bytes: u64,
-    pub(super) disk_bytes: u64,
-    pub(super) disk_used_bytes: u64,
+pub(crate) struct Worker {
+    pub(crate) holder: Holder,
+    pub(crate) epoch: u64,
+    pub(crate) slots: u32,
+    pub(crate) task_memory_bytes: u64,
+    pub(crate) disk_bytes: u64,
+    pub(crate) disk_used_bytes: u64,
     /// Runs in its scratch folder, with their length where it is known (else 0).
-    pub(super) held: BTreeMap<RunId, u64>,
+    pub(crate) held: BTreeMap<RunId, u64>,
     /// Runs that its last hello or heartbeat named.
-    pub(super) listed: BTreeSet<RunId>,
+    pub(crate) listed: BTreeSet<RunId>,
     /// Attempts that it is to stop.
-    pub(super) abandon: BTreeSet<AttemptId>,
-    pub(super) last_heard: Millis,
+    pub(crate) abandon: BTreeSet<AttemptId>,
+    pub(crate) last_heard: Millis,
     /// Whether it was heard of within the time of a lease.
-    pub(super) here: bool,
+    pub(crate) here: bool,
     /// Since when it is away, if it is.
-    pub(super) away_since: Millis,
+    pub(crate) away_since: Millis,
 }
 
 impl Coordinator {
@@ -131,7 +131,7 @@ impl Coordinator {
     }
 
     /// Refuses a worker that has to introduce itself, and notes that the others were heard of.
-    pub(super) fn introduced(&mut self, id: &WorkerId, epoch: u64) -> Result<(), CallError> {
+    pub(crate) fn introduced(&mut self, id: &WorkerId, epoch: u64) -> Result<(), CallError> {
         if self.common.workers.get(id).is_none_or(|w| w.epoch != epoch || epoch == 0) {
             return Err(CallError::WhoAreYou(id.clone()));
         }
@@ -197,7 +197,7 @@ impl Coordinator {
     }
 
     /// What a worker is to stop and to delete.
-    pub(super) fn housekeeping(&self, id: &WorkerId) -> Housekeeping {
+    pub(crate) fn housekeeping(&self, id: &WorkerId) -> Housekeeping {
         let Some(worker) = self.common.workers.get(id) else { return Housekeeping::default() };
         let release = worker.held.keys().filter(|run| !self.is_wanted(run, id)).take(MOST_RELEASES).cloned().collect();
         Housekeeping { abandon: worker.abandon.iter().copied().collect(), release }
@@ -205,7 +205,7 @@ impl Coordinator {
 
     /// Whether a worker is to keep a run: it stands in a kept manifest and this copy is sound, or a living attempt of
     /// this worker is writing it.
-    pub(super) fn is_wanted(&self, run: &RunId, id: &WorkerId) -> bool {
+    pub(crate) fn is_wanted(&self, run: &RunId, id: &WorkerId) -> bool {
         let Some(attempt) = AttemptId::of_run(run) else { return false };
         let needed = self.jobs.get(&attempt.job).is_some_and(|job| job.needs(run) && !job.is_bad(run, id));
         needed || self.common.is_alive_on(attempt, id)
@@ -224,7 +224,7 @@ impl Coordinator {
     }
 
     /// Forgets workers that are away for long and hold nothing that is needed.
-    pub(super) fn forget_workers(&mut self) {
+    pub(crate) fn forget_workers(&mut self) {
         let (jobs, now) = (&self.jobs, self.common.now);
         self.common.workers.retain(|_, w| {
             w.here

@@ -1,4 +1,4 @@
-//! The bytes are those of FORMAT.md: its worked example, and a reader of its own that knows nothing but offsets.
+//! The bytes are those of docs/reference/run-file.md: its worked example, and a reader of its own that knows nothing but offsets.
 
 use std::fmt::Write;
 use std::fs;
@@ -20,7 +20,7 @@ fn dump(bytes: &[u8]) -> String {
     text
 }
 
-/// The run that FORMAT.md shows.
+/// The run that docs/reference/run-file.md shows.
 fn example() -> (RunHeader, Records<u64>, Vec<u8>) {
     let header = RunHeader {
         job_tag: 0x0123_4567_89ab_cdef,
@@ -44,9 +44,9 @@ fn example() -> (RunHeader, Records<u64>, Vec<u8>) {
 
 #[test]
 fn the_worked_example_is_what_is_written() {
-    let text = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../FORMAT.md")).unwrap();
+    let text = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/run-file.md")).unwrap();
     let dump = dump(&example().2);
-    assert!(text.contains(&dump), "FORMAT.md does not show these bytes:\n{dump}");
+    assert!(text.contains(&dump), "run-file.md does not show these bytes:\n{dump}");
 }
 
 #[test]

@@ -6,8 +6,8 @@ use keima_runs::RunId;
 
 use super::sim::{Sim, config, spec, worker};
 use super::toy::Toys;
-use crate::machine::persist::VERSION;
 use crate::machine::{Config, Coordinator, RestoreError, State};
+use crate::store::journal::VERSION;
 use crate::{CallError, Failure, Hello, Holder, JobId, Report, Verdict, Work};
 
 /// Both workers work, heartbeats and ticks included, until `when` holds.

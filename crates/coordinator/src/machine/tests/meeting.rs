@@ -8,10 +8,10 @@ use keima_model::Direction;
 use keima_runs::{PassTally, RunId, RunManifest, Tally, TaskManifest};
 
 use super::sim::{Sim, config, spec, worker};
-use crate::machine::boundaries::{Boundary, Committed, Head};
-use crate::machine::jobs::Job;
-use crate::machine::shards::Shard;
-use crate::machine::stage::StageRun;
+use crate::job::Job;
+use crate::job::boundaries::{Boundary, Committed, Head};
+use crate::job::stage::StageRun;
+use crate::job::stage::shards::Shard;
 use crate::machine::{Common, Config};
 use crate::plan::BlockPlan;
 use crate::{AttemptId, JobId};

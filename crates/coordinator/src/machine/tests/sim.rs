@@ -10,8 +10,8 @@ use keima_runs::{RunId, TaskManifest};
 
 use super::labour::{File, compute};
 use super::toy::{Toys, request};
-use crate::machine::boundaries::{Boundary, Committed};
-use crate::machine::common::split_mix;
+use crate::fleet::split_mix;
+use crate::job::boundaries::{Boundary, Committed};
 use crate::machine::leases::LEASES_PER_SLOT;
 use crate::machine::{Config, Coordinator, JobStatus};
 use crate::{
@@ -113,7 +113,7 @@ impl Sim {
 
     /// What the caller of the machine does before an answer leaves.
     pub(super) fn save(&mut self) {
-        let changes = self.coordinator.take_changes();
+        let changes = self.coordinator.take_changes().unwrap();
         self.store.extend(changes.puts);
         for key in changes.deletes {
             self.store.remove(&key);

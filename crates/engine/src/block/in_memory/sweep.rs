@@ -5,39 +5,35 @@
 //!   transposed:   vector at the first step of window i+1 --exchange, w passes-->  at the first step of window i
 //! ```
 //!
-//! Families are done by threads, the largest first ([`crate::block::in_memory::family`]). One that is more than half of a thread's part
-//! of the window is done by all threads together, before the others ([`crate::block::in_memory::family_threads`]): the largest is a sixth of all
+//! Families are done by threads, the largest first ([`crate::block::in_memory::family::by_block`]). One that is more than half of a thread's part
+//! of the window is done by all threads together, before the others ([`crate::block::in_memory::family::by_threads`]): the largest is a sixth of all
 //! states (Go, 13x13), so that more than 3 threads would wait for it otherwise.
 //!
 //! Memory: two vectors, and mail of the largest family and, for each further thread, of the second largest: 0.9 to 1.3
-//! times their rows. Cost: the passes, and per window 3 to 10 ns a state for the exchange ([`crate::block::in_memory::exchange`]).
+//! times their rows. Cost: the passes, and per window 3 to 10 ns a state for the exchange ([`crate::block::in_memory::family::exchange`]).
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use keima_model::{BlockColumn, BlockTables, Direction, End, Family, MOST_ENTRIES};
+use keima_blocks::in_memory::{buffer_rows, by_pass_bytes};
+use keima_model::{BlockColumn, Direction, End, Family};
 use keima_runs::TaskTimes;
 
-use crate::block::BlockError;
-use crate::block::in_memory::by_pass::{self, most_bytes};
-use crate::block::in_memory::family::{Masses, Place, Source};
-use crate::block::in_memory::fused::Fused;
+use crate::block::error::BlockError;
+use crate::block::in_memory::family::by_pass;
+use crate::block::in_memory::family::fused::Fused;
+use crate::block::in_memory::family::stage::{Place, Source};
+use crate::block::in_memory::family::sums::Masses;
+use crate::block::in_memory::family::worker::Worker;
 use crate::block::in_memory::mail::Mail;
 use crate::block::rows::lanes::{MOST_WAYS, Moduli, Row};
-use crate::block::rows::threads::{Worker, crew, each};
+use crate::block::rows::tables::step_at;
+use crate::block::rows::threads::{crew, each};
 use crate::block::rows::vector::{Rows, Ways};
 
 /// A family of fewer states is not worth starting threads for: some 20 microseconds for each of its levels, of which it
 /// has 20 to 35.
 const LEAST_SHARED_STATES: u64 = 1 << 20;
-
-/// The step of a window at one of its ends.
-pub(crate) fn step_at(tables: &BlockTables, end: End) -> usize {
-    match end {
-        End::First => 0,
-        End::Last => tables.states.len() - 1,
-    }
-}
 
 /// Where the mail of each window of a column lies, for sweeps of any number of lanes.
 #[derive(Clone, Debug)]
@@ -64,9 +60,9 @@ impl Mails {
     }
 
     /// Rows of a thread's buffer: blocks that were read together, one more, and mail, or a small family's states twice
-    /// over ([`crate::block::in_memory::by_pass`]). The first thread's has room for any family's mail. What is not needed nobody touches.
+    /// over ([`crate::block::in_memory::family::by_pass`]). The first thread's has room for any family's mail. What is not needed nobody touches.
     pub(crate) fn buffer_rows(&self, thread: usize) -> usize {
-        3 * MOST_ENTRIES + self.most_rows[usize::from(thread > 0)].max(self.by_pass_rows)
+        buffer_rows(self.most_rows[usize::from(thread > 0)], self.by_pass_rows)
     }
 }
 
@@ -115,7 +111,7 @@ impl<'a, const K: usize> Sweep<'a, K> {
             buffers,
             least_shared: LEAST_SHARED_STATES,
             shared_states: 0,
-            by_pass_bytes: most_bytes(K),
+            by_pass_bytes: by_pass_bytes(K),
             by_pass_states: 0,
             times: TaskTimes::default(),
             turn: 0,

@@ -22,9 +22,9 @@ use keima_orders::TaskOrder;
 use keima_runs::{Batch, BlockFeed, CursorBuffers, RunCursor, RunError, RunHeader, RunManifest, RunPart};
 use rustc_hash::FxHashMap;
 
-use crate::block::in_memory::sweep::step_at;
 use crate::block::out_of_core::group_tables::View;
 use crate::block::out_of_core::groups::{Groups, place_of, section_key};
+use crate::block::rows::tables::step_at;
 use crate::block::rows::widen::{Misplaced, Seats, Widen};
 use crate::{Task, TaskError};
 

@@ -19,7 +19,7 @@
 use std::ops::Range;
 
 use keima_blocks::limits::PLACE_BITS;
-use keima_model::{BlockTables, Direction, End, Family, FamilyList};
+use keima_model::{Direction, End, FamilyList};
 
 /// Families that are done together.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,11 +80,6 @@ impl Groups {
         let number = self.all.partition_point(|group| group.place <= place).checked_sub(1)?;
         self.all.get(number).filter(|group| group.place == place)
     }
-}
-
-/// Entries of a family at the window's two ends.
-pub(crate) fn ends(tables: &BlockTables, family: &Family) -> (u64, u64) {
-    (family.size[0], family.size[tables.states.len() - 1])
 }
 
 /// Key of the first row that the group at `place` sends to `group`.

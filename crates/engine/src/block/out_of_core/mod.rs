@@ -1,17 +1,13 @@
 //! Tasks out of core: a task reads groups of families from runs, takes them through a window, and writes runs.
 //!
 //! [`task`] does one task; [`prepared`] is what all tasks of a job on one worker share. [`gather`] reads, [`passes`]
-//! computes, [`scatter`] writes, and [`memory`] decides who may have how much.
+//! computes, [`scatter`] writes, and [`memory`] decides how much each task gets.
 
 pub(super) mod gather;
 pub(super) mod group_tables;
 pub(super) mod groups;
-pub(super) mod kept_product;
-pub(super) mod lane_slice;
 pub(super) mod memory;
 pub(super) mod passes;
-pub(super) mod portions;
 pub(super) mod prepared;
 pub(super) mod scatter;
 pub(super) mod task;
-pub(super) mod write_runs;

@@ -20,10 +20,10 @@ use keima_model::{BlockColumn, Direction, Family};
 use keima_runs::{Section, Split};
 use rustc_hash::FxHashMap;
 
-use crate::block::in_memory::sweep::step_at;
 use crate::block::out_of_core::gather::stands;
 use crate::block::out_of_core::groups::{Groups, section_key};
 use crate::block::rows::lanes::Row;
+use crate::block::rows::tables::step_at;
 
 /// The entries of a block by the groups that they go to.
 struct Route {

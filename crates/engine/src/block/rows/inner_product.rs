@@ -13,14 +13,14 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use keima_model::{BlockColumn, BlockTables, End};
+use keima_model::{BlockColumn, End};
 use keima_residue::Integer;
 
-use crate::block::BlockError;
-use crate::block::in_memory::sweep::step_at;
+use crate::block::error::BlockError;
 use crate::block::rows::lanes::{Moduli, Row};
 use crate::block::rows::mixed_radix::Radix;
 use crate::block::rows::prefetch::read_on;
+use crate::block::rows::tables::{each_block, step_at};
 
 /// Blocks that a thread takes at a time.
 const BLOCKS_AT_A_TIME: usize = 64;
@@ -180,18 +180,4 @@ pub(crate) fn residues<const F: usize>(column: &dyn BlockColumn, forward: &Vecto
         }
     }
     std::array::from_fn(|lane| keima_residue::residue_of(&sums[lane].value(), forward.moduli.values()[lane]))
-}
-
-/// Visits all blocks with the places where they begin in the vector at the window's last step.
-pub(crate) fn each_block(
-    tables: &BlockTables,
-    mut visit: impl FnMut(u32, usize) -> Result<(), BlockError>,
-) -> Result<(), BlockError> {
-    let step = step_at(tables, End::Last);
-    for family in &tables.families {
-        for block in family.blocks.clone() {
-            visit(block, (family.start[step] + u64::from(tables.base[step][block as usize])) as usize)?;
-        }
-    }
-    Ok(())
 }

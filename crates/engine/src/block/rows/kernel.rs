@@ -4,7 +4,7 @@
 //!   after[i] = sum of before[source] for its sources
 //! ```
 //!
-//! In memory [`crate::block::in_memory::fused`] takes block by block through all passes of a window; out of core [`crate::block::out_of_core::passes::forward`]
+//! In memory [`crate::block::in_memory::family::fused`] takes block by block through all passes of a window; out of core [`crate::block::out_of_core::passes::forward`]
 //! takes a family through pass by pass. The sums within blocks are the same.
 //!
 //! Entries are ordered by their number of sources, so each loop has sums of one length and no branches. What is read is
@@ -12,9 +12,12 @@
 //!
 //! Cost: 1 to 2 ns a state and pass for K = 1: some 6 loads of 8 K bytes, from the cache of the block's size.
 
-use keima_model::{MOST_ENTRIES, PassTable};
+use keima_model::{Far, MOST_ENTRIES, PassTable};
 
 use crate::block::rows::lanes::{Moduli, Row, add};
+
+/// Room for any block: every `u16` is an index of it.
+pub(crate) type BlockRows<const K: usize> = [Row<K>; MOST_ENTRIES];
 
 /// The sums within a block: the first rows of `after` are overwritten.
 #[inline(always)]
@@ -118,5 +121,18 @@ fn rows_of<const K: usize, const D: usize>(
         }
         moduli.reduce::<D>(&mut sum);
         rows[usize::from(row)] = sum;
+    }
+}
+
+/// Adds what an operation carries to the entries of its target.
+#[inline(always)]
+pub(crate) fn add_far<'v, const K: usize>(
+    far: &Far,
+    values: impl Iterator<Item = &'v Row<K>>,
+    target: &mut [Row<K>],
+    moduli: &Moduli<K>,
+) {
+    for (&(_, to), value) in far.pairs.iter().zip(values) {
+        moduli.put(&mut target[usize::from(to)], value);
     }
 }

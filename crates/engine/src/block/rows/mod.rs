@@ -10,6 +10,7 @@ pub(super) mod mixed_radix;
 pub(super) mod prefetch;
 pub(super) mod ranges;
 pub(super) mod sums;
+pub(super) mod tables;
 pub(super) mod threads;
 pub(super) mod vector;
 pub(super) mod widen;

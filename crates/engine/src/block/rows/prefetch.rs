@@ -4,7 +4,7 @@
 //! not in the cache. A row that was asked for is under way by itself. What that needs is unsafe code, since the hint takes an
 //! address; a plain load of the same row instead does not help, it is waited for like any other.
 //!
-//! Measured: see [`crate::block::in_memory::exchange`]. On processors other than x86-64 nothing is asked for: the hint is not in stable Rust.
+//! Measured: see [`crate::block::in_memory::family::exchange`]. On processors other than x86-64 nothing is asked for: the hint is not in stable Rust.
 #![allow(unsafe_code)]
 
 use crate::block::rows::lanes::Row;

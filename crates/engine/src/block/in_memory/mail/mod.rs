@@ -43,7 +43,7 @@ use std::ops::Range;
 
 use keima_model::{BlockTables, Family};
 
-use crate::block::BlockError;
+use crate::block::error::BlockError;
 use crate::block::in_memory::mail::boxes::{AllIncoming, Lists, Maker};
 
 /// Where the mail of a window's far operations lies. Places count from the first family's on.

@@ -2,5 +2,6 @@
 //! for either are served first come, first served ([`fifo`]).
 
 pub(crate) mod allowance;
+pub(crate) mod demand;
 pub(crate) mod fifo;
 pub(crate) mod pool;

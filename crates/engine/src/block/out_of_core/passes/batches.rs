@@ -16,17 +16,18 @@
 //! threads: as long as one; reading and writing take two threads 0.6 of the time). Memory: 24 bytes for each operation of
 //! a batch.
 //!
-//! [`Lines::with_room`]: crate::block::out_of_core::passes::forward::Lines::with_room
+//! [`Lines::with_room`]: crate::block::out_of_core::passes::buffer::Lines::with_room
 
 use std::ops::Range;
 
 use keima_model::{BlockTables, Family, Far};
 
 use crate::TaskError;
-use crate::block::out_of_core::passes::forward::{Line, add_far, entries, far, up};
-use crate::block::rows::kernel::local;
+use crate::block::out_of_core::passes::buffer::Line;
+use crate::block::rows::kernel::{add_far, local};
 use crate::block::rows::lanes::{Moduli, Row, dispatch};
 use crate::block::rows::ranges::{RANGES, WORTH, block_at, place, ranges};
+use crate::block::rows::tables::{entries, far, up};
 use crate::block::rows::threads::crew;
 
 /// Rows of a batch, at most.
@@ -273,7 +274,8 @@ mod tests {
     use keima_problems::go::Go;
 
     use super::*;
-    use crate::block::out_of_core::passes::forward::{Lines, Passes};
+    use crate::block::out_of_core::passes::buffer::Lines;
+    use crate::block::out_of_core::passes::forward::Passes;
     use keima_blocks::rows::PADDING;
 
     /// Every family of a board, by one thread and by several, with room for a block at a time and for many.

@@ -22,124 +22,12 @@
 //! Memory: 1.01 to 1.1 times the family's largest step and a block for each pass, and 0.28 times for what is put aside
 //! in windows below the top (Go, heights 8 to 13). Cost: that of the sums, see [`crate::block::rows::kernel`].
 
-use keima_blocks::rows::PADDING;
-use keima_model::{BlockTables, Family, Far, MOST_ENTRIES};
+use keima_model::{BlockTables, Family, MOST_ENTRIES};
 
-use crate::block::out_of_core::groups::ends;
-use crate::block::rows::kernel::local;
+use crate::block::out_of_core::passes::buffer::Line;
+use crate::block::rows::kernel::{add_far, local};
 use crate::block::rows::lanes::{Moduli, Row};
-
-/// Where a family's states stand in a buffer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Line {
-    /// `leads[step]`: rows in front of the states at this step, 0 at the last.
-    pub(crate) leads: Vec<usize>,
-    /// Rows that are put aside in a pass, at most.
-    pub(crate) aside: usize,
-}
-
-impl Line {
-    pub(crate) fn new(tables: &BlockTables, family: &Family) -> Self {
-        let passes = tables.far.len();
-        let mut leads = vec![0; passes + 1];
-        let mut aside = 0;
-        for pass in (0..passes).rev() {
-            let (mut shift, mut rows) = (0, 0);
-            for block in family.blocks.clone() {
-                let read = tables.place(pass, block) as usize;
-                shift = shift.max(end(tables, block, pass + 1).saturating_sub(read));
-                rows += up(tables, block, pass).map(|(far, _)| far.pairs.len()).sum::<usize>();
-            }
-            leads[pass] = leads[pass + 1] + shift;
-            aside = aside.max(rows);
-        }
-        Self { leads, aside }
-    }
-}
-
-/// How the families of a group stand in one buffer: gathered at its end, and one after the other taken to its front.
-#[derive(Debug)]
-pub(crate) struct Lines {
-    /// For each family.
-    pub(crate) families: Vec<Line>,
-    /// Rows in front of the gathered states.
-    pub(crate) lead: usize,
-    /// Rows of the buffer, and of what is put aside in a pass.
-    rows: usize,
-    aside: usize,
-}
-
-impl Lines {
-    pub(crate) fn new(tables: &BlockTables, families: &[Family]) -> Self {
-        let lines: Vec<Line> = families.iter().map(|family| Line::new(tables, family)).collect();
-        let (mut lead, mut before, mut after) = (0, 0, 0);
-        for (family, line) in families.iter().zip(&lines) {
-            // A family begins its passes behind those that are done.
-            lead = lead.max((line.leads[0] + after).saturating_sub(before));
-            let (first, last) = ends(tables, family);
-            (before, after) = (before + first as usize, after + last as usize);
-        }
-        let aside = lines.iter().map(|line| line.aside).max().unwrap_or(0);
-        Self { families: lines, lead, rows: lead + before, aside }
-    }
-
-    /// Rows in all.
-    pub(crate) fn rows(&self) -> usize {
-        self.rows + self.aside
-    }
-
-    /// With room between what a pass has read and what it has written, beside what it needs: `room` rows for each pass.
-    pub(crate) fn with_room(mut self, room: usize) -> Self {
-        for line in &mut self.families {
-            let passes = line.leads.len() - 1;
-            line.leads.iter_mut().zip((0..=passes).rev()).for_each(|(lead, left)| *lead += room * left);
-        }
-        let all = room * self.passes();
-        (self.lead, self.rows) = (self.lead + all, self.rows + all);
-        self
-    }
-
-    /// Passes of the window.
-    pub(crate) fn passes(&self) -> usize {
-        self.families.first().map_or(0, |line| line.leads.len() - 1)
-    }
-}
-
-/// Words for a group's rows, and padding.
-pub(crate) struct Memory<'a>(pub(crate) &'a mut [u64]);
-
-impl Memory<'_> {
-    /// As rows of `J` lanes: the buffer with its padding, what is put aside. `None` if there is not enough.
-    pub(crate) fn rows<const J: usize>(&mut self, lines: &Lines) -> Option<(&mut [Row<J>], &mut [Row<J>])> {
-        let (aside, states) = self.0.as_chunks_mut::<J>().0.split_at_mut_checked(lines.aside)?;
-        (states.len() >= lines.rows + PADDING).then_some((states, aside))
-    }
-}
-
-/// Entries of a block at a step.
-pub(crate) fn entries(tables: &BlockTables, block: u32, step: usize) -> usize {
-    tables.signatures[tables.signature_of[block as usize] as usize].entries[step] as usize
-}
-
-/// Where a block ends in its family.
-fn end(tables: &BlockTables, block: u32, step: usize) -> usize {
-    tables.place(step, block) as usize + entries(tables, block, step)
-}
-
-/// A block's far operations in a pass, with their targets.
-#[inline(always)]
-pub(crate) fn far(tables: &BlockTables, block: u32, pass: usize) -> impl Iterator<Item = (&Far, u32)> {
-    let table = &tables.signatures[tables.signature_of[block as usize] as usize].passes[pass];
-    let targets = &tables.far[pass];
-    let first = targets.first[block as usize] as usize;
-    table.far.iter().zip(targets.targets[first..].iter().copied())
-}
-
-/// Those that lead to blocks that are done later.
-#[inline(always)]
-pub(crate) fn up(tables: &BlockTables, block: u32, pass: usize) -> impl Iterator<Item = (&Far, u32)> {
-    far(tables, block, pass).filter(move |&(_, target)| target > block)
-}
+use crate::block::rows::tables::{entries, far, up};
 
 /// All passes of a family.
 pub(crate) struct Passes<'a, const K: usize> {
@@ -205,24 +93,12 @@ impl<const K: usize> Passes<'_, K> {
     }
 }
 
-/// Adds what an operation carries to the entries of its target.
-#[inline(always)]
-pub(crate) fn add_far<'v, const K: usize>(
-    far: &Far,
-    values: impl Iterator<Item = &'v Row<K>>,
-    target: &mut [Row<K>],
-    moduli: &Moduli<K>,
-) {
-    for (&(_, to), value) in far.pairs.iter().zip(values) {
-        moduli.put(&mut target[usize::from(to)], value);
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use keima_model::{FarTargets, PassTable, Signature};
+    use keima_model::{Far, FarTargets, PassTable, Signature};
 
     use super::*;
+    use keima_blocks::rows::PADDING;
 
     /// Two blocks of 2 entries that have 3 after a pass: 0, x0 + x1, x0, beside what far operations bring.
     fn tables(targets: &[u32]) -> BlockTables {

@@ -2,5 +2,6 @@
 //! ([`batches`]).
 
 pub(crate) mod batches;
+pub(crate) mod buffer;
 pub(crate) mod forward;
 pub(crate) mod transposed;

@@ -23,11 +23,12 @@ use keima_blocks::limits::MODULUS_LIMIT;
 use keima_model::{BlockTables, Family, PassTable};
 
 use crate::TaskError;
-use crate::block::out_of_core::groups::ends;
 use crate::block::out_of_core::passes::batches::Batches;
-use crate::block::out_of_core::passes::forward::{Line, Passes, entries, far, up};
+use crate::block::out_of_core::passes::buffer::Line;
+use crate::block::out_of_core::passes::forward::Passes;
 use crate::block::rows::lanes::{MOST_WAYS, Moduli, Row, add, dispatch};
 use crate::block::rows::ranges::{WORTH, ranges};
+use crate::block::rows::tables::{entries, far, up};
 use crate::block::rows::threads::crew;
 
 /// Blocks for one thread.
@@ -211,11 +212,6 @@ fn rows_of<const K: usize, const D: usize>(
     }
 }
 
-/// Words that [`arrivals`] of families take.
-pub(crate) fn arrival_words(tables: &BlockTables, families: &[Family]) -> usize {
-    families.iter().map(|family| ends(tables, family).1 as usize).sum::<usize>().div_ceil(2)
-}
-
 /// For each state at the window's last step the ways through the window that lead to it, into `ways`: a forward pass over
 /// ones.
 ///
@@ -252,7 +248,7 @@ mod tests {
     use keima_residue::{add_mod, mul_mod};
 
     use super::*;
-    use crate::block::out_of_core::passes::forward::Lines;
+    use crate::block::out_of_core::passes::buffer::Lines;
     use keima_blocks::rows::PADDING;
 
     /// For any two vectors f, b of a family `<A f, b> = <f, A' b>`, where A are the passes of its window and A' the

@@ -1,0 +1,173 @@
+//! Reading another worker's run: gRPC's chunks in, the run's raw blocks out.
+//!
+//! The engine's threads block; the stream is asynchronous. The feed takes one message at a time by blocking on the
+//! runtime, so back-pressure is HTTP/2's own: at most one message (1 MiB) and one stream window (128 KiB) are in memory
+//! per open run, however slowly the engine merges. Every wait has a deadline. The connection's window is practically
+//! unlimited on purpose: a merge reads its runs in an order of its own, and a shared window filled by runs that must
+//! wait would keep back the one that is needed.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::{Buf, Bytes, BytesMut};
+use keima_coordinator::Holder;
+use keima_runs::{BlockFeed, RunError, RunManifest, RunPart};
+use keima_wire::v1;
+use keima_wire::v1::run_service_client::RunServiceClient;
+use tokio::runtime::Handle;
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Code, Status, Streaming};
+
+use crate::PROTOCOL_VERSION;
+use crate::transfer::run_server::CHUNK_BYTES;
+use crate::transport::convert::Wire;
+
+/// How long a holder may take to accept a connection, and to answer a request.
+pub(crate) const OPEN_DEADLINE: Duration = Duration::from_secs(10);
+/// How long a holder may take for the next chunk.
+pub(crate) const CHUNK_DEADLINE: Duration = Duration::from_secs(30);
+/// Longest encoded block that is taken.
+const MAX_BLOCK_BYTES: u32 = 64 << 20;
+
+/// Connections of one task to the holders of its inputs, one each.
+#[derive(Default)]
+pub(crate) struct Peers {
+    channels: Mutex<HashMap<String, Channel>>,
+}
+
+impl Peers {
+    /// The connection to `address`; made by the first call on it. To be called within the runtime.
+    fn channel(&self, address: &str) -> Result<Channel, Status> {
+        let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(channel) = channels.get(address) {
+            return Ok(channel.clone());
+        }
+        let endpoint = Endpoint::from_shared(address.to_owned())
+            .map_err(|e| Status::invalid_argument(format!("{address:?} is no URL of a worker: {e}")))?
+            .connect_timeout(OPEN_DEADLINE)
+            .initial_stream_window_size(128 * 1024)
+            .initial_connection_window_size(1 << 30)
+            .http2_keep_alive_interval(Duration::from_secs(10))
+            .keep_alive_timeout(Duration::from_secs(10))
+            .tcp_nodelay(true);
+        let channel = endpoint.connect_lazy();
+        channels.insert(address.to_owned(), channel.clone());
+        Ok(channel)
+    }
+
+    /// Asks `holder` for the blocks of a part of a run, or for its file. The answer has begun when this returns.
+    pub(crate) async fn request(
+        &self,
+        holder: &Holder,
+        run: &RunManifest,
+        part: Option<&RunPart>,
+    ) -> Result<Streaming<v1::ReadRunResponse>, Status> {
+        if holder.address.is_empty() {
+            return Err(Status::unavailable("it serves no runs to others"));
+        }
+        let mut client =
+            RunServiceClient::new(self.channel(&holder.address)?).max_decoding_message_size(2 * CHUNK_BYTES);
+        let request = v1::ReadRunRequest {
+            protocol_version: PROTOCOL_VERSION,
+            run: run.id.0.clone(),
+            checksum: run.checksum,
+            mode: if part.is_some() { v1::ReadMode::Blocks } else { v1::ReadMode::File }.into(),
+            low: part.map(|part| part.low.to_wire()),
+            high: part.and_then(|part| part.high.as_ref()).map(Wire::to_wire),
+            first_lane: part.map_or(0, |part| part.lanes.start as u32),
+            lanes: part.map_or(0, |part| part.lanes.len() as u32),
+        };
+        match tokio::time::timeout(OPEN_DEADLINE, client.read_run(request)).await {
+            Ok(answer) => Ok(answer?.into_inner()),
+            Err(_) => Err(Status::deadline_exceeded(format!("no answer within {} s", OPEN_DEADLINE.as_secs()))),
+        }
+    }
+}
+
+/// Whether a status says that the holder's copy is there but wrong.
+pub(crate) fn is_damage(status: &Status) -> bool {
+    status.code() == Code::DataLoss
+}
+
+/// An error of a holder, in words.
+pub(crate) fn remote_error(holder: &Holder, status: &Status) -> RunError {
+    let text = format!("worker {} at {}: {} ({:?})", holder.worker, holder.address, status.message(), status.code());
+    RunError::Remote { text }
+}
+
+/// The next chunk; `None` after the one that is marked as the last.
+pub(crate) async fn next_chunk(stream: &mut Streaming<v1::ReadRunResponse>) -> Result<v1::ReadRunResponse, Status> {
+    match tokio::time::timeout(CHUNK_DEADLINE, stream.message()).await {
+        Ok(Ok(Some(chunk))) => Ok(chunk),
+        Ok(Ok(None)) => Err(Status::aborted("the stream ended before the run's end")),
+        Ok(Err(status)) => Err(status),
+        Err(_) => Err(Status::deadline_exceeded(format!("no chunk within {} s", CHUNK_DEADLINE.as_secs()))),
+    }
+}
+
+/// Blocks of a run that another worker streams. To be read on a thread that may block.
+pub(crate) struct RemoteFeed {
+    runtime: Handle,
+    holder: Holder,
+    stream: Streaming<v1::ReadRunResponse>,
+    chunk: Bytes,
+    ended: bool,
+}
+
+impl RemoteFeed {
+    pub(crate) fn new(runtime: Handle, holder: Holder, stream: Streaming<v1::ReadRunResponse>) -> Self {
+        Self { runtime, holder, stream, chunk: Bytes::new(), ended: false }
+    }
+
+    /// Fetches the next chunk; false at the end.
+    fn fetch(&mut self) -> Result<bool, RunError> {
+        if self.ended {
+            return Ok(false);
+        }
+        let stream = &mut self.stream;
+        let chunk = self.runtime.block_on(next_chunk(stream)).map_err(|status| remote_error(&self.holder, &status))?;
+        self.ended = chunk.end;
+        self.chunk = chunk.data;
+        Ok(!self.chunk.is_empty() || !self.ended)
+    }
+
+    fn malformed(&self, what: &str) -> RunError {
+        let text =
+            format!("worker {} at {} sent {what}; it may be of another build", self.holder.worker, self.holder.address);
+        RunError::Remote { text }
+    }
+}
+
+impl BlockFeed for RemoteFeed {
+    fn next_block(&mut self, raw: &mut Vec<u8>) -> Result<bool, RunError> {
+        raw.clear();
+        let mut length = BytesMut::with_capacity(4);
+        while length.len() < 4 {
+            if self.chunk.is_empty() {
+                if self.fetch()? {
+                    continue;
+                }
+                return if length.is_empty() { Ok(false) } else { Err(self.malformed("half a length")) };
+            }
+            let take = self.chunk.len().min(4 - length.len());
+            length.extend_from_slice(&self.chunk.split_to(take));
+        }
+        let mut missing = length.get_u32_le();
+        if missing > MAX_BLOCK_BYTES {
+            return Err(self.malformed(&format!("a block of {missing} bytes (at most {MAX_BLOCK_BYTES} are expected)")));
+        }
+        while missing > 0 {
+            if self.chunk.is_empty() {
+                if self.fetch()? {
+                    continue;
+                }
+                return Err(self.malformed("half a block"));
+            }
+            let take = self.chunk.len().min(missing as usize);
+            raw.extend_from_slice(&self.chunk.split_to(take));
+            missing -= take as u32;
+        }
+        Ok(true)
+    }
+}

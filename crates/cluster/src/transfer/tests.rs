@@ -1,0 +1,460 @@
+//! Runs on their way between two workers over loopback: read in part, copied whole, damaged, gone, of another version.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use keima_coordinator::{AttemptId, Failure, Holder, InputRun, JobId, WorkerId};
+use keima_engine::FeedOpener;
+use keima_runs::{Batch, KeyOrder, RunCursor, RunError, RunHeader, RunId, RunManifest, RunOptions, RunPart, RunWriter};
+use keima_wire::v1;
+use keima_wire::v1::run_service_client::RunServiceClient;
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+
+use crate::PROTOCOL_VERSION;
+use crate::scratch::run_store::{RunStore, SharedFolders};
+use crate::transfer::feeds::TaskFeeds;
+use crate::transport::grpc::serve_worker_runs;
+
+const RECORDS: u64 = 60_000;
+
+fn header() -> RunHeader {
+    RunHeader {
+        job_tag: 7,
+        subject: "toy 3x3".to_owned(),
+        boundary: 3,
+        key_order: KeyOrder::Window { first: 3, len: 3 },
+        cut: None,
+        key_bytes: 8,
+        moduli: vec![0xffff_ffff_ffff_ffc5, 0xffff_ffff_ffff_ff4d],
+        coefficients: 1,
+    }
+}
+
+fn key(i: u64) -> u64 {
+    i * 977 + 5
+}
+
+fn row(i: u64) -> [u64; 2] {
+    [i, i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 3]
+}
+
+/// Writes a run of several MiB into a scratch folder.
+fn write_run(store: &RunStore) -> RunManifest {
+    let manifest = write("j1/s0/g1/t0/a0/r0", RunOptions::default(), store);
+    store.hold_written(std::slice::from_ref(&manifest)).unwrap();
+    manifest
+}
+
+/// Writes a run that nobody knows of yet.
+fn write(id: &str, options: RunOptions, store: &RunStore) -> RunManifest {
+    let id = RunId(id.to_owned());
+    let mut writer = RunWriter::<u64>::create(store.root(), &id, &header(), options, store.disk()).unwrap();
+    for i in 0..RECORDS {
+        writer.push(key(i), &row(i)).unwrap();
+    }
+    writer.finish().unwrap().unwrap().0
+}
+
+/// A worker that serves one run, and another that reads.
+struct Pair {
+    from: Arc<RunStore>,
+    to: Arc<RunStore>,
+    run: RunManifest,
+    address: String,
+    dir: TempDir,
+}
+
+async fn pair() -> Pair {
+    let dir = tempfile::tempdir().unwrap();
+    let from = Arc::new(RunStore::open(&dir.path().join("from"), 1 << 30).unwrap());
+    let to = Arc::new(RunStore::open(&dir.path().join("to"), 1 << 30).unwrap());
+    let run = write_run(&from);
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(serve_worker_runs(listener, Arc::clone(&from), std::future::pending()));
+    Pair { from, to, run, address, dir }
+}
+
+impl Pair {
+    /// The input as the coordinator would name it; `folder` is only told where it is to be used.
+    fn input(&self, run: &RunManifest, folder: Option<&Path>) -> InputRun {
+        let holder = Holder {
+            worker: self.from.worker().clone(),
+            address: self.address.clone(),
+            folder: folder.map_or_else(String::new, |f| f.to_string_lossy().into_owned()),
+        };
+        InputRun { manifest: run.clone(), holders: vec![holder] }
+    }
+
+    /// Reads a part on a blocking thread, as a task would; the failure is what would be reported.
+    async fn read(&self, input: InputRun, part: RunPart) -> Result<Batch<u64>, Failure> {
+        let feeds = TaskFeeds::new(Arc::clone(&self.to), Arc::default(), std::slice::from_ref(&input));
+        let read = move || {
+            let run = &input.manifest;
+            let all = || -> Result<Batch<u64>, RunError> {
+                let feed = feeds.open(run, &header(), part.clone())?;
+                let mut cursor = RunCursor::<u64>::new(feed, &header(), &run.id, part);
+                let (mut all, mut batch) = (Batch::new(), Batch::new());
+                while cursor.next_batch(&mut batch)? {
+                    all.keys.append(&mut batch.keys);
+                    all.rows.append(&mut batch.rows);
+                }
+                Ok(all)
+            };
+            all().map_err(|error| feeds.failure(&run.id, &error))
+        };
+        tokio::task::spawn_blocking(read).await.unwrap()
+    }
+
+    async fn copy(&self, input: &InputRun) -> Result<(), Failure> {
+        let feeds = TaskFeeds::new(Arc::clone(&self.to), Arc::default(), std::slice::from_ref(input));
+        feeds.copy(input).await
+    }
+
+    fn flip_a_bit(&self) {
+        let (path, _) = self.from.file(&self.run.id).unwrap();
+        let mut bytes = std::fs::read(&path).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 4;
+        std::fs::write(&path, bytes).unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn any_part_is_read() {
+    let pair = pair().await;
+    assert!(pair.run.bytes > 1 << 20, "the run must need several chunks, it has {} bytes", pair.run.bytes);
+    let folders = [None, Some(pair.from.root())];
+    let ranges = [
+        (0, None),
+        (0, Some(key(RECORDS))),
+        (key(100), Some(key(101))),
+        (key(777) + 1, Some(key(50_000) + 1)),
+        (key(RECORDS - 1), None),
+        (key(RECORDS), None),
+    ];
+    for folder in folders {
+        for (low, high) in ranges {
+            for lanes in [0..2, 0..1, 1..2] {
+                let part = RunPart { low: low.into(), high: high.map(u128::from), lanes: lanes.clone() };
+                let got = pair.read(pair.input(&pair.run, folder), part.clone()).await.unwrap();
+                let wanted = |i: &u64| key(*i) >= low && high.is_none_or(|high| key(*i) < high);
+                let mut expected = Batch::<u64>::new();
+                for i in (0..RECORDS).filter(wanted) {
+                    expected.keys.push(key(i));
+                    expected.rows.extend_from_slice(&row(i)[lanes.clone()]);
+                }
+                let same = got.keys == expected.keys && got.rows == expected.rows;
+                assert!(same, "{folder:?} {part:?}: {} keys, not {}", got.keys.len(), expected.keys.len());
+            }
+        }
+    }
+    for lanes in [2..3, 0..3, 1..1] {
+        for folder in folders {
+            let part = RunPart::all(&header()).with_lanes(lanes.clone());
+            let failure = pair.read(pair.input(&pair.run, folder), part).await.unwrap_err();
+            let fits = matches!(&failure, Failure::Input { text, damaged: false, .. } if text.contains("lanes"));
+            assert!(fits, "{failure:?}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_is_the_same_file() {
+    for shared in [false, true] {
+        let pair = pair().await;
+        let input = pair.input(&pair.run, shared.then(|| pair.from.root()));
+        pair.copy(&input).await.unwrap();
+        pair.copy(&input).await.unwrap();
+        assert_eq!(pair.to.held(), std::slice::from_ref(&pair.run.id));
+        assert_eq!(pair.to.disk().used(), pair.run.bytes);
+        let bytes = |store: &RunStore| std::fs::read(store.file(&pair.run.id).unwrap().0).unwrap();
+        assert!(bytes(&pair.from) == bytes(&pair.to));
+        pair.to.release(&pair.run.id);
+        assert_eq!((pair.to.held().len(), pair.to.disk().used()), (0, 0));
+        assert!(!pair.dir.path().join("to/j1").exists());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flipped_bit_is_blamed_on_its_holder() {
+    let pair = pair().await;
+    pair.flip_a_bit();
+    let input = pair.input(&pair.run, None);
+    let check = |failure: Failure| match failure {
+        Failure::Input { run, holder, damaged, text } => {
+            assert_eq!((run, holder), (pair.run.id.clone(), pair.from.worker().clone()));
+            assert!(damaged, "{text}");
+        }
+        other => panic!("{other:?}"),
+    };
+    check(pair.read(input.clone(), RunPart::all(&header())).await.unwrap_err());
+    // One of the lanes is as it was.
+    let lane = |lane: usize| pair.read(input.clone(), RunPart::all(&header()).with_lanes(lane..lane + 1));
+    match (lane(0).await, lane(1).await) {
+        (Ok(batch), Err(failure)) | (Err(failure), Ok(batch)) => {
+            assert_eq!(batch.keys.len() as u64, RECORDS);
+            check(failure);
+        }
+        other => panic!("{:?}", (other.0.map(|batch| batch.keys.len()), other.1.map(|batch| batch.keys.len()))),
+    }
+    check(pair.copy(&input).await.unwrap_err());
+    assert_eq!((pair.to.held().len(), pair.to.disk().used()), (0, 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_holder_without_the_run_is_no_damage() {
+    let pair = pair().await;
+    pair.from.release(&pair.run.id);
+    let gone = pair.read(pair.input(&pair.run, None), RunPart::all(&header())).await.unwrap_err();
+    assert!(matches!(&gone, Failure::Input { damaged: false, .. }), "{gone:?}");
+    // Nobody listens at the discard port.
+    let mut input = pair.input(&pair.run, None);
+    input.holders[0].address = "http://127.0.0.1:9".to_owned();
+    let away = pair.read(input, RunPart::all(&header())).await.unwrap_err();
+    assert!(matches!(&away, Failure::Input { damaged: false, .. }), "{away:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_holder_is_tried() {
+    let pair = pair().await;
+    let mut input = pair.input(&pair.run, None);
+    let dead =
+        Holder { worker: WorkerId("dead".to_owned()), address: "http://127.0.0.1:9".to_owned(), folder: String::new() };
+    input.holders.insert(0, dead);
+    assert_eq!(pair.read(input, RunPart::all(&header())).await.unwrap().keys.len() as u64, RECORDS);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn other_contents_and_other_versions_are_refused() {
+    let pair = pair().await;
+    let mut other = pair.run.clone();
+    other.checksum ^= 1;
+    let failure = pair.read(pair.input(&other, None), RunPart::all(&header())).await.unwrap_err();
+    assert!(matches!(&failure, Failure::Input { damaged: true, .. }), "{failure:?}");
+
+    let mut client = RunServiceClient::connect(pair.address.clone()).await.unwrap();
+    let request = v1::ReadRunRequest { protocol_version: 99, run: pair.run.id.0.clone(), ..Default::default() };
+    let status = client.read_run(request.clone()).await.unwrap_err();
+    assert_eq!(status.code(), tonic::Code::FailedPrecondition);
+    assert!(status.message().contains("99") && status.message().contains("install"), "{status}");
+    for run in ["", "/etc/passwd", "../x", "j1//r0", "J1/r0"] {
+        let request = v1::ReadRunRequest {
+            protocol_version: PROTOCOL_VERSION,
+            run: run.to_owned(),
+            mode: v1::ReadMode::File.into(),
+            ..request.clone()
+        };
+        assert_eq!(client.read_run(request).await.unwrap_err().code(), tonic::Code::InvalidArgument, "{run:?}");
+    }
+}
+
+/// A copy that is given up on its way leaves neither a file nor a charge.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_that_is_given_up_leaves_nothing() {
+    let pair = pair().await;
+    // Connections are taken there and never answered.
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let mut input = pair.input(&pair.run, None);
+    input.holders[0].address = format!("http://{}", silent.local_addr().unwrap());
+    let given_up = tokio::time::timeout(Duration::from_millis(300), pair.copy(&input)).await;
+    assert!(given_up.is_err(), "it ended by itself: {given_up:?}");
+    assert_eq!(pair.to.disk().used(), 0);
+    assert_eq!(std::fs::read_dir(pair.to.root().join("incoming")).map_or(0, Iterator::count), 0);
+    pair.copy(&pair.input(&pair.run, None)).await.unwrap();
+    assert_eq!(pair.to.disk().used(), pair.run.bytes);
+}
+
+/// Where the holder's folder is seen here, but not what is in it, as after a mount was lost, its worker is asked.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_comes_from_the_worker_where_its_folder_has_it_not() {
+    let pair = pair().await;
+    let mount = pair.dir.path().join("mount");
+    std::fs::create_dir(&mount).unwrap();
+    std::fs::copy(pair.from.root().join("worker.id"), mount.join("worker.id")).unwrap();
+    pair.copy(&pair.input(&pair.run, Some(&mount))).await.unwrap();
+    assert!(pair.to.holds(&pair.run));
+}
+
+/// Machines may have folders of the same path.
+#[test]
+fn folders_of_one_path_are_told_apart() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = RunStore::open(dir.path(), 1 << 30).unwrap();
+    let (shared, folder) = (SharedFolders::default(), store.root().to_str().unwrap());
+    let other = WorkerId("0123456789abcdef".to_owned());
+    for _ in 0..2 {
+        assert!(shared.belongs(folder, store.worker()));
+        assert!(!shared.belongs(folder, &other));
+    }
+}
+
+/// What keima would take for its own is not touched where no worker was before.
+#[test]
+fn a_folder_of_others_is_refused() {
+    for name in ["incoming", "j1"] {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join(name)).unwrap();
+        std::fs::write(dir.path().join(name).join("mine.txt"), b"mine").unwrap();
+        let refused = RunStore::open(dir.path(), 1 << 30).err().unwrap().to_string();
+        assert!(refused.contains(name) && refused.contains("--scratch"), "{refused}");
+        assert!(dir.path().join(name).join("mine.txt").exists(), "{name}");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "{name}: something was made there");
+    }
+}
+
+/// Runs that another version of the program has written are not deleted: that version can go on with them.
+#[test]
+fn runs_of_another_version_are_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = RunStore::open(dir.path(), 1 << 30).unwrap();
+    let run = write_run(&store);
+    drop(store);
+    let path = dir.path().join("j1/s0/g1/t0/a0/r0.run");
+    let sound = std::fs::read(&path).unwrap();
+    let mut other = sound.clone();
+    // Eight bytes of magic, then the version.
+    other[8] += 1;
+    std::fs::write(&path, &other).unwrap();
+    let refused = RunStore::open(dir.path(), 1 << 30).err().unwrap().to_string();
+    assert!(refused.contains("r0.run") && refused.contains("version"), "{refused}");
+    assert_eq!(std::fs::read(&path).unwrap(), other);
+    std::fs::write(&path, &sound).unwrap();
+    assert_eq!(RunStore::open(dir.path(), 1 << 30).unwrap().held(), [run.id]);
+}
+
+#[test]
+fn a_scratch_folder_is_taken_up_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = RunStore::open(dir.path(), 1 << 30).unwrap();
+    let (run, name) = (write_run(&store), store.worker().clone());
+    assert!(RunStore::open(dir.path(), 1 << 30).err().unwrap().to_string().contains("--scratch"));
+    drop(store);
+    std::fs::write(dir.path().join("j1/s0/g1/t0/a0/r1.run.tmp"), b"half").unwrap();
+    std::fs::create_dir_all(dir.path().join("j2/s0")).unwrap();
+    std::fs::write(dir.path().join("j2/s0/r5.run"), b"no run").unwrap();
+    std::fs::write(dir.path().join("notes.txt"), b"not ours").unwrap();
+    let store = RunStore::open(dir.path(), 1 << 30).unwrap();
+    assert_eq!((store.worker(), store.held()), (&name, vec![run.id.clone()]));
+    assert_eq!(store.disk().used(), run.bytes);
+    assert!(!dir.path().join("j2").exists());
+    assert!(!dir.path().join("j1/s0/g1/t0/a0/r1.run.tmp").exists());
+    assert!(dir.path().join("notes.txt").exists());
+}
+
+/// However far it has come, nothing remains of an attempt that nobody wants.
+#[test]
+fn removed_attempts_give_back_all_that_was_charged() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = RunStore::open(dir.path(), 1 << 30).unwrap();
+    let durable = RunOptions { durable: true, ..RunOptions::default() };
+    let check =
+        |what: &str, options: RunOptions, finish: &dyn Fn(&[RunManifest]) -> Result<(), RunError>, held: usize| {
+            let runs = [0, 1].map(|run| write(&format!("j1/s0/g1/t0/a0/r{run}"), options, &store));
+            finish(&runs).unwrap();
+            assert_eq!(store.held().len(), held, "{what}");
+            assert_eq!(store.disk().used(), runs[0].bytes + runs[1].bytes, "{what}");
+            store.remove_attempt(&AttemptId { job: JobId(1), sweep: 0, generation: 1, task: 0, attempt: 0 });
+            assert_eq!((store.held().len(), store.disk().used()), (0, 0), "{what}");
+            assert!(!dir.path().join("j1/s0/g1/t0/a0").exists(), "{what}");
+        };
+    check("written", RunOptions::default(), &|_| Ok(()), 0);
+    check("held", RunOptions::default(), &|runs| store.hold_written(runs), 2);
+    check("not yet durable", durable, &|_| Ok(()), 0);
+    check("durable in part", durable, &|runs| store.publish_durably(&runs[..1]), 1);
+    check("durable", durable, &|runs| store.publish_durably(runs), 2);
+}
+
+#[test]
+fn what_is_forgotten_is_ours_and_not_in_use() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().join("scratch");
+    std::fs::create_dir_all(root.join("j9")).unwrap();
+    std::fs::write(root.join("j9/notes.txt"), b"not ours").unwrap();
+    // A folder that never was a scratch folder.
+    crate::scratch::forget(&root).unwrap();
+    assert!(root.join("j9/notes.txt").exists());
+    std::fs::remove_dir_all(root.join("j9")).unwrap();
+    std::fs::write(root.join("notes.txt"), b"not ours").unwrap();
+
+    let store = RunStore::open(&root, 1 << 30).unwrap();
+    write_run(&store);
+    crate::scratch::leave(&root).unwrap();
+    assert!(root.join("j1").exists() && root.join("worker.id").exists());
+    assert!(crate::scratch::forget(&root).unwrap_err().to_string().contains("in use"));
+    assert!(root.join("j1").exists());
+    drop(store);
+    crate::scratch::forget(&root).unwrap();
+    let left: Vec<_> = std::fs::read_dir(&root).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["notes.txt"]);
+    std::fs::remove_file(root.join("notes.txt")).unwrap();
+    drop(RunStore::open(&root, 1 << 30).unwrap());
+    crate::scratch::forget(&root).unwrap();
+    assert!(!root.exists(), "an empty folder goes too");
+    crate::scratch::forget(&root).unwrap();
+}
+
+/// Nobody else can mend it, so that the coordinator must not go on looking for a holder for ever.
+#[tokio::test]
+async fn a_run_of_the_task_itself_that_cannot_be_read_is_no_lost_input() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Arc::new(RunStore::open(dir.path(), 1 << 30).unwrap());
+    let feeds = TaskFeeds::new(Arc::clone(&store), Arc::default(), &[]);
+    let own = RunId("j1/s0/g1/t0/a0/x1".to_owned());
+    let failure = feeds.failure(&own, &RunError::Failed { place: "x1".to_owned() });
+    assert!(matches!(&failure, Failure::Other { text } if text.contains(&own.0)), "{failure:?}");
+}
+
+/// A small run; its length is what its writer has charged.
+fn write_small(store: &RunStore, id: &str) -> RunManifest {
+    let options = RunOptions::default();
+    let mut writer =
+        RunWriter::<u64>::create(store.root(), &RunId(id.to_owned()), &header(), options, store.disk()).unwrap();
+    writer.push(key(1), &row(1)).unwrap();
+    let manifest = writer.finish().unwrap().unwrap().0;
+    store.hold_written(std::slice::from_ref(&manifest)).unwrap();
+    manifest
+}
+
+/// Bytes are given back when the file is gone, and not before.
+#[test]
+fn bytes_of_a_file_that_cannot_be_removed_stay_charged() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = RunStore::open(dir.path(), 1 << 30).unwrap();
+    let run = write_small(&store, "j1/s0/g1/t0/a0/r0");
+    let path = store.file(&run.id).unwrap().0;
+    // A folder in its place is no file that can be removed.
+    std::fs::remove_file(&path).unwrap();
+    std::fs::create_dir(&path).unwrap();
+    store.release(&run.id);
+    assert_eq!((store.held().len(), store.disk().used()), (0, run.bytes));
+    // Somebody else removed it: there is nothing left that would take its place.
+    let run = write_small(&store, "j1/s0/g1/t0/a0/r1");
+    std::fs::remove_file(store.file(&run.id).unwrap().0).unwrap();
+    let used = store.disk().used();
+    store.release(&run.id);
+    assert_eq!(store.disk().used(), used - run.bytes);
+}
+
+/// An attempt is cleared away by its own end and by the coordinator's word, in the same moment at times.
+#[test]
+fn bytes_are_given_back_once_whoever_removes_the_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = RunStore::open(dir.path(), 1 << 30).unwrap();
+    let attempt = AttemptId { job: JobId(1), sweep: 0, generation: 1, task: 0, attempt: 0 };
+    let kept = write_small(&store, "j1/s0/g1/t9/a0/r0");
+    let run = write_small(&store, &format!("{attempt}/r0"));
+    let at_work = store.one_removes();
+    std::thread::scope(|scope| {
+        scope.spawn(|| store.release(&run.id));
+        scope.spawn(|| store.remove_attempt(&attempt));
+        // Neither begins before who is at work has ended: each would find half of what the other did.
+        std::thread::sleep(Duration::from_millis(50));
+        assert_eq!((store.held().len(), store.disk().used()), (2, kept.bytes + run.bytes));
+        assert!(store.file(&run.id).unwrap().0.exists());
+        drop(at_work);
+    });
+    assert_eq!((store.held(), store.disk().used()), (vec![kept.id], kept.bytes));
+}

@@ -1,0 +1,258 @@
+//! The coordinator as seen over gRPC: by a worker ([`GrpcLink`]) and by a user ([`JobClient`]).
+//!
+//! Both keep one connection, which is made by the first call and made again by the first call after it broke; the
+//! caller decides how often to try (`Backoff`). Every call has a deadline.
+
+use std::time::Duration;
+
+use keima_coordinator::{
+    AttemptId, Grant, Hello, Housekeeping, JobId, JobSpec, JobStatus, Report, Running, Verdict, Wanted, Welcome,
+    WorkerId, WorkerStatus,
+};
+use keima_runs::RunId;
+use keima_wire::v1;
+use keima_wire::v1::coordinator_service_client::CoordinatorServiceClient;
+use keima_wire::v1::job_service_client::JobServiceClient;
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Response, Status, Streaming};
+
+use super::{About, MESSAGE_BYTES, from_status};
+use crate::PROTOCOL_VERSION;
+use crate::driver::PULL_WAIT;
+use crate::transport::convert::{Wire, list_from, list_to, required};
+use crate::transport::link::{CoordinatorLink, LinkError};
+
+/// How long a call may take that is answered at once.
+const DEADLINE: Duration = Duration::from_secs(15);
+/// How long the coordinator may take over a report or a submission, beyond a slow disk.
+const LONG_DEADLINE: Duration = Duration::from_mins(1);
+
+fn endpoint(address: &str) -> Result<Endpoint, LinkError> {
+    let with_scheme = if address.contains("://") { address.to_owned() } else { format!("http://{address}") };
+    let endpoint = Endpoint::from_shared(with_scheme).map_err(|e| {
+        LinkError::Refused(format!(
+            "{address:?} is no address of a coordinator ({e}); expected for instance http://10.0.0.7:7701"
+        ))
+    })?;
+    Ok(endpoint
+        .connect_timeout(Duration::from_secs(5))
+        .http2_keep_alive_interval(Duration::from_secs(10))
+        .keep_alive_timeout(Duration::from_secs(10))
+        .keep_alive_while_idle(true)
+        .tcp_nodelay(true))
+}
+
+/// Waits for an answer, but not for ever.
+async fn within<T>(
+    address: &str,
+    about: About<'_>,
+    deadline: Duration,
+    call: impl Future<Output = Result<Response<T>, Status>>,
+) -> Result<T, LinkError> {
+    match tokio::time::timeout(deadline, call).await {
+        Ok(Ok(response)) => Ok(response.into_inner()),
+        Ok(Err(status)) => Err(from_status(address, about, &status)),
+        Err(_) => {
+            let text = format!("no answer within {} s", deadline.as_secs());
+            Err(LinkError::Unreachable { address: address.to_owned(), text })
+        }
+    }
+}
+
+/// A worker's connection to its coordinator.
+#[derive(Clone)]
+pub struct GrpcLink {
+    address: String,
+    client: CoordinatorServiceClient<Channel>,
+}
+
+impl GrpcLink {
+    /// A link to the coordinator at `address` (`http://10.0.0.7:7701`, or without `http://`). Does not connect yet. To
+    /// be called within a tokio runtime.
+    pub fn new(address: &str) -> Result<Self, LinkError> {
+        let client = CoordinatorServiceClient::new(endpoint(address)?.connect_lazy())
+            .max_decoding_message_size(MESSAGE_BYTES)
+            .max_encoding_message_size(MESSAGE_BYTES);
+        Ok(Self { address: address.to_owned(), client })
+    }
+}
+
+impl CoordinatorLink for GrpcLink {
+    async fn hello(&self, hello: Hello) -> Result<Welcome, LinkError> {
+        let mut client = self.client.clone();
+        let about = About::Worker(&hello.holder.worker);
+        let answer = within(&self.address, about, LONG_DEADLINE, client.say_hello(hello.to_wire())).await?;
+        Ok(Welcome::from_wire(answer)?)
+    }
+
+    async fn heartbeat(
+        &self,
+        worker: &WorkerId,
+        epoch: u64,
+        running: Vec<Running>,
+        held: Vec<RunId>,
+        disk_used_bytes: u64,
+    ) -> Result<Housekeeping, LinkError> {
+        let request = v1::HeartbeatRequest {
+            worker: worker.0.clone(),
+            epoch,
+            running: list_to(&running),
+            held: held.into_iter().map(|run| run.0).collect(),
+            disk_used_bytes,
+        };
+        let mut client = self.client.clone();
+        let answer = within(&self.address, About::Worker(worker), DEADLINE, client.heartbeat(request)).await?;
+        Ok(answer.housekeeping.map_or_else(|| Ok(Housekeeping::default()), Housekeeping::from_wire)?)
+    }
+
+    async fn pull(&self, worker: &WorkerId, epoch: u64, wanted: Wanted) -> Result<Option<Grant>, LinkError> {
+        let request = v1::PullTaskRequest { worker: worker.0.clone(), epoch, copy: wanted == Wanted::Copy };
+        let mut client = self.client.clone();
+        let deadline = PULL_WAIT + DEADLINE;
+        let answer = within(&self.address, About::Worker(worker), deadline, client.pull_task(request)).await?;
+        Ok(answer.grant.map(Grant::from_wire).transpose()?)
+    }
+
+    async fn report(
+        &self,
+        worker: &WorkerId,
+        epoch: u64,
+        attempt: AttemptId,
+        nonce: u64,
+        report: Report,
+    ) -> Result<(Verdict, Housekeeping), LinkError> {
+        let request = v1::ReportTaskRequest {
+            worker: worker.0.clone(),
+            epoch,
+            attempt: Some(attempt.to_wire()),
+            nonce,
+            report: Some(report.to_wire()),
+        };
+        let mut client = self.client.clone();
+        let answer = within(&self.address, About::Worker(worker), LONG_DEADLINE, client.report_task(request)).await?;
+        Ok(Wire::from_wire(answer)?)
+    }
+
+    async fn goodbye(&self, worker: &WorkerId) -> Result<(), LinkError> {
+        let request = v1::SayGoodbyeRequest { worker: worker.0.clone() };
+        let mut client = self.client.clone();
+        within(&self.address, About::Worker(worker), DEADLINE, client.say_goodbye(request)).await?;
+        Ok(())
+    }
+}
+
+/// A user's connection to the coordinator.
+#[derive(Clone)]
+pub struct JobClient {
+    address: String,
+    client: JobServiceClient<Channel>,
+}
+
+/// Adds what a user can do about it.
+fn advise(error: LinkError) -> LinkError {
+    match error {
+        LinkError::Unreachable { address, text } => {
+            let text = format!(
+                "{text}; is the coordinator running? start it with `keima coordinator --listen HOST:PORT --data DIR`, \
+                 and name its address with --coordinator URL or KEIMA_COORDINATOR"
+            );
+            LinkError::Unreachable { address, text }
+        }
+        other => other,
+    }
+}
+
+impl JobClient {
+    /// A client of the coordinator at `address`. Does not connect yet. To be called within a tokio runtime.
+    pub fn new(address: &str) -> Result<Self, LinkError> {
+        let client = JobServiceClient::new(endpoint(address)?.connect_lazy())
+            .max_decoding_message_size(MESSAGE_BYTES)
+            .max_encoding_message_size(MESSAGE_BYTES);
+        Ok(Self { address: address.to_owned(), client })
+    }
+
+    async fn call<T>(
+        &self,
+        about: About<'_>,
+        call: impl Future<Output = Result<Response<T>, Status>>,
+    ) -> Result<T, LinkError> {
+        within(&self.address, about, LONG_DEADLINE, call).await.map_err(advise)
+    }
+
+    /// Submits a job.
+    pub async fn submit(&self, spec: &JobSpec) -> Result<JobId, LinkError> {
+        let request = v1::SubmitJobRequest { protocol_version: PROTOCOL_VERSION, spec: Some(spec.to_wire()) };
+        let mut client = self.client.clone();
+        Ok(JobId(self.call(About::Nothing, client.submit_job(request)).await?.job))
+    }
+
+    /// All jobs.
+    pub async fn jobs(&self) -> Result<Vec<JobStatus>, LinkError> {
+        let request = v1::ListJobsRequest { protocol_version: PROTOCOL_VERSION };
+        let mut client = self.client.clone();
+        Ok(list_from(self.call(About::Nothing, client.list_jobs(request)).await?.jobs)?)
+    }
+
+    /// One job.
+    pub async fn status(&self, job: JobId) -> Result<JobStatus, LinkError> {
+        let request = v1::GetJobRequest { protocol_version: PROTOCOL_VERSION, job: job.0 };
+        let mut client = self.client.clone();
+        let answer = self.call(About::Job(job), client.get_job(request)).await?;
+        Ok(JobStatus::from_wire(required("GetJobResponse.status", answer.status)?)?)
+    }
+
+    /// All workers that the coordinator knows.
+    pub async fn workers(&self) -> Result<Vec<WorkerStatus>, LinkError> {
+        let request = v1::ListWorkersRequest { protocol_version: PROTOCOL_VERSION };
+        let mut client = self.client.clone();
+        Ok(list_from(self.call(About::Nothing, client.list_workers(request)).await?.workers)?)
+    }
+
+    /// Stops granting tasks of a job.
+    pub async fn pause(&self, job: JobId) -> Result<(), LinkError> {
+        let request = v1::PauseJobRequest { protocol_version: PROTOCOL_VERSION, job: job.0 };
+        let mut client = self.client.clone();
+        self.call(About::Job(job), client.pause_job(request)).await.map(drop)
+    }
+
+    /// Goes on with a paused job.
+    pub async fn resume(&self, job: JobId) -> Result<(), LinkError> {
+        let request = v1::ResumeJobRequest { protocol_version: PROTOCOL_VERSION, job: job.0 };
+        let mut client = self.client.clone();
+        self.call(About::Job(job), client.resume_job(request)).await.map(drop)
+    }
+
+    /// Ends a job.
+    pub async fn cancel(&self, job: JobId) -> Result<(), LinkError> {
+        let request = v1::CancelJobRequest { protocol_version: PROTOCOL_VERSION, job: job.0 };
+        let mut client = self.client.clone();
+        self.call(About::Job(job), client.cancel_job(request)).await.map(drop)
+    }
+
+    /// Watches a job: its status now, and again about every `interval` while it changes.
+    pub async fn watch(&self, job: JobId, interval: Duration) -> Result<JobWatch, LinkError> {
+        let interval_millis = u32::try_from(interval.as_millis()).unwrap_or(u32::MAX);
+        let request = v1::WatchJobRequest { protocol_version: PROTOCOL_VERSION, job: job.0, interval_millis };
+        let mut client = self.client.clone();
+        let stream = self.call(About::Job(job), client.watch_job(request)).await?;
+        Ok(JobWatch { address: self.address.clone(), job, stream })
+    }
+}
+
+/// The statuses of a watched job.
+pub struct JobWatch {
+    address: String,
+    job: JobId,
+    stream: Streaming<v1::WatchJobResponse>,
+}
+
+impl JobWatch {
+    /// The next status; `None` after that of an ended job, or when the coordinator stops.
+    pub async fn next(&mut self) -> Result<Option<JobStatus>, LinkError> {
+        match self.stream.message().await {
+            Ok(None) => Ok(None),
+            Ok(Some(message)) => Ok(Some(JobStatus::from_wire(required("WatchJobResponse.status", message.status)?)?)),
+            Err(status) => Err(advise(from_status(&self.address, About::Job(self.job), &status))),
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! The two services over gRPC: what server and client agree on besides the messages.
+//!
+//! A refused call carries a status code by gRPC's customs, and, so that the other side need not guess, the kind of
+//! refusal in the metadata entry `keima-error`:
+//!
+//! ```text
+//!   kind               code                 meaning
+//!   version            FAILED_PRECONDITION  the peers speak different protocol versions
+//!   who-are-you        UNAUTHENTICATED      the worker must say hello (again)
+//!   other-coordinator  FAILED_PRECONDITION  the worker holds runs of another coordinator's store
+//!   no-such-job        NOT_FOUND
+//!   wrong-state        FAILED_PRECONDITION  the job's state does not allow it
+//!   invalid            INVALID_ARGUMENT     the request means nothing, or the job cannot be planned
+//!   broken             INTERNAL             the coordinator cannot store its decisions any more
+//! ```
+
+mod client;
+mod server;
+
+use keima_coordinator::{CallError, JobId, WorkerId};
+use tonic::metadata::MetadataValue;
+use tonic::{Code, Status};
+
+pub use client::{GrpcLink, JobClient, JobWatch};
+pub use server::{ServeError, serve_coordinator, serve_worker_runs};
+
+use crate::PROTOCOL_VERSION;
+use crate::transport::convert::ConvertError;
+use crate::transport::link::LinkError;
+
+/// Largest message either way; bounds what a peer can make this process allocate.
+pub(crate) const MESSAGE_BYTES: usize = 64 << 20;
+/// Metadata entry with the kind of a refusal.
+const KIND: &str = "keima-error";
+
+fn refusal(code: Code, kind: &'static str, text: impl Into<String>) -> Status {
+    let mut status = Status::new(code, text);
+    status.metadata_mut().insert(KIND, MetadataValue::from_static(kind));
+    status
+}
+
+/// Refuses a peer of another protocol version.
+#[allow(clippy::result_large_err)]
+pub(crate) fn check_version(got: u32) -> Result<(), Status> {
+    if got == PROTOCOL_VERSION {
+        return Ok(());
+    }
+    let text = format!(
+        "protocol versions differ: this side speaks version {PROTOCOL_VERSION} (keima {}), the caller version {got}; \
+         install the same version of keima on both machines",
+        env!("CARGO_PKG_VERSION")
+    );
+    Err(refusal(Code::FailedPrecondition, "version", text))
+}
+
+/// A request that means nothing.
+pub(crate) fn invalid(error: &ConvertError) -> Status {
+    refusal(Code::InvalidArgument, "invalid", error.to_string())
+}
+
+/// An error of the coordinator as a status.
+fn to_status(error: &LinkError) -> Status {
+    let text = error.to_string();
+    match error {
+        LinkError::Call(CallError::WhoAreYou(_)) => refusal(Code::Unauthenticated, "who-are-you", text),
+        LinkError::Call(CallError::OtherCoordinator { .. }) => {
+            refusal(Code::FailedPrecondition, "other-coordinator", text)
+        }
+        LinkError::Call(CallError::NoSuchJob(_)) => refusal(Code::NotFound, "no-such-job", text),
+        LinkError::Call(CallError::WrongState { .. }) => refusal(Code::FailedPrecondition, "wrong-state", text),
+        LinkError::Call(CallError::Invalid(_)) => refusal(Code::InvalidArgument, "invalid", text),
+        LinkError::Message(e) => invalid(e),
+        LinkError::Version(_) => refusal(Code::FailedPrecondition, "version", text),
+        LinkError::Broken(why) => refusal(Code::Internal, "broken", why),
+        LinkError::Refused(_) | LinkError::Late(_) | LinkError::Unreachable { .. } => Status::unavailable(text),
+    }
+}
+
+/// Whom a call was about, for errors that name it.
+#[derive(Clone, Copy)]
+enum About<'a> {
+    Worker(&'a WorkerId),
+    Job(JobId),
+    Nothing,
+}
+
+/// A status as an error of the link to `address`.
+fn from_status(address: &str, about: About<'_>, status: &Status) -> LinkError {
+    let text = status.message().to_owned();
+    let kind = status.metadata().get(KIND).and_then(|kind| kind.to_str().ok());
+    match (kind, about) {
+        (Some("version"), _) => {
+            LinkError::Version(format!("the coordinator at {address} refuses this program: {text}"))
+        }
+        (Some("who-are-you"), About::Worker(worker)) => LinkError::Call(CallError::WhoAreYou(worker.clone())),
+        (Some("no-such-job"), About::Job(job)) => LinkError::Call(CallError::NoSuchJob(job)),
+        (Some("invalid"), _) => LinkError::Call(CallError::Invalid(text)),
+        (Some("broken"), _) => LinkError::Broken(text),
+        (Some(_), _) => LinkError::Refused(text),
+        (None, _) => match status.code() {
+            // Not one of ours: from the transport, or from something else that listens there.
+            Code::Unavailable | Code::DeadlineExceeded | Code::Cancelled | Code::Unknown | Code::Internal => {
+                LinkError::Unreachable { address: address.to_owned(), text: deepest(status) }
+            }
+            Code::Unimplemented => LinkError::Version(format!(
+                "what listens at {address} is not a coordinator of this version of keima ({text}); check the address, \
+                 and install the same version on both machines"
+            )),
+            code => LinkError::Refused(format!("{address}: {text} ({code:?})")),
+        },
+    }
+}
+
+/// The innermost reason: "connection refused" rather than "transport error".
+fn deepest(status: &Status) -> String {
+    let mut text = status.message().to_owned();
+    let mut source = std::error::Error::source(status);
+    while let Some(error) = source {
+        text = error.to_string();
+        source = error.source();
+    }
+    text
+}

@@ -1,0 +1,313 @@
+//! The services on their listeners: coordinator (for workers and users), and a worker's run service, each with health
+//! and reflection.
+//!
+//! A service takes its listener and its shutdown; the caller has chosen the port and knows it before anything is
+//! served. On shutdown long polls and watches end, calls on their way are answered, and what has not ended
+//! after [`DRAIN`] is cut off.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use keima_coordinator::{AttemptId, Hello, JobId, JobSpec, JobStatus, Report, Running, Wanted, WorkerId};
+use keima_wire::v1;
+use keima_wire::v1::coordinator_service_server::{CoordinatorService, CoordinatorServiceServer};
+use keima_wire::v1::job_service_server::{JobService, JobServiceServer};
+use keima_wire::v1::run_service_server::RunServiceServer;
+use tokio::net::TcpListener;
+use tokio::sync::{mpsc, watch};
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::transport::Server;
+use tonic::transport::server::{Router, TcpIncoming};
+use tonic::{Request, Response, Status};
+use tonic_reflection::server::v1::{ServerReflection, ServerReflectionServer};
+
+use super::{MESSAGE_BYTES, check_version, invalid, to_status};
+use crate::driver::CoordinatorHandle;
+use crate::scratch::run_store::RunStore;
+use crate::store::journal::JournalError;
+use crate::transfer::run_server::RunServer;
+use crate::transport::convert::{ConvertError, Wire, list_from, list_to, required, run_ids, worker_id};
+use crate::transport::link::{CoordinatorLink, LinkError};
+
+/// How long open calls may take to end after a shutdown.
+const DRAIN: Duration = Duration::from_secs(3);
+
+/// Why serving ended before the shutdown.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The transport failed.
+    #[error("serving failed: {0}; is the port still free, and is there memory and are there file descriptors left?")]
+    Transport(#[from] tonic::transport::Error),
+    /// The reflection service could not be made: the program was built wrongly.
+    #[error("the description of the services is damaged: {0}; build keima anew")]
+    Reflection(String),
+    /// The coordinator can store nothing more.
+    #[error("the jobs' state cannot be stored any more: {0}")]
+    Records(Arc<JournalError>),
+}
+
+/// Serves a coordinator until `shutdown`, or until it cannot store its records any more.
+pub async fn serve_coordinator(
+    listener: TcpListener,
+    handle: CoordinatorHandle,
+    shutdown: impl Future<Output = ()> + Send,
+) -> Result<(), ServeError> {
+    let (reporter, health) = tonic_health::server::health_reporter();
+    reporter.set_serving::<CoordinatorServiceServer<Coordination>>().await;
+    reporter.set_serving::<JobServiceServer<Jobs>>().await;
+    let coordination = CoordinatorServiceServer::new(Coordination { handle: handle.clone() })
+        .max_decoding_message_size(MESSAGE_BYTES)
+        .max_encoding_message_size(MESSAGE_BYTES);
+    let jobs = JobServiceServer::new(Jobs { handle: handle.clone() }).max_encoding_message_size(MESSAGE_BYTES);
+    let router = builder().add_service(health).add_service(reflection()?).add_service(coordination).add_service(jobs);
+    let mut failed = None;
+    let stop = async {
+        tokio::select! {
+            () = shutdown => {}
+            why = handle.failure() => {
+                tracing::error!(%why, "the coordinator stops");
+                failed = Some(why);
+            }
+        }
+        reporter.set_not_serving::<CoordinatorServiceServer<Coordination>>().await;
+        handle.close();
+    };
+    serve(listener, router, stop).await?;
+    failed.map_or(Ok(()), |why| Err(ServeError::Records(why)))
+}
+
+/// Serves the runs in `store` to other workers until `shutdown`.
+pub async fn serve_worker_runs(
+    listener: TcpListener,
+    store: Arc<RunStore>,
+    shutdown: impl Future<Output = ()> + Send,
+) -> Result<(), ServeError> {
+    let (reporter, health) = tonic_health::server::health_reporter();
+    reporter.set_serving::<RunServiceServer<RunServer>>().await;
+    let runs = RunServiceServer::new(RunServer::new(store));
+    let router = builder().add_service(health).add_service(reflection()?).add_service(runs);
+    serve(listener, router, shutdown).await
+}
+
+fn builder() -> Server {
+    // A merge opens many runs at once, and must get them all: see `run_server`.
+    Server::builder()
+        .max_concurrent_streams(Some(1 << 16))
+        .http2_keepalive_interval(Some(Duration::from_secs(20)))
+        .http2_keepalive_timeout(Some(Duration::from_secs(20)))
+}
+
+fn reflection() -> Result<ServerReflectionServer<impl ServerReflection>, ServeError> {
+    tonic_reflection::server::Builder::configure()
+        .register_encoded_file_descriptor_set(v1::DESCRIPTORS)
+        .build_v1()
+        .map_err(|e| ServeError::Reflection(e.to_string()))
+}
+
+async fn serve(listener: TcpListener, router: Router, stop: impl Future<Output = ()> + Send) -> Result<(), ServeError> {
+    let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+    let (stopping, mut stopped) = watch::channel(false);
+    let signal = async move {
+        stop.await;
+        stopping.send_replace(true);
+        // Kept until the server ends: a dropped sender would read as a shutdown as well.
+        stopping.closed().await;
+    };
+    let mut begun = stopped.clone();
+    let serving = router.serve_with_incoming_shutdown(incoming, async move {
+        let _ = begun.wait_for(|&stopping| stopping).await;
+    });
+    let cut_off = async move {
+        let _ = stopped.wait_for(|&stopping| stopping).await;
+        tokio::time::sleep(DRAIN).await;
+    };
+    tokio::select! {
+        ended = serving => Ok(ended?),
+        () = cut_off => Ok(()),
+        () = signal => Ok(()),
+    }
+}
+
+#[allow(clippy::result_large_err)]
+fn fine<T>(converted: Result<T, ConvertError>) -> Result<T, Status> {
+    converted.map_err(|e| invalid(&e))
+}
+
+#[allow(clippy::result_large_err)]
+fn answer<T>(result: Result<T, LinkError>) -> Result<T, Status> {
+    result.map_err(|e| to_status(&e))
+}
+
+/// The coordinator's service for workers.
+struct Coordination {
+    handle: CoordinatorHandle,
+}
+
+#[tonic::async_trait]
+impl CoordinatorService for Coordination {
+    async fn say_hello(&self, request: Request<v1::SayHelloRequest>) -> Result<Response<v1::SayHelloResponse>, Status> {
+        let request = request.into_inner();
+        check_version(request.protocol_version)?;
+        let welcome = answer(self.handle.hello(fine(Hello::from_wire(request))?).await)?;
+        Ok(Response::new(welcome.to_wire()))
+    }
+
+    async fn heartbeat(
+        &self,
+        request: Request<v1::HeartbeatRequest>,
+    ) -> Result<Response<v1::HeartbeatResponse>, Status> {
+        let request = request.into_inner();
+        let worker = fine(worker_id("HeartbeatRequest.worker", request.worker))?;
+        let running: Vec<Running> = fine(list_from(request.running))?;
+        let held = fine(run_ids("HeartbeatRequest.held", request.held))?;
+        let (epoch, used) = (request.epoch, request.disk_used_bytes);
+        let housekeeping = answer(self.handle.heartbeat(&worker, epoch, running, held, used).await)?;
+        Ok(Response::new(v1::HeartbeatResponse { housekeeping: Some(housekeeping.to_wire()) }))
+    }
+
+    async fn pull_task(&self, request: Request<v1::PullTaskRequest>) -> Result<Response<v1::PullTaskResponse>, Status> {
+        let request = request.into_inner();
+        let worker = fine(worker_id("PullTaskRequest.worker", request.worker))?;
+        let wanted = if request.copy { Wanted::Copy } else { Wanted::Task };
+        let grant = answer(self.handle.pull(&worker, request.epoch, wanted).await)?;
+        Ok(Response::new(v1::PullTaskResponse { grant: grant.as_ref().map(Wire::to_wire) }))
+    }
+
+    async fn report_task(
+        &self,
+        request: Request<v1::ReportTaskRequest>,
+    ) -> Result<Response<v1::ReportTaskResponse>, Status> {
+        let request = request.into_inner();
+        let worker: WorkerId = fine(worker_id("ReportTaskRequest.worker", request.worker))?;
+        let attempt = fine(required("ReportTaskRequest.attempt", request.attempt).and_then(AttemptId::from_wire))?;
+        let report = fine(required("ReportTaskRequest.report", request.report).and_then(Report::from_wire))?;
+        let taken = self.handle.report(&worker, request.epoch, attempt, request.nonce, report).await;
+        Ok(Response::new(answer(taken)?.to_wire()))
+    }
+
+    async fn say_goodbye(
+        &self,
+        request: Request<v1::SayGoodbyeRequest>,
+    ) -> Result<Response<v1::SayGoodbyeResponse>, Status> {
+        let worker = fine(worker_id("SayGoodbyeRequest.worker", request.into_inner().worker))?;
+        answer(self.handle.goodbye(&worker).await)?;
+        Ok(Response::new(v1::SayGoodbyeResponse {}))
+    }
+}
+
+/// The coordinator's service for users.
+struct Jobs {
+    handle: CoordinatorHandle,
+}
+
+#[tonic::async_trait]
+impl JobService for Jobs {
+    type WatchJobStream = ReceiverStream<Result<v1::WatchJobResponse, Status>>;
+
+    async fn submit_job(
+        &self,
+        request: Request<v1::SubmitJobRequest>,
+    ) -> Result<Response<v1::SubmitJobResponse>, Status> {
+        let request = request.into_inner();
+        check_version(request.protocol_version)?;
+        let spec = fine(required("SubmitJobRequest.spec", request.spec).and_then(JobSpec::from_wire))?;
+        let job = answer(self.handle.submit(spec).await)?;
+        Ok(Response::new(v1::SubmitJobResponse { job: job.0 }))
+    }
+
+    async fn list_jobs(&self, request: Request<v1::ListJobsRequest>) -> Result<Response<v1::ListJobsResponse>, Status> {
+        check_version(request.into_inner().protocol_version)?;
+        let jobs = answer(self.handle.jobs().await)?;
+        Ok(Response::new(v1::ListJobsResponse { jobs: list_to(&jobs) }))
+    }
+
+    async fn get_job(&self, request: Request<v1::GetJobRequest>) -> Result<Response<v1::GetJobResponse>, Status> {
+        let request = request.into_inner();
+        check_version(request.protocol_version)?;
+        let status = answer(self.handle.status(JobId(request.job)).await)?;
+        Ok(Response::new(v1::GetJobResponse { status: Some(status.to_wire()) }))
+    }
+
+    async fn watch_job(&self, request: Request<v1::WatchJobRequest>) -> Result<Response<Self::WatchJobStream>, Status> {
+        let request = request.into_inner();
+        check_version(request.protocol_version)?;
+        let job = JobId(request.job);
+        let first = answer(self.handle.status(job).await)?;
+        let millis = if request.interval_millis == 0 { 1000 } else { request.interval_millis.clamp(100, 60_000) };
+        let (sender, receiver) = mpsc::channel(1);
+        tokio::spawn(watch_job(self.handle.clone(), job, first, Duration::from_millis(millis.into()), sender));
+        Ok(Response::new(ReceiverStream::new(receiver)))
+    }
+
+    async fn pause_job(&self, request: Request<v1::PauseJobRequest>) -> Result<Response<v1::PauseJobResponse>, Status> {
+        let request = request.into_inner();
+        check_version(request.protocol_version)?;
+        answer(self.handle.pause(JobId(request.job)).await)?;
+        Ok(Response::new(v1::PauseJobResponse {}))
+    }
+
+    async fn resume_job(
+        &self,
+        request: Request<v1::ResumeJobRequest>,
+    ) -> Result<Response<v1::ResumeJobResponse>, Status> {
+        let request = request.into_inner();
+        check_version(request.protocol_version)?;
+        answer(self.handle.resume(JobId(request.job)).await)?;
+        Ok(Response::new(v1::ResumeJobResponse {}))
+    }
+
+    async fn cancel_job(
+        &self,
+        request: Request<v1::CancelJobRequest>,
+    ) -> Result<Response<v1::CancelJobResponse>, Status> {
+        let request = request.into_inner();
+        check_version(request.protocol_version)?;
+        answer(self.handle.cancel(JobId(request.job)).await)?;
+        Ok(Response::new(v1::CancelJobResponse {}))
+    }
+
+    async fn list_workers(
+        &self,
+        request: Request<v1::ListWorkersRequest>,
+    ) -> Result<Response<v1::ListWorkersResponse>, Status> {
+        check_version(request.into_inner().protocol_version)?;
+        let workers = answer(self.handle.workers().await)?;
+        Ok(Response::new(v1::ListWorkersResponse { workers: list_to(&workers) }))
+    }
+}
+
+/// Sends `status` and every later one that differs, until the job has ended, the watcher is gone or the coordinator
+/// stops.
+async fn watch_job(
+    handle: CoordinatorHandle,
+    job: JobId,
+    mut status: JobStatus,
+    interval: Duration,
+    sender: mpsc::Sender<Result<v1::WatchJobResponse, Status>>,
+) {
+    loop {
+        let message = v1::WatchJobResponse { status: Some(status.to_wire()) };
+        if sender.send(Ok(message)).await.is_err() || status.state.is_over() {
+            return;
+        }
+        loop {
+            tokio::select! {
+                () = handle.closed() => return,
+                () = sender.closed() => return,
+                () = tokio::time::sleep(interval) => {}
+            }
+            match handle.status(job).await {
+                Ok(now) if now == status => {}
+                Ok(now) => {
+                    status = now;
+                    break;
+                }
+                Err(error) => {
+                    let _ = sender.send(Err(to_status(&error))).await;
+                    return;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! How a worker reaches its coordinator: directly inside one process, or over gRPC; the worker cannot tell which.
+
+use std::future::Future;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::time::Duration;
+
+use keima_coordinator::{
+    AttemptId, CallError, Grant, Hello, Housekeeping, Report, Running, Verdict, Wanted, Welcome, WorkerId,
+};
+use keima_runs::RunId;
+
+use crate::transport::convert::ConvertError;
+
+/// Why a call brought no answer, or a refusal.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum LinkError {
+    /// The coordinator refuses the call.
+    #[error(transparent)]
+    Call(#[from] CallError),
+    /// The coordinator refuses the call; over gRPC only the text is left of why.
+    #[error("{0}")]
+    Refused(String),
+    /// The two sides speak different versions; trying again does not help.
+    #[error("{0}")]
+    Version(String),
+    /// Nobody answers, or not in time; trying again may help.
+    #[error("the coordinator at {address} does not answer: {text}")]
+    Unreachable {
+        /// Its URL.
+        address: String,
+        /// What happened.
+        text: String,
+    },
+    /// No answer in the time that the caller could wait; trying again may help.
+    #[error("the coordinator has not answered a report within {} s", .0.as_secs_f64())]
+    Late(Duration),
+    /// The coordinator cannot store its decisions any more and must be started again.
+    #[error("the coordinator cannot go on: {0}")]
+    Broken(String),
+    /// The answer means nothing here.
+    #[error(transparent)]
+    Message(#[from] ConvertError),
+}
+
+impl LinkError {
+    /// Whether the same call may succeed later without anyone doing anything.
+    pub fn may_pass(&self) -> bool {
+        matches!(self, Self::Unreachable { .. } | Self::Late(_) | Self::Broken(_))
+    }
+    /// Whether the worker has to introduce itself again.
+    pub fn is_who_are_you(&self) -> bool {
+        matches!(self, Self::Call(CallError::WhoAreYou(_)))
+    }
+}
+
+/// The calls of a worker. Every call has a deadline and ends.
+pub trait CoordinatorLink: Clone + Send + Sync + 'static {
+    /// Introduces the worker.
+    fn hello(&self, hello: Hello) -> impl Future<Output = Result<Welcome, LinkError>> + Send;
+    /// Keeps leases alive.
+    fn heartbeat(
+        &self,
+        worker: &WorkerId,
+        epoch: u64,
+        running: Vec<Running>,
+        held: Vec<RunId>,
+        disk_used_bytes: u64,
+    ) -> impl Future<Output = Result<Housekeeping, LinkError>> + Send;
+    /// Waits some seconds for work.
+    fn pull(
+        &self,
+        worker: &WorkerId,
+        epoch: u64,
+        wanted: Wanted,
+    ) -> impl Future<Output = Result<Option<Grant>, LinkError>> + Send;
+    /// Reports the end of an attempt.
+    fn report(
+        &self,
+        worker: &WorkerId,
+        epoch: u64,
+        attempt: AttemptId,
+        nonce: u64,
+        report: Report,
+    ) -> impl Future<Output = Result<(Verdict, Housekeeping), LinkError>> + Send;
+    /// Says that the worker stops.
+    fn goodbye(&self, worker: &WorkerId) -> impl Future<Output = Result<(), LinkError>> + Send;
+}
+
+/// 64 random bits from the system's seed of the standard hash maps: for names and jitter, not for secrets.
+pub fn random_bits() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
+
+/// Growing waits between attempts: 100 ms, doubled up to a cap, each drawn from the upper half of its range so that
+/// many workers do not come back in step.
+#[derive(Clone, Debug)]
+pub struct Backoff {
+    next_millis: u64,
+    cap_millis: u64,
+}
+
+impl Backoff {
+    /// From 100 ms to `cap`.
+    pub fn new(cap: Duration) -> Self {
+        Self { next_millis: 100, cap_millis: (cap.as_millis() as u64).max(100) }
+    }
+    /// The next wait.
+    pub fn step(&mut self) -> Duration {
+        let range = self.next_millis.min(self.cap_millis);
+        self.next_millis = (self.next_millis * 2).min(self.cap_millis);
+        Duration::from_millis(range / 2 + random_bits() % (range / 2 + 1))
+    }
+    /// Starts over, after a success.
+    pub fn reset(&mut self) {
+        self.next_millis = 100;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_grow_to_the_cap() {
+        let mut backoff = Backoff::new(Duration::from_secs(2));
+        let waits: Vec<u64> = (0..12).map(|_| backoff.step().as_millis() as u64).collect();
+        assert!((50..=100).contains(&waits[0]), "{waits:?}");
+        assert!(waits.iter().all(|&w| w <= 2000), "{waits:?}");
+        assert!(waits[11] >= 1000, "{waits:?}");
+        backoff.reset();
+        assert!(backoff.step() <= Duration::from_millis(100));
+    }
+}

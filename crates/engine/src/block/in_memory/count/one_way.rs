@@ -1,0 +1,148 @@
+//! A whole count in memory in one direction, some residues at a time: for boards of which two vectors fit, but not the
+//! three of [`crate::block::in_memory::count::both_ends`].
+//!
+//! ```text
+//!   sweep 0    residues 0 .. K-1     first column --> n-1 columns forward --> counts of all shorter boards on the way
+//!   sweep 1    residues K .. 2K-1    ...
+//! ```
+//!
+//! A lane is one residue of the job from end to end: nothing grows, no entry is held against a spare lane, and there is
+//! no second direction to compare with. What is checked is mass balance of every family, that each window reads what
+//! the one before wrote, and the spare prime, values and formula at the end, as out of core.
+//!
+//! Memory: two vectors of K residues and each thread's mail. Cost: for each sweep n-1 columns, at 2 (K = 1) to 10 ns (K
+//! = 8) of one thread a state and pass.
+
+use keima_model::{Direction, End};
+use keima_runs::TaskTimes;
+
+use crate::block::error::BlockError;
+use crate::block::in_memory::count::order::{CountOrder, Counted};
+use crate::block::in_memory::sweep::{Mails, Sweep};
+use crate::block::rows::inner_product::{self, Vector};
+use crate::block::rows::lanes::{Moduli, Row};
+use crate::block::rows::tables::largest;
+use crate::block::rows::vector::{Pool, Rows};
+
+/// Where residues of sweeps that are done are kept, so that a count that is interrupted can go on.
+pub trait Kept {
+    /// For each board, from one column on, its residue modulo `modulus`, if it is known from before.
+    fn find(&self, modulus: u64) -> Option<Vec<u64>>;
+    /// Keeps what a sweep has found: for each of its primes the same.
+    fn keep(&mut self, found: &[(u64, Vec<u64>)]);
+}
+
+/// Nothing is kept.
+impl Kept for () {
+    fn find(&self, _: u64) -> Option<Vec<u64>> {
+        None
+    }
+    fn keep(&mut self, _: &[(u64, Vec<u64>)]) {}
+}
+
+/// Counts the board and all shorter ones, `lanes` residues at a time: 1, 2, 4 or 8. Residues that are `kept` are not
+/// counted again.
+pub fn count_forward(order: &CountOrder<'_>, lanes: usize, kept: &mut dyn Kept) -> Result<Counted, BlockError> {
+    let lanes = lanes.clamp(1, 8);
+    let find = |&modulus: &u64| kept.find(modulus).filter(|boards| boards.len() == order.length as usize);
+    let mut found: Vec<Option<Vec<u64>>> = order.moduli.iter().map(find).collect();
+    let missing: Vec<usize> = (0..found.len()).filter(|&i| found[i].is_none()).collect();
+    let windows = |residues: usize| {
+        order.column.windows().len() as u32 * residues.div_ceil(lanes) as u32 * order.length.saturating_sub(1)
+    };
+    let done = windows(found.len() - missing.len());
+    let mut counter = Counter {
+        order,
+        mails: Mails::new(order.column)?,
+        states: largest(order.column).0 as usize,
+        lanes,
+        memory: Pool::default(),
+        done,
+        windows: done + windows(missing.len()),
+        state_passes: 0,
+        times: TaskTimes::default(),
+    };
+    for missing in missing.chunks(lanes) {
+        let moduli: Vec<u64> = missing.iter().map(|&i| order.moduli[i]).collect();
+        let boards = match moduli.len() {
+            1 => counter.sweep::<1>(&moduli)?,
+            2 => counter.sweep::<2>(&moduli)?,
+            3 | 4 => counter.sweep::<4>(&moduli)?,
+            _ => counter.sweep::<8>(&moduli)?,
+        };
+        kept.keep(&boards);
+        for (&i, (_, boards)) in missing.iter().zip(boards) {
+            found[i] = Some(boards);
+        }
+    }
+    let found: Vec<Vec<u64>> = found.into_iter().flatten().collect();
+    let board = |columns: u32| (columns, found.iter().map(|boards| boards[columns as usize - 1]).collect());
+    Ok(Counted {
+        boards: (1..=order.length).map(board).collect(),
+        state_passes: counter.state_passes,
+        times: counter.times,
+        middle: order.length,
+        two_cuts: String::new(),
+    })
+}
+
+struct Counter<'a> {
+    order: &'a CountOrder<'a>,
+    mails: Mails,
+    states: usize,
+    lanes: usize,
+    memory: Pool,
+    done: u32,
+    windows: u32,
+    state_passes: u64,
+    times: TaskTimes,
+}
+
+impl Counter<'_> {
+    /// All columns with the residues of `moduli`, at most K of them: lanes beyond do the first once more. For each
+    /// prime the residues of all boards.
+    fn sweep<const K: usize>(&mut self, moduli: &[u64]) -> Result<Vec<(u64, Vec<u64>)>, BlockError> {
+        let order = self.order;
+        let row: Row<K> = std::array::from_fn(|lane| moduli.get(lane).or(moduli.first()).copied().unwrap_or(0));
+        let lanes = Moduli::new(row).ok_or(BlockError::Moduli)?;
+        let (mut before, mut after) = (self.rows::<K>(self.states)?, self.rows::<K>(self.states)?);
+        let lengths: Vec<usize> = (0..order.threads.max(1)).map(|thread| self.mails.buffer_rows(thread)).collect();
+        let buffers = lengths.into_iter().map(|len| self.rows::<K>(len)).collect::<Result<_, _>>()?;
+        let sweep = Sweep::with_buffers(order.column, lanes, self.mails.clone(), buffers, order.stop);
+        let mut sweep = sweep.at_turn(order.salt, 0);
+        before.fill([0; K]);
+        let windows = order.column.windows().len();
+        for position in order.column.start(windows - 1, End::Last) {
+            before[position as usize] = [1; K];
+        }
+        let mut found: Vec<(u64, Vec<u64>)> = moduli.iter().map(|&modulus| (modulus, Vec::new())).collect();
+        let mut read = |rows: &[Row<K>]| {
+            let residues = inner_product::residues(order.column, &Vector { moduli: &lanes, rows });
+            found.iter_mut().zip(residues).for_each(|((_, boards), residue)| boards.push(residue));
+        };
+        read(&before);
+        let mut standing = None;
+        for window in (1..order.length).flat_map(|_| 0..windows) {
+            (order.progress)(self.done, self.windows);
+            let masses = sweep.run(Direction::Forward, window, &before, &mut after, None)?;
+            masses.hold(standing, order.column.windows()[window], row[K - 1])?;
+            standing = Some(masses);
+            std::mem::swap(&mut before, &mut after);
+            self.done += 1;
+            let states = &order.column.tables(window).states;
+            self.state_passes += states.iter().take(states.len() - 1).sum::<u64>();
+            if window + 1 == windows {
+                read(&before);
+            }
+        }
+        self.times.add(sweep.times());
+        for rows in sweep.into_buffers().into_iter().chain([before, after]) {
+            self.memory.put_back(rows);
+        }
+        Ok(found)
+    }
+
+    fn rows<const K: usize>(&mut self, len: usize) -> Result<Rows<K>, BlockError> {
+        Ok(self.memory.take(len, len * 8 * self.lanes)?)
+    }
+}

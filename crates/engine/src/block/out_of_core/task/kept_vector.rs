@@ -1,0 +1,33 @@
+//! The forward vector that a transposed one is multiplied with.
+
+use keima_model::{Direction, End};
+use keima_runs::RunHeader;
+
+use crate::TaskError;
+use crate::block::out_of_core::task::header::header;
+use crate::block::rows::widen::Widen;
+use crate::tally::EndTally;
+use keima_orders::{KeptOrder, TaskOrder};
+
+/// The forward vector, and what was read of it.
+pub(crate) struct Join {
+    pub(crate) moduli: Vec<u64>,
+    pub(crate) widen: Widen,
+    pub(crate) header: RunHeader,
+    pub(crate) tally: EndTally,
+}
+
+impl Join {
+    pub(crate) fn new(order: &TaskOrder, kept: &KeptOrder) -> Result<Self, TaskError> {
+        let Some(widen) = Widen::new(&kept.moduli, &order.moduli) else {
+            let text = format!("rows modulo {:?} cannot be made rows modulo {:?}", kept.moduli, order.moduli);
+            return Err(TaskError::Refused(text));
+        };
+        Ok(Self {
+            widen,
+            header: header(order, &kept.moduli, Direction::Forward, (End::First, order.window)),
+            moduli: kept.moduli.clone(),
+            tally: EndTally::new(order.salt, order.moduli.len()),
+        })
+    }
+}

@@ -1,0 +1,123 @@
+//! Where a stage's results gather: a buffer that is sorted and written as a run when it is full, or at the end.
+//!
+//! Families of one stage have no state in common after it, so usually no two buffered records are equal; where a
+//! family was cut (windows of one cell), equal keys are added up here, and once more where the task's runs are merged
+//! into one. Cost: a sort of (key, place) pairs, then one gathered copy of each row.
+
+use keima_residue::add_row;
+use keima_runs::{Batch, Merger, RunHeader, RunManifest, Split};
+
+use crate::TaskError;
+use crate::splits::join_splits;
+use crate::stream::buffers::Set;
+use crate::stream::spill::{EngineKey, Spiller, TemporaryRun};
+
+/// Runs that a task may leave unmerged when they have no keys in common: readers of the next stage open them all.
+const MAX_OUTPUT_RUNS: usize = 4;
+pub(crate) struct Output {
+    header: RunHeader,
+    capacity: usize,
+    /// Whether equal keys may come twice.
+    may_repeat: bool,
+    runs: Vec<(RunManifest, Vec<Split>)>,
+}
+
+/// What a task has written.
+pub(crate) struct Written {
+    pub(crate) runs: Vec<RunManifest>,
+    pub(crate) splits: Vec<Split>,
+    /// Distinct keys.
+    pub(crate) states: u64,
+}
+
+impl Output {
+    pub(crate) fn new(header: RunHeader, capacity: usize, may_repeat: bool) -> Self {
+        Self { header, capacity, may_repeat, runs: Vec::new() }
+    }
+
+    /// Takes up records, keys in the next stage's layout. The buffers are the same at every call.
+    pub(crate) fn push<K: EngineKey>(
+        &mut self,
+        keys: &[K],
+        rows: &[u64],
+        buffers: &mut Set<K>,
+        spiller: &mut Spiller<'_>,
+    ) -> Result<(), TaskError> {
+        if buffers.order.len() + keys.len() > self.capacity {
+            self.flush(buffers, spiller)?;
+        }
+        let base = buffers.order.len() as u32;
+        buffers.order.extend(keys.iter().zip(base..).map(|(&key, place)| (key, place)));
+        buffers.rows.extend_from_slice(rows);
+        Ok(())
+    }
+
+    fn flush<K: EngineKey>(&mut self, buffers: &mut Set<K>, spiller: &mut Spiller<'_>) -> Result<(), TaskError> {
+        let Set { order, rows, .. } = buffers;
+        if order.is_empty() {
+            return Ok(());
+        }
+        order.sort_unstable();
+        let lanes = self.header.lanes();
+        let mut writer = spiller.output_run::<K>(&self.header)?;
+        let row_of = |place: u32| &rows[place as usize * lanes..(place as usize + 1) * lanes];
+        if self.may_repeat {
+            let mut sum = Vec::new();
+            for equal in order.chunk_by(|a, b| a.0 == b.0) {
+                sum.clear();
+                sum.extend_from_slice(row_of(equal[0].1));
+                for &(_, place) in &equal[1..] {
+                    add_row(&mut sum, row_of(place), &self.header.moduli);
+                }
+                writer.push(equal[0].0, &sum).map_err(TaskError::Output)?;
+            }
+        } else {
+            for &(key, place) in order.iter() {
+                writer.push(key, row_of(place)).map_err(TaskError::Output)?;
+            }
+        }
+        let written = writer.finish().map_err(TaskError::Output)?;
+        order.clear();
+        rows.clear();
+        if let Some(run) = written {
+            spiller.bytes_written += run.0.bytes;
+            self.runs.push(run);
+        }
+        Ok(())
+    }
+
+    /// Writes what is left, and merges the task's runs where readers would meet too many or equal keys.
+    pub(crate) fn finish<K: EngineKey>(
+        mut self,
+        buffers: &mut Set<K>,
+        spiller: &mut Spiller<'_>,
+    ) -> Result<Written, TaskError> {
+        self.flush(buffers, spiller)?;
+        let many = self.runs.len() > MAX_OUTPUT_RUNS || (self.may_repeat && self.runs.len() > 1);
+        if many {
+            self.merge_runs::<K>(spiller)?;
+        }
+        let states = self.runs.iter().map(|(manifest, _)| manifest.records).sum();
+        let splits = join_splits(self.runs.iter().flat_map(|(_, splits)| splits.iter().copied()).collect());
+        Ok(Written { runs: self.runs.into_iter().map(|(manifest, _)| manifest).collect(), splits, states })
+    }
+
+    fn merge_runs<K: EngineKey>(&mut self, spiller: &mut Spiller<'_>) -> Result<(), TaskError> {
+        let parts: Vec<_> =
+            self.runs.drain(..).map(|(manifest, _)| spiller.take_back(manifest, self.header.clone())).collect();
+        spiller.bytes_spilled += parts.iter().map(TemporaryRun::bytes).sum::<u64>();
+        let parts = spiller.reduce_fan_in::<K>(parts, &self.header)?;
+        let mut merger: Merger<K> = Spiller::merge(&parts, &self.header)?;
+        let mut writer = spiller.output_run::<K>(&self.header)?;
+        let mut batch = Batch::new();
+        while merger.next_batch(&mut batch, crate::stream::budget::BATCH).map_err(crate::stream::spill::input_error)? {
+            spiller.check_stop()?;
+            writer.push_batch(&batch).map_err(TaskError::Output)?;
+        }
+        if let Some(run) = writer.finish().map_err(TaskError::Output)? {
+            spiller.bytes_written += run.0.bytes;
+            self.runs.push(run);
+        }
+        Ok(())
+    }
+}
