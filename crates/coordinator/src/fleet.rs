@@ -4,7 +4,7 @@ pub(crate) mod config;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(super) use keima_model::mix::split_mix;
+pub(crate) use keima_model::mix::split_mix;
 use keima_orders::{AttemptId, Holder, WorkerId};
 use keima_runs::{RunId, RunManifest};
 
@@ -37,18 +37,6 @@ pub(crate) struct Common {
     random: u64,
 }
 
-<<<<<<< HEAD:crates/coordinator/src/machine/common.rs
-=======
-/// One step of `SplitMix64` (Steele, Lea, Flood 2014).
-pub(crate) fn split_mix(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut z = *state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
-
->>>>>>> 0683956e21bd53ed498b59822b1950a35f7483f2:crates/coordinator/src/fleet.rs
 impl Common {
     pub(crate) fn new(config: Config, seed: u64, boot: u32, store: Option<StoreId>) -> Self {
         // Each life draws other nonces, even from the same seed.
