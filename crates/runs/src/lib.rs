@@ -1,4 +1,4 @@
-//! Runs: immutable files of strictly ascending keys with their values. FORMAT.md draws the bytes.
+//! Runs: immutable files of strictly ascending keys with their values. docs/reference/run-file.md draws the bytes.
 //!
 //! ```text
 //!   RunWriter, or      --file--> LocalRun --BlockFeed--> RunCursor --\

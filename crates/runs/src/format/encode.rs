@@ -16,8 +16,8 @@ impl Encoder {
         Self { keys: KeyEncoder::new(compress_keys) }
     }
 
-    /// Replaces `raw` by the encoded `block`: not empty, keys ascending, `next` the first key after it, `first` if it is
-    /// the first of its run. Adds each lane to `sums`. Returns the block's checksum.
+    /// Replaces `raw` by the encoded `block`: not empty, keys ascending, `next` the first key after it, `first` if it
+    /// is the first of its run. Adds each lane to `sums`. Returns the block's checksum.
     pub(crate) fn encode<K: RunKey>(
         &mut self,
         shape: &Shape,

@@ -1,5 +1,4 @@
-//! Checks of whole files, when somebody wants to know. And of header, index and footer alone, when a worker comes back
-//! with its folder.
+//! Verifies whole run files, or header, index and footer alone (when a worker comes back with its folder).
 
 use std::path::Path;
 
@@ -9,19 +8,19 @@ use crate::format::decode::decode;
 use crate::format::header::{Shape, lane_moduli};
 use crate::{Batch, BlockFeed, LocalRun, RunError, RunHeader, RunId, RunKey, RunManifest, RunPart};
 
-/// Reads and verifies header, index and footer of a file that should be the run `id`.
+/// Reads and verifies header, index and footer of a file that must be the run `id`.
 pub fn read_manifest(path: &Path, id: &RunId) -> Result<(RunHeader, RunManifest), RunError> {
     let run = LocalRun::open_unknown(path, id)?;
     Ok((run.header().clone(), run.manifest().clone()))
 }
 
-/// Verifies a whole file: what [`LocalRun::open`] does, and then every block's checksum and place in the index, the
-/// order of the keys, and the footer's keys and sums.
+/// Verifies a whole file: all that [`LocalRun::open`] checks, then each block's checksum and index entry, the order
+/// of the keys, and the footer's keys and sums.
 pub fn verify_run(path: &Path, expected: &RunManifest, header: &RunHeader) -> Result<(), RunError> {
     verify_opened(&LocalRun::open(path, expected, header)?, path)
 }
 
-/// Opens a run of which nothing is known beforehand, and verifies the whole of it.
+/// Opens any run and verifies all of it.
 pub fn open_verified(path: &Path) -> Result<LocalRun, RunError> {
     let run = LocalRun::open_any(path)?;
     verify_opened(&run, path)?;
@@ -60,7 +59,7 @@ fn verify_blocks<K: RunKey>(run: &LocalRun, path: &Path) -> Result<(), RunError>
         if !described {
             return Err(malformed("a block is not the one that the index describes", at));
         }
-        // Order within a block was checked by decoding, and each block ends below the key that it names as the next.
+        // Decoding has checked the order within a block, and that the block ends below the next one's first key.
         if next != Some(cover.from) {
             return Err(malformed("a block does not begin where the one before says", at));
         }

@@ -1,6 +1,6 @@
-//! Writes one run: records in key order, gathered into blocks, each block written at once.
+//! Writes one run from records in key order. Each block is written as soon as it is full.
 //!
-//! Memory: one block three times over (keys, rows, encoded) and 36 bytes of index per block written.
+//! Memory: three copies of a block (keys, rows, encoded bytes), and 36 bytes of index per block written.
 
 use std::fmt;
 use std::path::Path;
@@ -18,13 +18,13 @@ use crate::{Batch, DiskBudget, RunError, RunHeader, RunId, RunKey, RunManifest, 
 /// How a run is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunOptions {
-    /// Target size of a decoded block; a block holds one record at least and 4 MiB at most.
+    /// Target size of a decoded block in bytes, at most 4 MiB. A block holds at least one record.
     pub block_bytes: usize,
     /// Whether to compress the keys of a block where that pays; on by default. A reader takes both.
     pub compress_keys: bool,
-    /// Whether to begin a new block wherever a key is not the one before plus one: such blocks have no key section.
+    /// Whether a gap between keys begins a new block. Blocks of consecutive keys have no key section.
     pub consecutive: bool,
-    /// Whether the run is to be on stable storage before it is published: [`RunWriter::finish`] then leaves it as `id.run.tmp`,
+    /// Whether the run must be on stable storage before it is published. Then [`RunWriter::finish`] leaves `id.run.tmp`
     /// for [`crate::publish_durably`].
     pub durable: bool,
 }
@@ -35,14 +35,14 @@ impl Default for RunOptions {
     }
 }
 
-/// A run in the making. Dropped before [`RunWriter::finish`] it leaves no file and no bytes charged.
+/// A run being written. Dropped before [`RunWriter::finish`], it leaves no file and no bytes charged.
 pub struct RunWriter<K: RunKey> {
     pending: Pending,
     id: RunId,
     shape: Shape,
     consecutive: bool,
     encoder: Encoder,
-    /// The block that is being gathered, and how many records fill it.
+    /// The block being filled, and its capacity in records.
     block: Batch<K>,
     block_records: usize,
     raw: Vec<u8>,
@@ -63,8 +63,8 @@ impl<K: RunKey> fmt::Debug for RunWriter<K> {
 }
 
 impl<K: RunKey> RunWriter<K> {
-    /// Creates `root/id.run.tmp`, with the folders that it needs, and writes the header. All bytes are charged to
-    /// `disk` before they are written.
+    /// Creates `root/id.run.tmp` and its folders, and writes the header. Charges all bytes to `disk` before writing
+    /// them.
     pub fn create(
         root: &Path,
         id: &RunId,
@@ -99,8 +99,8 @@ impl<K: RunKey> RunWriter<K> {
         })
     }
 
-    /// Adds a record. Keys ascend strictly; `row` has one number per lane, each below its modulus (which is checked
-    /// when the block is written). A record that is out of order is refused and changes nothing.
+    /// Adds a record. Keys must ascend strictly. `row` has one value per lane, below its modulus; that is checked when
+    /// the block is written. A key out of order is refused, and changes nothing.
     #[inline]
     pub fn push(&mut self, key: K, row: &[u64]) -> Result<(), RunError> {
         if row.len() != self.shape.lanes() {
@@ -148,7 +148,7 @@ impl<K: RunKey> RunWriter<K> {
         Ok(())
     }
 
-    /// Whether a key may not stand in the block that is being gathered.
+    /// Whether `key` must begin a new block because of a gap.
     fn leaves_gap(&self, key: K) -> bool {
         self.consecutive && self.block.keys.last().is_some_and(|last| last.widen().checked_add(1) != Some(key.widen()))
     }
@@ -160,7 +160,7 @@ impl<K: RunKey> RunWriter<K> {
         }
     }
 
-    /// Writes the gathered block; `next` is the first key of the block after it.
+    /// Writes the filled block. `next` is the first key of the block after it.
     fn write_block(&mut self, next: Option<K>) -> Result<(), RunError> {
         let Some(&first) = self.block.keys.first() else { return Ok(()) };
         if self.blocks == 0 {
@@ -186,12 +186,12 @@ impl<K: RunKey> RunWriter<K> {
         Ok(())
     }
 
-    /// Completes the run: writes the rest, and publishes it, `id.run.tmp` becoming `id.run` (with [`RunOptions::durable`]
-    /// that is left to [`crate::publish_durably`]). Gives the manifest and at most 1,024 places to cut, at block boundaries, in
-    /// pieces of about equal weight, the last of which lies above the last key (or is `u128::MAX`). A run without records is
-    /// not written: `None`.
+    /// Writes the rest and publishes the run: `id.run.tmp` becomes `id.run`. With [`RunOptions::durable`],
+    /// [`crate::publish_durably`] does that later. A run without records is not written: `None`.
     ///
-    /// The file stays charged to the disk budget; whoever removes it refunds `manifest.bytes`.
+    /// Returns the manifest, and at most 1,024 splits at block boundaries into pieces of about equal weight. The last
+    /// split lies above the last key, or is `u128::MAX`. The file stays charged to the disk budget: whoever removes it
+    /// refunds `manifest.bytes`.
     pub fn finish(mut self) -> Result<Option<(RunManifest, Vec<Split>)>, RunError> {
         let Some(last_key) = self.last_key else { return Ok(None) };
         self.write_block(None)?;
