@@ -47,7 +47,7 @@ fn sound<'a>(
     if !(MIN_BYTES..=MAX_BYTES).contains(&raw.len()) {
         return Err(malformed("a block's length is out of bounds"));
     }
-    let fixed = Fixed::read(raw).ok_or_else(|| malformed("a block does not begin as blocks do"))?;
+    let fixed = Fixed::read(raw).ok_or_else(|| malformed("a block's fixed part is invalid"))?;
     let head_bytes = fixed.key_bytes.saturating_add(dense_head_bytes(shape.lanes()));
     let Some((head, columns)) = raw.split_at_checked(head_bytes) else {
         return Err(malformed("a block is too short"));
@@ -133,7 +133,7 @@ pub(crate) fn decode<K: RunKey>(
     let last = fixed.flags & LAST != 0;
     let ends_below = out.keys.last().is_some_and(|k| k.widen() < fixed.next);
     if last && fixed.next != 0 || !last && !ends_below {
-        return Err(malformed("a block ends where the next one cannot begin"));
+        return Err(malformed("a block's next key is not above its last key"));
     }
     Ok(Cover { from: if fixed.flags & FIRST == 0 { fixed.first } else { 0 }, to: (!last).then_some(fixed.next), crc })
 }

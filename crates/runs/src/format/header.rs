@@ -207,7 +207,7 @@ pub(crate) fn decode(bytes: &[u8], place: &str) -> Result<(RunHeader, RunId, u32
     // A header must be encoded again to the same bytes: no free bits, nothing left over.
     match encode(&header, &id) {
         Ok((again, crc)) if again == bytes => Ok((header, id, crc)),
-        Ok(_) => Err(malformed("its header holds what no header may hold")),
+        Ok(_) => Err(malformed("its header has reserved bits set or bytes left over")),
         Err(_) => Err(malformed("its header is out of bounds")),
     }
 }

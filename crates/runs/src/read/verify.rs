@@ -57,11 +57,11 @@ fn verify_blocks<K: RunKey>(run: &LocalRun, path: &Path) -> Result<(), RunError>
             && batch.len() == entry.records as usize
             && batch.keys.first().is_some_and(|k| k.widen() == entry.first);
         if !described {
-            return Err(malformed("a block is not the one that the index describes", at));
+            return Err(malformed("a block does not match its index entry", at));
         }
         // Decoding has checked the order within a block, and that the block ends below the next one's first key.
         if next != Some(cover.from) {
-            return Err(malformed("a block does not begin where the one before says", at));
+            return Err(malformed("a block does not begin where the one before ends", at));
         }
         next = cover.to;
         last = batch.keys.last().map_or(last, |k| k.widen());
@@ -77,7 +77,7 @@ fn verify_blocks<K: RunKey>(run: &LocalRun, path: &Path) -> Result<(), RunError>
         return Err(malformed("its last block names a next one", manifest.bytes));
     }
     if last != manifest.last_key {
-        return Err(malformed("its footer names another last key than its last block", manifest.bytes));
+        return Err(malformed("its footer's last key is not that of its last block", manifest.bytes));
     }
     if sums != manifest.sums {
         return Err(malformed("its footer's sums are not those of its blocks", manifest.bytes));

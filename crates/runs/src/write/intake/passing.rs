@@ -100,11 +100,11 @@ impl Passing {
             Part::Block if self.held.len() < block::FIXED_BYTES => Ok(block::FIXED_BYTES),
             Part::Block => {
                 let length = block::length(&self.held, self.shape.lanes());
-                length.ok_or_else(|| self.malformed("no block begins like this", self.blocks))
+                length.ok_or_else(|| self.malformed("a block's fixed part is invalid", self.blocks))
             }
             Part::Index(_) => Ok(ENTRY_BYTES),
             Part::Footer => Ok(footer_bytes(self.shape.lanes())),
-            Part::Nothing => Err(self.malformed("something follows its end", self.passed)),
+            Part::Nothing => Err(self.malformed("bytes follow its end", self.passed)),
         }
     }
 
@@ -134,7 +134,7 @@ impl Passing {
                 self.seen = crc32c::crc32c_append(self.seen, &self.held);
                 match left - 1 {
                     0 if self.seen != self.made => {
-                        Err(self.malformed("its index is not that of its blocks", self.index_at))
+                        Err(self.malformed("its index does not match its blocks", self.index_at))
                     }
                     0 => Ok(Part::Footer),
                     left => Ok(Part::Index(left)),
@@ -147,7 +147,7 @@ impl Passing {
 
     fn pass_footer(&self) -> Result<(), RunError> {
         let tail = footer::decode(&self.held, self.shape.lanes(), &self.expected.id);
-        let tail = tail.ok_or_else(|| self.malformed("its footer", self.passed))?;
+        let tail = tail.ok_or_else(|| self.malformed("its footer is too short", self.passed))?;
         let summed = self.held.len() - (TRAILER_BYTES - 24);
         let got = crc32c::crc32c_append(self.seen, self.held.get(..summed).unwrap_or_default());
         let expected = tail.manifest.checksum;
@@ -156,7 +156,7 @@ impl Passing {
             return Err(RunError::Checksum { place, what, at: 0, expected, got });
         }
         if tail.magic != END_MAGIC || (tail.index_at, tail.blocks) != (self.index_at, self.blocks) {
-            return Err(self.malformed("its trailer does not tell where its index is", self.passed));
+            return Err(self.malformed("its trailer does not match its index", self.passed));
         }
         footer::compare(&self.expected, &tail.manifest, &self.place)
     }
