@@ -114,7 +114,9 @@ proptest! {
         let start = u128::from(seed) << (seed % 60);
         let mut narrow = records::<u64>(&wide, count, u128::from(seed >> 8), 1 << gap_bits, seed);
         let start_key = narrow[0].0;
-        narrow.iter_mut().for_each(|(key, _)| *key = start_key + (*key - start_key) * step);
+        for (key, _) in &mut narrow {
+            *key = start_key + (*key - start_key) * step;
+        }
         check(moduli, coefficients, options, &narrow, &ranges(&narrow, seed));
         let wide = records::<u128>(&wide, count, start, 1 << gap_bits, seed);
         check(moduli, coefficients, options, &wide, &ranges(&wide, seed));
@@ -178,7 +180,9 @@ fn compression_pays_on_dense_keys_and_is_left_out_elsewhere() {
     let root = tempdir().unwrap();
     let plain = RunOptions { compress_keys: false, ..RunOptions::default() };
     let mut dense = records::<u64>(&header, 20_000, 0, 1, 3);
-    dense.iter_mut().for_each(|(key, _)| *key = *key * 3 + *key % 2);
+    for (key, _) in &mut dense {
+        *key = *key * 3 + *key % 2;
+    }
     let sparse = records::<u64>(&header, 20_000, 0, 1 << 48, 3);
     for (name, records, least_saved) in [("dense", &dense, 15_000), ("sparse", &sparse, 0)] {
         let (with, _) = write(root.path(), &format!("{name}/a"), &header, RunOptions::default(), records);
