@@ -18,7 +18,7 @@ use keima_engine::TaskError;
 use keima_engine::block::GroupId;
 use keima_model::{AnyProblem, Direction, Directions, ProblemError, ProblemInfo, ProblemRequest, Registry, Window};
 use keima_orders::BlockOrder;
-use keima_runs::{Batch, LocalRun, RunCursor, RunPart, Word, open_verified};
+use keima_runs::{Batch, LocalRun, RunCursor, RunKey, RunPart, open_verified};
 pub use keima_runs::{BlockCut, KeyOrder, RunError, RunHeader, RunManifest};
 
 use keima_cluster::Tables;
@@ -118,7 +118,7 @@ impl Inspected {
     }
 
     /// Lists a part with the keys in the file. Returns whether it came to the end.
-    fn rows<K: Word>(&self, part: RunPart, each: EachStored<'_>) -> Result<bool, InspectError> {
+    fn rows<K: RunKey>(&self, part: RunPart, each: EachStored<'_>) -> Result<bool, InspectError> {
         let (header, feed) = (self.header(), Box::new(self.0.feed(part.clone())));
         let mut cursor = RunCursor::<K>::new(feed, header, &self.manifest().id, part);
         let mut batch = Batch::new();

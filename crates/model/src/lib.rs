@@ -14,6 +14,7 @@ mod blocks;
 mod board;
 mod info;
 mod key;
+pub mod mix;
 mod problem;
 
 pub use blocks::column::{BlockColumn, MOST_WEIGHT, SAMPLE_ONE_IN};

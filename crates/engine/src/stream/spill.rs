@@ -8,8 +8,8 @@ use std::sync::atomic::Ordering;
 use keima_model::Key;
 use keima_orders::InputRun;
 use keima_runs::{
-    Batch, DiskBudget, LocalRun, MergeError, Merger, RunCursor, RunError, RunHeader, RunId, RunManifest, RunOptions,
-    RunPart, RunWriter, Word, run_path, temporary_path,
+    Batch, DiskBudget, LocalRun, MergeError, Merger, RunCursor, RunError, RunHeader, RunId, RunKey, RunManifest,
+    RunOptions, RunPart, RunWriter, run_path, temporary_path,
 };
 
 use crate::stream::budget::{BATCH, Budget};
@@ -17,7 +17,7 @@ use crate::stream::table::Table;
 use crate::{Task, TaskError};
 
 /// A key type that problems, tables and runs all support.
-pub(crate) trait EngineKey: Key + Word {}
+pub(crate) trait EngineKey: Key + RunKey {}
 impl EngineKey for u64 {}
 impl EngineKey for u128 {}
 

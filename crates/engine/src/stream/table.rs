@@ -13,7 +13,7 @@
 //!
 //! Cost of a successor: one multiplication, and about 1.5 probes at a load of at most one half.
 
-use keima_model::Key;
+use keima_model::{Key, mix};
 use keima_residue::add_mod;
 
 /// Distinct keys with their values, in order of first arrival.
@@ -31,9 +31,8 @@ pub(crate) struct Table<K> {
 /// Fibonacci hashing (Knuth, TAOCP 3, section 6.4): the high bits of a product with an odd constant.
 #[inline]
 fn spread<K: Key>(key: K) -> u64 {
-    let wide = key.widen();
-    let folded = (wide as u64) ^ ((wide >> 64) as u64).wrapping_mul(0xd6e8_feb8_6659_fd93);
-    (folded ^ (folded >> 31)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    let folded = mix::fold(key.widen());
+    (folded ^ (folded >> 31)).wrapping_mul(mix::GOLDEN)
 }
 
 const MIN_SLOTS: usize = 1 << 10;

@@ -19,7 +19,7 @@
 //!
 //! Cost, where there is one: one byte for each state and one key in 64, at writing and at reading.
 
-use keima_model::{End, Key};
+use keima_model::{End, Key, mix};
 
 use crate::block::in_memory::family::stage::WindowStage;
 use crate::block::rows::lanes::Row;
@@ -27,9 +27,6 @@ use crate::block::rows::lanes::Row;
 /// One in so many boundaries has a fingerprint; one in half as many where columns are folded, since there some cannot
 /// have one. A bound on the cost, which is largest for rows of one lane.
 const FINGERPRINT_ONE_IN: u64 = 4;
-
-/// 2^64 over the golden ratio. Its multiples are evenly distributed for any number of windows (Knuth, TAOCP 3, 6.4).
-const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// A block's part of the sample.
 #[derive(Debug, Default)]
@@ -48,7 +45,8 @@ impl<const K: usize> WindowStage<'_, K> {
         let windows_done = self.windows_done + u64::from(end == self.direction.leaves());
         // The first boundary that a window writes, and others at even distances.
         let one_in = if self.folded { FINGERPRINT_ONE_IN / 2 } else { FINGERPRINT_ONE_IN };
-        let wanted = windows_done == 1 || windows_done > 1 && windows_done.wrapping_mul(GOLDEN) < u64::MAX / one_in;
+        let wanted =
+            windows_done == 1 || windows_done > 1 && windows_done.wrapping_mul(mix::GOLDEN) < u64::MAX / one_in;
         (wanted && !(starts_column && self.folded)).then(|| windows_done.mix(self.salt) >> 32)
     }
 

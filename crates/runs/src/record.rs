@@ -1,27 +1,27 @@
-//! Keys as integers of 64 or 128 bits, and batches of records.
+//! Keys of runs as integers of 64 or 128 bits, and batches of records.
 
 use std::fmt::{Debug, LowerHex};
 
-/// A key of fixed width: `u64` or `u128`.
-pub trait Word: Copy + Ord + Debug + LowerHex + Default + Send + Sync + 'static {
+/// A key of a record: `u64` or `u128`. Runs see an integer, and nothing of the state behind it.
+pub trait RunKey: Copy + Ord + Debug + LowerHex + Default + Send + Sync + 'static {
     /// Width in bytes: 8 or 16.
     const BYTES: u8;
-    /// The key of that value; `None` where it does not fit.
+    /// The key with this value; `None` if it does not fit.
     fn from_wide(wide: u128) -> Option<Self>;
     /// Zero-extends.
     fn widen(self) -> u128;
-    /// The key `gap` above this one, modulo 2^width; the caller sees from the result whether it wrapped around.
+    /// The key `gap` above this one, modulo 2^width. The caller checks for wrap-around.
     #[must_use]
     fn step(self, gap: u64) -> Self;
-    /// How far this key lies above `lower`, if that fits 64 bits.
+    /// This key minus `lower`, if that fits 64 bits.
     fn gap(self, lower: Self) -> Option<u64>;
-    /// Adds this key and those after it to `keys`, `count` in all, of which the last must fit.
+    /// Appends `count` consecutive keys from this one on to `keys`. The last must fit the width.
     fn count_up(self, count: u64, keys: &mut Vec<Self>) {
         keys.extend((0..count).map(|above| self.step(above)));
     }
 }
 
-impl Word for u64 {
+impl RunKey for u64 {
     const BYTES: u8 = 8;
     #[inline]
     fn from_wide(wide: u128) -> Option<Self> {
@@ -41,7 +41,7 @@ impl Word for u64 {
     }
 }
 
-impl Word for u128 {
+impl RunKey for u128 {
     const BYTES: u8 = 16;
     #[inline]
     fn from_wide(wide: u128) -> Option<Self> {
@@ -75,7 +75,7 @@ impl<K> Batch<K> {
     pub const fn new() -> Self {
         Self { keys: Vec::new(), rows: Vec::new() }
     }
-    /// Forgets all records, keeping the memory.
+    /// Removes all records and keeps the memory.
     pub fn clear(&mut self) {
         self.keys.clear();
         self.rows.clear();
