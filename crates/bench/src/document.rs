@@ -1,7 +1,7 @@
 //! docs/performance.md: the machine, the commands, the table, the ratios; and the parts that documents are made of.
 
-use crate::machine::Machine;
 use crate::measure::Found;
+use crate::report::machine::Machine;
 use crate::table;
 use crate::targets;
 

@@ -16,8 +16,8 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use crate::document::{code, paragraph, rows_of};
-use crate::machine::Machine;
-use crate::program::{answer, run};
+use crate::programs::program::{answer, run};
+use crate::report::machine::Machine;
 use crate::table::short;
 
 /// What a forecast over what came may be: "right within 25 %".

@@ -12,23 +12,17 @@
 
 #![forbid(unsafe_code)]
 
-mod block;
 mod board;
-mod callgrind;
-mod cluster;
-mod count;
-mod disk;
 mod document;
 mod forecast;
-mod golegal;
-mod job;
-mod machine;
+mod instructions;
 mod measure;
+mod passes;
 mod plot;
 mod process;
-mod program;
+mod programs;
+mod report;
 mod sample;
-mod stream;
 mod table;
 mod targets;
 
@@ -38,9 +32,10 @@ use anyhow::{Context, Result};
 use clap::{Args, Parser, Subcommand};
 use keima_model::Direction;
 
-use crate::disk::Disk;
-use crate::machine::Machine;
 use crate::measure::{Wish, measure};
+use crate::passes::on_disk::Disk;
+use crate::passes::{in_memory, on_disk, stream};
+use crate::report::machine::{self, Machine};
 use crate::sample::Line;
 
 /// That of the program that is measured.
@@ -97,10 +92,10 @@ enum Verb {
         #[command(flatten)]
         passes: Passes,
         /// Memory for tables and tasks, for which the planner chooses windows and groups
-        #[arg(long, value_name = "MIB", default_value_t = disk::MEMORY_MIB)]
+        #[arg(long, value_name = "MIB", default_value_t = on_disk::MEMORY_MIB)]
         memory: u64,
         /// Nothing is measured where two boundaries would take more of the disk
-        #[arg(long, value_name = "BYTES", default_value_t = disk::BYTES_MOST)]
+        #[arg(long, value_name = "BYTES", default_value_t = on_disk::BYTES_MOST)]
         bytes_most: u64,
     },
     /// A sweep of the stream executor: a line of JSON
@@ -197,10 +192,12 @@ fn main() -> Result<()> {
     match Cli::parse().verb {
         Verb::Measure(args) => measure_all(args),
         Verb::Forecast(args) => forecast_all(&args),
-        Verb::Block { height, lanes, threads, windows } => print(&block::samples(height, &windows, &lanes, &threads)?),
+        Verb::Block { height, lanes, threads, windows } => {
+            print(&in_memory::samples(height, &windows, &lanes, &threads)?)
+        }
         Verb::Disk { passes: Passes { height, lanes, threads }, memory, bytes_most } => {
             let wish = Disk { height, residues: lanes, threads, memory_mib: memory, bytes_most };
-            print(&[disk::sample(&wish)?])
+            print(&[on_disk::sample(&wish)?])
         }
         Verb::Stream { passes: Passes { height, lanes, threads }, state_passes, tight } => {
             let (label, sample) = stream::sample(height, lanes, threads, tight, state_passes)?;
@@ -211,14 +208,14 @@ fn main() -> Result<()> {
             let state_passes = if stream {
                 stream::fixed_work(height, lanes, columns)?
             } else {
-                block::fixed_work(height, lanes, direction, columns)?
+                in_memory::fixed_work(height, lanes, direction, columns)?
             };
             println!("dispatch {}", machine::simd());
             println!("state_passes {state_passes}");
             Ok(())
         }
         Verb::Instructions { file, less, state_passes } => {
-            print!("{}", callgrind::report(&file, less.as_deref(), &std::env::current_dir()?, state_passes)?);
+            print!("{}", instructions::report(&file, less.as_deref(), &std::env::current_dir()?, state_passes)?);
             Ok(())
         }
     }

@@ -1,6 +1,6 @@
 //! Ratios: against golegal per residue, and of rows against each other, each beside what is aimed at.
 
-use crate::job::cluster_height;
+use crate::measure::job::cluster_height;
 use crate::sample::{Kind, Label, ratio};
 use crate::table::{Row, short};
 

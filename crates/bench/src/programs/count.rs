@@ -10,9 +10,9 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use crate::board;
-use crate::cluster::{self, Cluster};
 use crate::process::cpu_seconds;
-use crate::program::{run, windows};
+use crate::programs::cluster::{self, Cluster};
+use crate::programs::program::{run, windows};
 use crate::sample::{Kind, Label, Sample};
 
 /// A count out of core gets this part of the vector, and so many MiB for the program and its tables.

@@ -8,10 +8,10 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 
 use crate::board;
-use crate::cluster::Watch;
-use crate::count::Count;
-use crate::golegal::{Golegal, modulo_word};
 use crate::process::device_bytes;
+use crate::programs::cluster::Watch;
+use crate::programs::count::Count;
+use crate::programs::golegal::{Golegal, modulo_word};
 use crate::sample::{Kind, Label, Line};
 use crate::targets;
 

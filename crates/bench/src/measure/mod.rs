@@ -11,16 +11,18 @@
 //! freed back to its host some seconds later, which keeps a core from a row, the same row in every round. So they begin
 //! when that is over.
 
+pub(crate) mod job;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 
-use crate::cluster::{WORKER_MEMORY_MIB, Watch};
-use crate::count::{Count, disk_mib};
-use crate::golegal::Golegal;
-use crate::job::{Job, Lines, cluster_height};
+use crate::measure::job::{Job, Lines, cluster_height};
+use crate::programs::cluster::{WORKER_MEMORY_MIB, Watch};
+use crate::programs::count::{Count, disk_mib};
+use crate::programs::golegal::Golegal;
 use crate::sample::{Kind, Label, Line, Sample};
 use crate::table::Row;
 

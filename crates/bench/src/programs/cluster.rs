@@ -20,7 +20,7 @@ use serde_json::Value;
 
 use crate::board;
 use crate::process::{cpu_seconds_of, peak_bytes};
-use crate::program::{Service, answer, run, windows};
+use crate::programs::program::{Service, answer, run, windows};
 use crate::sample::{Kind, Label, Sample, ratio};
 
 /// Memory of a worker, and of a process that counts as one worker of a cluster does.

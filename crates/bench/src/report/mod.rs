@@ -1,0 +1,3 @@
+//! What a run of the benchmark says.
+
+pub(crate) mod machine;
