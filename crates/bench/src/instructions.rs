@@ -1,8 +1,8 @@
-//! Instructions per state-pass by function, from what valgrind's callgrind wrote.
+//! Instructions per state-pass by function, from a file of valgrind's callgrind.
 //!
-//! What is inlined has no function of its own in callgrind's files, but its lines keep their file. So costs are added
-//! up by (file, line), and a line is given to the function of the source that it stands in: the last `fn` above it. A
-//! line of the standard library that is inlined counts with the line of the project before it in the same machine code.
+//! Inlined code has no function of its own in these files, but its lines keep their file. So costs are summed by file and
+//! line, and a line belongs to the function in whose source it stands: the last `fn` above it. A line of the standard
+//! library counts with the project's line before it in the same machine code.
 
 use std::collections::BTreeMap;
 use std::fs::read_to_string;
@@ -13,12 +13,12 @@ use anyhow::{Context, Result, ensure};
 /// Instructions by file and line.
 type Lines = BTreeMap<String, BTreeMap<u32, u64>>;
 
-/// Adds up the own costs of a callgrind file, calls left out: their costs stand with what is called.
+/// Sums the costs of a callgrind file by line. Costs of calls are left out: they stand with the called function.
 fn lines(text: &str) -> Result<Lines> {
     let mut names: BTreeMap<String, String> = BTreeMap::new();
     let mut found = Lines::new();
     let (mut file, mut line, mut of_call) = (String::new(), 0_u32, false);
-    // The last line of the project within the function at hand.
+    // The project's last line in this function.
     let mut own: Option<(String, u32)> = None;
     for entry in text.lines() {
         if let Some((key, value)) = entry.split_once('=') {
@@ -45,7 +45,7 @@ fn lines(text: &str) -> Result<Lines> {
         let mut words = entry.split_whitespace();
         let (Some(place), Some(cost)) = (words.next(), words.next()) else { continue };
         let number = |text: &str| text.parse::<u32>().ok();
-        // Lines are absolute, relative to the one before, or the same.
+        // Line numbers are absolute, relative to the one before, or the same.
         line = match place.chars().next() {
             Some('+') => line.saturating_add(number(&place[1..]).unwrap_or(0)),
             Some('-') => line.saturating_sub(number(&place[1..]).unwrap_or(0)),
@@ -72,7 +72,7 @@ fn is_own(path: &str) -> bool {
     path.contains("crates/") && !path.contains("/registry/")
 }
 
-/// The function that each line of a source stands in.
+/// The function in which a line of a source stands.
 fn function_at(source: &str, line: u32) -> Option<&str> {
     let above = source.lines().take(line as usize);
     let name = |text: &'_ str| -> Option<(usize, usize)> {
@@ -83,8 +83,8 @@ fn function_at(source: &str, line: u32) -> Option<&str> {
     above.filter_map(|text| name(text).map(|(start, end)| &text[start..end])).last()
 }
 
-/// The table: functions of the project with their instructions per state-pass, down to a twentieth, and all the rest.
-/// What `less` holds, of a run that only sets up, is subtracted.
+/// A table of the project's functions with their instructions per state-pass, down to a twentieth, and of all the rest.
+/// The costs in `less`, of a run that only sets up, are subtracted.
 pub(crate) fn report(file: &Path, less: Option<&Path>, root: &Path, state_passes: f64) -> Result<String> {
     let read =
         |file: &Path| lines(&read_to_string(file).with_context(|| format!("callgrind's file {}", file.display()))?);
