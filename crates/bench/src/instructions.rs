@@ -11,60 +11,57 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 
 /// Instructions by file and line.
-type Lines = BTreeMap<String, BTreeMap<u32, u64>>;
+type Costs = BTreeMap<(String, u32), u64>;
 
 /// Sums the costs of a callgrind file by line. Costs of calls are left out: they stand with the called function.
-fn lines(text: &str) -> Result<Lines> {
-    let mut names: BTreeMap<String, String> = BTreeMap::new();
-    let mut found = Lines::new();
-    let (mut file, mut line, mut of_call) = (String::new(), 0_u32, false);
+fn costs(text: &str) -> Result<Costs> {
+    let mut paths: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut found = Costs::new();
+    let (mut file, mut line, mut is_call) = ("", 0_u32, false);
     // The project's last line in this function.
-    let mut own: Option<(String, u32)> = None;
+    let mut own: Option<(&str, u32)> = None;
     for entry in text.lines() {
-        if let Some((key, value)) = entry.split_once('=') {
-            if matches!(key, "fl" | "fi" | "fe") {
+        match entry.split_once('=') {
+            Some((key @ ("fl" | "fi" | "fe" | "cfi" | "cfl"), value)) => {
                 // `fl=(3) path` names file 3, `fl=(3)` refers to it.
-                file = match value.split_once(' ') {
-                    Some((number, path)) => {
-                        names.insert(number.to_owned(), path.to_owned());
-                        path.to_owned()
-                    }
-                    None => names.get(value).cloned().unwrap_or_else(|| value.to_owned()),
-                };
-            } else if matches!(key, "cfi" | "cfl") {
                 if let Some((number, path)) = value.split_once(' ') {
-                    names.insert(number.to_owned(), path.to_owned());
+                    paths.insert(number, path);
                 }
-            } else if key == "calls" {
-                of_call = true;
-            } else if key == "fn" {
-                own = None;
+                if !key.starts_with('c') {
+                    let number = value.split(' ').next().unwrap_or(value);
+                    file = paths.get(number).copied().unwrap_or(value);
+                }
             }
-            continue;
+            Some(("calls", _)) => is_call = true,
+            Some(("fn", _)) => own = None,
+            Some(_) => {}
+            None => {
+                let Some((at, cost)) = entry.split_once(' ') else { continue };
+                let (Some(at), Ok(cost)) = (line_number(at, line), cost.parse::<u64>()) else { continue };
+                line = at;
+                if std::mem::take(&mut is_call) {
+                    continue;
+                }
+                if is_own(file) {
+                    own = Some((file, line));
+                }
+                let (file, line) = own.unwrap_or((file, line));
+                *found.entry((file.to_owned(), line)).or_default() += cost;
+            }
         }
-        let mut words = entry.split_whitespace();
-        let (Some(place), Some(cost)) = (words.next(), words.next()) else { continue };
-        let number = |text: &str| text.parse::<u32>().ok();
-        // Line numbers are absolute, relative to the one before, or the same.
-        line = match place.chars().next() {
-            Some('+') => line.saturating_add(number(&place[1..]).unwrap_or(0)),
-            Some('-') => line.saturating_sub(number(&place[1..]).unwrap_or(0)),
-            Some('*') => line,
-            Some(digit) if digit.is_ascii_digit() => number(place).context("a line number")?,
-            _ => continue,
-        };
-        let Ok(cost) = cost.parse::<u64>() else { continue };
-        if std::mem::take(&mut of_call) {
-            continue;
-        }
-        if is_own(&file) {
-            own = Some((file.clone(), line));
-        }
-        let (file, line) = own.clone().unwrap_or_else(|| (file.clone(), line));
-        *found.entry(file).or_default().entry(line).or_default() += cost;
     }
     ensure!(!found.is_empty(), "no costs in callgrind's file");
     Ok(found)
+}
+
+/// A line number, which is absolute, relative to the one before, or `*` for the same.
+fn line_number(text: &str, before: u32) -> Option<u32> {
+    match (text.strip_prefix('+'), text.strip_prefix('-')) {
+        (Some(more), _) => before.checked_add(more.parse().ok()?),
+        (_, Some(less)) => before.checked_sub(less.parse().ok()?),
+        _ if text == "*" => Some(before),
+        _ => text.parse().ok(),
+    }
 }
 
 /// Whether a path is one of the project's sources.
@@ -87,35 +84,21 @@ fn function_at(source: &str, line: u32) -> Option<&str> {
 /// The costs in `less`, of a run that only sets up, are subtracted.
 pub(crate) fn report(file: &Path, less: Option<&Path>, root: &Path, state_passes: f64) -> Result<String> {
     let read =
-        |file: &Path| lines(&read_to_string(file).with_context(|| format!("callgrind's file {}", file.display()))?);
-    let mut all = read(file)?;
-    for (path, costs) in less.map(read).transpose()?.unwrap_or_default() {
-        for (line, cost) in costs {
-            if let Some(found) = all.get_mut(&path).and_then(|costs| costs.get_mut(&line)) {
-                *found = found.saturating_sub(cost);
-            }
-        }
+        |file: &Path| costs(&read_to_string(file).with_context(|| format!("callgrind's file {}", file.display()))?);
+    let less = less.map(read).transpose()?.unwrap_or_default();
+    let mut sources: BTreeMap<String, Option<String>> = BTreeMap::new();
+    let mut functions: BTreeMap<String, u64> = BTreeMap::new();
+    let mut total = 0;
+    for (at, cost) in read(file)? {
+        let cost = cost.saturating_sub(less.get(&at).copied().unwrap_or(0));
+        let (path, line) = at;
+        let own = path.find("crates/").filter(|_| is_own(&path)).map_or("", |start| &path[start..]);
+        let source = sources.entry(own.to_owned()).or_insert_with(|| read_to_string(root.join(own)).ok());
+        let function = source.as_ref().map(|source| format!("{own}: {}", function_at(source, line).unwrap_or("-")));
+        *functions.entry(function.unwrap_or_else(|| "other code".into())).or_default() += cost;
+        total += cost;
     }
-    let mut functions: BTreeMap<(String, String), u64> = BTreeMap::new();
-    let (mut total, mut others) = (0_u64, 0_u64);
-    for (path, costs) in all {
-        total += costs.values().sum::<u64>();
-        let own = path.find("crates/").filter(|_| is_own(&path)).and_then(|start| {
-            let path = &path[start..];
-            Some((path.to_owned(), read_to_string(root.join(path)).ok()?))
-        });
-        let Some((path, source)) = own else {
-            others += costs.values().sum::<u64>();
-            continue;
-        };
-        for (line, cost) in costs {
-            let function = function_at(&source, line).unwrap_or("-").to_owned();
-            *functions.entry((path.clone(), function)).or_default() += cost;
-        }
-    }
-    let mut rows: Vec<(u64, String)> =
-        functions.into_iter().map(|((path, function), cost)| (cost, format!("{path}: {function}"))).collect();
-    rows.push((others, "other code".into()));
+    let mut rows: Vec<(u64, String)> = functions.into_iter().map(|(function, cost)| (cost, function)).collect();
     rows.sort_by(|a, b| b.cmp(a));
     let each = |cost: u64| cost as f64 / state_passes.max(1.0);
     let mut text = String::new();
@@ -160,12 +143,17 @@ fn=(3) alloc
 
     #[test]
     fn own_costs_are_added_up_by_line() {
-        let found = lines(TEXT).unwrap();
-        let of = |path: &str| found[path].clone().into_iter().collect::<Vec<_>>();
-        assert_eq!(of("/a/crates/x/src/kernel.rs"), [(3, 10), (5, 5 + 7), (7, 2), (100, 1)]);
-        assert_eq!(of("/rustc/library/alloc.rs"), [(9, 50)]);
-        assert_eq!(of("/a/crates/x/src/other.rs"), [(2, 40)]);
-        assert!(lines("events: Ir\n").is_err());
+        let expected = [
+            ("/a/crates/x/src/kernel.rs", 3, 10),
+            ("/a/crates/x/src/kernel.rs", 5, 5 + 7),
+            ("/a/crates/x/src/kernel.rs", 7, 2),
+            ("/a/crates/x/src/kernel.rs", 100, 1),
+            ("/a/crates/x/src/other.rs", 2, 40),
+            ("/rustc/library/alloc.rs", 9, 50),
+        ];
+        let expected = expected.map(|(path, line, cost)| ((path.to_owned(), line), cost));
+        assert_eq!(costs(TEXT).unwrap(), Costs::from(expected));
+        assert!(costs("events: Ir\n").is_err());
     }
 
     #[test]

@@ -102,7 +102,7 @@ mod tests {
             "cluster passes, stream 9x9, K=8, threads 2",
             "golegal 9x9, threads 2",
         ];
-        check(&options, &wanted, &["memory 14x14", "golegal 10x10"]);
+        check(&options, &wanted, &["in memory 14x14", "golegal 10x10"]);
         check(&Options { quick: true, boards: vec![11], ..options.clone() }, &[], &["count, stream"]);
         let only = Options { only: Some("stream passes".into()), ..options.clone() };
         check(&only, &["stream passes 9x9, K=1, threads 1", "golegal 9x9, threads 2"], &["block"]);

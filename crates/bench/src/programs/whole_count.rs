@@ -88,7 +88,7 @@ mod tests {
         }
         check(Kind::CountBlock, 9, "count go 9x9 --executor block --threads 2 --json --quiet");
         check(Kind::CountStream, 9, "count go 9x9 --executor stream --threads 2 --json --quiet");
-        check(Kind::CountBlockDisk, 13, "count go 13x13 --executor block --threads 2 --memory 323MiB --json --quiet");
+        check(Kind::CountBlockDisk, 13, "count go 13x13 --executor block --threads 2 --memory 330MiB --json --quiet");
         check(
             Kind::CountBlockWorker,
             12,
