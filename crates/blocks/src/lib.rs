@@ -7,6 +7,8 @@
 //!   process    | the process itself | tables | share of a task | share of a task | ...         [`process`], [`pool`]
 //!   share      | the task's part of tables | rows of its group of families x lanes |           [`parts`], [`rows`]
 //!   lanes      all of a stage, or a slice after the other where memory is scarce               [`lanes`]
+//!   worker     what a cut of the column needs of it: tables, and the largest family's rows     [`out_of_core`]
+//!   in memory  vectors and the threads' buffers in one process                                 [`in_memory`]
 //! ```
 //!
 //! Everything here is a pure function of numbers. Nothing allocates, waits or measures.
@@ -16,8 +18,11 @@
 
 #![forbid(unsafe_code)]
 
+pub mod in_memory;
 pub mod lanes;
 pub mod limits;
+pub mod out_of_core;
 pub mod parts;
+pub mod pool;
 pub mod process;
 pub mod rows;

@@ -12,7 +12,7 @@ use crate::args::{ClientArgs, JobArgs, ProblemArgs, ResultArgs, SubmitArgs};
 use crate::exit::{Failed, INTERRUPTED};
 use crate::output::{print, say};
 use crate::progress::Progress;
-use crate::result::{Extra, Wanted, finished};
+use crate::result::{Wanted, print_job};
 use crate::service::asked_to_stop;
 use crate::show;
 
@@ -134,7 +134,7 @@ async fn follow(client: &JobClient, id: JobId, wanted: &Wanted) -> Result<(), Fa
         }
     };
     progress.finish();
-    finished(&over?, wanted, false, &Extra::default())
+    print_job(&over?, wanted)
 }
 
 /// The status of a job once it is over. A coordinator that goes away is waited for.
@@ -202,5 +202,5 @@ pub(crate) async fn result(args: ResultArgs) -> Result<(), Failed> {
     let status = connect(&args.client)?.status(id).await?;
     let wanted = Wanted::new(&args.result, args.client.json);
     wanted.check_for(&status)?;
-    finished(&status, &wanted, false, &Extra::default())
+    print_job(&status, &wanted)
 }

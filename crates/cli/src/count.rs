@@ -9,9 +9,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use keima_blocks::process::task_memory_bytes;
+use keima_cluster::OpenProblems;
 use keima_coordinator::{JobId, JobSpec, JobStatus, State};
 use keima_count::{InMemory, LocalCluster, LocalConfig};
-use keima_model::{AnyProblem, ProblemRequest, Registry};
+use keima_model::{AnyProblem, ProblemInfo, ProblemRequest, Registry};
 use keima_problems::Problems;
 
 use crate::args::{CountArgs, Executor};
@@ -19,7 +20,7 @@ use crate::client::request;
 use crate::exit::{self, Failed};
 use crate::output::say;
 use crate::progress::Progress;
-use crate::result::{Extra, Wanted, finished, lacks_series};
+use crate::result::{Extra, Finished, Wanted, lacks_series, print_finished};
 use crate::service::{asked_to_stop, cores};
 use crate::units::show_bytes;
 
@@ -80,8 +81,14 @@ fn forget(args: &CountArgs, name: &str) -> Result<(), Failed> {
 }
 
 pub(crate) async fn count(args: CountArgs) -> Result<(), Failed> {
+    count_from(args, Arc::new(Problems)).await
+}
+
+/// Counts a problem of `registry`, which is opened once.
+async fn count_from(args: CountArgs, registry: Arc<dyn Registry>) -> Result<(), Failed> {
+    let registry = Arc::new(OpenProblems::new(registry));
     let request = request(&args.problem);
-    let problem = Problems.open(&request)?;
+    let problem = registry.open(&request)?;
     let wanted = Wanted::new(&args.output.result, args.output.json);
     wanted.check(problem.info())?;
     let name = folder_name(&problem_name(&request, &problem.info().size()));
@@ -89,8 +96,8 @@ pub(crate) async fn count(args: CountArgs) -> Result<(), Failed> {
     if args.fresh {
         forget(&args, &name)?;
     }
-    if let Some(in_memory) = in_memory(&args, problem, &request, slots, &name)? {
-        return count_in_memory(&args, &wanted, in_memory, &name).await;
+    if let Some(in_memory) = in_memory(&args, &problem, slots, &name)? {
+        return count_in_memory(&args, &wanted, &request, in_memory, &name).await;
     }
     let own_folder = args.data.is_none();
     let data = args.data.clone().map_or_else(|| default_data(&name), Ok)?;
@@ -105,9 +112,9 @@ pub(crate) async fn count(args: CountArgs) -> Result<(), Failed> {
         slots,
         durable_interval_millis: args.checkpoint_seconds.saturating_mul(1000),
     };
-    let cluster = LocalCluster::start(Arc::new(Problems), config)?;
+    let cluster = LocalCluster::start(registry, config)?;
     let task_memory = task_memory_bytes(memory_bytes, slots);
-    let ended = run(&args, &cluster, &name, task_memory, disk_bytes).await;
+    let ended = run(&args, problem.info(), &cluster, &name, task_memory, disk_bytes).await;
     let peak = cluster.disk_peak_bytes();
     let refused = ended.is_err() && cluster.coordinator().jobs().await.is_ok_and(|jobs| jobs.is_empty());
     cluster.stop().await?;
@@ -117,7 +124,10 @@ pub(crate) async fn count(args: CountArgs) -> Result<(), Failed> {
         extra.0.insert("peak_memory_bytes", bytes.into());
     }
     // The number first: what cannot be printed stays where it is.
-    let printed = ended.and_then(|status| finished(&status, &wanted, args.output.quiet, &extra));
+    let printed = ended.and_then(|status| {
+        let count = Finished::of_job(&status);
+        print_finished(&count, Some(problem.info()), &wanted, args.output.quiet, &extra)
+    });
     // A finished run has nothing to resume, nor has one that was refused; the folder was ours to make.
     if own_folder && (printed.is_ok() || refused) {
         let tidied = if refused { leave(&args, &data) } else { forget(&args, &name) };
@@ -140,13 +150,7 @@ fn leave(args: &CountArgs, data: &Path) -> Result<(), Failed> {
 
 /// The count by the block executor in memory, where that is what nobody forbade: for blocks that fit, and of which no
 /// run was begun out of core.
-fn in_memory(
-    args: &CountArgs,
-    problem: AnyProblem,
-    request: &ProblemRequest,
-    slots: u32,
-    name: &str,
-) -> Result<Option<InMemory>, Failed> {
+fn in_memory(args: &CountArgs, problem: &AnyProblem, slots: u32, name: &str) -> Result<Option<InMemory>, Failed> {
     // Words about runs on disk.
     let out_of_core = args.scratch.is_some()
         || args.disk.is_some()
@@ -157,7 +161,7 @@ fn in_memory(
     let begun = || default_data(name).is_ok_and(|data| data.join("state").exists());
     let allowed = args.memory.unwrap_or_else(|| available_memory_bytes().map_or(MEMORY_BYTES, |bytes| bytes / 4 * 3));
     let forbidden = args.plan.executor == Executor::Stream || out_of_core || begun();
-    if forbidden || InMemory::fit(&problem, slots, allowed).is_none() {
+    if forbidden || InMemory::fit(problem, slots, allowed).is_none() {
         // Hours of work may be in them.
         return match if args.data.is_none() { kept() } else { 0 } {
             0 => Ok(None),
@@ -169,8 +173,7 @@ fn in_memory(
             ))),
         };
     }
-    let options = request.options.clone();
-    InMemory::new(problem, options, slots, allowed, args.output.result.series)
+    InMemory::new(problem.clone(), slots, allowed, args.output.result.series)
         .map(Some)
         .map_err(|e| Failed::usage(e.to_string()))
 }
@@ -185,7 +188,13 @@ pub(crate) fn available_memory_bytes() -> Option<u64> {
     Some(limits.fold(available, u64::min))
 }
 
-async fn count_in_memory(args: &CountArgs, wanted: &Wanted, in_memory: InMemory, name: &str) -> Result<(), Failed> {
+async fn count_in_memory(
+    args: &CountArgs,
+    wanted: &Wanted,
+    request: &ProblemRequest,
+    in_memory: InMemory,
+    name: &str,
+) -> Result<(), Failed> {
     let in_memory = Arc::new(in_memory);
     let data = default_data(name).ok();
     let kept = data.as_deref().and_then(|data| in_memory.keep_in(data, name));
@@ -201,7 +210,7 @@ async fn count_in_memory(args: &CountArgs, wanted: &Wanted, in_memory: InMemory,
     let ended = loop {
         tokio::select! {
             ended = &mut counting => break ended,
-            _ = look.tick() => progress.show(&in_memory.status()),
+            _ = look.tick() => progress.show_in_memory(&in_memory.progress()),
             () = &mut stop => {
                 in_memory.stop();
                 progress.finish();
@@ -214,14 +223,15 @@ async fn count_in_memory(args: &CountArgs, wanted: &Wanted, in_memory: InMemory,
         }
     };
     progress.finish();
-    let status = ended
+    let result = ended
         .map_err(|panic| Failed::other(format!("the count failed: {panic}; please report it")))?
         .map_err(|error| Failed::other(error.to_string()))?;
     let mut extra = Extra::default();
     if let Some(bytes) = peak_memory_bytes() {
         extra.0.insert("peak_memory_bytes", bytes.into());
     }
-    finished(&status, wanted, args.output.quiet, &extra)?;
+    let count = Finished::in_memory(request, &result);
+    print_finished(&count, Some(in_memory.info()), wanted, args.output.quiet, &extra)?;
     if let Some(data) = &data {
         // Of a count that went on in another way, with more memory, too.
         InMemory::forget(data, name);
@@ -238,13 +248,14 @@ fn peak_memory_bytes() -> Option<u64> {
 
 async fn run(
     args: &CountArgs,
+    info: &dyn ProblemInfo,
     cluster: &LocalCluster,
     name: &str,
     task_memory_bytes: u64,
     disk_bytes: u64,
 ) -> Result<JobStatus, Failed> {
     let coordinator = cluster.coordinator();
-    let id = take_up(args, cluster, task_memory_bytes, disk_bytes).await?;
+    let id = take_up(args, info, cluster, task_memory_bytes, disk_bytes).await?;
     let mut progress = Progress::new(args.output.quiet);
     let stop = asked_to_stop();
     tokio::pin!(stop);
@@ -266,8 +277,8 @@ async fn run(
         }
         if status.state == State::Paused {
             progress.finish();
-            // The advice of the machine is for people with a coordinator to talk to.
-            let (why, _) = status.reason.split_once(", then `keima resume").unwrap_or((&status.reason, ""));
+            // The status's own advice is for people with a coordinator to talk to.
+            let why = coordinator.stuck(id).await?.map_or_else(|| status.reason.clone(), |stuck| stuck.to_string());
             return Err(Failed::new(
                 exit::INTERRUPTED,
                 format!(
@@ -298,6 +309,7 @@ async fn run(
 /// The job of this run: one that was interrupted, or a new one.
 async fn take_up(
     args: &CountArgs,
+    info: &dyn ProblemInfo,
     cluster: &LocalCluster,
     task_memory_bytes: u64,
     disk_bytes: u64,
@@ -311,7 +323,7 @@ async fn take_up(
     let jobs = coordinator.jobs().await?;
     let wanted = request(&args.problem);
     // As the problem says it: 20x18 may be 18x20 to it.
-    let size = Problems.open(&wanted)?.info().size();
+    let size = info.size();
     let same = |s: &&JobStatus| s.problem == wanted.name && s.size == size && s.options == wanted.options;
     let unfinished = |s: &&JobStatus| matches!(s.state, State::Queued | State::Running | State::Paused);
     if let Some(other) = jobs.iter().filter(|s| !same(s)).find(unfinished) {
@@ -389,4 +401,45 @@ async fn take_up(
         series: args.output.result.series,
     };
     Ok(coordinator.submit(spec).await?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use clap::Parser;
+    use keima_model::ProblemError;
+
+    use super::*;
+    use crate::args::{Cli, Verb};
+
+    #[derive(Default)]
+    struct Counting(AtomicUsize);
+
+    impl Registry for Counting {
+        fn open(&self, request: &ProblemRequest) -> Result<AnyProblem, ProblemError> {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            Problems.open(request)
+        }
+    }
+
+    /// In memory, with runs on disk by either executor, and where the result was there already.
+    #[tokio::test(flavor = "multi_thread")]
+    async fn one_count_opens_its_problem_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().display();
+        for words in [
+            "go 5x4 --threads 1".to_owned(),
+            format!("go 5x4 --threads 1 --data {data}/block"),
+            format!("go 5x4 --threads 1 --data {data}/block"),
+            format!("go 5x4 --threads 1 --executor stream --data {data}/stream"),
+            format!("knight 4x4 --threads 1 --data {data}/knight"),
+        ] {
+            let line = format!("keima count {words} --quiet --memory 256MiB");
+            let Verb::Count(args) = Cli::parse_from(line.split(' ')).verb else { panic!("{line}") };
+            let counting = Arc::new(Counting::default());
+            count_from(args, Arc::clone(&counting) as Arc<dyn Registry>).await.unwrap();
+            assert_eq!(counting.0.load(Ordering::Relaxed), 1, "{line}");
+        }
+    }
 }

@@ -1,9 +1,11 @@
 //! Exit codes, and errors on their way to the user. The codes are documented in `keima --help`.
 
 use keima_cluster::{LinkError, WorkerError};
-use keima_coordinator::{CallError, JobStatus, State};
+use keima_coordinator::{CallError, State};
 use keima_count::LocalError;
 use keima_model::ProblemError;
+
+use crate::result::Finished;
 
 pub(crate) const OTHER: u8 = 1;
 pub(crate) const USAGE: u8 = 2;
@@ -56,14 +58,14 @@ impl From<LocalError> for Failed {
 }
 
 /// How a job that has ended, or stands still, ends the program; `Ok` for a job that is done.
-pub(crate) fn of(status: &JobStatus) -> Result<(), Failed> {
-    let reason = if status.reason.is_empty() { String::new() } else { format!(": {}", status.reason) };
-    let name = format!("{} {} ({})", status.problem, status.size, status.id);
-    match status.state {
+pub(crate) fn of(count: &Finished<'_>) -> Result<(), Failed> {
+    let reason = if count.reason.is_empty() { String::new() } else { format!(": {}", count.reason) };
+    let name = format!("{} {} ({})", count.problem, count.size, count.job);
+    match count.state {
         State::Done => Ok(()),
         State::CheckFailed => {
             let mut text = format!("{name}: a check failed, and the number is withheld{reason}");
-            for check in status.outcome.iter().flat_map(|o| &o.checks).filter(|c| !c.ok) {
+            for check in count.outcome.iter().flat_map(|o| &o.checks).filter(|c| !c.ok) {
                 text += &format!("\n  {}: {}", check.name, check.detail);
             }
             text += "\nCount it again, on another machine if you can; if the same check fails again, please report it.";
@@ -73,7 +75,7 @@ pub(crate) fn of(status: &JobStatus) -> Result<(), Failed> {
         State::Paused => Err(Failed::new(INTERRUPTED, format!("{name} is paused{reason}"))),
         State::Queued | State::Running => Err(Failed::new(
             INTERRUPTED,
-            format!("{name} is not done yet{reason}; keima watch {} follows it", status.id),
+            format!("{name} is not done yet{reason}; keima watch {} follows it", count.job),
         )),
     }
 }

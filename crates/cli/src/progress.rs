@@ -8,7 +8,7 @@ use keima_coordinator::{JobStatus, State};
 
 use crate::output::say;
 use crate::show::position;
-use crate::units::show_seconds;
+use crate::units::{show_count, show_seconds};
 
 /// How often a line is printed where there is no terminal.
 const LINE_INTERVAL: Duration = Duration::from_secs(10);
@@ -81,12 +81,32 @@ impl Progress {
         if let (Some(eta), State::Running) = (status.eta_seconds, status.state) {
             text += &format!(", ETA {}", show_seconds(eta));
         }
+        self.draw(done / all.max(1e-9), text, status.state, status.seconds);
+    }
+
+    /// The same for a count in memory.
+    pub(crate) fn show_in_memory(&mut self, progress: &keima_count::Progress) {
+        let mut text = format!("column {} of {}", progress.columns_done + 1, progress.columns);
+        if progress.sweeps > 1 {
+            text += &format!(", sweep {} of {}", progress.sweep + 1, progress.sweeps);
+        }
+        text += &format!(", {} states, {} residues", show_count(progress.states), progress.residues);
+        text += &format!(", {}", show_seconds(progress.seconds));
+        if let Some(eta) = progress.eta_seconds {
+            text += &format!(", ETA {}", show_seconds(eta));
+        }
+        let part = f64::from(progress.windows_done) / f64::from(progress.windows.max(1));
+        self.draw(part.min(1.0), text, State::Running, progress.seconds);
+    }
+
+    /// Moves the bar, or prints a line when one is due.
+    fn draw(&mut self, part: f64, text: String, state: State, seconds: f64) {
         if let Some(bar) = &self.bar {
-            bar.set_length((all * 1000.0) as u64);
-            bar.set_position((done * 1000.0) as u64);
+            bar.set_length(1000);
+            bar.set_position((part * 1000.0) as u64);
             bar.set_message(text);
-        } else if self.is_due(status.state, status.seconds) {
-            self.say(&format!("{:>3.0} %  {text}", 100.0 * done / all.max(1e-9)));
+        } else if self.is_due(state, seconds) {
+            self.say(&format!("{:>3.0} %  {text}", 100.0 * part));
             self.last = Some(Instant::now());
         }
     }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use keima_blocks::process::task_memory_bytes;
-use keima_cluster::{CoordinatorHandle, GrpcLink, Worker, WorkerConfig, serve_coordinator, serve_worker_runs};
+use keima_cluster::{
+    CoordinatorHandle, GrpcLink, JournalError, Worker, WorkerConfig, serve_coordinator, serve_worker_runs,
+};
 use keima_coordinator::Config;
 use keima_count::LocalError;
 use keima_problems::Problems;
@@ -150,10 +152,12 @@ pub(crate) async fn coordinator(args: CoordinatorArgs) -> Result<(), Failed> {
         ended = &mut server => return ended.map_err(|error| Failed::other(error.to_string())),
         () = asked_to_stop() => {}
         why = failure.failure() => {
-            return Err(Failed::other(format!(
-                "the jobs' state cannot be stored any more: {why}; mend the disk below {} and start the coordinator again, \
-                 it goes on with the same jobs", args.data.display()
-            )));
+            let advice = match &*why {
+                JournalError::Store(_) => format!("; mend the disk below {} and start the coordinator again, \
+                                                   it goes on with the same jobs", args.data.display()),
+                JournalError::Encode(_) | JournalError::Thread => String::new(),
+            };
+            return Err(Failed::other(format!("the jobs' state cannot be stored any more: {why}{advice}")));
         }
     }
     tracing::info!("stopping; jobs go on when the coordinator is started again on the same data folder");

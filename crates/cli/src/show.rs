@@ -6,46 +6,47 @@ use keima_coordinator::{JobStatus, Outcome, Plan, SeriesEntry, State};
 use keima_model::Direction;
 use serde_json::{Value, json};
 
+use crate::result::{Finished, Statistics};
 use crate::units::{show_bytes, show_count, show_seconds};
 
 pub(crate) fn series_json(series: &[SeriesEntry]) -> Value {
     series.iter().map(|e| json!({ "index": e.index, "name": e.name, "count": e.count, "ok": e.ok })).collect()
 }
 
-pub(crate) fn statistics_json(status: &JobStatus) -> Value {
+pub(crate) fn statistics_json(statistics: &Statistics, plan: Option<&Plan>) -> Value {
     let seconds = |nanos: u64| nanos as f64 / 1e9;
     json!({
-        "disk_peak_bytes": status.disk_peak_bytes,
-        "disk_forecast_bytes": status.plan.as_ref().map(|p| p.disk_bytes),
-        "bytes_read": status.bytes_read,
-        "bytes_written": status.bytes_written,
-        "bytes_spilled": status.bytes_spilled,
-        "read_seconds": seconds(status.times.read_nanos),
-        "map_seconds": seconds(status.times.map_nanos),
-        "write_seconds": seconds(status.times.write_nanos),
-        "executor": status.plan.as_ref().map(|p| p.executor.clone()),
-        "why": status.plan.as_ref().map(|p| p.why.clone()),
-        "windows": status.plan.as_ref().map(|p| p.windows.iter().map(|w| w.len).collect::<Vec<_>>()),
-        "sweeps": status.plan.as_ref().map(|p| p.sweeps.len()),
+        "disk_peak_bytes": statistics.disk_peak_bytes,
+        "disk_forecast_bytes": plan.map(|p| p.disk_bytes),
+        "bytes_read": statistics.bytes_read,
+        "bytes_written": statistics.bytes_written,
+        "bytes_spilled": statistics.bytes_spilled,
+        "read_seconds": seconds(statistics.times.read_nanos),
+        "map_seconds": seconds(statistics.times.map_nanos),
+        "write_seconds": seconds(statistics.times.write_nanos),
+        "executor": plan.map(|p| p.executor.clone()),
+        "why": plan.map(|p| p.why.clone()),
+        "windows": plan.map(|p| p.windows.iter().map(|w| w.len).collect::<Vec<_>>()),
+        "sweeps": plan.map(|p| p.sweeps.len()),
     })
 }
 
 /// Checks and figures for stderr.
-pub(crate) fn evidence(status: &JobStatus, outcome: &Outcome) -> String {
+pub(crate) fn evidence(count: &Finished<'_>, outcome: &Outcome) -> String {
     let mut text = String::new();
     for check in &outcome.checks {
         text += &format!("  {} {}: {}\n", if check.ok { "ok  " } else { "FAIL" }, check.name, check.detail);
     }
-    if let Some(plan) = &status.plan {
+    if let Some(plan) = count.plan {
         text += &format!("  {}\n", executor(plan));
     }
     text += &format!(
         "  {} of counting, at most {} states, {} read, {} written, {} on disk at most\n",
-        show_seconds(status.seconds),
-        show_count(status.peak_states),
-        show_bytes(status.bytes_read),
-        show_bytes(status.bytes_written),
-        show_bytes(status.disk_peak_bytes),
+        show_seconds(count.seconds),
+        show_count(count.peak_states),
+        show_bytes(count.statistics.bytes_read),
+        show_bytes(count.statistics.bytes_written),
+        show_bytes(count.statistics.disk_peak_bytes),
     );
     text
 }
@@ -96,7 +97,7 @@ pub(crate) fn status_json(status: &JobStatus) -> Value {
         "workers": status.workers.iter().map(|w| json!({
             "worker": w.worker.0, "running": w.running, "note": w.note,
         })).collect::<Vec<_>>(),
-        "statistics": statistics_json(status),
+        "statistics": statistics_json(&Statistics::of_job(status), status.plan.as_ref()),
     })
 }
 

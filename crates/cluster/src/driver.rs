@@ -16,15 +16,15 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use keima_coordinator::{
     AttemptId, Config, Coordinator, Grant, Hello, Housekeeping, JobId, JobSpec, JobStatus, Millis, Report,
-    RestoreError, Running, Verdict, Wanted, Welcome, WorkerId, WorkerStatus,
+    RestoreError, Running, Stuck, Verdict, Wanted, Welcome, WorkerId, WorkerStatus,
 };
 use keima_model::Registry;
 use keima_runs::RunId;
 use tokio::sync::{Notify, watch};
 
-use crate::journal::{Journal, Ticket};
-use crate::link::{CoordinatorLink, LinkError, random_bits};
+use crate::store::journal::{Journal, JournalError, Ticket};
 use crate::store::{Store, StoreError};
+use crate::transport::link::{CoordinatorLink, LinkError, random_bits};
 
 /// How often leases and grace times are looked at.
 const TICK: Duration = Duration::from_millis(250);
@@ -132,7 +132,7 @@ impl CoordinatorHandle {
     }
 
     /// Returns when the records cannot be stored any more, with the reason: the process must end then. Never otherwise.
-    pub async fn failure(&self) -> String {
+    pub async fn failure(&self) -> Arc<JournalError> {
         self.inner.journal.failure().await
     }
 
@@ -160,6 +160,10 @@ impl CoordinatorHandle {
     pub async fn status(&self, job: JobId) -> Result<JobStatus, LinkError> {
         Ok(self.event(|machine, now| machine.status(now, job)).await??)
     }
+    /// Why no worker can go on with a job, if so.
+    pub async fn stuck(&self, job: JobId) -> Result<Option<Stuck>, LinkError> {
+        self.event(|machine, _| machine.stuck(job)).await
+    }
     /// All workers that are known.
     pub async fn workers(&self) -> Result<Vec<WorkerStatus>, LinkError> {
         self.event(Coordinator::workers).await
@@ -167,7 +171,7 @@ impl CoordinatorHandle {
 
     async fn event<T>(&self, event: impl FnOnce(&mut Coordinator, Millis) -> T) -> Result<T, LinkError> {
         let (answer, ticket) = self.inner.decide(event)?;
-        self.inner.journal.stored(ticket).await.map_err(LinkError::Broken)?;
+        self.inner.stored(ticket).await?;
         Ok(answer)
     }
 }
@@ -185,6 +189,13 @@ impl Inner {
         }
         self.journal.post(coordinator.take_changes(), last);
         Ok((answer, *last))
+    }
+}
+
+impl Inner {
+    /// Returns when everything up to `ticket` is stored.
+    async fn stored(&self, ticket: Ticket) -> Result<(), LinkError> {
+        self.journal.stored(ticket).await.map_err(|error| LinkError::Broken(error.to_string()))
     }
 }
 
@@ -215,7 +226,7 @@ impl CoordinatorLink for CoordinatorHandle {
             news.as_mut().enable();
             let (grant, ticket) = self.inner.decide(|machine, now| machine.pull(now, worker, epoch, wanted))?;
             if let Some(grant) = grant? {
-                self.inner.journal.stored(ticket).await.map_err(LinkError::Broken)?;
+                self.inner.stored(ticket).await?;
                 return Ok(Some(grant));
             }
             let left = deadline.saturating_duration_since(tokio::time::Instant::now());

@@ -14,30 +14,25 @@
 
 #![forbid(unsafe_code)]
 
-mod convert;
 mod driver;
 pub mod failpoint;
-mod feeds;
 mod folder_lock;
-mod grpc;
-mod journal;
-mod link;
-mod remote_feed;
-mod run_server;
-mod run_store;
+mod open_problems;
 pub mod scratch;
 mod store;
-#[cfg(test)]
-mod transfer_tests;
+mod transfer;
+mod transport;
 mod worker;
 
-pub use convert::ConvertError;
 pub use driver::{CoordinatorHandle, PULL_WAIT, StartError};
-pub use grpc::{GrpcLink, JobClient, JobWatch, ServeError, serve_coordinator, serve_worker_runs};
-pub use link::{Backoff, CoordinatorLink, LinkError, random_bits};
-pub use run_store::RunStore;
+pub use open_problems::OpenProblems;
 pub use scratch::ScratchError;
+pub use scratch::run_store::RunStore;
+pub use store::journal::JournalError;
 pub use store::{STORE_FORMAT, Store, StoreError};
+pub use transport::convert::ConvertError;
+pub use transport::grpc::{GrpcLink, JobClient, JobWatch, ServeError, serve_coordinator, serve_worker_runs};
+pub use transport::link::{Backoff, CoordinatorLink, LinkError, random_bits};
 pub use worker::{NoTables, Promise, Tables, Worker, WorkerConfig, WorkerError};
 
 /// Version of the protocol between coordinator, workers and users; peers of different versions refuse each other. Grows

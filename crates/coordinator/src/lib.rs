@@ -19,7 +19,9 @@ mod store;
 
 pub use api::*;
 pub use keima_orders::{AttemptId, Holder, InputRun, JobId, WorkerId};
-pub use machine::{Changes, Config, Coordinator, JobStatus, JobWorker, RestoreError, State, WorkerStatus};
+pub use machine::{
+    Changes, Config, Coordinator, EncodeError, Help, JobStatus, JobWorker, RestoreError, State, Stuck, WorkerStatus,
+};
 pub use outcome::{Check, FunctionalValues, Outcome, SeriesEntry, Table, TableRow, early, recombine, tables};
 pub use plan::{
     BlockPlan, LARGE_VECTOR_BYTES, Plan, PlanError, PlanLimits, Stage, block_plan, choose_plan, in_memory_plan, plan,

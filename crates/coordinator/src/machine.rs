@@ -65,9 +65,11 @@ use crate::api::Millis;
 use crate::fleet::Common;
 use crate::job::Job;
 
+pub use crate::job::failures::{Help, Stuck};
+
 pub use crate::fleet::config::Config;
 pub use crate::job::status::{JobStatus, JobWorker, State, WorkerStatus};
-pub use crate::store::journal::Changes;
+pub use crate::store::journal::{Changes, EncodeError};
 pub use crate::store::restore::RestoreError;
 
 /// Jobs, workers and everything that is known of them.
@@ -92,8 +94,9 @@ impl Coordinator {
         coordinator
     }
 
-    /// The records to store in one transaction before any answer since the last call is let out.
-    pub fn take_changes(&mut self) -> Changes {
+    /// The records to store in one transaction before any answer since the last call is let out. After an error the
+    /// coordinator must end: no answer may leave any more.
+    pub fn take_changes(&mut self) -> Result<Changes, EncodeError> {
         self.common.journal.take()
     }
 

@@ -11,5 +11,7 @@ pub mod inspect;
 mod local;
 pub mod stages;
 
-pub use in_memory::{Fit, InMemory, InMemoryError};
+pub use in_memory::{Fit, InMemory, InMemoryError, InMemoryResult, Progress};
+/// Thread time of a count by kind of work.
+pub use keima_runs::TaskTimes;
 pub use local::{LocalCluster, LocalConfig, LocalError};

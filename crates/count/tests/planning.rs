@@ -122,7 +122,7 @@ fn buffers_are_as_large_as_planned() {
         let column = problem.info().blocks().unwrap().column(&windows, Directions::Forward).unwrap();
         // A group of each family.
         let needed = Prepared::new(column, 1, 0, 1).most_rows() as u64;
-        let planned = largest_buffer_rows(problem.info(), &windows);
+        let planned = largest_buffer_rows(problem.info(), problem.info().blocks().unwrap(), &windows);
         let most = needed + needed / 2 + 4096;
         assert!((needed..most).contains(&planned), "{lengths:?}: needed {needed}, planned {planned}");
     }

@@ -328,6 +328,8 @@ pub trait BlockParts: Send + Sync {
     fn families(&self, window: usize) -> &FamilyList;
     /// Memory that a process has less for what parts have in common.
     fn bytes(&self) -> u64;
+    /// See [`BlockProblem::family_bounds`].
+    fn family_bounds(&self) -> FamilyBounds;
     /// An estimate of the memory that [`BlockParts::part`] of these families takes, rather too much; at once.
     fn part_bytes(&self, window: usize, families: Range<u32>) -> u64;
     /// Tables for some consecutive families of a window, and for the families of the window before that have states for
@@ -357,6 +359,22 @@ pub struct BlockPart {
     pub sources: Sources,
 }
 
+/// Bounds of what a problem's families take while they go through a window, whatever the window: for plans.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FamilyBounds {
+    /// Codes of a cell within a block: a block of a window of w cells has about `codes^w` entries, and
+    /// `block_percent` of that at most.
+    pub codes: u64,
+    /// See `codes`.
+    pub block_percent: u64,
+    /// Rows of a buffer for a hundred states of its families: in a window at the top of a column, and in one below it,
+    /// whose first pass puts some states aside. A block for each pass comes on top.
+    pub buffer_percent: [u64; 2],
+    /// Mail of the largest family of a window, and of the second largest, for a hundred states of the largest: what blocks
+    /// send to other blocks of their family on its way through the window.
+    pub mail_percent: [u64; 2],
+}
+
 /// An estimate of the memory for tables that are made a part at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartedBytes {
@@ -380,6 +398,8 @@ pub trait BlockProblem: ProblemInfo {
     /// An estimate of the seconds that one thread takes to make them for all families of window number `window` once, with
     /// so many states in groups of `group_records`.
     fn parted_seconds(&self, windows: &[Window], window: usize, states: u64, group_records: u64) -> f64;
+    /// Bounds of what families take on their way through a window.
+    fn family_bounds(&self) -> FamilyBounds;
     /// Size of a family, relative to the largest, for each pair of neighbouring cells outside its window that has one
     /// colour where the largest family's colours alternate; for forecasts.
     fn pair_ratio(&self) -> f64;

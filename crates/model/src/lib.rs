@@ -17,8 +17,8 @@ mod key;
 mod problem;
 
 pub use block::{
-    BlockColumn, BlockPart, BlockParts, BlockProblem, BlockTables, Direction, Directions, End, Family, FamilyList, Far,
-    FarTargets, MOST_ENTRIES, PartedBytes, PassTable, RowGroup, SAMPLE_ONE_IN, Signature, Sources,
+    BlockColumn, BlockPart, BlockParts, BlockProblem, BlockTables, Direction, Directions, End, Family, FamilyBounds,
+    FamilyList, Far, FarTargets, MOST_ENTRIES, PartedBytes, PassTable, RowGroup, SAMPLE_ONE_IN, Signature, Sources,
 };
 pub use board::{Board, Layout, Window};
 pub use info::{About, Decimal, Forecast, Formula, Functional, ProblemInfo, Report, ReportColumn, ReportRow};

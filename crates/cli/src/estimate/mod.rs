@@ -6,6 +6,7 @@ mod text;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use keima_cluster::OpenProblems;
 use keima_coordinator::Executor;
 use keima_count::estimate::{MeasureError, Offer, Outline, Speeds, Times, Way, measure, measure_disk};
 use keima_model::{ProblemRequest, Registry};
@@ -36,7 +37,8 @@ struct Estimate {
 
 pub(crate) async fn estimate(args: EstimateArgs) -> Result<(), Failed> {
     let request = request(&args.problem);
-    let problem = Problems.open(&request)?;
+    let registry: Arc<dyn Registry> = Arc::new(OpenProblems::new(Arc::new(Problems)));
+    let problem = registry.open(&request)?;
     let available = available_memory_bytes();
     let memory_bytes = args.memory.unwrap_or_else(|| available.map_or(MEMORY_BYTES, |bytes| bytes / 4 * 3));
     let alone = args.workers == 1;
@@ -79,7 +81,7 @@ pub(crate) async fn estimate(args: EstimateArgs) -> Result<(), Failed> {
         let folder = on_disk.then(|| Scratch::new(args.scratch)).transpose()?;
         let place = folder.as_ref().map_or(PathBuf::new(), |folder| folder.path.clone());
         let measuring = async {
-            let speeds = measure(Arc::new(Problems), &request, &outline, &offer, &place).await?;
+            let speeds = measure(Arc::clone(&registry), &request, &outline, &offer, &place).await?;
             let disk = tokio::task::spawn_blocking(move || disk_measured.then(|| measure_disk(&place)).transpose());
             let disk = disk.await.unwrap_or_else(|panic| Err(std::io::Error::other(panic).into()))?;
             Ok::<_, MeasureError>((speeds, disk))

@@ -2,18 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use keima_coordinator::{Check, JobStatus, Outcome, Table, TableRow};
+use keima_coordinator::{Check, Outcome, Table, TableRow};
 use serde_json::{Map, Value, json};
 
-use super::Extra;
 use super::choice::COUNT;
+use super::{Extra, Finished};
 use crate::args::VERSION;
 use crate::show::{series_json, statistics_json};
 
 /// The object for a job that has an outcome, good or bad. `tables` may have the count among them, which has a field of
 /// its own.
 pub(super) fn result(
-    status: &JobStatus,
+    count: &Finished<'_>,
     outcome: &Outcome,
     tables: &[Table],
     series: bool,
@@ -21,19 +21,19 @@ pub(super) fn result(
     extra: &Extra,
 ) -> Value {
     let mut object = json!({
-        "problem": status.problem,
-        "size": status.size,
+        "problem": count.problem,
+        "size": count.size,
         "count": if outcome.ok { Value::from(outcome.count.clone()) } else { Value::Null },
         "residues": residues(outcome),
         "checks": checks(&outcome.checks),
-        "seconds": status.seconds,
-        "peak_states": status.peak_states,
-        "job": status.id.to_string(),
-        "state": status.state.to_string(),
-        "resumed_from": status.resumed_from,
-        "notes": status.notes,
+        "seconds": count.seconds,
+        "peak_states": count.peak_states,
+        "job": count.job.to_string(),
+        "state": count.state.to_string(),
+        "resumed_from": count.resumed_from,
+        "notes": count.notes,
         "program": format!("keima {VERSION}"),
-        "statistics": statistics_json(status),
+        "statistics": statistics_json(&count.statistics, count.plan),
     });
     if let Value::Object(map) = &mut object {
         let mut tables = tables.iter().filter(|table| table.name != COUNT).peekable();
@@ -44,8 +44,8 @@ pub(super) fn result(
                 map.insert("remarks".into(), remarks.into());
             }
         }
-        if !status.options.is_empty() {
-            let options: BTreeMap<_, _> = status.options.iter().cloned().collect();
+        if !count.options.is_empty() {
+            let options: BTreeMap<_, _> = count.options.iter().cloned().collect();
             map.insert("options".into(), options.into_iter().collect());
         }
         if series {

@@ -6,6 +6,7 @@
 mod bfile;
 mod choice;
 mod csv;
+mod finished;
 mod json;
 mod text;
 
@@ -22,6 +23,7 @@ use crate::output::{print, say};
 use crate::show::evidence;
 
 use choice::Numbers;
+pub(crate) use finished::{Finished, Statistics};
 
 /// Most objects that `--list` prints.
 const MOST_LISTED: usize = 10_000;
@@ -119,10 +121,13 @@ impl Wanted {
     }
 
     /// A good result as it goes to stdout.
-    fn printed(&self, status: &JobStatus, outcome: &Outcome, extra: &Extra) -> Result<String, Failed> {
-        // The problem is opened here again: what it is does not depend on where.
-        let problem = problem_of(status);
-        let info = problem.as_ref().map(AnyProblem::info);
+    fn printed(
+        &self,
+        count: &Finished<'_>,
+        outcome: &Outcome,
+        info: Option<&dyn ProblemInfo>,
+        extra: &Extra,
+    ) -> Result<String, Failed> {
         let objects = self.objects(info)?;
         if let Some(objects) = &objects
             && objects.len().to_string() != outcome.count
@@ -140,7 +145,7 @@ impl Wanted {
                 // JSON has room for all; only tables that were not asked for are left out.
                 let shown = if self.part == Part::Series { &numbers.chosen(&Part::All)? } else { &chosen };
                 let series = self.part == Part::Series;
-                json::result(status, outcome, shown, series, objects.as_deref(), extra).to_string()
+                json::result(count, outcome, shown, series, objects.as_deref(), extra).to_string()
             }
         })
     }
@@ -152,13 +157,20 @@ fn problem_of(status: &JobStatus) -> Option<AnyProblem> {
     Problems.open(&request).ok()
 }
 
-/// Prints what a job that is over came to; the error is the exit code of one that has no number.
-pub(crate) fn finished(status: &JobStatus, wanted: &Wanted, quiet: bool, extra: &Extra) -> Result<(), Failed> {
-    match &status.outcome {
+/// Prints what a count came to; the error is the exit code of one that has no number. `info` is its problem, `None` where
+/// this program does not know it.
+pub(crate) fn print_finished(
+    count: &Finished<'_>,
+    info: Option<&dyn ProblemInfo>,
+    wanted: &Wanted,
+    quiet: bool,
+    extra: &Extra,
+) -> Result<(), Failed> {
+    match count.outcome {
         Some(outcome) if outcome.ok => {
-            let text = wanted.printed(status, outcome, extra)?;
+            let text = wanted.printed(count, outcome, info, extra)?;
             if !quiet && !wanted.is_json() {
-                say(evidence(status, outcome).trim_end());
+                say(evidence(count, outcome).trim_end());
             }
             if !text.is_empty() {
                 print(&text)?;
@@ -166,10 +178,17 @@ pub(crate) fn finished(status: &JobStatus, wanted: &Wanted, quiet: bool, extra: 
         }
         Some(outcome) if wanted.is_json() => {
             let series = wanted.part == Part::Series;
-            let printed = print(&json::result(status, outcome, &[], series, None, extra).to_string());
-            return exit::of(status).and(printed);
+            let printed = print(&json::result(count, outcome, &[], series, None, extra).to_string());
+            return exit::of(count).and(printed);
         }
         _ => {}
     }
-    exit::of(status)
+    exit::of(count)
+}
+
+/// The same for a job of a coordinator, whose problem this program opens if it knows it.
+pub(crate) fn print_job(status: &JobStatus, wanted: &Wanted) -> Result<(), Failed> {
+    let problem = problem_of(status);
+    let info = problem.as_ref().map(AnyProblem::info);
+    print_finished(&Finished::of_job(status), info, wanted, false, &Extra::default())
 }

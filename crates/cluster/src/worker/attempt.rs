@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 
 use keima_coordinator::{Failure, Grant, Report, Verdict, Work};
 use keima_engine::{Task, TaskError};
+use keima_model::Registry;
 use keima_orders::{AttemptId, InputRun, TaskOrder};
 use keima_runs::TaskManifest;
 
@@ -26,8 +27,8 @@ use super::table::Active;
 use super::tables::NoTables;
 use super::{LONGEST_WAIT, Shared, is_refusal};
 use crate::failpoint;
-use crate::feeds::TaskFeeds;
-use crate::link::{Backoff, CoordinatorLink, LinkError};
+use crate::transfer::feeds::TaskFeeds;
+use crate::transport::link::{Backoff, CoordinatorLink, LinkError};
 
 /// Bytes that come in of a copy in a second at least, beside an hour for all else.
 const SLOWEST_COPY_BYTES: u64 = 1 << 20;
@@ -176,7 +177,7 @@ impl<L: CoordinatorLink> Shared<L> {
 
     /// Runs the engine on a thread for tasks.
     async fn run_stage(self: &Arc<Self>, order: TaskOrder, active: Active) -> Result<TaskManifest, Failure> {
-        let problem = self.problem(&order.problem)?;
+        let problem = self.problems.open(&order.problem).map_err(|e| Failure::Refused { text: e.to_string() })?;
         // Both executors count on all of the memory.
         let tables = if let Some(block) = &order.block {
             self.buffers.let_go();

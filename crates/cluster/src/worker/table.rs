@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use keima_coordinator::{AttemptId, Running};
 use keima_runs::RunId;
 
-use crate::run_store::RunStore;
+use crate::scratch::run_store::RunStore;
 
 /// One attempt at work.
 #[derive(Clone)]

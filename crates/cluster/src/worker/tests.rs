@@ -13,7 +13,7 @@ use keima_runs::{RunId, RunManifest};
 use tokio::sync::{Notify, oneshot};
 
 use super::{Worker, WorkerConfig};
-use crate::link::{CoordinatorLink, LinkError};
+use crate::transport::link::{CoordinatorLink, LinkError};
 
 const HEARTBEAT_MILLIS: u64 = 50;
 /// A report is waited for a third of it.

@@ -12,6 +12,7 @@
 //! ```
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use keima_orders::{AttemptId, WorkerId};
 
@@ -33,10 +34,30 @@ const UNREACHED_GRACE_TIMES: u64 = 8;
 
 /// What a person can do for a worker that is set aside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Help {
+pub enum Help {
+    /// Its disk is full.
     Disk,
+    /// Others do not reach it.
     Reach,
+    /// The reason says what is wrong.
     Other,
+}
+
+/// Why no worker can go on with a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stuck {
+    /// Every worker that could do the job's tasks, and why it is set aside.
+    pub workers: Vec<(WorkerId, String)>,
+    /// What a person can do about it; sorted, each once.
+    pub helps: Vec<Help>,
+}
+
+impl fmt::Display for Stuck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let reasons: Vec<String> = self.workers.iter().map(|(id, why)| format!("worker {id}: {why}")).collect();
+        let helps: Vec<&str> = self.helps.iter().map(|help| help.text()).collect();
+        write!(f, "no worker can go on ({}); {}", reasons.join("; "), helps.join("; "))
+    }
 }
 
 impl Help {
@@ -220,10 +241,18 @@ impl Job {
         self.record.disk_peak_bytes = self.record.disk_peak_bytes.max(used);
     }
 
-    /// Pauses the job if nobody is at it and everybody who is here and large enough is set aside for long.
+    /// Pauses the job if no worker can go on with it.
     fn pause_if_stuck(&mut self, common: &mut Common) {
+        if let Some(stuck) = self.stuck(common) {
+            self.pause(common, format!("{stuck}, then `keima resume {}`", self.id));
+        }
+    }
+
+    /// Why no worker can go on; `None` if some worker is at the job, or one that is here and large enough is not set
+    /// aside for long.
+    pub(super) fn stuck(&self, common: &Common) -> Option<Stuck> {
         if common.attempts_of_job(self.id).any(|(_, lease)| !lease.copy) {
-            return;
+            return None;
         }
         // Workers that went away a short while ago may come back and go on.
         let awaited = common.workers.iter().filter(|(id, w)| {
@@ -232,13 +261,10 @@ impl Job {
         let candidates = awaited.filter(|(id, w)| w.epoch == 0 || self.fits(common, id)).map(|(id, _)| id);
         let asides: Option<Vec<_>> =
             candidates.map(|id| Some((id, self.aside.get(id).filter(|aside| !aside.short)?))).collect();
-        let Some(asides) = asides.filter(|asides| !asides.is_empty()) else { return };
-        let reasons: Vec<String> = asides.iter().map(|(id, aside)| format!("worker {id}: {}", aside.reason)).collect();
+        let asides = asides.filter(|asides| !asides.is_empty())?;
         let helps: BTreeSet<Help> = asides.iter().map(|(_, aside)| aside.help).collect();
-        let helps: Vec<&str> = helps.into_iter().map(Help::text).collect();
-        let (reasons, helps) = (reasons.join("; "), helps.join("; "));
-        let reason = format!("no worker can go on ({reasons}); {helps}, then `keima resume {}`", self.id);
-        self.pause(common, reason);
+        let workers = asides.into_iter().map(|(id, aside)| (id.clone(), aside.reason.clone())).collect();
+        Some(Stuck { workers, helps: helps.into_iter().collect() })
     }
 
     /// Bytes of this job's runs on all workers, second copies included. Runs that are to be deleted do not count: the

@@ -6,6 +6,7 @@ use keima_orders::{JobId, WorkerId};
 use keima_runs::TaskTimes;
 use serde::{Deserialize, Serialize};
 
+use super::failures::Stuck;
 use crate::api::{CallError, Millis};
 use crate::fleet::Common;
 use crate::job::Job;
@@ -224,6 +225,11 @@ impl Coordinator {
     pub fn status(&mut self, now: Millis, id: JobId) -> Result<JobStatus, CallError> {
         self.advance(now);
         self.jobs.get(&id).map(|job| job.status(&self.common)).ok_or(CallError::NoSuchJob(id))
+    }
+
+    /// Why no worker can go on with a job; `None` if one can, or the coordinator has forgotten since.
+    pub fn stuck(&self, id: JobId) -> Option<Stuck> {
+        self.jobs.get(&id)?.stuck(&self.common)
     }
 
     /// All workers that are remembered.

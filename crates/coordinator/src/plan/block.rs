@@ -19,7 +19,7 @@
 use keima_blocks::lanes::{LANES, MOST_LANES};
 use keima_blocks::limits::{LONGEST_WINDOW, LONGEST_WINDOW_AT_END, MODULUS_LIMIT, MOST_GROUPS};
 use keima_blocks::rows::buffered_states;
-use keima_model::{BlockProblem, ProblemInfo, Window};
+use keima_model::{BlockProblem, FamilyBounds, ProblemInfo, Window};
 use keima_residue::primes_below;
 
 use self::lanes::{lanes_at_end, middle};
@@ -192,7 +192,7 @@ fn with_lanes(
 ) -> Plan {
     let total = plan.moduli.len() as u32;
     let largest = plan.sweeps.first().map_or(1, |&(first, end)| end - first);
-    let parted = memory.parted.is_some();
+    let parted = memory.needs.is_parted();
     plan.block = Some(BlockPlan { group_records: 0, lanes: Vec::new(), parted, middle });
     let lanes_of = |stage| if plan.meets(stage) { total } else { lanes_at_end(info, blocks, &plan, stage) };
     let lanes: Vec<u32> = (0..plan.stages()).map(lanes_of).collect();
@@ -200,8 +200,15 @@ fn with_lanes(
         None => largest,
         Some(_) => most_on_the_way(&lanes),
     };
-    let share_bytes = memory.share_bytes(limits.task_memory_bytes);
-    let group_records = most_records(&plan.windows, plan.peak_states, (plan.slots, parted), share_bytes, most_lanes);
+    let share_bytes = memory.needs.share_bytes(limits.task_memory_bytes);
+    let group_records = most_records(
+        &blocks.family_bounds(),
+        &plan.windows,
+        plan.peak_states,
+        (plan.slots, parted),
+        share_bytes,
+        most_lanes,
+    );
     plan.task_records = group_records;
     plan.block = Some(BlockPlan { group_records, lanes, parted, middle });
     plan.disk_bytes = Usage::of(&plan, largest).peak_disk_bytes(limits.second_copies);
@@ -289,25 +296,32 @@ fn windows(
     let mut least_bytes = u64::MAX;
     let whole = lengths.clone().map(|len| Window::cut(height, len.min(longest)));
     for windows in whole {
-        let memory = Memory::of(info, blocks, windows, limits, false);
-        if memory.least_bytes() <= limits.task_memory_bytes {
+        let memory = Memory::whole(info, blocks, windows, limits);
+        if memory.needs.least_bytes() <= limits.task_memory_bytes {
             return Ok(memory);
         }
-        least_bytes = least_bytes.min(memory.least_bytes());
+        least_bytes = least_bytes.min(memory.needs.least_bytes());
     }
     let parted = lengths.flat_map(|len| cuts(height, len.min(LONGEST_WINDOW)));
     let peak_states = states.iter().max().copied().unwrap_or(0);
     let mut best: Option<(f64, Memory)> = None;
     // Of two windows each has all blocks of the other in its rest, which would be made for every group.
     for windows in parted.filter(|windows| windows.len() > 2) {
-        let memory = Memory::of(info, blocks, windows, limits, true);
-        if memory.least_bytes() > limits.task_memory_bytes {
-            least_bytes = least_bytes.min(memory.least_bytes());
+        let memory = Memory::parted(info, blocks, windows, limits);
+        if memory.needs.least_bytes() > limits.task_memory_bytes {
+            least_bytes = least_bytes.min(memory.needs.least_bytes());
             continue;
         }
         let lanes = residues.min(limits.residues_per_sweep.unwrap_or(MOST_LANES)).clamp(1, MOST_LANES);
-        let share_bytes = memory.share_bytes(limits.task_memory_bytes);
-        let records = most_records(&memory.windows, peak_states, (limits.slots, true), share_bytes, lanes);
+        let share_bytes = memory.needs.share_bytes(limits.task_memory_bytes);
+        let records = most_records(
+            &blocks.family_bounds(),
+            &memory.windows,
+            peak_states,
+            (limits.slots, true),
+            share_bytes,
+            lanes,
+        );
         let seconds = |window| blocks.parted_seconds(&memory.windows, window, peak_states, records);
         let tables = (0..memory.windows.len()).map(seconds);
         let exchanges = EXCHANGE_NANOS * 1e-9 * peak_states as f64 * memory.windows.len() as f64;
@@ -332,13 +346,14 @@ fn cuts(height: u32, len: u32) -> Vec<Vec<Window>> {
 
 /// Records of a group: they fit a task, and there are groups for all.
 fn most_records(
+    bounds: &FamilyBounds,
     windows: &[Window],
     peak_states: u64,
     (slots, parted): (u32, bool),
     share_bytes: u64,
     lanes: u32,
 ) -> u64 {
-    let by_memory = buffered_states(windows, share_bytes / (8 * u64::from(lanes)));
+    let by_memory = buffered_states(bounds, windows, share_bytes, lanes);
     let groups = if parted { PARTED_GROUPS_PER_SLOT } else { GROUPS_PER_SLOT };
     let by_slots = peak_states / (groups * u64::from(slots.max(1)));
     let most = by_memory.min(by_slots.max(LEAST_GROUP_RECORDS));

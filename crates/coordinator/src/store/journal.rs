@@ -50,23 +50,36 @@ impl Changes {
     }
 }
 
+/// A record that cannot be encoded. What is in memory is then ahead of what can be stored: the coordinator must end.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("record {key} of the coordinator cannot be encoded: {why}; this is a fault of keima, please report it")]
+pub struct EncodeError {
+    /// The record.
+    pub key: String,
+    /// What the encoder says.
+    pub why: String,
+}
+
 /// Changes since they were last taken; of several changes of one key the last stands.
 #[derive(Default)]
 pub(crate) struct Journal {
     puts: BTreeMap<String, Vec<u8>>,
     deletes: BTreeSet<String>,
     durable: bool,
+    /// The first record that could not be encoded. It stays: nothing is taken from the journal any more.
+    failed: Option<EncodeError>,
 }
 
 impl Journal {
     pub(crate) fn put<T: Serialize + ?Sized>(&mut self, key: String, value: &T) {
-        // Writing to memory cannot fail, and every stored type has a shape that postcard knows; were it otherwise, an
-        // old record would have to stand rather than a broken one.
-        if let Ok(bytes) = postcard::to_stdvec(value) {
-            self.deletes.remove(&key);
-            self.puts.insert(key, bytes);
-        } else {
-            debug_assert!(false, "{key} cannot be encoded");
+        match postcard::to_stdvec(value) {
+            Ok(bytes) => {
+                self.deletes.remove(&key);
+                self.puts.insert(key, bytes);
+            }
+            Err(error) => {
+                self.failed.get_or_insert(EncodeError { key, why: error.to_string() });
+            }
         }
     }
 
@@ -79,10 +92,14 @@ impl Journal {
         self.durable = true;
     }
 
-    pub(crate) fn take(&mut self) -> Changes {
-        let Self { puts, deletes, durable } = std::mem::take(self);
-        let must_be_durable = durable && !(puts.is_empty() && deletes.is_empty());
-        Changes { puts: puts.into_iter().collect(), deletes: deletes.into_iter().collect(), must_be_durable }
+    /// The changes since the last call; an error from the first record on that could not be encoded.
+    pub(crate) fn take(&mut self) -> Result<Changes, EncodeError> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        let (puts, deletes) = (std::mem::take(&mut self.puts), std::mem::take(&mut self.deletes));
+        let must_be_durable = std::mem::take(&mut self.durable) && !(puts.is_empty() && deletes.is_empty());
+        Ok(Changes { puts: puts.into_iter().collect(), deletes: deletes.into_iter().collect(), must_be_durable })
     }
 }
 
@@ -171,6 +188,37 @@ impl Common {
         if self.config.persist_grants {
             let Lease { nonce, ref worker, copy, .. } = *lease;
             self.journal.put(grant_key(attempt), &GrantRecord { attempt, nonce, worker: worker.clone(), copy });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Serializer;
+    use serde::ser::Error as _;
+
+    use super::*;
+
+    struct Odd;
+
+    impl Serialize for Odd {
+        fn serialize<S: Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
+            Err(S::Error::custom("no shape"))
+        }
+    }
+
+    /// Nothing is stored from the failure on: neither the record's old value is kept for new, nor later changes alone.
+    #[test]
+    fn a_record_that_cannot_be_encoded_stops_the_journal() {
+        let mut journal = Journal::default();
+        journal.put("a".to_owned(), &1_u32);
+        assert_eq!(journal.take().unwrap().puts, [("a".to_owned(), vec![1])]);
+        journal.put("b".to_owned(), &2_u32);
+        journal.put("a".to_owned(), &Odd);
+        journal.put("c".to_owned(), &Odd);
+        for _ in 0..2 {
+            assert_eq!(journal.take().unwrap_err().key, "a");
+            journal.put("a".to_owned(), &3_u32);
         }
     }
 }

@@ -6,7 +6,7 @@
 //!   lanes at a time  a task's memory / bytes of the family's buffer with one lane, down to a width of rows, at least 1
 //!   slices           as `keima_blocks::lanes::slices` cuts the lanes; on average 1 + sum over families of share x (slices - 1)
 //!   threads waiting  for memory, while a family is done of which one lane is more than a task's: those for which what it
-//!                    leaves is too little, see `keima_engine`'s pool
+//!                    leaves is too little, see [`keima_blocks::pool`]
 //!   other families   C(n, k) of r^k times the largest's size, k = 0, 1, .. n; n = cells outside the window - 1, or with
 //!                    cells on both sides twice as many, n = cells outside - 2; r is the problem's pair ratio
 //! ```
@@ -18,9 +18,10 @@
 //!
 //! Streams cut what is larger than twice a task: there the largest family is such a piece at most.
 
+use keima_blocks::out_of_core::BOTH_WAYS_LANES;
+use keima_blocks::pool::{Shares, in_shares};
 use keima_blocks::rows::largest_buffer_rows;
 use keima_coordinator::Plan;
-use keima_engine::block::LEAST_SHARE_QUARTERS;
 use keima_model::{BlockProblem, Layout, ProblemInfo, Window};
 
 /// Streams: a family of so many times the records of a task is cut.
@@ -59,15 +60,17 @@ impl Families {
         window: Window,
         (task_bytes, tasks): (u64, u32),
     ) -> Self {
-        let share = share(info.largest_family(window), plan, window);
-        let lane_bytes = largest_buffer_rows(info, &[window]).saturating_mul(8);
-        // The ways that lead to the states of a transposed vector take half a lane.
-        let ways = if plan.middle().is_some() { 0.5 } else { 0.0 };
+        let (largest, most) = largest(info.largest_family(window), plan, window);
+        let share = part(largest, most);
+        let rows = info.blocks().map_or(u64::MAX, |blocks| largest_buffer_rows(info, blocks, &[window]));
+        let lane_bytes = rows.saturating_mul(8);
+        let ways = if plan.middle().is_some() { BOTH_WAYS_LANES } else { 0.0 };
         let most_lanes = (task_bytes as f64 / lane_bytes.max(1) as f64 - ways).max(0.0);
         // As many as it is worth of all, and then as it takes the memory of.
-        let worth = (share * f64::from(plan.slots)).ceil();
-        let worth = if worth > 1.0 { worth.max((1.0 / most_lanes).ceil()) } else { 1.0 };
-        let threads = worth.clamp(1.0, f64::from(tasks.max(1))) as u32;
+        let shares = Shares::of_tasks(tasks, 0.0);
+        let worth = shares.worth(largest, most, plan.slots);
+        let by_memory = shares.threads(in_shares(1.0 / most_lanes));
+        let threads = if worth > 1 { worth.max(by_memory) as u32 } else { 1 };
         let largest_lanes = most_lanes * f64::from(threads);
         let pair_ratio = info.blocks().map_or(0.0, BlockProblem::pair_ratio);
         let kinds = kinds(share, plan.board.height, window, pair_ratio);
@@ -79,17 +82,11 @@ impl Families {
     pub(super) fn of_streams(info: &dyn ProblemInfo, plan: &Plan, window: Window) -> Self {
         // A window of one cell is cut anywhere, and so is what conserves nothing.
         let whole = window.len > 1 && info.family_bits(Layout::Stage(window)) < info.key_bits();
-        let largest = info.largest_family(window).filter(|_| whole);
-        let piece = largest.map(|states| states.min(CUT_TASKS * u128::from(plan.task_records)));
+        let family = info.largest_family(window).filter(|_| whole);
+        let piece = family.map(|states| states.min(CUT_TASKS * u128::from(plan.task_records)));
         let [most_lanes, largest_lanes] = [f64::INFINITY; 2];
-        Self {
-            share: share(piece, plan, window),
-            threads: 1,
-            most_lanes,
-            largest_lanes,
-            waiting: 0.0,
-            kinds: Vec::new(),
-        }
+        let (largest, most) = largest(piece, plan, window);
+        Self { share: part(largest, most), threads: 1, most_lanes, largest_lanes, waiting: 0.0, kinds: Vec::new() }
     }
 
     /// Slices of so many lanes.
@@ -103,32 +100,33 @@ impl Families {
     }
 }
 
-/// Share of a window's states; 0 where nobody knows. The same is taken for the first columns, whose families are
-/// smaller in streams, and dense from the start in blocks.
-fn share(largest: Option<u128>, plan: &Plan, window: Window) -> f64 {
+/// States of the largest family of a window, 0 where nobody knows, and of all its states where these are most. The same is
+/// taken for the first columns, whose families are smaller in streams, and dense from the start in blocks.
+fn largest(family: Option<u128>, plan: &Plan, window: Window) -> (u64, u64) {
     let own = |column: u32| {
         let first = column * plan.board.height + window.first;
         plan.states.iter().skip(first as usize).take(window.len as usize + 1)
     };
     let most = (0..plan.board.length).flat_map(own).max().copied().unwrap_or(0);
-    largest.map_or(0.0, |largest| (largest as f64 / most.max(1) as f64).min(1.0))
+    let most = most.max(1);
+    (family.map_or(0, |family| u64::try_from(family).unwrap_or(u64::MAX).min(most)), most)
+}
+
+fn part(some: u64, all: u64) -> f64 {
+    some as f64 / all as f64
 }
 
 /// Threads that wait for memory, times the share of the families for which they do: those of which a lane is more than a
 /// task's memory, which holds `most_lanes` of the largest, done by so many `threads`.
 fn waiting(kinds: &[(f64, f64)], most_lanes: f64, (threads, tasks): (u32, u32)) -> f64 {
-    let [threads, tasks] = [threads, tasks].map(f64::from);
-    let shares = |size: f64| size / most_lanes.max(f64::MIN_POSITIVE);
-    let beside = (tasks - shares(1.0)) / (tasks - 1.0).max(1.0);
-    let least = if beside < f64::from(LEAST_SHARE_QUARTERS) / 4.0 { 1.0 } else { beside.min(1.0) };
+    let taken = |size: f64| size / most_lanes.max(f64::MIN_POSITIVE);
+    let shares = Shares::of_tasks(tasks, taken(1.0));
     let of = |(number, &(size, share)): (usize, &(f64, f64))| {
-        if shares(size) <= 1.0 {
+        if taken(size) <= 1.0 {
             return 0.0;
         }
-        let own = if number == 0 { threads } else { 1.0 };
-        // A hair more: what is left may be just what all others need.
-        let others = ((tasks - shares(size)) / least + 1e-9).floor().clamp(0.0, tasks - own);
-        share * (tasks - own - others)
+        let own = if number == 0 { threads } else { 1 };
+        share * shares.waiting(in_shares(taken(size)), own) as f64
     };
     kinds.iter().enumerate().map(of).sum()
 }
@@ -195,7 +193,8 @@ mod tests {
                 let tables = column.tables(number);
                 let most = |family: &Family| family.size.iter().max().copied().unwrap() as f64;
                 let largest = tables.families.iter().map(most).fold(1.0, f64::max);
-                let lane_bytes = largest_buffer_rows(problem.info(), &[window]) as f64 * 8.0;
+                let lane_bytes =
+                    largest_buffer_rows(problem.info(), problem.info().blocks().unwrap(), &[window]) as f64 * 8.0;
                 let (steps, mut sum) = (40, 0.0);
                 for step in 0..=steps {
                     let held = 0.25 * 32_f64.powf(f64::from(step) / f64::from(steps));

@@ -11,17 +11,14 @@
 //! [`times`] multiplies, and says what it takes for granted. Nothing here is measured but by [`measure`] and
 //! [`measure_disk`], so that all the rest is the same everywhere.
 
-mod disk;
 mod families;
 mod measure;
 mod outline;
 mod times;
-mod traffic;
 
 use keima_coordinator::Executor;
 
-pub use disk::measure_disk;
-pub use measure::{MeasureError, measure};
+pub use measure::{MeasureError, measure, measure_disk};
 pub use outline::{Outline, StageOutline, Way};
 pub use times::{PerState, Speeds, StageTime, SweepSpeed, Times};
 

@@ -6,22 +6,26 @@
 //! that was done ([`kept`]), else it begins anew.
 
 mod kept;
+mod progress;
+mod result;
 #[cfg(test)]
 mod tests;
 
 use std::path::Path;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
-use std::time::Instant;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use keima_coordinator::{Check, FunctionalValues, JobId, JobStatus, Plan, PlanError, State, in_memory_plan, recombine};
-use keima_engine::block::{BlockError, CountOrder, Counted, count, count_forward, forward_bytes, memory_bytes};
-use keima_model::{AnyProblem, Directions, Window};
+use keima_blocks::in_memory as memory;
+use keima_cluster::random_bits;
+use keima_coordinator::{Outcome, Plan, PlanError, in_memory_plan};
+use keima_engine::block::{BlockError, CountOrder, count, count_forward, most_lanes};
+use keima_model::{AnyProblem, Directions, ProblemInfo, Window};
 use keima_runs::TaskTimes;
 
-use kept::KeptSweeps;
-
-use keima_cluster::random_bits;
+use self::kept::KeptSweeps;
+use self::progress::Counters;
+pub use self::progress::Progress;
+pub use self::result::InMemoryResult;
 
 /// Why there is no count.
 #[derive(Debug, thiserror::Error)]
@@ -53,32 +57,19 @@ pub struct Fit {
 /// A count that is planned, and how far it is.
 pub struct InMemory {
     problem: AnyProblem,
-    options: Vec<(String, String)>,
     plan: Plan,
     /// Residues at a time, forward alone.
     lanes: Option<u32>,
     series: bool,
-    started: Instant,
     stop: AtomicBool,
     kept: Mutex<Option<KeptSweeps>>,
-    windows_done: AtomicU32,
-    windows: AtomicU32,
-    /// Of `windows_done`, those of an earlier run.
-    windows_kept: AtomicU32,
-    /// Residues that were kept.
-    residues_found: AtomicUsize,
+    counters: Counters,
 }
 
 impl InMemory {
     /// Plans a count with `threads` threads in at most `memory_bytes`. `series` asks for the counts of all shorter
     /// boards.
-    pub fn new(
-        problem: AnyProblem,
-        options: Vec<(String, String)>,
-        threads: u32,
-        memory_bytes: u64,
-        series: bool,
-    ) -> Result<Self, InMemoryError> {
+    pub fn new(problem: AnyProblem, threads: u32, memory_bytes: u64, series: bool) -> Result<Self, InMemoryError> {
         let fit = Self::fit(&problem, threads, memory_bytes).ok_or_else(|| {
             InMemoryError::NoBlocks(format!(
                 "{} has no dense blocks for this size, or they do not fit {memory_bytes} bytes",
@@ -88,17 +79,12 @@ impl InMemory {
         let plan = in_memory_plan(problem.info(), problem.key_bytes(), fit.memory_bytes, threads, fit.lanes)?;
         Ok(Self {
             problem,
-            options,
             plan,
             lanes: fit.lanes,
             series,
-            started: Instant::now(),
             stop: AtomicBool::new(false),
             kept: Mutex::new(None),
-            windows_done: AtomicU32::new(0),
-            windows: AtomicU32::new(1),
-            windows_kept: AtomicU32::new(u32::MAX),
-            residues_found: AtomicUsize::new(0),
+            counters: Counters::new(),
         })
     }
 
@@ -112,7 +98,7 @@ impl InMemory {
         if let Ok(mut place) = self.kept.lock() {
             *place = Some(kept);
         }
-        self.residues_found.store(found, Ordering::Relaxed);
+        self.counters.set_residues_found(found);
         Some((found, self.plan.moduli.len()))
     }
 
@@ -134,23 +120,24 @@ impl InMemory {
         let plan = in_memory_plan(info, problem.key_bytes(), 0, threads, None).ok()?;
         let families = plan.windows.iter().map(|&window: &Window| info.largest_family(window));
         let family = u64::try_from(families.collect::<Option<Vec<_>>>()?.into_iter().max()?).ok()?;
-        // The program itself, and what the allocator does not give back.
-        let with = |bytes: u64, tables: u64| bytes + bytes / 20 + tables + (64 << 20);
         // Going forward alone takes one exchange of those of both directions too.
         let tables = blocks.table_bytes(&plan.windows, Directions::Folded);
         if tables == u64::MAX {
             // There are none of all families.
             return None;
         }
-        let both = memory_bytes(plan.peak_states, family, board.height, board.length, blocks.choices(), threads.into());
-        let both = both.map(|bytes| Fit { memory_bytes: with(bytes, tables), lanes: None });
+        let takes = memory::Count { states: plan.peak_states, family, bounds: blocks.family_bounds(), threads };
+        let both = most_lanes(blocks.choices(), board.height, board.length).map(|lanes| Fit {
+            memory_bytes: memory::process_bytes(takes.both_ends_bytes(lanes.into()), tables),
+            lanes: None,
+        });
         let column = plan.states.iter().rev().take(board.height as usize).fold(0, |sum: u64, &s| sum.saturating_add(s));
         let passes = column.saturating_mul(board.length.saturating_sub(1).into()) / u64::from(threads.max(1));
         let needed = plan.moduli.len() as u64;
         let forward = [8, 4, 2, 1].into_iter().filter(|&lanes| lanes == 1 || lanes < 2 * needed);
         let forward = forward.filter(|_| passes <= MOST_STATE_PASSES);
         let forward = forward.map(|lanes| Fit {
-            memory_bytes: with(forward_bytes(plan.peak_states, family, lanes, threads.into()), tables),
+            memory_bytes: memory::process_bytes(takes.forward_bytes(lanes), tables),
             lanes: Some(lanes as u32),
         });
         both.into_iter().chain(forward).find(|fit| fit.memory_bytes <= allowed_bytes)
@@ -161,21 +148,21 @@ impl InMemory {
         self.plan
     }
 
+    /// The problem that it counts.
+    pub fn info(&self) -> &dyn ProblemInfo {
+        self.problem.info()
+    }
+
     /// Asks [`InMemory::count`] to return soon.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Counts. Blocking. Failed checks are in the status; an error means that there is nothing to tell.
-    pub fn count(&self) -> Result<JobStatus, InMemoryError> {
+    /// Counts; blocks until it is done. A failed check is in the result; an error means that there is no result.
+    pub fn count(&self) -> Result<InMemoryResult, InMemoryError> {
         let info = self.problem.info();
         let blocks = info.blocks().ok_or_else(|| InMemoryError::NoBlocks(format!("{} has no blocks", info.name())))?;
         let column = blocks.column(&self.plan.windows, Directions::Folded).map_err(InMemoryError::NoBlocks)?;
-        let progress = |done, windows| {
-            self.windows_kept.fetch_min(done, Ordering::Relaxed);
-            self.windows_done.store(done, Ordering::Relaxed);
-            self.windows.store(windows, Ordering::Relaxed);
-        };
         let order = CountOrder {
             column: column.as_ref(),
             height: self.plan.board.height,
@@ -186,7 +173,7 @@ impl InMemory {
             threads: self.plan.slots as usize,
             series: self.series,
             stop: &self.stop,
-            progress: &progress,
+            progress: &|done, windows| self.counters.set_windows(done, windows),
         };
         let mut kept = self.kept.lock().map_or(None, |mut kept| kept.take());
         let counted = match (self.lanes, &mut kept) {
@@ -196,12 +183,12 @@ impl InMemory {
         };
         match counted {
             Ok(counted) => {
-                let status = self.ended(&counted);
-                if status.state != State::Done {
-                    // What was kept may be at fault: to be counted anew.
+                let result = self.result(result::outcome(info, &self.plan, &counted), String::new(), counted.times);
+                if !result.outcome.ok {
+                    // The kept residues may be at fault: the next count starts from none.
                     kept.iter_mut().for_each(KeptSweeps::remove);
                 }
-                Ok(status)
+                Ok(result)
             }
             Err(
                 error @ (BlockError::Balance { .. }
@@ -210,110 +197,25 @@ impl InMemory {
                 | BlockError::Spare { .. }
                 | BlockError::TwoCuts { .. }),
             ) => {
-                let mut status = self.ended(&Counted::default());
-                status.reason = error.to_string();
-                if let Some(outcome) = &mut status.outcome {
-                    outcome.add_check(Check::new("block_executor", false, error.to_string()));
-                }
-                Ok(status)
+                let reason = error.to_string();
+                let outcome = result::failed_outcome(info, &self.plan, &reason);
+                Ok(self.result(outcome, reason, TaskTimes::default()))
             }
             Err(error) => Err(error.into()),
         }
     }
 
-    /// The result, with every check.
-    fn ended(&self, counted: &Counted) -> JobStatus {
-        let info = self.problem.info();
-        let mut values = FunctionalValues::new();
-        for (number, functional) in (0_u32..).zip(info.functionals()) {
-            if let Some((_, residues)) = counted.boards.iter().find(|(columns, _)| *columns == functional.index) {
-                values.insert(number, vec![residues.clone()]);
-            }
-        }
-        let mut outcome = recombine(info, &self.plan, &values);
-        // None where a check failed.
-        let windows = |columns: u32| columns as usize * self.plan.windows.len();
-        let forward = windows(counted.middle.saturating_sub(1));
-        let back = if counted.middle > 0 { windows(self.plan.board.length - counted.middle) } else { 0 };
-        if forward + back > 0 {
-            let text = match (forward, back) {
-                (0, back) => format!("{back} windows of the transposed vector"),
-                (forward, 0) => format!("{forward} windows of the forward vector"),
-                _ => format!("{forward} windows of the forward vector, and {back} of the transposed one"),
-            };
-            let text = format!("every family of {text}, modulo every prime that each had");
-            outcome.add_check(Check::new("mass_balance", true, text));
-            let text = "each window has read what the one before wrote: the sums over all states, modulo one prime, and at \
-                        some boundaries keyed fingerprints of one state in 64";
-            outcome.add_check(Check::new("exchange", true, text.to_owned()));
-        }
-        if !counted.two_cuts.is_empty() {
-            outcome.add_check(Check::new("two_cuts", true, counted.two_cuts.clone()));
-        }
-        let mut status = self.status();
-        status.state = if outcome.ok { State::Done } else { State::CheckFailed };
-        status.times = counted.times;
-        status.outcome = Some(outcome);
-        status
+    fn result(&self, outcome: Outcome, reason: String, times: TaskTimes) -> InMemoryResult {
+        let resumed_from = match self.counters.residues_found() {
+            0 => None,
+            found => Some(format!("{found} of {} residues", self.plan.moduli.len())),
+        };
+        let (plan, seconds) = (self.plan.clone(), self.counters.seconds());
+        InMemoryResult { outcome, reason, plan, seconds, times, resumed_from }
     }
 
     /// How far it is.
-    pub fn status(&self) -> JobStatus {
-        let info = self.problem.info();
-        let seconds = self.started.elapsed().as_secs_f64();
-        let (done, windows) = (self.windows_done.load(Ordering::Relaxed), self.windows.load(Ordering::Relaxed));
-        let first = self.windows_kept.load(Ordering::Relaxed).min(done);
-        let board = self.plan.board;
-        let per_column = self.plan.windows.len() as u32;
-        // Columns are done from both ends; what is shown is how many are done.
-        let in_sweep = (per_column * board.length.saturating_sub(1)).max(1);
-        let sweep = match self.lanes {
-            // What is done twice, for the second cut, shows as the last window.
-            None => 0,
-            Some(_) => done.saturating_sub(1) / in_sweep,
-        };
-        let done_here = (done - sweep * in_sweep).min(in_sweep);
-        let pass = (done_here * board.height / per_column).min(board.passes());
-        JobStatus {
-            id: JobId(1),
-            problem: info.name().into(),
-            size: info.size(),
-            options: self.options.clone(),
-            state: State::Running,
-            reason: String::new(),
-            priority: 0,
-            plan: Some(self.plan.clone()),
-            sweep,
-            stage: done,
-            pass,
-            passes: board.passes().saturating_sub(board.height).max(1),
-            column: done_here / per_column,
-            states: self.plan.peak_states,
-            states_done: 0,
-            states_stage: 1,
-            states_per_second: 0.0,
-            peak_states: self.plan.peak_states,
-            tasks: 0,
-            tasks_done: 0,
-            tasks_running: self.plan.slots,
-            disk_bytes: 0,
-            disk_peak_bytes: 0,
-            seconds,
-            eta_seconds: (done > first)
-                .then(|| seconds * f64::from(windows - done.min(windows)) / f64::from(done - first)),
-            series: Vec::new(),
-            copied_passes: None,
-            resumed_from: match self.residues_found.load(Ordering::Relaxed) {
-                0 => None,
-                found => Some(format!("{found} of {} residues", self.plan.moduli.len())),
-            },
-            outcome: None,
-            notes: Vec::new(),
-            bytes_read: 0,
-            bytes_written: 0,
-            bytes_spilled: 0,
-            times: TaskTimes::default(),
-            workers: Vec::new(),
-        }
+    pub fn progress(&self) -> Progress {
+        self.counters.progress(&self.plan, self.lanes.is_some())
     }
 }

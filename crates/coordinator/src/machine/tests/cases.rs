@@ -2,7 +2,7 @@
 
 use super::sim::{Sim, config, spec, worker};
 use crate::machine::{Config, State};
-use crate::{AttemptId, CallError, Failure, Grant, JobId, JobSpec, Report, Verdict, Wanted, Work};
+use crate::{AttemptId, CallError, Failure, Grant, Help, JobId, JobSpec, Report, Verdict, Wanted, Work};
 
 /// Pulls a task, which must be there.
 fn take(sim: &mut Sim, number: usize) -> Grant {
@@ -155,7 +155,11 @@ fn a_full_disk_pauses_the_job_with_what_to_do() {
     for words in ["w0", "/scratch/w0", "cap of 1 GiB", "--disk", "keima resume j1"] {
         assert!(status.reason.contains(words), "{words} in {}", status.reason);
     }
+    let stuck = sim.coordinator.stuck(id).expect("nobody can go on");
+    assert_eq!(stuck.helps, [Help::Disk]);
+    assert_eq!(status.reason, format!("{stuck}, then `keima resume j1`"));
     assert_eq!(sim.run_to_end(id).state, State::Done, "resumed, it goes on");
+    assert_eq!(sim.coordinator.stuck(id), None);
 }
 
 #[test]
@@ -311,7 +315,7 @@ fn one_process_writes_little_and_a_commit_writes_one_task() {
             let epoch = sim.workers[&me].epoch.expect("introduced");
             let answer = sim.coordinator.report(sim.now, &me, epoch, grant.attempt, grant.nonce, report);
             assert!(matches!(answer, Ok((Verdict::Accepted, _))), "{answer:?}");
-            let changes = sim.coordinator.take_changes();
+            let changes = sim.coordinator.take_changes().unwrap();
             durable += usize::from(changes.must_be_durable);
             if before.tasks > before.tasks_done + 1 {
                 commits += 1;

@@ -113,7 +113,7 @@ impl Sim {
 
     /// What the caller of the machine does before an answer leaves.
     pub(super) fn save(&mut self) {
-        let changes = self.coordinator.take_changes();
+        let changes = self.coordinator.take_changes().unwrap();
         self.store.extend(changes.puts);
         for key in changes.deletes {
             self.store.remove(&key);

@@ -9,6 +9,9 @@
 //! Cost: five to twenty seconds. Everything else on the machine is measured too.
 
 mod blocks;
+mod disk;
+
+pub use self::disk::measure_disk;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -201,7 +204,7 @@ fn in_memory(
     let mut whole = f64::INFINITY;
     for _ in 0..2 {
         let started = Instant::now();
-        InMemory::new(problem.clone(), Vec::new(), offer.threads, u64::MAX, false)?.count()?;
+        InMemory::new(problem.clone(), offer.threads, u64::MAX, false)?.count()?;
         whole = whole.min(started.elapsed().as_secs_f64());
     }
     let alone = Times::new(&outline, &speeds, &offer);

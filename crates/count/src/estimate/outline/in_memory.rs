@@ -19,8 +19,7 @@ impl Outline {
         }
         let fit = InMemory::fit(problem, offer.threads, offer.memory_bytes)?;
         let blocks = problem.info().blocks()?;
-        let counter =
-            InMemory::new(problem.clone(), Vec::new(), offer.threads, offer.memory_bytes, offer.series).ok()?;
+        let counter = InMemory::new(problem.clone(), offer.threads, offer.memory_bytes, offer.series).ok()?;
         let plan = counter.into_plan();
         let mut outline = Self {
             way: Way::InMemory,

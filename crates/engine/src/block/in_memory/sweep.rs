@@ -15,11 +15,12 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use keima_model::{BlockColumn, Direction, End, Family, MOST_ENTRIES};
+use keima_blocks::in_memory::{buffer_rows, by_pass_bytes};
+use keima_model::{BlockColumn, Direction, End, Family};
 use keima_runs::TaskTimes;
 
 use crate::block::error::BlockError;
-use crate::block::in_memory::family::by_pass::{self, most_bytes};
+use crate::block::in_memory::family::by_pass;
 use crate::block::in_memory::family::fused::Fused;
 use crate::block::in_memory::family::stage::{Place, Source};
 use crate::block::in_memory::family::sums::Masses;
@@ -61,7 +62,7 @@ impl Mails {
     /// Rows of a thread's buffer: blocks that were read together, one more, and mail, or a small family's states twice
     /// over ([`crate::block::in_memory::family::by_pass`]). The first thread's has room for any family's mail. What is not needed nobody touches.
     pub(crate) fn buffer_rows(&self, thread: usize) -> usize {
-        3 * MOST_ENTRIES + self.most_rows[usize::from(thread > 0)].max(self.by_pass_rows)
+        buffer_rows(self.most_rows[usize::from(thread > 0)], self.by_pass_rows)
     }
 }
 
@@ -110,7 +111,7 @@ impl<'a, const K: usize> Sweep<'a, K> {
             buffers,
             least_shared: LEAST_SHARED_STATES,
             shared_states: 0,
-            by_pass_bytes: most_bytes(K),
+            by_pass_bytes: by_pass_bytes(K),
             by_pass_states: 0,
             times: TaskTimes::default(),
             turn: 0,

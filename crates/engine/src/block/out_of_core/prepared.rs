@@ -4,6 +4,7 @@
 use std::sync::OnceLock;
 
 use keima_blocks::limits::PLACE_BITS;
+use keima_blocks::out_of_core::meeting_words;
 use keima_blocks::rows::buffer_rows;
 use keima_model::{BlockColumn, BlockParts, Direction, End, FamilyList, Sources, Window};
 use keima_runs::RunManifest;
@@ -13,7 +14,7 @@ use crate::block::out_of_core::gather::Gather;
 use crate::block::out_of_core::group_tables::View;
 use crate::block::out_of_core::groups::{Groups, place_of, section_key};
 use crate::block::out_of_core::memory::allowance::{Allowance, Making};
-use crate::block::out_of_core::memory::demand::{arrival_words, join_words};
+use crate::block::out_of_core::memory::demand::arrival_words;
 use crate::block::out_of_core::memory::pool::Pool;
 use crate::block::out_of_core::passes::buffer::Lines;
 
@@ -68,9 +69,10 @@ impl Prepared {
         let group = |window| Groups::new(parts.families(window), group_records, Direction::Forward);
         let groups: Vec<Groups> = windows.clone().map(group).collect();
         let left = memory_bytes.saturating_sub(parts.bytes());
+        let bounds = parts.family_bounds();
         let rows = windows.zip(&groups).flat_map(|(window, groups)| {
             let window = parts.windows()[window];
-            groups.all.iter().map(move |group| buffer_rows(window, group.records) as usize)
+            groups.all.iter().map(move |group| buffer_rows(&bounds, window, group.records) as usize)
         });
         let pool = Pool::new(left, tasks, rows.max().unwrap_or(0));
         let (tables, start, making) = (Tables::Parted(parts), OnceLock::new(), Making::new(u64::MAX));
@@ -215,7 +217,7 @@ fn most_rows(column: &dyn BlockColumn, groups: &[Groups], transposed: bool) -> u
             let families = &tables.families[families];
             let mut rows = Lines::new(tables, families).rows();
             if transposed {
-                let (lane, beside) = join_words(group.records as usize);
+                let (lane, beside) = meeting_words(group.records as usize);
                 rows += arrival_words(tables, families) + lane + beside;
             }
             rows

@@ -1,6 +1,6 @@
 //! Looking things up in a window's tables.
 
-use keima_model::{BlockTables, End, Family, Far};
+use keima_model::{BlockColumn, BlockTables, End, Family, Far};
 
 use crate::block::error::BlockError;
 
@@ -10,6 +10,16 @@ pub(crate) fn step_at(tables: &BlockTables, end: End) -> usize {
         End::First => 0,
         End::Last => tables.states.len() - 1,
     }
+}
+
+/// Number of states of the largest vector, and of the largest family.
+pub fn largest(column: &dyn BlockColumn) -> (u64, u64) {
+    let tables = || (0..column.windows().len()).map(|window| column.tables(window));
+    let ends = |window: &BlockTables| {
+        window.states.first().copied().unwrap_or(0).max(window.states.last().copied().unwrap_or(0))
+    };
+    let family = tables().flat_map(|t| &t.families).flat_map(|f| f.size.iter().copied()).max().unwrap_or(0);
+    (tables().map(ends).max().unwrap_or(0), family)
 }
 
 /// Entries of a family at the window's two ends.

@@ -1,7 +1,7 @@
 //! A column of windows, as the engine sees it.
 
 use keima_model::{
-    BlockColumn, BlockParts, BlockProblem, BlockTables, Directions, End, PartedBytes, ProblemInfo, Window,
+    BlockColumn, BlockParts, BlockProblem, BlockTables, Directions, End, FamilyBounds, PartedBytes, ProblemInfo, Window,
 };
 
 use super::super::Go;
@@ -261,6 +261,10 @@ impl<K: Word> BlockProblem for Go<K> {
 
     fn parted_seconds(&self, windows: &[Window], window: usize, states: u64, group_records: u64) -> f64 {
         memory::parted_seconds(self.board().height, windows, window, states, group_records)
+    }
+
+    fn family_bounds(&self) -> FamilyBounds {
+        memory::FAMILY_BOUNDS
     }
 
     /// Heights 8 to 15, windows of 3 to 7 cells: 0.28 to 0.39. Families with empty cells outside are smaller still.

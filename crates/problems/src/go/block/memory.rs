@@ -31,7 +31,7 @@
 //! with what is left over: from 14 % below to 34 % above for forward passes, 6 to 56 % above for folded ones; against 8,7
 //! and 8,8, which take 0.60 and 1.64 GB forward, 1.58 and 3.93 GB folded, 36 and 9 to 17 % above.
 
-use keima_model::{Directions, End, PartedBytes, Window};
+use keima_model::{Directions, End, FamilyBounds, PartedBytes, Window};
 
 use super::super::automaton;
 
@@ -48,6 +48,11 @@ const BLOCK_GROWTH: f64 = 4.7;
 const BOTH_SIDES: f64 = 1.25;
 /// Bytes of a block.
 const BLOCK_BYTES: f64 = 190.0;
+
+/// Heights 8 to 13, the largest families: buffers have 101 to 103 rows for a hundred states at the top of a column, and 129 to
+/// 131 below it. Heights 8 to 15: mail of the largest family is 1.22 times its rows at most, of the second largest 0.39.
+pub(super) const FAMILY_BOUNDS: FamilyBounds =
+    FamilyBounds { codes: 4, block_percent: 125, buffer_percent: [105, 135], mail_percent: [125, 40] };
 
 /// Bytes that finding the states of the first column takes.
 pub(super) fn start_bytes(height: u32) -> u64 {

@@ -21,7 +21,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use keima_model::{BlockColumn, BlockPart, BlockParts, BlockTables, End, FamilyList, Sources, Window};
+use keima_model::{BlockColumn, BlockPart, BlockParts, BlockTables, End, FamilyBounds, FamilyList, Sources, Window};
 use rustc_hash::FxHashMap;
 
 use super::super::state::{Word, accepts};
@@ -113,6 +113,10 @@ impl<W: Word> BlockParts for GoParts<W> {
     fn bytes(&self) -> u64 {
         let by_rest = self.by_rest.iter().map(|by_rest| size_of_val(by_rest.as_slice()) as u64);
         by_rest.chain(self.families.iter().map(Families::bytes)).sum::<u64>() + self.catalogue.limit_bytes()
+    }
+
+    fn family_bounds(&self) -> FamilyBounds {
+        memory::FAMILY_BOUNDS
     }
 
     fn part_bytes(&self, window: usize, families: Range<u32>) -> u64 {

@@ -25,12 +25,12 @@ use crate::block::error::BlockError;
 use crate::block::in_memory::count::order::{CountOrder, Counted};
 use crate::block::in_memory::count::widening::{Lanes, widen, with_rows};
 use crate::block::in_memory::family::sums::Masses;
-use crate::block::in_memory::plan::bytes::largest;
 use crate::block::in_memory::plan::scheme::Scheme;
 use crate::block::in_memory::sweep::{Mails, Sweep};
 use crate::block::rows::inner_product::{self, Sum, Vector};
 use crate::block::rows::lanes::{Moduli, Row};
 use crate::block::rows::tables::each_block;
+use crate::block::rows::tables::largest;
 use crate::block::rows::vector::{Pool, Rows, Ways};
 
 struct Counter<'a> {

@@ -18,10 +18,10 @@ use keima_runs::TaskTimes;
 
 use crate::block::error::BlockError;
 use crate::block::in_memory::count::order::{CountOrder, Counted};
-use crate::block::in_memory::plan::bytes::largest;
 use crate::block::in_memory::sweep::{Mails, Sweep};
 use crate::block::rows::inner_product::{self, Vector};
 use crate::block::rows::lanes::{Moduli, Row};
+use crate::block::rows::tables::largest;
 use crate::block::rows::vector::{Pool, Rows};
 
 /// Where residues of sweeps that are done are kept, so that a count that is interrupted can go on.

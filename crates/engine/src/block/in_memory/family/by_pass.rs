@@ -14,6 +14,7 @@
 
 use std::time::Instant;
 
+use keima_blocks::in_memory::by_pass_rows;
 use keima_model::{Direction, Family, MOST_ENTRIES};
 use keima_runs::TaskTimes;
 
@@ -26,16 +27,9 @@ use crate::block::rows::lanes::Row;
 use crate::block::rows::tables::{far, step_at};
 use crate::clock::nanos_since;
 
-/// Bytes of both buffers, at most, for rows of K lanes. Measured at 11x11 and 13x13 with two threads that share 32 MiB of
-/// cache: with more, or with 4 MiB, there is less to be had, and with eight lanes more than half of this loses.
-pub(crate) const fn most_bytes(lanes: usize) -> usize {
-    if lanes < 8 { 16 << 20 } else { 8 << 20 }
-}
-
 /// Rows that a family takes in two buffers, if it may go pass by pass with rows of any number of lanes; else 0.
 pub(crate) fn rows(family: &Family) -> usize {
-    let states = most_states(family);
-    if 2 * states * size_of::<Row<1>>() <= most_bytes(1) { 2 * (states + MOST_ENTRIES) } else { 0 }
+    by_pass_rows(most_states(family))
 }
 
 fn most_states(family: &Family) -> usize {

@@ -1,6 +1,5 @@
 //! How a count in memory is done: its primes and lanes ([`scheme`]), its order of work ([`passages`]), its memory
 //! ([`bytes`]).
 
-pub(crate) mod bytes;
 pub(crate) mod passages;
 pub(crate) mod scheme;

@@ -88,6 +88,12 @@ impl Scheme {
     }
 }
 
+/// Lanes of the largest numbers of a count from both ends; `None` if numbers outgrow the most lanes.
+pub fn most_lanes(choices: u32, height: u32, length: u32) -> Option<u32> {
+    let spare = primes_below(MODULUS_LIMIT.into()).next()?;
+    Some(Scheme::new(&[spare], choices, height, length).ok()??.most_lanes as u32)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -11,6 +11,7 @@
 //! that nobody waits for ever. What was touched once is kept for the next task and does not have to be cleared again.
 
 use keima_blocks::lanes::MOST_LANES;
+use keima_blocks::pool::Shares;
 use keima_blocks::rows::PADDING;
 
 use crate::block::out_of_core::memory::fifo::Turns;
@@ -18,9 +19,6 @@ use crate::block::rows::vector::Rows;
 
 /// Padding of a piece: that of a buffer of rows of any number of lanes.
 const PADDING_WORDS: usize = MOST_LANES as usize * PADDING;
-
-/// Tasks do with so many quarters of an even share of the memory, where the largest one then fits beside them.
-pub const LEAST_SHARE_QUARTERS: u8 = 3;
 
 /// Words of a piece without its padding.
 fn len(piece: &Rows<1>) -> usize {
@@ -30,9 +28,7 @@ fn len(piece: &Rows<1>) -> usize {
 /// Memory for tasks.
 pub(crate) struct Pool {
     /// In words of 8 bytes.
-    all_words: usize,
-    tasks: usize,
-    most_words: usize,
+    shares: Shares,
     state: Turns<State>,
 }
 
@@ -54,16 +50,11 @@ pub(crate) struct Words {
 
 impl State {
     /// A piece that was kept, or a new one; none while others have too much.
-    fn piece(
-        &mut self,
-        words: Words,
-        (share_words, all_words): (usize, usize),
-    ) -> Option<std::io::Result<(Rows<1>, usize)>> {
+    fn piece(&mut self, words: Words, shares: Shares) -> Option<std::io::Result<(Rows<1>, usize)>> {
         let own = words.all.saturating_sub(words.beside);
-        // One that is larger is charged as what it is, and others would wait for what nobody uses.
-        let more = if words.all > share_words { own / 4 } else { 0 };
-        let most = (own + more).min(all_words.saturating_sub(words.beside)).max(own);
-        let suits = |piece: &Rows<1>| (own..=most).contains(&len(piece));
+        let all_words = shares.all as usize;
+        let sizes = shares.kept_sizes(words.all as u64, words.beside as u64);
+        let suits = |piece: &Rows<1>| sizes.contains(&(len(piece) as u64));
         let found = self.kept.iter().position(suits).map(|place| self.kept.swap_remove(place));
         let charged = words.beside + found.as_ref().map_or(own, len);
         let kept: usize = self.kept.iter().map(len).sum();
@@ -97,44 +88,32 @@ pub(crate) enum NoMemory {
 impl Pool {
     /// `most_words` is what the largest task needs at least.
     pub(crate) fn new(bytes: u64, tasks: u32, most_words: usize) -> Self {
-        let all_words = usize::try_from(bytes / 8).unwrap_or(usize::MAX);
-        Self { all_words, tasks: tasks.max(1) as usize, most_words, state: Turns::default() }
+        Self { shares: Shares::new(bytes / 8, tasks, most_words as u64), state: Turns::default() }
     }
 
     /// Less by so much, where the largest task can do without.
     pub(crate) fn leaving(self, bytes: u64) -> Self {
-        let words = usize::try_from(bytes / 8).unwrap_or(usize::MAX);
-        let left = self.all_words.saturating_sub(words).max(self.all_words.min(self.most_words));
-        Self { all_words: left, ..self }
+        Self { shares: self.shares.leaving(bytes / 8), ..self }
     }
 
-    /// An even share; where the largest task needs a little more than that, shares are so much smaller that all others
-    /// have theirs while it has its own, though not below [`LEAST_SHARE_QUARTERS`].
-    fn share_words(&self) -> usize {
-        let even = self.all_words / self.tasks;
-        let beside = self.all_words.saturating_sub(self.most_words.max(even)) / (self.tasks - 1).max(1);
-        if beside >= even / 4 * usize::from(LEAST_SHARE_QUARTERS) { beside.min(even) } else { even }
+    /// How tasks share it, in words.
+    pub(crate) fn shares(&self) -> Shares {
+        self.shares
     }
 
     /// What the largest task needs at least.
     pub(crate) fn most_words(&self) -> usize {
-        self.most_words
+        self.shares.largest as usize
     }
 
     /// Most words that a task can have without waiting, and at all.
     pub(crate) fn words(&self) -> (usize, usize) {
-        (self.share_words(), self.all_words)
+        (self.shares.share() as usize, self.shares.all as usize)
     }
 
     /// Threads that a task with so many words can have: with what it leaves others can do as much as there are others.
     pub(crate) fn threads(&self, words: usize) -> usize {
-        let beside = self.all_words.saturating_sub(words) / self.share_words().max(1);
-        self.tasks.saturating_sub(beside).clamp(1, self.tasks)
-    }
-
-    /// Tasks at a time.
-    pub(crate) fn tasks(&self) -> usize {
-        self.tasks
+        self.shares.threads(words as u64) as usize
     }
 
     /// Frees the pieces that nobody has.
@@ -145,9 +124,9 @@ impl Pool {
     /// A piece for a task of so many `words`, of a share at least and no more than all there is, with anything in it.
     /// Waits until there is one; `stop` is asked whether to go on waiting.
     pub(crate) fn take(&self, words: Words, stop: impl Fn() -> bool) -> Result<Piece<'_>, NoMemory> {
-        let share_words = self.share_words();
-        let words = Words { all: words.all.clamp(share_words, self.all_words), ..words };
-        let taken = self.state.wait(stop, |state| state.piece(words, (share_words, self.all_words)));
+        let (share_words, all_words) = self.words();
+        let words = Words { all: words.all.clamp(share_words, all_words), ..words };
+        let taken = self.state.wait(stop, |state| state.piece(words, self.shares));
         match taken {
             Some(Ok((rows, charged))) => Ok(Piece { rows: Some(rows), charged, pool: self }),
             Some(Err(error)) => Err(NoMemory::System(error)),
@@ -245,29 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_are_those_of_tasks_without_memory() {
-        for (tasks, words, threads) in
-            [(1, 100, 1), (2, 50, 1), (2, 51, 2), (4, 25, 1), (4, 26, 2), (4, 75, 3), (4, 100, 4)]
-        {
-            assert_eq!(Pool::new(8 * 100, tasks, 0).threads(words), threads, "{words} of 100 words, {tasks} tasks");
-        }
-    }
-
-    #[test]
     fn shares_leave_room_for_one_that_is_a_little_larger() {
-        for (tasks, most, share) in
-            [(2, 0, 50), (2, 50, 50), (2, 60, 40), (2, 62, 38), (2, 70, 50), (4, 40, 20), (1, 10, 100), (1, 100, 100)]
-        {
-            let pool = Pool::new(8 * 100, tasks, most);
-            assert_eq!(pool.words(), (share, 100), "{tasks} tasks, one of {most}");
-        }
-        for (most, left, all) in [(0, 30, 70), (60, 30, 70), (80, 30, 80), (200, 30, 100), (0, 200, 0)] {
-            assert_eq!(
-                Pool::new(8 * 100, 2, most).leaving(8 * left).words().1,
-                all,
-                "{left} of 100 left, one of {most}"
-            );
-        }
         let never = || false;
         let pool = Pool::new(8 * 100, 2, 60);
         let large = take(&pool, 60, never).unwrap();

@@ -11,7 +11,7 @@
 //! colours reversed too counts twice.
 //!
 //! Cost: reading and placing a row, and a multiplication for each lane. Memory: a bit for each state, and the rows of a
-//! sample, one in 64, with their places; see [`join_words`].
+//! sample, one in 64, with their places; see [`keima_blocks::out_of_core::meeting_words`].
 
 use keima_model::{Direction, End};
 use keima_residue::residue_of;

@@ -3,11 +3,12 @@
 use std::ops::Range;
 
 use keima_blocks::lanes::slices;
+use keima_blocks::out_of_core::meeting_words;
 use keima_model::Direction;
 
 use crate::TaskError;
 use crate::block::out_of_core::group_tables::View;
-use crate::block::out_of_core::memory::demand::{arrival_words, join_words};
+use crate::block::out_of_core::memory::demand::arrival_words;
 use crate::block::out_of_core::memory::pool::Words;
 use crate::block::out_of_core::passes::batches;
 use crate::block::out_of_core::passes::buffer::Lines;
@@ -79,17 +80,15 @@ impl Stage<'_> {
         arrival_words(view.tables(), view.families())
     }
 
-    /// What a group's meeting with a kept vector takes beside, see [`join_words`].
+    /// What a group's meeting with a kept vector takes beside, see [`meeting_words`].
     fn join_words(&self, view: &View<'_>) -> (usize, usize) {
         let states = || view.families().iter().map(|family| ends(view.tables(), family).0 as usize).sum();
-        if self.join.is_some() { join_words(states()) } else { (0, 0) }
+        if self.join.is_some() { meeting_words(states()) } else { (0, 0) }
     }
 
     /// How many tasks' memory and threads a group of so many states is worth: with them it is done when all others are.
     fn shares(&self, records: u64) -> usize {
         let slots = self.task.order.block.as_ref().map_or(1, |block| block.slots.max(1));
-        let all = self.prepared.groups[self.window].records.max(1);
-        let shares = (u128::from(slots) * u128::from(records)).div_ceil(u128::from(all));
-        usize::try_from(shares).unwrap_or(usize::MAX).clamp(1, self.prepared.pool.tasks())
+        self.prepared.pool.shares().worth(records, self.prepared.groups[self.window].records, slots) as usize
     }
 }

@@ -21,7 +21,6 @@ mod tables;
 mod tests;
 mod threads;
 
-use std::collections::HashMap;
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::pin;
@@ -30,23 +29,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use keima_blocks::process::{PROCESS_OVERHEAD_BYTES, task_memory_bytes};
-use keima_coordinator::{AttemptId, CallError, Failure, Hello, Holder, Housekeeping, Wanted, WorkerId};
-use keima_model::{AnyProblem, ProblemRequest, Registry};
+use keima_coordinator::{AttemptId, CallError, Hello, Holder, Housekeeping, Wanted, WorkerId};
+use keima_model::Registry;
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
 
 use self::table::Table;
 pub use self::tables::{NoTables, Promise, Tables};
-use crate::link::{Backoff, CoordinatorLink, LinkError};
-use crate::run_store::{RunStore, SharedFolders};
+use crate::open_problems::OpenProblems;
 use crate::scratch::ScratchError;
+use crate::scratch::run_store::{RunStore, SharedFolders};
+use crate::transport::link::{Backoff, CoordinatorLink, LinkError};
 
 /// Longest wait between two attempts to reach the coordinator.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 /// How long a stopping worker waits for its threads to notice.
 const STOP_WAIT: Duration = Duration::from_secs(20);
-/// Problems kept open; jobs in one cluster rarely have more.
-const OPEN_PROBLEMS: usize = 64;
 
 /// What a worker may use.
 #[derive(Clone, Debug)]
@@ -90,7 +88,7 @@ pub enum WorkerError {
 /// A worker with its scratch folder open, not yet connected.
 pub struct Worker {
     config: WorkerConfig,
-    registry: Arc<dyn Registry>,
+    problems: OpenProblems,
     store: Arc<RunStore>,
 }
 
@@ -103,7 +101,7 @@ impl Worker {
             return Err(WorkerError::Memory { memory_bytes, slots, least_bytes });
         }
         let store = Arc::new(RunStore::open(&config.scratch, config.disk_bytes)?);
-        Ok(Self { config, registry, store })
+        Ok(Self { config, problems: OpenProblems::new(registry), store })
     }
 
     /// Its runs, for `serve_worker_runs`.
@@ -126,9 +124,8 @@ impl Worker {
         let shared = Arc::new(Shared {
             link,
             store: self.store,
-            registry: self.registry,
+            problems: self.problems,
             folders: Arc::default(),
-            problems: Mutex::default(),
             table: Table::default(),
             tables: Tables::new(task_memory_bytes(self.config.memory_bytes, 1), slots),
             config: self.config,
@@ -171,10 +168,9 @@ impl Worker {
 struct Shared<L> {
     link: L,
     store: Arc<RunStore>,
-    registry: Arc<dyn Registry>,
+    problems: OpenProblems,
     config: WorkerConfig,
     folders: Arc<SharedFolders>,
-    problems: Mutex<HashMap<ProblemRequest, AnyProblem>>,
     table: Table,
     /// Tables of the block executor, kept from task to task.
     tables: Tables,
@@ -401,20 +397,6 @@ impl<L: CoordinatorLink> Shared<L> {
         if let Err(error) = tokio::task::spawn_blocking(move || store.remove_attempt(&attempt)).await {
             tracing::warn!(%attempt, %error, "not all of it could be deleted");
         }
-    }
-
-    /// The problem that a task is about.
-    fn problem(&self, request: &ProblemRequest) -> Result<AnyProblem, Failure> {
-        let mut problems = self.problems.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(problem) = problems.get(request) {
-            return Ok(problem.clone());
-        }
-        let problem = self.registry.open(request).map_err(|e| Failure::Refused { text: e.to_string() })?;
-        if problems.len() >= OPEN_PROBLEMS {
-            problems.clear();
-        }
-        problems.insert(request.clone(), problem.clone());
-        Ok(problem)
     }
 }
 

@@ -18,9 +18,9 @@ use tonic::{Response, Status, Streaming};
 
 use super::{About, MESSAGE_BYTES, from_status};
 use crate::PROTOCOL_VERSION;
-use crate::convert::{Wire, list_from, list_to, required};
 use crate::driver::PULL_WAIT;
-use crate::link::{CoordinatorLink, LinkError};
+use crate::transport::convert::{Wire, list_from, list_to, required};
+use crate::transport::link::{CoordinatorLink, LinkError};
 
 /// How long a call may take that is answered at once.
 const DEADLINE: Duration = Duration::from_secs(15);

@@ -1,6 +1,8 @@
 //! A worker's scratch folder as such: its lock, the names in it, and what keima has there.
 //!
-//! See [`crate::run_store`] for its layout. What is not keima's is never touched, whatever folder was named.
+//! See [`run_store`] for its layout. What is not keima's is never touched, whatever folder was named.
+
+pub(crate) mod run_store;
 
 use std::fs::File;
 use std::io;
@@ -10,7 +12,7 @@ use keima_coordinator::{StoreId, WorkerId};
 use keima_runs::RunError;
 
 use crate::folder_lock::{NoLock, lock_file, remove_file_if_there};
-use crate::link::random_bits;
+use crate::transport::link::random_bits;
 
 /// Name of the file with the worker's name; proves that a folder seen here is the one that the worker means.
 pub(crate) const ID_FILE: &str = "worker.id";

@@ -21,10 +21,10 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
 
-use crate::convert::{Wire, run_id};
 use crate::failpoint;
-use crate::grpc::{check_version, invalid};
-use crate::run_store::RunStore;
+use crate::scratch::run_store::RunStore;
+use crate::transport::convert::{Wire, run_id};
+use crate::transport::grpc::{check_version, invalid};
 
 /// Most bytes of a chunk.
 pub(crate) const CHUNK_BYTES: usize = 1 << 20;

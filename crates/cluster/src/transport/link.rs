@@ -9,7 +9,7 @@ use keima_coordinator::{
 };
 use keima_runs::RunId;
 
-use crate::convert::ConvertError;
+use crate::transport::convert::ConvertError;
 
 /// Why a call brought no answer, or a refusal.
 #[derive(Clone, Debug, thiserror::Error)]

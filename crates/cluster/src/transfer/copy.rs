@@ -14,10 +14,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use keima_coordinator::{Failure, Holder, InputRun};
 use keima_runs::{Intake, RunError, RunManifest, run_path};
 
-use super::TaskFeeds;
-use crate::remote_feed::{is_damage, next_chunk, remote_error};
-use crate::run_server::CHUNK_BYTES;
-use crate::run_store::RunStore;
+use crate::scratch::run_store::RunStore;
+use crate::transfer::feeds::TaskFeeds;
+use crate::transfer::remote_feed::{is_damage, next_chunk, remote_error};
+use crate::transfer::run_server::CHUNK_BYTES;
 
 /// A copy on its way in; its bytes are charged. It goes with the last of those who are at it, on whatever thread.
 struct Incoming {

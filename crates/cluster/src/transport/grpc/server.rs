@@ -23,11 +23,12 @@ use tonic::{Request, Response, Status};
 use tonic_reflection::server::v1::{ServerReflection, ServerReflectionServer};
 
 use super::{MESSAGE_BYTES, check_version, invalid, to_status};
-use crate::convert::{ConvertError, Wire, list_from, list_to, required, run_ids, worker_id};
 use crate::driver::CoordinatorHandle;
-use crate::link::{CoordinatorLink, LinkError};
-use crate::run_server::RunServer;
-use crate::run_store::RunStore;
+use crate::scratch::run_store::RunStore;
+use crate::store::journal::JournalError;
+use crate::transfer::run_server::RunServer;
+use crate::transport::convert::{ConvertError, Wire, list_from, list_to, required, run_ids, worker_id};
+use crate::transport::link::{CoordinatorLink, LinkError};
 
 /// How long open calls may take to end after a shutdown.
 const DRAIN: Duration = Duration::from_secs(3);
@@ -41,6 +42,9 @@ pub enum ServeError {
     /// The reflection service could not be made: the program was built wrongly.
     #[error("the description of the services is damaged: {0}; build keima anew")]
     Reflection(String),
+    /// The coordinator can store nothing more.
+    #[error("the jobs' state cannot be stored any more: {0}")]
+    Records(Arc<JournalError>),
 }
 
 /// Serves a coordinator until `shutdown`, or until it cannot store its records any more.
@@ -57,15 +61,20 @@ pub async fn serve_coordinator(
         .max_encoding_message_size(MESSAGE_BYTES);
     let jobs = JobServiceServer::new(Jobs { handle: handle.clone() }).max_encoding_message_size(MESSAGE_BYTES);
     let router = builder().add_service(health).add_service(reflection()?).add_service(coordination).add_service(jobs);
+    let mut failed = None;
     let stop = async {
         tokio::select! {
             () = shutdown => {}
-            why = handle.failure() => tracing::error!(why, "the coordinator stops"),
+            why = handle.failure() => {
+                tracing::error!(%why, "the coordinator stops");
+                failed = Some(why);
+            }
         }
         reporter.set_not_serving::<CoordinatorServiceServer<Coordination>>().await;
         handle.close();
     };
-    serve(listener, router, stop).await
+    serve(listener, router, stop).await?;
+    failed.map_or(Ok(()), |why| Err(ServeError::Records(why)))
 }
 
 /// Serves the runs in `store` to other workers until `shutdown`.

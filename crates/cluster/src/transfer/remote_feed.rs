@@ -20,8 +20,8 @@ use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Status, Streaming};
 
 use crate::PROTOCOL_VERSION;
-use crate::convert::Wire;
-use crate::run_server::CHUNK_BYTES;
+use crate::transfer::run_server::CHUNK_BYTES;
+use crate::transport::convert::Wire;
 
 /// How long a holder may take to accept a connection, and to answer a request.
 pub(crate) const OPEN_DEADLINE: Duration = Duration::from_secs(10);

@@ -25,8 +25,8 @@ pub use client::{GrpcLink, JobClient, JobWatch};
 pub use server::{ServeError, serve_coordinator, serve_worker_runs};
 
 use crate::PROTOCOL_VERSION;
-use crate::convert::ConvertError;
-use crate::link::LinkError;
+use crate::transport::convert::ConvertError;
+use crate::transport::link::LinkError;
 
 /// Largest message either way; bounds what a peer can make this process allocate.
 pub(crate) const MESSAGE_BYTES: usize = 64 << 20;

@@ -11,8 +11,8 @@
 
 use keima_coordinator::LARGE_VECTOR_BYTES;
 
-use super::Offer;
-use super::outline::StageOutline;
+use crate::estimate::Offer;
+use crate::estimate::outline::StageOutline;
 
 /// What a stage reads, writes and copies, as the disks of all workers see it.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -16,6 +16,7 @@
 //! Cost: a write to the page cache where that is enough; 2 to 5 ms for an fsync on a plain disk, more behind other
 //! writes.
 
+pub(crate) mod journal;
 mod log;
 
 use std::fs::File;

@@ -13,9 +13,9 @@ use tempfile::TempDir;
 use tokio::net::TcpListener;
 
 use crate::PROTOCOL_VERSION;
-use crate::feeds::TaskFeeds;
-use crate::grpc::serve_worker_runs;
-use crate::run_store::{RunStore, SharedFolders};
+use crate::scratch::run_store::{RunStore, SharedFolders};
+use crate::transfer::feeds::TaskFeeds;
+use crate::transport::grpc::serve_worker_runs;
 
 const RECORDS: u64 = 60_000;
 

@@ -3,8 +3,6 @@
 //! The places are tried in this order, best holder first, until one opens. Which one it was is remembered, because a
 //! feed may fail later: the coordinator must learn whose copy was bad, not only that one was.
 
-mod copy;
-
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,8 +13,8 @@ use keima_runs::{BlockFeed, LocalRun, RunError, RunHeader, RunId, RunManifest, R
 use tokio::runtime::Handle;
 
 use crate::failpoint;
-use crate::remote_feed::{Peers, RemoteFeed, is_damage, remote_error};
-use crate::run_store::{KeptOpen, RunStore, SharedFolders};
+use crate::scratch::run_store::{KeptOpen, RunStore, SharedFolders};
+use crate::transfer::remote_feed::{Peers, RemoteFeed, is_damage, remote_error};
 
 /// The copy of a run that was used or tried last.
 #[derive(Clone)]
@@ -27,10 +25,10 @@ struct Used {
 
 /// Opens the inputs of one task.
 pub(crate) struct TaskFeeds {
-    store: Arc<RunStore>,
-    shared: Arc<SharedFolders>,
+    pub(super) store: Arc<RunStore>,
+    pub(super) shared: Arc<SharedFolders>,
     runtime: Handle,
-    peers: Peers,
+    pub(super) peers: Peers,
     holders: HashMap<RunId, Vec<Holder>>,
     used: Mutex<HashMap<RunId, Used>>,
     /// Runs in folders of this machine that were opened. Opening checks header, index and footer: that takes longer
@@ -112,7 +110,7 @@ impl TaskFeeds {
     }
 
     /// Holders of `run`, those nearest first.
-    fn nearest(&self, run: &RunId) -> Vec<Holder> {
+    pub(super) fn nearest(&self, run: &RunId) -> Vec<Holder> {
         let mut holders = self.holders.get(run).cloned().unwrap_or_default();
         holders.sort_by_key(|holder| {
             if holder.worker == *self.store.worker() {

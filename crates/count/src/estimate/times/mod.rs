@@ -24,9 +24,11 @@
 //! heights, and from 14 to 15 cells, it is taken to be none; above, that is a guess. So it is by blocks with runs on disk, which are measured at 12 cells:
 //! 13x13 and 14x14 took a tenth more than that.
 
+mod traffic;
+
+use self::traffic::Traffic;
 use super::Offer;
 use super::outline::{Outline, StageOutline, Way};
-use super::traffic::Traffic;
 use keima_coordinator::Config;
 use keima_model::Direction;
 

@@ -16,11 +16,12 @@
 //!
 //! Cost: an fsync four times a second while there are changes, and one for each group that must be durable.
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use keima_coordinator::Changes;
+use keima_coordinator::{Changes, EncodeError};
 use tokio::sync::watch;
 
 use crate::failpoint;
@@ -29,13 +30,27 @@ use crate::store::{Edits, Store, StoreError};
 /// How long changes may be in the store's log before they are durable.
 const LONGEST_UNSYNCED: Duration = Duration::from_millis(250);
 
+/// Why the journal takes nothing more.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The coordinator could not encode a change.
+    #[error(transparent)]
+    Encode(#[from] EncodeError),
+    /// The writing thread is gone.
+    #[error("the thread that writes the coordinator's records has ended; start the coordinator again")]
+    Thread,
+}
+
 /// How far the journal is.
 #[derive(Clone, Debug, Default)]
 struct Progress {
     /// All tickets up to this one are written.
     stored: u64,
     /// Why there will be no more.
-    failed: Option<String>,
+    failed: Option<Arc<JournalError>>,
 }
 
 /// Where the caller of `post` stands in line.
@@ -49,7 +64,7 @@ struct Post {
 
 /// The writing end of the store.
 pub(crate) struct Journal {
-    queue: Option<Sender<Post>>,
+    queue: Option<Sender<Result<Post, EncodeError>>>,
     progress: watch::Receiver<Progress>,
     thread: Option<JoinHandle<()>>,
 }
@@ -66,38 +81,39 @@ impl Journal {
         Self { queue: Some(queue), progress, thread }
     }
 
-    /// Queues `changes`. `last` is the newest ticket given out, and grows where there is anything to store.
-    pub(crate) fn post(&self, changes: Changes, last: &mut Ticket) {
-        if changes.is_empty() {
+    /// Queues `changes`. `last` is the newest ticket given out, and grows where there is anything to store. Changes that
+    /// could not be encoded end the journal: their ticket is never stored.
+    pub(crate) fn post(&self, changes: Result<Changes, EncodeError>, last: &mut Ticket) {
+        if changes.as_ref().is_ok_and(Changes::is_empty) {
             return;
         }
-        let deletes = changes.deletes.into_iter().map(|key| (key, None));
-        let edits = deletes.chain(changes.puts.into_iter().map(|(key, value)| (key, Some(value)))).collect();
         *last += 1;
+        let post = changes.map(|changes| {
+            let deletes = changes.deletes.into_iter().map(|key| (key, None));
+            let edits = deletes.chain(changes.puts.into_iter().map(|(key, value)| (key, Some(value)))).collect();
+            Post { edits, must_be_durable: changes.must_be_durable, ticket: *last }
+        });
         if let Some(queue) = &self.queue {
             // A thread that is gone has left its reason in `progress`, where `stored` finds it.
-            let _ = queue.send(Post { edits, must_be_durable: changes.must_be_durable, ticket: *last });
+            let _ = queue.send(post);
         }
     }
 
     /// Returns when everything up to `ticket` is written, and on disk if it must be; `Err` says why it never will be.
-    pub(crate) async fn stored(&self, ticket: Ticket) -> Result<(), String> {
+    pub(crate) async fn stored(&self, ticket: Ticket) -> Result<(), Arc<JournalError>> {
         let mut progress = self.progress.clone();
-        let gone = || "the thread that writes the coordinator's records has ended".to_owned();
-        let now = progress.wait_for(|p| p.stored >= ticket || p.failed.is_some()).await.map_err(|_| gone())?;
-        match &now.failed {
-            Some(why) => Err(why.clone()),
+        let now = progress.wait_for(|p| p.stored >= ticket || p.failed.is_some()).await;
+        match now.map_err(|_| JournalError::Thread)?.failed.clone() {
+            Some(why) => Err(why),
             None => Ok(()),
         }
     }
 
     /// Returns when the journal has failed, with the reason; never otherwise.
-    pub(crate) async fn failure(&self) -> String {
+    pub(crate) async fn failure(&self) -> Arc<JournalError> {
         let mut progress = self.progress.clone();
-        match progress.wait_for(|p| p.failed.is_some()).await {
-            Ok(now) => now.failed.clone().unwrap_or_default(),
-            Err(_) => "the thread that writes the coordinator's records has ended".to_owned(),
-        }
+        let failed = progress.wait_for(|p| p.failed.is_some()).await.ok().and_then(|now| now.failed.clone());
+        failed.unwrap_or_else(|| Arc::new(JournalError::Thread))
     }
 }
 
@@ -110,14 +126,18 @@ impl Drop for Journal {
     }
 }
 
-fn write_posts(mut store: Store, posts: &Receiver<Post>, progress: &watch::Sender<Progress>) {
+fn write_posts(mut store: Store, posts: &Receiver<Result<Post, EncodeError>>, progress: &watch::Sender<Progress>) {
     if let Err(error) = write_all(&mut store, posts, progress) {
-        progress.send_modify(|p| p.failed = Some(error.to_string()));
+        progress.send_modify(|p| p.failed = Some(Arc::new(error)));
     }
 }
 
-/// Until nobody can post any more.
-fn write_all(store: &mut Store, posts: &Receiver<Post>, progress: &watch::Sender<Progress>) -> Result<(), StoreError> {
+/// Writes until nobody can post any more.
+fn write_all(
+    store: &mut Store,
+    posts: &Receiver<Result<Post, EncodeError>>,
+    progress: &watch::Sender<Progress>,
+) -> Result<(), JournalError> {
     let mut sync_at: Option<Instant> = None;
     loop {
         if sync_at.is_some_and(|at| at <= Instant::now()) {
@@ -130,29 +150,44 @@ fn write_all(store: &mut Store, posts: &Receiver<Post>, progress: &watch::Sender
         };
         match next {
             Ok(post) => {
-                let ticket = write_group(store, post, posts)?;
+                let (ticket, ended) = write_group(store, post?, posts)?;
                 progress.send_modify(|p| p.stored = ticket);
+                ended?;
                 let soon = || Instant::now() + LONGEST_UNSYNCED;
                 sync_at = store.is_to_be_synced().then(|| sync_at.unwrap_or_else(soon));
             }
             Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return store.sync(),
+            Err(RecvTimeoutError::Disconnected) => return Ok(store.sync()?),
         }
     }
 }
 
-/// Writes a post with all that wait behind it, and tells the last one's ticket.
-fn write_group(store: &mut Store, first: Post, posts: &Receiver<Post>) -> Result<Ticket, StoreError> {
+/// Writes `first` with all posts that wait behind it. Returns the last ticket that is written, and the error of a post that
+/// could not be encoded: posts behind it are not written.
+fn write_group(
+    store: &mut Store,
+    first: Post,
+    posts: &Receiver<Result<Post, EncodeError>>,
+) -> Result<(Ticket, Result<(), EncodeError>), StoreError> {
     let Post { mut edits, mut must_be_durable, mut ticket } = first;
+    let mut ended = Ok(());
     for post in posts.try_iter() {
-        edits.extend(post.edits);
-        must_be_durable |= post.must_be_durable;
-        ticket = post.ticket;
+        match post {
+            Ok(post) => {
+                edits.extend(post.edits);
+                must_be_durable |= post.must_be_durable;
+                ticket = post.ticket;
+            }
+            Err(error) => {
+                ended = Err(error);
+                break;
+            }
+        }
     }
     failpoint::hit("coordinator.before_commit");
     store.write(edits, must_be_durable)?;
     failpoint::hit("coordinator.after_commit");
-    Ok(ticket)
+    Ok((ticket, ended))
 }
 
 #[cfg(test)]
@@ -169,14 +204,34 @@ mod tests {
         let journal = Journal::start(Store::open(dir.path()).unwrap());
         let mut last = 0;
         for i in 0..100 {
-            journal.post(change("k", i, i % 3 == 0), &mut last);
-            journal.post(Changes::default(), &mut last);
+            journal.post(Ok(change("k", i, i % 3 == 0)), &mut last);
+            journal.post(Ok(Changes::default()), &mut last);
         }
         assert_eq!(last, 100);
         journal.stored(last).await.unwrap();
-        journal.post(change("late", 7, false), &mut last);
+        journal.post(Ok(change("late", 7, false)), &mut last);
         drop(journal);
         let records = Store::open(dir.path()).unwrap().load().unwrap();
         assert_eq!(records, [("k".to_owned(), vec![99]), ("late".to_owned(), vec![7])]);
+    }
+
+    /// What was decided before the failure is stored, nothing after it is, and the reason is told.
+    #[tokio::test]
+    async fn changes_that_cannot_be_encoded_end_the_journal() {
+        let dir = tempfile::tempdir().unwrap();
+        let journal = Journal::start(Store::open(dir.path()).unwrap());
+        let error = || EncodeError { key: "job/1".to_owned(), why: "no shape".to_owned() };
+        let mut last = 0;
+        journal.post(Ok(change("before", 1, false)), &mut last);
+        journal.post(Err(error()), &mut last);
+        journal.post(Ok(change("after", 2, true)), &mut last);
+        assert_eq!(last, 3);
+        for ticket in [2, 3] {
+            let told = journal.stored(ticket).await.unwrap_err();
+            assert!(matches!(&*told, JournalError::Encode(why) if *why == error()), "{told}");
+        }
+        assert!(journal.failure().await.to_string().contains("record job/1"));
+        drop(journal);
+        assert_eq!(Store::open(dir.path()).unwrap().load().unwrap(), [("before".to_owned(), vec![1])]);
     }
 }

@@ -1,0 +1,86 @@
+//! What a count came to, however it was done: what the printers of results need of a job's status or of a count in memory.
+
+use keima_coordinator::{JobId, JobStatus, Outcome, Plan, State};
+use keima_count::{InMemoryResult, TaskTimes};
+use keima_model::ProblemRequest;
+
+/// A count that is over, or a job whose status was asked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Finished<'a> {
+    /// A count in one process is its only job, j1.
+    pub(crate) job: JobId,
+    pub(crate) problem: &'a str,
+    /// As the problem says it.
+    pub(crate) size: &'a str,
+    pub(crate) options: &'a [(String, String)],
+    pub(crate) state: State,
+    /// Why it is in this state; may be empty.
+    pub(crate) reason: &'a str,
+    pub(crate) plan: Option<&'a Plan>,
+    pub(crate) outcome: Option<&'a Outcome>,
+    pub(crate) seconds: f64,
+    pub(crate) peak_states: u64,
+    pub(crate) resumed_from: Option<&'a str>,
+    pub(crate) notes: &'a [String],
+    pub(crate) statistics: Statistics,
+}
+
+/// Bytes and thread time of a count. A count in memory has no bytes on disk.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Statistics {
+    pub(crate) disk_peak_bytes: u64,
+    pub(crate) bytes_read: u64,
+    pub(crate) bytes_written: u64,
+    pub(crate) bytes_spilled: u64,
+    pub(crate) times: TaskTimes,
+}
+
+impl<'a> Finished<'a> {
+    pub(crate) fn of_job(status: &'a JobStatus) -> Self {
+        Self {
+            job: status.id,
+            problem: &status.problem,
+            size: &status.size,
+            options: &status.options,
+            state: status.state,
+            reason: &status.reason,
+            plan: status.plan.as_ref(),
+            outcome: status.outcome.as_ref(),
+            seconds: status.seconds,
+            peak_states: status.peak_states,
+            resumed_from: status.resumed_from.as_deref(),
+            notes: &status.notes,
+            statistics: Statistics::of_job(status),
+        }
+    }
+
+    pub(crate) fn in_memory(request: &'a ProblemRequest, result: &'a InMemoryResult) -> Self {
+        Self {
+            job: JobId(1),
+            problem: &request.name,
+            size: &result.outcome.size,
+            options: &request.options,
+            state: if result.outcome.ok { State::Done } else { State::CheckFailed },
+            reason: &result.reason,
+            plan: Some(&result.plan),
+            outcome: Some(&result.outcome),
+            seconds: result.seconds,
+            peak_states: result.plan.peak_states,
+            resumed_from: result.resumed_from.as_deref(),
+            notes: &[],
+            statistics: Statistics { times: result.times, ..Statistics::default() },
+        }
+    }
+}
+
+impl Statistics {
+    pub(crate) fn of_job(status: &JobStatus) -> Self {
+        Self {
+            disk_peak_bytes: status.disk_peak_bytes,
+            bytes_read: status.bytes_read,
+            bytes_written: status.bytes_written,
+            bytes_spilled: status.bytes_spilled,
+            times: status.times,
+        }
+    }
+}
