@@ -1,6 +1,7 @@
-//! Passes of the block executor, in this process: what a vector needs to go through columns, forward and transposed,
-//! the exchange between windows and, forward, the mass balance included; tables, set-up and the meeting in the middle
-//! are not.
+//! Passes of the block executor in memory, in this process, forward and transposed.
+//!
+//! Measured is what a vector needs to go through columns: the exchange between windows and, forward, the mass balance are
+//! included. Tables, set-up and the meeting in the middle are not.
 
 use std::time::Instant;
 
@@ -13,13 +14,13 @@ use crate::board;
 use crate::process::{available_bytes, cpu_seconds, forget_peak, peak_bytes};
 use crate::sample::{Kind, Label, Line, Sample};
 
-/// Columns are done until this much time has gone by.
-const LEAST_SECONDS: f64 = 0.25;
-/// Share of the memory to be had that is taken.
+/// Columns run until this much time has gone by.
+const MIN_SECONDS: f64 = 0.25;
+/// Largest share of the available memory that a vector and the one after it may take.
 const MEMORY_SHARE: f64 = 0.9;
 
-/// A sample for each number of residues, each number of threads and both directions, with windows of so many cells, or
-/// as the planner cuts the column where none are given. Of what does not fit the memory there is a note.
+/// A sample for each number of residues, each number of threads and both directions, or a note where memory does not
+/// suffice. Windows have so many cells each; without any, they are the planner's.
 pub(crate) fn samples(height: u32, windows: &[u32], lanes: &[u32], threads: &[u32]) -> Result<Vec<Line>> {
     let windows = if windows.is_empty() { board::windows(height)? } else { Window::of_lengths(windows) };
     let column = column(height, &windows)?;
@@ -38,7 +39,7 @@ pub(crate) fn samples(height: u32, windows: &[u32], lanes: &[u32], threads: &[u3
     Ok(found)
 }
 
-/// The same work on every machine and in every run, on one thread: so many columns. Returns the number of state-passes.
+/// The same work on every machine and in every run: so many columns on one thread. Returns the state-passes.
 pub(crate) fn fixed_work(height: u32, lanes: u32, direction: Direction, columns: u32) -> Result<f64> {
     fn work<const K: usize>(column: &dyn BlockColumn, direction: Direction, columns: u32) -> Result<f64> {
         let mut vector = Vector::<K>::new(column, 1)?;
@@ -61,22 +62,18 @@ fn column(height: u32, windows: &[Window]) -> Result<Box<dyn BlockColumn>> {
     blocks.column(windows, Directions::Both).map_err(anyhow::Error::msg)
 }
 
-/// A vector, and what brings it through columns.
+/// A vector, and the sweep that takes it through columns.
 struct Vector<'a, const K: usize> {
     sweep: Sweep<'a, K>,
     windows: usize,
     now: Rows<K>,
     next: Rows<K>,
-    /// Of one column.
+    /// State-passes of one column.
     state_passes: f64,
     state_boundaries: f64,
 }
 
-/// Bytes of a vector and the one after it.
-fn bytes<const K: usize>(column: &dyn BlockColumn) -> f64 {
-    2.0 * most_states(column) as f64 * 8.0 * K as f64
-}
-
+/// States of the largest vector.
 fn most_states(column: &dyn BlockColumn) -> u64 {
     (0..column.windows().len()).flat_map(|window| &column.tables(window).states).max().copied().unwrap_or(0)
 }
@@ -102,7 +99,7 @@ impl<'a, const K: usize> Vector<'a, K> {
         })
     }
 
-    /// Through one column, mass balance included where it costs no second vector: forward.
+    /// Through one column, forward with the mass balance.
     fn column(&mut self, direction: Direction) -> Result<()> {
         for window in 0..self.windows {
             let window = if direction == Direction::Forward { window } else { self.windows - 1 - window };
@@ -114,11 +111,11 @@ impl<'a, const K: usize> Vector<'a, K> {
 }
 
 fn both<const K: usize>(column: &dyn BlockColumn, height: u32, threads: u32) -> Result<Vec<Line>> {
-    let needed_bytes = bytes::<K>(column);
+    let needed_bytes = 2.0 * most_states(column) as f64 * 8.0 * K as f64;
     if needed_bytes > MEMORY_SHARE * available_bytes() {
-        // Nothing in it that is another number at another time: one note is enough.
+        // The same text in every run, so that one note is enough.
         return Ok(vec![Line::Note(format!(
-            "K={K} needs {:.1} GB for a vector and the one after it, more than {:.0} % of the memory to be had",
+            "K={K} needs {:.1} GB for a vector and the one after it, more than {:.0} % of the available memory",
             needed_bytes / 1e9,
             100.0 * MEMORY_SHARE,
         ))]);
@@ -127,11 +124,11 @@ fn both<const K: usize>(column: &dyn BlockColumn, height: u32, threads: u32) -> 
     let mut vector = Vector::<K>::new(column, threads)?;
     let mut found = Vec::new();
     for (kind, direction) in [(Kind::BlockForward, Direction::Forward), (Kind::BlockBackward, Direction::Transposed)] {
-        // Once before: memory is handed out when it is touched, and a vector fills up.
+        // Before that, once: memory is handed out when it is touched, and the vector fills up.
         vector.column(direction)?;
         let (started, before, mut columns) = (Instant::now(), cpu_seconds().0, 0.0);
         let times_before = vector.sweep.times();
-        while columns < 1.0 || started.elapsed().as_secs_f64() < LEAST_SECONDS {
+        while columns < 1.0 || started.elapsed().as_secs_f64() < MIN_SECONDS {
             vector.column(direction)?;
             columns += 1.0;
         }
@@ -161,7 +158,7 @@ mod tests {
         assert_eq!(found.len(), 8);
         for line in found {
             let Line::Sample(label, sample) = line else { panic!("{line:?}") };
-            assert!(sample.seconds >= LEAST_SECONDS && sample.state_passes > 0.0, "{label:?} {sample:?}");
+            assert!(sample.seconds >= MIN_SECONDS && sample.state_passes > 0.0, "{label:?} {sample:?}");
             assert!(sample.read_seconds > 0.0 && sample.map_seconds > 0.0, "{label:?} {sample:?}");
         }
         assert!(samples(4, &[], &[3], &[1]).is_err());

@@ -1,6 +1,7 @@
-//! Sweeps of the stream executor, in this process and through real files: the stages' tasks one after the other, or as
-//! many at a time as there are threads. The first column, in which the vector grows, is not measured; from there on the
-//! sweep goes on until enough states have gone through passes, or to the end of the board.
+//! Passes of the stream executor, in this process and through real files.
+//!
+//! As many tasks of a stage run at a time as there are threads. The first column, in which the vector grows, is not
+//! measured. From there the sweep goes on until enough states have gone through passes, or to the end of the board.
 
 use std::path::Path;
 use std::time::Instant;
@@ -17,18 +18,18 @@ use crate::board;
 use crate::process::{cpu_seconds, forget_peak, peak_bytes};
 use crate::sample::{Kind, Label, Sample};
 
-/// Longest window, as the planner has it.
+/// Longest window, the planner's.
 const LONGEST_WINDOW: u32 = 4;
-/// Tasks of a stage for each thread, at least.
+/// Fewest tasks of a stage for each thread.
 const TASKS_A_THREAD: u64 = 4;
-/// Memory of a task where it is not to be tight, at least.
+/// Least memory of a task that is not tight.
 const TASK_MEMORY_BYTES: u64 = 256 << 20;
-/// Share of a task's memory that the planner aims at with what the task writes: a little under its output buffer.
+/// What a task writes is to take this share of its memory, a little less than its output buffer.
 const OUTPUT_PERCENT: u64 = 30;
-/// A tight sweep has this part of the vector as memory: of the largest one that is measured.
+/// A tight sweep has this part of the largest measured vector as memory.
 const TIGHT: u64 = 10;
 
-/// What does not change from stage to stage.
+/// What stays the same from stage to stage.
 struct Sweep<'a> {
     problem: &'a AnyProblem,
     windows: Vec<Window>,
@@ -47,30 +48,13 @@ pub(crate) fn sample(height: u32, residues: u32, threads: u32, tight: bool, leas
     let threads = threads.max(1);
     let mut sweep = Sweep::new(&problem, scratch.path(), residues, threads);
     sweep.task_memory_bytes = task_memory_bytes(vector_bytes, threads, tight);
-    let stages = height as usize * sweep.windows.len();
-    let (mut total, mut started, mut cpu_before) = (Sample::default(), Instant::now(), 0.0);
-    let mut vector = Vec::new();
-    for stage in 0..stages {
-        if stage == sweep.windows.len() {
-            (started, cpu_before, total) = (Instant::now(), cpu_seconds().0, Sample::default());
-        }
-        let made = sweep.stage(stage, &vector)?;
-        sweep.stages.delete(&vector)?;
-        total.add_up(&made);
-        vector = made;
-        if stage >= sweep.windows.len() && total.state_passes >= least {
-            break;
-        }
-    }
-    total.seconds = started.elapsed().as_secs_f64();
-    total.cpu_seconds = cpu_seconds().0 - cpu_before;
-    total.peak_bytes = peak_bytes(None);
+    let measured = sweep.run(height, least)?;
     let kind = if tight { Kind::StreamTight } else { Kind::Stream };
-    Ok((Label { kind, height, residues, threads }, total))
+    Ok((Label { kind, height, residues, threads }, Sample { peak_bytes: peak_bytes(None), ..measured }))
 }
 
-/// States of the largest vector of a sweep over the board that ends after `least` state-passes, of which those of the first
-/// column are none. `states` is by pass.
+/// States of the largest vector of a sweep that ends after `least` state-passes, not counting the first column. `states`
+/// has an entry for each pass.
 fn largest_vector(states: &[u64], height: u32, least: f64) -> u64 {
     let mut done = 0.0;
     let measured = states.iter().skip(height as usize).take_while(|&&states| {
@@ -81,34 +65,23 @@ fn largest_vector(states: &[u64], height: u32, least: f64) -> u64 {
     measured.copied().max().unwrap_or(0)
 }
 
-/// As much for all threads together as the vector has bytes, or a tenth of it.
+/// All threads together have as much memory as the vector has bytes, or a tenth of it.
 fn task_memory_bytes(vector_bytes: u64, threads: u32, tight: bool) -> u64 {
     let (part, least) = if tight { (TIGHT, MIN_TASK_MEMORY_BYTES) } else { (1, TASK_MEMORY_BYTES) };
     (vector_bytes / part / u64::from(threads)).max(least)
 }
 
-/// The same work on every machine and in every run, on one thread: so many columns after the first. Returns the number of
-/// their state-passes.
+/// The same work on every machine and in every run, on one thread: so many columns after the first. Returns their
+/// state-passes.
 pub(crate) fn fixed_work(height: u32, residues: u32, columns: u32) -> Result<f64> {
     let problem = board::go(height)?;
     let scratch = tempfile::tempdir().context("a folder for the runs")?;
     let sweep = Sweep::new(&problem, scratch.path(), residues, 1);
-    let (mut vector, mut state_passes) = (Vec::new(), 0.0);
-    for stage in 0..sweep.windows.len() * (1 + columns as usize) {
-        let made = sweep.stage(stage, &vector)?;
-        sweep.stages.delete(&vector)?;
-        if stage >= sweep.windows.len() {
-            let mut sample = Sample::default();
-            sample.add_up(&made);
-            state_passes += sample.state_passes;
-        }
-        vector = made;
-    }
-    Ok(state_passes)
+    Ok(sweep.run(1 + columns, f64::INFINITY)?.state_passes)
 }
 
 impl<'a> Sweep<'a> {
-    /// On so many threads, below the folder `scratch`, with memory for all that tasks write.
+    /// With `threads` threads, runs below the folder `scratch` and enough memory for all that tasks write.
     fn new(problem: &'a AnyProblem, scratch: &'a Path, residues: u32, threads: u32) -> Self {
         Self {
             problem,
@@ -117,6 +90,31 @@ impl<'a> Sweep<'a> {
             moduli: primes_below(1 << 64).take(residues as usize).collect(),
             task_memory_bytes: TASK_MEMORY_BYTES,
         }
+    }
+
+    /// Through the first columns of the board. Measured is what comes after the first one, up to the stage in which
+    /// `least` state-passes are reached.
+    fn run(&self, columns: u32, least: f64) -> Result<Sample> {
+        let first = self.windows.len();
+        let (mut total, mut started, mut cpu_before) = (Sample::default(), Instant::now(), cpu_seconds().0);
+        let mut vector = Vec::new();
+        for stage in 0..first * columns as usize {
+            if stage == first {
+                (started, cpu_before) = (Instant::now(), cpu_seconds().0);
+            }
+            let made = self.stage(stage, &vector)?;
+            self.stages.delete(&vector)?;
+            vector = made;
+            if stage >= first {
+                total.add_stage(&vector);
+                if total.state_passes >= least {
+                    break;
+                }
+            }
+        }
+        total.seconds = started.elapsed().as_secs_f64();
+        total.cpu_seconds = cpu_seconds().0 - cpu_before;
+        Ok(total)
     }
 
     /// All tasks of a stage.
@@ -151,7 +149,7 @@ impl<'a> Sweep<'a> {
         Ok(self.stages.all_tasks(&orders, &|task| run_task(self.problem, task))?)
     }
 
-    /// Into how many tasks a vector is cut: enough for all threads, and so that what a task writes fits its memory.
+    /// Number of tasks: enough for all threads, and so many that what a task writes fits its memory.
     fn tasks(&self, vector: &[TaskManifest]) -> usize {
         let bytes: u64 = vector.iter().flat_map(|task| &task.runs).map(|run| run.bytes).sum();
         let by_memory = bytes / (self.task_memory_bytes * OUTPUT_PERCENT / 100).max(1);
@@ -159,7 +157,7 @@ impl<'a> Sweep<'a> {
     }
 }
 
-/// Cuts a vector's key space into about `tasks` ranges, between families.
+/// Cuts a vector's keys between families, into about `tasks` ranges.
 fn cut(vector: &[TaskManifest], tasks: usize, family_bits: u32) -> Vec<(u128, Option<u128>)> {
     let mut keys: Vec<u128> = vector.iter().flat_map(|task| &task.splits).map(|split| split.key).collect();
     keys.sort_unstable();
@@ -176,7 +174,7 @@ fn cut(vector: &[TaskManifest], tasks: usize, family_bits: u32) -> Vec<(u128, Op
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure;
+    use crate::measure::job::stream_state_passes;
 
     #[test]
     fn tight_is_a_tenth_of_the_vector_that_is_measured() {
@@ -185,7 +183,7 @@ mod tests {
             assert_eq!(largest_vector(&states, 2, least), largest, "{least}");
         }
         for (height, residues, threads) in [(12, 1, 2), (12, 8, 2), (13, 1, 2), (13, 8, 2), (14, 1, 2), (14, 8, 2)] {
-            let states = largest_vector(&board::states(height).unwrap(), height, measure::state_passes(height));
+            let states = largest_vector(&board::states(height).unwrap(), height, stream_state_passes(height));
             let [roomy, tight] =
                 [false, true].map(|tight| task_memory_bytes(states * (8 * residues + 8), threads, tight));
             let what = format!("{height}x{height}, K={residues}: {states} states, {roomy} and {tight} bytes a task");

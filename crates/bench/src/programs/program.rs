@@ -1,4 +1,4 @@
-//! The real program: commands that print one answer, and services that run until they are dropped.
+//! The real program: commands that print one JSON answer, and services that run until they are dropped.
 
 use std::fs::File;
 use std::io::Read;
@@ -9,10 +9,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
-/// How long a service may take to say that it is ready.
+use crate::sample::Sample;
+
+/// Longest time until a service says that it is ready.
 const READY: Duration = Duration::from_secs(20);
 
-/// A command as it stands in the documents: folders of this machine are no part of it.
+/// A command for messages, without folders of this machine.
 fn shown(command: &Command) -> String {
     let arguments = command.get_args().map(|argument| argument.to_string_lossy());
     let arguments = arguments.map(|text| if text.starts_with('/') { "DIR".into() } else { text });
@@ -27,8 +29,8 @@ pub(crate) fn answer(command: &mut Command) -> Result<Value> {
     serde_json::from_slice(&ended.stdout).with_context(|| format!("the output of {}", shown(command)))
 }
 
-/// The same of a count, whose number must have been found.
-pub(crate) fn run(command: &mut Command) -> Result<Value> {
+/// Runs a count to its end. Its number must have been found.
+pub(crate) fn count(command: &mut Command) -> Result<Value> {
     let result = answer(command)?;
     ensure!(result["count"].is_string(), "{} found no number", shown(command));
     Ok(result)
@@ -40,11 +42,24 @@ pub(crate) fn windows(statistics: &Value) -> Vec<u32> {
     lengths.filter_map(|length| length.as_u64()?.try_into().ok()).collect()
 }
 
+/// What a job did so far, without its work.
+pub(crate) fn totals(statistics: &Value) -> Sample {
+    let number = |name: &str| statistics[name].as_f64().unwrap_or(0.0);
+    Sample {
+        bytes_read: number("bytes_read"),
+        bytes_written: number("bytes_written"),
+        read_seconds: number("read_seconds"),
+        map_seconds: number("map_seconds"),
+        write_seconds: number("write_seconds"),
+        ..Sample::default()
+    }
+}
+
 /// A process that runs until it is dropped.
 pub(crate) struct Service(Child);
 
 impl Service {
-    /// Starts it and waits until it says that it is ready; returns what it said.
+    /// Starts it, waits until it says that it is ready and returns the line.
     pub(crate) fn start(command: &mut Command, output: &Path) -> Result<(Self, String)> {
         let file = File::create(output)?;
         command.stdin(Stdio::null()).stdout(file).stderr(Stdio::null());
@@ -64,7 +79,7 @@ impl Service {
         }
     }
 
-    /// Its number among the system's processes.
+    /// Its process id.
     pub(crate) fn id(&self) -> u32 {
         self.0.id()
     }
@@ -82,13 +97,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_are_shown_without_folders() {
-        let mut command = Command::new("/here/keima");
-        command.args(["count", "go", "9x9", "--data", "/tmp/somewhere"]);
-        assert_eq!(shown(&command), "keima count go 9x9 --data DIR");
-    }
-
-    #[test]
     fn services_are_waited_for() {
         let folder = tempfile::tempdir().unwrap();
         assert!(Service::start(Command::new("sh").args(["-c", "exit 1"]), &folder.path().join("out")).is_err());
@@ -103,9 +111,9 @@ mod tests {
 
     #[test]
     fn failures_are_told() {
-        let error = run(Command::new("sh").args(["-c", "echo no memory >&2; exit 3"])).unwrap_err().to_string();
+        let error = count(Command::new("sh").args(["-c", "echo no memory >&2; exit 3"])).unwrap_err().to_string();
         assert!(error.contains("no memory") && error.contains('3'), "{error}");
-        let error = run(Command::new("sh").args(["-c", "echo '{\"count\":null}'"])).unwrap_err().to_string();
+        let error = count(Command::new("sh").args(["-c", "echo '{\"count\":null}'"])).unwrap_err().to_string();
         assert!(error.contains("found no number"), "{error}");
     }
 }

@@ -1,8 +1,7 @@
-//! golegal, John Tromp's C program (github.com/tromp/golegal), built from a copy of its sources and run as its own
-//! script runs it: for each pass as many processes as are asked for, which share the states and merge each other's
-//! files.
+//! golegal, John Tromp's C program (github.com/tromp/golegal), built from a copy of its sources and run by its own script.
 //!
-//! One run counts modulo one number, 2^64. Its state-passes are the states that it says it has read.
+//! For each pass the script starts as many processes as are asked for. They share the states and merge each other's
+//! files. One run counts modulo 2^64. Its state-passes are the states that it says it has read.
 
 use std::fs;
 use std::path::Path;
@@ -17,13 +16,13 @@ use crate::sample::{Kind, Label, Sample};
 
 /// Memory of each process for the states that it sorts, golegal's own default.
 const MEMORY: &str = "500M";
-/// How it is compiled.
-pub(crate) const FLAGS: &str = "-O3 -w -m64";
+/// Compiler flags.
+const FLAGS: &str = "-O3 -w -m64";
 
 /// A built golegal.
 pub(crate) struct Golegal(TempDir);
 
-/// What its processes say about a board.
+/// What golegal's processes say about a board.
 #[derive(Debug, Default, PartialEq)]
 struct Said {
     state_passes: u64,
@@ -32,7 +31,7 @@ struct Said {
 }
 
 impl Golegal {
-    /// Copies the sources in a folder and builds them.
+    /// Copies the sources of a folder and builds them.
     pub(crate) fn build(sources: &Path) -> Result<Self> {
         let folder = tempfile::tempdir().context("a folder for golegal")?;
         let list = fs::read_dir(sources).with_context(|| format!("golegal's sources in {}", sources.display()))?;
@@ -49,21 +48,16 @@ impl Golegal {
         Ok(Self(folder))
     }
 
-    /// What is typed.
-    pub(crate) fn command(height: u32, processes: u32) -> String {
-        format!("golegal {height} 0 0 0 1 {MEMORY} {height} {processes}")
-    }
-
-    /// Counts a square board once, modulo 2^64; what it counted comes with the sample.
+    /// Counts a square board once. The count modulo 2^64 comes with the sample.
     pub(crate) fn sample(&self, height: u32, processes: u32) -> Result<(Label, Sample, u64)> {
         let folder = tempfile::tempdir().context("a folder for golegal's files")?;
         let cpu_before = cpu_seconds().1;
         let started = Instant::now();
         let script = self.0.path().join("golegal");
-        let arguments: Vec<String> = Self::command(height, processes).split(' ').skip(1).map(str::to_owned).collect();
+        let arguments = format!("{height} 0 0 0 1 {MEMORY} {height} {processes}");
         let ended = Command::new("bash")
             .arg(script)
-            .args(arguments)
+            .args(arguments.split(' '))
             .current_dir(folder.path())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -83,7 +77,7 @@ impl Golegal {
     }
 }
 
-/// Reads what the processes of all passes left: folders `yx.ROW.COLUMN` named by the point that comes next.
+/// Reads the processes' reports of all passes. Each pass has a folder `yx.ROW.COLUMN`, named by the next point.
 fn said(folder: &Path, height: u32) -> Result<Said> {
     let mut said = Said::default();
     let last = format!("yx.{height:02}.00");
@@ -105,7 +99,7 @@ fn said(folder: &Path, height: u32) -> Result<Said> {
     Ok(said)
 }
 
-/// The number that follows a word; the word before it must not end in the same letters.
+/// The number after a whole word.
 fn after(text: &str, word: &str) -> Option<u64> {
     let words = text.split_inclusive([' ', '\n']).collect::<Vec<_>>();
     let place = words.iter().position(|candidate| *candidate == word)?;
