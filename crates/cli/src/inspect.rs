@@ -52,7 +52,7 @@ fn records(run: &Inspected, path: &Path, memory_bytes: u64) -> Result<(), Failed
     let listed = run.records(&Problems, memory_bytes, &mut |key, row| {
         let head = if begun { Ok(()) } else { writeln!(out, "key{}", columns(run.header())) };
         begun = true;
-        written = head.and_then(|()| record(&mut out, (key, digits), row));
+        written = head.and_then(|()| record(&mut out, key, digits, row));
         written.is_ok()
     });
     listed.map_err(|error| not_listed(path, error))?;
@@ -62,7 +62,8 @@ fn records(run: &Inspected, path: &Path, memory_bytes: u64) -> Result<(), Failed
     }
 }
 
-fn record(out: &mut impl Write, (key, digits): (u128, usize), row: &[u64]) -> io::Result<()> {
+/// Writes a key in `digits` hexadecimal digits, and its residues.
+fn record(out: &mut impl Write, key: u128, digits: usize, row: &[u64]) -> io::Result<()> {
     write!(out, "{key:0digits$x}")?;
     row.iter().try_for_each(|value| write!(out, "\t{value}"))?;
     writeln!(out)

@@ -1,6 +1,6 @@
 //! `keima problems`: lists the problems, or explains one.
 
-use keima_model::About;
+use keima_model::{About, ProblemError};
 use keima_problems::Problems;
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ pub(crate) fn problems(args: &ProblemsArgs) -> Result<(), Failed> {
     };
     let Some(about) = Problems::about(name) else {
         let known = Problems::names().collect::<Vec<_>>().join(", ");
-        return Err(Failed::usage(format!("unknown problem {name:?}; known problems: {known}")));
+        return Err(ProblemError::UnknownProblem { got: name.clone(), known }.into());
     };
     print(&if args.json { to_json(name, about).to_string() } else { to_text(name, about) })
 }

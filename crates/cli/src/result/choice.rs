@@ -21,11 +21,18 @@ pub(super) struct Numbers {
     series: Option<Table>,
 }
 
+/// A board of the series.
+struct Board<'a> {
+    length: u32,
+    name: &'a str,
+    count: &'a str,
+}
+
 fn row(index: impl Into<String>, count: impl Into<String>, figures: Vec<String>) -> TableRow {
     TableRow { index: index.into(), count: count.into(), figures }
 }
 
-fn numbers(what: String, count: (&str, &str), tables: Vec<Table>, series: &[(u32, &str, &str)]) -> Numbers {
+fn numbers(what: String, size: &str, count: &str, tables: Vec<Table>, series: &[Board<'_>]) -> Numbers {
     let table = |name: &str, index: &str, columns: Vec<String>, rows| Table {
         name: name.to_owned(),
         index: index.to_owned(),
@@ -33,12 +40,12 @@ fn numbers(what: String, count: (&str, &str), tables: Vec<Table>, series: &[(u32
         rows,
         remarks: Vec::new(),
     };
-    let consecutive = series.is_sorted_by(|(one, ..), (next, ..)| one.checked_add(1) == Some(*next));
-    let rows = series.iter().map(|&(index, name, count)| row(index.to_string(), count, vec![name.to_owned()]));
+    let consecutive = series.is_sorted_by(|one, next| one.length.checked_add(1) == Some(next.length));
+    let rows = series.iter().map(|board| row(board.length.to_string(), board.count, vec![board.name.to_owned()]));
     let rows: Vec<TableRow> = rows.collect();
     Numbers {
         what,
-        count: table(COUNT, "size", Vec::new(), vec![row(count.0, count.1, Vec::new())]),
+        count: table(COUNT, "size", Vec::new(), vec![row(size, count, Vec::new())]),
         tables,
         series: consecutive.then(|| table("series", "index", vec!["name".to_owned()], rows)),
     }
@@ -55,16 +62,16 @@ impl Numbers {
             index: report.index,
             remarks: report.remarks,
         });
-        let series: Vec<_> = functionals.iter().map(|f| (f.index, f.name.as_str(), "")).collect();
+        let series: Vec<_> = functionals.iter().map(|f| Board { length: f.index, name: &f.name, count: "" }).collect();
         let size = info.size();
-        numbers(format!("{} {size}", info.name()), (&size, ""), tables.collect(), &series)
+        numbers(format!("{} {size}", info.name()), &size, "", tables.collect(), &series)
     }
 
     /// The numbers of a result.
     pub(super) fn of(outcome: &Outcome, tables: Vec<Table>) -> Self {
-        let series: Vec<_> = outcome.series.iter().map(|e| (e.index, e.name.as_str(), e.count.as_str())).collect();
+        let series = outcome.series.iter().map(|e| Board { length: e.index, name: &e.name, count: &e.count });
         let what = format!("{} {}", outcome.problem, outcome.size);
-        numbers(what, (&outcome.size, &outcome.count), tables, &series)
+        numbers(what, &outcome.size, &outcome.count, tables, &series.collect::<Vec<_>>())
     }
 
     /// The tables to print, the count among them as a table named [`COUNT`].
@@ -157,8 +164,8 @@ mod tests {
 
     /// The indices of the b-file, or a word of the message.
     fn check(size: &str, tables: &[Table], series: &[u32], part: &Part, expected: Result<&[&str], &str>) {
-        let series: Vec<_> = series.iter().map(|&index| (index, "L", "1")).collect();
-        let numbers = numbers("p 1".to_owned(), (size, "1"), tables.to_vec(), &series);
+        let series: Vec<_> = series.iter().map(|&length| Board { length, name: "L", count: "1" }).collect();
+        let numbers = numbers("p 1".to_owned(), size, "1", tables.to_vec(), &series);
         match (numbers.sequence(part), expected) {
             (Ok(table), Ok(indices)) => {
                 assert_eq!(table.rows.iter().map(|row| row.index.as_str()).collect::<Vec<_>>(), indices);

@@ -25,19 +25,20 @@ pub(super) fn states(outline: &Outline) -> Vec<String> {
     let board = outline.plan.board;
     let Some(all) = &outline.states else { return Vec::new() };
     let columns: Vec<&[u128]> = all.chunks(board.height as usize).take(board.length as usize).collect();
-    let groups = runs(&columns);
+    let groups = equal_neighbours(&columns);
     let mut rows = vec![vec!["states before".to_owned()]];
-    rows[0].extend(groups.iter().map(|&(first, last, _)| span("column", first + 1, last + 1)));
+    rows[0].extend(groups.iter().map(|group| span("column", group.first + 1, group.last + 1)));
     for cell in 0..board.height as usize {
         let mut row = vec![format!("cell {}", cell + 1)];
-        row.extend(groups.iter().map(|(.., column)| column.get(cell).map_or(String::new(), |&states| grouped(states))));
+        row.extend(groups.iter().map(|group| group.value.get(cell).map_or(String::new(), |&states| grouped(states))));
         rows.push(row);
     }
     if groups.len() > MOST_COLUMNS {
         // Too many different columns to stand side by side: only their largest numbers.
         rows = vec![vec!["states before".to_owned(), "at most".to_owned()]];
-        rows.extend(groups.iter().map(|&(first, last, column)| {
-            vec![span("column", first + 1, last + 1), grouped(column.iter().max().copied().unwrap_or(0))]
+        rows.extend(groups.iter().map(|group| {
+            let most = group.value.iter().max().copied().unwrap_or(0);
+            vec![span("column", group.first + 1, group.last + 1), grouped(most)]
         }));
     }
     table(&rows)
@@ -46,16 +47,22 @@ pub(super) fn states(outline: &Outline) -> Vec<String> {
 /// Most different columns that stand side by side.
 const MOST_COLUMNS: usize = 5;
 
-/// Equal neighbours as one: (index of the first, index of the last, value).
-fn runs<T: PartialEq + Copy>(all: &[T]) -> Vec<(usize, usize, T)> {
-    let mut runs: Vec<(usize, usize, T)> = Vec::new();
-    for (place, &one) in all.iter().enumerate() {
-        match runs.last_mut() {
-            Some((_, last, same)) if *same == one => *last = place,
-            _ => runs.push((place, place, one)),
+/// Equal neighbours in a list, `first` and `last` included.
+struct Equal<T> {
+    first: usize,
+    last: usize,
+    value: T,
+}
+
+fn equal_neighbours<T: PartialEq + Copy>(all: &[T]) -> Vec<Equal<T>> {
+    let mut groups: Vec<Equal<T>> = Vec::new();
+    for (place, &value) in all.iter().enumerate() {
+        match groups.last_mut() {
+            Some(group) if group.value == value => group.last = place,
+            _ => groups.push(Equal { first: place, last: place, value }),
         }
     }
-    runs
+    groups
 }
 
 /// `"column 3"`, `"columns 3-9"`.
