@@ -25,7 +25,7 @@ pub(crate) struct CountArgs {
     /// Size limit of the scratch folder, such as 50GiB [default: 50GiB]
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     pub(crate) disk: Option<u64>,
-    /// Folder for the state of the count [default: $XDG_STATE_HOME/keima/NAME, with a NAME such as go-9x9]
+    /// Folder for the state of the count [default: `$XDG_STATE_HOME/keima/NAME`, with a NAME such as go-9x9]
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
     /// Start over: delete keima's files in the state folder, results of other sizes too, and its runs in the scratch
@@ -66,7 +66,7 @@ pub(crate) struct EstimateArgs {
     /// [default: this machine's spare memory for one worker with a measured disk, else 0]
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes_or_none)]
     pub(crate) cache: Option<u64>,
-    /// Folder whose disk is measured; asks for runs on disk [default: a folder in $XDG_STATE_HOME/keima]
+    /// Folder whose disk is measured; asks for runs on disk [default: a folder in `$XDG_STATE_HOME/keima`]
     #[arg(long, value_name = "DIR")]
     pub(crate) scratch: Option<PathBuf>,
     #[command(flatten)]

@@ -155,7 +155,7 @@ mod tests {
             format!("go 5x4 --threads 1 --data {data}/block"),
             format!("go 5x4 --threads 1 --data {data}/block"),
             format!("go 5x4 --threads 1 --executor stream --data {data}/stream"),
-            format!("knight 4x4 --open --threads 1 --data {data}/knight"),
+            format!("knight 4x4 --closed --threads 1 --data {data}/knight"),
         ] {
             let line = format!("keima count {words} --quiet --memory 256MiB");
             let Verb::Count(args) = Cli::parse_from(line.split(' ')).verb else { panic!("{line}") };

@@ -132,17 +132,10 @@ struct Scratch {
 impl Scratch {
     fn new(parent: Option<PathBuf>) -> Result<Self, Failed> {
         let name = format!("estimate-{}", std::process::id());
-        let path = match parent {
-            Some(parent) => parent.join(name),
-            None => {
-                let folder = state_folder().ok_or_else(|| {
-                    Failed::usage(
-                        "neither XDG_STATE_HOME nor HOME is set; name a folder to measure in with --scratch DIR",
-                    )
-                })?;
-                folder.join(name)
-            }
-        };
+        let parent = parent.or_else(state_folder).ok_or_else(|| {
+            Failed::usage("neither XDG_STATE_HOME nor HOME is set; name a folder to measure in with --scratch DIR")
+        })?;
+        let path = parent.join(name);
         std::fs::create_dir_all(&path).map_err(|error| {
             Failed::other(format!("cannot create {}: {error}; choose another folder with --scratch", path.display()))
         })?;

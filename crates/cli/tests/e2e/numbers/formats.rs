@@ -167,7 +167,7 @@ fn what_cannot_be_printed_is_refused_before_the_count() {
         ("count go 19x19 --format xml", "text, json, csv, bfile"),
         ("count go 19x19 --list", "leave out --list"),
         ("count square-free 11 --list", "more than 300000 partial boards"),
-        ("count square-free 11 --list --format csv", "--format text and json"),
+        ("count square-free 11 --list --format csv", "--list needs --format text or json"),
         ("submit go 19x19 --format csv", "--wait"),
         ("submit go 18x19 --wait --format bfile", "use --series"),
     ] {

@@ -26,15 +26,19 @@ const VERBS: [&str; 14] = [
 
 /// Whether a line describes an option, such as `-q, --quiet`.
 fn is_option(line: &str) -> bool {
-    line.trim_start().strip_prefix('-').is_some_and(|rest| !rest.starts_with(' '))
+    line.starts_with(' ') && line.trim_start().strip_prefix('-').is_some_and(|rest| !rest.starts_with(' '))
 }
 
-/// Whether a line begins a text of its own: an option, a value, a command, an exit code, an example, a heading.
+/// Whether a line has a name and a text beside it: a command, an exit code, a problem.
+fn is_entry(line: &str) -> bool {
+    let text = line.trim_start();
+    text.split_once("  ").is_some_and(|(name, _)| !name.contains(' '))
+}
+
+/// Whether a line begins a text of its own: an entry, an option, a value, an example, a heading.
 fn begins(line: &str) -> bool {
     let text = line.trim_start();
-    let word = text.split("  ").next().unwrap_or(text);
-    let is_entry = word.len() < text.len() && !word.contains(' ');
-    !line.starts_with(' ') || text.starts_with('-') || text.starts_with("keima ") || is_entry
+    is_entry(line) || !line.starts_with(' ') || text.starts_with('-') || text.starts_with("keima ")
 }
 
 /// The texts of a help: lines that belong together are joined.
@@ -43,7 +47,7 @@ fn texts(help: &str) -> Vec<String> {
     let mut in_paragraph = false;
     for line in help.lines() {
         // A paragraph begins at the margin and may go on there.
-        let continues = in_paragraph && !line.starts_with(' ');
+        let continues = in_paragraph && !line.starts_with(' ') && !is_entry(line);
         if line.trim().is_empty() || begins(line) && !continues {
             texts.push(String::new());
         }
@@ -62,7 +66,7 @@ fn faults(help: &str) -> Vec<String> {
     let sentences = texts.iter().flat_map(|text| text.split(". "));
     let long = sentences.filter(|sentence| sentence.split_whitespace().count() > SENTENCE_WORDS);
     let long = long.map(|sentence| format!("long sentence: {sentence}"));
-    let lines: Vec<&str> = help.lines().collect();
+    let lines: Vec<&str> = help.lines().take_while(|line| !line.starts_with("Example")).collect();
     let next = |index: usize| lines.get(index + 1).copied().unwrap_or("");
     let undescribed = lines.iter().enumerate().filter(|(index, line)| {
         let beside = line.trim().contains("  ");
@@ -76,7 +80,8 @@ fn faults(help: &str) -> Vec<String> {
 #[test]
 fn faults_are_found() {
     let long = "word ".repeat(SENTENCE_WORDS + 1);
-    let halves = format!("{}. {}", "word ".repeat(20).trim(), "word ".repeat(20));
+    let half = "word ".repeat(20);
+    let halves = format!("{}.\n{}\n", half.trim(), half.trim());
     for (help, expected) in [
         ("Counts\n\nOptions:\n      --json  Print JSON\n".to_owned(), &[][..]),
         (format!("{}\n", "w".repeat(WIDTH)), &[]),
@@ -84,10 +89,11 @@ fn faults_are_found() {
         (format!("Options:\n  --json\n    {}\n    {}\n", &long[..60], &long[60..]), &["long sentence"]),
         (format!("{}\n{}\n", &long[..60], &long[60..]), &["long sentence"]),
         (halves, &[]),
+        (format!("one  {half}\ntwo  {half}\n"), &[]),
         ("Options:\n      --json\n      --quiet  Be quiet\n".to_owned(), &["no description"]),
         ("Options:\n      --json\n\n  -q, --quiet\n          Be quiet\n".to_owned(), &["no description"]),
     ] {
-        let found = faults(&help.replace("  word", " word"));
+        let found = faults(&help);
         let same = found.len() == expected.len() && found.iter().zip(expected).all(|(f, e)| f.starts_with(e));
         assert!(same, "{help}\n{found:?}");
     }
