@@ -11,8 +11,12 @@ use keima_model::PartedBytes;
 
 /// All that a worker with `memory_bytes` takes beside its tasks, of which `tasks` run at a time.
 pub fn beside_tasks_bytes(parted: PartedBytes, memory_bytes: u64, tasks: u32) -> u64 {
-    let making = making_bytes(parted, memory_bytes, tasks);
-    parted.worker_bytes.saturating_add(kept_bytes(memory_bytes) + making + left_over_bytes(memory_bytes))
+    parted.worker_bytes.saturating_add(kept_bytes(memory_bytes) + unmade_bytes(parted, memory_bytes, tasks))
+}
+
+/// Of that, what no tables take once they are made: room to make parts, and what the allocator keeps.
+pub fn unmade_bytes(parted: PartedBytes, memory_bytes: u64, tasks: u32) -> u64 {
+    making_bytes(parted, memory_bytes, tasks) + left_over_bytes(memory_bytes)
 }
 
 /// What a worker with `memory_bytes` keeps of parts for later ones.
@@ -31,7 +35,7 @@ pub fn making_bytes(parted: PartedBytes, memory_bytes: u64, tasks: u32) -> u64 {
 
 /// What the allocator of a worker with `memory_bytes` keeps whatever is made: jemalloc, on x86-64. Other allocators may
 /// keep more.
-pub fn left_over_bytes(memory_bytes: u64) -> u64 {
+fn left_over_bytes(memory_bytes: u64) -> u64 {
     const MOST: u64 = 8 << 20;
     MOST.min(memory_bytes / 18)
 }

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use keima_coordinator::Config;
+use keima_coordinator::{Config, Durability};
 use keima_model::Registry;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -57,7 +57,7 @@ impl LocalCluster {
     pub fn start(registry: Arc<dyn Registry>, config: LocalConfig) -> Result<Self, LocalError> {
         // Nobody else can lose anything here, and a short run should not write what nobody will read.
         let times = Config {
-            persist_grants: false,
+            durability: Durability::OneProcess,
             second_copies: false,
             speculate: false,
             // Files go soon after they are let go, so that the disk's figures are those of what is needed.

@@ -197,7 +197,7 @@ pub trait ProblemInfo: Send + Sync {
     }
     /// Why not, where it has none.
     fn why_no_blocks(&self) -> &'static str {
-        "it is not made of blocks"
+        "this problem has no block form"
     }
     /// The problem's own conservation law for one pass and one modulus (mass balance), given the sum of the
     /// old values by number of successors (`by_degree[d]`, modulo `modulus`) and the sum of the new ones. `Err` says

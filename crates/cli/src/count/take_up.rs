@@ -89,7 +89,7 @@ fn check_unfinished(
             show_bytes(limits.task_memory_bytes)
         )));
     }
-    let begun = old.plan.as_ref().map_or("", |plan| &plan.executor);
+    let begun = old.plan.as_ref().map_or("", |plan| plan.execution.name());
     if counting.args.plan.executor.name().is_some_and(|asked| asked != begun) {
         return Err(Failed::usage(format!(
             "the interrupted count was started with the {begun} executor; leave out --executor to continue it, or start \
@@ -105,7 +105,7 @@ fn continuing(old: &JobStatus) -> String {
     let plan = old.plan.as_ref().map_or_else(String::new, |plan| {
         let cells = plan.windows.iter().map(|window| window.len).max().unwrap_or(0);
         let residues = plan.sweeps.first().map_or(0, |&(first, end)| end - first);
-        let executor = &plan.executor;
+        let executor = plan.execution.name();
         format!(" with its plan: {executor} executor, windows of up to {cells} cells, {residues} residues a sweep")
     });
     format!("continuing {} {} after {after}{plan}", old.problem, old.size)

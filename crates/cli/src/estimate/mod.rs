@@ -113,7 +113,7 @@ fn outline(
 
 /// A note on boards that are too large for the block executor, whose smaller boards are counted many times faster.
 fn without_blocks(request: &ProblemRequest, outline: &Outline, offer: &Offer) -> Option<String> {
-    let chosen = outline.way == Way::InMemory || outline.plan.block.is_some() || offer.executor == Executor::Stream;
+    let chosen = outline.way == Way::InMemory || outline.plan.block().is_some() || offer.executor == Executor::Stream;
     let smaller = Problems.open(&ProblemRequest { size: SMALL.to_owned(), ..request.clone() }).ok()?;
     (!chosen && smaller.info().blocks().is_some()).then(|| {
         format!(

@@ -29,7 +29,7 @@ pub(super) fn evidence(count: &Finished<'_>, outcome: &Outcome) -> String {
 /// The executor, its windows of a column, and why the planner took it.
 pub(crate) fn executor(plan: &Plan) -> String {
     let why = if plan.why.is_empty() { String::new() } else { format!(": {}", plan.why) };
-    format!("{} executor, windows of {} cells{why}", plan.executor, windows(plan))
+    format!("{} executor, windows of {} cells{why}", plan.execution.name(), windows(plan))
 }
 
 /// Cells of the windows of a column: `"3+3+2"`.

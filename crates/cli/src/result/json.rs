@@ -75,7 +75,7 @@ pub(crate) fn statistics_json(statistics: &Statistics, plan: Option<&Plan>) -> V
         "read_seconds": seconds(statistics.times.read_nanos),
         "map_seconds": seconds(statistics.times.map_nanos),
         "write_seconds": seconds(statistics.times.write_nanos),
-        "executor": plan.map(|p| p.executor.clone()),
+        "executor": plan.map(|p| p.execution.name()),
         "why": plan.map(|p| p.why.clone()),
         "windows": plan.map(|p| p.windows.iter().map(|w| w.len).collect::<Vec<_>>()),
         "sweeps": plan.map(|p| p.sweeps.len()),
@@ -90,7 +90,7 @@ fn residues(outcome: &Outcome) -> Value {
     outcome
         .residues
         .iter()
-        .map(|(modulus, residue)| json!({ "modulus": modulus.to_string(), "residue": residue.to_string() }))
+        .map(|r| json!({ "modulus": r.modulus.to_string(), "residue": r.residue.to_string() }))
         .collect()
 }
 

@@ -135,7 +135,7 @@ impl Promise {
             let prepared = Prepared::parted(made, self.made.group_records, self.memory_bytes, self.tasks);
             let parted = blocks.parted_bytes(&self.made.windows);
             let making = parts::making_bytes(parted, self.memory_bytes, self.tasks);
-            let left = making + parts::left_over_bytes(self.memory_bytes);
+            let left = parts::unmade_bytes(parted, self.memory_bytes, self.tasks);
             return Ok(Arc::new(prepared.leaving(left).making_within(making)));
         }
         let column = blocks.column(&self.made.windows, self.made.directions)?;

@@ -103,7 +103,7 @@ fn plan(outline: &Outline) -> String {
         Way::OneProcess => "in one process, with runs on disk",
         Way::Cluster => "on a cluster, with runs on disk",
     };
-    let executor = &outline.plan.executor;
+    let executor = outline.plan.execution.name();
     format!("{executor} executor, {place}; windows of {} cells ({})", windows(&outline.plan), outline.plan.why)
 }
 
@@ -126,7 +126,7 @@ fn moduli(outline: &Outline) -> String {
     } else {
         format!(", in {} sweeps of {}", sizes.len(), sizes.join("+"))
     };
-    let grow = if plan.executor == "block" && lanes.len() > 1 && !is_forward_alone(outline) {
+    let grow = if plan.execution.name() == "block" && lanes.len() > 1 && !is_forward_alone(outline) {
         let lanes: Vec<String> = lanes.iter().map(u32::to_string).collect();
         format!("; counts grow: {} residues a state", lanes.join(", then "))
     } else {

@@ -75,8 +75,8 @@ fn estimates() {
         ("estimate go 9x9 --workers 0", 2, &["--workers"]),
         ("estimate go 9x9 --disk-bandwidth fast", 2, &["fast", "50GB"]),
         ("estimate go 9x9 --cache much", 2, &["much", "50GB"]),
-        ("estimate go 13x13 --disk 100MB --memory 2GiB", 2, &["of disk", "allow more disk"]),
-        ("estimate go 9x9 --executor stream --memory 33MiB --threads 2", 2, &["memory for a task"]),
+        ("estimate go 13x13 --disk 100MB --memory 2GiB", 2, &["of disk", "raise --disk"]),
+        ("estimate go 9x9 --executor stream --memory 33MiB --threads 2", 2, &["each task needs at least", "--memory"]),
         ("estimate hard-squares 9x9 --executor block", 2, &["--executor stream"]),
     ] {
         check(&values, line, code, texts);

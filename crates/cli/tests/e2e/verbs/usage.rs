@@ -46,7 +46,7 @@ fn command_lines_that_mean_nothing() {
         ("count go 9x9 --window 0", 2, &["--window"]),
         ("count go 9x9 --data @dir --memory 33MiB", 2, &["--memory", "--threads"]),
         ("count go 9x9 --data @dir --memory 64MiB --threads 64", 2, &["64 tasks", "--threads"]),
-        ("count go 9x9 --data @dir --disk 100KiB", 2, &["of disk", "allow more disk"]),
+        ("count go 9x9 --data @dir --disk 100KiB", 2, &["of disk", "raise --disk"]),
         ("submit go nine", 2, &["nine", "9x9"]),
         ("submit chess 8x8", 2, &["known problems: go"]),
         ("status banana", 2, &["banana", "keima jobs"]),
@@ -99,8 +99,8 @@ fn ports_and_folders_in_use() {
         ("status j77 --coordinator @url", 2, &["j77", "keima jobs"]),
         ("watch j77 --coordinator @url", 2, &["j77", "keima jobs"]),
         ("cancel 77 --coordinator @url", 2, &["j77", "keima jobs"]),
-        ("submit go 9x9 --disk 10KiB --coordinator @url", 2, &["of disk", "allow more disk"]),
-        ("submit go 9x9 --task-memory 1KiB --coordinator @url", 2, &["memory for a task", "at least"]),
+        ("submit go 9x9 --disk 10KiB --coordinator @url", 2, &["of disk", "raise --disk"]),
+        ("submit go 9x9 --task-memory 1KiB --coordinator @url", 2, &["each task needs at least", "--task-memory"]),
     ] {
         check(&values, line, code, texts);
     }

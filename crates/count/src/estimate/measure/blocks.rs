@@ -170,7 +170,7 @@ fn parts(
     let (plan, no_board) = (&outline.plan, || MeasureError::NoBoard(request.name.clone()));
     let problem = registry.open(request).map_err(|_| no_board())?;
     let blocks = problem.info().blocks().ok_or_else(no_board)?;
-    let (windows, group_records) = (&plan.windows, plan.block.as_ref().map_or(u64::MAX, |block| block.group_records));
+    let (windows, group_records) = (&plan.windows, plan.block().map_or(u64::MAX, |block| block.group_records));
     let parts = blocks.parts(windows, kept_bytes(here.memory_bytes)).map_err(MeasureError::Block)?;
     let prepared = Prepared::parted(parts, group_records, here.memory_bytes, 1);
     let (mut took, mut estimated) = (0.0, 0.0);

@@ -4,7 +4,7 @@
 
 use keima_coordinator::Executor;
 use keima_engine::block::steps;
-use keima_model::{AnyProblem, Direction, Directions, Window};
+use keima_model::{AnyProblem, Direction, Window};
 
 use super::{Offer, Outline, StageOutline, Way};
 use crate::in_memory::InMemory;
@@ -26,7 +26,7 @@ impl Outline {
             states,
             stages: Vec::new(),
             memory_bytes: Some(fit.memory_bytes),
-            table_bytes: blocks.table_bytes(&plan.windows, Directions::Folded),
+            table_bytes: fit.table_bytes,
             parted: None,
             notes: Vec::new(),
             plan,

@@ -123,8 +123,8 @@ impl Outline {
         };
         let plan = choose_plan(info, problem.key_bytes(), &limits, offer.executor)?;
         let way = if workers > 1 { Way::Cluster } else { Way::OneProcess };
-        let tables = info.blocks().filter(|_| plan.block.is_some());
-        let parted = tables.filter(|_| plan.block.as_ref().is_some_and(|block| block.parted));
+        let tables = info.blocks().filter(|_| plan.block().is_some());
+        let parted = tables.filter(|_| plan.block().is_some_and(|block| block.parted));
         let parted = parted.map(|blocks| blocks.parted_bytes(&plan.windows));
         let table_bytes = match (parted, tables) {
             (Some(parted), _) => beside_tasks_bytes(parted, offer.memory_bytes, offer.threads.max(1)),
@@ -169,7 +169,7 @@ impl Outline {
         let tables = self.table_bytes / u64::from(offer.threads.max(1));
         let part = self.parted.map_or(0, |parted| parted.task_bytes);
         let task_bytes = share_bytes(plan.task_memory_bytes, tables, part);
-        let of = |&window: &Window| match plan.block {
+        let of = |&window: &Window| match plan.block() {
             Some(_) => Families::of_blocks(info, plan, window, (task_bytes, offer.threads)),
             None => Families::of_streams(info, plan, window),
         };
@@ -235,7 +235,7 @@ impl Outline {
     /// Time for tables that are made for each group of families.
     fn add_parts(&mut self, blocks: &dyn BlockProblem) {
         let windows = &self.plan.windows;
-        let records = self.plan.block.as_ref().map_or(1, |block| block.group_records);
+        let records = self.plan.block().map_or(1, |block| block.group_records);
         for stage in &mut self.stages {
             let number = windows.iter().position(|&window| window == stage.window);
             let states = stage.states_before;
@@ -306,7 +306,7 @@ mod tests {
     fn tables_in_parts_take_time() {
         let seconds = |memory_mib| {
             let outline = outline("17x17", Executor::Block, 1, 2, memory_mib);
-            assert!(outline.plan.block.as_ref().is_some_and(|block| block.parted) && outline.parted.is_some());
+            assert!(outline.plan.block().is_some_and(|block| block.parted) && outline.parted.is_some());
             assert!(outline.stages.iter().all(|stage| stage.table_seconds > 0.0), "{memory_mib} MiB");
             outline.stages.iter().map(|stage| stage.table_seconds).sum::<f64>()
         };

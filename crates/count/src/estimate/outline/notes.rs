@@ -33,7 +33,7 @@ impl Outline {
     /// The stream executor takes a family that is larger than a task through temporary runs.
     pub(super) fn note_spills(&mut self, family: Option<u128>) {
         let tasks = |family: u128| family > 2 * u128::from(self.plan.task_records);
-        if self.plan.block.is_none()
+        if self.plan.block().is_none()
             && self.plan.windows.iter().all(|window| window.len == 1)
             && family.is_none_or(tasks)
         {
@@ -42,7 +42,7 @@ impl Outline {
             self.notes.push(text.into());
         }
         let runs = self.plan.peak_states / self.plan.task_records.max(1);
-        if self.plan.block.is_none() && runs > MOST_OPEN_RUNS as u64 {
+        if self.plan.block().is_none() && runs > MOST_OPEN_RUNS as u64 {
             self.notes.push(format!(
                 "a vector is in {runs} runs or more, of which a task reads {MOST_OPEN_RUNS} at once: where a task needs more of \
                  them, they are merged first, which can double what is read and written and is left out here"

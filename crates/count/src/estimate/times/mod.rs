@@ -183,7 +183,7 @@ impl Times {
     /// Multiplies.
     pub fn new(outline: &Outline, speeds: &Speeds, offer: &Offer) -> Self {
         let cores = f64::from(offer.threads.max(1)) * f64::from(offer.workers.max(1));
-        let blocks = outline.plan.executor == "block";
+        let blocks = outline.plan.execution.name() == "block";
         let setup_seconds = if let Some(parted) = &outline.parted {
             FAMILY_SECONDS_PER_BYTE * parted.worker_bytes as f64
         } else if blocks {
