@@ -213,7 +213,7 @@ impl Inspected {
         memory_bytes: u64,
     ) -> Result<bool, InspectError> {
         let Some(blocks) = info.blocks() else {
-            return Err(self.states(format!("{} is not made of blocks here", info.name())));
+            return Err(self.states(format!("{} has no block form here", info.name())));
         };
         let whole_bytes = blocks.table_bytes(windows, directions);
         if whole_bytes <= memory_bytes {
@@ -277,7 +277,7 @@ mod tests {
         check("chess 8x8", 6, &[2, 1], 10, 0, "known problems");
         check("go 3x3", 6, &[2, 2], 10, 0, "no column of 3");
         check("go 3x3", 7, &[2, 1], 10, 0, "after 7 passes no window of 2 cells begins at cell 0");
-        check("knight 6x6 closed", 6, &[4, 2], 10, 0, "not made of blocks");
+        check("knight 6x6 closed", 6, &[4, 2], 10, 0, "no block form");
         check("go 21x21", 21, &[20, 1], 10, 0, "allow more with --memory");
         check("go 21x21", 21, &[1; 21], 10, 0, "allow more with --memory");
         // One row where there are many, one at a place where no group begins, one of a group that there is not.
