@@ -1,10 +1,10 @@
-//! Names the commit that the program is built from, for `keima --version` and for certificates: `KEIMA_COMMIT` where it is
-//! set, what git says of this folder otherwise, with `+` where files differ from it; nothing where there is neither.
+//! Sets the version that `keima --version` and certificates show, with the commit that the program is built from: the
+//! variable `KEIMA_COMMIT` if it is set, else the commit of this checkout, with `+` if files differ from it.
 
 use std::path::Path;
 use std::process::Command;
 
-/// What a commit is called in the program.
+/// Characters of a commit that are shown.
 const NAME_CHARS: usize = 12;
 
 fn git(arguments: &[&str]) -> Option<String> {
@@ -12,7 +12,7 @@ fn git(arguments: &[&str]) -> Option<String> {
     Some(String::from_utf8(output.stdout).ok()?.trim().to_owned())
 }
 
-/// The commit of this checkout. A checkout of something else around these sources, such as a vendoring one, is none.
+/// The commit of this checkout. `None` if the sources are not in git, or lie in the checkout of another project.
 fn checked_out() -> Option<String> {
     git(&["ls-files", "--error-unmatch", "build.rs"])?;
     let commit = git(&["rev-parse", "HEAD"])?.get(..NAME_CHARS)?.to_owned();
@@ -23,7 +23,7 @@ fn checked_out() -> Option<String> {
 
 fn main() {
     println!("cargo::rerun-if-env-changed=KEIMA_COMMIT");
-    // All that the program is made of: whether it differs from the commit is to be known of every build.
+    // Watches all sources: every build must know whether they differ from the commit.
     let watched = ["build.rs", "../../Cargo.toml", "../../Cargo.lock"].map(str::to_owned).into_iter();
     let members = std::fs::read_dir("..").into_iter().flatten().flatten();
     let folders = members.map(|member| member.path().join("src").display().to_string());

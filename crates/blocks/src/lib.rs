@@ -11,7 +11,8 @@
 //!   in memory  vectors and the threads' buffers in one process                                 [`in_memory`]
 //! ```
 //!
-//! Everything here is a pure function of numbers. Nothing allocates, waits or measures.
+//! Everything here is a pure function of numbers. Nothing allocates, waits or measures. A test of `keima-count`
+//! (`tests/memory.rs`) holds it against what real counts take.
 //!
 //! Architecture invariant: what memory something takes is stated here or by a problem through `keima_model`'s traits, and
 //! nowhere else.

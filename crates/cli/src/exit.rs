@@ -1,11 +1,9 @@
-//! Exit codes, and errors on their way to the user. The codes are documented in `keima --help`.
+//! Exit codes and errors. `keima --help` documents the codes.
 
 use keima_cluster::{LinkError, WorkerError};
-use keima_coordinator::{CallError, State};
+use keima_coordinator::CallError;
 use keima_count::LocalError;
 use keima_model::ProblemError;
-
-use crate::result::Finished;
 
 pub(crate) const OTHER: u8 = 1;
 pub(crate) const USAGE: u8 = 2;
@@ -13,11 +11,11 @@ pub(crate) const CHECK_FAILED: u8 = 3;
 pub(crate) const INTERRUPTED: u8 = 4;
 pub(crate) const CANCELLED: u8 = 5;
 
-/// What ends the program, and how.
+/// An error that ends the program.
 #[derive(Debug)]
 pub(crate) struct Failed {
     pub(crate) code: u8,
-    /// For stderr, what to do included; empty where all was said.
+    /// Printed to stderr. It says what to do next; empty if all was said before.
     pub(crate) text: String,
 }
 
@@ -54,28 +52,5 @@ impl From<LocalError> for Failed {
             LocalError::Worker(WorkerError::Memory { .. }) => Self::usage(error.to_string()),
             LocalError::Worker(_) | LocalError::Start(_) => Self::other(error.to_string()),
         }
-    }
-}
-
-/// How a job that has ended, or stands still, ends the program; `Ok` for a job that is done.
-pub(crate) fn of(count: &Finished<'_>) -> Result<(), Failed> {
-    let reason = if count.reason.is_empty() { String::new() } else { format!(": {}", count.reason) };
-    let name = format!("{} {} ({})", count.problem, count.size, count.job);
-    match count.state {
-        State::Done => Ok(()),
-        State::CheckFailed => {
-            let mut text = format!("{name}: a check failed, and the number is withheld{reason}");
-            for check in count.outcome.iter().flat_map(|o| &o.checks).filter(|c| !c.ok) {
-                text += &format!("\n  {}: {}", check.name, check.detail);
-            }
-            text += "\nCount it again, on another machine if you can; if the same check fails again, please report it.";
-            Err(Failed::new(CHECK_FAILED, text))
-        }
-        State::Cancelled => Err(Failed::new(CANCELLED, format!("{name} was cancelled{reason}"))),
-        State::Paused => Err(Failed::new(INTERRUPTED, format!("{name} is paused{reason}"))),
-        State::Queued | State::Running => Err(Failed::new(
-            INTERRUPTED,
-            format!("{name} is not done yet{reason}; keima watch {} follows it", count.job),
-        )),
     }
 }

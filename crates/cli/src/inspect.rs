@@ -1,4 +1,4 @@
-//! `keima inspect`: what a run file is, whether it is sound, and what stands in it.
+//! `keima inspect`: verifies a run file, then describes it or lists its records.
 
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use crate::args::InspectArgs;
 use crate::exit::{CHECK_FAILED, Failed};
-use crate::output::{not_printed, print};
-use crate::units::{show_bytes, show_count};
+use crate::terminal::output::{not_printed, print};
+use crate::terminal::units::{show_bytes, show_count};
 
 pub(crate) fn inspect(args: &InspectArgs) -> Result<(), Failed> {
     let run = Inspected::open(&args.file).map_err(|error| failed(&args.file, &error))?;
@@ -25,9 +25,9 @@ fn failed(path: &Path, error: &RunError) -> Failed {
     let is_short = matches!(error, RunError::Truncated { got: ..16, .. });
     let is_foreign = is_short || matches!(error, RunError::BadMagic { .. });
     match error {
-        // Whoever names another file by mistake is not to be told to remove it.
+        // Another file that was named by mistake must not be called damaged.
         _ if is_foreign && path.extension().is_none_or(|extension| extension != "run") => Failed::usage(format!(
-            "{} is no run file: it does not begin with KEIMARUN; runs are the files *.run below a scratch folder",
+            "{} is not a run file: it does not begin with KEIMARUN; run files are named *.run and lie in a scratch folder",
             path.display()
         )),
         RunError::OtherVersion { .. } => Failed::other(error.to_string()),
@@ -43,7 +43,7 @@ fn not_listed(path: &Path, error: InspectError) -> Failed {
     }
 }
 
-/// Writes a line per record; a reader who has seen enough, such as `head`, ends it.
+/// Writes one line per record. It ends early if the reader, such as `head`, has gone.
 fn records(run: &Inspected, path: &Path, memory_bytes: u64) -> Result<(), Failed> {
     let mut out = BufWriter::new(io::stdout().lock());
     let digits = 2 * run.key_bytes(&Problems).map_err(|error| not_listed(path, error))? as usize;
@@ -52,7 +52,7 @@ fn records(run: &Inspected, path: &Path, memory_bytes: u64) -> Result<(), Failed
     let listed = run.records(&Problems, memory_bytes, &mut |key, row| {
         let head = if begun { Ok(()) } else { writeln!(out, "key{}", columns(run.header())) };
         begun = true;
-        written = head.and_then(|()| record(&mut out, (key, digits), row));
+        written = head.and_then(|()| record(&mut out, key, digits, row));
         written.is_ok()
     });
     listed.map_err(|error| not_listed(path, error))?;
@@ -62,13 +62,14 @@ fn records(run: &Inspected, path: &Path, memory_bytes: u64) -> Result<(), Failed
     }
 }
 
-fn record(out: &mut impl Write, (key, digits): (u128, usize), row: &[u64]) -> io::Result<()> {
+/// Writes a key in `digits` hexadecimal digits, and its residues.
+fn record(out: &mut impl Write, key: u128, digits: usize, row: &[u64]) -> io::Result<()> {
     write!(out, "{key:0digits$x}")?;
     row.iter().try_for_each(|value| write!(out, "\t{value}"))?;
     writeln!(out)
 }
 
-/// What the lanes are: moduli, for problems that count polynomials with the coefficient in front.
+/// Names of the lanes: moduli, with the coefficient in front if there are several.
 fn columns(header: &RunHeader) -> String {
     let lanes = (0..header.coefficients).flat_map(|c| header.moduli.iter().map(move |modulus| (c, modulus)));
     let name =
@@ -85,7 +86,7 @@ fn order(header: &RunHeader) -> &'static str {
     }
 }
 
-/// First cell and number of cells of the window that the run is for.
+/// First cell and number of cells of the window that reads the run.
 fn window(header: &RunHeader) -> Option<(u32, u32)> {
     match header.key_order {
         KeyOrder::Canonical => None,
@@ -123,17 +124,21 @@ fn to_text(header: &RunHeader, manifest: &RunManifest) -> String {
     let mut lines = vec![format!("{}: sound, {}", manifest.id, show_bytes(manifest.bytes))];
     let mut line = |name: &str, value: String| lines.push(format!("  {name:<10} {value}"));
     line("of", format!("{}, job {:016x}", header.subject, header.job_tag));
-    let way =
-        if matches!(header.key_order, KeyOrder::Transposed { .. }) { ", on the way back from the end" } else { "" };
+    let way = if matches!(header.key_order, KeyOrder::Transposed { .. }) { ", backward" } else { "" };
     line("boundary", format!("after {} passes{way}", header.boundary));
     line(
         "records",
-        format!("{} of {} bytes of key, {} lanes", show_count(manifest.records), header.key_bytes, header.lanes()),
+        format!(
+            "{}, with keys of {} bytes and {} lanes",
+            show_count(manifest.records),
+            header.key_bytes,
+            header.lanes()
+        ),
     );
-    let window = window(header).map(|(first, len)| format!(", for the window of {len} cells from cell {first} on"));
+    let window = window(header).map(|(first, len)| format!(", for the window of {len} cells from cell {first}"));
     let cut = header.cut.as_ref().map(|BlockCut { windows, group_records }| {
         let cells = windows.iter().map(u8::to_string).collect::<Vec<_>>().join("+");
-        format!("; columns of {cells} cells, groups of {} records", show_count(*group_records))
+        format!("; columns in windows of {cells} cells, groups of {} records", show_count(*group_records))
     });
     line("order", format!("{}{}{}", order(header), window.unwrap_or_default(), cut.unwrap_or_default()));
     line("keys", format!("{:x} to {:x}", manifest.first_key, manifest.last_key));

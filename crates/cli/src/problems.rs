@@ -1,12 +1,16 @@
-//! `keima problems`: what can be counted.
+//! `keima problems`: lists the problems, or explains one.
 
-use keima_model::About;
+use keima_model::{About, ProblemError};
 use keima_problems::Problems;
 use serde_json::{Value, json};
 
 use crate::args::ProblemsArgs;
 use crate::exit::Failed;
-use crate::output::print;
+use crate::terminal::output::print;
+use crate::terminal::wrap::{WIDTH, beside, wrapped_at};
+
+/// Column of the meaning of an option.
+const OPTION_COLUMN: usize = 19;
 
 fn all() -> impl Iterator<Item = (&'static str, &'static About)> {
     Problems::names().filter_map(|name| Some((name, Problems::about(name)?)))
@@ -24,7 +28,7 @@ pub(crate) fn problems(args: &ProblemsArgs) -> Result<(), Failed> {
     };
     let Some(about) = Problems::about(name) else {
         let known = Problems::names().collect::<Vec<_>>().join(", ");
-        return Err(Failed::usage(format!("there is no problem called {name:?}; known problems: {known}")));
+        return Err(ProblemError::UnknownProblem { got: name.clone(), known }.into());
     };
     print(&if args.json { to_json(name, about).to_string() } else { to_text(name, about) })
 }
@@ -44,39 +48,18 @@ fn to_json(name: &str, about: &About) -> Value {
 }
 
 fn to_text(name: &str, about: &About) -> String {
-    let mut text = format!("{name}: {}\n\n{}\n\nSize: {}\n", about.summary, wrapped(about.definition), about.size);
+    let definition = wrapped_at(about.definition, WIDTH);
+    let mut text = format!("{name}: {}\n\n{definition}\n\n{}\n", about.summary, beside("Size:", 6, about.size));
     if !about.options.is_empty() {
         text += "\nOptions (-o NAME=VALUE, or -o NAME for a switch):\n";
         for (option, value, meaning) in about.options {
             let usage = if value.is_empty() { (*option).to_owned() } else { format!("{option}={value}") };
-            text += &format!("  {usage:<16} {meaning}\n");
+            text += &format!("{}\n", beside(&format!("  {usage}"), OPTION_COLUMN, meaning));
         }
     }
-    text += &format!("\nKnown: {}\n\nExamples:\n", wrapped(about.known));
+    text += &format!("\n{}\n\nExamples:\n", beside("Known:", 7, about.known));
     for example in about.examples {
         text += &format!("  {example}\n");
     }
     text.trim_end().to_owned()
-}
-
-/// Lines of at most 100 characters.
-pub(crate) fn wrapped(text: &str) -> String {
-    wrapped_at(text, 100)
-}
-
-/// Lines of at most `width` characters, but for longer words.
-pub(crate) fn wrapped_at(text: &str, width: usize) -> String {
-    let mut lines = vec![String::new()];
-    for word in text.split_whitespace() {
-        let last = lines.len() - 1;
-        if !lines[last].is_empty() && lines[last].len() + 1 + word.len() > width {
-            lines.push(word.to_owned());
-        } else {
-            if !lines[last].is_empty() {
-                lines[last].push(' ');
-            }
-            lines[last].push_str(word);
-        }
-    }
-    lines.join("\n")
 }

@@ -1,4 +1,4 @@
-//! The words that pass between the coordinator, its workers and its clients, free of any transport.
+//! What the coordinator, its workers and its clients tell each other, free of any transport.
 //!
 //! `cluster` translates them from and to the generated gRPC types. Times are milliseconds of a clock that the caller
 //! owns and passes in (`now`), so that the whole crate runs under a simulated clock.
@@ -27,8 +27,7 @@ pub enum Wanted {
 pub enum Work {
     /// A task of a stage.
     Stage(Box<TaskOrder>),
-    /// Make a second copy of a run, under the same run id, fsynced; reported with an empty task manifest but for the
-    /// one run.
+    /// A second copy of a run: of the same name, fsynced. The report is a task manifest that holds only this run.
     Copy(Box<InputRun>),
 }
 
@@ -37,15 +36,15 @@ pub enum Work {
 pub struct Grant {
     /// Which attempt at which task.
     pub attempt: AttemptId,
-    /// Told back with every report; a report with another nonce is refused.
+    /// Every report repeats it; a report with another nonce is refused.
     pub nonce: u64,
-    /// The lease runs out this long after the grant or the last heartbeat that names the attempt.
+    /// The lease ends this long after the grant or the last heartbeat that names the attempt.
     pub lease_millis: Millis,
     /// The work.
     pub work: Work,
 }
 
-/// An attempt that a worker is at, with its right to be.
+/// An attempt that a worker works on, with its right to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Running {
     /// The attempt.
@@ -56,8 +55,8 @@ pub struct Running {
     pub states_done: u64,
 }
 
-/// Name of one coordinator's store, drawn when its data folder was new and kept as long as that. Numbers of jobs mean
-/// something only together with it: job 1 of another store is another job.
+/// Name of one coordinator's store, drawn when its data folder is new and never changed. Job numbers are unique only
+/// within a store: job 1 of another store is another job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct StoreId(pub u64);
 
@@ -67,59 +66,58 @@ impl fmt::Display for StoreId {
     }
 }
 
-/// A worker introduces itself: at its start, and whenever the coordinator does not know it (any more).
+/// A worker introduces itself: at its start, and whenever the coordinator does not know it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
-    /// Where it is and who it is.
+    /// Its name and address.
     pub holder: Holder,
-    /// Tasks that it does at a time.
+    /// Most tasks at a time.
     pub slots: u32,
     /// Memory that one task may use.
     pub task_memory_bytes: u64,
-    /// Cap on the scratch folder, all jobs together. The worker never writes beyond it; a task that would is reported
-    /// as [`Failure::Disk`], and a job that finds no room anywhere is paused, to go on when there is more.
+    /// Cap on the scratch folder, all jobs together. The worker never writes beyond it: it reports such a task as
+    /// [`Failure::Disk`]. A job that finds no room anywhere is paused.
     pub disk_bytes: u64,
     /// Complete runs in its scratch folder.
     pub held: Vec<RunId>,
-    /// Attempts that it is at.
+    /// Attempts that it works on.
     pub running: Vec<Running>,
-    /// Whose runs these are: as the coordinator that it last worked for called itself. `None` in a new scratch folder.
+    /// The store of the coordinator that it last worked for, to which its runs belong. `None` in a new scratch folder.
     pub store: Option<StoreId>,
 }
 
 /// Answer to [`Hello`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Welcome {
-    /// To be told with each later call; a call with an older epoch is answered with [`CallError::WhoAreYou`].
+    /// Every later call repeats it; the answer to a call with an older epoch is [`CallError::WhoAreYou`].
     pub epoch: u64,
     /// What to stop and what to delete.
     pub housekeeping: Housekeeping,
-    /// How often to send heartbeats.
+    /// Time between heartbeats.
     pub heartbeat_millis: Millis,
-    /// Whose runs the worker's are from now on. To be noted on disk before anything of `housekeeping` is done.
+    /// The store to which the worker's runs belong from now on. The worker must note it on disk before it deletes anything.
     pub store: StoreId,
 }
 
-/// What a worker is to stop and to delete; rides on every answer to a worker.
+/// What a worker is to stop and to delete; part of every answer to a worker.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Housekeeping {
-    /// Attempts whose results nobody wants: stop, and delete the attempt's folder.
+    /// Attempts to stop, because nobody wants their results. The worker deletes their folders.
     pub abandon: Vec<AttemptId>,
-    /// Runs to delete. Repeated until a heartbeat or [`Hello`] no longer counts them as held.
+    /// Runs to delete. They are repeated until a heartbeat or [`Hello`] no longer lists them.
     pub release: Vec<RunId>,
 }
 
-/// Why an attempt failed. The class decides what the coordinator does; the text is for people.
+/// Why an attempt failed. The kind decides what the coordinator does; the text is for people.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Failure {
-    /// An input could not be had from a holder: gone, unreachable, or damaged. Not the fault of the worker that says
-    /// so.
+    /// The worker could not read an input from a holder: it was gone, out of reach, or damaged.
     Input {
         /// The run.
         run: RunId,
-        /// Where it was looked for.
+        /// The worker that should have it.
         holder: WorkerId,
-        /// Whether it was read but its checks failed: this copy is never to be used again.
+        /// Whether it was read but its checks failed. Such a copy is never used again.
         damaged: bool,
         /// What happened.
         text: String,
@@ -139,7 +137,7 @@ pub enum Failure {
         /// Why.
         text: String,
     },
-    /// The worker is stopping, or was told to abandon the attempt; nobody's fault.
+    /// The worker is stopping, or was told to stop the attempt.
     Stopped,
     /// Anything else.
     Other {
@@ -148,12 +146,12 @@ pub enum Failure {
     },
 }
 
-/// How the coordinator takes a report.
+/// The coordinator's answer to a report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Verdict {
-    /// The attempt's runs stand in the manifest, or its failure is noted.
+    /// The attempt's runs belong to the manifest, or its failure is noted.
     Accepted,
-    /// The attempt is not (any more) the coordinator's: its runs are to be deleted.
+    /// The coordinator does not want the attempt's result. The worker deletes its runs.
     Refused {
         /// Why.
         reason: String,
@@ -169,7 +167,7 @@ pub enum Report {
     Failed(Failure),
 }
 
-/// Why a call was not taken.
+/// Why a call was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum CallError {
     /// The worker must introduce itself (again).
@@ -177,21 +175,21 @@ pub enum CallError {
     WhoAreYou(WorkerId),
     /// The worker holds runs of another coordinator's jobs, which this one would have deleted.
     #[error(
-        "scratch folder {folder} of worker {worker} holds {runs} runs or tasks of coordinator {theirs}, this is \
+        "scratch folder {folder} of worker {worker} holds {runs} runs or tasks of coordinator {theirs}, but this is \
          coordinator {ours}: it has another data folder, or its own was lost. Nothing was deleted. Start the worker with \
-         an empty scratch folder (--scratch DIR), or start the coordinator on the data folder that belongs to these runs; \
-         if nobody needs them any more, delete the folders j1, j2, ... and the file coordinator.id in the scratch folder"
+         an empty scratch folder (--scratch DIR), or start the coordinator on the data folder that belongs to these runs. \
+         If nobody needs them, delete the folders j1, j2, ... and the file coordinator.id in the scratch folder"
     )]
     OtherCoordinator {
         /// The worker.
         worker: WorkerId,
         /// Its scratch folder.
         folder: String,
-        /// Runs that it holds and tasks that it is at.
+        /// Number of runs that it holds and of tasks that it works on.
         runs: usize,
-        /// Whose they are.
+        /// The store to which they belong.
         theirs: StoreId,
-        /// Who this is.
+        /// The store of this coordinator.
         ours: StoreId,
     },
     /// No such job.
@@ -207,49 +205,84 @@ pub enum CallError {
         /// What would be possible.
         why: String,
     },
-    /// The job cannot be planned within its limits, or its words name no problem.
+    /// There is no such problem, or no plan keeps the job's limits.
     #[error("{0}")]
     Invalid(String),
 }
 
-/// What a user asks for.
+/// A job as a user submits it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobSpec {
     /// The problem.
     pub problem: ProblemRequest,
-    /// Higher goes first.
+    /// Jobs of higher priority go first.
     pub priority: i32,
-    /// Memory of one task; fixed for the job's life between column ends.
+    /// Memory of one task; fixed for the job's life.
     pub task_memory_bytes: u64,
-    /// Most bytes that the job may take in all scratch folders together, by its forecast: the planner takes more sweeps
-    /// of fewer residues to stay below it, and refuses the job where that does not help. While the job runs it is the
-    /// workers' own caps that hold, on what is really written: see [`Hello::disk_bytes`]. `None` for no limit.
+    /// Most bytes that the job may take in all scratch folders together, by its forecast; `None` for no limit. The planner
+    /// takes more sweeps of fewer residues to stay below it, and refuses the job if that does not help. While the job runs
+    /// only the workers' own caps hold, on what is really written: see [`Hello::disk_bytes`].
     pub disk_bytes: Option<u64>,
     /// Residues carried at once; `None` lets the planner choose.
     pub residues_per_sweep: Option<u32>,
     /// Longest window; `None` lets the planner choose.
     pub window: Option<u32>,
-    /// Tasks that will run at a time, for the planner (threads of all workers).
+    /// Tasks that will run at a time, for the planner: threads of all workers.
     pub slots: u32,
-    /// Tasks that the worker with the fewest runs at a time: so many share what a process keeps once. 0 for one.
-    #[serde(default)]
+    /// Tasks that the worker with the fewest runs at a time: they share what a process keeps once. 0 counts as one.
     pub worker_slots: u32,
     /// How to count.
     pub executor: Executor,
-    /// Whether the counts of all shorter boards are wanted too: then no vectors meet in the middle, where only those are
-    /// known that the forward one passes.
-    #[serde(default)]
+    /// Whether the counts of all shorter boards are wanted too. Then no vectors meet in the middle: only a forward vector
+    /// passes the ends of shorter boards.
     pub series: bool,
 }
 
-/// How a job is to be done.
+/// The executor that a user asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Executor {
-    /// By blocks where the problem is made of them and a task's memory suffices, else as a stream.
+    /// Blocks where the problem has a block form and a task's memory suffices, else streams.
     #[default]
     Auto,
     /// Sorted runs, for any problem and any size.
     Stream,
     /// Dense blocks.
     Block,
+}
+
+/// State of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum State {
+    /// It is planned; no task was granted yet.
+    Queued,
+    /// Its tasks are under way.
+    Running,
+    /// No task is granted until a person resumes it; the reason says why.
+    Paused,
+    /// It is counted, and all checks hold.
+    Done,
+    /// A check failed; there is evidence but no count.
+    CheckFailed,
+    /// Ended by the user.
+    Cancelled,
+}
+
+impl State {
+    /// Whether nothing more will happen.
+    pub const fn is_over(self) -> bool {
+        matches!(self, Self::Done | Self::CheckFailed | Self::Cancelled)
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Queued => "queued",
+            Self::Running => "running",
+            Self::Paused => "paused",
+            Self::Done => "done",
+            Self::CheckFailed => "check failed",
+            Self::Cancelled => "cancelled",
+        })
+    }
 }

@@ -1,118 +1,83 @@
-//! What all jobs share: the clock, the workers, the leases, the journal and the source of nonces.
+//! What all jobs share: the clock, the workers, the leases, the journal.
 
-pub(crate) mod config;
+use std::collections::BTreeMap;
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use keima_orders::{AttemptId, Holder, WorkerId};
+use keima_orders::{AttemptId, JobId, WorkerId};
 use keima_runs::{RunId, RunManifest};
 
-use crate::api::{Millis, StoreId};
-use crate::fleet::config::Config;
-use crate::machine::leases::Lease;
-use crate::machine::workers::Worker;
+use self::config::Config;
+use self::lease::Lease;
+use self::life::Life;
+use self::worker::Worker;
+use crate::api::{Grant, Millis, Work};
 use crate::store::journal::Journal;
+use crate::store::records::GrantRecord;
 
-/// The shared part of the machine.
-pub(crate) struct Common {
+pub(crate) mod config;
+pub(crate) mod lease;
+pub(crate) mod life;
+pub(crate) mod worker;
+
+/// Workers and their leases, with the clock, the journal and the settings.
+pub(crate) struct Fleet {
     pub(crate) config: Config,
+    pub(crate) life: Life,
     /// Latest time that the machine was told.
     pub(crate) now: Millis,
-    /// Name of the store, the same in every life.
-    pub(crate) store: StoreId,
-    /// Lives of this coordinator before this one.
-    pub(crate) boot: u32,
     pub(crate) workers: BTreeMap<WorkerId, Worker>,
-    /// Every living grant. Attempts of a task stand together.
+    /// Every living grant. Attempts at a task stand together.
     pub(crate) leases: BTreeMap<AttemptId, Lease>,
     pub(crate) journal: Journal,
     /// Since when at least one worker is here; `None` while all are away.
     pub(crate) here_since: Option<Millis>,
     /// Grows whenever a run may have become readable or unreadable.
     pub(crate) holdings_serial: u64,
-    /// Grows whenever there may be work for somebody who found none.
+    /// Grows whenever there may be work for a worker that found none.
     pub(crate) work_serial: u64,
-    next_epoch: u32,
-    random: u64,
 }
 
-/// One step of `SplitMix64` (Steele, Lea, Flood 2014).
-pub(crate) fn split_mix(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut z = *state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
-
-impl Common {
-    pub(crate) fn new(config: Config, seed: u64, boot: u32, store: Option<StoreId>) -> Self {
-        // Each life draws other nonces, even from the same seed.
-        let mut random = seed ^ u64::from(boot).wrapping_mul(0xd6e8_feb8_6659_fd93);
-        split_mix(&mut random);
-        let store = store.unwrap_or_else(|| StoreId(split_mix(&mut random)));
+impl Fleet {
+    pub(crate) const fn new(config: Config, life: Life) -> Self {
         Self {
-            store,
+            journal: Journal::new(config.durability),
             config,
+            life,
             now: 0,
-            boot,
             workers: BTreeMap::new(),
             leases: BTreeMap::new(),
-            journal: Journal::default(),
             here_since: None,
             holdings_serial: 0,
             work_serial: 0,
-            next_epoch: 0,
-            random,
         }
     }
 
-    pub(crate) fn random(&mut self) -> u64 {
-        split_mix(&mut self.random)
-    }
-
-    /// An epoch that no earlier life has given out.
-    pub(crate) fn new_epoch(&mut self) -> u64 {
-        self.next_epoch = self.next_epoch.wrapping_add(1);
-        u64::from(self.boot) << 32 | u64::from(self.next_epoch)
-    }
-
-    /// The smallest number of a generation or attempt in this life of the coordinator. Records of grants may be lost
-    /// with the machine; names of files that such grants have led to may not come again.
-    pub(crate) fn first_number(&self) -> u32 {
-        self.boot.min(0xffff) << 16
-    }
-
-    /// Notes that somebody may now find work.
-    pub(crate) fn work_changed(&mut self) {
+    /// A worker may now find work.
+    pub(crate) const fn work_changed(&mut self) {
         self.work_serial += 1;
     }
 
-    /// Notes that runs may have become readable or unreadable.
-    pub(crate) fn holdings_changed(&mut self) {
+    /// Runs may have become readable or unreadable.
+    pub(crate) const fn holdings_changed(&mut self) {
         self.holdings_serial += 1;
         self.work_serial += 1;
     }
 
-    /// Living attempts at a task.
-    pub(crate) fn attempts(&self, mut task: AttemptId) -> impl Iterator<Item = (&AttemptId, &Lease)> {
-        task.attempt = 0;
-        let last = AttemptId { attempt: u32::MAX, ..task };
-        self.leases.range(task..=last)
-    }
-
-    /// Living attempts of a job.
-    pub(crate) fn attempts_of_job(&self, job: crate::JobId) -> impl Iterator<Item = (&AttemptId, &Lease)> {
-        let first = AttemptId { job, sweep: 0, generation: 0, task: 0, attempt: 0 };
-        self.leases.range(first..).take_while(move |(id, _)| id.job == job)
+    /// Gives a worker a lease on an attempt.
+    pub(crate) fn grant(&mut self, attempt: AttemptId, worker: &WorkerId, work: Work) -> Grant {
+        let nonce = self.life.random();
+        let lease_millis = self.config.lease_millis;
+        let copy = matches!(work, Work::Copy(_));
+        self.journal.put_grant(&GrantRecord { attempt, nonce, worker: worker.clone(), copy });
+        let (granted, deadline) = (self.now, self.now.saturating_add(lease_millis));
+        let lease = Lease { nonce, worker: worker.clone(), granted, deadline, states_done: 0, copy };
+        self.leases.insert(attempt, lease);
+        Grant { attempt, nonce, lease_millis, work }
     }
 
     /// Ends a lease. With `abandon`, its worker is told to stop.
     pub(crate) fn end_lease(&mut self, attempt: AttemptId, abandon: bool) -> Option<Lease> {
         let lease = self.leases.remove(&attempt)?;
-        if self.config.persist_grants {
-            self.journal.delete(crate::store::journal::grant_key(attempt));
-        }
+        self.journal.delete_grant(attempt);
         if abandon && let Some(worker) = self.workers.get_mut(&lease.worker) {
             worker.abandon.insert(attempt);
         }
@@ -120,7 +85,24 @@ impl Common {
         Some(lease)
     }
 
-    /// Attempts on one worker.
+    /// Living attempts at a task.
+    pub(crate) fn attempts(&self, task: AttemptId) -> impl Iterator<Item = (&AttemptId, &Lease)> {
+        let (first, last) = (AttemptId { attempt: 0, ..task }, AttemptId { attempt: u32::MAX, ..task });
+        self.leases.range(first..=last)
+    }
+
+    /// Living attempts of a job.
+    pub(crate) fn attempts_of_job(&self, job: JobId) -> impl Iterator<Item = (&AttemptId, &Lease)> {
+        let first = AttemptId { job, sweep: 0, generation: 0, task: 0, attempt: 0 };
+        self.leases.range(first..).take_while(move |(id, _)| id.job == job)
+    }
+
+    /// Living attempts of a job at tasks of its stage, second copies left out.
+    pub(crate) fn tasks_of_job(&self, job: JobId) -> impl Iterator<Item = &Lease> {
+        self.attempts_of_job(job).map(|(_, lease)| lease).filter(|lease| !lease.copy)
+    }
+
+    /// Living attempts on one worker.
     pub(crate) fn attempts_on<'a>(&'a self, worker: &'a WorkerId) -> impl Iterator<Item = (&'a AttemptId, &'a Lease)> {
         self.leases.iter().filter(move |(_, lease)| lease.worker == *worker)
     }
@@ -130,7 +112,7 @@ impl Common {
         self.leases.get(&attempt).is_some_and(|lease| lease.worker == *worker)
     }
 
-    /// Notes that a worker has a run.
+    /// A worker has a run.
     pub(crate) fn hold(&mut self, worker: &WorkerId, run: &RunManifest) {
         if let Some(worker) = self.workers.get_mut(worker) {
             worker.held.insert(run.id.clone(), run.bytes);
@@ -144,24 +126,34 @@ impl Common {
         holders
     }
 
-    /// Until when a run on a worker that is away is awaited; `None` while nobody is here.
+    /// Workers that are here.
+    pub(crate) fn here(&self) -> impl Iterator<Item = (&WorkerId, &Worker)> {
+        self.workers.iter().filter(|(_, worker)| worker.here)
+    }
+
+    /// Whether a worker is here.
+    pub(crate) fn is_here(&self, worker: &WorkerId) -> bool {
+        self.workers.get(worker).is_some_and(|worker| worker.here)
+    }
+
+    /// Until when the coordinator waits for the runs of a worker that is away; `None` while nobody is here.
     pub(crate) fn awaited_until(&self, worker: &Worker) -> Option<Millis> {
         let since = worker.away_since.max(self.here_since?);
         Some(since.saturating_add(self.config.grace_millis))
     }
 
-    /// Number of workers that are here.
-    pub(crate) fn workers_here(&self) -> usize {
-        self.workers.values().filter(|w| w.here).count()
+    /// Whether a worker that is away may come back in time.
+    pub(crate) fn is_awaited(&self, worker: &Worker) -> bool {
+        self.awaited_until(worker).is_some_and(|until| until > self.now)
     }
 
-    /// Takes note of whether anybody is here.
+    /// Brings up to date since when somebody is here.
     pub(crate) fn update_presence(&mut self) {
-        let anybody = self.workers.values().any(|w| w.here);
+        let anybody = self.here().next().is_some();
         self.here_since = if anybody { self.here_since.or(Some(self.now)) } else { None };
     }
 
-    /// Workers that have not been heard of for the time of a lease are away.
+    /// Workers that were silent for the time of a lease are away.
     pub(crate) fn miss_silent_workers(&mut self) {
         let mut changed = false;
         for worker in self.workers.values_mut().filter(|w| w.here) {
@@ -178,22 +170,9 @@ impl Common {
         }
     }
 
-    /// A worker that may be the only one to remember a run: known from records, not yet heard of in this life.
+    /// A worker that may be the only one with a run, even if it was not heard of in this life.
     pub(crate) fn expect_worker(&mut self, id: &WorkerId) -> &mut Worker {
         let now = self.now;
-        self.workers.entry(id.clone()).or_insert_with(|| Worker {
-            holder: Holder { worker: id.clone(), address: String::new(), folder: String::new() },
-            epoch: 0,
-            slots: 0,
-            task_memory_bytes: 0,
-            disk_bytes: 0,
-            disk_used_bytes: 0,
-            held: BTreeMap::new(),
-            listed: BTreeSet::new(),
-            abandon: BTreeSet::new(),
-            last_heard: now,
-            here: false,
-            away_since: now,
-        })
+        self.workers.entry(id.clone()).or_insert_with(|| Worker::expected(id, now))
     }
 }

@@ -1,11 +1,19 @@
 //! Jobs, plans, shards, leases, boundaries and recombination as a pure state machine.
 //!
-//! `api` holds the words that pass between the coordinator, its workers and its clients; `plan` turns a submission into
-//! sweeps and stages; `machine` hands out the work and takes it back; `outcome` makes a count of residues and checks
-//! it.
+//! ```text
+//!   machine   calls of workers and users: hello, pull, report, submit, pause ...
+//!   job       one job: its stage, boundaries, functionals, copies, health, status
+//!   fleet     what all jobs share: clock, workers, leases, journal
+//!   store     the records of jobs, and reading them back
+//!   outcome   from residues to a count, with its checks
+//!   plan      from a submission to sweeps and stages
+//!   api       what coordinator, workers and clients tell each other
+//! ```
 //!
-//! Architecture invariant: no sockets, files, threads or clocks in here. Calls carry the time, and what must be stored
-//! comes out as records, so that a cluster can be run under a simulated clock, killed at any call, and gone on with.
+//! Each room uses only those below it.
+//!
+//! Architecture invariant: no sockets, files, threads or clocks in here. Calls carry the time, and records to store come
+//! out. So a cluster can run under a simulated clock, be killed at any call, and go on.
 
 #![forbid(unsafe_code)]
 
@@ -18,11 +26,15 @@ mod plan;
 mod store;
 
 pub use api::*;
+pub use fleet::config::Config;
+pub use job::health::{Remedy, Stuck};
+pub use job::status::{JobStatus, JobWorker};
 pub use keima_orders::{AttemptId, Holder, InputRun, JobId, WorkerId};
-pub use machine::{
-    Changes, Config, Coordinator, EncodeError, Help, JobStatus, JobWorker, RestoreError, State, Stuck, WorkerStatus,
-};
-pub use outcome::{Check, FunctionalValues, Outcome, SeriesEntry, Table, TableRow, early, recombine, tables};
+pub use machine::{Coordinator, WorkerStatus};
+pub use outcome::{Check, FunctionalValues, Outcome, Residue, SeriesEntry, Table, TableRow, early, recombine, tables};
 pub use plan::{
-    BlockPlan, LARGE_VECTOR_BYTES, Plan, PlanError, PlanLimits, Stage, block_plan, choose_plan, in_memory_plan, plan,
+    BlockPlan, Execution, LARGE_VECTOR_BYTES, Plan, PlanError, PlanLimits, Stage, block_plan, choose_plan,
+    in_memory_plan, plan,
 };
+pub use store::journal::{Changes, Durability, EncodeError};
+pub use store::restore::RestoreError;

@@ -1,4 +1,8 @@
-//! What a coordinator stores, and how it goes on from it.
+//! What a coordinator stores, and reading it back.
+//!
+//! Below the jobs: the journal takes records and knows nothing of those who write them.
 
 pub(crate) mod journal;
+pub(crate) mod keys;
+pub(crate) mod records;
 pub(crate) mod restore;

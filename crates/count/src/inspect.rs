@@ -15,9 +15,10 @@ use std::sync::atomic::AtomicBool;
 
 use keima_blocks::limits::PLACE_BITS;
 use keima_engine::TaskError;
+use keima_engine::block::GroupId;
 use keima_model::{AnyProblem, Direction, Directions, ProblemError, ProblemInfo, ProblemRequest, Registry, Window};
 use keima_orders::BlockOrder;
-use keima_runs::{Batch, LocalRun, RunCursor, RunPart, Word, open_verified};
+use keima_runs::{Batch, LocalRun, RunCursor, RunKey, RunPart, open_verified};
 pub use keima_runs::{BlockCut, KeyOrder, RunError, RunHeader, RunManifest};
 
 use keima_cluster::Tables;
@@ -117,7 +118,7 @@ impl Inspected {
     }
 
     /// Lists a part with the keys in the file. Returns whether it came to the end.
-    fn rows<K: Word>(&self, part: RunPart, each: EachStored<'_>) -> Result<bool, InspectError> {
+    fn rows<K: RunKey>(&self, part: RunPart, each: EachStored<'_>) -> Result<bool, InspectError> {
         let (header, feed) = (self.header(), Box::new(self.0.feed(part.clone())));
         let mut cursor = RunCursor::<K>::new(feed, header, &self.manifest().id, part);
         let mut batch = Batch::new();
@@ -146,7 +147,7 @@ impl Inspected {
             return Err(self.states(format!("windows of {:?} cells are no column of {height}", cut.windows)));
         }
         let direction = match self.header().key_order {
-            KeyOrder::Transposed { .. } => Direction::Backward,
+            KeyOrder::Transposed { .. } => Direction::Transposed,
             _ => Direction::Forward,
         };
         // Transposed vectors enter a window at its end.
@@ -175,7 +176,7 @@ impl Inspected {
         let mut listed = 0_u64;
         for number in prepared.readers(reader, run) {
             let (first, keys) = prepared
-                .keys((direction, reader), number, run)
+                .keys(GroupId { direction, window: reader, number }, run)
                 .map_err(|error: TaskError| self.states(error.to_string()))?;
             let low = u128::from(number) << PLACE_BITS;
             let part = RunPart::keys(self.header(), low, Some(low + (1 << PLACE_BITS)));
@@ -212,7 +213,7 @@ impl Inspected {
         memory_bytes: u64,
     ) -> Result<bool, InspectError> {
         let Some(blocks) = info.blocks() else {
-            return Err(self.states(format!("{} is not made of blocks here", info.name())));
+            return Err(self.states(format!("{} has no block form here", info.name())));
         };
         let whole_bytes = blocks.table_bytes(windows, directions);
         if whole_bytes <= memory_bytes {
@@ -220,7 +221,7 @@ impl Inspected {
         }
         // One window has no parts, and neither have tables for both directions.
         let parts = windows.len() > 1 && directions == Directions::Forward;
-        let parted = Some(blocks.parted_bytes(windows)).filter(|_| parts);
+        let parted = Some(blocks.parts_bytes(windows)).filter(|_| parts);
         let needed_bytes = parted.map_or(whole_bytes, |bytes| bytes.worker_bytes.saturating_add(bytes.task_bytes));
         if needed_bytes <= memory_bytes { Ok(true) } else { Err(InspectError::Memory { needed_bytes, memory_bytes }) }
     }
@@ -276,7 +277,7 @@ mod tests {
         check("chess 8x8", 6, &[2, 1], 10, 0, "known problems");
         check("go 3x3", 6, &[2, 2], 10, 0, "no column of 3");
         check("go 3x3", 7, &[2, 1], 10, 0, "after 7 passes no window of 2 cells begins at cell 0");
-        check("knight 6x6 closed", 6, &[4, 2], 10, 0, "not made of blocks");
+        check("knight 6x6 closed", 6, &[4, 2], 10, 0, "no block form");
         check("go 21x21", 21, &[20, 1], 10, 0, "allow more with --memory");
         check("go 21x21", 21, &[1; 21], 10, 0, "allow more with --memory");
         // One row where there are many, one at a place where no group begins, one of a group that there is not.

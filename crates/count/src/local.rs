@@ -7,7 +7,7 @@ use std::sync::Arc;
 use keima_cluster::{
     CoordinatorHandle, LinkError, RunStore, StartError, Store, Worker, WorkerConfig, WorkerError, scratch,
 };
-use keima_coordinator::Config;
+use keima_coordinator::{Config, Durability};
 use keima_model::Registry;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -54,7 +54,7 @@ impl LocalCluster {
     pub fn start(registry: Arc<dyn Registry>, config: LocalConfig) -> Result<Self, LocalError> {
         // The worker cannot be lost without the coordinator, so grants and copies need not survive.
         let times = Config {
-            persist_grants: false,
+            durability: Durability::OneProcess,
             second_copies: false,
             speculate: false,
             // Files are deleted soon after they are released, so that the disk figures show what is needed.

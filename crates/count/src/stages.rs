@@ -168,7 +168,7 @@ impl<'a> BlockStages<'a> {
         memory_bytes: u64,
         stages: Stages<'a>,
     ) -> Self {
-        let group_records = plan.block.as_ref().map_or(u64::MAX, |block| block.group_records);
+        let group_records = plan.block().map_or(u64::MAX, |block| block.group_records);
         let prepared = Prepared::new(column, group_records, memory_bytes, stages.threads());
         Self { plan, group_records, prepared, moduli, stages }
     }

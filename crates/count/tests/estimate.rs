@@ -111,7 +111,7 @@ fn the_way_is_that_of_the_count() {
     let large = Offer { memory_bytes: 16 << 30, out_of_core: false, ..OFFER };
     let check = |name: &str, size: &str, offer: Offer, way, executor: &str| {
         let outline = Outline::new(&open(name, size), &offer).unwrap();
-        assert_eq!((outline.way, outline.plan.executor.as_str()), (way, executor), "{name} {size} {offer:?}");
+        assert_eq!((outline.way, outline.plan.execution.name()), (way, executor), "{name} {size} {offer:?}");
     };
     check("go", "13x13", large.clone(), Way::InMemory, "block");
     check("go", "13x13", Offer { memory_bytes: 2 << 30, ..large.clone() }, Way::InMemory, "block");
@@ -256,7 +256,7 @@ proptest! {
             let outline = outline(size, offer).ok()?;
             let (state_passes, read, written, _) = outline.totals();
             let wall = Times::new(&outline, &speeds(), offer).total.wall_seconds;
-            Some((outline.plan.executor, read + written, state_passes, wall))
+            Some((outline.plan.execution.name(), read + written, state_passes, wall))
         };
         let Some((executor, bytes, state_passes, wall)) = traffic(&offer, &size) else { return Ok(()) };
         let larger = Offer { memory_bytes: offer.memory_bytes * 2, ..offer.clone() };

@@ -104,7 +104,7 @@ async fn tables_are_made_in_parts_where_all_of_them_do_not_fit() {
     {
         let spec = JobSpec { window: Some(window), executor: Executor::Block, ..go(size) };
         let plan = local_with(spec, memory_mib, expected).await.plan.unwrap();
-        assert_eq!(plan.block.unwrap().parted, parted, "{size} in windows of {window}");
+        assert_eq!(plan.block().unwrap().parted, parted, "{size} in windows of {window}");
     }
 }
 
@@ -117,11 +117,11 @@ async fn vectors_from_both_ends_meet() {
         let met = local_with(spec.clone(), 1024, expected).await;
         let length: u32 = size.split('x').next().unwrap().parse().unwrap();
         let told: Vec<u32> = met.values().iter().map(|entry| entry.index).collect();
-        assert_eq!(met.plan.unwrap().block.unwrap().middle, Some(middle), "{size}");
+        assert_eq!(met.plan.unwrap().block().unwrap().middle, Some(middle), "{size}");
         assert_eq!(told, (1..=middle).chain([length]).collect::<Vec<_>>(), "{size}");
         let all = local_with(JobSpec { series: true, ..spec }, 1024, expected).await;
         assert_eq!(all.values().len(), length as usize, "{size}");
-        assert_eq!(all.plan.unwrap().block.unwrap().middle, None, "{size}");
+        assert_eq!(all.plan.unwrap().block().unwrap().middle, None, "{size}");
         assert!(met.bytes_written < all.bytes_written, "{size}: {} and {} bytes", met.bytes_written, all.bytes_written);
     }
 }

@@ -78,7 +78,7 @@ fn plans_keep_to_their_limits() {
             ..GENEROUS
         };
         let plan = plan("go", size, &limits, Executor::Auto).unwrap();
-        let block = plan.block.as_ref().unwrap_or_else(|| panic!("{size}: {}", plan.why));
+        let block = plan.block().unwrap_or_else(|| panic!("{size}: {}", plan.why));
         let found: Vec<u32> = plan.windows.iter().map(|window| window.len).collect();
         let last = plan.stage_moduli(0, plan.stages() - 1).len();
         assert_eq!((found.as_slice(), last), (windows, lanes), "{size} in {memory_mib} MiB");
@@ -98,8 +98,8 @@ fn plans_keep_to_their_limits() {
             let place = plan.stage(stage);
             let cells = match place.direction {
                 Direction::Forward => (plan.board.column(place.first_pass) + 1) * plan.board.height,
-                Direction::Backward if plan.meets(stage) => plan.board.passes(),
-                Direction::Backward => plan.board.passes() - place.first_pass,
+                Direction::Transposed if plan.meets(stage) => plan.board.passes(),
+                Direction::Transposed => plan.board.passes() - place.first_pass,
             };
             let product: Integer = moduli[..moduli.len() - 1].iter().product();
             assert!(product > power_of_3(cells), "{size}: stage {stage} has {} lanes", moduli.len());
@@ -133,17 +133,17 @@ fn buffers_are_as_large_as_planned() {
 fn the_executor_is_chosen_and_said() {
     let small = PlanLimits { task_memory_bytes: 20 << 20, ..GENEROUS };
     for (name, size, limits, executor, expected, why) in [
-        ("go", "9x9", &GENEROUS, Executor::Auto, "block", "made of blocks"),
+        ("go", "9x9", &GENEROUS, Executor::Auto, "block", "has a block form"),
         ("go", "9x9", &GENEROUS, Executor::Stream, "stream", "asked for"),
         ("go", "9x9", &GENEROUS, Executor::Block, "block", "asked for"),
-        ("go", "17x17", &GENEROUS, Executor::Auto, "block", "a part at a time"),
+        ("go", "17x17", &GENEROUS, Executor::Auto, "block", "in parts"),
         ("go", "19x19", &GENEROUS, Executor::Auto, "stream", "by blocks"),
         ("go", "13x13", &small, Executor::Auto, "stream", "by blocks"),
         ("go", "1x9", &GENEROUS, Executor::Auto, "stream", "smaller side is 2 to 21"),
-        ("hard-squares", "9x9", &GENEROUS, Executor::Auto, "stream", "not made of blocks"),
+        ("hard-squares", "9x9", &GENEROUS, Executor::Auto, "stream", "no block form"),
     ] {
         let plan = plan(name, size, limits, executor).unwrap();
-        assert_eq!(plan.executor, expected, "{name} {size}");
+        assert_eq!(plan.execution.name(), expected, "{name} {size}");
         assert!(plan.why.contains(why), "{name} {size}: {}", plan.why);
     }
     assert!(matches!(plan("go", "13x13", &small, Executor::Block), Err(PlanError::Family { .. })));

@@ -37,7 +37,7 @@ pub(super) fn object(estimate: &Estimate) -> Value {
         },
         "plan": {
             "runs_in": way(outline.way),
-            "executor": plan.executor,
+            "executor": plan.execution.name(),
             "why": plan.why,
             "windows": plan.windows.iter().map(|window| window.len).collect::<Vec<_>>(),
             "moduli": plan.moduli.len(),

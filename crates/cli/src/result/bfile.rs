@@ -1,24 +1,23 @@
-//! Results as the OEIS wants its b-files: lines `n a(n)`, indices ascending one by one, no number of more than 1000
-//! digits, LF at the ends, nothing else.
+//! Results as b-files of the OEIS: lines `n a(n)` with consecutive n, numbers of at most 1000 digits, LF line ends.
 
 use keima_coordinator::Table;
 use keima_model::ProblemInfo;
 
 use super::choice::COUNT;
 use crate::exit::Failed;
-use crate::output::say;
+use crate::terminal::output::say;
 
 /// Most digits of a number in a b-file.
 const MOST_DIGITS: usize = 1000;
 
-/// Whether the count, if it is what the file is of, is short enough, as far as the proved bound tells. Tables and
-/// series end before the first number that is too long.
+/// Refuses a count that may be too long, by its proved bound. Tables and series end before the first number that is too
+/// long.
 pub(super) fn check_length(table: &Table, info: &dyn ProblemInfo) -> Result<(), Failed> {
     let bound = info.bound();
     let digits: f64 = bound.iter().map(|&(base, exponent)| f64::from(base).log10() * f64::from(exponent)).sum();
     if table.name == COUNT && digits >= MOST_DIGITS as f64 {
         return Err(Failed::usage(format!(
-            "numbers of a b-file have at most {MOST_DIGITS} digits, and this one may have {digits:.0}; --format text prints it"
+            "a b-file holds numbers of at most {MOST_DIGITS} digits, and this count may have {digits:.0}; use --format text"
         )));
     }
     Ok(())
@@ -29,7 +28,7 @@ pub(super) fn result(table: &Table) -> String {
     let rows = table.rows.iter().take_while(|row| row.count.len() <= MOST_DIGITS);
     let lines: Vec<String> = rows.map(|row| format!("{} {}", row.index, row.count)).collect();
     if let Some(row) = table.rows.get(lines.len()) {
-        say(format_args!("the b-file ends before n = {}, whose number has more than {MOST_DIGITS} digits", row.index));
+        say(format_args!("the b-file ends before n = {}: that number has more than {MOST_DIGITS} digits", row.index));
     }
     lines.join("\n")
 }

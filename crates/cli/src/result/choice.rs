@@ -1,4 +1,4 @@
-//! The numbers of a result as tables, and the choice among them: the count, the problem's tables, the series.
+//! The numbers of a result as tables, and the choice among them: the count, the tables of the problem, the series.
 
 use keima_coordinator::{Outcome, Table, TableRow};
 use keima_model::ProblemInfo;
@@ -6,26 +6,33 @@ use keima_model::ProblemInfo;
 use super::Part;
 use crate::exit::Failed;
 
-/// Name of the table that the count alone makes.
+/// Name of the table that holds the count alone.
 pub(super) const COUNT: &str = "count";
 
-/// All numbers of a result. Before the count their texts are empty, and the rest is as it will be.
+/// All numbers of a result. Before the count the numbers are empty texts, and everything else is known.
 pub(super) struct Numbers {
-    /// Which problem and size, for messages.
+    /// Problem and size, for messages.
     what: String,
-    /// One row, the size.
+    /// One row, whose index is the size.
     count: Table,
-    /// The problem's own.
+    /// The tables of the problem.
     tables: Vec<Table>,
-    /// The shorter boards by their length; `None` where what was read off on the way is no such series.
+    /// The boards up to this length; `None` if their lengths are not consecutive.
     series: Option<Table>,
+}
+
+/// A board of the series.
+struct Board<'a> {
+    length: u32,
+    name: &'a str,
+    count: &'a str,
 }
 
 fn row(index: impl Into<String>, count: impl Into<String>, figures: Vec<String>) -> TableRow {
     TableRow { index: index.into(), count: count.into(), figures }
 }
 
-fn numbers(what: String, count: (&str, &str), tables: Vec<Table>, series: &[(u32, &str, &str)]) -> Numbers {
+fn numbers(what: String, size: &str, count: &str, tables: Vec<Table>, series: &[Board<'_>]) -> Numbers {
     let table = |name: &str, index: &str, columns: Vec<String>, rows| Table {
         name: name.to_owned(),
         index: index.to_owned(),
@@ -33,19 +40,19 @@ fn numbers(what: String, count: (&str, &str), tables: Vec<Table>, series: &[(u32
         rows,
         remarks: Vec::new(),
     };
-    let consecutive = series.is_sorted_by(|(one, ..), (next, ..)| one.checked_add(1) == Some(*next));
-    let rows = series.iter().map(|&(index, name, count)| row(index.to_string(), count, vec![name.to_owned()]));
+    let consecutive = series.is_sorted_by(|one, next| one.length.checked_add(1) == Some(next.length));
+    let rows = series.iter().map(|board| row(board.length.to_string(), board.count, vec![board.name.to_owned()]));
     let rows: Vec<TableRow> = rows.collect();
     Numbers {
         what,
-        count: table(COUNT, "size", Vec::new(), vec![row(count.0, count.1, Vec::new())]),
+        count: table(COUNT, "size", Vec::new(), vec![row(size, count, Vec::new())]),
         tables,
         series: consecutive.then(|| table("series", "index", vec!["name".to_owned()], rows)),
     }
 }
 
 impl Numbers {
-    /// What a result of this problem will hold.
+    /// The numbers that a result of this problem will have.
     pub(super) fn to_come(info: &dyn ProblemInfo) -> Self {
         let functionals = info.functionals();
         let tables = info.reports().into_iter().filter(|report| !report.check_only).map(|report| Table {
@@ -55,16 +62,16 @@ impl Numbers {
             index: report.index,
             remarks: report.remarks,
         });
-        let series: Vec<_> = functionals.iter().map(|f| (f.index, f.name.as_str(), "")).collect();
+        let series: Vec<_> = functionals.iter().map(|f| Board { length: f.index, name: &f.name, count: "" }).collect();
         let size = info.size();
-        numbers(format!("{} {size}", info.name()), (&size, ""), tables.collect(), &series)
+        numbers(format!("{} {size}", info.name()), &size, "", tables.collect(), &series)
     }
 
-    /// What it does hold.
+    /// The numbers of a result.
     pub(super) fn of(outcome: &Outcome, tables: Vec<Table>) -> Self {
-        let series: Vec<_> = outcome.series.iter().map(|e| (e.index, e.name.as_str(), e.count.as_str())).collect();
+        let series = outcome.series.iter().map(|e| Board { length: e.index, name: &e.name, count: &e.count });
         let what = format!("{} {}", outcome.problem, outcome.size);
-        numbers(what, (&outcome.size, &outcome.count), tables, &series)
+        numbers(what, &outcome.size, &outcome.count, tables, &series.collect::<Vec<_>>())
     }
 
     /// The tables to print, the count among them as a table named [`COUNT`].
@@ -74,8 +81,8 @@ impl Numbers {
             Part::Series => match &self.series {
                 Some(series) => Ok(vec![series.clone()]),
                 None => Err(Failed::usage(format!(
-                    "{} has no series of shorter boards, or was counted without reading off all of them (keima submit \
-                     --series does): leave out --series",
+                    "{} has no series of shorter boards, or was submitted without --series: leave out --series, or submit \
+                     it with --series",
                     self.what
                 ))),
             },
@@ -93,14 +100,14 @@ impl Numbers {
         tables.chain([COUNT]).collect::<Vec<_>>().join(", ")
     }
 
-    /// The one table for a b-file, whose indices are consecutive integers; the error says what to ask for instead.
+    /// The table of a b-file, whose indices are consecutive integers. The error says what to ask for instead.
     pub(super) fn sequence(&self, part: &Part) -> Result<Table, Failed> {
         let table = match (part, self.tables.as_slice()) {
             (Part::All, []) => &self.count,
             (Part::All, [table]) => table,
             (Part::All, _) => {
                 return Err(Failed::usage(format!(
-                    "{} has several tables, and a b-file one: say which with --table NAME, NAME one of {}",
+                    "a b-file holds one table, and {} has several: choose one with --table, one of {}",
                     self.what,
                     self.names()
                 )));
@@ -115,8 +122,8 @@ impl Numbers {
                 Ok(table.clone())
             } else {
                 Err(Failed::usage(format!(
-                    "the rows of {} are not numbered one by one, as those of a b-file must be; --format csv prints them, \
-                     and --table takes {}",
+                    "a b-file needs consecutive indices, and {} does not have them: use --format csv, or --table with one \
+                     of {}",
                     table.name,
                     self.names()
                 )))
@@ -126,12 +133,12 @@ impl Numbers {
         for row in &mut count.rows {
             row.index = side(&row.index).ok_or_else(|| {
                 let series = match &self.series {
-                    Some(series) if series.rows.len() > 1 => "--series prints the boards up to this length, or ",
+                    Some(series) if series.rows.len() > 1 => "use --series for the boards up to this length, ",
                     _ => "",
                 };
                 Failed::usage(format!(
-                    "{} has two sizes, and the lines of a b-file one index: {series}count a square board; --format csv \
-                     prints any size",
+                    "a b-file has one index, and the size of {} has two numbers: {series}count a square board, or use \
+                     --format csv",
                     self.what
                 ))
             })?;
@@ -157,8 +164,8 @@ mod tests {
 
     /// The indices of the b-file, or a word of the message.
     fn check(size: &str, tables: &[Table], series: &[u32], part: &Part, expected: Result<&[&str], &str>) {
-        let series: Vec<_> = series.iter().map(|&index| (index, "L", "1")).collect();
-        let numbers = numbers("p 1".to_owned(), (size, "1"), tables.to_vec(), &series);
+        let series: Vec<_> = series.iter().map(|&length| Board { length, name: "L", count: "1" }).collect();
+        let numbers = numbers("p 1".to_owned(), size, "1", tables.to_vec(), &series);
         match (numbers.sequence(part), expected) {
             (Ok(table), Ok(indices)) => {
                 assert_eq!(table.rows.iter().map(|row| row.index.as_str()).collect::<Vec<_>>(), indices);
@@ -184,16 +191,16 @@ mod tests {
             check(size, &[], &[], &Part::All, expected);
             check(size, std::slice::from_ref(&words), &[], &of("count"), expected);
         }
-        check("9x5", &[], &[1, 2], &Part::All, Err("--series prints"));
+        check("9x5", &[], &[1, 2], &Part::All, Err("use --series"));
         check("9x5", &[], &[1, 2], &Part::Series, Ok(&["1", "2"]));
         check("9x5", &[], &[0, 1, 3], &Part::Series, Err("no series"));
         check("9x5", &[], &[2, 1], &Part::Series, Err("no series"));
         check("9x5", &[], &[5, 5], &Part::Series, Err("no series"));
         check("9x5", std::slice::from_ref(&by_k), &[], &Part::All, Ok(&["0", "1", "2"]));
-        check("9x9", std::slice::from_ref(&words), &[], &Part::All, Err("not numbered one by one"));
-        check("9x9", &[table("gap", &["0", "2"])], &[], &Part::All, Err("not numbered one by one"));
-        check("9x9", &[table("two", &["1,2", "1,3"])], &[], &Part::All, Err("not numbered one by one"));
-        check("9x9", &[table("one", &["x"])], &[], &Part::All, Err("not numbered one by one"));
+        check("9x9", std::slice::from_ref(&words), &[], &Part::All, Err("needs consecutive indices"));
+        check("9x9", &[table("gap", &["0", "2"])], &[], &Part::All, Err("needs consecutive indices"));
+        check("9x9", &[table("two", &["1,2", "1,3"])], &[], &Part::All, Err("needs consecutive indices"));
+        check("9x9", &[table("one", &["x"])], &[], &Part::All, Err("needs consecutive indices"));
         check("9x9", &[by_k.clone(), words.clone()], &[], &Part::All, Err("one of by_k, words, count"));
         check("9x9", &[by_k.clone(), words.clone()], &[], &of("by_k"), Ok(&["0", "1", "2"]));
         check("9x9", &[by_k, words], &[], &of("more"), Err("--table takes by_k, words, count"));

@@ -1,5 +1,5 @@
-//! Results as comma-separated values: the header `table,index,count` and the columns that tables have beside their
-//! numbers, then a row per number. Fields are quoted as RFC 4180 has it; lines end with LF, as other tools here expect.
+//! Results as comma-separated values (RFC 4180, but with LF line ends). The header is `table,index,count` and the further
+//! columns of the tables; then follows one row per number.
 
 use keima_coordinator::Table;
 
@@ -29,7 +29,7 @@ fn line<'a>(fields: impl Iterator<Item = &'a str>) -> String {
     fields.map(quoted).collect::<Vec<_>>().join(",")
 }
 
-/// A field with a comma, a quote or a line break stands in quotes, its quotes doubled.
+/// Quotes a field that has a comma, a quote or a line break, and doubles its quotes.
 fn quoted(field: &str) -> String {
     if field.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", field.replace('"', "\"\""))

@@ -1,20 +1,20 @@
-//! What a count came to, however it was done: what the printers of results need of a job's status or of a count in memory.
+//! What the printers of results need of a count, whether it was a job or a count in memory.
 
 use keima_coordinator::{JobId, JobStatus, Outcome, Plan, State};
 use keima_count::{InMemoryResult, TaskTimes};
 use keima_model::ProblemRequest;
 
-/// A count that is over, or a job whose status was asked for.
+/// A count that is over, or a job at the time of its status.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Finished<'a> {
-    /// A count in one process is its only job, j1.
+    /// j1 for a count in one process.
     pub(crate) job: JobId,
     pub(crate) problem: &'a str,
-    /// As the problem says it.
+    /// Size as the problem writes it.
     pub(crate) size: &'a str,
     pub(crate) options: &'a [(String, String)],
     pub(crate) state: State,
-    /// Why it is in this state; may be empty.
+    /// Reason of the state; may be empty.
     pub(crate) reason: &'a str,
     pub(crate) plan: Option<&'a Plan>,
     pub(crate) outcome: Option<&'a Outcome>,

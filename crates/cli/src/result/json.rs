@@ -1,17 +1,16 @@
-//! Results as one JSON object. Big integers are strings; so are residues, and figures beside a number.
+//! Results as one JSON object. Big integers, residues and the figures beside a number are strings.
 
 use std::collections::BTreeMap;
 
-use keima_coordinator::{Check, Outcome, Table, TableRow};
+use keima_coordinator::{Check, Outcome, Plan, SeriesEntry, Table, TableRow};
 use serde_json::{Map, Value, json};
 
 use super::choice::COUNT;
-use super::{Extra, Finished};
+use super::{Extra, Finished, Statistics};
 use crate::args::VERSION;
-use crate::show::{series_json, statistics_json};
 
-/// The object for a job that has an outcome, good or bad. `tables` may have the count among them, which has a field of
-/// its own.
+/// The object of a count that has an outcome, good or bad. The count has a field of its own, even if it is among
+/// `tables`.
 pub(super) fn result(
     count: &Finished<'_>,
     outcome: &Outcome,
@@ -61,6 +60,28 @@ pub(super) fn result(
     object
 }
 
+pub(crate) fn series_json(series: &[SeriesEntry]) -> Value {
+    series.iter().map(|e| json!({ "index": e.index, "name": e.name, "count": e.count, "ok": e.ok })).collect()
+}
+
+pub(crate) fn statistics_json(statistics: &Statistics, plan: Option<&Plan>) -> Value {
+    let seconds = |nanos: u64| nanos as f64 / 1e9;
+    json!({
+        "disk_peak_bytes": statistics.disk_peak_bytes,
+        "disk_forecast_bytes": plan.map(|p| p.disk_bytes),
+        "bytes_read": statistics.bytes_read,
+        "bytes_written": statistics.bytes_written,
+        "bytes_spilled": statistics.bytes_spilled,
+        "read_seconds": seconds(statistics.times.read_nanos),
+        "map_seconds": seconds(statistics.times.map_nanos),
+        "write_seconds": seconds(statistics.times.write_nanos),
+        "executor": plan.map(|p| p.execution.name()),
+        "why": plan.map(|p| p.why.clone()),
+        "windows": plan.map(|p| p.windows.iter().map(|w| w.len).collect::<Vec<_>>()),
+        "sweeps": plan.map(|p| p.sweeps.len()),
+    })
+}
+
 fn checks(checks: &[Check]) -> Value {
     checks.iter().map(|c| json!({ "name": c.name, "ok": c.ok, "detail": c.detail })).collect()
 }
@@ -69,11 +90,11 @@ fn residues(outcome: &Outcome) -> Value {
     outcome
         .residues
         .iter()
-        .map(|(modulus, residue)| json!({ "modulus": modulus.to_string(), "residue": residue.to_string() }))
+        .map(|r| json!({ "modulus": r.modulus.to_string(), "residue": r.residue.to_string() }))
         .collect()
 }
 
-/// Rows: the table's name, the row's index under the index's own name, the number and the figures beside it.
+/// One object per row: the table, the index under its own name, the number, and the figures beside it.
 fn counts(table: &Table) -> impl Iterator<Item = Value> {
     table.rows.iter().map(|row: &TableRow| {
         let index = row.index.parse::<u64>().map_or_else(|_| Value::from(row.index.as_str()), Value::from);
@@ -86,7 +107,7 @@ fn counts(table: &Table) -> impl Iterator<Item = Value> {
     })
 }
 
-/// What is to be said about a table.
+/// The remarks on a table.
 fn remarks(table: &Table) -> impl Iterator<Item = Value> {
     table.remarks.iter().map(|remark| json!({ "table": table.name, "remark": remark }))
 }

@@ -1,11 +1,19 @@
 //! Results on stdout: which numbers of a finished job are printed, and in which format.
 //!
-//! What cannot be printed (a b-file of numbers without one running index, a table that is not there) is refused before
-//! the count begins, from what the problem says about itself; the same choice is made again when the numbers are there.
+//! A request that cannot be printed, such as a table that the problem does not have, is refused before the count begins.
+//! Until then the numbers are known from what the problem says about itself, later from the outcome.
+//!
+//! ```text
+//!   finished  what printers need of a count
+//!   choice    the numbers as tables, and the choice among them
+//!   text csv json bfile   the formats
+//!   evidence  checks and costs on stderr, errors of counts without a result
+//! ```
 
 mod bfile;
 mod choice;
 mod csv;
+mod evidence;
 mod finished;
 mod json;
 mod text;
@@ -18,37 +26,38 @@ use keima_problems::Problems;
 use serde_json::Value;
 
 use crate::args::{Format, ResultFormatArgs};
-use crate::exit::{self, Failed};
-use crate::output::{print, say};
-use crate::show::evidence;
+use crate::exit::{CHECK_FAILED, Failed};
+use crate::terminal::output::{print, say};
 
 use choice::Numbers;
+pub(crate) use evidence::{executor, windows};
 pub(crate) use finished::{Finished, Statistics};
+pub(crate) use json::{series_json, statistics_json};
 
 /// Most objects that `--list` prints.
 const MOST_LISTED: usize = 10_000;
 
-/// What the process itself knows beyond the job's status; goes into the JSON object.
+/// Fields of the JSON object that the process knows and the job's status does not.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Extra(pub(crate) BTreeMap<&'static str, Value>);
 
-/// Which numbers.
+/// Which numbers of a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Part {
     /// The count and the tables beside it.
     All,
-    /// The numbers of the shorter boards.
+    /// The numbers of the boards up to this length.
     Series,
     /// One table; `count` is the count alone.
     Table(String),
 }
 
-/// Whether vectors from both ends meet in a plan, so that some shorter boards are passed by neither.
+/// Whether a plan misses some shorter boards. A plan whose vectors meet in the middle passes only half of them.
 pub(crate) fn lacks_series(plan: &Plan) -> bool {
     plan.middle().is_some_and(|middle| middle + 1 < plan.board.length)
 }
 
-/// What a user wants to see of a result.
+/// What to print of a result.
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
     format: Format,
@@ -57,7 +66,7 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    /// By the command line, on which `--json` is one way to say `--format json`.
+    /// From the command line. `--json` is the same as `--format json`.
     pub(crate) fn new(args: &ResultFormatArgs, json: bool) -> Self {
         let format = args.format.unwrap_or(if json { Format::Json } else { Format::Text });
         let part = match &args.table {
@@ -72,17 +81,17 @@ impl Wanted {
         self.format == Format::Json
     }
 
-    /// Whether it only makes sense where a result is printed.
+    /// Whether it needs a result to print.
     pub(crate) fn is_of_a_result(&self) -> bool {
         self.list || self.part != Part::All || matches!(self.format, Format::Csv | Format::Bfile)
     }
 
-    /// Whether it is the series as it is printed by itself: a job that is to be asked for it later must know.
+    /// Whether it is the series in text or JSON. A job must know that when it is submitted.
     pub(crate) fn is_series(&self) -> bool {
         !self.list && self.part == Part::Series && !matches!(self.format, Format::Csv | Format::Bfile)
     }
 
-    /// Whether the result of this problem can be printed so; the error says what can.
+    /// Checks that the result of this problem can be printed so. The error says what can.
     pub(crate) fn check(&self, info: &dyn ProblemInfo) -> Result<(), Failed> {
         let numbers = Numbers::to_come(info);
         numbers.chosen(&self.part)?;
@@ -92,35 +101,33 @@ impl Wanted {
         self.objects(Some(info)).map(|_| ())
     }
 
-    /// The same for the problem of a job, as far as this program knows it.
+    /// The same for the problem of a job, if this program knows it.
     pub(crate) fn check_for(&self, status: &JobStatus) -> Result<(), Failed> {
         problem_of(status).map_or(Ok(()), |problem| self.check(problem.info()))?;
         if self.part == Part::Series && status.plan.as_ref().is_some_and(lacks_series) {
             return Err(Failed::usage(format!(
-                "{} was submitted without --series, and does not read off all shorter boards: leave out --series, or submit \
-                 it with --series",
+                "{} was submitted without --series and will not have all shorter boards: leave out --series, or submit it \
+                 again with --series",
                 status.id
             )));
         }
         Ok(())
     }
 
-    /// The objects themselves, where they are wanted.
+    /// The counted objects, if `--list` asks for them.
     fn objects(&self, info: Option<&dyn ProblemInfo>) -> Result<Option<Vec<String>>, Failed> {
         if !self.list {
             return Ok(None);
         }
         if !matches!(self.format, Format::Text | Format::Json) {
-            return Err(Failed::usage(
-                "--list is for --format text and json: the other formats have room for numbers only",
-            ));
+            return Err(Failed::usage("--list needs --format text or json: the other formats hold numbers only"));
         }
         let info =
-            info.ok_or_else(|| Failed::usage("this program does not know the job's problem; leave out --list"))?;
+            info.ok_or_else(|| Failed::usage("this program does not know the problem of the job; leave out --list"))?;
         info.objects(MOST_LISTED).map(Some).map_err(Failed::usage)
     }
 
-    /// A good result as it goes to stdout.
+    /// A result that passed its checks, as text for stdout.
     fn printed(
         &self,
         count: &Finished<'_>,
@@ -133,7 +140,7 @@ impl Wanted {
             && objects.len().to_string() != outcome.count
         {
             let text = format!("the list has {} entries, but the count is {}", objects.len(), outcome.count);
-            return Err(Failed::new(exit::CHECK_FAILED, format!("{text}: one of them is wrong; please report it")));
+            return Err(Failed::new(CHECK_FAILED, format!("{text}: one of them is wrong; please report it")));
         }
         let numbers = Numbers::of(outcome, info.map_or_else(Vec::new, |info| tables(info, outcome)));
         let chosen = numbers.chosen(&self.part)?;
@@ -142,7 +149,7 @@ impl Wanted {
             Format::Csv => csv::result(&chosen),
             Format::Bfile => bfile::result(&numbers.sequence(&self.part)?),
             Format::Json => {
-                // JSON has room for all; only tables that were not asked for are left out.
+                // JSON has room for all numbers. --table leaves out the other tables.
                 let shown = if self.part == Part::Series { &numbers.chosen(&Part::All)? } else { &chosen };
                 let series = self.part == Part::Series;
                 json::result(count, outcome, shown, series, objects.as_deref(), extra).to_string()
@@ -157,8 +164,8 @@ fn problem_of(status: &JobStatus) -> Option<AnyProblem> {
     Problems.open(&request).ok()
 }
 
-/// Prints what a count came to; the error is the exit code of one that has no number. `info` is its problem, `None` where
-/// this program does not know it.
+/// Prints a count's result. A count without a number is an error. `info` is its problem, `None` if this program does not
+/// know it.
 pub(crate) fn print_finished(
     count: &Finished<'_>,
     info: Option<&dyn ProblemInfo>,
@@ -170,7 +177,7 @@ pub(crate) fn print_finished(
         Some(outcome) if outcome.ok => {
             let text = wanted.printed(count, outcome, info, extra)?;
             if !quiet && !wanted.is_json() {
-                say(evidence(count, outcome).trim_end());
+                say(evidence::evidence(count, outcome));
             }
             if !text.is_empty() {
                 print(&text)?;
@@ -179,14 +186,14 @@ pub(crate) fn print_finished(
         Some(outcome) if wanted.is_json() => {
             let series = wanted.part == Part::Series;
             let printed = print(&json::result(count, outcome, &[], series, None, extra).to_string());
-            return exit::of(count).and(printed);
+            return evidence::ended(count).and(printed);
         }
         _ => {}
     }
-    exit::of(count)
+    evidence::ended(count)
 }
 
-/// The same for a job of a coordinator, whose problem this program opens if it knows it.
+/// The same for a job of a coordinator.
 pub(crate) fn print_job(status: &JobStatus, wanted: &Wanted) -> Result<(), Failed> {
     let problem = problem_of(status);
     let info = problem.as_ref().map(AnyProblem::info);

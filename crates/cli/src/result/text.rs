@@ -1,11 +1,11 @@
-//! Results for people: the count, then tables with their columns aligned, numbers to the right.
+//! Results for people: the count, then tables with aligned columns.
 
 use keima_coordinator::Table;
 
 use super::choice::COUNT;
-use crate::problems::wrapped;
+use crate::terminal::wrap::{WIDTH, wrapped_at};
 
-/// Everything, blocks parted by an empty line.
+/// The tables and objects, with an empty line between two.
 pub(super) fn result(tables: &[Table], objects: Option<&[String]>) -> String {
     let block = |table: &Table| match table.rows.as_slice() {
         [only] if table.name == COUNT => only.count.clone(),
@@ -23,7 +23,7 @@ fn series(table: &Table) -> String {
     aligned(&table.rows.iter().map(cells).collect::<Vec<_>>(), true)
 }
 
-/// The table's name, a header, the rows, and what is to be said about them.
+/// The table's name, a header, the rows and the remarks.
 fn titled(table: &Table) -> String {
     let header = [&table.index, &"count".to_owned()].into_iter().chain(&table.columns).cloned().collect();
     let row = |row: &keima_coordinator::TableRow| {
@@ -33,12 +33,12 @@ fn titled(table: &Table) -> String {
     let words = table.rows.iter().any(|row| row.index.parse::<u64>().is_err());
     let mut text = format!("{}\n{}", table.name, aligned(&rows, words));
     for remark in &table.remarks {
-        text += &format!("\n{}", wrapped(remark));
+        text += &format!("\n{}", wrapped_at(remark, WIDTH));
     }
     text
 }
 
-/// Columns to the right, the first one to the left where it holds words.
+/// Columns aligned to the right; the first column to the left if it holds words.
 fn aligned(rows: &[Vec<String>], words: bool) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_stand_to_the_right() {
+    fn numbers_are_aligned_to_the_right() {
         for (table, expected) in [
             (table("count", &[], &[&["9x9", "123"]]), "123"),
             (table("series", &["name"], &[&["9", "1", "L(9)"], &["10", "23", "L(10)"]]), "L(9)    1\nL(10)  23"),

@@ -1,31 +1,27 @@
 //! The program as users run it: real processes, real sockets on loopback, real kills.
 //!
 //! ```text
-//!   problems the problems besides Go
-//!   golden   published numbers, brute force, the shape of --json
-//!   formats  text, JSON, csv and b-files; listings; what cannot be printed
-//!   usage    what is typed wrongly, what is in the way, and what --help says
-//!   steer    submit, watch, pause, resume, cancel, result; a full disk
-//!   deaths   processes die at named points or by kill -9; folders vanish
+//!   harness  starts processes and clusters, and ends them
+//!   numbers  golden: published numbers, brute force, the shape of --json
+//!            problems: the problems besides Go
+//!            formats: text, JSON, csv and b-files; listings; requests that cannot be printed
+//!   verbs    usage: wrong requests, ports and folders in use
+//!            help: every --help text
+//!            count: state that a count leaves behind, numbers that nobody reads
+//!            estimate, inspect
+//!            steer: submit, watch, pause, resume, cancel, result; a full disk
+//!   faults   deaths: processes die at named points or by kill -9; folders vanish
+//!            damage: run files with a flipped bit, cut short, from another job
+//!            network: workers that see nothing of each other but their addresses
 //!   book     links and commands of README and docs/
-//!   network  workers that see nothing of each other but their addresses
-//!   inspect  run files by themselves
-//!   damage   run files with a flipped bit, cut short, from another job
 //! ```
 //!
-//! Every process is reaped, every wait is bounded, and what the processes said is printed when a test fails.
+//! Every process is reaped and every wait is bounded. A failing test prints what the processes said.
 
 #![forbid(unsafe_code)]
 
 mod book;
-mod cluster;
-mod damage;
-mod deaths;
-mod formats;
-mod golden;
-mod inspect;
-mod network;
-mod problems;
-mod process;
-mod steer;
-mod usage;
+mod faults;
+mod harness;
+mod numbers;
+mod verbs;

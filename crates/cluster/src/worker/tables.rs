@@ -89,7 +89,9 @@ impl Tables {
         let Some((_, slot)) = &*kept else { return };
         match slot.built.get() {
             // Only the slot holds the tables, and no promise is left that could ask for them.
-            Some(Ok(prepared)) if Arc::strong_count(prepared) > 1 || Arc::strong_count(slot) > 1 => prepared.let_go(),
+            Some(Ok(prepared)) if Arc::strong_count(prepared) > 1 || Arc::strong_count(slot) > 1 => {
+                prepared.free_kept();
+            }
             None if Arc::strong_count(slot) > 1 => {}
             _ => *kept = None,
         }
@@ -137,16 +139,16 @@ impl Promise {
         let blocks = info.blocks().ok_or_else(no_blocks)?;
         if self.made.parted {
             let made = blocks.parts(&self.made.windows, parts::kept_bytes(self.memory_bytes))?;
-            let prepared = Prepared::parted(made, self.made.group_records, self.memory_bytes, self.tasks);
-            let parted = blocks.parted_bytes(&self.made.windows);
+            let prepared = Prepared::by_part(made, self.made.group_records, self.memory_bytes, self.tasks);
+            let parted = blocks.parts_bytes(&self.made.windows);
             let making = parts::making_bytes(parted, self.memory_bytes, self.tasks);
-            let left = making + parts::left_over_bytes(self.memory_bytes);
-            return Ok(Arc::new(prepared.leaving(left).making_within(making)));
+            let left = parts::unmade_bytes(parted, self.memory_bytes, self.tasks);
+            return Ok(Arc::new(prepared.reserving(left).limiting_parts(making)));
         }
         let column = blocks.column(&self.made.windows, self.made.directions)?;
         let kept = process::left_over_bytes(column.bytes());
         let prepared = Prepared::new(column, self.made.group_records, self.memory_bytes, self.tasks);
-        Ok(Arc::new(prepared.leaving(kept)))
+        Ok(Arc::new(prepared.reserving(kept)))
     }
 }
 

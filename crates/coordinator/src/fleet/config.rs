@@ -1,28 +1,28 @@
-//! The machine's few times and switches.
+//! The coordinator's times and switches.
 
-use crate::Millis;
+use crate::api::Millis;
+use crate::store::journal::Durability;
 
 /// What the coordinator's owner may choose. The defaults suit a cluster; one process (`keima count`) turns off what
 /// only a cluster needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// A lease runs out this long after the grant or the last heartbeat that names the attempt; a worker that is silent
+    /// A lease ends this long after the grant or the last heartbeat that names the attempt. A worker that is silent
     /// for as long counts as away.
     pub lease_millis: Millis,
-    /// How often workers are asked for heartbeats; a few fit into a lease.
+    /// Time between a worker's heartbeats; a few fit into a lease.
     pub heartbeat_millis: Millis,
-    /// How long runs on a worker that is away are awaited before they count as lost.
+    /// How long the coordinator waits for runs on a worker that is away. After that they count as lost.
     pub grace_millis: Millis,
-    /// A stage is written durably when the last durable boundary is older than this at the time when it is cut.
+    /// A stage writes durably if the last durable boundary is older than this when the stage is cut.
     pub durable_interval_millis: Millis,
-    /// Whether column ends get a second copy on another worker where there is one.
+    /// Whether column ends get a second copy on another worker, where there is one.
     pub second_copies: bool,
-    /// A column end gets one when the last that did is older than this, or the job, if none did: what a lost disk costs is
-    /// time, and where columns are short copies cost more of it than they save.
+    /// A column end gets second copies if the last one that did is older than this. Copies save time after a lost disk;
+    /// where columns are short, copying each would cost more than that.
     pub copy_interval_millis: Millis,
-    /// Whether grants, single commits and every boundary are stored. If not, only submissions, durable boundaries,
-    /// functionals and results are: a short run then hardly writes, and a restart goes back to a durable boundary.
-    pub persist_grants: bool,
+    /// What is stored.
+    pub durability: Durability,
     /// Whether slow last tasks of a stage are granted a second time.
     pub speculate: bool,
     /// A task is slow when it takes this many times the median of its stage's finished tasks ...
@@ -42,7 +42,7 @@ impl Default for Config {
             durable_interval_millis: 60_000,
             second_copies: true,
             copy_interval_millis: 60_000,
-            persist_grants: true,
+            durability: Durability::Cluster,
             speculate: true,
             speculate_factor: 3,
             speculate_min_millis: 5_000,

@@ -1,23 +1,21 @@
-//! What a user may ask of a job: to be planned and queued, to pause, to go on, to end.
-
-use std::collections::VecDeque;
+//! What users do with jobs: submit, pause, resume, cancel.
 
 use keima_orders::JobId;
 
 use super::Coordinator;
-use crate::api::{CallError, JobSpec, Millis};
-use crate::fleet::split_mix;
-use crate::job::status::State;
-use crate::job::{Job, Record, Totals};
+use crate::api::{CallError, JobSpec, Millis, State};
+use crate::fleet::life::split_mix;
+use crate::job::{Job, reopen};
 use crate::plan::{PlanLimits, choose_plan};
+use crate::store::records::{Notes, Record, Totals};
 
 impl Coordinator {
     /// Plans a job and puts it in the queue.
     pub fn submit(&mut self, now: Millis, spec: JobSpec) -> Result<JobId, CallError> {
         self.advance(now);
         let problem = self.registry.open(&spec.problem).map_err(|error| CallError::Invalid(error.to_string()))?;
-        // One worker has nobody to keep a copy for it; with none yet there, more than one may come.
-        let alone = self.common.workers.values().filter(|worker| worker.here).count() == 1;
+        // A single worker has nobody to hold a second copy. While none is there, more than one may come.
+        let alone = self.fleet.here().count() == 1;
         let limits = PlanLimits {
             task_memory_bytes: spec.task_memory_bytes,
             disk_bytes: spec.disk_bytes,
@@ -25,7 +23,7 @@ impl Coordinator {
             window: spec.window,
             slots: spec.slots,
             worker_slots: spec.worker_slots,
-            second_copies: self.common.config.second_copies && !alone,
+            second_copies: self.fleet.config.second_copies && !alone,
             series: spec.series,
         };
         let (info, key_bytes) = (problem.info(), problem.key_bytes());
@@ -52,28 +50,28 @@ impl Coordinator {
             generation: 0,
             active_millis: 0,
             totals: Totals::default(),
-            notes: VecDeque::new(),
+            notes: Notes::default(),
             disk_peak_bytes: 0,
             outcome: None,
         };
-        let job = Job::new(id, record, Some(problem), self.common.now);
-        self.common.store_meta(self.next_job);
-        self.common.store_job(&job, true);
+        let job = Job::new(id, record, Some(problem), self.fleet.now);
+        self.store_meta();
+        job.store(&mut self.fleet);
         self.jobs.insert(id, job);
-        self.common.work_changed();
+        self.fleet.work_changed();
         Ok(id)
     }
 
-    /// A number that tells this job's runs from all others'.
+    /// A number that distinguishes this job's runs from those of all others.
     fn tag(&mut self, id: JobId, identity: &str) -> u64 {
-        let mut tag = self.common.random() ^ id.0;
+        let mut tag = self.fleet.life.random() ^ id.0;
         for byte in identity.bytes() {
             tag = split_mix(&mut tag) ^ u64::from(byte);
         }
         split_mix(&mut tag)
     }
 
-    /// Stops granting a job's tasks; what is under way is finished and kept.
+    /// Stops granting a job's tasks; running tasks finish and are kept.
     pub fn pause(&mut self, now: Millis, id: JobId) -> Result<(), CallError> {
         self.advance(now);
         let job = self.jobs.get_mut(&id).ok_or(CallError::NoSuchJob(id))?;
@@ -81,12 +79,12 @@ impl Coordinator {
             return Err(wrong_state(job, "only a queued or running job can be paused"));
         }
         if job.record.state != State::Paused {
-            job.pause(&mut self.common, "paused by the user".into());
+            job.pause(&mut self.fleet, "paused by the user".into());
         }
         Ok(())
     }
 
-    /// Goes on with a paused job; workers that were set aside are given another try.
+    /// Goes on with a paused job. Workers that were set aside get another try.
     pub fn resume(&mut self, now: Millis, id: JobId) -> Result<(), CallError> {
         self.advance(now);
         let job = self.jobs.get_mut(&id).ok_or(CallError::NoSuchJob(id))?;
@@ -97,14 +95,10 @@ impl Coordinator {
             return Ok(());
         }
         if job.problem.is_none() {
-            let problem = crate::store::restore::reopen(&*self.registry, &job.record).map_err(CallError::Invalid)?;
+            let problem = reopen(&*self.registry, &job.record).map_err(CallError::Invalid)?;
             job.problem = Some(problem);
         }
-        job.forgive();
-        job.record.state = if job.record.generation == 0 { State::Queued } else { State::Running };
-        job.record.reason.clear();
-        self.common.store_job(job, true);
-        self.common.work_changed();
+        job.resume(&mut self.fleet);
         Ok(())
     }
 
@@ -115,7 +109,7 @@ impl Coordinator {
         if job.is_over() {
             return Err(wrong_state(job, "it is over already"));
         }
-        job.end(&mut self.common, State::Cancelled, "cancelled by the user".into());
+        job.end(&mut self.fleet, State::Cancelled, "cancelled by the user".into());
         Ok(())
     }
 }

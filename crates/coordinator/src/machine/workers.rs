@@ -1,16 +1,16 @@
-//! Workers: who is here, what they hold, what they are told to stop and to delete.
+//! Calls of workers: hello, heartbeat, goodbye.
 //!
 //! ```text
-//!   hello      the whole truth: replaces what is known of the worker, gives a new epoch; refused with another store's runs
-//!   heartbeat  extends leases; runs that it lists are held; a run that it does not list may merely be too new
-//!   goodbye    stops in order: its tasks are pending at once, its runs are awaited like a silent worker's
+//!   hello      replaces all that is known of the worker and gives a new epoch; refused with runs of another store
+//!   heartbeat  extends leases; the worker holds the runs that it lists; a run that it does not list may be too new
+//!   goodbye    an orderly stop: its tasks are pending at once; its runs are awaited like those of a silent worker
 //! ```
 //!
-//! A call under an old epoch is answered with `WhoAreYou`, so that a restarted coordinator learns anew what is there.
+//! The answer to a call under an old epoch is `WhoAreYou`: so a restarted coordinator learns what is there.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
-use keima_orders::{AttemptId, Holder, WorkerId};
+use keima_orders::{AttemptId, WorkerId};
 use keima_runs::RunId;
 
 use super::Coordinator;
@@ -18,51 +18,29 @@ use crate::api::{CallError, Hello, Housekeeping, Millis, Running, Welcome};
 
 /// Most runs named for deletion in one answer; the rest follow in the next.
 const MOST_RELEASES: usize = 10_000;
-/// Most workers that are remembered; beyond it, the one that is away for longest goes.
+/// Most remembered workers. Beyond it, the one that is away for longest is forgotten.
 const MOST_WORKERS: usize = 4096;
-/// A worker that is away for this long and holds nothing that is needed is forgotten.
+/// A worker is forgotten after this time away, if no job needs its runs.
 const FORGET_MILLIS: Millis = 24 * 3600 * 1000;
-/// Most tasks at a time that a worker is believed to do.
+/// Most slots of a worker that the coordinator believes.
 const MOST_SLOTS: u32 = 4096;
-
-/// What is known of a worker.
-#[derive(Clone, Debug)]
-pub(crate) struct Worker {
-    pub(crate) holder: Holder,
-    pub(crate) epoch: u64,
-    pub(crate) slots: u32,
-    pub(crate) task_memory_bytes: u64,
-    pub(crate) disk_bytes: u64,
-    pub(crate) disk_used_bytes: u64,
-    /// Runs in its scratch folder, with their length where it is known (else 0).
-    pub(crate) held: BTreeMap<RunId, u64>,
-    /// Runs that its last hello or heartbeat named.
-    pub(crate) listed: BTreeSet<RunId>,
-    /// Attempts that it is to stop.
-    pub(crate) abandon: BTreeSet<AttemptId>,
-    pub(crate) last_heard: Millis,
-    /// Whether it was heard of within the time of a lease.
-    pub(crate) here: bool,
-    /// Since when it is away, if it is.
-    pub(crate) away_since: Millis,
-}
 
 impl Coordinator {
     /// A worker introduces itself.
     pub fn hello(&mut self, now: Millis, hello: Hello) -> Result<Welcome, CallError> {
         self.advance(now);
         let id = hello.holder.worker.clone();
-        let ours = self.common.store;
+        let ours = self.fleet.life.store;
         let runs = hello.held.len() + hello.running.len();
         if let Some(theirs) = hello.store.filter(|theirs| *theirs != ours && runs > 0) {
             return Err(CallError::OtherCoordinator { worker: id, folder: hello.holder.folder, runs, theirs, ours });
         }
         self.make_room_for(&id);
         let sizes: HashMap<RunId, u64> =
-            self.jobs.values().flat_map(|job| hello.held.iter().filter_map(|run| job.size_of(run))).collect();
+            self.jobs.values().flat_map(|job| job.boundaries.sizes_of(&hello.held)).collect();
         let named: HashMap<AttemptId, u64> = hello.running.iter().map(|r| (r.attempt, r.nonce)).collect();
         let dropped: Vec<AttemptId> = self
-            .common
+            .fleet
             .attempts_on(&id)
             .filter(|(attempt, lease)| named.get(attempt) != Some(&lease.nonce))
             .map(|(attempt, _)| *attempt)
@@ -70,9 +48,9 @@ impl Coordinator {
         for attempt in dropped {
             self.drop_attempt(attempt, false);
         }
-        let epoch = self.common.new_epoch();
+        let epoch = self.fleet.life.new_epoch();
         let listed: BTreeSet<RunId> = hello.held.into_iter().collect();
-        let worker = self.common.expect_worker(&id);
+        let worker = self.fleet.expect_worker(&id);
         worker.holder = hello.holder;
         worker.epoch = epoch;
         worker.slots = hello.slots.min(MOST_SLOTS);
@@ -82,16 +60,16 @@ impl Coordinator {
         worker.listed = listed;
         worker.abandon.clear();
         self.heard_of(&id);
-        self.common.holdings_changed();
+        self.fleet.holdings_changed();
         self.renew(&id, &hello.running);
         for job in self.jobs.values_mut() {
-            job.note_copies(&id, &mut self.common);
+            job.note_copies(&id, &mut self.fleet);
         }
-        let heartbeat_millis = self.common.config.heartbeat_millis;
+        let heartbeat_millis = self.fleet.config.heartbeat_millis;
         Ok(Welcome { epoch, housekeeping: self.housekeeping(&id), heartbeat_millis, store: ours })
     }
 
-    /// A worker is alive, at these attempts, and holds these runs.
+    /// A worker is alive, works on these attempts, and holds these runs.
     pub fn heartbeat(
         &mut self,
         now: Millis,
@@ -105,7 +83,7 @@ impl Coordinator {
         self.introduced(id, epoch)?;
         let listed: BTreeSet<RunId> = held.iter().cloned().collect();
         self.take_stock(id, listed);
-        if let Some(worker) = self.common.workers.get_mut(id) {
+        if let Some(worker) = self.fleet.workers.get_mut(id) {
             worker.disk_used_bytes = disk_used_bytes;
             worker.abandon.clear();
         }
@@ -113,26 +91,26 @@ impl Coordinator {
         Ok(self.housekeeping(id))
     }
 
-    /// A worker stops in order.
+    /// A worker stops orderly.
     pub fn goodbye(&mut self, now: Millis, id: &WorkerId) {
         self.advance(now);
-        let attempts: Vec<AttemptId> = self.common.attempts_on(id).map(|(attempt, _)| *attempt).collect();
+        let attempts: Vec<AttemptId> = self.fleet.attempts_on(id).map(|(attempt, _)| *attempt).collect();
         for attempt in attempts {
             self.drop_attempt(attempt, false);
         }
-        if let Some(worker) = self.common.workers.get_mut(id).filter(|w| w.here) {
+        if let Some(worker) = self.fleet.workers.get_mut(id).filter(|w| w.here) {
             worker.here = false;
-            worker.away_since = self.common.now;
-            // What it says from now on it must introduce with a hello.
+            worker.away_since = self.fleet.now;
+            // Before its next call it must say hello.
             worker.epoch = 0;
-            self.common.update_presence();
-            self.common.holdings_changed();
+            self.fleet.update_presence();
+            self.fleet.holdings_changed();
         }
     }
 
-    /// Refuses a worker that has to introduce itself, and notes that the others were heard of.
+    /// Refuses a worker that has to introduce itself; the others are heard of.
     pub(crate) fn introduced(&mut self, id: &WorkerId, epoch: u64) -> Result<(), CallError> {
-        if self.common.workers.get(id).is_none_or(|w| w.epoch != epoch || epoch == 0) {
+        if self.fleet.workers.get(id).is_none_or(|w| w.epoch != epoch || epoch == 0) {
             return Err(CallError::WhoAreYou(id.clone()));
         }
         self.heard_of(id);
@@ -140,55 +118,55 @@ impl Coordinator {
     }
 
     fn heard_of(&mut self, id: &WorkerId) {
-        let now = self.common.now;
-        if let Some(worker) = self.common.workers.get_mut(id) {
+        let now = self.fleet.now;
+        if let Some(worker) = self.fleet.workers.get_mut(id) {
             worker.last_heard = now;
             if !worker.here {
                 worker.here = true;
-                self.common.update_presence();
-                self.common.holdings_changed();
+                self.fleet.update_presence();
+                self.fleet.holdings_changed();
             }
         }
     }
 
-    /// Compares what a worker lists with what it is known to hold.
+    /// Brings the runs that a worker holds up to date with those that it lists.
     fn take_stock(&mut self, id: &WorkerId, listed: BTreeSet<RunId>) {
-        let Some(worker) = self.common.workers.get_mut(id) else { return };
-        // Runs under suspicion that it does not list any more are gone. Others that it does not list may have been
-        // committed after it looked.
+        let Some(worker) = self.fleet.workers.get_mut(id) else { return };
+        // Suspect runs that it does not list are gone. Others that it does not list may have been committed after it
+        // looked.
         let (jobs, held) = (&self.jobs, &mut worker.held);
         let before = held.len();
         held.retain(|run, _| {
-            listed.contains(run) || jobs.values().any(|job| job.needs(run) && !job.is_suspect(run, id))
+            listed.contains(run) || jobs.values().any(|job| job.needs(run) && !job.health.copies.is_suspect(run, id))
         });
         let mut changed = held.len() != before;
         for run in &listed {
             if !held.contains_key(run) {
-                let bytes = jobs.values().find_map(|job| job.size_of(run)).map_or(0, |(_, bytes)| bytes);
+                let bytes = jobs.values().find_map(|job| job.boundaries.size_of(run)).unwrap_or(0);
                 held.insert(run.clone(), bytes);
                 changed |= bytes > 0;
             }
         }
         worker.listed = listed;
         if changed {
-            self.common.holdings_changed();
+            self.fleet.holdings_changed();
             for job in self.jobs.values_mut() {
-                job.note_copies(id, &mut self.common);
+                job.note_copies(id, &mut self.fleet);
             }
         }
     }
 
-    /// Extends the leases that a worker names rightly; it is to stop everything else.
+    /// Extends the leases that a worker names with the right nonce. It is to stop all other attempts.
     fn renew(&mut self, id: &WorkerId, running: &[Running]) {
-        let deadline = self.common.now.saturating_add(self.common.config.lease_millis);
+        let deadline = self.fleet.now.saturating_add(self.fleet.config.lease_millis);
         for item in running {
-            match self.common.leases.get_mut(&item.attempt) {
+            match self.fleet.leases.get_mut(&item.attempt) {
                 Some(lease) if lease.worker == *id && lease.nonce == item.nonce => {
                     lease.deadline = deadline;
                     lease.states_done = lease.states_done.max(item.states_done);
                 }
                 _ => {
-                    if let Some(worker) = self.common.workers.get_mut(id) {
+                    if let Some(worker) = self.fleet.workers.get_mut(id) {
                         worker.abandon.insert(item.attempt);
                     }
                 }
@@ -198,35 +176,37 @@ impl Coordinator {
 
     /// What a worker is to stop and to delete.
     pub(crate) fn housekeeping(&self, id: &WorkerId) -> Housekeeping {
-        let Some(worker) = self.common.workers.get(id) else { return Housekeeping::default() };
+        let Some(worker) = self.fleet.workers.get(id) else { return Housekeeping::default() };
         let release = worker.held.keys().filter(|run| !self.is_wanted(run, id)).take(MOST_RELEASES).cloned().collect();
         Housekeeping { abandon: worker.abandon.iter().copied().collect(), release }
     }
 
-    /// Whether a worker is to keep a run: it stands in a kept manifest and this copy is sound, or a living attempt of
-    /// this worker is writing it.
+    /// Whether a worker is to keep a run: a job needs it and this copy is sound, or a living attempt of this worker
+    /// writes it.
     pub(crate) fn is_wanted(&self, run: &RunId, id: &WorkerId) -> bool {
         let Some(attempt) = AttemptId::of_run(run) else { return false };
-        let needed = self.jobs.get(&attempt.job).is_some_and(|job| job.needs(run) && !job.is_bad(run, id));
-        needed || self.common.is_alive_on(attempt, id)
+        let needed =
+            self.jobs.get(&attempt.job).is_some_and(|job| job.needs(run) && !job.health.copies.is_bad(run, id));
+        needed || self.fleet.is_alive_on(attempt, id)
     }
 
+    /// Forgets a worker if there are too many for a new one.
     fn make_room_for(&mut self, id: &WorkerId) {
-        if self.common.workers.contains_key(id) || self.common.workers.len() < MOST_WORKERS {
+        if self.fleet.workers.contains_key(id) || self.fleet.workers.len() < MOST_WORKERS {
             return;
         }
-        let oldest = self.common.workers.iter().filter(|(_, w)| !w.here).min_by_key(|(_, w)| w.away_since);
-        let oldest = oldest.or_else(|| self.common.workers.iter().min_by_key(|(_, w)| w.last_heard));
+        let oldest = self.fleet.workers.iter().filter(|(_, w)| !w.here).min_by_key(|(_, w)| w.away_since);
+        let oldest = oldest.or_else(|| self.fleet.workers.iter().min_by_key(|(_, w)| w.last_heard));
         if let Some(id) = oldest.map(|(id, _)| id.clone()) {
-            self.goodbye(self.common.now, &id);
-            self.common.workers.remove(&id);
+            self.goodbye(self.fleet.now, &id);
+            self.fleet.workers.remove(&id);
         }
     }
 
-    /// Forgets workers that are away for long and hold nothing that is needed.
+    /// Forgets workers that are away for long and hold no needed run.
     pub(crate) fn forget_workers(&mut self) {
-        let (jobs, now) = (&self.jobs, self.common.now);
-        self.common.workers.retain(|_, w| {
+        let (jobs, now) = (&self.jobs, self.fleet.now);
+        self.fleet.workers.retain(|_, w| {
             w.here
                 || now.saturating_sub(w.away_since) < FORGET_MILLIS
                 || w.held.keys().any(|run| jobs.values().any(|job| job.needs(run)))

@@ -12,13 +12,13 @@ pub(super) type Pairs = Vec<(u64, u64)>;
 
 /// A value with its checks.
 pub(super) struct Recovered {
-    /// What is shown.
+    /// The value as users see it.
     pub(super) entry: SeriesEntry,
     /// The value by coefficient; empty where a check failed.
     pub(super) counts: Vec<Integer>,
 }
 
-/// Puts each residue beside its modulus; `Err` says how the shape is wrong.
+/// Puts each residue beside its modulus. The error says how the shape is wrong.
 pub(super) fn pair_up(plan: &Plan, rows: &[Vec<u64>]) -> Result<Vec<Pairs>, String> {
     if rows.len() != plan.coefficients as usize {
         return Err(format!("expected {} coefficients, got {}", plan.coefficients, rows.len()));
@@ -89,7 +89,7 @@ pub(super) fn written_apart(counts: &[Integer]) -> Vec<String> {
     if counts.len() > 1 { counts.iter().map(Integer::to_string).collect() } else { Vec::new() }
 }
 
-/// Recombines each coefficient without the spare and asks whether it leaves the spare's residue. No counts where a
+/// Recombines each coefficient without the spare, and checks it against the spare's residue. No counts if some
 /// coefficient cannot be recombined at all.
 fn spare_prime(coefficients: &[Pairs]) -> (Check, Vec<Integer>) {
     let mut counts = Vec::new();
@@ -101,7 +101,7 @@ fn spare_prime(coefficients: &[Pairs]) -> (Check, Vec<Integer>) {
             failures.push(fail(format!("expected at least one modulus and a spare, got {}", pairs.len())));
             continue;
         };
-        // A modulus of 0 or 1 says nothing and would divide by zero; as a spare it would also agree with anything.
+        // A modulus of 0 would divide by zero; a modulus of 1 agrees with everything.
         if let Some(&(modulus, _)) = pairs.iter().find(|(modulus, _)| *modulus < 2) {
             failures.push(fail(format!("expected primes as moduli, got {modulus}")));
             continue;
@@ -114,8 +114,11 @@ fn spare_prime(coefficients: &[Pairs]) -> (Check, Vec<Integer>) {
             Ok(count) => {
                 let expected = residue_of(&count, spare);
                 if expected == got {
-                    agreed =
-                        format!("residue {got} modulo {spare} is what the {} other residues predict", others.len());
+                    let others = match others.len() {
+                        1 => "the other residue".to_owned(),
+                        number => format!("the {number} other residues"),
+                    };
+                    agreed = format!("residue {got} modulo {spare} agrees with {others}");
                 } else {
                     failures.push(fail(format!("the others predict residue {expected} modulo {spare}, got {got}")));
                 }
@@ -134,7 +137,7 @@ fn spare_prime(coefficients: &[Pairs]) -> (Check, Vec<Integer>) {
     (Check::new("spare_prime", ok, if ok { agreed } else { failures.join("; ") }), counts)
 }
 
-/// Whether the moduli determine every number within the bound, and each coefficient is one.
+/// Whether the moduli determine every number within the bound, and each coefficient is within it.
 fn within_bound(bound: &[(u32, u32)], coefficients: &[Pairs], counts: &[Integer]) -> Check {
     let (limit, text) = (bound_product(bound), bound_text(bound));
     let mut failures = Vec::new();

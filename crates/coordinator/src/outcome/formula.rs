@@ -2,8 +2,8 @@
 //!
 //! The estimate is a product of decimal constants to integer powers, hence a fraction of integers N / D with D a power
 //! of ten. |count / estimate - 1| = |count D - N| / N is compared with the tolerance, itself an exact fraction: no
-//! rounding stands between a count and its check, and no fraction is reduced. For 21x21 the integers have some 10,000
-//! digits: microseconds; of the longest that are taken on, of a million, a second.
+//! rounding stands between a count and its check, and no fraction is reduced. Cost: a few products of integers of at most
+//! [`Formula::MOST_DIGITS`] digits.
 
 use keima_model::{Decimal, Formula};
 use keima_residue::{Integer, Rational};
@@ -16,7 +16,7 @@ pub(super) struct Comparison {
     pub(super) accepted: bool,
 }
 
-/// Compares `count` with `formula`; `Err` says what is wrong with the formula.
+/// Compares `count` with `formula`. The error says what is wrong with the formula.
 pub(super) fn relative_error(formula: &Formula, count: &Integer) -> Result<Comparison, String> {
     let most = Formula::MOST_DIGITS;
     if Formula::digits(&formula.factors) > most {

@@ -1,4 +1,4 @@
-//! Tables beside the count: small linear combinations of what was read off, with the known values among them.
+//! Tables beside the count: small linear combinations of functionals, some with known values.
 
 use keima_model::{ProblemInfo, Report, ReportColumn, ReportRow};
 use keima_residue::Integer;
@@ -11,13 +11,13 @@ use super::{Check, Outcome, SeriesEntry};
 pub struct Table {
     /// Name of the table.
     pub name: String,
-    /// What the rows' index is, `"fences"`.
+    /// Name of the rows' index, such as `"fences"`.
     pub index: String,
     /// Names of the columns beside the numbers.
     pub columns: Vec<String>,
     /// The rows.
     pub rows: Vec<TableRow>,
-    /// What the columns are, for people.
+    /// The meaning of the columns, for people.
     pub remarks: Vec<String>,
 }
 
@@ -32,8 +32,8 @@ pub struct TableRow {
     pub figures: Vec<String>,
 }
 
-/// The tables of a good outcome that are results and not checks alone; none of one that failed a check, whose numbers
-/// are withheld. Rows whose parts were not read are left out.
+/// The tables of a result, without those that are checks only. None if a check failed: then numbers are withheld. A row is
+/// left out if one of its functionals was not read.
 pub fn tables(info: &dyn ProblemInfo, outcome: &Outcome) -> Vec<Table> {
     if !outcome.ok {
         return Vec::new();
@@ -72,8 +72,7 @@ fn filled(info: &dyn ProblemInfo, reports: Vec<Report>, series: &[SeriesEntry]) 
     reports.into_iter().map(table).collect()
 }
 
-/// Whether all known values of the tables' rows are met, those of tables that only check among them; `None` where there
-/// are none.
+/// Whether the tables' rows equal their known values, tables that are checks only included. `None` without known values.
 pub(super) fn known_rows(info: &dyn ProblemInfo, series: &[SeriesEntry]) -> Option<Check> {
     let tables = filled(info, info.reports(), series);
     let mut checked = 0;
@@ -88,11 +87,7 @@ pub(super) fn known_rows(info: &dyn ProblemInfo, series: &[SeriesEntry]) -> Opti
             }
         }
     }
-    let detail = if wrong.is_empty() {
-        format!("{checked} rows equal the values that are known beforehand")
-    } else {
-        wrong.join("; ")
-    };
+    let detail = if wrong.is_empty() { format!("{checked} rows equal their known values") } else { wrong.join("; ") };
     (checked > 0).then(|| Check::new("known_rows", wrong.is_empty(), detail))
 }
 

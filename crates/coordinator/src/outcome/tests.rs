@@ -79,7 +79,7 @@ fn published_values_come_back_from_their_residues() {
         let names: Vec<_> = outcome.checks.iter().map(|check| check.name.as_str()).collect();
         assert_eq!(names, ["spare_prime", "bound", "known_value", "formula", "column_values"]);
         assert_eq!(outcome.residues.len(), plan.moduli.len());
-        for (&(modulus, residue), &p) in outcome.residues.iter().zip(&plan.moduli) {
+        for (&Residue { modulus, residue }, &p) in outcome.residues.iter().zip(&plan.moduli) {
             assert_eq!((modulus, residue), (p, residue_of(&count, p)));
         }
         assert_eq!(outcome.series[0].count, text);
@@ -247,7 +247,7 @@ fn answers_of_several_parts_and_coefficients_add_up() {
     assert!(outcome.ok, "{:?}", outcome.checks);
     assert_eq!((outcome.count.as_str(), outcome.counts.as_slice()), ("66", &["11", "22", "33"].map(String::from)[..]));
     assert_eq!(outcome.series[1].counts, ["10", "20", "30"]);
-    assert!(outcome.residues.iter().all(|&(_, residue)| residue == 66));
+    assert!(outcome.residues.iter().all(|residue| residue.residue == 66));
     assert!(check_named(&outcome.checks, "spare_prime").detail.contains("L(4,1): residue 3"), "{:?}", outcome.checks);
     // One wrong residue in one coefficient of one part.
     values.get_mut(&0).unwrap()[2][0] += 1;
@@ -268,7 +268,7 @@ fn one_bad_column_withholds_the_answer_and_a_missing_one_does_not() {
     let good = FunctionalValues::from([(0, vec![vec![5; 2]]), (1, vec![vec![57; 2]])]);
     let outcome = recombine(&example, &plan, &good);
     assert!(outcome.ok);
-    let summary = "2 of 2 values pass their checks: 2 the spare prime, 1 a published value, 0 the formula";
+    let summary = "2 of 2 intermediate counts verified (spare prime 2, published 1)";
     assert_eq!(check_named(&outcome.checks, "column_values").detail, summary);
 
     let bad = FunctionalValues::from([(0, vec![vec![6; 2]]), (1, vec![vec![57; 2]])]);
@@ -296,6 +296,9 @@ fn checks_of_the_run_withhold_too_and_json_has_strings() {
     assert_eq!(json["residues"][0]["residue"], "57");
     assert_eq!(json["checks"][0]["name"], "spare_prime");
     assert_eq!(serde_json::from_value::<Outcome>(json).unwrap(), outcome);
+    let residue = outcome.residues[0];
+    let as_text = (residue.modulus.to_string(), residue.residue.to_string());
+    assert_eq!(postcard::to_stdvec(&residue).unwrap(), postcard::to_stdvec(&as_text).unwrap());
     let bytes = postcard::to_stdvec(&outcome).unwrap();
     assert_eq!(postcard::from_bytes::<Outcome>(&bytes).unwrap(), outcome);
 

@@ -5,8 +5,8 @@
 pub enum PlanError {
     /// The forecast of disk exceeds the cap.
     #[error(
-        "needs about {} of disk with {residues_per_sweep} residues a sweep, but only {} are allowed: {}",
-        size(*needed_bytes), size(*allowed_bytes), disk_advice(*residues_per_sweep)
+        "needs about {} of disk with {residues_per_sweep} {} a sweep, but --disk allows {}: {}",
+        size(*needed_bytes), residues(*residues_per_sweep), size(*allowed_bytes), disk_advice(*residues_per_sweep)
     )]
     Disk {
         /// Forecast of the peak.
@@ -18,9 +18,9 @@ pub enum PlanError {
     },
     /// A task has too little memory.
     #[error(
-        "{} of memory for a task are too little for states of {lanes} lanes: give each task at least {}, by more \
-         memory, fewer threads or fewer residues a sweep",
-        size(*got_bytes), size(*least_bytes)
+        "each task needs at least {} for states of {lanes} {}, and has {}; raise --memory (of submit: --task-memory), or \
+         use fewer threads or fewer residues a sweep",
+        size(*least_bytes), if *lanes == 1 { "lane" } else { "lanes" }, size(*got_bytes)
     )]
     TaskMemory {
         /// What was offered.
@@ -30,7 +30,7 @@ pub enum PlanError {
         /// Lanes of a state's value.
         lanes: u32,
     },
-    /// The problem is not made of blocks.
+    /// The problem has no block form.
     #[error("the block executor cannot count {what}: {why}; use --executor stream")]
     NoBlocks {
         /// The problem and its size.
@@ -40,10 +40,10 @@ pub enum PlanError {
     },
     /// A family does not fit a task.
     #[error(
-        "{} of memory for a task are too little for the block executor: {} are needed for one residue of the largest \
-         family and the tables, with all of a worker's memory for one task at a time; give more memory, leave out --window \
-         if it was given, or use --executor stream",
-        size(*got_bytes), size(*least_bytes)
+        "the block executor needs at least {} for each task, and has {}: the tables and one residue of the largest family \
+         take that much, even if a single task at a time uses all of a worker's memory; raise --memory (of submit: \
+         --task-memory), leave out --window if it was given, or use --executor stream",
+        size(*least_bytes), size(*got_bytes)
     )]
     Family {
         /// What was offered.
@@ -57,10 +57,10 @@ pub enum PlanError {
         /// The option's name.
         option: &'static str,
     },
-    /// More coefficients than a record of a run has room for.
+    /// A record of a run has no room for all coefficients.
     #[error(
-        "each state would have {coefficients} numbers for each residue, and a record has room for {most} in all; choose a smaller \
-         size, or options that ask for fewer of them"
+        "each state has {coefficients} numbers for each residue, but a record has room for {most} in all; choose a smaller \
+         size, or options that ask for fewer numbers"
     )]
     Coefficients {
         /// What came.
@@ -68,7 +68,7 @@ pub enum PlanError {
         /// Room of a record.
         most: u32,
     },
-    /// The problem's own figures do not fit together; a fault of the program.
+    /// The problem's own figures contradict each other: a fault of the program.
     #[error("cannot plan a {what}: expected {expected}; this is a fault of the program, please report it")]
     Problem {
         /// What came.
@@ -79,10 +79,14 @@ pub enum PlanError {
 }
 
 fn disk_advice(residues_per_sweep: u32) -> &'static str {
-    if residues_per_sweep > 1 { "allow more disk, or carry fewer residues per sweep" } else { "allow more disk" }
+    if residues_per_sweep > 1 { "raise --disk, or carry fewer residues a sweep" } else { "raise --disk" }
 }
 
-/// `bytes` in the largest binary unit that leaves at least 1, with one decimal: `"1.5 GiB"`.
+const fn residues(number: u32) -> &'static str {
+    if number == 1 { "residue" } else { "residues" }
+}
+
+/// `bytes` in the largest binary unit of which there is at least one, with one decimal: `"1.5 GiB"`.
 fn size(bytes: u64) -> String {
     let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     let place = bytes.checked_ilog2().unwrap_or(0) / 10;

@@ -1,30 +1,43 @@
-//! The forecast of disk, from the numbers of states before each pass.
+//! The forecast of disk, from the number of states before each pass.
 //!
 //! While a stage runs, scratch folders hold
 //!
 //! ```text
-//!   the vector at its start  +  what is written of the vector at its end  +  the retained durable boundary, if any
+//!   the vector at its start  +  the written part of the vector at its end  +  the retained durable boundary, if any
 //! ```
 //!
 //! and the peak is the maximum over stages. What is retained:
 //!
 //! - On one machine a boundary becomes durable about every [`DURABLE_INTERVAL_SECONDS`], and the newest durable one
-//!   stays until the next is complete: counted as the largest vector of an earlier boundary. It is left out where the
-//!   whole job is expected to take less than the interval. What a stage makes of a large vector is durable, and nothing
-//!   older is retained.
-//! - Where two vectors meet, the one that is kept stays from the middle on.
+//!   stays until the next is complete. It counts as the largest vector of an earlier boundary, or not at all if the
+//!   whole job should take less than the interval. A stage that reads a large vector writes durably: then nothing older
+//!   is retained.
+//! - Where two vectors meet, the kept one stays from the middle on.
 //! - Where column ends get second copies, the newest column end with two copies stays until the next has them.
 //!
 //! Not in the forecast: spills of running tasks, and equal states that the parts of a cut family write.
 
-use super::{LARGE_VECTOR_BYTES, Plan};
+use keima_model::ProblemInfo;
+
+use super::{LARGE_VECTOR_BYTES, Plan, PlanError};
 
 /// Time between durable boundaries.
 const DURABLE_INTERVAL_SECONDS: f64 = 60.0;
-/// Stream executor: a state through a pass with one lane, on one slot.
+/// Time of the stream executor, on one slot, for one state with one lane through one pass.
 const STATE_PASS_SECONDS: f64 = 100e-9;
-/// Each further lane.
+/// Time for each further lane.
 const LANE_SECONDS: f64 = 6e-9;
+
+/// The problem's forecast in 64 bits; empty where it has none.
+pub(super) fn saturated_states(info: &dyn ProblemInfo) -> Result<Vec<u64>, PlanError> {
+    let Some(forecast) = info.forecast() else { return Ok(Vec::new()) };
+    let expected = info.board().passes() as usize + 1;
+    if forecast.states.len() != expected {
+        let what = format!("forecast of {} state counts", forecast.states.len());
+        return Err(PlanError::Problem { what, expected: format!("{expected}, one per pass and one for the end") });
+    }
+    Ok(forecast.states.iter().map(|&n| u64::try_from(n).unwrap_or(u64::MAX)).collect())
+}
 
 /// Forecasts for one sweep of a plan.
 pub(super) struct Usage<'a> {
@@ -51,7 +64,7 @@ impl<'a> Usage<'a> {
         let (mut largest, mut peak, mut before) = (0.0_f64, 0.0_f64, 0.0_f64);
         for number in 0..self.plan.stages() {
             if self.plan.starts(number) {
-                // Of the way before only what is kept remains.
+                // Of the vector before, only the kept boundary remains.
                 (largest, before) = (0.0, 0.0);
             }
             let (start, end) = (self.written(self.before(number)), self.written(Some(number)));
@@ -77,20 +90,20 @@ impl<'a> Usage<'a> {
     /// Bytes that a stage writes.
     fn written(&self, number: Option<u32>) -> f64 {
         let Some(number) = number.filter(|&number| !self.plan.meets(number)) else { return 0.0 };
-        let lanes = self.plan.block.as_ref().and_then(|block| block.lanes.get(number as usize));
+        let lanes = self.plan.block().and_then(|block| block.lanes.get(number as usize));
         let record_bytes = self.plan.record_bytes_with(lanes.map_or(self.lanes, |&lanes| lanes.min(self.lanes)));
         self.states(self.plan.stage(number).boundaries().1) * record_bytes
     }
 
-    /// Of the vector that is kept for another to meet, while that is on its way.
+    /// Bytes of the vector that is kept for another to meet, while that one is under way.
     fn kept(&self, number: u32, second_copies: bool) -> f64 {
         let kept = self.plan.kept_stage().filter(|&kept| number > kept);
         self.written(kept) * if second_copies { 2.0 } else { 1.0 }
     }
 
-    /// Of column ends, each as often as it is held besides the vector that stage `number` reads.
+    /// Bytes of column ends and their copies, without the one copy that stage `number` reads.
     fn copied(&self, number: u32) -> f64 {
-        // Stages since the column began, and the last ones of the column before and of the one before that.
+        // The last stage of the column before, and of the column before that.
         let columns = |count: u32| {
             let mut at = Some(number);
             let mut left = count;
@@ -106,8 +119,8 @@ impl<'a> Usage<'a> {
             None
         };
         let (newest, older) = (columns(1), columns(2));
-        // Copies are made beside the column's tasks, which go first: until the column is well under way both copies of
-        // the column end before are there, and both of this one, of which the first stage reads one.
+        // Copies are made beside the column's tasks, which go first. Until the column is well under way, both copies of
+        // the older column end are there, and both of the newest. The first stage reads one of the newest.
         let own = if newest.is_some() && newest == self.before(number) { 1.0 } else { 2.0 };
         2.0 * self.written(older) + own * self.written(newest)
     }

@@ -1,8 +1,8 @@
 //! Moduli: distinct primes whose product, the spare left out, exceeds the proved bound.
 //!
-//! Two families of primes serve. Sums of up to 16 residues below 2^60 fit a machine word, so that a kernel can reduce
-//! them rarely: measured, they are faster alone and no slower in groups. Primes just below 2^64 hold more: where they
-//! save a residue, that saves a whole share of all work and disk. Hence: just below 2^60, unless that costs a residue.
+//! There are two families of primes. Sums of up to 16 residues below 2^60 fit a machine word, so that a kernel reduces
+//! them rarely. Primes just below 2^64 hold more: if they save a residue, they save its share of all work and disk. So
+//! the primes lie just below 2^60, unless that costs a residue.
 
 use keima_blocks::limits::MODULUS_LIMIT;
 use keima_residue::{Integer, primes_below};
@@ -23,9 +23,9 @@ pub(crate) fn bound_text(powers: &[(u32, u32)]) -> String {
 
 /// Fewest primes of one family whose product exceeds `bound`, then the spare.
 ///
-/// The spare is the largest of them: two candidates that differ in one residue, modulo p, differ by k times the product
-/// of the other moduli with 0 < k < p, and a prime spare above p divides neither. So a single wrong residue *never*
-/// passes the spare's check, whatever its value.
+/// The spare is the largest of them, so that a single wrong residue *never* passes its check. Proof: two candidates that
+/// differ in the residue modulo p differ by k times the product of the other moduli, with 0 < k < p. A prime spare above
+/// p divides neither factor.
 pub(super) fn choose(bound: &Integer) -> Vec<u64> {
     // The first of equally short ones.
     LIMITS.map(|limit| below(limit, bound)).into_iter().min_by_key(Vec::len).unwrap_or_default()

@@ -1,5 +1,6 @@
 //! The planner against tables.
 
+use keima_model::{Layout, ProblemInfo};
 use keima_residue::{Integer, is_prime};
 use proptest::prelude::*;
 
@@ -161,7 +162,7 @@ fn disk_holds_two_vectors_and_a_boundary_between_durable_ones() {
     // Shorter than a minute: 54 passes over 1e6 states at 118 ns are 6 s.
     check(1_000_000, 1, None, 2.0);
     check(20_000_000, 3, None, 2.0);
-    // Longer, but what is made of a large vector is durable at every boundary.
+    // Longer, but a stage that reads a large vector writes durably.
     check(20_000_000, 1, None, 2.0);
     check(100_000_000_000, 1, None, 2.0);
     check(100_000_000_000, 1_000_000, None, 2.0);
@@ -182,11 +183,11 @@ fn refusals_say_what_to_do() {
             assert!(text.contains(word), "{text:?} does not say {word:?}");
         }
     };
-    check(&|_, l| l.disk_bytes = Some(10 << 30), &["10.0 GiB", "with 1 residues", "allow more disk"]);
+    check(&|_, l| l.disk_bytes = Some(10 << 30), &["10.0 GiB", "with 1 residue a sweep", "raise --disk"]);
     let two = |_: &mut Example, l: &mut PlanLimits| (l.disk_bytes, l.residues_per_sweep) = (Some(30 << 30), Some(2));
     check(&two, &["with 2 residues", "fewer residues"]);
-    check(&|_, l| l.disk_bytes = Some(0), &["0.0 B are allowed"]);
-    check(&|_, l| l.task_memory_bytes = 1 << 20, &["1.0 MiB", "at least 8.0 MiB", "fewer threads"]);
+    check(&|_, l| l.disk_bytes = Some(0), &["--disk allows 0.0 B"]);
+    check(&|_, l| l.task_memory_bytes = 1 << 20, &["1.0 MiB", "at least 8.0 MiB", "raise --memory", "fewer threads"]);
     check(&|_, l| l.task_memory_bytes = 0, &["at least 8.0 MiB"]);
     check(&|_, l| l.window = Some(0), &["window is 0", "at least 1"]);
     check(&|_, l| l.residues_per_sweep = Some(0), &["residues-per-sweep is 0"]);

@@ -1,35 +1,33 @@
-//! What is stored: small records under readable keys, written as things change.
+//! Changes to the store: small records under readable keys (see [`keys`]), written as things change.
 //!
-//! ```text
-//!   meta/version                        u32, layout of these records
-//!   meta/store                          StoreId, drawn once
-//!   meta/boot                           u32, earlier lives of the coordinator
-//!   meta/next                           u64, number of the next job
-//!   job/J                               Record
-//!   value/J/SWEEP/FUNCTIONAL            Vec<u64>, one per lane
-//!   boundary/J/SWEEP/GENERATION         Head
-//!   task/J/SWEEP/GENERATION/TASK        Committed: of a boundary, or of the stage under way
-//!   copy/J/WORKER/RUN                   (RunId, WorkerId): a second copy
-//!   stage/J                             StageRecord: the stage under way, how it was cut
-//!   grant/ATTEMPT                       GrantRecord: a living grant
-//! ```
-//!
-//! Values are in postcard's format. A commit writes one `task` record, whatever the size of the job.
+//! A commit writes one `task` record, whatever the size of the job. The journal alone knows what the chosen
+//! [`Durability`] stores: callers report every change.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use keima_orders::{AttemptId, JobId, WorkerId};
-use keima_runs::RunId;
-use serde::{Deserialize, Serialize};
+use keima_orders::{AttemptId, JobId};
+use serde::Serialize;
 
-use crate::fleet::Common;
-use crate::job::Job;
-use crate::job::boundaries::{Committed, Head};
-use crate::job::stage::StageRun;
-use crate::machine::leases::Lease;
+use super::keys::{self, BOOT_KEY, NEXT_KEY, STORE_KEY, VERSION_KEY};
+use super::records::{Boundary, Committed, GrantRecord, Head, Record, RunCopy, StageRecord, VERSION};
+use crate::api::StoreId;
 
-/// Layout of the records, and what their figures mean; a store of another version is refused.
-pub(crate) const VERSION: u32 = 6;
+/// How much of a job's progress survives a restart of the coordinator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// For a cluster. Grants, single commits and every boundary are stored: a restart loses no work.
+    Cluster,
+    /// For one process. Submissions, durable boundaries, functionals and results are stored. A short count then hardly
+    /// writes, and a restart goes back to a durable boundary.
+    OneProcess,
+}
+
+impl Durability {
+    /// Whether the stage under way is stored: its cut, its grants and its finished tasks.
+    pub(crate) const fn stores_stage_under_way(self) -> bool {
+        matches!(self, Self::Cluster)
+    }
+}
 
 /// What must be stored, in one transaction, before any answer since the last call may leave.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,8 +36,8 @@ pub struct Changes {
     pub puts: Vec<(String, Vec<u8>)>,
     /// Keys to delete; none of them is in `puts`. Some may not exist.
     pub deletes: Vec<String>,
-    /// Whether the changes must be on stable storage before answers leave. If not, they may be lost with the machine
-    /// (not with the process): then some work is done again, nothing more.
+    /// Whether the changes must be on stable storage before answers leave. If not, a power failure (not a crash of the
+    /// process) may lose them: then some work is done again, nothing more.
     pub must_be_durable: bool,
 }
 
@@ -50,175 +48,204 @@ impl Changes {
     }
 }
 
-/// A record that cannot be encoded. What is in memory is then ahead of what can be stored: the coordinator must end.
+/// A record could not be encoded. The coordinator's memory is ahead of its store from then on: it must stop.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("record {key} of the coordinator cannot be encoded: {why}; this is a fault of keima, please report it")]
+#[error(
+    "record {key} cannot be encoded: {why}; this is a fault of the program, please report it. Nothing is lost: start the coordinator again"
+)]
 pub struct EncodeError {
     /// The record.
     pub key: String,
-    /// What the encoder says.
+    /// What the encoder said.
     pub why: String,
 }
 
-/// Changes since they were last taken; of several changes of one key the last stands.
-#[derive(Default)]
+/// Changes since they were last taken. Of several changes of one key the last stands.
 pub(crate) struct Journal {
+    durability: Durability,
     puts: BTreeMap<String, Vec<u8>>,
     deletes: BTreeSet<String>,
     durable: bool,
-    /// The first record that could not be encoded. It stays: nothing is taken from the journal any more.
-    failed: Option<EncodeError>,
+    /// The first record that could not be encoded.
+    failure: Option<EncodeError>,
 }
 
 impl Journal {
-    pub(crate) fn put<T: Serialize + ?Sized>(&mut self, key: String, value: &T) {
+    pub(crate) const fn new(durability: Durability) -> Self {
+        Self { durability, puts: BTreeMap::new(), deletes: BTreeSet::new(), durable: false, failure: None }
+    }
+
+    /// What the owner chose.
+    pub(crate) const fn durability(&self) -> Durability {
+        self.durability
+    }
+
+    /// The changes, once. Fails for good after a record that could not be encoded.
+    pub(crate) fn take(&mut self) -> Result<Changes, EncodeError> {
+        if let Some(failure) = &self.failure {
+            return Err(failure.clone());
+        }
+        let (puts, deletes) = (std::mem::take(&mut self.puts), std::mem::take(&mut self.deletes));
+        let must_be_durable = std::mem::take(&mut self.durable) && !(puts.is_empty() && deletes.is_empty());
+        Ok(Changes { puts: puts.into_iter().collect(), deletes: deletes.into_iter().collect(), must_be_durable })
+    }
+
+    /// The changes must be on stable storage before answers leave.
+    pub(crate) const fn must_be_durable(&mut self) {
+        self.durable = true;
+    }
+
+    fn put<T: Serialize + ?Sized>(&mut self, key: String, value: &T) {
         match postcard::to_stdvec(value) {
             Ok(bytes) => {
                 self.deletes.remove(&key);
                 self.puts.insert(key, bytes);
             }
             Err(error) => {
-                self.failed.get_or_insert(EncodeError { key, why: error.to_string() });
+                self.failure.get_or_insert(EncodeError { key, why: error.to_string() });
             }
         }
     }
 
+    /// Deletes a record by its key.
     pub(crate) fn delete(&mut self, key: String) {
         self.puts.remove(&key);
         self.deletes.insert(key);
     }
 
-    pub(crate) fn must_be_durable(&mut self) {
-        self.durable = true;
+    /// Stores what the coordinator is: its store's name, its life, its next job.
+    pub(crate) fn put_meta(&mut self, store: StoreId, boot: u32, next_job: u64) {
+        self.put(VERSION_KEY.into(), &VERSION);
+        self.put(STORE_KEY.into(), &store);
+        self.put(BOOT_KEY.into(), &boot);
+        self.put(NEXT_KEY.into(), &next_job);
     }
 
-    /// The changes since the last call; an error from the first record on that could not be encoded.
-    pub(crate) fn take(&mut self) -> Result<Changes, EncodeError> {
-        if let Some(error) = &self.failed {
-            return Err(error.clone());
-        }
-        let (puts, deletes) = (std::mem::take(&mut self.puts), std::mem::take(&mut self.deletes));
-        let must_be_durable = std::mem::take(&mut self.durable) && !(puts.is_empty() && deletes.is_empty());
-        Ok(Changes { puts: puts.into_iter().collect(), deletes: deletes.into_iter().collect(), must_be_durable })
-    }
-}
-
-/// The stage under way.
-#[derive(Serialize, Deserialize)]
-pub(crate) struct StageRecord {
-    pub(crate) sweep: u32,
-    pub(crate) number: u32,
-    pub(crate) generation: u32,
-    pub(crate) durable: bool,
-    pub(crate) closed: bool,
-    /// Smallest key, exclusive upper end, records of each task.
-    pub(crate) shards: Vec<(u128, Option<u128>, u64)>,
-}
-
-/// A living grant.
-#[derive(Serialize, Deserialize)]
-pub(crate) struct GrantRecord {
-    pub(crate) attempt: AttemptId,
-    pub(crate) nonce: u64,
-    pub(crate) worker: WorkerId,
-    pub(crate) copy: bool,
-}
-
-pub(crate) fn job_key(job: JobId) -> String {
-    format!("job/{}", job.0)
-}
-
-pub(crate) fn value_key(job: JobId, sweep: u32, functional: u32) -> String {
-    format!("value/{}/{sweep}/{functional}", job.0)
-}
-
-pub(crate) fn boundary_key(job: JobId, sweep: u32, generation: u32) -> String {
-    format!("boundary/{}/{sweep}/{generation}", job.0)
-}
-
-pub(crate) fn task_key(job: JobId, sweep: u32, generation: u32, task: u32) -> String {
-    format!("task/{}/{sweep}/{generation}/{task}", job.0)
-}
-
-pub(crate) fn copy_key(job: JobId, run: &RunId, worker: &WorkerId) -> String {
-    format!("copy/{}/{worker}/{run}", job.0)
-}
-
-pub(crate) fn stage_key(job: JobId) -> String {
-    format!("stage/{}", job.0)
-}
-
-pub(crate) fn grant_key(attempt: AttemptId) -> String {
-    format!("grant/{attempt}")
-}
-
-impl Common {
-    pub(crate) fn store_meta(&mut self, next_job: u64) {
-        self.journal.put("meta/version".into(), &VERSION);
-        self.journal.put("meta/store".into(), &self.store);
-        self.journal.put("meta/boot".into(), &self.boot);
-        self.journal.put("meta/next".into(), &next_job);
+    /// Stores a job's own record.
+    pub(crate) fn put_job(&mut self, job: JobId, record: &Record) {
+        self.put(keys::job_key(job), record);
     }
 
-    pub(crate) fn store_job(&mut self, job: &Job, durable: bool) {
-        self.journal.put(job_key(job.id), &job.record);
-        if durable {
-            self.journal.must_be_durable();
+    /// Stores a job's own record, on stable storage.
+    pub(crate) fn put_job_durably(&mut self, job: JobId, record: &Record) {
+        self.put_job(job, record);
+        self.must_be_durable();
+    }
+
+    /// Stores the residues of a functional in one sweep.
+    pub(crate) fn put_value(&mut self, job: JobId, sweep: u32, functional: u32, lanes: &[u64]) {
+        self.put(keys::value_key(job, sweep, functional), lanes);
+    }
+
+    /// Stores a boundary's head, on stable storage.
+    pub(crate) fn put_head(&mut self, job: JobId, head: &Head) {
+        self.put(keys::boundary_key(job, head), head);
+        self.must_be_durable();
+    }
+
+    /// Stores a finished task of a boundary.
+    pub(crate) fn put_task(&mut self, task: &Committed) {
+        self.put(keys::task_key(task.attempt), task);
+    }
+
+    /// Stores that a worker made a second copy.
+    pub(crate) fn put_copy(&mut self, job: JobId, copy: &RunCopy) {
+        self.put(keys::copy_key(job, copy), copy);
+    }
+
+    /// Deletes all records of a boundary.
+    pub(crate) fn delete_boundary(&mut self, job: JobId, boundary: &Boundary) {
+        if boundary.stored {
+            self.delete(keys::boundary_key(job, &boundary.head));
+            boundary.tasks.iter().for_each(|task| self.delete(keys::task_key(task.attempt)));
+            boundary.copies.iter().for_each(|copy| self.delete(keys::copy_key(job, copy)));
         }
     }
 
-    pub(crate) fn store_head(&mut self, job: JobId, head: &Head, durable: bool) {
-        self.journal.put(boundary_key(job, head.sweep, head.generation), head);
-        if durable {
-            self.journal.must_be_durable();
+    /// Stores how the stage under way is cut.
+    pub(crate) fn put_stage(&mut self, job: JobId, stage: &StageRecord) {
+        if self.durability.stores_stage_under_way() {
+            self.put(keys::stage_key(job), stage);
         }
     }
 
-    pub(crate) fn store_task(&mut self, job: JobId, sweep: u32, generation: u32, done: &Committed) {
-        self.journal.put(task_key(job, sweep, generation, done.attempt.task), done);
+    /// Deletes the record of the stage under way.
+    pub(crate) fn delete_stage(&mut self, job: JobId) {
+        if self.durability.stores_stage_under_way() {
+            self.delete(keys::stage_key(job));
+        }
     }
 
-    pub(crate) fn store_stage(&mut self, job: JobId, sweep: u32, stage: &StageRun) {
-        let shards = stage.tasks.iter().map(|t| (t.shard.low, t.shard.high, t.shard.records)).collect();
-        let StageRun { number, generation, durable, closed, .. } = *stage;
-        self.journal.put(stage_key(job), &StageRecord { sweep, number, generation, durable, closed, shards });
+    /// Stores a finished task of the stage under way.
+    pub(crate) fn put_task_under_way(&mut self, task: &Committed) {
+        if self.durability.stores_stage_under_way() {
+            self.put_task(task);
+        }
     }
 
-    pub(crate) fn store_grant(&mut self, attempt: AttemptId, lease: &Lease) {
-        if self.config.persist_grants {
-            let Lease { nonce, ref worker, copy, .. } = *lease;
-            self.journal.put(grant_key(attempt), &GrantRecord { attempt, nonce, worker: worker.clone(), copy });
+    /// Deletes a finished task of the stage under way.
+    pub(crate) fn delete_task_under_way(&mut self, attempt: AttemptId) {
+        if self.durability.stores_stage_under_way() {
+            self.delete(keys::task_key(attempt));
+        }
+    }
+
+    /// Stores a living grant.
+    pub(crate) fn put_grant(&mut self, grant: &GrantRecord) {
+        if self.durability.stores_stage_under_way() {
+            self.put(keys::grant_key(grant.attempt), grant);
+        }
+    }
+
+    /// Whether a stored grant goes on: grants are stored at all, and the key is the attempt's own.
+    pub(crate) fn keeps_grant(&self, key: &str, attempt: AttemptId) -> bool {
+        self.durability.stores_stage_under_way() && key == keys::grant_key(attempt)
+    }
+
+    /// Deletes a grant that has ended.
+    pub(crate) fn delete_grant(&mut self, attempt: AttemptId) {
+        if self.durability.stores_stage_under_way() {
+            self.delete(keys::grant_key(attempt));
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde::Serializer;
-    use serde::ser::Error as _;
-
     use super::*;
 
-    struct Odd;
+    /// Something that serde cannot write.
+    struct Unwritable;
 
-    impl Serialize for Odd {
-        fn serialize<S: Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
-            Err(S::Error::custom("no shape"))
+    impl Serialize for Unwritable {
+        fn serialize<S: serde::Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
+            Err(serde::ser::Error::custom("on purpose"))
         }
     }
 
-    /// Nothing is stored from the failure on: neither the record's old value is kept for new, nor later changes alone.
     #[test]
-    fn a_record_that_cannot_be_encoded_stops_the_journal() {
-        let mut journal = Journal::default();
-        journal.put("a".to_owned(), &1_u32);
-        assert_eq!(journal.take().unwrap().puts, [("a".to_owned(), vec![1])]);
-        journal.put("b".to_owned(), &2_u32);
-        journal.put("a".to_owned(), &Odd);
-        journal.put("c".to_owned(), &Odd);
+    fn what_cannot_be_encoded_stops_the_journal() {
+        let mut journal = Journal::new(Durability::Cluster);
+        journal.put("job/1".into(), &1_u32);
+        assert_eq!(journal.take().map(|changes| changes.puts.len()), Ok(1));
+        journal.put("job/2".into(), &Unwritable);
+        journal.put("job/3".into(), &3_u32);
+        journal.put("job/4".into(), &Unwritable);
         for _ in 0..2 {
-            assert_eq!(journal.take().unwrap_err().key, "a");
-            journal.put("a".to_owned(), &3_u32);
+            assert_eq!(journal.take().map_err(|error| error.key), Err("job/2".to_owned()));
+        }
+    }
+
+    #[test]
+    fn durability_decides_what_is_stored_of_the_stage_under_way() {
+        let attempt = AttemptId { job: JobId(1), sweep: 0, generation: 2, task: 3, attempt: 4 };
+        let worker = keima_orders::WorkerId("w1".to_owned());
+        for (durability, stored) in [(Durability::Cluster, 1), (Durability::OneProcess, 0)] {
+            let mut journal = Journal::new(durability);
+            journal.put_grant(&GrantRecord { attempt, nonce: 5, worker: worker.clone(), copy: false });
+            assert_eq!(journal.take().map(|changes| changes.puts.len()), Ok(stored), "{durability:?}");
+            journal.delete_grant(attempt);
+            assert_eq!(journal.take().map(|changes| changes.deletes.len()), Ok(stored), "{durability:?}");
         }
     }
 }

@@ -13,7 +13,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use keima_engine::block::Kept;
+use keima_engine::block::ResidueStore;
 
 const FILE: &str = "sweeps";
 const FIRST_WORDS: &str = "keima sweeps 1";
@@ -73,7 +73,7 @@ impl KeptSweeps {
     }
 }
 
-impl Kept for KeptSweeps {
+impl ResidueStore for KeptSweeps {
     fn find(&self, modulus: u64) -> Option<Vec<u64>> {
         self.found.iter().find(|(found, _)| *found == modulus).map(|(_, boards)| boards.clone())
     }

@@ -48,6 +48,10 @@ const MOST_STATE_PASSES: u64 = 1_000_000_000_000;
 pub struct Fit {
     /// Memory of the process, with tables.
     pub memory_bytes: u64,
+    /// Of that, its vectors and its threads' buffers.
+    pub rows_bytes: u64,
+    /// Of that, the tables.
+    pub table_bytes: u64,
     /// Residues per sweep, forward alone; `None` from both ends.
     pub lanes: Option<u32>,
 }
@@ -120,25 +124,26 @@ impl InMemory {
         let families = plan.windows.iter().map(|&window: &Window| info.largest_family(window));
         let family = u64::try_from(families.collect::<Option<Vec<_>>>()?.into_iter().max()?).ok()?;
         // Going forward alone takes one exchange of those of both directions too.
-        let tables = blocks.table_bytes(&plan.windows, Directions::Folded);
-        if tables == u64::MAX {
+        let table_bytes = blocks.table_bytes(&plan.windows, Directions::Folded);
+        if table_bytes == u64::MAX {
             // There are none of all families.
             return None;
         }
         let takes = memory::Count { states: plan.peak_states, family, bounds: blocks.family_bounds(), threads };
-        let both = most_lanes(blocks.choices(), board.height, board.length).map(|lanes| Fit {
-            memory_bytes: memory::process_bytes(takes.both_ends_bytes(lanes.into()), tables),
-            lanes: None,
-        });
+        let fit = |rows_bytes, lanes| Fit {
+            memory_bytes: memory::process_bytes(rows_bytes, table_bytes),
+            rows_bytes,
+            table_bytes,
+            lanes,
+        };
+        let both = most_lanes(blocks.choices(), board.height, board.length);
+        let both = both.map(|lanes| fit(takes.both_ends_bytes(lanes.into()), None));
         let column = plan.states.iter().rev().take(board.height as usize).fold(0, |sum: u64, &s| sum.saturating_add(s));
         let passes = column.saturating_mul(board.length.saturating_sub(1).into()) / u64::from(threads.max(1));
         let needed = plan.moduli.len() as u64;
         let forward = [8, 4, 2, 1].into_iter().filter(|&lanes| lanes == 1 || lanes < 2 * needed);
         let forward = forward.filter(|_| passes <= MOST_STATE_PASSES);
-        let forward = forward.map(|lanes| Fit {
-            memory_bytes: memory::process_bytes(takes.forward_bytes(lanes), tables),
-            lanes: Some(lanes as u32),
-        });
+        let forward = forward.map(|lanes| fit(takes.forward_bytes(lanes), Some(lanes as u32)));
         both.into_iter().chain(forward).find(|fit| fit.memory_bytes <= allowed_bytes)
     }
 

@@ -1,6 +1,6 @@
 //! Tests of counts in memory: the checks that they show, and kept residues that are wrong.
 
-use keima_engine::block::Kept;
+use keima_engine::block::ResidueStore;
 use keima_model::{ProblemRequest, Registry};
 use keima_problems::Problems;
 

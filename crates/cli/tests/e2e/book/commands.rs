@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::Command;
 
 use super::{pages, read};
-use crate::process::{Process, command, run};
+use crate::harness::process::{Process, command, run};
 
 /// The commands of a page's console blocks, each with what it prints.
 fn commands(page: &str) -> Vec<(String, String)> {

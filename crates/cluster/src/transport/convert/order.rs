@@ -181,7 +181,7 @@ fn block_to(block: &BlockOrder) -> v1::BlockOrder {
         parted: block.parted,
         slots: block.slots,
         both_ways: block.both_ways,
-        backward: block.direction == Direction::Backward,
+        backward: block.direction == Direction::Transposed,
         kept: block.kept.as_ref().map(kept),
     }
 }
@@ -198,7 +198,7 @@ fn block_from(block: v1::BlockOrder) -> Result<BlockOrder, ConvertError> {
         parted: block.parted,
         slots: block.slots,
         both_ways: block.both_ways,
-        direction: if block.backward { Direction::Backward } else { Direction::Forward },
+        direction: if block.backward { Direction::Transposed } else { Direction::Forward },
         kept: block.kept.map(kept).transpose()?,
     })
 }

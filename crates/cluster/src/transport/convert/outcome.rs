@@ -1,6 +1,6 @@
 //! Plans and results.
 
-use keima_coordinator::{BlockPlan, Check, Outcome, Plan, SeriesEntry};
+use keima_coordinator::{BlockPlan, Check, Execution, Outcome, Plan, Residue, SeriesEntry};
 use keima_model::{Board, Window};
 use keima_wire::v1;
 
@@ -60,7 +60,7 @@ impl Wire for SeriesEntry {
 impl Wire for Outcome {
     type Message = v1::Outcome;
     fn to_wire(&self) -> v1::Outcome {
-        let residue = |&(modulus, residue): &(u64, u64)| v1::Residue { modulus, residue };
+        let residue = |&Residue { modulus, residue }: &Residue| v1::Residue { modulus, residue };
         v1::Outcome {
             problem: self.problem.clone(),
             size: self.size.clone(),
@@ -79,7 +79,7 @@ impl Wire for Outcome {
             size: bounded("Outcome.size", message.size, NAME_BYTES)?,
             count: decimal("Outcome.count", message.count)?,
             counts: decimals("Outcome.counts", message.counts)?,
-            residues: residues.into_iter().map(|r| (r.modulus, r.residue)).collect(),
+            residues: residues.into_iter().map(|r| Residue { modulus: r.modulus, residue: r.residue }).collect(),
             series: list_from(message.series)?,
             checks: list_from(message.checks)?,
             ok: message.ok,
@@ -110,7 +110,7 @@ impl Wire for Plan {
     type Message = v1::Plan;
     fn to_wire(&self) -> v1::Plan {
         v1::Plan {
-            executor: self.executor.clone(),
+            executor: self.execution.name().to_owned(),
             board: Some(self.board.to_wire()),
             windows: list_to(&self.windows),
             key_bytes: self.key_bytes,
@@ -125,7 +125,7 @@ impl Wire for Plan {
             peak_states: self.peak_states,
             disk_bytes: self.disk_bytes,
             record_bytes: self.record_bytes,
-            block: self.block.as_ref().map(|block| v1::BlockPlan {
+            block: self.block().map(|block| v1::BlockPlan {
                 group_records: block.group_records,
                 lanes: block.lanes.clone(),
                 parted: block.parted,
@@ -137,8 +137,12 @@ impl Wire for Plan {
     fn from_wire(message: v1::Plan) -> Result<Self, ConvertError> {
         let windows: Vec<Window> = list_from(at_most("Plan.windows", message.windows, MAX_SIDE as usize)?)?;
         let sweeps = at_most("Plan.sweeps", message.sweeps, MAX_JOB_MODULI)?;
+        let block = message.block.map(block_plan_from).transpose()?;
+        let executor = bounded("Plan.executor", message.executor, NAME_BYTES)?;
+        let execution = Execution::of(&executor, block)
+            .ok_or_else(|| ConvertError::new("Plan.executor", "stream or block", format_args!("{executor:?}")))?;
         Ok(Self {
-            executor: bounded("Plan.executor", message.executor, NAME_BYTES)?,
+            execution,
             board: Board::from_wire(required("Plan.board", message.board)?)?,
             windows,
             key_bytes: message.key_bytes,
@@ -153,15 +157,13 @@ impl Wire for Plan {
             peak_states: message.peak_states,
             disk_bytes: message.disk_bytes,
             record_bytes: message.record_bytes,
-            block: message
-                .block
-                .map(|block| {
-                    let lanes = at_most("BlockPlan.lanes", block.lanes, 1 << 20)?;
-                    let v1::BlockPlan { group_records, parted, middle, .. } = block;
-                    Ok::<_, ConvertError>(BlockPlan { group_records, lanes, parted, middle })
-                })
-                .transpose()?,
             why: bounded("Plan.why", message.why, TEXT_BYTES)?,
         })
     }
+}
+
+fn block_plan_from(message: v1::BlockPlan) -> Result<BlockPlan, ConvertError> {
+    let lanes = at_most("BlockPlan.lanes", message.lanes, 1 << 20)?;
+    let v1::BlockPlan { group_records, parted, middle, .. } = message;
+    Ok(BlockPlan { group_records, lanes, parted, middle })
 }

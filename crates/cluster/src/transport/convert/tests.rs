@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 
 use keima_coordinator::{
-    Check, Failure, Grant, Hello, Housekeeping, JobSpec, JobStatus, JobWorker, Outcome, Plan, Report, Running,
+    Check, Failure, Grant, Hello, Housekeeping, JobSpec, JobStatus, JobWorker, Outcome, Plan, Report, Residue, Running,
     SeriesEntry, State, StoreId, Verdict, Welcome, Work, WorkerStatus,
 };
 use keima_model::{Board, Direction, Layout, ProblemRequest, Window};
@@ -75,7 +75,7 @@ fn order() -> TaskOrder {
             parted: true,
             slots: 12,
             both_ways: true,
-            direction: Direction::Backward,
+            direction: Direction::Transposed,
             kept: Some(KeptOrder { inputs: vec![input()], moduli: vec![(1 << 60) - 93] }),
         }),
         problem: request(),
@@ -152,7 +152,7 @@ fn words_survive() {
         size: "9x5".to_owned(),
         count: "123".to_owned(),
         counts: vec!["100".to_owned(), "23".to_owned()],
-        residues: vec![(u64::MAX, 4)],
+        residues: vec![Residue { modulus: u64::MAX, residue: 4 }],
         series: vec![SeriesEntry {
             index: 1,
             name: "L(9,1)".to_owned(),
@@ -183,14 +183,13 @@ fn words_survive() {
 #[test]
 fn a_job_survives() {
     let plan = Plan {
-        block: Some(keima_coordinator::BlockPlan {
+        execution: keima_coordinator::Execution::Blocks(keima_coordinator::BlockPlan {
             group_records: 7,
             lanes: vec![2, 4, 4, 8],
             parted: true,
             middle: Some(3),
         }),
         why: "asked for".into(),
-        executor: "stream".to_owned(),
         board: Board { height: 9, length: 5 },
         windows: vec![Window { first: 0, len: 5 }, Window { first: 5, len: 4 }],
         key_bytes: 8,

@@ -1,16 +1,16 @@
-//! Whether a finished task's manifest can stand: its form, then its laws.
+//! Checks a finished task's manifest: its form, then its laws.
 //!
 //! ```text
-//!   input.sums = sum_d by_degree[d] of pass 0        what was read went into the first pass
+//!   input.sums = sum_d by_degree[d] of pass 0        the first pass takes what was read
 //!   new_sums of pass k = sum_d by_degree[d] of k+1   nothing is lost between passes
-//!   new_sums = sum_d d * by_degree[d]                every state has as many successors as it says (one coefficient)
+//!   new_sums = sum_d d * by_degree[d]                mass balance: out = in x successors (one coefficient)
 //!   law(by_degree, new_sum, modulus)                 the problem's own
 //!   output.sums = new_sums of the last pass = sum over the runs
 //! ```
 //!
-//! All modulo each lane's modulus. Tasks of the block executor have no degrees: they hold sums against each other themselves,
-//! and here it is the sum over the runs. A manifest whose form is wrong comes from a broken worker; one whose laws fail is
-//! evidence about the numbers. Cost: O(runs + splits + passes x degrees x lanes) per task.
+//! All modulo each lane's modulus. Tasks of the block executor have no degrees: they check their families themselves, and
+//! only the sum over the runs is checked here. A manifest of a wrong form comes from a broken worker; a manifest that
+//! breaks a law is evidence about the numbers. Cost: O(runs + splits + passes x degrees x lanes) per task.
 
 use std::collections::HashSet;
 
@@ -19,23 +19,23 @@ use keima_orders::{AttemptId, TaskOrder};
 use keima_residue::{add_mod, add_row, mul_mod};
 use keima_runs::{MAX_SPLITS, PassTally, TaskManifest};
 
-/// Most runs of one task: outputs are merged, several stand only for parts by key.
+/// Most runs of one task. Outputs are merged; several runs hold different ranges of keys.
 const MOST_RUNS: usize = 1 << 16;
 
-/// What a finished task's manifest is held against.
-pub(crate) struct Asked {
+/// What a finished task's manifest is compared with.
+pub(super) struct Asked {
     /// The task's order; the inputs are not looked at.
-    pub(crate) order: TaskOrder,
+    pub(super) order: TaskOrder,
     /// Lanes for each modulus.
-    pub(crate) coefficients: u32,
+    pub(super) coefficients: u32,
     /// Indices of the functionals that fall on the passes.
-    pub(crate) functionals: Vec<u32>,
+    pub(super) functionals: Vec<u32>,
 }
 
 /// What is wrong with a manifest.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
-    /// It is not a manifest of this task at all.
+pub(super) enum Fault {
+    /// It is no manifest of this task.
     Form(String),
     /// Its numbers contradict each other.
     Law(String),
@@ -65,7 +65,7 @@ impl Asked {
     }
 
     /// Form and laws of a manifest.
-    pub(crate) fn check(&self, info: &dyn ProblemInfo, manifest: &TaskManifest) -> Result<(), Fault> {
+    pub(super) fn check(&self, info: &dyn ProblemInfo, manifest: &TaskManifest) -> Result<(), Fault> {
         self.check_form(manifest)?;
         self.check_laws(info, manifest)
     }
@@ -117,7 +117,7 @@ impl Asked {
 
     fn check_laws(&self, info: &dyn ProblemInfo, m: &TaskManifest) -> Result<(), Fault> {
         if self.order.block.is_some() {
-            // What the families' laws say was checked where the families were.
+            // The worker checked the laws of each family.
             return self.check_written(m);
         }
         let mut before = (&m.input.sums, "the input".to_string());
@@ -171,7 +171,7 @@ impl Asked {
 }
 
 /// The first lane in which two rows differ, in words; `None` where they are equal.
-pub(crate) fn differs(expected: &[u64], got: &[u64], moduli: &[u64]) -> Option<String> {
+pub(super) fn differs(expected: &[u64], got: &[u64], moduli: &[u64]) -> Option<String> {
     if expected.len() != got.len() {
         return Some(format!("expected {} lanes, got {}", expected.len(), got.len()));
     }

@@ -6,70 +6,63 @@
 //!   shards                        [ low=0  )[        )[        )[ high=None
 //! ```
 //!
-//! Each finished task left weighted split points; their union, sorted, says roughly how many records lie below each
-//! key. Cuts are made where enough records have gathered, moved down to the family boundary below: families do not
-//! exchange anything during a stage, so whole families make the outputs of different tasks disjoint. A family that is
-//! too large for one task is cut inside; its outputs then hold equal keys, which the next stage adds up, and the
-//! stage's state count is an upper bound only (`Cut::closed` is false). Cost: O(splits log splits).
+//! Each finished task left weighted split points. Their sorted union says roughly how many records lie below each key. A
+//! cut comes where enough records have gathered, moved down to the family boundary below. Families exchange nothing
+//! during a stage, so whole families make the outputs of different tasks disjoint. A family that is too large for one
+//! task is cut inside. Then outputs hold equal keys, which the next stage adds up, and the stage's state count is only an
+//! upper bound (`Cut::closed` is false). Cost: O(splits log splits).
 
 use keima_runs::Split;
 
+use crate::store::records::Shard;
+
 /// Most tasks of a stage.
 const MOST_TASKS: u64 = 1 << 16;
-/// Tasks per slot that are aimed at: the last ones to finish then waste a small part of a stage.
+/// Tasks per slot to aim at: then the last ones to finish waste a small part of a stage.
 const TASKS_PER_SLOT: u64 = 4;
-/// A family with this many times the records that a task's memory was planned for is cut inside.
+/// A family is cut inside if it has this many times the records that fit a task's memory.
 const LARGE_FAMILY: u64 = 2;
 
-/// A piece of the key space.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Shard {
-    /// Smallest key.
-    pub(crate) low: u128,
-    /// Exclusive upper end; `None` for no end.
-    pub(crate) high: Option<u128>,
-    /// Records, roughly.
-    pub(crate) records: u64,
-}
-
-/// What decides how fine to cut.
+/// How fine to cut.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Grain {
+pub(super) struct Grain {
     /// A task should write no more records than this.
-    pub(crate) task_records: u64,
+    pub(super) task_records: u64,
     /// Tasks are not cut finer than this.
-    pub(crate) min_task_records: u64,
+    pub(super) min_task_records: u64,
     /// Tasks that run at a time.
-    pub(crate) slots: u64,
-    /// Forecast states at the stage's end and start; how much the vector grows.
-    pub(crate) growth: (u64, u64),
+    pub(super) slots: u64,
+    /// Forecast states at the stage's start; 0 where unknown.
+    pub(super) states_before: u64,
+    /// Forecast states at the stage's end; 0 where unknown.
+    pub(super) states_after: u64,
     /// Low bits of the key that do not belong to the family; `None` to cut anywhere.
-    pub(crate) family_bits: Option<u32>,
+    pub(super) family_bits: Option<u32>,
 }
 
 /// Shards that cover the key space without gap or overlap, ascending.
-pub(crate) struct Cut {
+pub(super) struct Cut {
     /// The shards, at least one.
-    pub(crate) shards: Vec<Shard>,
+    pub(super) shards: Vec<Shard>,
     /// Whether no family was cut.
-    pub(crate) closed: bool,
+    pub(super) closed: bool,
 }
 
-/// How many records a shard should have, and how many it may have before it is worth cutting a family for it.
+/// How many records a shard should have, and with how many a family is cut.
 fn target(total: u64, grain: &Grain) -> (u64, u64) {
-    let (after, before) = grain.growth;
+    let (after, before) = (grain.states_after, grain.states_before);
     let (after, before) = if after == 0 || before == 0 { (1, 1) } else { (after, before) };
     let written = u128::from(total) * u128::from(after) / u128::from(before);
     let by_memory = written.div_ceil(u128::from(grain.task_records.max(1)));
     let by_slots = u128::from(TASKS_PER_SLOT * grain.slots.clamp(1, MOST_TASKS))
         .min(u128::from(total / grain.min_task_records.max(1)));
     let share = |tasks: u128| u128::from(total).div_ceil(tasks.clamp(1, MOST_TASKS.into())).max(1) as u64;
-    // Only memory is a reason to cut a family: its parts write equal states, which costs more than an idle slot.
+    // Only memory is a reason to cut a family: its parts write equal states, and that costs more than an idle slot.
     (share(by_memory.max(by_slots)), share(by_memory).saturating_mul(LARGE_FAMILY))
 }
 
 /// Cuts the key space by the splits of all tasks that wrote the vector.
-pub(crate) fn cut(mut splits: Vec<Split>, grain: &Grain) -> Cut {
+pub(super) fn cut(mut splits: Vec<Split>, grain: &Grain) -> Cut {
     splits.sort_unstable_by_key(|s| s.key);
     let below: Vec<u64> = splits
         .iter()
@@ -112,18 +105,13 @@ pub(crate) fn cut(mut splits: Vec<Split>, grain: &Grain) -> Cut {
     cut
 }
 
-/// Whether a run with keys `first ..= last` may hold keys of `low .. high`.
-pub(crate) fn meets(first: u128, last: u128, low: u128, high: Option<u128>) -> bool {
-    last >= low && high.is_none_or(|high| first < high)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
     fn grain(task_records: u64, min: u64, slots: u64, family_bits: Option<u32>) -> Grain {
-        Grain { task_records, min_task_records: min, slots, growth: (1, 1), family_bits }
+        Grain { task_records, min_task_records: min, slots, states_before: 1, states_after: 1, family_bits }
     }
 
     fn check_cover(cut: &Cut) {
@@ -144,7 +132,7 @@ mod tests {
             bits in prop::option::of(0_u32..130), growth in (any::<u64>(), any::<u64>()),
         ) {
             let splits: Vec<_> = splits.into_iter().map(|(key, records)| Split { key, records }).collect();
-            let cut = cut(splits, &Grain { growth, ..grain(task_records, min, slots, bits) });
+            let cut = cut(splits, &Grain { states_before: growth.0, states_after: growth.1, ..grain(task_records, min, slots, bits) });
             check_cover(&cut);
             if cut.closed && let Some(bits) = bits.filter(|&b| b < 128) {
                 for shard in &cut.shards {
@@ -181,7 +169,7 @@ mod tests {
     #[test]
     fn a_growing_vector_is_cut_finer() {
         let coarse = cut(even(100, 16), &grain(500, 1_000_000, 1, None)).shards.len();
-        let fine = cut(even(100, 16), &Grain { growth: (3, 1), ..grain(500, 1_000_000, 1, None) }).shards.len();
+        let fine = cut(even(100, 16), &Grain { states_after: 3, ..grain(500, 1_000_000, 1, None) }).shards.len();
         assert_eq!((coarse, fine), (2, 6));
     }
 }

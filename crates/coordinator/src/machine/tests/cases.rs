@@ -1,8 +1,8 @@
 //! Scripted schedules: leases, failures, priorities, pauses, status.
 
 use super::sim::{Sim, config, spec, worker};
-use crate::machine::{Config, State};
-use crate::{AttemptId, CallError, Failure, Grant, Help, JobId, JobSpec, Report, Verdict, Wanted, Work};
+use crate::{AttemptId, CallError, Failure, Grant, JobId, JobSpec, Remedy, Report, Verdict, Wanted, Work};
+use crate::{Config, Durability, State};
 
 /// Pulls a task, which must be there.
 fn take(sim: &mut Sim, number: usize) -> Grant {
@@ -156,7 +156,7 @@ fn a_full_disk_pauses_the_job_with_what_to_do() {
         assert!(status.reason.contains(words), "{words} in {}", status.reason);
     }
     let stuck = sim.coordinator.stuck(id).expect("nobody can go on");
-    assert_eq!(stuck.helps, [Help::Disk]);
+    assert_eq!(stuck.remedies, [Remedy::Disk]);
     assert_eq!(status.reason, format!("{stuck}, then `keima resume j1`"));
     assert_eq!(sim.run_to_end(id).state, State::Done, "resumed, it goes on");
     assert_eq!(sim.coordinator.stuck(id), None);
@@ -299,7 +299,12 @@ fn time_adds_up_over_restarts_and_progress_shows() {
 
 #[test]
 fn one_process_writes_little_and_a_commit_writes_one_task() {
-    let quiet = Config { persist_grants: false, second_copies: false, durable_interval_millis: 1 << 40, ..config() };
+    let quiet = Config {
+        durability: Durability::OneProcess,
+        second_copies: false,
+        durable_interval_millis: 1 << 40,
+        ..config()
+    };
     for (config, quiet) in [(quiet, true), (config(), false)] {
         let mut sim = Sim::new(15, 1, config);
         let id = sim.submit(spec("4x3", 2));
@@ -315,7 +320,7 @@ fn one_process_writes_little_and_a_commit_writes_one_task() {
             let epoch = sim.workers[&me].epoch.expect("introduced");
             let answer = sim.coordinator.report(sim.now, &me, epoch, grant.attempt, grant.nonce, report);
             assert!(matches!(answer, Ok((Verdict::Accepted, _))), "{answer:?}");
-            let changes = sim.coordinator.take_changes().unwrap();
+            let changes = sim.coordinator.take_changes().expect("records can be encoded");
             durable += usize::from(changes.must_be_durable);
             if before.tasks > before.tasks_done + 1 {
                 commits += 1;

@@ -6,9 +6,9 @@ use keima_runs::RunId;
 
 use super::sim::{Sim, config, spec, worker};
 use super::toy::Toys;
-use crate::machine::{Config, Coordinator, RestoreError, State};
-use crate::store::journal::VERSION;
+use crate::store::records::VERSION;
 use crate::{CallError, Failure, Hello, Holder, JobId, Report, Verdict, Work};
+use crate::{Config, Coordinator, Durability, RestoreError, State};
 
 /// Both workers work, heartbeats and ticks included, until `when` holds.
 fn work_until(sim: &mut Sim, id: JobId, workers: usize, when: impl Fn(&Sim) -> bool) {
@@ -80,8 +80,8 @@ fn column_ends_are_copied_at_intervals() {
             if job.record.state.is_over() {
                 break;
             }
-            if *begun.last().expect("the first") != job.last_copies_at {
-                begun.push(job.last_copies_at);
+            if *begun.last().expect("the first") != job.copies.last_at {
+                begun.push(job.copies.last_at);
             }
             durable |= job.boundaries.iter().any(|boundary| boundary.head.durable);
             for number in 0..2 {
@@ -218,7 +218,7 @@ fn a_worker_that_died_is_not_out_of_reach() {
         sim.pull(&worker(1));
         sim.work(&worker(1), 0);
         sim.tick(20);
-        unread = unread.max(sim.coordinator.jobs[&id].strikes.values().map(|strike| strike.count).max().unwrap_or(0));
+        unread = unread.max(sim.coordinator.jobs[&id].health.copies.most_strikes());
     }
     let status = sim.status(id);
     assert!(unread >= 3, "it was missed {unread} times");
@@ -257,7 +257,11 @@ fn copies_that_fail_are_given_up_at_the_next_column_end() {
     }
     assert!(failures >= 2, "it failed {failures} times");
     assert!(copied(&sim, id), "no later boundary was copied: {:#?}", sim.status(id));
-    assert!(sim.status(id).notes.iter().any(|note| note.contains("are given up")), "{:#?}", sim.status(id).notes);
+    assert!(
+        sim.status(id).notes.iter().any(|note| note.contains("gave up second copies")),
+        "{:#?}",
+        sim.status(id).notes
+    );
     assert_eq!(sim.run_to_end(id).state, State::Done);
 }
 
@@ -322,7 +326,8 @@ fn running_tasks_are_taken_on_again_after_a_restart() {
 
 #[test]
 fn one_process_goes_on_from_its_durable_boundary() {
-    let config = Config { persist_grants: false, second_copies: false, durable_interval_millis: 0, ..config() };
+    let config =
+        Config { durability: Durability::OneProcess, second_copies: false, durable_interval_millis: 0, ..config() };
     let mut sim = Sim::new(26, 1, config);
     let id = sim.submit(spec("4x3", 9));
     work_until(&mut sim, id, 1, |sim| sim.coordinator.jobs[&id].boundaries.last().is_some_and(|b| b.head.pass == 8));
@@ -372,9 +377,7 @@ fn a_wrong_residue_withholds_the_count() {
     let id = sim.submit(spec("3x3", 1));
     work_until(&mut sim, id, 1, |sim| sim.coordinator.jobs[&id].record.sweep == 1);
     let job = sim.coordinator.jobs.get_mut(&id).expect("known");
-    for lanes in job.values.values_mut() {
-        lanes[0] ^= 1;
-    }
+    job.functionals.corrupt();
     let status = sim.run_to_end(id);
     assert_eq!(status.state, State::CheckFailed);
     assert!(status.outcome.is_none_or(|outcome| outcome.count.is_empty()));
@@ -412,7 +415,7 @@ fn a_coordinator_that_does_not_know_the_problem_pauses_the_job() {
     let id = sim.submit(spec("3x3", 9));
     let job = sim.coordinator.jobs.get_mut(&id).expect("known");
     job.record.identity = "something else".into();
-    sim.coordinator.common.store_job(job, true);
+    job.store(&mut sim.coordinator.fleet);
     sim.save();
     sim.restart(false);
     let status = sim.status(id);

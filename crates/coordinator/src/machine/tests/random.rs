@@ -4,7 +4,7 @@ use keima_model::Board;
 
 use super::sim::{Sim, config, spec, worker};
 use super::toy::Colourings;
-use crate::machine::{Config, State};
+use crate::{Config, Durability, State};
 use crate::{Failure, Report};
 
 /// One random step.
@@ -178,7 +178,7 @@ fn a_cluster_counts_right_whatever_happens() {
 
 #[test]
 fn one_process_counts_right_whatever_happens() {
-    let config = Config { persist_grants: false, second_copies: false, speculate: false, ..config() };
+    let config = Config { durability: Durability::OneProcess, second_copies: false, speculate: false, ..config() };
     check("one process", 1000..1060, &config, true, &[TROUBLE, &["restart", "power failure"]].concat());
 }
 

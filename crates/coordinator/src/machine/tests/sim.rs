@@ -1,7 +1,7 @@
 //! A cluster in a box: one coordinator, its store, and workers with disks, all under one seeded clock.
 //!
-//! Workers compute what they are asked, in plain maps. What a worker is told to delete is held against everything that
-//! any life of the coordinator, present or restored from its durable records, may still need.
+//! Workers compute their tasks in plain maps. Before a worker deletes a run, the simulation checks that no life of the
+//! coordinator may still need it, neither the present one nor one restored from durable records.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,14 +10,15 @@ use keima_runs::{RunId, TaskManifest};
 
 use super::labour::{File, compute};
 use super::toy::{Toys, request};
-use crate::fleet::split_mix;
-use crate::job::boundaries::{Boundary, Committed};
-use crate::machine::leases::LEASES_PER_SLOT;
-use crate::machine::{Config, Coordinator, JobStatus};
+use crate::fleet::lease::LEASES_PER_SLOT;
+use crate::fleet::life::split_mix;
+use crate::job::stage::StageRun;
+use crate::store::records::{Boundary, Committed};
 use crate::{
     CallError, Failure, Grant, Hello, Holder, Housekeeping, JobId, JobSpec, Report, Running, StoreId, Verdict, Wanted,
     Work, WorkerId,
 };
+use crate::{Config, Coordinator, JobStatus};
 
 pub(super) type Store = BTreeMap<String, Vec<u8>>;
 
@@ -113,7 +114,7 @@ impl Sim {
 
     /// What the caller of the machine does before an answer leaves.
     pub(super) fn save(&mut self) {
-        let changes = self.coordinator.take_changes().unwrap();
+        let changes = self.coordinator.take_changes().expect("records can be encoded");
         self.store.extend(changes.puts);
         for key in changes.deletes {
             self.store.remove(&key);
@@ -128,7 +129,7 @@ impl Sim {
         let id = self.coordinator.submit(self.now, spec).expect("a good job");
         let job = self.coordinator.jobs.get_mut(&id).expect("it was just submitted");
         (job.record.plan.task_records, job.record.plan.min_task_records) = (5, 1);
-        self.coordinator.common.store_job(job, true);
+        job.store(&mut self.coordinator.fleet);
         self.save();
         id
     }
@@ -220,8 +221,8 @@ impl Sim {
         let Some(epoch) = self.epoch(id) else { return false };
         let answer = self.coordinator.pull(self.now, id, epoch, wanted);
         let Some(Some(grant)) = self.taken(id, answer) else { return false };
-        let copies = self.coordinator.common.attempts_on(id).filter(|(_, lease)| lease.copy).count();
-        let tasks = self.coordinator.common.attempts_on(id).count() - copies;
+        let copies = self.coordinator.fleet.attempts_on(id).filter(|(_, lease)| lease.copy).count();
+        let tasks = self.coordinator.fleet.attempts_on(id).count() - copies;
         assert!(tasks <= most && copies <= 1, "{tasks} tasks, {copies} copies, {} slots", self.slots);
         assert!(self.workers[id].running.iter().all(|g| g.attempt != grant.attempt), "an attempt's name came twice");
         self.workers.get_mut(id).expect("known").running.push(grant);
@@ -253,9 +254,9 @@ impl Sim {
 
     /// Deletes a run, if no life of the coordinator can need it.
     fn delete(&mut self, id: &WorkerId, run: &RunId) {
-        let bad = self.coordinator.jobs.values().any(|job| job.is_bad(run, id));
+        let bad = self.coordinator.jobs.values().any(|job| job.health.copies.is_bad(run, id));
         if !bad {
-            let kept = self.coordinator.jobs.values().flat_map(|job| &job.boundaries).flat_map(Boundary::runs);
+            let kept = self.coordinator.jobs.values().flat_map(|job| job.boundaries.iter()).flat_map(Boundary::runs);
             assert!(kept.into_iter().all(|kept| kept.id != *run), "{run} on {id} is in a kept boundary");
             assert!(!runs_of_boundaries(&self.durable).contains(run), "{run} on {id} is in a durable boundary");
         }
@@ -373,8 +374,7 @@ impl Sim {
     /// What must hold after every step.
     pub(super) fn check(&self) {
         for job in self.coordinator.jobs.values() {
-            let tasks = job.stage.iter().flat_map(|stage| &stage.tasks).filter_map(|task| task.done.as_ref());
-            let all = || job.boundaries.iter().flat_map(|b| &b.tasks).chain(tasks.clone());
+            let all = || job.boundaries.iter().flat_map(|b| &b.tasks).chain(job.stage.iter().flat_map(StageRun::done));
             let mut names = BTreeSet::new();
             for done in all() {
                 let prefix = format!("{}/", done.attempt);
@@ -383,7 +383,7 @@ impl Sim {
                 assert!(names.insert(task), "a task stands twice");
             }
             let standing: BTreeSet<&RunId> = all().flat_map(|d| &d.manifest.runs).map(|run| &run.id).collect();
-            assert_eq!(standing, job.runs.keys().collect(), "runs of manifests and index differ");
+            assert_eq!(standing, job.boundaries.needed_runs(), "runs of manifests and index differ");
             if let Some(stage) = &job.stage {
                 let mut end = Some(0);
                 for task in &stage.tasks {
@@ -398,8 +398,8 @@ impl Sim {
                         task: number,
                         attempt: 0,
                     };
-                    let leased = self.coordinator.common.attempts(of).count();
-                    let pending = stage.pending.contains(&(std::cmp::Reverse(task.shard.records), number));
+                    let leased = self.coordinator.fleet.attempts(of).count();
+                    let pending = stage.pending().any(|pending| pending == number);
                     let states = usize::from(task.done.is_some()) + usize::from(pending) + usize::from(leased > 0);
                     assert_eq!(
                         states,

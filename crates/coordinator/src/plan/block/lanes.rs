@@ -1,4 +1,4 @@
-//! How many lanes each stage carries, and where vectors from both ends meet: what the bounds of the numbers ask for.
+//! How many lanes each stage carries, and where vectors from both ends meet. Both follow from the bounds of the numbers.
 
 use keima_blocks::lanes::LANES;
 use keima_model::{BlockProblem, Direction, ProblemInfo};
@@ -6,13 +6,13 @@ use keima_residue::Integer;
 
 use crate::plan::{Plan, bound_product};
 
-/// Lanes of a stage: such that the counts at its column's end are known from them; transposed, such that the ways are
-/// known in which its states are completed. Only a single sweep grows: others have no spare of their own.
+/// Lanes of a stage. Forward, they determine the counts at its column's end; backward, the number of ways in which its
+/// states are completed. Only a single sweep grows: several sweeps have one spare between them.
 pub(super) fn lanes_at_end(info: &dyn ProblemInfo, blocks: &dyn BlockProblem, plan: &Plan, stage: u32) -> u32 {
     let stage = plan.stage(stage);
     match stage.direction {
         Direction::Forward => forward_lanes(info, plan, plan.board.column(stage.first_pass) + 1),
-        Direction::Backward => backward_lanes(blocks, plan, plan.board.passes() - stage.first_pass),
+        Direction::Transposed => backward_lanes(blocks, plan, plan.board.passes() - stage.first_pass),
     }
 }
 
@@ -21,13 +21,13 @@ fn forward_lanes(info: &dyn ProblemInfo, plan: &Plan, columns: u32) -> u32 {
     lanes_above(plan, &bound_product(&info.bound_after(columns * plan.board.height - 1)))
 }
 
-/// Lanes of a transposed vector with so many cells to go.
+/// Lanes of a transposed vector that has come over `cells` cells.
 fn backward_lanes(blocks: &dyn BlockProblem, plan: &Plan, cells: u32) -> u32 {
     lanes_above(plan, &Integer::from(Integer::u_pow_u(blocks.choices(), cells)))
 }
 
-/// After how many columns a forward and a transposed vector meet: where all of their lanes, and half of one more for the ways
-/// that lead to the states of transposed ones, add up to least. `None` where a forward one alone has fewer.
+/// After how many columns a forward and a transposed vector meet: where their lanes add up to least. A transposed vector
+/// costs half a lane more, for the number of ways that lead to a state. `None` where a forward vector alone has fewer.
 pub(super) fn middle(info: &dyn ProblemInfo, blocks: &dyn BlockProblem, plan: &Plan) -> Option<u32> {
     if plan.sweeps.len() > 1 {
         return None;
@@ -43,7 +43,7 @@ pub(super) fn middle(info: &dyn ProblemInfo, blocks: &dyn BlockProblem, plan: &P
     (cost(best) < forward.iter().sum::<u32>()).then_some(best)
 }
 
-/// The fewest lanes whose primes, the spare left out, exceed a bound.
+/// The fewest lanes whose primes, the spare left out, have a product above a bound.
 fn lanes_above(plan: &Plan, bound: &Integer) -> u32 {
     let all = plan.moduli.len() as u32;
     if plan.sweeps.len() > 1 {

@@ -1,13 +1,24 @@
 //! What a cut of a column needs of a worker's memory, for plans: see [`keima_blocks::out_of_core`].
 
 use keima_blocks::lanes::slices;
+use keima_blocks::limits::MOST_GROUPS;
 use keima_blocks::out_of_core::Needs;
-use keima_model::{BlockProblem, Directions, ProblemInfo, Window};
+use keima_blocks::rows::buffered_states;
+use keima_model::{Directions, Window};
 
-use crate::plan::{Plan, PlanLimits};
+use super::Request;
+use crate::plan::Plan;
 
-/// Columns of a board in which two vectors can meet: one is known, and each has one to go at least.
+/// Fewest columns of a board on which two vectors can meet: the first is known, and each vector takes one at least.
 const LEAST_LENGTH: u32 = 3;
+/// Groups that the planner aims at, for each task that runs at a time.
+const GROUPS_PER_SLOT: u64 = 16;
+/// The same where each group makes its own tables: each makes all blocks of its rests.
+const PARTED_GROUPS_PER_SLOT: u64 = 4;
+/// Most groups of a vector that the planner aims at. A window then has fewer than three times as many.
+const MOST_PLANNED_GROUPS: u64 = MOST_GROUPS / 4;
+/// Tasks are not cut finer than this.
+const LEAST_GROUP_RECORDS: u64 = 1 << 14;
 
 /// A cut of the column, and what it needs.
 pub(super) struct Memory {
@@ -17,34 +28,22 @@ pub(super) struct Memory {
 
 impl Memory {
     /// With tables of all families, for forward passes.
-    pub(super) fn whole(
-        info: &dyn ProblemInfo,
-        blocks: &dyn BlockProblem,
-        windows: Vec<Window>,
-        limits: &PlanLimits,
-    ) -> Self {
+    pub(super) fn whole(request: &Request<'_>, windows: Vec<Window>) -> Self {
+        let Request { info, blocks, limits, .. } = *request;
         let needs = Needs::whole(info, blocks, &windows, Directions::Forward, limits.worker_slots);
         Self { windows, needs }
     }
 
     /// With tables that are made a part at a time.
-    pub(super) fn parted(
-        info: &dyn ProblemInfo,
-        blocks: &dyn BlockProblem,
-        windows: Vec<Window>,
-        limits: &PlanLimits,
-    ) -> Self {
+    pub(super) fn parted(request: &Request<'_>, windows: Vec<Window>) -> Self {
+        let Request { info, blocks, limits, .. } = *request;
         let needs = Needs::parted(info, blocks, &windows, limits.task_memory_bytes, limits.worker_slots);
         Self { windows, needs }
     }
 
     /// The same with tables for transposed passes too, where they are wanted and fit.
-    pub(super) fn both_ways(
-        &self,
-        info: &dyn ProblemInfo,
-        blocks: &dyn BlockProblem,
-        limits: &PlanLimits,
-    ) -> Option<Self> {
+    pub(super) fn both_ways(&self, request: &Request<'_>) -> Option<Self> {
+        let Request { info, blocks, limits, .. } = *request;
         if limits.series || self.needs.is_parted() || info.board().length < LEAST_LENGTH {
             return None;
         }
@@ -52,10 +51,21 @@ impl Memory {
         (needs.least_bytes() <= limits.task_memory_bytes).then(|| Self { windows: self.windows.clone(), needs })
     }
 
-    /// In how many goes the largest family's lanes are done, all stages taken together but the last.
-    pub(super) fn goes(&self, plan: &Plan, limits: &PlanLimits) -> usize {
-        let fit = self.needs.most_lanes(limits.task_memory_bytes);
-        let lanes = plan.block.as_ref().map_or(&[][..], |block| &block.lanes);
+    /// In how many rounds all stages but the last pass over the lanes of the largest family.
+    pub(super) fn rounds(&self, request: &Request<'_>, plan: &Plan) -> usize {
+        let fit = self.needs.most_lanes(request.limits.task_memory_bytes);
+        let lanes = plan.block().map_or(&[][..], |block| &block.lanes);
         lanes.iter().rev().skip(1).map(|&lanes| slices(lanes, fit).len()).sum()
+    }
+
+    /// Records of a group: they fit a task, and there are groups for all.
+    pub(super) fn group_records(&self, request: &Request<'_>, lanes: u32) -> u64 {
+        let peak_states = request.peak_states();
+        let share_bytes = self.needs.share_bytes(request.limits.task_memory_bytes);
+        let by_memory = buffered_states(&request.blocks.family_bounds(), &self.windows, share_bytes, lanes);
+        let groups = if self.needs.is_parted() { PARTED_GROUPS_PER_SLOT } else { GROUPS_PER_SLOT };
+        let by_slots = peak_states / (groups * u64::from(request.limits.slots.max(1)));
+        let most = by_memory.min(by_slots.max(LEAST_GROUP_RECORDS));
+        most.max(peak_states / MOST_PLANNED_GROUPS).max(1)
     }
 }

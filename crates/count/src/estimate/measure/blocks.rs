@@ -176,9 +176,9 @@ fn parts(
     let (plan, no_board) = (&outline.plan, || MeasureError::NoBoard(request.name.clone()));
     let problem = registry.open(request).map_err(|_| no_board())?;
     let blocks = problem.info().blocks().ok_or_else(no_board)?;
-    let (windows, group_records) = (&plan.windows, plan.block.as_ref().map_or(u64::MAX, |block| block.group_records));
+    let (windows, group_records) = (&plan.windows, plan.block().map_or(u64::MAX, |block| block.group_records));
     let parts = blocks.parts(windows, kept_bytes(here.memory_bytes)).map_err(MeasureError::Block)?;
-    let prepared = Prepared::parted(parts, group_records, here.memory_bytes, 1);
+    let prepared = Prepared::by_part(parts, group_records, here.memory_bytes, 1);
     let (mut took, mut estimated) = (0.0, 0.0);
     for window in 0..windows.len() {
         let groups = spread(prepared.groups(window) as u32);
@@ -186,7 +186,7 @@ fn parts(
         make(&prepared, window, &groups, here.threads)?;
         let (seconds, states) = make(&prepared, window, &groups, here.threads)?;
         took += seconds / f64::max(states as f64, 1.0);
-        estimated += blocks.parted_seconds(windows, window, plan.peak_states, group_records) / plan.peak_states as f64;
+        estimated += blocks.parts_seconds(windows, window, plan.peak_states, group_records) / plan.peak_states as f64;
     }
     Ok(took / estimated)
 }

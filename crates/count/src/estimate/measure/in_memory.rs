@@ -93,6 +93,6 @@ fn sweep<const K: usize>(column: &dyn BlockColumn, threads: usize) -> Result<Swe
     Ok(SweepSpeed {
         lanes: K as u32,
         forward_nanos: through(Direction::Forward)?,
-        backward_nanos: through(Direction::Backward)?,
+        backward_nanos: through(Direction::Transposed)?,
     })
 }

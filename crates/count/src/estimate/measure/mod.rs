@@ -106,7 +106,7 @@ pub async fn measure(
         out_of_core: outline.way != Way::InMemory,
         ..Offer::with_runs(offer.executor, 1, threads, memory_bytes(threads))
     };
-    match (outline.way, &outline.plan.block) {
+    match (outline.way, outline.plan.block()) {
         (Way::InMemory, _) => {
             let (registry, request) = (Arc::clone(&registry), request.clone());
             let height = outline.plan.board.height;

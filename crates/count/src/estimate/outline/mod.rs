@@ -18,7 +18,7 @@ mod notes;
 use keima_blocks::parts::beside_tasks_bytes;
 use keima_blocks::process::{share_bytes, task_memory_bytes};
 use keima_coordinator::{Plan, PlanError, PlanLimits, Stage, choose_plan};
-use keima_model::{AnyProblem, BlockProblem, Direction, Directions, PartedBytes, ProblemInfo, Window};
+use keima_model::{AnyProblem, BlockProblem, Direction, Directions, PartsBytes, ProblemInfo, Window};
 
 use super::Offer;
 use super::families::{Families, Slices};
@@ -94,7 +94,7 @@ pub struct Outline {
     /// Bytes of the block executor's tables on each worker, an estimate; 0 for the stream executor.
     pub table_bytes: u64,
     /// Where tables are made for each group of families.
-    pub parted: Option<PartedBytes>,
+    pub parted: Option<PartsBytes>,
     /// What the figures do not say.
     pub notes: Vec<String>,
 }
@@ -120,9 +120,9 @@ impl Outline {
         };
         let plan = choose_plan(info, problem.key_bytes(), &limits, offer.executor)?;
         let way = if workers > 1 { Way::Cluster } else { Way::OneProcess };
-        let tables = info.blocks().filter(|_| plan.block.is_some());
-        let parted = tables.filter(|_| plan.block.as_ref().is_some_and(|block| block.parted));
-        let parted = parted.map(|blocks| blocks.parted_bytes(&plan.windows));
+        let tables = info.blocks().filter(|_| plan.block().is_some());
+        let parted = tables.filter(|_| plan.block().is_some_and(|block| block.parted));
+        let parted = parted.map(|blocks| blocks.parts_bytes(&plan.windows));
         let table_bytes = match (parted, tables) {
             (Some(parted), _) => beside_tasks_bytes(parted, offer.memory_bytes, offer.threads.max(1)),
             (None, Some(blocks)) => blocks.table_bytes(&plan.windows, directions(&plan)),
@@ -166,7 +166,7 @@ impl Outline {
         let tables = self.table_bytes / u64::from(offer.threads.max(1));
         let part = self.parted.map_or(0, |parted| parted.task_bytes);
         let task_bytes = share_bytes(plan.task_memory_bytes, tables, part);
-        let of = |&window: &Window| match plan.block {
+        let of = |&window: &Window| match plan.block() {
             Some(_) => Families::of_blocks(info, plan, window, task_bytes, offer.threads),
             None => Families::of_streams(info, plan, window),
         };
@@ -201,7 +201,7 @@ impl Outline {
                 let grows = !plan.starts(number) && lanes != lanes_before;
                 let ends_column = stage.ends_column(plan.board);
                 let column = plan.board.column(stage.first_pass);
-                let backward = stage.direction == Direction::Backward;
+                let backward = stage.direction == Direction::Transposed;
                 stages.push(StageOutline {
                     sweep,
                     column: if backward { plan.board.length - 1 - column } else { column },
@@ -232,11 +232,11 @@ impl Outline {
     /// Adds the time for tables that are made for each group of families.
     fn add_parts(&mut self, blocks: &dyn BlockProblem) {
         let windows = &self.plan.windows;
-        let records = self.plan.block.as_ref().map_or(1, |block| block.group_records);
+        let records = self.plan.block().map_or(1, |block| block.group_records);
         for stage in &mut self.stages {
             let number = windows.iter().position(|&window| window == stage.window);
             let states = stage.states_before;
-            stage.table_seconds = number.map_or(0.0, |number| blocks.parted_seconds(windows, number, states, records));
+            stage.table_seconds = number.map_or(0.0, |number| blocks.parts_seconds(windows, number, states, records));
         }
         let text = "the time of tables that are made a part at a time is a fit to parts of 12 to 17 cells; up to 13 cells it \
                     is scaled by parts that were made here";
@@ -303,7 +303,7 @@ mod tests {
     fn tables_in_parts_take_time() {
         let seconds = |memory_mib| {
             let outline = outline("17x17", Executor::Block, 1, 2, memory_mib);
-            assert!(outline.plan.block.as_ref().is_some_and(|block| block.parted) && outline.parted.is_some());
+            assert!(outline.plan.block().is_some_and(|block| block.parted) && outline.parted.is_some());
             assert!(outline.stages.iter().all(|stage| stage.table_seconds > 0.0), "{memory_mib} MiB");
             outline.stages.iter().map(|stage| stage.table_seconds).sum::<f64>()
         };

@@ -32,7 +32,7 @@ impl Outline {
     /// Notes that the stream executor spills families that are larger than a task, and merges many runs first.
     pub(super) fn note_spills(&mut self, family: Option<u128>) {
         let tasks = |family: u128| family > 2 * u128::from(self.plan.task_records);
-        if self.plan.block.is_none()
+        if self.plan.block().is_none()
             && self.plan.windows.iter().all(|window| window.len == 1)
             && family.is_none_or(tasks)
         {
@@ -41,7 +41,7 @@ impl Outline {
             self.notes.push(text.into());
         }
         let runs = self.plan.peak_states / self.plan.task_records.max(1);
-        if self.plan.block.is_none() && runs > MOST_OPEN_RUNS as u64 {
+        if self.plan.block().is_none() && runs > MOST_OPEN_RUNS as u64 {
             self.notes.push(format!(
                 "a vector is in {runs} runs or more, and a task reads at most {MOST_OPEN_RUNS} at once: if it needs more, it \
                  merges runs first, which can double the bytes read and written and is left out here"

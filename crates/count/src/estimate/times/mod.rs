@@ -119,7 +119,7 @@ pub struct Times {
 impl Times {
     /// Forecasts the times of `outline` with the machines of `offer`.
     pub fn new(outline: &Outline, speeds: &Speeds, offer: &Offer) -> Self {
-        let blocks = outline.plan.executor == "block";
+        let blocks = outline.plan.execution.name() == "block";
         let setup_seconds = if let Some(parted) = &outline.parted {
             FAMILY_SECONDS_PER_BYTE * parted.worker_bytes as f64
         } else if blocks {
@@ -166,7 +166,7 @@ impl<'a> StageTimes<'a> {
     fn new(outline: &Outline, speeds: &'a Speeds, offer: &'a Offer, filled: f64) -> Self {
         let cores = f64::from(offer.threads.max(1)) * f64::from(offer.workers.max(1));
         let in_memory = outline.way == Way::InMemory;
-        let blocks = outline.plan.executor == "block";
+        let blocks = outline.plan.execution.name() == "block";
         let most_height = if in_memory { MOST_SWEPT_HEIGHT } else { MOST_STREAMED_HEIGHT };
         let above = f64::from(outline.plan.board.height.min(most_height)) - f64::from(speeds.height);
         let growth = match (in_memory, blocks) {
@@ -235,7 +235,7 @@ fn in_runs(stage: &StageOutline, speeds: &Speeds, slices: f64) -> f64 {
     let read = if stage.bytes_before == 0 { 0 } else { stage.states_before };
     let pass_nanos = match stage.direction {
         Direction::Forward => speeds.pass.in_slices(stage.lanes, slices),
-        Direction::Backward => speeds.pass.in_slices(stage.lanes + 1, slices) * TRANSPOSED,
+        Direction::Transposed => speeds.pass.in_slices(stage.lanes + 1, slices) * TRANSPOSED,
     };
     read as f64 * speeds.read.in_slices(stage.lanes, slices)
         + stage.state_passes as f64 * pass_nanos
@@ -247,7 +247,7 @@ fn swept(stage: &StageOutline, sweeps: &[SweepSpeed]) -> f64 {
     let nearest = sweeps.iter().min_by_key(|speed| speed.lanes.abs_diff(stage.lanes)).copied().unwrap_or_default();
     let nanos = match stage.direction {
         Direction::Forward => nearest.forward_nanos,
-        Direction::Backward => nearest.backward_nanos,
+        Direction::Transposed => nearest.backward_nanos,
     };
     stage.state_passes as f64 * nanos
 }
@@ -334,7 +334,7 @@ mod tests {
         let mut outline = outline("10x10", &offer);
         outline.stages.truncate(1);
         (outline.stages[0].lanes, outline.stages[0].state_passes) = (3, 1_000_000_000);
-        for (direction, expected) in [(Direction::Forward, 15.0), (Direction::Backward, 32.0)] {
+        for (direction, expected) in [(Direction::Forward, 15.0), (Direction::Transposed, 32.0)] {
             outline.stages[0].direction = direction;
             let got = Times::new(&outline, &speeds, &offer).stages[0].core_seconds;
             assert!((got - expected).abs() < 1e-9, "{direction:?}: {got}, expected {expected}");

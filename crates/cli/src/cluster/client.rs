@@ -1,0 +1,211 @@
+//! The verbs that talk to a coordinator.
+
+use std::time::{Duration, Instant};
+
+use keima_cluster::{Backoff, JobClient, LinkError};
+use keima_coordinator::{JobId, JobSpec, JobStatus};
+use keima_model::{ProblemRequest, Registry};
+use keima_problems::Problems;
+use serde_json::json;
+
+use super::status;
+use crate::args::{ClientArgs, JobArgs, ProblemArgs, ResultArgs, SubmitArgs};
+use crate::exit::{Failed, INTERRUPTED};
+use crate::machine::asked_to_stop;
+use crate::result::{Wanted, print_job};
+use crate::terminal::output::{print, say};
+use crate::terminal::progress::Progress;
+
+/// Memory of a task if no worker is connected to say what it offers.
+const TASK_MEMORY_BYTES: u64 = 256 << 20;
+/// How long `watch` waits for a coordinator that does not answer.
+const WATCH_PATIENCE: Duration = Duration::from_mins(10);
+
+/// The problem that was typed, with all its options.
+pub(crate) fn request(args: &ProblemArgs) -> ProblemRequest {
+    let named = args.options.iter().map(|option| ProblemRequest::option(option));
+    let fences = args.max_fences.map(|k| ("max-fences".to_owned(), k.to_string()));
+    let switches = [("all", args.all), ("open", args.open), ("closed", args.closed)];
+    let switches = switches.into_iter().filter(|(_, on)| *on).map(|(name, _)| (name.to_owned(), String::new()));
+    let squares = [("from", &args.from), ("to", &args.to)];
+    let squares = squares.into_iter().filter_map(|(name, square)| Some((name.to_owned(), square.clone()?)));
+    let mut options: Vec<_> = named.chain(fences).chain(switches).chain(squares).collect();
+    // The order of options does not matter.
+    options.sort();
+    ProblemRequest { name: args.problem.clone(), size: args.size.clone(), options }
+}
+
+fn job_id(text: &str) -> Result<JobId, Failed> {
+    let digits = text.strip_prefix('j').unwrap_or(text);
+    digits
+        .parse()
+        .map(JobId)
+        .map_err(|_| Failed::usage(format!("{text:?} is not the name of a job, such as j1; `keima jobs` lists them")))
+}
+
+fn connect(args: &ClientArgs) -> Result<JobClient, Failed> {
+    Ok(JobClient::new(&args.coordinator)?)
+}
+
+pub(crate) async fn submit(args: SubmitArgs) -> Result<(), Failed> {
+    let request = request(&args.problem);
+    let wanted = Wanted::new(&args.result, args.client.json);
+    if !args.wait && wanted.is_of_a_result() && !wanted.is_series() {
+        return Err(Failed::usage(
+            "a submitted job has no numbers to print yet: add --wait, or use `keima result` later",
+        ));
+    }
+    // This finds typing errors without the coordinator.
+    wanted.check(Problems.open(&request)?.info())?;
+    let client = connect(&args.client)?;
+    let workers = client.workers().await?;
+    let here = || workers.iter().filter(|w| w.here);
+    let spec = JobSpec {
+        problem: request,
+        priority: args.priority,
+        task_memory_bytes: args
+            .task_memory
+            .or_else(|| here().map(|w| w.task_memory_bytes).min())
+            .unwrap_or(TASK_MEMORY_BYTES),
+        disk_bytes: args.disk.or_else(|| {
+            let all: u64 = here().map(|w| w.disk_bytes).fold(0, u64::saturating_add);
+            (all > 0).then_some(all)
+        }),
+        residues_per_sweep: args.plan.residues_per_sweep,
+        window: args.plan.window,
+        // More workers may come later. Tasks cut for one slot would leave a second one idle at the end of each stage.
+        slots: here().map(|w| w.slots).sum::<u32>().max(2),
+        worker_slots: here().map(|w| w.slots).min().unwrap_or(0),
+        executor: args.plan.executor.into(),
+        series: args.result.series,
+    };
+    let job = client.submit(&spec).await?;
+    if workers.iter().all(|w| !w.here) {
+        say("no worker is connected yet; the job waits for one: keima worker --coordinator URL --scratch DIR");
+    }
+    if args.wait {
+        return follow(&client, job, &wanted).await;
+    }
+    let name = if wanted.is_json() { json!({ "job": job.to_string() }).to_string() } else { job.to_string() };
+    // The job is there: the same command again would submit another one.
+    print(&name)
+        .map_err(|error| Failed::other(format!("{job} was submitted, but its name was not printed: {}", error.text)))
+}
+
+pub(crate) async fn jobs(args: ClientArgs) -> Result<(), Failed> {
+    let jobs = connect(&args)?.jobs().await?;
+    if args.json {
+        print(&json!({ "jobs": jobs.iter().map(status::listed_json).collect::<Vec<_>>() }).to_string())?;
+    } else if jobs.is_empty() {
+        say("no jobs yet; `keima submit go 9x9` submits one");
+    } else {
+        print(&status::jobs_text(&jobs))?;
+    }
+    Ok(())
+}
+
+pub(crate) async fn status(args: JobArgs) -> Result<(), Failed> {
+    let id = job_id(&args.job)?;
+    let status = connect(&args.client)?.status(id).await?;
+    if args.client.json {
+        print(&status::status_json(&status).to_string())?;
+    } else {
+        print(&status::status_text(&status))?;
+    }
+    Ok(())
+}
+
+pub(crate) async fn watch(args: ResultArgs) -> Result<(), Failed> {
+    let id = job_id(&args.job)?;
+    let client = connect(&args.client)?;
+    let wanted = Wanted::new(&args.result, args.client.json);
+    // If the coordinator does not answer now, `follow` waits for it and checks at the end.
+    if let Ok(status) = client.status(id).await {
+        wanted.check_for(&status)?;
+    }
+    follow(&client, id, &wanted).await
+}
+
+/// Follows a job until it is over, then prints its number.
+async fn follow(client: &JobClient, id: JobId, wanted: &Wanted) -> Result<(), Failed> {
+    let mut progress = Progress::new(false);
+    let over = tokio::select! {
+        over = patiently(client, id, &mut progress) => over.map_err(Failed::from),
+        () = asked_to_stop() => {
+            let text = format!("stopped watching {id}; the job keeps running, and `keima watch {id}` follows it again");
+            Err(Failed::new(INTERRUPTED, text))
+        }
+    };
+    progress.finish();
+    print_job(&over?, wanted)
+}
+
+/// The status of a job once it is over. Waits for a coordinator that does not answer.
+async fn patiently(client: &JobClient, id: JobId, progress: &mut Progress) -> Result<JobStatus, LinkError> {
+    let mut backoff = Backoff::new(Duration::from_secs(2));
+    let mut away: Option<Instant> = None;
+    loop {
+        match until_over(client, id, progress, &mut away).await {
+            Ok(Some(status)) => return Ok(status),
+            Ok(None) => {}
+            Err(error) => {
+                let since = *away.get_or_insert_with(Instant::now);
+                if !error.may_pass() || since.elapsed() > WATCH_PATIENCE {
+                    return Err(error);
+                }
+            }
+        }
+        tokio::time::sleep(backoff.step()).await;
+    }
+}
+
+/// The status of a job once it is over; `None` if the connection ends first.
+async fn until_over(
+    client: &JobClient,
+    id: JobId,
+    progress: &mut Progress,
+    away: &mut Option<Instant>,
+) -> Result<Option<JobStatus>, LinkError> {
+    let mut watch = client.watch(id, Duration::from_millis(500)).await?;
+    while let Some(status) = watch.next().await? {
+        *away = None;
+        progress.show(&status);
+        if status.state.is_over() {
+            return Ok(Some(status));
+        }
+    }
+    Ok(None)
+}
+
+/// A change of a job that its user asks for.
+#[derive(Clone, Copy)]
+pub(crate) enum Change {
+    Pause,
+    Resume,
+    Cancel,
+}
+
+pub(crate) async fn change(args: JobArgs, change: Change) -> Result<(), Failed> {
+    let id = job_id(&args.job)?;
+    let client = connect(&args.client)?;
+    match change {
+        Change::Pause => client.pause(id).await?,
+        Change::Resume => client.resume(id).await?,
+        Change::Cancel => client.cancel(id).await?,
+    }
+    let status = client.status(id).await?;
+    if args.client.json {
+        print(&status::status_json(&status).to_string())?;
+    } else {
+        print(&format!("{id} {}", status.state))?;
+    }
+    Ok(())
+}
+
+pub(crate) async fn result(args: ResultArgs) -> Result<(), Failed> {
+    let id = job_id(&args.job)?;
+    let status = connect(&args.client)?.status(id).await?;
+    let wanted = Wanted::new(&args.result, args.client.json);
+    wanted.check_for(&status)?;
+    print_job(&status, &wanted)
+}

@@ -1,0 +1,94 @@
+//! `keima coordinator`: keeps the jobs of a cluster until it is asked to stop.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+use keima_cluster::{CoordinatorHandle, JournalError, serve_coordinator};
+use keima_coordinator::Config;
+use keima_problems::Problems;
+use serde_json::json;
+use tokio::sync::watch;
+
+use super::CLOSING;
+use super::address::{listen, shown_url};
+use crate::args::CoordinatorArgs;
+use crate::exit::Failed;
+use crate::machine::asked_to_stop;
+use crate::terminal::output::print;
+
+/// Heartbeats in the time of a lease.
+const HEARTBEATS_A_LEASE: u64 = 6;
+
+/// The coordinator's times, from seconds that are checked here.
+fn config(args: &CoordinatorArgs) -> Result<Config, Failed> {
+    for (name, value) in [("--lease-seconds", args.lease_seconds), ("--grace-seconds", args.grace_seconds)] {
+        if !(value.is_finite() && (0.1..=1e6).contains(&value)) {
+            return Err(Failed::usage(format!("{name} {value} is out of range: use 0.1 to 1000000 seconds")));
+        }
+    }
+    let lease_millis = (args.lease_seconds * 1000.0) as u64;
+    Ok(Config {
+        lease_millis,
+        heartbeat_millis: (lease_millis / HEARTBEATS_A_LEASE).clamp(50, 2000),
+        grace_millis: (args.grace_seconds * 1000.0) as u64,
+        durable_interval_millis: args.checkpoint_seconds.saturating_mul(1000),
+        second_copies: !args.no_second_copies,
+        copy_interval_millis: args.checkpoint_seconds.saturating_mul(1000),
+        ..Config::default()
+    })
+}
+
+/// Tells that the coordinator is ready. The service runs even if nobody can read that.
+fn print_ready(bound: SocketAddr, data: &Path, json: bool) {
+    let url = shown_url(bound);
+    // Workers serve runs to one another. A worker that listens on loopback serves its own machine only.
+    let listen = if bound.ip().is_loopback() { "" } else { " --listen 0.0.0.0:0" };
+    let _ = if json {
+        print(&json!({ "coordinator": url, "data": data }).to_string())
+    } else {
+        print(&format!(
+            "coordinator ready at {url}\n\
+             start workers with   keima worker --coordinator {url}{listen} --scratch DIR\n\
+             submit a job with    keima submit go 9x9 --coordinator {url}"
+        ))
+    };
+}
+
+/// Why the state of the jobs cannot be stored, and what to do.
+fn not_stored(error: &JournalError, data: &Path) -> Failed {
+    let advice = match error {
+        JournalError::Store(_) => format!(
+            "; repair the disk of {} and start the coordinator again, it will continue the same jobs",
+            data.display()
+        ),
+        JournalError::Encode(_) | JournalError::Thread => String::new(),
+    };
+    Failed::other(format!("cannot store the state of the jobs: {error}{advice}"))
+}
+
+pub(crate) async fn coordinator(args: CoordinatorArgs) -> Result<(), Failed> {
+    let config = config(&args)?;
+    let (listener, bound) = listen(args.listen).await?;
+    let handle = CoordinatorHandle::open(&args.data, config, Arc::new(Problems))
+        .map_err(|error| Failed::other(error.to_string()))?;
+    print_ready(bound, &args.data, args.json);
+    let failure = handle.clone();
+    let closing = handle.clone();
+    let (stop, mut stopped) = watch::channel(false);
+    let shutdown = async move {
+        let _ = stopped.wait_for(|&stop| stop).await;
+    };
+    let server = serve_coordinator(listener, handle, shutdown);
+    tokio::pin!(server);
+    tokio::select! {
+        ended = &mut server => return ended.map_err(|error| Failed::other(error.to_string())),
+        () = asked_to_stop() => {}
+        why = failure.failure() => return Err(not_stored(&why, &args.data)),
+    }
+    tracing::info!("stopping; a coordinator started again with the same data folder continues the jobs");
+    closing.close();
+    stop.send_replace(true);
+    let _ = tokio::time::timeout(CLOSING, server).await;
+    Ok(())
+}

@@ -1,0 +1,61 @@
+//! A count in the memory of this process, by the block executor.
+
+use std::sync::Arc;
+
+use keima_count::InMemory;
+
+use super::folders::Folders;
+use super::{Counting, LOOK, extra};
+use crate::exit::{Failed, INTERRUPTED};
+use crate::machine::asked_to_stop;
+use crate::result::{Finished, print_finished};
+use crate::terminal::progress::Progress;
+
+/// Counts and prints the result. A count of several sweeps keeps the residues of each, so that the same command can
+/// continue after a kill.
+pub(super) async fn count(counting: &Counting<'_>, in_memory: InMemory) -> Result<(), Failed> {
+    let in_memory = Arc::new(in_memory);
+    let (name, quiet) = (counting.name, counting.args.output.quiet);
+    let data = Folders::default_data(name).ok();
+    let kept = data.as_deref().and_then(|data| in_memory.keep_in(data, name));
+    if let Some((found @ 1.., residues)) = kept {
+        counting.say(&format!("continuing {name}: {found} of {residues} residues are done"));
+    }
+    let mut progress = Progress::new(quiet);
+    let running = Arc::clone(&in_memory);
+    let mut running = tokio::task::spawn_blocking(move || running.count());
+    let stop = asked_to_stop();
+    tokio::pin!(stop);
+    let mut look = tokio::time::interval(LOOK);
+    let ended = loop {
+        tokio::select! {
+            ended = &mut running => break ended,
+            _ = look.tick() => progress.show_in_memory(&in_memory.progress()),
+            () = &mut stop => {
+                in_memory.stop();
+                progress.finish();
+                return Err(interrupted(name, kept.is_some()));
+            }
+        }
+    };
+    progress.finish();
+    let result = ended
+        .map_err(|panic| Failed::other(format!("the count failed: {panic}; please report it")))?
+        .map_err(|error| Failed::other(error.to_string()))?;
+    let finished = Finished::in_memory(counting.request, &result);
+    print_finished(&finished, Some(in_memory.info()), counting.wanted, quiet, &extra(None))?;
+    if let Some(data) = &data {
+        // An earlier count with less memory may have kept some, even if this one has a single sweep.
+        InMemory::forget(data, name);
+    }
+    Ok(())
+}
+
+fn interrupted(name: &str, keeps_sweeps: bool) -> Failed {
+    let next = if keeps_sweeps {
+        format!("the same command continues {name} after its last finished sweep")
+    } else {
+        format!("the same command counts {name} from the beginning (with --data DIR it could continue)")
+    };
+    Failed::new(INTERRUPTED, format!("interrupted; {next}"))
+}

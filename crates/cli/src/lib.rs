@@ -1,0 +1,116 @@
+//! The command line of keima: it counts combinatorial objects exactly, on one machine or on a cluster.
+//!
+//! This crate is the only one that names concrete problems (through their registry) and the only one that prints.
+//! Results go to stdout, everything else to stderr.
+//!
+//! ```text
+//!   args       what can be typed, and the text of --help
+//!   count      keima count, in memory or with runs on disk
+//!   estimate   keima estimate
+//!   cluster    coordinator, worker, and the verbs that talk to a coordinator
+//!   problems   keima problems
+//!   inspect    keima inspect
+//!   result     the numbers of a finished count, in every format, with their evidence
+//!   terminal   printing, progress, numbers as text
+//!   machine    cores, memory, state folder, stop signals
+//!   exit       exit codes and errors
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod args;
+mod cluster;
+mod count;
+mod estimate;
+mod exit;
+mod inspect;
+mod machine;
+mod problems;
+mod result;
+mod terminal;
+
+use std::ffi::OsString;
+use std::io::IsTerminal;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Parser;
+use tracing_subscriber::EnvFilter;
+
+use crate::args::{Cli, Verb};
+use crate::exit::Failed;
+use crate::terminal::output::say;
+
+/// Most blocking threads of the runtime. Each counting thread is one, and file access takes some more.
+const BLOCKING_THREADS: usize = 2048;
+/// How long blocking threads may take to end after the verb has ended.
+const SHUTDOWN: Duration = Duration::from_secs(5);
+
+/// Runs the program with a command line, the program's name first. Wrong usage ends the process at once, with exit code 2.
+pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let cli = Cli::parse_from(args);
+    start_log(&cli.verb);
+    match block_on(cli.verb) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failed) => {
+            if !failed.text.is_empty() {
+                say(format_args!("keima: {}", failed.text));
+            }
+            ExitCode::from(failed.code)
+        }
+    }
+}
+
+/// Logs to stderr: services from info on, other verbs from warnings on, or as `KEIMA_LOG` says.
+fn start_log(verb: &Verb) {
+    let filter = EnvFilter::try_from_env("KEIMA_LOG").unwrap_or_else(|_| {
+        EnvFilter::new(match verb {
+            Verb::Coordinator(_) | Verb::Worker(_) => "info",
+            _ => "warn",
+        })
+    });
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_target(false)
+        // The reader of stderr may have gone away; that must not panic.
+        .log_internal_errors(false)
+        .init();
+}
+
+fn block_on(verb: Verb) -> Result<(), Failed> {
+    let threads = match &verb {
+        Verb::Coordinator(_) | Verb::Worker(_) | Verb::Count(_) | Verb::Estimate(_) => 2,
+        _ => 1,
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(threads)
+        .max_blocking_threads(BLOCKING_THREADS)
+        .enable_all()
+        .build()
+        .map_err(|error| Failed::other(format!("cannot start threads: {error}; allow more of them (ulimit -u)")))?;
+    let ended = runtime.block_on(act(verb));
+    runtime.shutdown_timeout(SHUTDOWN);
+    ended
+}
+
+async fn act(verb: Verb) -> Result<(), Failed> {
+    use crate::cluster::client::{self, Change};
+    match verb {
+        Verb::Count(args) => count::count(args).await,
+        Verb::Estimate(args) => estimate::estimate(args).await,
+        Verb::Coordinator(args) => cluster::coordinator::coordinator(args).await,
+        Verb::Worker(args) => cluster::worker::worker(args).await,
+        Verb::Submit(args) => client::submit(args).await,
+        Verb::Problems(args) => problems::problems(&args),
+        Verb::Inspect(args) => inspect::inspect(&args),
+        Verb::Jobs(args) => client::jobs(args).await,
+        Verb::Status(args) => client::status(args).await,
+        Verb::Watch(args) => client::watch(args).await,
+        Verb::Pause(args) => client::change(args, Change::Pause).await,
+        Verb::Resume(args) => client::change(args, Change::Resume).await,
+        Verb::Cancel(args) => client::change(args, Change::Cancel).await,
+        Verb::Result(args) => client::result(args).await,
+    }
+}

@@ -1,0 +1,133 @@
+//! A coordinator and workers on loopback, with folders of their own in a temporary folder.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::harness::process::{Process, Ran, keima, until};
+
+/// Times and faults of a cluster. The short times let a test see a lease run out.
+pub(crate) struct Setup {
+    pub(crate) lease_seconds: &'static str,
+    pub(crate) grace_seconds: &'static str,
+    pub(crate) second_copies: bool,
+    pub(crate) failpoint: &'static str,
+    /// Of the jobs that are submitted.
+    pub(crate) executor: &'static str,
+}
+
+/// Faults are tried with both.
+pub(crate) const EXECUTORS: [&str; 2] = ["stream", "block"];
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self { lease_seconds: "1", grace_seconds: "2", second_copies: true, failpoint: "", executor: "stream" }
+    }
+}
+
+pub(crate) struct Cluster {
+    pub(crate) coordinator: Process,
+    pub(crate) url: String,
+    setup: Setup,
+    dir: TempDir,
+}
+
+impl Cluster {
+    pub(crate) fn start(setup: Setup) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let (coordinator, url) = coordinator(&dir, &setup, "127.0.0.1:0", setup.failpoint);
+        Self { coordinator, url, setup, dir }
+    }
+
+    /// Starts the coordinator again on its data folder and port, without the fault that it had.
+    pub(crate) fn restart_coordinator(&mut self) {
+        assert!(!self.coordinator.is_alive());
+        let at = self.url.strip_prefix("http://").unwrap().to_owned();
+        (self.coordinator, self.url) = coordinator(&self.dir, &self.setup, &at, "");
+    }
+
+    pub(crate) fn scratch(&self, worker: &str) -> PathBuf {
+        self.dir.path().join(worker)
+    }
+
+    pub(crate) fn worker(&self, name: &str, failpoint: &str) -> Process {
+        self.worker_with_disk(name, "1GiB", failpoint)
+    }
+
+    pub(crate) fn worker_with_disk(&self, name: &str, disk: &str, failpoint: &str) -> Process {
+        let scratch = self.scratch(name);
+        let args = ["worker", "--coordinator", &self.url, "--listen", "127.0.0.1:0", "--threads", "1"];
+        let more = ["--memory", "128MiB", "--disk", disk, "--scratch", scratch.to_str().unwrap()];
+        let mut worker = Process::start(&format!("worker {name}"), &[&args[..], &more].concat(), failpoint);
+        worker.ready("worker ready at ");
+        worker
+    }
+
+    /// Runs a verb of the client.
+    pub(crate) fn client(&self, args: &[&str]) -> Ran {
+        keima(&[args, &["--coordinator", &self.url]].concat())
+    }
+
+    /// Submits a job with tasks that every worker here can do, and returns its name.
+    pub(crate) fn submit(&self, size: &str) -> String {
+        self.submit_words(&["go", size, "--executor", self.setup.executor])
+    }
+
+    /// The same for any problem: its name, size and options.
+    pub(crate) fn submit_words(&self, words: &[&str]) -> String {
+        self.client(&[&["submit"], words, &["--task-memory", "64MiB"]].concat()).ok().to_owned()
+    }
+
+    pub(crate) fn status(&self, job: &str) -> Value {
+        self.client(&["status", job, "--json"]).json()
+    }
+
+    /// Waits until the job's status shows what `look` wants; the job must not be over before.
+    pub(crate) fn when(&self, job: &str, what: &str, look: impl Fn(&Value) -> bool) -> Value {
+        until(what, || {
+            let status = self.status(job);
+            let over = !["queued", "running", "paused"].contains(&status["state"].as_str().unwrap());
+            assert!(!over, "the job was over before {what}: {status}");
+            look(&status).then_some(status)
+        })
+    }
+
+    /// Waits until tasks of a stage from `stage` on are running.
+    pub(crate) fn at_stage(&self, job: &str, stage: u64) -> Value {
+        self.when(job, "a running stage", |s| {
+            s["stage"].as_u64() >= Some(stage) && s["tasks_running"].as_u64() > Some(0)
+        })
+    }
+
+    /// Stops granting, and waits until nothing runs.
+    pub(crate) fn pause(&self, job: &str) -> Value {
+        self.client(&["pause", job]).ok();
+        self.when(job, "a pause", |s| s["state"] == "paused" && s["tasks_running"] == 0)
+    }
+
+    /// Waits for the number and compares it; the status afterwards.
+    pub(crate) fn counts(&self, job: &str, expected: &str) -> Value {
+        let ran = self.client(&["watch", job]);
+        assert_eq!(ran.ok(), expected);
+        self.status(job)
+    }
+}
+
+fn coordinator(dir: &TempDir, setup: &Setup, listen: &str, failpoint: &str) -> (Process, String) {
+    let data = dir.path().join("data");
+    let args = ["coordinator", "--listen", listen, "--data", data.to_str().unwrap()];
+    // Every boundary is durable: what a kill leaves does not depend on the moment.
+    let times = ["--lease-seconds", setup.lease_seconds, "--grace-seconds", setup.grace_seconds];
+    let copies: &[&str] = if setup.second_copies { &[] } else { &["--no-second-copies"] };
+    let args = [&args[..], &times, &["--checkpoint-seconds", "0"], copies].concat();
+    let mut process = Process::start("coordinator", &args, failpoint);
+    let url = process.ready("coordinator ready at ");
+    (process, url)
+}
+
+/// The notes of a job.
+pub(crate) fn notes(status: &Value) -> String {
+    let notes: Vec<&str> = status["notes"].as_array().unwrap().iter().map(|n| n.as_str().unwrap()).collect();
+    notes.join("\n")
+}

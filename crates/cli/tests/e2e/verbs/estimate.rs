@@ -1,0 +1,84 @@
+//! `keima estimate`: a forecast for people and for programs, before anything is run.
+
+use super::usage::check;
+use crate::harness::process::keima;
+
+#[test]
+fn estimates() {
+    let dir = tempfile::tempdir().unwrap();
+    let scratch = dir.path().to_str().unwrap();
+    for (args, texts) in [
+        (
+            "go 5x5 --memory 1GiB",
+            &["block executor, in memory", "core time", "wall time", "measured here", "column 2"][..],
+        ),
+        ("go 1x9", &["stream executor", "wall time"]),
+        ("go 5x5 --memory 1GiB --disk 1GiB", &["with runs on disk", "disk time", "residues"]),
+        (
+            "go 6x6 --executor stream --disk-bandwidth 1GiB",
+            &["stream executor", "1.00 GiB per second and worker, as given"],
+        ),
+        (
+            "go 5x5 --workers 3 --threads 4 --disk-bandwidth 1GiB",
+            &["3 workers", "on a cluster", "second copies", "largest family", "all reads come from disk"],
+        ),
+        (
+            "go 5x5 --workers 3 --threads 4 --disk-bandwidth 1GiB --cache 5GiB",
+            &["on a cluster", "files in 5.00 GiB of cache"],
+        ),
+        ("knight 8x8 --closed", &["unknown", "does not know its numbers of states"]),
+    ] {
+        let args: Vec<&str> = ["estimate"].into_iter().chain(args.split(' ')).collect();
+        let ran = keima(&args);
+        let text = ran.ok();
+        for expected in texts {
+            assert!(text.contains(expected), "keima {args:?}: no {expected:?} in {text}");
+        }
+    }
+    let json = |args: &[&str]| -> serde_json::Value {
+        let args = [&["estimate", "--json"], args].concat();
+        serde_json::from_str(keima(&args).ok()).unwrap()
+    };
+    let estimate = json(&["go", "6x6", "--scratch", scratch]);
+    assert_eq!((estimate["peak_states"].as_u64(), estimate["plan"]["executor"].as_str()), (Some(2482), Some("block")));
+    assert_eq!(estimate["states"].as_array().map(Vec::len), Some(37));
+    for name in ["core_seconds", "wall_seconds", "bytes_read", "bytes_written", "disk_peak_bytes"] {
+        assert!(estimate[name].as_f64().is_some_and(|number| number > 0.0), "{name}: {estimate}");
+    }
+    // All of a 5x5 board's states are one family: in each of four columns eleven threads wait for the twelfth.
+    let estimate = json(&["go", "5x5", "--workers", "3", "--threads", "4", "--disk-bandwidth", "1GiB"]);
+    let seconds = |name: &str| estimate[name].as_f64().unwrap();
+    assert_eq!(estimate["stages_that_wait_for_largest_family"].as_u64(), Some(4), "{estimate}");
+    assert!(seconds("largest_family_seconds") <= seconds("core_seconds"), "{estimate}");
+    assert!(seconds("largest_family_seconds") <= seconds("wall_seconds"), "{estimate}");
+    let estimate = json(&["go", "6x6", "--scratch", scratch, "--cache", "3MiB"]);
+    assert_eq!(estimate["offer"]["cache_bytes"].as_u64(), Some(3 << 20), "{estimate}");
+    let estimate = json(&["go", "5x5", "--memory", "1GiB"]);
+    assert_eq!(estimate["stages_that_wait_for_largest_family"].as_u64(), Some(0), "in memory: {estimate}");
+    let estimate = json(&["knight", "8x8", "--closed"]);
+    for name in [
+        "peak_states",
+        "core_seconds",
+        "wall_seconds",
+        "largest_family_seconds",
+        "stages_that_wait_for_largest_family",
+        "bytes_read",
+        "disk_peak_bytes",
+        "speeds",
+    ] {
+        assert!(estimate[name].is_null(), "{name}: {estimate}");
+    }
+    assert!(dir.path().read_dir().unwrap().next().is_none(), "the scratch folder was not tidied");
+    let values = [("@dir", scratch)];
+    for (line, code, texts) in [
+        ("estimate go 22x22", 2, &["at most 21"][..]),
+        ("estimate go 9x9 --workers 0", 2, &["--workers"]),
+        ("estimate go 9x9 --disk-bandwidth fast", 2, &["fast", "50GB"]),
+        ("estimate go 9x9 --cache much", 2, &["much", "50GB"]),
+        ("estimate go 13x13 --disk 100MB --memory 2GiB", 2, &["of disk", "raise --disk"]),
+        ("estimate go 9x9 --executor stream --memory 33MiB --threads 2", 2, &["each task needs at least", "--memory"]),
+        ("estimate hard-squares 9x9 --executor block", 2, &["--executor stream"]),
+    ] {
+        check(&values, line, code, texts);
+    }
+}

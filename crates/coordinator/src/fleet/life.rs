@@ -1,0 +1,51 @@
+//! One life of the coordinator: the numbers that no other life gives out.
+
+use crate::api::StoreId;
+
+/// One step of `SplitMix64` (Steele, Lea, Flood 2014).
+pub(crate) const fn split_mix(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// From a start of the coordinator to its end.
+pub(crate) struct Life {
+    /// Name of the store, the same in every life.
+    pub(crate) store: StoreId,
+    /// Lives of this coordinator before this one.
+    pub(crate) boot: u32,
+    next_epoch: u32,
+    random: u64,
+}
+
+impl Life {
+    /// A life that draws other nonces than all others, even from the same seed. `store` is `None` in the first one.
+    pub(crate) fn new(seed: u64, boot: u32, store: Option<StoreId>) -> Self {
+        let mut random = seed ^ u64::from(boot).wrapping_mul(0xd6e8_feb8_6659_fd93);
+        split_mix(&mut random);
+        let store = store.unwrap_or_else(|| StoreId(split_mix(&mut random)));
+        Self { store, boot, next_epoch: 0, random }
+    }
+
+    /// A random number.
+    pub(crate) const fn random(&mut self) -> u64 {
+        split_mix(&mut self.random)
+    }
+
+    /// An epoch that no earlier life gave out.
+    pub(crate) fn new_epoch(&mut self) -> u64 {
+        self.next_epoch = self.next_epoch.wrapping_add(1);
+        u64::from(self.boot) << 32 | u64::from(self.next_epoch)
+    }
+
+    /// The smallest number of a generation or attempt in this life.
+    ///
+    /// A power failure may lose records of grants. Each life has a range of its own, so that the names of files that
+    /// such grants led to never come again.
+    pub(crate) fn first_number(&self) -> u32 {
+        self.boot.min(0xffff) << 16
+    }
+}
