@@ -211,7 +211,7 @@ fn laws_are_checked_and_not_shown() {
     let known = object["checks"].as_array().unwrap().iter().find(|check| check["name"] == "known_rows").unwrap();
     assert_eq!(
         (&known["ok"], &known["detail"]),
-        (&true.into(), &"4 rows equal the values that are known beforehand".into())
+        (&true.into(), &"4 rows equal their known values".into())
     );
     let rows = object["counts"].as_array().unwrap();
     assert!(rows.iter().all(|row| row["table"] != "fence_law"));
