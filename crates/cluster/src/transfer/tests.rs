@@ -17,7 +17,7 @@ use crate::scratch::run_store::{RunStore, SharedFolders};
 use crate::transfer::feeds::TaskFeeds;
 use crate::transport::grpc::serve_worker_runs;
 
-const RECORDS: u64 = 60_000;
+const RECORDS: u64 = 80_000;
 
 fn header() -> RunHeader {
     RunHeader {
