@@ -8,19 +8,12 @@ use keima_count::{LocalCluster, LocalConfig};
 use keima_model::Registry;
 
 use super::folders::Folders;
-use super::take_up::take_up;
+use super::take_up::{Limits, take_up};
 use super::{Counting, DISK_BYTES, LOOK, MEMORY_BYTES, extra};
 use crate::exit::{Failed, INTERRUPTED};
 use crate::machine::asked_to_stop;
 use crate::result::{Finished, print_finished};
 use crate::terminal::progress::Progress;
-
-/// What the tasks of a count may take.
-#[derive(Clone, Copy)]
-pub(super) struct Limits {
-    pub(super) task_memory_bytes: u64,
-    pub(super) disk_bytes: u64,
-}
 
 /// Counts and prints the result.
 pub(super) async fn count(counting: &Counting<'_>, registry: Arc<dyn Registry>) -> Result<(), Failed> {

@@ -4,10 +4,16 @@ use keima_coordinator::{JobId, JobSpec, JobStatus, State};
 use keima_count::LocalCluster;
 
 use super::Counting;
-use super::on_disk::Limits;
 use crate::exit::Failed;
 use crate::result::lacks_series;
 use crate::terminal::units::{show_bytes, show_seconds};
+
+/// What the tasks of a count may take.
+#[derive(Clone, Copy)]
+pub(super) struct Limits {
+    pub(super) task_memory_bytes: u64,
+    pub(super) disk_bytes: u64,
+}
 
 /// Finds the job in the folder, or submits it.
 pub(super) async fn take_up(counting: &Counting<'_>, cluster: &LocalCluster, limits: Limits) -> Result<JobId, Failed> {
