@@ -1,4 +1,4 @@
-//! Generates the gRPC types from `proto/` with protox, so that no protoc has to be installed.
+//! Generates the gRPC types from `proto/` with protox, which needs no installed protoc.
 
 use std::path::PathBuf;
 use std::{env, error, fs};
@@ -6,8 +6,7 @@ use std::{env, error, fs};
 use prost::Message;
 
 fn main() -> Result<(), Box<dyn error::Error>> {
-    // Asked for when the script runs, not when it is compiled: a shared target folder may hold another checkout's
-    // script.
+    // Read at run time, not at compile time: a shared target folder may hold the script of another checkout.
     let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("../../proto");
     let files = ["common", "run", "worker", "job"].map(|name| root.join("keima/v1").join(name).with_extension("proto"));
     for file in &files {
@@ -16,7 +15,7 @@ fn main() -> Result<(), Box<dyn error::Error>> {
     let descriptors = protox::compile(&files, [&root])?;
     let out = PathBuf::from(env::var("OUT_DIR")?);
     fs::write(out.join("keima.v1.bin"), descriptors.encode_to_vec())?;
-    // Chunks of runs are handed on without copying them out of the received frame.
+    // `bytes`: chunks of runs are not copied out of the received frame.
     tonic_prost_build::configure().bytes(".keima.v1.ReadRunResponse.data").compile_fds(descriptors)?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Boards of Go: their states per pass and their windows, as the planner has them.
+//! Boards of Go with their states per pass and the planner's windows.
 
 use anyhow::{Context, Result};
 use keima_coordinator::in_memory_plan;
@@ -10,31 +10,31 @@ pub(crate) fn go(side: u32) -> Result<AnyProblem> {
     go_of(side, side)
 }
 
-/// The same on a board that is no square.
+/// Legal Go positions on a board of any sides.
 pub(crate) fn go_of(height: u32, length: u32) -> Result<AnyProblem> {
     let request = ProblemRequest { name: "go".into(), size: format!("{height}x{length}"), options: vec![] };
     Problems.open(&request).with_context(|| format!("go {height}x{length}"))
 }
 
-/// Numbers of states, of single ones, before each pass of the square board and after the last.
+/// States of the square board before each pass and after the last.
 pub(crate) fn states(side: u32) -> Result<Vec<u64>> {
     states_of(side, side)
 }
 
-/// The same on a board that is no square.
+/// States of a board of any sides.
 pub(crate) fn states_of(height: u32, length: u32) -> Result<Vec<u64>> {
     let problem = go_of(height, length)?;
     let forecast = problem.info().forecast().context("no forecast of states")?;
     Ok(forecast.states.iter().map(|&states| u64::try_from(states).unwrap_or(u64::MAX)).collect())
 }
 
-/// The windows by which a count in memory cuts a column.
+/// Windows of a column in a count in memory.
 pub(crate) fn windows(side: u32) -> Result<Vec<Window>> {
     let problem = go(side)?;
     Ok(in_memory_plan(problem.info(), problem.key_bytes(), 0, 1, None)?.windows)
 }
 
-/// State-passes of one sweep over the whole board, and states over all boundaries between windows of these lengths.
+/// State-passes of one sweep over the whole board, and states summed over all boundaries between windows.
 pub(crate) fn work(states: &[u64], windows: &[u32]) -> (f64, f64) {
     let passes = states.len().saturating_sub(1);
     let state_passes = states.iter().take(passes).map(|&states| states as f64).sum();

@@ -1,258 +1,244 @@
-//! Forecasts against what came: `keima estimate`, and right after it the count that it was asked about, in processes of
-//! their own. docs/forecasts.md holds what was found.
+//! Forecasts beside counts: `keima estimate` and, right after it, the count that it was asked about.
 //!
 //! ```text
 //!   round 1   estimate A, count A, estimate B, count B, ...     round 2   the same ...
 //! ```
 //!
-//! What the forecast measures of the machine holds for some seconds: whatever goes between would be noise.
+//! A forecast measures the machine, and that holds for some seconds only. So nothing goes between the two.
 
-use std::ops::RangeInclusive;
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::document::{code, paragraph, rows_of};
-use crate::machine::Machine;
-use crate::program::{answer, run};
-use crate::table::short;
+use crate::programs::program::{answer, count};
+use crate::sample::{median, rounded};
 
-/// What a forecast over what came may be: "right within 25 %".
-const WITHIN: RangeInclusive<f64> = 0.75..=1.25;
+const BLOCK: &str = "block";
+const STREAM: &str = "stream";
 
-/// What is forecast and counted: the board, and what both are told.
-struct Case {
-    what: &'static str,
-    board: &'static str,
-    options: &'static [&'static str],
-    /// Whether its runs are files.
-    on_disk: bool,
-}
+/// What is forecast and counted: its name, the board, the executor and the memory. Without memory it counts in memory.
+struct Case(&'static str, &'static str, &'static str, Option<&'static str>);
 
-const fn on_disk(what: &'static str, board: &'static str, options: &'static [&'static str]) -> Case {
-    Case { what, board, options, on_disk: true }
-}
-
-const BLOCK: &str = "--executor=block";
-const STREAM: &str = "--executor=stream";
-
-/// All ways to count on one machine; each takes seconds to some minutes.
+/// All ways to count on one machine. Each takes seconds to some minutes.
 const CASES: [Case; 14] = [
-    Case { what: "blocks in memory", board: "11x11", options: &[], on_disk: false },
-    Case { what: "blocks in memory", board: "12x12", options: &[], on_disk: false },
-    Case { what: "blocks in memory", board: "13x13", options: &[], on_disk: false },
-    on_disk("blocks, runs on disk", "11x11", &[BLOCK, "--memory=2GiB"]),
-    on_disk("blocks, runs on disk", "12x12", &[BLOCK, "--memory=2GiB"]),
-    on_disk("blocks, runs on disk", "13x13", &[BLOCK, "--memory=2GiB"]),
-    on_disk("blocks, little memory", "11x11", &[BLOCK, "--memory=64MiB"]),
-    on_disk("blocks, little memory", "12x12", &[BLOCK, "--memory=125MiB"]),
-    on_disk("blocks, little memory", "13x13", &[BLOCK, "--memory=330MiB"]),
-    on_disk("blocks, little memory", "13x13", &[BLOCK, "--memory=240MiB"]),
-    on_disk("blocks, tables in parts", "12x12", &[BLOCK, "--memory=100MiB"]),
-    on_disk("blocks, tables in parts", "13x13", &[BLOCK, "--memory=215MiB"]),
-    on_disk("streams", "10x10", &[STREAM, "--memory=2GiB"]),
-    on_disk("streams", "11x11", &[STREAM, "--memory=2GiB"]),
+    Case("blocks in memory", "11x11", BLOCK, None),
+    Case("blocks in memory", "12x12", BLOCK, None),
+    Case("blocks in memory", "13x13", BLOCK, None),
+    Case("blocks, runs on disk", "11x11", BLOCK, Some("2GiB")),
+    Case("blocks, runs on disk", "12x12", BLOCK, Some("2GiB")),
+    Case("blocks, runs on disk", "13x13", BLOCK, Some("2GiB")),
+    Case("blocks, little memory", "11x11", BLOCK, Some("64MiB")),
+    Case("blocks, little memory", "12x12", BLOCK, Some("125MiB")),
+    Case("blocks, little memory", "13x13", BLOCK, Some("330MiB")),
+    Case("blocks, little memory", "13x13", BLOCK, Some("240MiB")),
+    Case("blocks, tables in parts", "12x12", BLOCK, Some("100MiB")),
+    Case("blocks, tables in parts", "13x13", BLOCK, Some("215MiB")),
+    Case("streams", "10x10", STREAM, Some("2GiB")),
+    Case("streams", "11x11", STREAM, Some("2GiB")),
 ];
 
-/// One pair. Bytes are of runs: read, written, at most on disk; none in memory.
+/// A row of the report: figures of the counts, medians over runs, and how the forecasts compare.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Forecast {
+    what: String,
+    board: String,
+    /// Value of `--memory`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memory: Option<String>,
+    runs: usize,
+    wall_seconds: f64,
+    /// Bytes of runs; none in memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes_read: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes_written: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    peak_disk_bytes: Option<u64>,
+    #[serde(rename = "forecast_over_counted")]
+    ratios: Ratios,
+}
+
+/// What was forecast, divided by what was counted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Ratios {
+    /// Of every run, from the smallest to the largest.
+    wall_seconds: Vec<f64>,
+    /// Medians.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes_read: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes_written: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    peak_disk_bytes: Option<f64>,
+}
+
+/// Figures of a forecast or of a count.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Pair {
-    forecast_seconds: f64,
-    found_seconds: f64,
-    forecast_bytes: [f64; 3],
-    found_bytes: [f64; 3],
+struct Figures {
+    wall_seconds: f64,
+    /// Bytes of runs: read, written, at most on disk.
+    bytes: [f64; 3],
+}
+
+/// A forecast and its count.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Pair {
+    forecast: Figures,
+    counted: Figures,
 }
 
 impl Pair {
-    /// The forecast over what came, of wall time.
-    fn times(&self) -> f64 {
-        self.forecast_seconds / self.found_seconds
-    }
-
-    /// Out of what the two programs printed.
-    fn of(estimate: &Value, count: &Value, found_seconds: f64) -> Result<Self> {
-        let number = |value: &Value, what: &str| value.as_f64().with_context(|| format!("{what}: no number"));
-        let forecast = |name: &str| number(&estimate[name], name);
+    /// From what the two programs printed.
+    fn new(estimate: &Value, count: &Value, wall_seconds: f64) -> Result<Self> {
+        let forecast = |name: &str| estimate[name].as_f64().with_context(|| format!("{name}: no number"));
         let statistics = &count["statistics"];
-        // That one is no measurement. By streams a short board has a few states less than there can be.
+        // States are no measurement. A short board has up to a twentieth fewer by streams than there can be.
         let [states, found] = [estimate, count].map(|value| value["peak_states"].as_u64());
-        let least = if statistics["executor"] == "stream" { states.map(|states| states - states / 20) } else { states };
+        let least = if statistics["executor"] == STREAM { states.map(|states| states - states / 20) } else { states };
         ensure!(
             states.is_some() && (least..=states).contains(&found),
             "{} states at most were forecast, and {} there",
             estimate["peak_states"],
             count["peak_states"]
         );
-        let found = [&statistics["bytes_read"], &statistics["bytes_written"], &count["scratch_peak_bytes"]];
-        let found = found.map(|value| value.as_f64().unwrap_or(0.0));
-        // Those that are forecast are of vectors that are full.
+        // Forecast bytes are those of full vectors.
         let filled = forecast("filled")?;
-        let [read, written] = [forecast("bytes_read")? * filled, forecast("bytes_written")? * filled];
+        let disk = estimate["disk_peak_bytes"].as_f64().unwrap_or(0.0);
+        let counted = [&statistics["bytes_read"], &statistics["bytes_written"], &count["scratch_peak_bytes"]];
         Ok(Self {
-            forecast_seconds: forecast("wall_seconds")?,
-            found_seconds,
-            forecast_bytes: [read, written, estimate["disk_peak_bytes"].as_f64().unwrap_or(0.0)],
-            found_bytes: found,
+            forecast: Figures {
+                wall_seconds: forecast("wall_seconds")?,
+                bytes: [forecast("bytes_read")? * filled, forecast("bytes_written")? * filled, disk],
+            },
+            counted: Figures { wall_seconds, bytes: counted.map(|value| value.as_f64().unwrap_or(0.0)) },
         })
     }
 }
 
 impl Case {
-    fn words(&self, verb: &str) -> Vec<String> {
-        [&[verb, "go", self.board], self.options].concat().into_iter().map(str::to_owned).collect()
+    fn name(&self) -> String {
+        let Self(what, board, _, memory) = self;
+        [what, board, memory.unwrap_or("")].join(" ").trim_end().to_owned()
     }
 
-    fn name(&self) -> String {
-        let memory = self.options.iter().find_map(|option| option.strip_prefix("--memory=")).unwrap_or("");
-        [self.what, self.board, memory].join(" ").trim_end().to_owned()
+    fn command(&self, keima: &Path, verb: &str) -> Command {
+        let Self(_, board, executor, memory) = self;
+        let mut command = Command::new(keima);
+        command.args([verb, "go", board, "--json"]);
+        if let Some(memory) = memory {
+            command.args(["--executor", executor, "--memory", memory]);
+        }
+        command
     }
 
     fn pair(&self, keima: &Path) -> Result<Pair> {
         let folder = tempfile::tempdir_in(".").context("a folder for the count")?;
         let folder = folder.path().canonicalize()?;
-        let mut estimate = Command::new(keima);
-        estimate.args(self.words("estimate")).arg("--json").env("XDG_STATE_HOME", &folder);
-        let mut count = Command::new(keima);
-        count.args(self.words("count")).args(["--json", "--quiet"]).env("XDG_STATE_HOME", &folder);
-        if self.on_disk {
-            estimate.arg("--scratch").arg(folder.join("estimate"));
-            count.arg("--data").arg(folder.join("data"));
+        let [mut estimating, mut counting] = ["estimate", "count"].map(|verb| self.command(keima, verb));
+        counting.arg("--quiet");
+        if self.3.is_some() {
+            estimating.arg("--scratch").arg(folder.join("estimate"));
+            counting.arg("--data").arg(folder.join("data"));
         }
-        let forecast = answer(&mut estimate)?;
+        let forecast = answer(estimating.env("XDG_STATE_HOME", &folder))?;
         let started = Instant::now();
-        let found = run(&mut count)?;
-        Pair::of(&forecast, &found, started.elapsed().as_secs_f64())
+        let counted = count(counting.env("XDG_STATE_HOME", &folder))?;
+        Pair::new(&forecast, &counted, started.elapsed().as_secs_f64())
+    }
+
+    fn row(&self, pairs: &[Pair]) -> Forecast {
+        let mut times: Vec<f64> =
+            pairs.iter().map(|pair| rounded(pair.forecast.wall_seconds / pair.counted.wall_seconds)).collect();
+        times.sort_by(f64::total_cmp);
+        let counted = |which: usize| {
+            let bytes = median(pairs.iter().map(|pair| pair.counted.bytes[which]));
+            (bytes > 0.0).then(|| rounded(bytes) as u64)
+        };
+        let ratio = |which: usize| {
+            let ratio = median(pairs.iter().map(|pair| pair.forecast.bytes[which] / pair.counted.bytes[which]));
+            counted(which).map(|_| rounded(ratio))
+        };
+        let Self(what, board, _, memory) = *self;
+        Forecast {
+            what: what.to_owned(),
+            board: board.to_owned(),
+            memory: memory.map(str::to_owned),
+            runs: pairs.len(),
+            wall_seconds: rounded(median(pairs.iter().map(|pair| pair.counted.wall_seconds))),
+            bytes_read: counted(0),
+            bytes_written: counted(1),
+            peak_disk_bytes: counted(2),
+            ratios: Ratios {
+                wall_seconds: times,
+                bytes_read: ratio(0),
+                bytes_written: ratio(1),
+                peak_disk_bytes: ratio(2),
+            },
+        }
     }
 }
 
-/// Takes pairs, a round at a time, and writes what was found as a document.
-pub(crate) fn forecasts(keima: &Path, rounds: usize, only: Option<&str>, command: &str) -> Result<String> {
+/// Measures every case whose name contains `only`, `runs` times.
+pub(crate) fn forecasts(keima: &Path, runs: usize, only: Option<&str>) -> Result<Vec<Forecast>> {
     let cases: Vec<&Case> = CASES.iter().filter(|case| only.is_none_or(|only| case.name().contains(only))).collect();
-    ensure!(!cases.is_empty(), "none has {:?} in its name", only.unwrap_or_default());
+    ensure!(!cases.is_empty(), "no count has {:?} in its name", only.unwrap_or_default());
     let mut pairs: Vec<Vec<Pair>> = vec![Vec::new(); cases.len()];
-    for round in 0..rounds.max(1) {
+    for round in 1..=runs.max(1) {
         for (case, pairs) in cases.iter().zip(&mut pairs) {
-            eprint!("round {} of {rounds}: {}", round + 1, case.name());
+            eprint!("round {round} of {runs}: {}", case.name());
             let pair = case.pair(keima).with_context(|| case.name())?;
-            eprintln!(": {} s forecast, {} s counted", short(pair.forecast_seconds), short(pair.found_seconds));
+            eprintln!(": {:.2} s forecast, {:.2} s counted", pair.forecast.wall_seconds, pair.counted.wall_seconds);
             pairs.push(pair);
         }
     }
-    let rows: Vec<(String, Vec<Pair>)> = cases.iter().map(|case| case.name()).zip(pairs).collect();
-    Ok(markdown(&rows, &Machine::here(keima), command))
-}
-
-fn median(values: impl Iterator<Item = f64>) -> f64 {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(0.0)
-}
-
-fn markdown(rows: &[(String, Vec<Pair>)], machine: &Machine, command: &str) -> String {
-    let pairs = || rows.iter().flat_map(|(_, pairs)| pairs);
-    let right = pairs().filter(|pair| WITHIN.contains(&pair.times())).count();
-    let cells = |(name, pairs): &(String, Vec<Pair>)| {
-        let mut times: Vec<f64> = pairs.iter().map(Pair::times).collect();
-        times.sort_by(f64::total_cmp);
-        let bytes = |which: usize| {
-            let found = median(pairs.iter().map(|pair| pair.found_bytes[which]));
-            let ratio = median(pairs.iter().map(|pair| pair.forecast_bytes[which] / pair.found_bytes[which]));
-            if found > 0.0 { format!("{} GB, {}", short(found / 1e9), short(ratio)) } else { String::new() }
-        };
-        [
-            name.clone(),
-            short(median(pairs.iter().map(|pair| pair.found_seconds))),
-            times.iter().map(|&times| short(times)).collect::<Vec<_>>().join(", "),
-            bytes(0),
-            bytes(1),
-            bytes(2),
-        ]
-    };
-    let intro = paragraph(&format!(
-        "Written by `{command}`: do not edit it, run that again on a quiet machine. Each pair is `keima estimate go NxN ...` and, \
-         right after it, `keima count go NxN ...` with the same options: what was forecast over what came, of wall time of \
-         every pair, of bytes the median beside what came; those by streams are forecast of vectors that are full, and here times \
-         `filled`, which is forecast with them. Numbers of states must be the same, by \
-         streams within a twentieth, or nothing is written.",
-    ));
-    let verdict = paragraph(&format!("{right} of {} forecasts of wall time are right within 25 %.", pairs().count()));
-    let table = rows_of(
-        ["count", "s", "forecast over counted", "read", "written", "at most on disk"],
-        &rows.iter().map(cells).collect::<Vec<_>>(),
-    );
-    format!("# Forecasts\n\n{intro}\n{verdict}\n{table}\n## Machine\n\n{}", code(&machine.text()))
+    Ok(cases.iter().zip(&pairs).map(|(case, pairs)| case.row(pairs)).collect())
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use serde_json::json;
 
     use super::*;
 
     #[test]
-    fn cases_are_told_apart() {
-        let names: BTreeSet<String> = CASES.iter().map(Case::name).collect();
-        assert_eq!(names.len(), CASES.len());
-        assert!(names.contains("blocks, little memory 13x13 240MiB") && names.contains("blocks in memory 12x12"));
-        assert_eq!(CASES[9].words("count"), ["count", "go", "13x13", "--executor=block", "--memory=240MiB"]);
-    }
-
-    #[test]
-    fn a_pair_is_of_the_same_states() {
-        let estimate = json!({
-            "peak_states": 9, "wall_seconds": 3.0, "bytes_read": 16, "bytes_written": 12, "disk_peak_bytes": 5,
-            "filled": 0.5,
-        });
-        let count = |states: u64| {
-            json!({
-                "peak_states": states, "scratch_peak_bytes": 10, "statistics": { "bytes_read": 4, "bytes_written": 3 },
-            })
+    fn a_pair_has_the_same_states() {
+        let estimate = json!({ "peak_states": 1000, "wall_seconds": 3.0, "bytes_read": 16, "bytes_written": 12,
+            "disk_peak_bytes": 5, "filled": 0.5 });
+        let check = |executor: &str, states: u64, is_right: bool| {
+            let count = json!({ "peak_states": states, "scratch_peak_bytes": 10,
+                "statistics": { "executor": executor, "bytes_read": 4, "bytes_written": 3 } });
+            let found = Pair::new(&estimate, &count, 4.0);
+            assert_eq!(found.is_ok(), is_right, "{executor}, {states}: {found:?}");
+            if let Ok(pair) = found {
+                assert_eq!((pair.forecast.bytes, pair.counted.bytes), ([8.0, 6.0, 5.0], [4.0, 3.0, 10.0]));
+            }
         };
-        let pair = Pair::of(&estimate, &count(9), 4.0).unwrap();
-        assert_eq!((pair.times(), pair.forecast_bytes, pair.found_bytes), (0.75, [8.0, 6.0, 5.0], [4.0, 3.0, 10.0]));
-        let error = Pair::of(&estimate, &count(8), 4.0).unwrap_err().to_string();
-        assert!(error.contains('9') && error.contains('8'), "{error}");
-        assert!(Pair::of(&json!({ "peak_states": 9 }), &count(9), 4.0).is_err());
+        check("block", 1000, true);
+        check("block", 999, false);
+        check("stream", 1000, true);
+        check("stream", 950, true);
+        check("stream", 949, false);
+        check("stream", 1001, false);
+        assert!(Pair::new(&json!({ "peak_states": 9 }), &json!({ "peak_states": 9 }), 4.0).is_err());
     }
 
     #[test]
-    fn by_streams_a_few_states_may_be_missing() {
-        let estimate =
-            json!({ "peak_states": 1000, "wall_seconds": 3.0, "bytes_read": 8, "bytes_written": 6, "filled": 1 });
-        for (found, right) in [(1000, true), (950, true), (949, false), (1001, false)] {
-            let count = json!({ "peak_states": found, "statistics": { "executor": "stream" } });
-            assert_eq!(Pair::of(&estimate, &count, 4.0).is_ok(), right, "{found}");
-        }
-    }
-
-    #[test]
-    fn every_pair_is_in_the_document() {
-        let pair = |forecast_seconds, bytes| Pair {
-            forecast_seconds,
-            found_seconds: 10.0,
-            forecast_bytes: [bytes; 3],
-            found_bytes: [2e9 * bytes; 3],
+    fn rows_have_every_time_and_medians_of_bytes() {
+        let pair = |wall_seconds, bytes| Pair {
+            forecast: Figures { wall_seconds, bytes: [bytes; 3] },
+            counted: Figures { wall_seconds: 10.0, bytes: [2.0 * bytes; 3] },
         };
-        let rows = [
-            ("in memory".to_owned(), vec![pair(9.0, 0.0)]),
-            ("on disk".to_owned(), vec![pair(12.6, 1.0), pair(8.0, 1.0), pair(7.0, 1.0)]),
-        ];
-        let text =
-            markdown(&rows, &Machine { lines: vec![("processor", "a good one".into())] }, "scripts/bench forecast");
-        for part in [
-            "Written by `scripts/bench forecast`: do not edit",
-            "2 of 4 forecasts of wall time are right",
-            "| in memory | 10.0 | 0.90 |  |  |  |",
-            "| on disk | 10.0 | 0.70, 0.80, 1.26 | 2.00 GB, 0.00 | 2.00 GB, 0.00 | 2.00 GB, 0.00 |",
-            "    processor  a good one\n",
-        ] {
-            assert!(text.contains(part), "{part:?} is missing in\n{text}");
-        }
-        assert!(text.lines().all(|line| line.starts_with(['|', ' ']) || line.chars().count() <= 120));
+        let row = CASES[9].row(&[pair(12.6, 1e9), pair(8.0, 1e9), pair(7.0, 3e9)]);
+        assert_eq!((row.memory.as_deref(), row.bytes_written, row.runs), (Some("240MiB"), Some(2_000_000_000), 3));
+        assert_eq!(row.ratios.wall_seconds, [0.7, 0.8, 1.26]);
+        assert_eq!(row.ratios.peak_disk_bytes, Some(0.5));
+        let row = CASES[0].row(&[pair(9.0, 0.0)]);
+        assert_eq!((row.memory, row.bytes_read, row.ratios.bytes_read), (None, None, None));
     }
 }

@@ -1,49 +1,42 @@
-//! `keima-bench`: measures keima, prints one table and writes docs/performance.md with a plot. `scripts/bench` builds
-//! and starts it; it is no part of the program that is shipped.
+//! `keima-bench`: measures keima and writes reports in JSON. `scripts/bench` builds and starts it.
 //!
 //! ```text
-//!   measure        rounds over all jobs: kernels and sweeps in processes of this program, counts by the real one, golegal
-//!   block, disk,   one such process; prints a line of JSON for each sample, and for what does not fit the machine
+//!   measure        rounds over all jobs: passes in processes of this program, counts by the real one, golegal
+//!   forecast       `keima estimate` and the count right after it, in pairs
+//!   block, disk,   passes in this process; prints a line of JSON for each sample, and for what does not fit the machine
 //!   stream
-//!   forecast       `keima estimate` and the count right after it, in pairs; writes docs/forecasts.md
 //!   work           a fixed piece of work for callgrind
-//!   instructions   callgrind's file as a table
+//!   instructions   a callgrind file as a table
 //! ```
 
 #![forbid(unsafe_code)]
 
-mod block;
 mod board;
-mod callgrind;
-mod cluster;
-mod count;
-mod disk;
-mod document;
 mod forecast;
-mod golegal;
-mod job;
-mod machine;
+mod instructions;
 mod measure;
-mod plot;
+mod passes;
 mod process;
-mod program;
+mod programs;
+mod report;
 mod sample;
-mod stream;
-mod table;
-mod targets;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
 use keima_model::Direction;
+use serde::Serialize;
 
-use crate::disk::Disk;
-use crate::machine::Machine;
-use crate::measure::{Wish, measure};
+use crate::measure::{Found, measure};
+use crate::passes::on_disk::Disk;
+use crate::passes::{in_memory, on_disk, stream};
+use crate::report::machine::{Machine, commit, simd};
+use crate::report::{Report, check_writable};
 use crate::sample::Line;
 
-/// That of the program that is measured.
+/// The allocator of the program that is measured.
 #[cfg(target_arch = "x86_64")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
@@ -56,7 +49,95 @@ struct Cli {
     verb: Verb,
 }
 
-/// Which passes through runs are measured.
+#[derive(Subcommand)]
+enum Verb {
+    /// Measures everything and prints a report in JSON
+    Measure {
+        #[command(flatten)]
+        options: measure::Options,
+        #[command(flatten)]
+        out: Out,
+    },
+    /// Compares forecasts of `keima estimate` with counts and prints a report in JSON
+    Forecast {
+        /// Runs of each pair
+        #[arg(long, value_name = "N", default_value_t = 2)]
+        runs: usize,
+        /// Only counts with this text in their name, such as `in memory`, `on disk`, `streams` or `13x13`
+        #[arg(long, value_name = "TEXT")]
+        only: Option<String>,
+        #[command(flatten)]
+        out: Out,
+    },
+    /// Measures passes of the block executor in memory: a line of JSON for each combination, forward and transposed
+    Block {
+        /// Side of the board
+        #[arg(long)]
+        height: u32,
+        /// Residues carried at once: 1, 2, 4 or 8
+        #[arg(long, value_delimiter = ',', default_value = "1")]
+        lanes: Vec<u32>,
+        /// Threads
+        #[arg(long, value_delimiter = ',', default_value = "1")]
+        threads: Vec<u32>,
+        /// Cells of the windows, from the top of the column down [default: the planner's]
+        #[arg(long, value_name = "CELLS", value_delimiter = ',')]
+        windows: Vec<u32>,
+    },
+    /// Measures passes of the block executor through files, in $TMPDIR or else the current folder: a line of JSON
+    Disk {
+        #[command(flatten)]
+        passes: Passes,
+        /// Memory for tables and tasks; the planner chooses windows and groups for it
+        #[arg(long, value_name = "MIB", default_value_t = on_disk::MEMORY_MIB)]
+        memory: u64,
+        /// Measures nothing where two boundaries would take more of the disk
+        #[arg(long, value_name = "BYTES", default_value_t = on_disk::MAX_BYTES)]
+        max_bytes: u64,
+    },
+    /// Measures passes of the stream executor: a line of JSON
+    Stream {
+        #[command(flatten)]
+        passes: Passes,
+        /// Ends after so many state-passes
+        #[arg(long, default_value_t = f64::INFINITY)]
+        state_passes: f64,
+        /// Takes only a tenth of the vector's bytes as memory
+        #[arg(long)]
+        tight: bool,
+    },
+    /// Does a fixed piece of work on one thread; prints the instruction set and the number of state-passes
+    Work {
+        /// Side of the board
+        #[arg(long, default_value_t = 8)]
+        height: u32,
+        /// Residues carried at once: 1, 2, 4 or 8
+        #[arg(long, default_value_t = 1)]
+        lanes: u32,
+        /// Columns; 0 is the set-up alone
+        #[arg(long, default_value_t = 1)]
+        columns: u32,
+        /// Transposed passes
+        #[arg(long, conflicts_with = "stream")]
+        backward: bool,
+        /// By the stream executor, whose set-up is the first column; with any number of residues
+        #[arg(long)]
+        stream: bool,
+    },
+    /// Prints instructions per state-pass by function, from a callgrind file
+    Instructions {
+        /// File that `--callgrind-out-file` named
+        file: PathBuf,
+        /// The same file of the set-up alone, which is subtracted
+        #[arg(long, value_name = "FILE")]
+        less: Option<PathBuf>,
+        /// The number that `work` printed
+        #[arg(long)]
+        state_passes: f64,
+    },
+}
+
+/// Which passes through files are measured.
 #[derive(Args)]
 struct Passes {
     /// Side of the board
@@ -70,155 +151,44 @@ struct Passes {
     threads: u32,
 }
 
-#[derive(Subcommand)]
-enum Verb {
-    /// Everything: a table on standard output; a full run also writes docs/performance.md and its plot
-    Measure(MeasureArgs),
-    /// Forecasts of `keima estimate` against the counts that follow them: a document on standard output
-    Forecast(ForecastArgs),
-    /// Passes of the block executor: a line of JSON for each number of residues and threads and each direction
-    Block {
-        /// Side of the board
-        #[arg(long)]
-        height: u32,
-        /// Residues carried at once: 1, 2, 4, 8
-        #[arg(long, value_delimiter = ',', default_value = "1")]
-        lanes: Vec<u32>,
-        /// Threads
-        #[arg(long, value_delimiter = ',', default_value = "1")]
-        threads: Vec<u32>,
-        /// Cells of the windows, from the top of the column down; else as the planner cuts it
-        #[arg(long, value_name = "CELLS", value_delimiter = ',')]
-        windows: Vec<u32>,
-    },
-    /// Passes of the block executor out of core, through runs in a temporary folder in $TMPDIR, or else in the current
-    /// folder: a line of JSON, a sample or why there is none
-    Disk {
-        #[command(flatten)]
-        passes: Passes,
-        /// Memory for tables and tasks, for which the planner chooses windows and groups
-        #[arg(long, value_name = "MIB", default_value_t = disk::MEMORY_MIB)]
-        memory: u64,
-        /// Nothing is measured where two boundaries would take more of the disk
-        #[arg(long, value_name = "BYTES", default_value_t = disk::BYTES_MOST)]
-        bytes_most: u64,
-    },
-    /// A sweep of the stream executor: a line of JSON
-    Stream {
-        #[command(flatten)]
-        passes: Passes,
-        /// End when so many state-passes are measured
-        #[arg(long, default_value_t = f64::INFINITY)]
-        state_passes: f64,
-        /// Only a tenth of the vector's bytes as memory
-        #[arg(long)]
-        tight: bool,
-    },
-    /// A fixed piece of an executor's work on one thread; prints the instruction set and the number of state-passes
-    Work {
-        /// Side of the board
-        #[arg(long, default_value_t = 8)]
-        height: u32,
-        /// Residues carried at once: 1, 2, 4, 8
-        #[arg(long, default_value_t = 1)]
-        lanes: u32,
-        /// Columns; none is the set-up alone
-        #[arg(long, default_value_t = 1)]
-        columns: u32,
-        /// The transposed passes
-        #[arg(long, conflicts_with = "stream")]
-        backward: bool,
-        /// By the stream executor, whose set-up makes the first column; any number of residues
-        #[arg(long)]
-        stream: bool,
-    },
-    /// Instructions per state-pass by function, from callgrind's file
-    Instructions {
-        /// What `--callgrind-out-file` named
-        file: PathBuf,
-        /// The same of the set-up alone, which is subtracted
-        #[arg(long)]
-        less: Option<PathBuf>,
-        /// As `work` printed it
-        #[arg(long)]
-        state_passes: f64,
-    },
-}
-
 #[derive(Args)]
-struct ForecastArgs {
-    /// Pairs of each count
-    #[arg(long, value_name = "N", default_value_t = 2)]
-    runs: usize,
-    /// Only counts whose name has this in it, such as `in memory`, `on disk`, `streams` or `13x13`
-    #[arg(long, value_name = "TEXT")]
-    only: Option<String>,
-    /// Folder for forecasts.md, too
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
-}
-
-#[derive(Args)]
-struct MeasureArgs {
-    /// Two small boards and three runs: some minutes
-    #[arg(long)]
-    quick: bool,
-    /// Only what a target is about, and what that is held against
-    #[arg(long, conflicts_with = "quick")]
-    targets: bool,
-    /// Only rows whose name has this in it, such as `block`, `cached runs`, `stream sweep` or `cluster`, and golegal
-    #[arg(long, value_name = "TEXT")]
-    only: Option<String>,
-    /// Sides of the boards [default: 9 to 15, with --quick 9 and 10]
-    #[arg(long, value_delimiter = ',', value_name = "SIDES", value_parser = clap::value_parser!(u32).range(3..=16))]
-    boards: Vec<u32>,
-    /// Runs of each row, of which the median is taken, where there is time; rows that a target is about come first
-    /// [default: 5, with --quick 3]
-    #[arg(long, value_name = "N")]
-    runs: Option<usize>,
-    /// Sources of golegal (github.com/tromp/golegal), to be built and run beside keima
-    #[arg(long, value_name = "DIR")]
-    golegal: Option<PathBuf>,
-    /// Boards that golegal counts [default: 11, or else the largest]
-    #[arg(long, value_delimiter = ',', value_name = "SIDES")]
-    golegal_boards: Vec<u32>,
-    /// No row gets another run when this much time has gone by
-    #[arg(long, value_name = "N", default_value_t = 80.0)]
-    minutes: f64,
-    /// No row gets another run that would take it beyond this
-    #[arg(long, value_name = "N", default_value_t = 900.0)]
-    row_seconds: f64,
-    /// Folder for performance.md and performance.svg [default: docs for a full run, none for any other]
-    #[arg(long, value_name = "DIR")]
+struct Out {
+    /// Writes the report to this file [default: standard output]
+    #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
 
 fn main() -> Result<()> {
     match Cli::parse().verb {
-        Verb::Measure(args) => measure_all(args),
-        Verb::Forecast(args) => forecast_all(&args),
-        Verb::Block { height, lanes, threads, windows } => print(&block::samples(height, &windows, &lanes, &threads)?),
-        Verb::Disk { passes: Passes { height, lanes, threads }, memory, bytes_most } => {
-            let wish = Disk { height, residues: lanes, threads, memory_mib: memory, bytes_most };
-            print(&[disk::sample(&wish)?])
+        Verb::Measure { options, out } => report(2, &out, |keima| {
+            let Found { rows, not_measured } = measure(&options, keima)?;
+            Ok((rows, not_measured))
+        }),
+        Verb::Forecast { runs, only, out } => {
+            report(1, &out, |keima| Ok((forecast::forecasts(keima, runs, only.as_deref())?, Vec::new())))
+        }
+        Verb::Block { height, lanes, threads, windows } => {
+            print(&in_memory::samples(height, &windows, &lanes, &threads)?)
+        }
+        Verb::Disk { passes: Passes { height, lanes, threads }, memory, max_bytes } => {
+            print(&[on_disk::sample(&Disk { height, residues: lanes, threads, memory_mib: memory, max_bytes })?])
         }
         Verb::Stream { passes: Passes { height, lanes, threads }, state_passes, tight } => {
             let (label, sample) = stream::sample(height, lanes, threads, tight, state_passes)?;
             print(&[Line::Sample(label, sample)])
         }
         Verb::Work { height, lanes, columns, backward, stream } => {
-            let direction = if backward { Direction::Backward } else { Direction::Forward };
+            let direction = if backward { Direction::Transposed } else { Direction::Forward };
             let state_passes = if stream {
                 stream::fixed_work(height, lanes, columns)?
             } else {
-                block::fixed_work(height, lanes, direction, columns)?
+                in_memory::fixed_work(height, lanes, direction, columns)?
             };
-            println!("dispatch {}", machine::simd());
-            println!("state_passes {state_passes}");
+            println!("dispatch {}\nstate_passes {state_passes}", simd());
             Ok(())
         }
         Verb::Instructions { file, less, state_passes } => {
-            print!("{}", callgrind::report(&file, less.as_deref(), &std::env::current_dir()?, state_passes)?);
+            print!("{}", instructions::report(&file, less.as_deref(), &std::env::current_dir()?, state_passes)?);
             Ok(())
         }
     }
@@ -231,87 +201,36 @@ fn print(lines: &[Line]) -> Result<()> {
     Ok(())
 }
 
-fn measure_all(args: MeasureArgs) -> Result<()> {
-    let full = !args.quick && !args.targets && args.boards.is_empty() && args.only.is_none();
-    let boards = match (args.boards, args.quick) {
-        (boards, _) if !boards.is_empty() => boards,
-        (_, true) => vec![9, 10],
-        (_, false) => (9..=15).collect(),
+/// Measures the program beside this one, and writes rows and what was not measured as a report. `scripts/bench` was given
+/// this program's arguments from number `first` on.
+fn report<R: Serialize>(
+    first: usize,
+    Out { out }: &Out,
+    measure: impl FnOnce(&Path) -> Result<(Vec<R>, Vec<String>)>,
+) -> Result<()> {
+    check_writable(out.as_deref())?;
+    let keima = std::env::current_exe()?.with_file_name("keima");
+    let started = Instant::now();
+    let (rows, not_measured) = measure(&keima)?;
+    let report = Report {
+        machine: Machine::here(),
+        commit: commit(&keima),
+        command: typed(std::env::args().skip(first)),
+        minutes: Some((started.elapsed().as_secs_f64() / 60.0).round() as u64),
+        note: None,
+        rows,
+        not_measured,
     };
-    let golegal_boards = match args.golegal_boards {
-        asked if !asked.is_empty() => asked,
-        _ if boards.contains(&11) => vec![11],
-        _ => boards.iter().copied().max().into_iter().collect(),
-    };
-    let wish = Wish {
-        quick: args.quick,
-        targets: args.targets,
-        only: args.only,
-        boards,
-        runs: args.runs.unwrap_or(if args.quick { 3 } else { 5 }),
-        most_job_seconds: args.row_seconds,
-        most_seconds: args.minutes * 60.0,
-        golegal: args.golegal,
-        golegal_boards,
-        keima: measure::keima()?,
-    };
-    let out = args.out.or_else(|| full.then(|| "docs".into()));
-    if let Some(out) = &out {
-        // Before anything is measured for half an hour that could not be written then.
-        std::fs::create_dir_all(out).with_context(|| format!("cannot make the folder {}", out.display()))?;
-    }
-    let found = measure(&wish)?;
-    print!("{}", table::text(&found.rows));
-    let aim = |wanted: String| if wanted.is_empty() { wanted } else { format!(" (wanted: {wanted})") };
-    for [what, times, wanted, against] in targets::against_golegal(&found.rows) {
-        println!("{what}: {times} times {against} per residue{}", aim(wanted));
-    }
-    for [what, value, wanted] in targets::among_themselves(&found.rows) {
-        println!("{what}: {value}{}", aim(wanted));
-    }
-    for note in &found.notes {
-        println!("not measured: {note}");
-    }
-    if let Some(out) = out {
-        let command = typed(std::env::args().skip(2));
-        let write = |name: &str, text: String| {
-            let path = out.join(name);
-            std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
-        };
-        write("performance.svg", plot::svg(&found.rows)?)?;
-        write("performance.md", document::markdown(&found, &Machine::here(&wish.keima), &command))?;
-    }
-    Ok(())
+    report.write(out.as_deref())
 }
 
-fn forecast_all(args: &ForecastArgs) -> Result<()> {
-    if let Some(out) = &args.out {
-        std::fs::create_dir_all(out).with_context(|| format!("cannot make the folder {}", out.display()))?;
-    }
-    let command = typed(std::env::args().skip(1));
-    let text = forecast::forecasts(&measure::keima()?, args.runs, args.only.as_deref(), &command)?;
-    print!("{text}");
-    if let Some(out) = &args.out {
-        let path = out.join("forecasts.md");
-        std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
-    }
-    Ok(())
-}
-
-/// What was typed, with DIR for the folders of this machine.
+/// The command that was typed, with `DIR` for paths of this machine.
 fn typed(arguments: impl Iterator<Item = String>) -> String {
-    let mut text = "scripts/bench".to_owned();
-    let mut folder = false;
-    for argument in arguments {
-        let shown = match argument.split_once('=') {
-            Some((name @ ("--golegal" | "--out"), _)) => format!("{name}=DIR"),
-            _ if folder => "DIR".to_owned(),
-            _ => argument.clone(),
-        };
-        folder = matches!(argument.as_str(), "--golegal" | "--out");
-        text = text + " " + &shown;
-    }
-    text
+    arguments.fold("scripts/bench".to_owned(), |text, argument| match argument.split_once('=') {
+        _ if !argument.contains('/') => format!("{text} {argument}"),
+        Some((name, _)) => format!("{text} {name}=DIR"),
+        None => format!("{text} DIR"),
+    })
 }
 
 #[cfg(test)]
@@ -319,12 +238,12 @@ mod tests {
     use super::typed;
 
     #[test]
-    fn folders_are_not_told() {
+    fn paths_are_not_told() {
         fn check(arguments: &str, expected: &str) {
             assert_eq!(typed(arguments.split_whitespace().map(str::to_owned)), expected);
         }
         check("", "scripts/bench");
         check("--quick --golegal /a/b --runs 2", "scripts/bench --quick --golegal DIR --runs 2");
-        check("--out=/c --golegal=/d", "scripts/bench --out=DIR --golegal=DIR");
+        check("--out=/c/d --golegal=e/f --boards=9", "scripts/bench --out=DIR --golegal=DIR --boards=9");
     }
 }

@@ -2,21 +2,21 @@
 
 use std::fs::{read_to_string, write};
 
-/// The unit of times in `/proc/PID/stat`: every Linux has 100 a second there.
+/// Unit of the times in `/proc/PID/stat`, the same on every Linux.
 const TICKS_A_SECOND: f64 = 100.0;
 
-/// Processor time, in seconds: of this process, and of its children that have ended and were waited for.
+/// Processor time of this process, and of its children that have ended and were waited for.
 pub(crate) fn cpu_seconds() -> (f64, f64) {
     let stat = read_to_string("/proc/self/stat").unwrap_or_default();
     times(&stat).unwrap_or_default()
 }
 
-/// Processor time of another process, in seconds, without its children; 0 where it is not to be had.
+/// Processor time of another process without its children; 0 where the system does not say.
 pub(crate) fn cpu_seconds_of(pid: u32) -> f64 {
     times(&read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default()).unwrap_or_default().0
 }
 
-/// Times out of the text of `/proc/PID/stat`. The name of the program, in brackets, may hold anything.
+/// Times in the text of `/proc/PID/stat`. The program's name, in brackets, may hold anything.
 fn times(stat: &str) -> Option<(f64, f64)> {
     let (_, after) = stat.rsplit_once(')')?;
     let ticks: Vec<f64> = after.split_whitespace().skip(11).take(4).filter_map(|text| text.parse().ok()).collect();
@@ -24,30 +24,30 @@ fn times(stat: &str) -> Option<(f64, f64)> {
     Some(((user + system) / TICKS_A_SECOND, (children_user + children_system) / TICKS_A_SECOND))
 }
 
-/// Peak of the memory that a process held, since it began or since [`forget_peak`]; 0 where it is not to be had.
+/// Peak memory of a process since it began or since [`forget_peak`]; 0 where the system does not say.
 pub(crate) fn peak_bytes(pid: Option<u32>) -> f64 {
     let pid = pid.map_or("self".to_owned(), |pid| pid.to_string());
     kibibytes(&read_to_string(format!("/proc/{pid}/status")).unwrap_or_default(), "VmHWM:")
 }
 
-/// Bytes read from devices and handed to devices, by this process and by its children that have ended and were waited
-/// for; `None` where the system does not tell. Pages of files that were deleted before they were written are not counted.
+/// Bytes that this process and its ended children read from devices and wrote to them; `None` where the system does not
+/// say. Pages of files that were deleted before they were written do not count.
 pub(crate) fn device_bytes() -> Option<(f64, f64)> {
     device(&read_to_string("/proc/self/io").ok()?)
 }
 
-/// Out of the text of `/proc/PID/io`.
+/// The same from the text of `/proc/PID/io`.
 fn device(text: &str) -> Option<(f64, f64)> {
     let value = |name: &str| text.lines().find_map(|line| line.strip_prefix(name))?.trim().parse::<f64>().ok();
     Some((value("read_bytes:")?, value("write_bytes:")? - value("cancelled_write_bytes:")?))
 }
 
-/// Begins a new peak for this process. Where the system refuses, peaks are of the whole run.
+/// Begins a new peak for this process. Where the system refuses, the peak is that of its whole life.
 pub(crate) fn forget_peak() {
     let _ = write("/proc/self/clear_refs", "5");
 }
 
-/// Memory that may be taken without anything being pushed out.
+/// Memory that is free or can be freed at once.
 pub(crate) fn available_bytes() -> f64 {
     kibibytes(&read_to_string("/proc/meminfo").unwrap_or_default(), "MemAvailable:")
 }

@@ -1,5 +1,4 @@
-//! What is measured: a label that says what ran, a sample of one run of it, and medians over samples; and what one
-//! process of this program tells another.
+//! Samples: what ran, the figures of one run, and medians over runs.
 
 use keima_runs::TaskManifest;
 use serde::{Deserialize, Serialize};
@@ -7,48 +6,48 @@ use serde::{Deserialize, Serialize};
 /// What ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum Kind {
-    /// Passes of the block executor in memory, forward: nothing else.
+    /// Forward passes of the block executor in memory.
     BlockForward,
-    /// The same, transposed.
+    /// The transposed passes.
     BlockBackward,
-    /// Passes of the block executor out of core, forward: tasks, and the runs between them, which nobody syncs.
+    /// Forward passes of the block executor through run files, which nobody syncs.
     BlockRuns,
-    /// Sweeps of the stream executor with as much memory as the vector has bytes; its runs are files that nobody syncs.
+    /// Passes of the stream executor with as much memory as the vector has bytes. Its runs are files that nobody syncs.
     Stream,
-    /// The same with a tenth of that.
+    /// The same with a tenth of that memory.
     StreamTight,
-    /// A whole count by `keima count`, by blocks in memory.
+    /// A whole `keima count` by blocks in memory.
     CountBlock,
-    /// The same by blocks out of core, with a tenth of the vector's bytes as memory.
+    /// The same on disk, with a tenth of the vector's bytes as memory.
     CountBlockDisk,
-    /// The same with the memory of a cluster's worker.
+    /// The same on disk, with the memory of a cluster's worker.
     CountBlockWorker,
-    /// The same by the stream executor.
+    /// A whole `keima count` by the stream executor.
     CountStream,
     /// A whole count by a coordinator and workers of one thread each, by blocks.
     ClusterBlock,
     /// The same by the stream executor.
     ClusterStream,
-    /// Passes of a job on such a cluster, by blocks: a part of its first sweep.
+    /// A part of a large job's first sweep on such a cluster, by blocks.
     ClusterBlockPasses,
     /// The same by the stream executor.
     ClusterStreamPasses,
-    /// The C program that these are held against, one modulus, two processes.
+    /// The C program to compare with: one modulus, two processes.
     Golegal,
 }
 
 impl Kind {
-    /// As it stands in the table.
-    pub(crate) fn name(self) -> &'static str {
+    /// Name in the report.
+    pub(crate) const fn name(self) -> &'static str {
         match self {
-            Self::BlockForward => "block passes, forward",
+            Self::BlockForward => "block passes",
             Self::BlockBackward => "block passes, transposed",
-            Self::BlockRuns => "block passes, cached runs",
-            Self::Stream => "stream sweep",
-            Self::StreamTight => "stream sweep, memory 1/10",
-            Self::CountBlock => "count, block, memory",
-            Self::CountBlockDisk => "count, block, disk",
-            Self::CountBlockWorker => "count, block, disk, 4 GiB",
+            Self::BlockRuns => "block passes through files",
+            Self::Stream => "stream passes",
+            Self::StreamTight => "stream passes, a tenth of the memory",
+            Self::CountBlock => "count, block, in memory",
+            Self::CountBlockDisk => "count, block, on disk",
+            Self::CountBlockWorker => "count, block, on disk, 4 GiB",
             Self::CountStream => "count, stream",
             Self::ClusterBlock => "cluster, block",
             Self::ClusterStream => "cluster, stream",
@@ -57,22 +56,36 @@ impl Kind {
             Self::Golegal => "golegal",
         }
     }
+
+    /// Whether a coordinator and workers run.
+    pub(crate) const fn is_cluster(self) -> bool {
+        matches!(self, Self::ClusterBlock | Self::ClusterStream | Self::ClusterBlockPasses | Self::ClusterStreamPasses)
+    }
+
+    /// Value of `--executor`.
+    pub(crate) const fn executor(self) -> &'static str {
+        match self {
+            Self::Stream | Self::StreamTight | Self::CountStream | Self::ClusterStream | Self::ClusterStreamPasses => {
+                "stream"
+            }
+            _ => "block",
+        }
+    }
 }
 
-/// Which row of the table a sample belongs to.
+/// Which row of the report a sample belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Label {
-    /// What ran.
     pub(crate) kind: Kind,
     /// Smaller side of the board.
     pub(crate) height: u32,
-    /// Residues: carried at once by kernels and sweeps, of the answer by counts.
+    /// Residues: of passes, carried at once; of counts, of the answer.
     pub(crate) residues: u32,
-    /// Threads, or workers of one thread each, or processes.
+    /// Threads; of a cluster, workers of one thread each; of golegal, processes.
     pub(crate) threads: u32,
 }
 
-/// One run.
+/// Figures of one run. A figure that is not known is 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Sample {
     /// Wall time.
@@ -87,85 +100,48 @@ pub(crate) struct Sample {
     pub(crate) bytes_read: f64,
     /// Bytes of runs that were written.
     pub(crate) bytes_written: f64,
-    /// Bytes that were read from devices for all processes of a run; 0 where that is not known.
+    /// Bytes that all processes of the run read from devices.
     pub(crate) device_bytes_read: f64,
-    /// Bytes that were handed to devices, or are to be: pages that were written, without those of files that were deleted
-    /// before.
+    /// Bytes written to devices, or still to be. Files that were deleted in the system's cache do not count.
     pub(crate) device_bytes_written: f64,
     /// Peak memory of the process that counts; of several, the largest.
     pub(crate) peak_bytes: f64,
-    /// Time of tasks, over all threads: reading, merging and waiting for inputs.
+    /// Time of all threads for reading and merging inputs and waiting for them.
     pub(crate) read_seconds: f64,
-    /// Expanding and adding.
+    /// Time of all threads for expanding and adding.
     pub(crate) map_seconds: f64,
-    /// Sorting and writing.
+    /// Time of all threads for sorting and writing.
     pub(crate) write_seconds: f64,
 }
 
-/// A line that a process of this program prints for another: a pair, or a string.
+/// A line that a process of this program prints for another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Line {
-    /// What was measured.
     Sample(Label, Sample),
-    /// What was not, and why.
+    /// What was not measured, and why.
     Note(String),
 }
 
+/// All figures of a sample.
+const FIGURES: [fn(&mut Sample) -> &mut f64; 12] = [
+    |sample| &mut sample.seconds,
+    |sample| &mut sample.cpu_seconds,
+    |sample| &mut sample.state_passes,
+    |sample| &mut sample.state_boundaries,
+    |sample| &mut sample.bytes_read,
+    |sample| &mut sample.bytes_written,
+    |sample| &mut sample.device_bytes_read,
+    |sample| &mut sample.device_bytes_written,
+    |sample| &mut sample.peak_bytes,
+    |sample| &mut sample.read_seconds,
+    |sample| &mut sample.map_seconds,
+    |sample| &mut sample.write_seconds,
+];
+
 impl Sample {
-    const FIELDS: usize = 12;
-
-    fn fields(&self) -> [f64; Self::FIELDS] {
-        [
-            self.seconds,
-            self.cpu_seconds,
-            self.state_passes,
-            self.state_boundaries,
-            self.bytes_read,
-            self.bytes_written,
-            self.device_bytes_read,
-            self.device_bytes_written,
-            self.peak_bytes,
-            self.read_seconds,
-            self.map_seconds,
-            self.write_seconds,
-        ]
-    }
-
-    /// From what [`Self::fields`] gives.
-    fn of_fields(fields: [f64; Self::FIELDS]) -> Self {
-        let [
-            seconds,
-            cpu_seconds,
-            state_passes,
-            state_boundaries,
-            bytes_read,
-            bytes_written,
-            device_bytes_read,
-            device_bytes_written,
-            peak_bytes,
-            read_seconds,
-            map_seconds,
-            write_seconds,
-        ] = fields;
-        Self {
-            seconds,
-            cpu_seconds,
-            state_passes,
-            state_boundaries,
-            bytes_read,
-            bytes_written,
-            device_bytes_read,
-            device_bytes_written,
-            peak_bytes,
-            read_seconds,
-            map_seconds,
-            write_seconds,
-        }
-    }
-
-    /// Adds what a stage's tasks tell of themselves.
-    pub(crate) fn add_up(&mut self, made: &[TaskManifest]) {
+    /// Adds what the tasks of a stage did.
+    pub(crate) fn add_stage(&mut self, made: &[TaskManifest]) {
         for task in made {
             self.state_passes += task.passes.iter().map(|pass| pass.states as f64).sum::<f64>();
             self.state_boundaries += task.output.states as f64;
@@ -177,16 +153,22 @@ impl Sample {
         }
     }
 
-    /// What was done since `before`: times, work and bytes.
-    pub(crate) fn less(&self, before: &Self) -> Self {
-        let (now, then) = (self.fields(), before.fields());
-        Self { peak_bytes: self.peak_bytes, ..Self::of_fields(std::array::from_fn(|i| now[i] - then[i])) }
+    /// The difference since `before`. The peak of memory stays as it is.
+    pub(crate) fn since(mut self, mut before: Self) -> Self {
+        before.peak_bytes = 0.0;
+        for figure in FIGURES {
+            *figure(&mut self) -= *figure(&mut before);
+        }
+        self
     }
 
     /// The median of each figure on its own.
     pub(crate) fn median(samples: &[Self]) -> Self {
-        let rows: Vec<[f64; Self::FIELDS]> = samples.iter().map(Self::fields).collect();
-        Self::of_fields(std::array::from_fn(|i| median(&rows.iter().map(|row| row[i]).collect::<Vec<_>>())))
+        let mut middle = Self::default();
+        for figure in FIGURES {
+            *figure(&mut middle) = median(samples.iter().map(|&(mut sample)| *figure(&mut sample)));
+        }
+        middle
     }
 
     /// Wall time per state-pass, for all residues that are carried.
@@ -195,9 +177,9 @@ impl Sample {
     }
 }
 
-/// The middle one, or the mean of the two in the middle; 0 of none.
-pub(crate) fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
+/// The middle value, or the mean of the two in the middle; 0 of none.
+pub(crate) fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut sorted: Vec<f64> = values.collect();
     sorted.sort_unstable_by(f64::total_cmp);
     let half = sorted.len() / 2;
     match sorted.len() {
@@ -207,9 +189,14 @@ pub(crate) fn median(values: &[f64]) -> f64 {
     }
 }
 
-/// A quotient that is 0 where there is nothing to divide by.
+/// A quotient; 0 where there is nothing to divide by.
 pub(crate) fn ratio(a: f64, b: f64) -> f64 {
     if b > 0.0 { a / b } else { 0.0 }
+}
+
+/// Rounds to three digits, as reports have them.
+pub(crate) fn rounded(value: f64) -> f64 {
+    format!("{value:.2e}").parse().unwrap_or(value)
 }
 
 #[cfg(test)]
@@ -217,9 +204,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn figures_have_three_digits() {
+        for (value, expected) in [(0.0, 0.0), (1.2345, 1.23), (0.009_996, 0.01), (123_456.0, 123_000.0)] {
+            assert!((rounded(value) - expected).abs() < 1e-12, "{value}");
+        }
+    }
+
+    #[test]
     fn medians() {
         fn check(values: &[f64], expected: f64) {
-            assert!((median(values) - expected).abs() < 1e-12, "{values:?}");
+            assert!((median(values.iter().copied()) - expected).abs() < 1e-12, "{values:?}");
         }
         check(&[], 0.0);
         check(&[7.0], 7.0);
@@ -230,22 +224,18 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_read_as_they_were_written() {
-        let label = Label { kind: Kind::BlockRuns, height: 9, residues: 8, threads: 2 };
-        let sample = Line::Sample(label, Sample { seconds: 0.5, ..Sample::default() });
-        for (line, begins) in [(sample, r#"[{"kind":"BlockRuns","height":9"#), (Line::Note("no".into()), r#""no""#)] {
-            let text = serde_json::to_string(&line).unwrap();
-            assert!(text.starts_with(begins), "{text}");
-            assert_eq!(serde_json::from_str::<Line>(&text).unwrap(), line);
-        }
-    }
-
-    #[test]
-    fn every_figure_has_a_median_of_its_own() {
+    fn every_figure_has_its_own_median() {
         let sample = |a: f64, b: f64| Sample { seconds: a, write_seconds: b, state_passes: 1e9, ..Sample::default() };
         let found = Sample::median(&[sample(1.0, 30.0), sample(2.0, 20.0), sample(3.0, 10.0)]);
         assert_eq!(found, sample(2.0, 20.0));
         assert!((found.nanos() - 2.0).abs() < 1e-12);
-        assert!(Sample::default().nanos().abs() < 1e-12);
+    }
+
+    #[test]
+    fn lines_are_read_as_they_were_written() {
+        let label = Label { kind: Kind::BlockRuns, height: 9, residues: 8, threads: 2 };
+        for line in [Line::Sample(label, Sample { seconds: 0.5, ..Sample::default() }), Line::Note("no".into())] {
+            assert_eq!(serde_json::from_str::<Line>(&serde_json::to_string(&line).unwrap()).unwrap(), line);
+        }
     }
 }

@@ -70,7 +70,7 @@ impl Needs {
         tasks: u32,
     ) -> Self {
         let tasks = tasks.max(1);
-        let parted = blocks.parted_bytes(windows);
+        let parted = blocks.parts_bytes(windows);
         let memory_bytes = task_memory_bytes.saturating_mul(tasks.into());
         Self {
             buffer_rows: largest_buffer_rows(info, blocks, windows),

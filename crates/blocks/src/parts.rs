@@ -7,15 +7,15 @@
 //!
 //! *Kept* are results that later parts use again. A part counts as its task's memory once it is made.
 
-use keima_model::PartedBytes;
+use keima_model::PartsBytes;
 
 /// All that a worker with `memory_bytes` takes beside its tasks, of which `tasks` run at a time.
-pub fn beside_tasks_bytes(parted: PartedBytes, memory_bytes: u64, tasks: u32) -> u64 {
+pub fn beside_tasks_bytes(parted: PartsBytes, memory_bytes: u64, tasks: u32) -> u64 {
     parted.worker_bytes.saturating_add(kept_bytes(memory_bytes) + unmade_bytes(parted, memory_bytes, tasks))
 }
 
 /// Of that, what no tables take once they are made: room to make parts, and what the allocator keeps.
-pub fn unmade_bytes(parted: PartedBytes, memory_bytes: u64, tasks: u32) -> u64 {
+pub fn unmade_bytes(parted: PartsBytes, memory_bytes: u64, tasks: u32) -> u64 {
     making_bytes(parted, memory_bytes, tasks) + left_over_bytes(memory_bytes)
 }
 
@@ -26,7 +26,7 @@ pub fn kept_bytes(memory_bytes: u64) -> u64 {
 
 /// What a worker with `memory_bytes` leaves to parts while they are made: a sixth. It is more, up to a third, where one
 /// part needs that, or where one part for each task needs that and these have 64 MiB at most.
-pub fn making_bytes(parted: PartedBytes, memory_bytes: u64, tasks: u32) -> u64 {
+pub fn making_bytes(parted: PartsBytes, memory_bytes: u64, tasks: u32) -> u64 {
     const LITTLE: u64 = 64 << 20;
     let each = parted.task_bytes.saturating_mul(tasks.into());
     let some = each.min(LITTLE).max(parted.task_bytes);
@@ -58,7 +58,7 @@ mod tests {
             (400, 6 << 10, 16, 1024, 8),
             (1, 36, 1, 6, 2),
         ] {
-            let parted = PartedBytes { worker_bytes: 1, task_bytes: part << 20 };
+            let parted = PartsBytes { worker_bytes: 1, task_bytes: part << 20 };
             assert_eq!(making_bytes(parted, memory << 20, tasks), making << 20, "{part} of {memory}");
             let beside = ((making + left_over) << 20) + (memory << 17) + 1;
             assert_eq!(beside_tasks_bytes(parted, memory << 20, tasks), beside, "{part} of {memory}");

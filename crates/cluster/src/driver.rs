@@ -1,13 +1,13 @@
-//! The coordinator's state machine with everything that it does without: a store, a clock, and callers that wait.
+//! Runs the coordinator's state machine: gives it a clock, stores its changes, and makes callers wait for the store.
 //!
 //! ```text
 //!   call -> lock -> event at `now` -> take_changes -> journal (in order) -> unlock -> wait until stored -> answer
 //! ```
 //!
-//! An answer waits not only for the changes of its own event but for all that were decided before it, since it may tell
-//! of them (a run may be deleted because a boundary is complete: first that must be on disk). Used directly inside one
-//! process (`keima count`) and by the gRPC server. Cost: an event is microseconds under the lock; waiting for the disk
-//! is shared by all callers (see `journal`).
+//! An answer waits for the changes of its own event and for all earlier ones, because it may tell of those too. For
+//! example, a worker may delete a run because a boundary is complete: the boundary must be on disk first. `keima count`
+//! uses this handle directly, the gRPC server uses it for others. Cost: an event holds the lock for microseconds. All
+//! callers share one wait for the disk (see `store::journal`).
 
 use std::future::Future;
 use std::path::Path;
@@ -26,20 +26,20 @@ use crate::store::journal::{Journal, JournalError, Ticket};
 use crate::store::{Store, StoreError};
 use crate::transport::link::{CoordinatorLink, LinkError, random_bits};
 
-/// How often leases and grace times are looked at.
+/// How often leases and grace times are checked.
 const TICK: Duration = Duration::from_millis(250);
-/// How long a pull without work is kept waiting.
+/// How long a pull waits for work.
 pub const PULL_WAIT: Duration = Duration::from_secs(10);
-/// A waiting pull looks again this often even if nothing was signalled.
+/// A waiting pull looks again this often, even without a signal.
 const PULL_AGAIN: Duration = Duration::from_millis(500);
 
 /// Why a coordinator cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// Its records cannot be had.
+    /// Its records cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Its records mean nothing.
+    /// Its records make no sense.
     #[error(transparent)]
     Restore(#[from] RestoreError),
 }
@@ -49,8 +49,8 @@ struct Machine {
     last: Ticket,
 }
 
-/// The time of day at the start, and what has passed since by a clock that nobody sets: leases end when they should
-/// whatever is done to the time of day.
+/// The time of day at the start plus the monotonic time since then. So leases end on time even if somebody sets the time
+/// of day.
 struct Clock {
     start: Millis,
     started: Instant,
@@ -76,15 +76,15 @@ struct Inner {
     closing: watch::Sender<bool>,
 }
 
-/// A running coordinator. Clones are the same one; the last to go stops it.
+/// A running coordinator. All clones are the same coordinator; it stops when the last clone is dropped.
 #[derive(Clone)]
 pub struct CoordinatorHandle {
     inner: Arc<Inner>,
 }
 
 impl CoordinatorHandle {
-    /// Starts a coordinator on the records in `data`, which is made where it is missing. To be called within a tokio
-    /// runtime.
+    /// Starts a coordinator on the records in the folder `data`, and makes the folder if it is missing. Call it within a
+    /// tokio runtime.
     pub fn open(data: &Path, config: Config, registry: Arc<dyn Registry>) -> Result<Self, StartError> {
         let store = Store::open(data)?;
         let records = store.load()?;
@@ -92,7 +92,7 @@ impl CoordinatorHandle {
         let coordinator = if records.is_empty() {
             Coordinator::new(config, registry, random_bits())
         } else {
-            tracing::info!(records = records.len(), "going on from the stored records");
+            tracing::info!(records = records.len(), "resuming from the stored records");
             Coordinator::restore(config, registry, random_bits(), clock.now(), records)?
         };
         let inner = Arc::new(Inner {
@@ -109,7 +109,7 @@ impl CoordinatorHandle {
             loop {
                 ticks.tick().await;
                 let Some(inner) = weak.upgrade() else { return };
-                // Nobody waits for a tick: what it changes is stored before the next answer.
+                // Nobody waits for a tick. Its changes are stored before the next answer.
                 if inner.decide(Coordinator::tick).is_err() {
                     return;
                 }
@@ -118,7 +118,7 @@ impl CoordinatorHandle {
         Ok(Self { inner })
     }
 
-    /// Ends long polls and watches soon; calls are still answered.
+    /// Ends long polls and watches soon. Other calls still get answers.
     pub fn close(&self) {
         self.inner.closing.send_replace(true);
         self.inner.news.notify_waiters();
@@ -131,12 +131,13 @@ impl CoordinatorHandle {
         let _ = closing.wait_for(|&closing| closing).await;
     }
 
-    /// Returns when the records cannot be stored any more, with the reason: the process must end then. Never otherwise.
+    /// Returns the reason when the records cannot be stored any more. The process must end then. Does not return
+    /// otherwise.
     pub async fn failure(&self) -> Arc<JournalError> {
         self.inner.journal.failure().await
     }
 
-    /// Takes in a job.
+    /// Submits a job.
     pub async fn submit(&self, spec: JobSpec) -> Result<JobId, LinkError> {
         Ok(self.event(|machine, now| machine.submit(now, spec)).await??)
     }
@@ -144,11 +145,11 @@ impl CoordinatorHandle {
     pub async fn pause(&self, job: JobId) -> Result<(), LinkError> {
         Ok(self.event(|machine, now| machine.pause(now, job)).await??)
     }
-    /// Goes on with a paused job.
+    /// Resumes a paused job.
     pub async fn resume(&self, job: JobId) -> Result<(), LinkError> {
         Ok(self.event(|machine, now| machine.resume(now, job)).await??)
     }
-    /// Ends a job and lets its runs be deleted.
+    /// Cancels a job. Its runs are deleted.
     pub async fn cancel(&self, job: JobId) -> Result<(), LinkError> {
         Ok(self.event(|machine, now| machine.cancel(now, job)).await??)
     }
@@ -164,7 +165,7 @@ impl CoordinatorHandle {
     pub async fn stuck(&self, job: JobId) -> Result<Option<Stuck>, LinkError> {
         self.event(|machine, _| machine.stuck(job)).await
     }
-    /// All workers that are known.
+    /// All known workers.
     pub async fn workers(&self) -> Result<Vec<WorkerStatus>, LinkError> {
         self.event(Coordinator::workers).await
     }
@@ -177,7 +178,7 @@ impl CoordinatorHandle {
 }
 
 impl Inner {
-    /// One event under the lock, its changes queued; the ticket says when the answer may go out.
+    /// Runs one event under the lock and queues its changes. The answer may leave once the ticket is stored.
     fn decide<T>(&self, event: impl FnOnce(&mut Coordinator, Millis) -> T) -> Result<(T, Ticket), LinkError> {
         let broken = |_| LinkError::Broken("an earlier call failed inside it; start the coordinator again".to_owned());
         let mut machine = self.machine.lock().map_err(broken)?;
@@ -220,7 +221,7 @@ impl CoordinatorLink for CoordinatorHandle {
     async fn pull(&self, worker: &WorkerId, epoch: u64, wanted: Wanted) -> Result<Option<Grant>, LinkError> {
         let deadline = tokio::time::Instant::now() + PULL_WAIT;
         loop {
-            // Listening begins before looking: what happens in between is not missed.
+            // Listen before looking, so that no signal in between is missed.
             let news = self.inner.news.notified();
             let mut news = std::pin::pin!(news);
             news.as_mut().enable();

@@ -1,28 +1,27 @@
-//! Named points at which tests make a process die, stumble or wait: the only way to be sure that a fault hit what it
-//! was meant to hit.
+//! Named points in the code at which tests make a process die, fail or wait. So a test knows exactly what its fault hit.
 //!
-//! Set in the environment, read once; without the variable a point costs one load and a branch:
+//! An environment variable sets them; the process reads it once. Without it, a point costs one load and one branch.
 //!
 //! ```text
 //!   KEIMA_FAILPOINT="worker.before_report=abort@3;coordinator.after_commit=sleep:200"
-//!                    point                action       ^ only the third time that the point is reached
+//!                    point                action       ^ only when the point is reached for the third time
 //!   actions:  abort        die at once as by kill -9: no destructors, no goodbye
-//!             exit:CODE    leave with this exit code, without destructors of other threads
-//!             panic        panic in the thread that is there
-//!             sleep:MS     wait
-//!             full         be told that the disk is full; only at worker.before_durable
-//!   points:   worker.after_pull            a task was granted, nothing was done
+//!             exit:CODE    exit with this code, without destructors of other threads
+//!             panic        panic in this thread
+//!             sleep:MS     wait so many milliseconds
+//!             full         fail as if the disk were full; only at worker.before_durable
+//!   points:   worker.after_pull            a task was granted; nothing is done yet
 //!             worker.mid_task              a task opens one of its inputs
-//!             worker.before_durable        a task's runs are complete, and about to be put on stable storage
-//!             worker.before_report         a task's runs are complete, nobody was told
-//!             worker.after_report          the coordinator has answered, the worker has not noted it
+//!             worker.before_durable        a task's runs are complete; the next step is the fsync
+//!             worker.before_report         a task's runs are complete; nobody knows yet
+//!             worker.after_report          the coordinator has answered; the worker has not read the answer
 //!             worker.before_copy           a second copy was ordered
-//!             run_server.mid_stream        before each chunk of a run that is sent to another worker
-//!             coordinator.before_commit    changes are decided, nothing is on disk, no answer is out
-//!             coordinator.after_commit     changes are on disk, no answer is out
+//!             run_server.mid_stream        before each chunk of a run that goes to another worker
+//!             coordinator.before_commit    changes are decided; nothing is on disk and no answer has left
+//!             coordinator.after_commit     changes are on disk; no answer has left
 //! ```
 //!
-//! Each hit is told on standard error (`failpoint worker.before_report hit`), so that a test can assert that it was.
+//! Each hit prints a line on standard error (`failpoint worker.before_report hit`), so that a test can check for it.
 
 use std::io;
 use std::sync::OnceLock;
@@ -45,7 +44,7 @@ enum Action {
 struct Point {
     name: String,
     action: Action,
-    /// Only at this time, from 1; `None` for every time.
+    /// Act only on this hit, counted from 1; `None` for every hit.
     only: Option<u64>,
     reached: AtomicU64,
 }
@@ -77,30 +76,30 @@ fn points() -> &'static [Point] {
     POINTS.get_or_init(|| {
         let text = std::env::var(VARIABLE).unwrap_or_default();
         parse(&text).unwrap_or_else(|why| {
-            // A test with a misspelt point would pass without its fault.
+            // Otherwise a test with a misspelt point would pass without its fault.
             eprintln!("{why}");
             std::process::exit(2)
         })
     })
 }
 
-/// What is to be done at `name` this time.
+/// The action for this hit of the point `name`.
 fn due(points: &[Point], name: &str) -> Option<Action> {
     let point = points.iter().find(|p| p.name == name)?;
     let times = point.reached.fetch_add(1, Ordering::Relaxed) + 1;
     point.only.is_none_or(|only| only == times).then_some(point.action)
 }
 
-/// Does what the environment asks for at this point: almost always nothing. A sleep blocks the calling thread.
+/// Does what the environment asks for at this point: usually nothing. A sleep blocks the calling thread.
 pub fn hit(name: &str) {
     if hit_fallible(name).is_err() {
-        // A test that asks for this would pass without its fault.
-        eprintln!("{VARIABLE}: {name} cannot fail for want of disk");
+        // Otherwise a test that asks for this would pass without its fault.
+        eprintln!("{VARIABLE}: {name} has no action full");
         std::process::exit(2);
     }
 }
 
-/// The same where the system may refuse what comes next.
+/// The same at a point where the next step can fail.
 pub(crate) fn hit_fallible(name: &str) -> io::Result<()> {
     let points = points();
     if points.is_empty() {

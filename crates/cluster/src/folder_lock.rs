@@ -1,14 +1,14 @@
-//! The lock that keeps two processes out of one folder.
+//! A lock file that keeps a second process out of a folder.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// A process that was killed a moment ago may still be on its way out, and its locks with it.
+/// A process that was just killed may still hold its locks for a moment.
 const PATIENCE: Duration = Duration::from_secs(2);
 const AGAIN: Duration = Duration::from_millis(50);
 
-/// Locks `file` for this process, waiting a little for one that is just dying. Blocks; for the start of a process.
+/// Locks `file` for this process, and waits a little for a dying process to let go. Blocks: call it at the start only.
 fn lock_soon(file: &File) -> Result<(), TryLockError> {
     let started = Instant::now();
     loop {
@@ -19,15 +19,15 @@ fn lock_soon(file: &File) -> Result<(), TryLockError> {
     }
 }
 
-/// Why a folder is not to be had.
+/// Why a folder cannot be locked.
 pub(crate) enum NoLock {
     /// Another process has it.
     InUse,
-    /// The system refused; what was tried.
+    /// The system refused. The text says what was tried.
     Io(&'static str, std::io::Error),
 }
 
-/// Makes the lock file `path` where it is missing, and takes it for this process as long as the file is open.
+/// Locks the file `path` for this process until the returned file is closed. Makes the file if it is missing.
 pub(crate) fn lock_file(path: &Path) -> Result<File, NoLock> {
     let options = OpenOptions::new().create(true).truncate(false).write(true).clone();
     let file = options.open(path).map_err(|e| NoLock::Io("open", e))?;
@@ -38,7 +38,7 @@ pub(crate) fn lock_file(path: &Path) -> Result<File, NoLock> {
     }
 }
 
-/// Removes a file if it is there.
+/// Removes a file if it exists.
 pub(crate) fn remove_file_if_there(path: &Path) -> std::io::Result<()> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),

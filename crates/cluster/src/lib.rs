@@ -1,5 +1,4 @@
-//! Everything between keima's state machine and the world: the store of its records, the gRPC services, the worker and
-//! its scratch folder.
+//! The coordinator's state machine as a service: its store, the gRPC services, the worker and its scratch folder.
 //!
 //! ```text
 //!   users ── JobClient ──> JobService ─┐                                      ┌─ engine, on threads of its own
@@ -9,8 +8,8 @@
 //!      └── TaskFeeds ── RunService of another worker ────────────────────────────────┘
 //! ```
 //!
-//! Architecture invariants: generated types do not leave this crate; the state machine behind it meets only checked
-//! values; no answer leaves before what it tells is stored.
+//! Architecture invariants: generated types do not leave this crate. The state machine sees checked values only. No answer
+//! leaves before everything that it tells is stored.
 
 #![forbid(unsafe_code)]
 
@@ -35,6 +34,6 @@ pub use transport::grpc::{GrpcLink, JobClient, JobWatch, ServeError, serve_coord
 pub use transport::link::{Backoff, CoordinatorLink, LinkError, random_bits};
 pub use worker::{NoTables, Promise, Tables, Worker, WorkerConfig, WorkerError};
 
-/// Version of the protocol between coordinator, workers and users; peers of different versions refuse each other. Grows
-/// with every change that an older peer would misunderstand.
+/// Version of the protocol between coordinator, workers and users. Peers of different versions refuse each other. Every
+/// change that an older peer would misunderstand raises it.
 pub const PROTOCOL_VERSION: u32 = 10;

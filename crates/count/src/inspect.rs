@@ -1,84 +1,84 @@
-//! A run file by itself, without its job: verified as a whole, and its records listed with their keys.
+//! Reads a run file by itself, without its job: verifies the whole file and lists its records with their keys.
 //!
-//! Runs of the stream executor hold their keys. Those of the block executor hold places; which states stand there follows
-//! from the tables of the problem that the header names, from the windows of a column, and from the size of groups:
+//! Runs of the stream executor hold keys. Runs of the block executor hold places. The states at these places follow from the
+//! tables of the header's problem, the windows of a column, and the size of groups:
 //!
 //! ```text
 //!   header "go 9x9", 5+4 cells, groups of 8192 records --> tables --> for each section the keys of its rows
 //!   section for group g     | rows, in the order of the tables |   -->  key, residues
 //! ```
 //!
-//! Cost: a file is read twice; the tables of a column and the keys of a section are in memory.
+//! Cost: reads the file twice; holds the tables of a column and the keys of a section in memory.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use keima_blocks::limits::PLACE_BITS;
 use keima_engine::TaskError;
+use keima_engine::block::GroupId;
 use keima_model::{AnyProblem, Direction, Directions, ProblemError, ProblemInfo, ProblemRequest, Registry, Window};
-// What a run's records have in common, for whoever prints it.
 use keima_orders::BlockOrder;
-use keima_runs::{Batch, LocalRun, RunCursor, RunPart, Word, open_verified};
+use keima_runs::{Batch, LocalRun, RunCursor, RunKey, RunPart, open_verified};
 pub use keima_runs::{BlockCut, KeyOrder, RunError, RunHeader, RunManifest};
 
 use keima_cluster::Tables;
 
-/// A run file that was found sound.
+/// A verified run file.
 #[derive(Debug)]
 pub struct Inspected(LocalRun);
 
 /// Why a run's records cannot be listed.
 #[derive(Debug, thiserror::Error)]
 pub enum InspectError {
-    /// The file cannot be read any more.
+    /// The file cannot be read.
     #[error(transparent)]
     Run(#[from] RunError),
     /// The header names no problem of this program.
     #[error("the header says that the run is of {subject:?}: {source}")]
     Problem {
-        /// What it says.
+        /// The header's words.
         subject: String,
-        /// Why that is none.
+        /// Why they name no problem.
         #[source]
         source: ProblemError,
     },
-    /// The tables that its states follow from take more memory than is allowed.
+    /// The tables need more memory than allowed.
     #[error(
-        "the tables that the states of the run follow from take some {needed_bytes} bytes, more than the {memory_bytes} that \
-         are allowed; allow more with --memory"
+        "the tables for this run need some {needed_bytes} bytes, more than the {memory_bytes} allowed; allow more with \
+         --memory"
     )]
     Memory {
-        /// What they take, by estimate.
+        /// Their estimated size.
         needed_bytes: u64,
-        /// What was allowed.
+        /// The allowed memory.
         memory_bytes: u64,
     },
-    /// The states do not follow from the header.
+    /// The file does not match the tables of its header's problem.
     #[error("the run of {subject:?}: {why}; was it written by another version of keima?")]
     States {
-        /// What the header says.
+        /// The header's words.
         subject: String,
-        /// What does not fit.
+        /// The mismatch.
         why: String,
     },
 }
 
-/// Takes a key and its residues; `false` for no more.
+/// Called with each key and its residues; `false` ends the list.
 type Each<'a> = &'a mut dyn FnMut(u128, &[u64]) -> bool;
 type EachStored<'a> = &'a mut dyn FnMut(u128, &[u64]) -> Result<bool, InspectError>;
 
 impl Inspected {
-    /// Reads a whole file and verifies all of it.
+    /// Reads and verifies a whole file.
     pub fn open(path: &Path) -> Result<Self, RunError> {
         open_verified(path).map(Self)
     }
 
-    /// What all records have in common.
+    /// The header.
     pub fn header(&self) -> &RunHeader {
         self.0.header()
     }
 
-    /// What else is known of the run.
+    /// The manifest.
     pub fn manifest(&self) -> &RunManifest {
         self.0.manifest()
     }
@@ -91,13 +91,13 @@ impl Inspected {
         }
     }
 
-    /// The records in the order of the file. Keys are canonical for runs in canonical order and in that of blocks, and
-    /// those of the window for runs in the window's order. Tables stay within `memory_bytes`, by estimate.
+    /// Lists the records in the order of the file. Keys are canonical, except for runs in a window's order, which list the
+    /// window's keys. Tables stay within `memory_bytes`, by estimate.
     pub fn records(&self, registry: &dyn Registry, memory_bytes: u64, each: Each<'_>) -> Result<(), InspectError> {
         let mut one = |key, row: &[u64]| Ok(each(key, row));
         match (self.header().key_order, &self.header().cut) {
             (KeyOrder::Blocks { first, len } | KeyOrder::Transposed { first, len }, Some(cut)) => {
-                self.of_blocks(registry, memory_bytes, (Window { first, len }, cut), each)
+                self.block_records(registry, memory_bytes, Window { first, len }, cut, each)
             }
             _ if self.header().key_bytes == 8 => self.rows::<u64>(RunPart::all(self.header()), &mut one).map(drop),
             _ => self.rows::<u128>(RunPart::all(self.header()), &mut one).map(drop),
@@ -108,7 +108,7 @@ impl Inspected {
     fn problem(&self, registry: &dyn Registry) -> Result<(ProblemRequest, AnyProblem), InspectError> {
         let subject = || self.header().subject.clone();
         let request = ProblemRequest::from_words(&self.header().subject)
-            .ok_or_else(|| self.states("that is no problem with a size".to_owned()))?;
+            .ok_or_else(|| self.states("this is no problem with a size".to_owned()))?;
         let problem = registry.open(&request).map_err(|source| InspectError::Problem { subject: subject(), source })?;
         Ok((request, problem))
     }
@@ -117,8 +117,8 @@ impl Inspected {
         InspectError::States { subject: self.header().subject.clone(), why }
     }
 
-    /// Rows of a part under the keys that they have in the file; whether there were no more.
-    fn rows<K: Word>(&self, part: RunPart, each: EachStored<'_>) -> Result<bool, InspectError> {
+    /// Lists a part with the keys in the file. Returns whether it came to the end.
+    fn rows<K: RunKey>(&self, part: RunPart, each: EachStored<'_>) -> Result<bool, InspectError> {
         let (header, feed) = (self.header(), Box::new(self.0.feed(part.clone())));
         let mut cursor = RunCursor::<K>::new(feed, header, &self.manifest().id, part);
         let mut batch = Batch::new();
@@ -132,11 +132,12 @@ impl Inspected {
         Ok(true)
     }
 
-    fn of_blocks(
+    fn block_records(
         &self,
         registry: &dyn Registry,
         memory_bytes: u64,
-        (window, cut): (Window, &BlockCut),
+        window: Window,
+        cut: &BlockCut,
         each: Each<'_>,
     ) -> Result<(), InspectError> {
         let (request, problem) = self.problem(registry)?;
@@ -146,10 +147,10 @@ impl Inspected {
             return Err(self.states(format!("windows of {:?} cells are no column of {height}", cut.windows)));
         }
         let direction = match self.header().key_order {
-            KeyOrder::Transposed { .. } => Direction::Backward,
+            KeyOrder::Transposed { .. } => Direction::Transposed,
             _ => Direction::Forward,
         };
-        // Transposed vectors come into a window at its end.
+        // Transposed vectors enter a window at its end.
         let entered = |own: &Window| if direction == Direction::Forward { own.first } else { own.end() % height };
         let reader = windows.iter().position(|own| *own == window && self.header().boundary % height == entered(own));
         let Some(reader) = reader else {
@@ -163,7 +164,7 @@ impl Inspected {
             )));
         };
         let directions = if direction == Direction::Forward { Directions::Forward } else { Directions::Both };
-        let parted = self.is_parted(info, (&windows, directions), memory_bytes)?;
+        let parted = self.is_parted(info, &windows, directions, memory_bytes)?;
         let (group_records, moduli_in) = (cut.group_records, Vec::new());
         let both_ways = directions == Directions::Both;
         let order =
@@ -175,7 +176,7 @@ impl Inspected {
         let mut listed = 0_u64;
         for number in prepared.readers(reader, run) {
             let (first, keys) = prepared
-                .keys((direction, reader), number, run)
+                .keys(GroupId { direction, window: reader, number }, run)
                 .map_err(|error: TaskError| self.states(error.to_string()))?;
             let low = u128::from(number) << PLACE_BITS;
             let part = RunPart::keys(self.header(), low, Some(low + (1 << PLACE_BITS)));
@@ -203,23 +204,24 @@ impl Inspected {
         Err(self.states(format!("it has {} rows for groups that there are not", run.records - listed)))
     }
 
-    /// Whether tables are to be made a part at a time: where all of them do not fit, and parts do.
+    /// Whether to make tables a part at a time: if all of them do not fit, and parts do.
     fn is_parted(
         &self,
         info: &dyn ProblemInfo,
-        (windows, directions): (&[Window], Directions),
+        windows: &[Window],
+        directions: Directions,
         memory_bytes: u64,
     ) -> Result<bool, InspectError> {
         let Some(blocks) = info.blocks() else {
-            return Err(self.states(format!("{} is not made of blocks here", info.name())));
+            return Err(self.states(format!("{} has no block form here", info.name())));
         };
         let whole_bytes = blocks.table_bytes(windows, directions);
         if whole_bytes <= memory_bytes {
             return Ok(false);
         }
-        // Of one window there are no parts, and none for both ways.
+        // One window has no parts, and neither have tables for both directions.
         let parts = windows.len() > 1 && directions == Directions::Forward;
-        let parted = Some(blocks.parted_bytes(windows)).filter(|_| parts);
+        let parted = Some(blocks.parts_bytes(windows)).filter(|_| parts);
         let needed_bytes = parted.map_or(whole_bytes, |bytes| bytes.worker_bytes.saturating_add(bytes.task_bytes));
         if needed_bytes <= memory_bytes { Ok(true) } else { Err(InspectError::Memory { needed_bytes, memory_bytes }) }
     }
@@ -245,7 +247,7 @@ mod tests {
 
     use super::*;
 
-    /// Sound files whose headers do not tell the truth.
+    /// Intact files whose headers are wrong.
     #[test]
     fn what_does_not_follow_from_the_tables_is_an_error() {
         let (dir, id) = (tempfile::tempdir().unwrap(), RunId("r".into()));
@@ -275,7 +277,7 @@ mod tests {
         check("chess 8x8", 6, &[2, 1], 10, 0, "known problems");
         check("go 3x3", 6, &[2, 2], 10, 0, "no column of 3");
         check("go 3x3", 7, &[2, 1], 10, 0, "after 7 passes no window of 2 cells begins at cell 0");
-        check("knight 6x6 closed", 6, &[4, 2], 10, 0, "not made of blocks");
+        check("knight 6x6 closed", 6, &[4, 2], 10, 0, "no block form");
         check("go 21x21", 21, &[20, 1], 10, 0, "allow more with --memory");
         check("go 21x21", 21, &[1; 21], 10, 0, "allow more with --memory");
         // One row where there are many, one at a place where no group begins, one of a group that there is not.

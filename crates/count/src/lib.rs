@@ -1,7 +1,7 @@
-//! Counting on this machine: in memory, or with a coordinator and a worker in one process; forecasts of counts, and a
-//! look at run files by themselves.
+//! Counts on this machine: in memory, or with a coordinator and a worker in one process. Also forecasts counts, and reads
+//! run files by themselves.
 //!
-//! Architecture invariant: nothing here speaks gRPC; a cluster's processes are `keima-cluster`'s.
+//! Architecture invariant: nothing here uses gRPC. The processes of a cluster are in `keima-cluster`.
 
 #![forbid(unsafe_code)]
 

@@ -1,22 +1,18 @@
-//! A coordinator and a worker in this process, without sockets: what `keima count` runs. It is the same code path as a
-//! cluster's; only the link between the two is a function call.
+//! A coordinator and a worker in this process, without sockets. `keima count` runs it. The code is the same as in a
+//! cluster; only the link between the two is a function call.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use keima_cluster::{
+    CoordinatorHandle, LinkError, RunStore, StartError, Store, Worker, WorkerConfig, WorkerError, scratch,
+};
 use keima_coordinator::{Config, Durability};
 use keima_model::Registry;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use keima_cluster::LinkError;
-use keima_cluster::RunStore;
-use keima_cluster::Store;
-use keima_cluster::scratch;
-use keima_cluster::{CoordinatorHandle, StartError};
-use keima_cluster::{Worker, WorkerConfig, WorkerError};
-
-/// What the process may use.
+/// Folders and limits of the process.
 #[derive(Clone, Debug)]
 pub struct LocalConfig {
     /// Folder of the coordinator's records.
@@ -29,22 +25,22 @@ pub struct LocalConfig {
     pub disk_bytes: u64,
     /// Tasks at a time.
     pub slots: u32,
-    /// How often boundaries are made durable.
+    /// Time between durable boundaries.
     pub durable_interval_millis: u64,
 }
 
 /// Why the process cannot count.
 #[derive(Debug, thiserror::Error)]
 pub enum LocalError {
-    /// The coordinator's half.
+    /// The coordinator cannot start.
     #[error(transparent)]
     Start(#[from] StartError),
-    /// The worker's half.
+    /// The worker failed.
     #[error(transparent)]
     Worker(#[from] WorkerError),
 }
 
-/// A cluster of one process.
+/// A cluster in one process.
 pub struct LocalCluster {
     coordinator: CoordinatorHandle,
     store: Arc<RunStore>,
@@ -53,21 +49,22 @@ pub struct LocalCluster {
 }
 
 impl LocalCluster {
-    /// Starts both halves; jobs in `data` go on at once. To be called within a tokio runtime of more than one thread.
+    /// Starts coordinator and worker. Unfinished jobs in `data` go on at once. Both open problems through `registry`: with a
+    /// [`keima_cluster::OpenProblems`] each problem opens once. Call it within a tokio runtime of more than one thread.
     pub fn start(registry: Arc<dyn Registry>, config: LocalConfig) -> Result<Self, LocalError> {
-        // Nobody else can lose anything here, and a short run should not write what nobody will read.
+        // The worker cannot be lost without the coordinator, so grants and copies need not survive.
         let times = Config {
             durability: Durability::OneProcess,
             second_copies: false,
             speculate: false,
-            // Files go soon after they are let go, so that the disk's figures are those of what is needed.
+            // Files are deleted soon after they are released, so that the disk figures show what is needed.
             heartbeat_millis: 250,
-            // The only worker starts and stops with the coordinator: what it does not hold, nobody will bring.
+            // No other worker can bring back a missing run.
             grace_millis: 0,
             durable_interval_millis: config.durable_interval_millis,
             ..Config::default()
         };
-        // What refuses the worker is found before there is a state, which says that a count was begun.
+        // Open the worker first: if it is refused, no state must say that a count was begun.
         Store::check_free(&config.data).map_err(StartError::from)?;
         let worker = Worker::open(
             WorkerConfig {
@@ -89,26 +86,25 @@ impl LocalCluster {
         Ok(Self { coordinator, store, stop, worker })
     }
 
-    /// Deletes the records in `data` and the runs in `scratch`, and nothing else that is there. Refuses if another
-    /// process uses one of them.
+    /// Deletes the records in `data` and the runs in `scratch`, and no other files. Fails if another process uses one of them.
     pub fn forget(data: &Path, scratch: &Path) -> Result<(), LocalError> {
-        // Records of runs that are not there mean that they are to be made again; runs without records belong to nobody.
+        // Runs first: records without runs make them again, but runs without records belong to nobody.
         scratch::forget(scratch).map_err(WorkerError::from)?;
         Store::forget(data).map_err(StartError::from)?;
         Ok(())
     }
 
-    /// Deletes the names in `scratch`, if there are no runs.
+    /// Deletes the name files in `scratch`, unless it holds runs.
     pub fn leave(scratch: &Path) -> Result<(), LocalError> {
         Ok(scratch::leave(scratch).map_err(WorkerError::from)?)
     }
 
-    /// The coordinator's half: submit, status, pause ...
+    /// The coordinator, to submit a job, ask for its status, pause it ...
     pub fn coordinator(&self) -> &CoordinatorHandle {
         &self.coordinator
     }
 
-    /// Whether the worker's half still works; where it does not, [`LocalCluster::stop`] tells why.
+    /// Whether the worker still runs. If not, [`LocalCluster::stop`] tells why.
     pub fn is_working(&self) -> bool {
         !self.worker.is_finished()
     }
@@ -118,14 +114,13 @@ impl LocalCluster {
         self.store.disk().peak()
     }
 
-    /// Stops tasks, and returns when everything is on disk. Durable boundaries stay for the next start.
+    /// Stops all tasks and returns when everything is on disk. Durable boundaries stay for the next start.
     pub async fn stop(self) -> Result<(), LocalError> {
         self.stop.send_replace(true);
         let ended = self.worker.await;
         self.coordinator.close();
-        let ended = ended.unwrap_or_else(|panic| {
-            Err(WorkerError::Link(LinkError::Broken(format!("the worker's half failed: {panic}"))))
-        });
+        let ended = ended
+            .unwrap_or_else(|panic| Err(WorkerError::Link(LinkError::Broken(format!("the worker failed: {panic}")))));
         ended.map_err(LocalError::Worker)
     }
 }

@@ -1,13 +1,13 @@
-//! Stages by themselves: their tasks on threads of this process, through real files, with neither a coordinator nor
-//! leases. For measurements; what they tell is for whoever asks to judge.
+//! Stages by themselves: runs their tasks on threads of this process, through real files, without coordinator or leases.
+//! For measurements. The caller judges the manifests.
 //!
 //! ```text
 //!   stage    0            1   2 | 3   4 | ...     of a vector by blocks, with two windows a column: forward, one task for
 //!            start vector read and write          each group of families, the largest first
 //! ```
 //!
-//! No cost of its own beside a thread for each of those asked for. Nothing is synced: what is written may be in the
-//! system's cache still when it is read.
+//! Nothing is synced: a stage may read its input from the page cache. Cost: the tasks, and one thread for each that the
+//! caller asks for.
 
 use std::collections::HashMap;
 use std::io;
@@ -28,25 +28,25 @@ use keima_runs::{
 const SALT: u64 = 99;
 const JOB_TAG: u64 = 77;
 
-/// Why a stage was not done.
+/// Why a stage failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StageError {
-    /// A task has failed.
+    /// A task failed.
     #[error(transparent)]
     Task(#[from] TaskError),
-    /// A run of the stage before.
+    /// A run of the earlier stage cannot be read.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// A run of the stage before cannot be deleted.
-    #[error("cannot remove the run {0}: {1}; see to the folder's rights")]
+    /// A run of the earlier stage cannot be deleted.
+    #[error("cannot remove the run {0}: {1}; check the folder's permissions")]
     Remove(RunId, #[source] io::Error),
-    /// A task's thread has panicked.
+    /// A task's thread panicked.
     #[error("a task's thread failed; this is a fault of the program, please report it")]
     Thread,
 }
 
-/// Reads runs from the folder for one task. Those that were opened stay open, as on a worker: that checks their indices,
-/// and takes longer than to read a small section.
+/// Opens runs in the folder for one task. Opened runs stay open, as on a worker: opening checks the index, which takes longer
+/// than reading a small section.
 struct Local<'a> {
     folder: &'a Path,
     open: Mutex<HashMap<RunId, LocalRun>>,
@@ -65,15 +65,14 @@ impl FeedOpener for Local<'_> {
     }
 }
 
-/// Does the same on so many threads: what each has made. Where several fail it is the error of one that was not asked to
-/// stop.
+/// Runs `work` on `threads` threads and returns their results. If several fail, returns an error other than `Stopped`.
 pub(crate) fn on_threads<T: Send>(
     threads: u32,
     work: impl Fn() -> Result<T, TaskError> + Sync,
 ) -> Result<Vec<T>, StageError> {
     let ended: Vec<_> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..threads.max(1)).map(|_| scope.spawn(&work)).collect();
-        // All are joined, whichever fails.
+        // Join all threads, even if one fails.
         threads.into_iter().map(std::thread::ScopedJoinHandle::join).collect()
     });
     let (mut made, mut stopped) = (Vec::new(), None);
@@ -87,10 +86,10 @@ pub(crate) fn on_threads<T: Send>(
     stopped.map_or(Ok(made), |error| Err(error.into()))
 }
 
-/// Does one task.
+/// Runs one task.
 pub type DoTask<'a> = dyn Fn(&Task<'_>) -> Result<TaskManifest, TaskError> + Sync + 'a;
 
-/// Where stages are done: a folder, and what tasks share.
+/// A folder for stages, and the state that their tasks share.
 pub struct Stages<'a> {
     folder: &'a Path,
     threads: u32,
@@ -99,7 +98,7 @@ pub struct Stages<'a> {
 }
 
 impl<'a> Stages<'a> {
-    /// On so many threads, with runs of at most so many bytes below `folder`.
+    /// Stages on `threads` threads, with at most `bytes_most` bytes of runs below `folder`.
     pub fn new(folder: &'a Path, threads: u32, bytes_most: u64) -> Self {
         Self {
             folder,
@@ -109,13 +108,13 @@ impl<'a> Stages<'a> {
         }
     }
 
-    /// Tasks that are done at a time.
+    /// Tasks at a time.
     pub const fn threads(&self) -> u32 {
         self.threads
     }
 
-    /// All tasks of a stage, in this order, as many at a time as there are threads. Where one fails the others are
-    /// stopped, and its error is told.
+    /// Runs all tasks of a stage in this order, one on each thread at a time. If one fails, stops the others and returns its
+    /// error.
     pub fn all_tasks(&self, orders: &[TaskOrder], task: &DoTask<'_>) -> Result<Vec<TaskManifest>, StageError> {
         let (taken, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
         let work = || {
@@ -139,7 +138,7 @@ impl<'a> Stages<'a> {
         Ok(on_threads(self.threads, work)?.into_iter().flatten().collect())
     }
 
-    /// Deletes a boundary that was read.
+    /// Deletes the runs of a boundary.
     pub fn delete(&self, vector: &[TaskManifest]) -> Result<(), StageError> {
         for run in vector.iter().flat_map(|task| &task.runs) {
             let path = run_path(self.folder, &run.id)?;
@@ -150,7 +149,7 @@ impl<'a> Stages<'a> {
     }
 }
 
-/// Forward stages of the block executor, all of whose moduli are carried from the start.
+/// Forward stages of the block executor that carry all moduli from the start.
 pub struct BlockStages<'a> {
     plan: Plan,
     group_records: u64,
@@ -160,10 +159,11 @@ pub struct BlockStages<'a> {
 }
 
 impl<'a> BlockStages<'a> {
-    /// Windows and groups are those of `plan`, a plan for blocks, and the tables, of the same windows, with its tasks stay
-    /// within `memory_bytes`.
+    /// Stages of `plan`, a plan for blocks, with the tables `column` for the same windows. Tables and tasks stay within
+    /// `memory_bytes`.
     pub fn new(
-        (plan, column): (Plan, Box<dyn BlockColumn>),
+        plan: Plan,
+        column: Box<dyn BlockColumn>,
         moduli: Vec<u64>,
         memory_bytes: u64,
         stages: Stages<'a>,
@@ -183,17 +183,18 @@ impl<'a> BlockStages<'a> {
         &self.plan
     }
 
-    /// Deletes a boundary that was read.
+    /// Deletes the runs of a boundary.
     pub fn delete(&self, vector: &[TaskManifest]) -> Result<(), StageError> {
         self.stages.delete(vector)
     }
 
-    /// Stage `number` of the plan; `sweep` is a name only, the same for all stages of a vector. `vector` is what the stage
-    /// before wrote.
+    /// Runs stage `number` of the plan on `vector`, the output of the stage before. `sweep` only names the runs; it must be the
+    /// same for all stages of a vector.
     pub fn stage(
         &self,
         info: &dyn ProblemInfo,
-        (sweep, number): (u32, u32),
+        sweep: u32,
+        number: u32,
         vector: &[TaskManifest],
     ) -> Result<Vec<TaskManifest>, StageError> {
         let groups = self.prepared.groups(number as usize % self.plan.windows.len());
@@ -235,7 +236,7 @@ impl<'a> BlockStages<'a> {
     }
 }
 
-/// Records that each group will read: a run's sections end where its splits are.
+/// Records that each group will read, by the splits of the runs.
 fn records(vector: &[TaskManifest], groups: usize) -> Vec<u64> {
     let mut records = vec![0; groups];
     for split in vector.iter().flat_map(|task| &task.splits) {
@@ -274,7 +275,7 @@ mod tests {
         }
     }
 
-    /// The error of a task that fails is told; on one thread none is begun after it, and the others' are asked to stop.
+    /// The error of a failed task is returned. Its thread starts no other task, and other threads' tasks are told to stop.
     #[test]
     fn a_task_that_fails_ends_its_stage() {
         let folder = tempfile::tempdir().unwrap();

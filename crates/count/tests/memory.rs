@@ -141,7 +141,7 @@ fn counts_out_of_core_take_what_they_are_given() {
         };
         let plans = (40..4096).map(|mib| (mib * MIB, limits(mib * MIB))).filter_map(|(memory_bytes, limits)| {
             let plan = block_plan(problem.info(), problem.key_bytes(), &limits).ok()?;
-            let block = plan.block.as_ref()?;
+            let block = plan.block()?;
             (block.parted == parted && block.middle.is_some() == meets).then_some((memory_bytes, limits, plan))
         });
         let (memory_bytes, limits, plan) = { plans }.next().unwrap();

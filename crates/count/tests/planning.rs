@@ -98,8 +98,8 @@ fn plans_keep_to_their_limits() {
             let place = plan.stage(stage);
             let cells = match place.direction {
                 Direction::Forward => (plan.board.column(place.first_pass) + 1) * plan.board.height,
-                Direction::Backward if plan.meets(stage) => plan.board.passes(),
-                Direction::Backward => plan.board.passes() - place.first_pass,
+                Direction::Transposed if plan.meets(stage) => plan.board.passes(),
+                Direction::Transposed => plan.board.passes() - place.first_pass,
             };
             let product: Integer = moduli[..moduli.len() - 1].iter().product();
             assert!(product > power_of_3(cells), "{size}: stage {stage} has {} lanes", moduli.len());

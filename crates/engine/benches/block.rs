@@ -122,7 +122,7 @@ fn bench<const K: usize>(column: &dyn BlockColumn, length: u32, threads: u32) {
     let started = Instant::now();
     for _ in 1..length {
         for window in (0..count).rev() {
-            sweep.run(Direction::Backward, window, &now, &mut next, None).expect("balance");
+            sweep.run(Direction::Transposed, window, &now, &mut next, None).expect("balance");
             std::mem::swap(&mut now, &mut next);
         }
     }

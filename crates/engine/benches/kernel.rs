@@ -66,7 +66,7 @@ fn forward<const K: usize>(bencher: Bencher) {
 
 #[divan::bench(consts = [1, 2, 4, 8], sample_count = 50, max_time = 2)]
 fn backward<const K: usize>(bencher: Bencher) {
-    through::<K>(bencher, Direction::Backward);
+    through::<K>(bencher, Direction::Transposed);
 }
 
 #[divan::bench(args = [1, 4, 8], sample_count = 20, max_time = 3)]

@@ -1,4 +1,4 @@
-//! What a task is given and what can go wrong with it.
+//! What a task needs beside its order, and why it can fail.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,25 +9,25 @@ use keima_runs::{BlockFeed, DiskBudget, RunError, RunHeader, RunId, RunManifest,
 
 use crate::Buffers;
 
-/// Opens a part of a run wherever it is: a local file, a shared folder, another worker.
+/// Opens a part of a run wherever it is: in a local file, in a shared folder, on another worker.
 pub trait FeedOpener: Sync {
-    /// Raw blocks of `run` that may hold keys of the part, in order, with its lanes.
+    /// Opens the raw blocks of `run` that may hold keys of the part, in order, with the part's lanes.
     fn open(&self, run: &RunManifest, header: &RunHeader, part: RunPart) -> Result<Box<dyn BlockFeed>, RunError>;
 }
 
-/// An order with everything around it that the task needs.
+/// A task: its order and everything that it uses.
 pub struct Task<'a> {
     /// The work.
     pub order: &'a TaskOrder,
-    /// Where inputs come from.
+    /// Opens the input runs.
     pub feeds: &'a dyn FeedOpener,
     /// The scratch folder: run `id` is written to `scratch/id.run`.
     pub scratch: &'a Path,
-    /// What the scratch folder may hold.
+    /// Limit of the scratch folder's size.
     pub disk: &'a Arc<DiskBudget>,
-    /// Set by others to stop the task soon.
+    /// Set by the caller to stop the task soon.
     pub stop: &'a AtomicBool,
-    /// Counts states read, for progress.
+    /// Number of states read so far, for progress.
     pub states_done: &'a AtomicU64,
     /// Large buffers, kept from task to task.
     pub buffers: &'a Buffers,
@@ -36,7 +36,7 @@ pub struct Task<'a> {
 /// Why a task could not be done.
 #[derive(Debug, thiserror::Error)]
 pub enum TaskError {
-    /// An input could not be read, or its checks failed.
+    /// An input could not be read, or failed its checks.
     #[error("input run {run}: {source}")]
     Input {
         /// The run.
@@ -48,7 +48,7 @@ pub enum TaskError {
     /// Writing an output or a spill failed; see [`RunError::is_disk_full`].
     #[error("output: {0}")]
     Output(#[source] RunError),
-    /// A law of the numbers does not hold.
+    /// The numbers break a law.
     #[error("check {check} failed at pass {pass}, modulus {modulus}: {detail}")]
     Check {
         /// Which law.
@@ -57,10 +57,10 @@ pub enum TaskError {
         pass: u32,
         /// Modulo which prime.
         modulus: u64,
-        /// Expected and got.
+        /// Expected and found values.
         detail: String,
     },
-    /// The order cannot be carried out as it stands.
+    /// The order cannot be carried out.
     #[error("{0}")]
     Refused(String),
     /// `stop` was set.

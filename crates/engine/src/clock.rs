@@ -1,4 +1,4 @@
-//! Time that work took.
+//! Measuring time.
 
 use std::time::Instant;
 

@@ -1,13 +1,15 @@
-//! One machine. The *stream* executor works for every problem and any size: a task merges, expands, combines and spills
-//! under a memory budget. The *block* executor ([`block`]) is for problems made of dense blocks: tasks, and whole counts
-//! in memory.
+//! The work of one machine.
 //!
-//! Problems are known only through `keima_model`'s traits, and vectors of tasks only as runs. Tasks are
-//! independent of each other; whoever calls [`run_task`] decides how many run at a time.
+//! The *stream* executor works for every problem and any size: a task merges, expands, combines and spills within a
+//! memory budget. The *block* executor ([`block`]) is for problems made of dense blocks. It does tasks, and whole
+//! counts in memory.
 //!
-//! Architecture invariant: the result of a task does not depend on its memory, its block sizes or whether it spilled.
+//! The engine knows problems only through `keima_model`'s traits, and the vectors of tasks only as runs. Tasks are
+//! independent of each other. The caller of [`run_task`] decides how many run at a time.
+//!
+//! Architecture invariant: a task's result does not depend on its memory, on its block sizes or on spills.
 
-// Not `forbid`, which `block/ahead.rs` could not be excepted from; the reason stands there.
+// Not `forbid`: `block/rows/prefetch.rs` needs an exception, and says why.
 #![deny(unsafe_code)]
 
 mod api;

@@ -1,13 +1,14 @@
-//! What a task adds up on the way, so that a wrong number shows: sums, mass balance, fingerprint, functionals.
+//! Sums that a task takes on the way to detect a wrong number: mass balance, fingerprint, functionals.
 //!
-//! Mass balance (for every pass and lane): the sum of what a pass makes is the sum over what it takes, each state
-//! counted once per successor. The sums on both sides are taken from different data at different times: the old ones
-//! when a state is expanded, the new ones when the next step reads the combined states.
+//! Mass balance, for every pass and lane: sum of new values = sum of old values x successors. The two sides come from
+//! different data at different times. The old values are added when a state is expanded, the new ones when the next
+//! step reads them.
 //!
-//! Fingerprint: sum of h(canonical key) x value, with a keyed 48-bit hash h. Two vectors that differ in one key or one
-//! value have different fingerprints but for a chance of about 2^-48; sums alone never see a state in a wrong place.
+//! Fingerprint: sum of h(canonical key) x value, with a keyed 48-bit hash h. The fingerprints of vectors that differ
+//! in one key or one value differ too, except with probability 2^-48. Plain sums do not see a state in a wrong place.
 //!
-//! Cost: one addition per lane and state in a pass; one multiplication per lane and state at the stage's two ends.
+//! Cost: one addition for each lane, state and pass; one multiplication for each lane and state at the stage's two
+//! ends.
 
 use keima_model::Key;
 use keima_residue::Accumulator;
@@ -24,20 +25,20 @@ impl LaneSums {
     pub(crate) fn new(lanes: usize) -> Self {
         Self(vec![Accumulator::default(); lanes])
     }
-    /// Adds `weight` times the row; weights are below 2^48.
+    /// Adds `weight` times the row. Weights must be below 2^48.
     #[inline]
     pub(crate) fn add(&mut self, weight: u64, row: &[u64]) {
         for (sum, &value) in self.0.iter_mut().zip(row) {
             sum.add(u128::from(weight) * u128::from(value));
         }
     }
-    /// Must be called at least once in 65,535 additions.
+    /// Reduces the sums. Call it at least once in 65,535 additions.
     pub(crate) fn fold(&mut self, moduli: &[u64]) {
         for (sum, &p) in self.0.iter_mut().zip(moduli.iter().cycle()) {
             sum.fold(p);
         }
     }
-    /// Adds another's.
+    /// Adds the sums of another.
     pub(crate) fn merge(&mut self, other: &Self, moduli: &[u64]) {
         self.add(1, &other.values(moduli));
         self.fold(moduli);
@@ -47,7 +48,7 @@ impl LaneSums {
     }
 }
 
-/// States, sums and fingerprint of what passes by, at one end of a stage.
+/// States, sums and fingerprint at one end of a stage.
 pub(crate) struct EndTally {
     salt: u64,
     pub(crate) states: u64,
@@ -60,7 +61,7 @@ impl EndTally {
         Self { salt, states: 0, sums: LaneSums::new(lanes), fingerprint: LaneSums::new(lanes) }
     }
 
-    /// Adds a batch of at most 65,535 states by their canonical keys.
+    /// Adds a batch of at most 65,535 states with their canonical keys.
     pub(crate) fn add<K: Key>(&mut self, canonical: &[K], rows: &[u64], moduli: &[u64]) {
         if canonical.is_empty() {
             return;
@@ -75,8 +76,8 @@ impl EndTally {
         self.fingerprint.fold(moduli);
     }
 
-    /// Adds a sample of at most 65,535 states to the fingerprint alone, in the lanes from `first` on of which `moduli`
-    /// are the moduli.
+    /// Adds a sample of at most 65,535 states to the fingerprint only. The rows have the lanes from `first` on,
+    /// modulo `moduli`.
     pub(crate) fn add_sample(&mut self, canonical: &[u128], rows: &[u64], first: usize, moduli: &[u64]) {
         let Some(lanes) = self.fingerprint.0.get_mut(first..first + moduli.len()) else { return };
         for (&key, row) in canonical.iter().zip(rows.chunks_exact(moduli.len())) {
@@ -88,7 +89,7 @@ impl EndTally {
         lanes.iter_mut().zip(moduli).for_each(|(sum, &p)| sum.fold(p));
     }
 
-    /// Adds sums of many states in the lanes from `first` on.
+    /// Adds sums over many states, in the lanes from `first` on.
     pub(crate) fn add_sums(&mut self, sums: &[u128], first: usize, moduli: &[u64]) {
         let lanes = self.sums.0.iter_mut().skip(first);
         for ((lane, &sum), &p) in lanes.zip(sums).zip(moduli) {
@@ -97,7 +98,7 @@ impl EndTally {
         }
     }
 
-    /// Adds what another thread has added up.
+    /// Adds the tally of another thread.
     pub(crate) fn merge(&mut self, other: &Self, moduli: &[u64]) {
         self.states += other.states;
         self.sums.merge(&other.sums, moduli);
@@ -113,14 +114,14 @@ impl EndTally {
     }
 }
 
-/// What goes into one pass.
+/// Sums of the states that enter one pass.
 pub(crate) struct PassSums {
     lanes: usize,
     pub(crate) states: u64,
     pub(crate) successors: u64,
     /// Sum of the values of the states with `d` successors.
     by_degree: Vec<LaneSums>,
-    /// Sum of n x value, where n successors have their coefficients moved up by `s`.
+    /// Sum of n x value, where n successors move their coefficients up by `s`.
     by_shift: Vec<LaneSums>,
 }
 
@@ -155,7 +156,7 @@ impl PassSums {
             for &shift in shifts.by_ref().take(degree.into()) {
                 self.by_shift[usize::from(shift)].add(1, row);
             }
-            // A state has few successors, but 255 of them times a whole batch would not fit.
+            // A state has few successors. 255 of them, times a whole batch, would not fit.
             if degree > 4 {
                 self.by_shift.iter_mut().for_each(|s| s.fold(moduli));
             }
@@ -163,7 +164,7 @@ impl PassSums {
         self.by_shift.iter_mut().for_each(|s| s.fold(moduli));
     }
 
-    /// Sum of what went in, per lane.
+    /// The sum of the entering states, for each lane.
     pub(crate) fn old(&self, moduli: &[u64]) -> Vec<u64> {
         let mut total = vec![0; self.lanes];
         for sums in &self.by_degree {
@@ -172,7 +173,7 @@ impl PassSums {
         total
     }
 
-    /// Sum that must come out, per lane, by mass balance.
+    /// The sum that mass balance demands of the new states, for each lane.
     pub(crate) fn expected(&self, moduli: &[u64]) -> Vec<u64> {
         let mut total = vec![0; self.lanes];
         if self.by_shift.is_empty() {

@@ -5,7 +5,7 @@ mod blocks;
 
 use std::sync::atomic::AtomicBool;
 
-use keima_engine::block::{BlockError, CountOrder, Counted, Kept, count, count_forward, steps};
+use keima_engine::block::{BlockError, CountOrder, Counted, ResidueStore, count, count_forward, passages};
 use keima_model::{BlockColumn, BlockProblem, Board, Direction, Directions, Window};
 use keima_problems::go::{Go, published};
 use keima_residue::{crt, primes_below};
@@ -148,29 +148,29 @@ fn the_steps_of_a_count_are_known_beforehand() {
     ] {
         let column = column(height, lengths);
         let counted = run(column.as_ref(), height, length, 2, false, None).unwrap();
-        let steps = steps(column.windows(), height, length, 3).unwrap();
+        let passages = passages(column.windows(), height, length, 3).unwrap();
         let passes = |window: u32| {
             let states = &column.tables(window as usize).states;
             states.iter().take(states.len() - 1).sum::<u64>()
         };
         let what = format!("{height}x{length} {lengths:?}");
-        assert_eq!(steps.iter().map(|step| passes(step.window)).sum::<u64>(), counted.state_passes, "{what}");
-        let forward = steps.iter().filter(|step| step.direction == Direction::Forward).count();
+        assert_eq!(passages.iter().map(|passage| passes(passage.window)).sum::<u64>(), counted.state_passes, "{what}");
+        let forward = passages.iter().filter(|passage| passage.direction == Direction::Forward).count();
         let ahead = usize::from(counted.middle < length);
         assert_eq!(forward, (counted.middle as usize - 1) * lengths.len() + ahead, "{what}");
-        assert_eq!(steps.iter().filter(|step| step.arrivals).count(), lengths.len() * ahead, "{what}");
-        assert!(steps.iter().all(|step| [1, 2, 4, 8].contains(&step.lanes)), "{what}");
-        assert_eq!(steps.iter().map(|step| step.lanes).max(), Some(widest), "{what}");
+        assert_eq!(passages.iter().filter(|passage| passage.arrivals).count(), lengths.len() * ahead, "{what}");
+        assert!(passages.iter().all(|passage| [1, 2, 4, 8].contains(&passage.lanes)), "{what}");
+        assert_eq!(passages.iter().map(|passage| passage.lanes).max(), Some(widest), "{what}");
         assert!(counted.times.read_nanos > 0 && counted.times.map_nanos > 0, "{what}: {:?}", counted.times);
     }
-    assert_eq!(steps(&[Window { first: 0, len: 3 }], 3, 201, 3), None);
-    assert_eq!(steps(&[Window { first: 0, len: 3 }], 3, 1, 3), Some(Vec::new()));
+    assert_eq!(passages(&[Window { first: 0, len: 3 }], 3, 201, 3), None);
+    assert_eq!(passages(&[Window { first: 0, len: 3 }], 3, 1, 3), Some(Vec::new()));
 }
 
 /// Residues that are there from before.
 struct Before(Vec<(u64, Vec<u64>)>);
 
-impl Kept for Before {
+impl ResidueStore for Before {
     fn find(&self, modulus: u64) -> Option<Vec<u64>> {
         self.0.iter().find(|(found, _)| *found == modulus).map(|(_, boards)| boards.clone())
     }

@@ -6,7 +6,7 @@ mod blocks;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use keima_engine::block::{BlockError, CountOrder, Counted, count, count_forward, steps};
+use keima_engine::block::{BlockError, CountOrder, Counted, count, count_forward, passages};
 use keima_model::{BlockColumn, BlockTables, Direction, Directions, End, Window};
 use keima_residue::primes_below;
 
@@ -38,8 +38,8 @@ impl Damaged {
 
     /// Damaged from the first window on that takes rows of so many lanes this way.
     fn damaged_from(mut self, length: u32, direction: Direction, width: u32) -> Self {
-        let steps = steps(self.whole.windows(), 6, length, 3).unwrap();
-        let first = steps.iter().position(|step| step.direction == direction && step.lanes == width);
+        let passages = passages(self.whole.windows(), 6, length, 3).unwrap();
+        let first = passages.iter().position(|passage| passage.direction == direction && passage.lanes == width);
         self.from = first.unwrap() as u32;
         self
     }
@@ -95,6 +95,9 @@ impl BlockColumn for Damaged {
     fn weight(&self, window: usize, block: u32) -> u64 {
         self.whole.weight(window, block)
     }
+    fn family_keys(&self, window: usize, block: u32, entries: u64) -> u64 {
+        self.whole.family_keys(window, block, entries)
+    }
     fn accepting(&self, block: u32) -> &[u16] {
         self.whole.accepting(block)
     }
@@ -148,7 +151,7 @@ fn damaged_tables_are_found() {
             sources[0] = (0..u16::MAX).find(|source| !sources.contains(source) || *source != sources[0]).unwrap();
         });
         assert!(matches!(forward, Err(BlockError::Balance { .. })), "{length} columns: {forward:?}");
-        let backward = damaged(Direction::Backward, &|tables| {
+        let backward = damaged(Direction::Transposed, &|tables| {
             let signature = common(tables);
             let rows = &mut Arc::make_mut(&mut tables.signatures[signature]).passes[1].rows;
             let row = rows.iter_mut().flat_map(|group| &mut group.rows).next().unwrap();
@@ -187,8 +190,8 @@ fn what_is_read_wrong_is_found() {
         check(bend(0, End::First), Direction::Forward, lanes, "forward, into the first window");
         check(bend(1, End::First), Direction::Forward, lanes, "forward, into the second window");
     }
-    check(bend(0, End::Last), Direction::Backward, None, "transposed, into the first window");
-    check(bend(1, End::Last), Direction::Backward, None, "transposed, into the second window");
+    check(bend(0, End::Last), Direction::Transposed, None, "transposed, into the first window");
+    check(bend(1, End::Last), Direction::Transposed, None, "transposed, into the second window");
 }
 
 /// Rows that change places are found by the fingerprint, in each direction; at the start of a folded column, which has
@@ -227,10 +230,10 @@ fn rows_that_change_places_are_found() {
                 check(second, Direction::Forward, directions, Some(1));
                 check(second, Direction::Forward, directions, Some(4));
             }
-            check(first_back, Direction::Backward, directions, None);
+            check(first_back, Direction::Transposed, directions, None);
         }
         // Into the column's first window nobody has written at first; what was wrong then may show in the sums of the next.
-        for (bend, direction) in [(first, Direction::Forward), (second_back, Direction::Backward)] {
+        for (bend, direction) in [(first, Direction::Forward), (second_back, Direction::Transposed)] {
             let result = run(bend, direction, Directions::Both, None);
             let found = matches!(result, Err(BlockError::Fingerprint { .. } | BlockError::Exchange { .. }));
             assert!(found, "{length} columns, at the start of columns, {direction:?}: {result:?}");

@@ -52,7 +52,7 @@ fn families_that_are_done_pass_by_pass_are_the_same() {
     fn check<const K: usize>(column: &dyn BlockColumn, what: &str) -> u64 {
         let mut all = 0;
         for (window, direction) in
-            (0..column.windows().len()).flat_map(|w| [(w, Direction::Forward), (w, Direction::Backward)])
+            (0..column.windows().len()).flat_map(|w| [(w, Direction::Forward), (w, Direction::Transposed)])
         {
             let (by_block, _, none) = through::<K>(column, direction, window, 1, u64::MAX, 0);
             assert_eq!(none, 0);
@@ -77,7 +77,7 @@ fn families_that_are_done_pass_by_pass_are_the_same() {
 fn families_that_threads_share_are_the_same() {
     fn check<const K: usize>(column: &dyn BlockColumn, what: &str) {
         for (window, direction) in
-            (0..column.windows().len()).flat_map(|w| [(w, Direction::Forward), (w, Direction::Backward)])
+            (0..column.windows().len()).flat_map(|w| [(w, Direction::Forward), (w, Direction::Transposed)])
         {
             let (alone, none, _) = through::<K>(column, direction, window, 1, 0, 0);
             assert_eq!(none, 0, "a thread alone shares nothing");
@@ -109,7 +109,7 @@ fn lanes_do_not_know_of_each_other() {
         rows.iter().map(|row| [row[lane]]).collect()
     }
     fn check<const K: usize>(column: &dyn BlockColumn, by_pass_bytes: usize, what: &str) {
-        let ways = |window| [(window, Direction::Forward), (window, Direction::Backward)];
+        let ways = |window| [(window, Direction::Forward), (window, Direction::Transposed)];
         for (window, direction) in (0..column.windows().len()).flat_map(ways) {
             let (before, modulus) = (rows::<K>(column, 1), moduli::<K>());
             let mut together = vec![[0; K]; before.len()];
@@ -165,7 +165,7 @@ fn transposed_passes_are_the_transposes() {
             let (x, y) = (rows::<K>(column, 1), rows::<K>(column, 7919));
             let (mut forward, mut backward) = (vec![[0; K]; x.len()], vec![[0; K]; x.len()]);
             sweep.run(Direction::Forward, window, &x, &mut forward, None).unwrap();
-            sweep.run(Direction::Backward, window, &y, &mut backward, None).unwrap();
+            sweep.run(Direction::Transposed, window, &y, &mut backward, None).unwrap();
             let (x, y) = (read(column, window, End::First, &x), read(column, window, End::Last, &y));
             assert_eq!(x.len() as u64, column.tables(window).states[0]);
             let what = format!("{height} {lengths:?}, window {window}, {K} residues");

@@ -1,10 +1,14 @@
-//! Boards, windows and layouts: where in the recurrence one stands.
+//! Boards, windows and layouts: the cells that passes add, and how states are written as keys between them.
+//!
+//! ```text
+//!   pass p of an m x n board adds cell p % m of column p / m
+//! ```
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The board that the passes fill: `height` cells a column (the border has that many), `length` columns.
+/// The board that the passes fill: `length` columns of `height` cells. The border has `height` cells too.
 ///
 /// Passes are numbered 0 to `height * length - 1`; pass `p` adds cell `p % height` of column `p / height`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -62,7 +66,7 @@ impl Window {
         });
         ends.zip(lengths).map(|(end, &len)| Self { first: end - len, len }).collect()
     }
-    /// Cuts a column of `height` cells into windows of at most `len` cells, as even as possible, the longer ones first.
+    /// Cuts a column of `height` cells into windows of at most `len` cells, as equal as possible, the longer ones first.
     pub fn cut(height: u32, len: u32) -> Vec<Self> {
         let count = height.div_ceil(len.max(1));
         let (base, extra) = (height / count, height % count);
@@ -71,12 +75,12 @@ impl Window {
     }
 }
 
-/// How states are written as keys: their order, and which member of a symmetry class stands for it.
+/// How states are written as keys: their order, and which member represents a symmetry class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Layout {
     /// The problem's own order and normalisation, in which vectors are compared and fingerprinted.
     Canonical,
-    /// The order of a stage over this window: the part that no pass of the stage changes stands first, symmetries are
+    /// The order of a stage over this window. The part that no pass of the stage changes comes first, and symmetries are
     /// normalised by it.
     Stage(Window),
 }

@@ -1,12 +1,14 @@
-//! What a plan, a forecast and a check need to know of a problem, whatever the width of its keys.
+//! The part of a problem that plans, forecasts and checks use, whatever the width of its keys.
+//!
+//! Cost: all functions are asked a few times a job; none is in an inner loop.
 
 use crate::{BlockProblem, Board, Layout, Window};
 
-/// A decimal constant, digits as printed in its source, for instance `"2.975734192043357249381"`.
+/// A decimal constant with the digits of its source, for instance `"2.975734192043357249381"`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decimal(pub String);
 
-/// An estimate of a count as a product of powers, and how far the count may lie from it.
+/// An estimate of a count as a product of powers, with its tolerance.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Formula {
     /// For people: `"A B^(m+n) L^(mn)"`.
@@ -18,35 +20,35 @@ pub struct Formula {
 }
 
 impl Formula {
-    /// Digits of a formula's powers, written out, at most: more would take minutes for each count.
+    /// Most digits of a formula's powers. More would take minutes for each count.
     pub const MOST_DIGITS: u64 = 1_000_000;
 
-    /// Digits of the powers of `factors`.
+    /// Number of digits of the powers of `factors`, written out.
     pub fn digits(factors: &[(Decimal, u32)]) -> u64 {
         factors.iter().map(|(base, exponent)| (base.0.len() as u64).saturating_mul((*exponent).into())).sum()
     }
 }
 
-/// A linear form that is read off the vector after a pass.
+/// A linear functional of the vector after a pass.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Functional {
-    /// Read after this pass.
+    /// The pass after which it is read.
     pub after_pass: u32,
     /// Unique name, `"L(9,4)"`; shown to people.
     pub name: String,
-    /// Place in a series (Go: the number of columns), for tables and b-files.
+    /// Index in a series, for tables and b-files; mostly the number of columns.
     pub index: u32,
-    /// Whether this is (a part of) the answer; the answer's count is the sum over these.
+    /// Whether it is a part of the answer. The count is the sum over the parts.
     pub answer: bool,
-    /// A published value, in decimal, that the result must equal (for one coefficient; empty for none).
+    /// A published value, in decimal, that the result must equal. For problems with one coefficient.
     pub known: Option<String>,
     /// An estimate that the result must agree with.
     pub formula: Option<Formula>,
 }
 
 impl Functional {
-    /// The counts of all shorter boards on the way to the answer: one functional per column end, `"H(9,4)"` for the
-    /// letter H, after 4 columns of 9 cells. `known` gives the published value after so many columns.
+    /// One functional per column end: the counts of all shorter boards on the way to the answer. The name after 4 columns
+    /// of 9 cells is `"H(9,4)"` for the letter H. `known` gives the published value after a number of columns.
     pub fn column_ends(board: Board, letter: &str, known: impl Fn(u32) -> Option<String>) -> Vec<Self> {
         let Board { height, length } = board;
         let column = |index| Self {
@@ -61,33 +63,33 @@ impl Functional {
     }
 }
 
-/// Numbers of states to expect, for the planner. Counts are exact or upper bounds.
+/// Numbers of states for the planner: exact ones or upper bounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Forecast {
     /// `states[p]` is the number of states before pass `p`; one more entry for the end.
     pub states: Vec<u128>,
 }
 
-/// A table of results: numbers that users want beside the count, each a small linear combination of what was read off.
+/// A table of results beside the count. Each number is a small linear combination of coefficients of functionals.
 ///
-/// Quoridor's fences by number, Go's series and "all but" variants are such tables.
+/// Counts by number of fences are such a table, or counts with a condition left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// Name of the table, `"by_fences"`; lower case, unique among a problem's reports.
     pub name: String,
-    /// What the index of a row is, `"fences"`; a key in JSON.
+    /// Name of a row's index, `"fences"`; a key in JSON.
     pub index: String,
     /// The rows, in the order in which they are shown.
     pub rows: Vec<ReportRow>,
     /// Figures to show beside the numbers, such as somebody's estimates.
     pub columns: Vec<ReportColumn>,
-    /// For people who read the table: what the columns are, and why they differ from the numbers. A sentence each.
+    /// Remarks for readers, a sentence each: what the columns are, and why they differ from the numbers.
     pub remarks: Vec<String>,
-    /// Whether the table is a law of the run and no result: its known values must be met, and nobody is shown it.
+    /// Whether the table is a check and no result: it must meet its known values, and is not shown.
     pub check_only: bool,
 }
 
-/// Figures beside the numbers of a [`Report`]. They are shown as they are, and nothing is checked against them.
+/// Figures beside the numbers of a [`Report`], such as somebody's estimates. They are shown; no check uses them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReportColumn {
     /// Name of the column, `"mertens"`; lower case, a key in JSON, unlike `"table"`, `"count"` and the table's index.
@@ -107,28 +109,28 @@ pub struct ReportRow {
     pub known: Option<String>,
 }
 
-/// What a problem is, for `keima problems NAME`.
+/// A problem's description, for `keima problems NAME`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct About {
     /// One line: `"legal Go positions"`.
     pub summary: &'static str,
-    /// What is counted, exactly.
+    /// The exact definition of the counted objects.
     pub definition: &'static str,
     /// The size's form and range: `"MxN, smaller side 1 to 21"`.
     pub size: &'static str,
-    /// Options: name (as after `--`), what stands for its value (empty for a switch), meaning.
+    /// Options: name (as after `--`), placeholder of its value (empty for a switch), meaning.
     pub options: &'static [(&'static str, &'static str, &'static str)],
-    /// What is known, and by whom.
+    /// Known values, and who found them.
     pub known: &'static str,
     /// Command lines.
     pub examples: &'static [&'static str],
 }
 
-/// What a plan and a check must know of a problem; everything that does not depend on the key's width.
+/// The part of a problem that does not depend on the key's width.
 ///
-/// A problem must have a name, a board, the width of its keys and a bound. The rest has defaults that are right for a
-/// problem without options, with one answer after the last pass, of which nothing more is known; whatever a problem
-/// says beyond that makes its runs faster, better planned or better checked.
+/// A problem must have a name, a board, the width of its keys and a bound. The defaults of the rest are right for a problem
+/// without options that has one answer, after the last pass. Whatever else a problem says makes its runs faster, better
+/// planned or better checked.
 pub trait ProblemInfo: Send + Sync {
     /// Name by which users call it: `"go"`.
     fn name(&self) -> &'static str;
@@ -138,28 +140,27 @@ pub trait ProblemInfo: Send + Sync {
     }
     /// The board in the orientation in which it is filled.
     fn board(&self) -> Board;
-    /// Everything that determines the numbers, in one line; jobs and runs of different problems have different ones. By
-    /// default name and board, which will do for problems without options whose keys are always the same.
+    /// Everything that determines the numbers, in one line. Jobs and runs of different problems must differ in it. By
+    /// default name and board: enough for problems without options whose keys are always the same.
     fn identity(&self) -> String {
         format!("{}: board {}", self.name(), self.board())
     }
     /// Width of the keys in bits that the widest layout uses; at most `Key::BITS`.
     fn key_bits(&self) -> u32;
-    /// Number of coefficients of a value (Go: 1).
+    /// Number of coefficients of a value: 1, or more for a polynomial.
     fn coefficients(&self) -> u32 {
         1
     }
-    /// A proved bound on every coefficient of every functional: the product of `base ^ exponent` over the pairs
-    /// (Go: `[(3, m * n)]`), which no count exceeds. Kept as powers, not as bits: rounding up to whole bits would
-    /// cost some boards a residue.
+    /// A proved bound on every coefficient of every functional: the product of `base ^ exponent` over the pairs. Three ways
+    /// to fill a cell give `[(3, m * n)]`. Powers and not bits: rounded up to whole bits, some boards would need one residue
+    /// more.
     fn bound(&self) -> Vec<(u32, u32)>;
-    /// Like [`ProblemInfo::bound`] for the functionals read after `pass` alone (Go: `[(3, cells so far)]`). By default
-    /// the same.
+    /// The bound for the functionals read after `pass` alone. By default [`ProblemInfo::bound`].
     fn bound_after(&self, pass: u32) -> Vec<(u32, u32)> {
         let _ = pass;
         self.bound()
     }
-    /// Linear forms to read off, in order of `after_pass`. By default the answer alone, after the last pass.
+    /// The functionals, in order of `after_pass`. By default the answer alone, after the last pass.
     fn functionals(&self) -> Vec<Functional> {
         let mut all = Functional::column_ends(self.board(), self.name(), |_| None);
         all.split_off(all.len().saturating_sub(1))
@@ -168,41 +169,38 @@ pub trait ProblemInfo: Send + Sync {
     fn reports(&self) -> Vec<Report> {
         Vec::new()
     }
-    /// The counted objects themselves, drawn in lines of text and in a fixed order, where the problem can list them and
-    /// they are at most `most`. `Err` says why there is no list. Meant for small boards: it is made in memory, by one
-    /// thread, and must give up rather than take long.
+    /// The counted objects themselves, drawn in lines of text and in a fixed order, if there are at most `most`. `Err` says
+    /// why there is no list. For small boards: one thread lists them in memory, and must give up rather than take long.
     fn objects(&self, most: usize) -> Result<Vec<String>, String> {
         let _ = most;
-        Err(format!("{} counts and cannot list what it counts; leave out --list", self.name()))
+        Err(format!("{} cannot list the objects that it counts; leave out --list", self.name()))
     }
-    /// Number of low key bits in `layout` that are *not* conserved by the stage: `key >> bits` names the family.
-    /// [`ProblemInfo::key_bits`] (or more), the default, means that nothing is conserved, and all states are one
-    /// family.
+    /// Number of low key bits in `layout` that the stage may change: `key >> bits` names the family. The default,
+    /// [`ProblemInfo::key_bits`], means that the stage conserves nothing and all states are one family.
     fn family_bits(&self, layout: Layout) -> u32 {
         let _ = layout;
         self.key_bits()
     }
-    /// Upper bound on the number of states at any pass boundary within the stage in the largest family, where known.
+    /// Upper bound on the states of the largest family at any pass boundary within the stage, where known.
     fn largest_family(&self, window: Window) -> Option<u128> {
         let _ = window;
         None
     }
-    /// Numbers of states per pass, where they can be told beforehand.
+    /// Numbers of states per pass, where they are known beforehand.
     fn forecast(&self) -> Option<Forecast> {
         None
     }
-    /// The same problem in dense blocks, where it has them and its board is not too high for them.
+    /// The block form, where the problem has one for this board.
     fn blocks(&self) -> Option<&dyn BlockProblem> {
         None
     }
-    /// Why not, where it has none.
+    /// Why [`ProblemInfo::blocks`] is `None`.
     fn why_no_blocks(&self) -> &'static str {
         "this problem has no block form"
     }
-    /// The problem's own conservation law for one pass and one modulus (mass balance), given the sum of the
-    /// old values by number of successors (`by_degree[d]`, modulo `modulus`) and the sum of the new ones. `Err` says
-    /// what was expected and what came; `None`, whatever is given, that there is no such law. Only called for problems
-    /// with one coefficient.
+    /// The problem's own conservation law for one pass and one modulus. `by_degree[d]` is the sum of the old values with d
+    /// successors, `new` the sum of the new values, both modulo `modulus`. `Err` says what was expected and what came. `None`,
+    /// whatever is given, means that there is no such law. Only called for problems with one coefficient.
     fn law(&self, pass: u32, by_degree: &[u64], new: u64, modulus: u64) -> Option<Result<(), String>> {
         let _ = (pass, by_degree, new, modulus);
         None

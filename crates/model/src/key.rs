@@ -1,8 +1,12 @@
-//! Fixed-width unsigned integers that encode border states.
+//! Keys: fixed-width unsigned integers that encode border states, and their hash.
+//!
+//! Cost: a hash takes two multiplications for 64 bits.
 
 use std::fmt::{Debug, Display, LowerHex};
 use std::hash::Hash;
 use std::ops::{BitAnd, BitOr, BitXor, Not, Shl, Shr};
+
+use crate::mix::{GOLDEN, finalise};
 
 /// The encoding of a border state: `u64`, or `u128` where 64 bits are too few.
 pub trait Key:
@@ -29,16 +33,8 @@ pub trait Key:
     fn truncate(wide: u128) -> Self;
     /// Zero-extends.
     fn widen(self) -> u128;
-    /// A well-mixed 64-bit hash of the key (bijective for `u64`); seeds differ by `salt`.
+    /// A well-mixed 64-bit hash of the key; each `salt` gives another. It is a bijection of `u64` keys.
     fn mix(self, salt: u64) -> u64;
-}
-
-/// The finaliser of `SplitMix64` (Steele, Lea, Flood 2014): a bijection of `u64` in which every input bit reaches every
-/// output bit.
-const fn finalise(mut z: u64) -> u64 {
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 impl Key for u64 {
@@ -72,11 +68,7 @@ impl Key for u128 {
         // A wide key that fits 64 bits hashes as the narrow key does: a fingerprint does not depend on the width.
         let low = (self as u64).wrapping_add(salt);
         let high = (self >> 64) as u64;
-        if high == 0 {
-            finalise(low)
-        } else {
-            finalise(finalise(high.wrapping_add(0x9e37_79b9_7f4a_7c15)) ^ finalise(low))
-        }
+        if high == 0 { finalise(low) } else { finalise(finalise(high.wrapping_add(GOLDEN)) ^ finalise(low)) }
     }
 }
 

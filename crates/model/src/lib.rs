@@ -1,25 +1,28 @@
 //! The one door through which problems come into keima.
 //!
-//! A problem is a border-state recurrence: a board is filled one cell at a time, down a column of height `m`, then the
-//! next column, and a vector of (border state, value) pairs goes through one linear *pass* per cell. This crate fixes
-//! the words for that ([`Board`], [`Window`], [`Layout`], [`Key`]) and the traits that a problem implements
-//! ([`ProblemInfo`], [`Problem`]). It knows no files, no threads and no sockets, and depends on no other crate of
-//! keima.
+//! A problem is a border-state recurrence. A board is filled one cell at a time, down a column of height `m`, then the next
+//! column. A vector of (border state, value) pairs goes through one linear *pass* per cell. This crate fixes the words for
+//! that ([`Board`], [`Window`], [`Layout`], [`Key`]) and the traits that a problem implements: [`ProblemInfo`] and
+//! [`Problem`], and for dense blocks [`BlockProblem`]. It knows no files, no threads and no sockets, and depends on no other
+//! crate of keima.
 //!
 //! Architecture invariant: nothing outside `problems` and `cli` names a concrete problem.
 
 #![forbid(unsafe_code)]
 
-mod block;
+mod blocks;
 mod board;
 mod info;
 mod key;
+pub mod mix;
 mod problem;
 
-pub use block::{
-    BlockColumn, BlockPart, BlockParts, BlockProblem, BlockTables, Direction, Directions, End, Family, FamilyBounds,
-    FamilyList, Far, FarTargets, MOST_ENTRIES, PartedBytes, PassTable, RowGroup, SAMPLE_ONE_IN, Signature, Sources,
-};
+pub use blocks::column::{BlockColumn, MOST_WEIGHT, SAMPLE_ONE_IN};
+pub use blocks::direction::{Direction, Directions, End};
+pub use blocks::families::{FamilyBounds, FamilyKind, FamilyList};
+pub use blocks::parts::{BlockPart, BlockParts, PartsBytes, Sources};
+pub use blocks::problem::BlockProblem;
+pub use blocks::tables::{BlockTables, Family, Far, FarTargets, MOST_ENTRIES, PassTable, RowGroup, Signature};
 pub use board::{Board, Layout, Window};
 pub use info::{About, Decimal, Forecast, Formula, Functional, ProblemInfo, Report, ReportColumn, ReportRow};
 pub use key::Key;

@@ -1,4 +1,6 @@
 //! The trait that the engine works with: batches of states in, batches of successors out.
+//!
+//! Cost: one dynamic call serves thousands of states.
 
 use std::sync::Arc;
 
@@ -19,8 +21,7 @@ pub struct Successors<K> {
     pub keys: Vec<K>,
     /// Number of successors of each state; one entry per state of the batch.
     pub degrees: Vec<u8>,
-    /// Empty, or for each successor by how much the coefficient index grows (multiplication by x^shift; coefficients
-    /// that leave the range are dropped).
+    /// Empty, or a shift for each successor: its value is multiplied by x^shift. Coefficients beyond the last are dropped.
     pub shifts: Vec<u8>,
 }
 
@@ -36,17 +37,17 @@ impl<K> Successors<K> {
 /// A border-state recurrence over keys of one width.
 ///
 /// Three forms of a state occur, all of type `K`:
-/// - the *working form*, in which the passes of one stage run (bits arranged for fast expansion, symmetries normalised
-///   by the stage's conserved part);
+/// - the *working form*, in which the passes of one stage run: its bits suit expansion, and symmetries are normalised by
+///   the part that the stage conserves;
 /// - the *layout form*, in which runs hold it: [`Layout::Stage`] of the stage that will read it, so that families stand
 ///   together, or [`Layout::Canonical`];
 /// - the *canonical form* (the layout form of [`Layout::Canonical`]), in which vectors are compared.
 ///
-/// All functions are pure and total on keys that the problem itself produced; on any other key they may return
-/// anything but must not panic or loop (runs are checked, but a flipped bit in memory must end in a failed check).
+/// All functions are pure, and total on keys that the problem itself produced. On any other key they may return anything
+/// but must not panic or loop: a flipped bit in memory must end in a failed check.
 ///
-/// A problem must have [`Problem::expand`]. The defaults are those of a problem with one form for all layouts, which
-/// begins with an empty border and counts whatever has come through the last pass.
+/// A problem must have [`Problem::expand`]. The defaults are those of a problem with one form for all layouts that begins
+/// with an empty border and counts all states after the last pass.
 pub trait Problem<K: Key>: ProblemInfo {
     /// The vector before pass 0, in the canonical form: distinct keys with their counts (coefficient 0). By default the
     /// key 0, once.
@@ -65,9 +66,9 @@ pub trait Problem<K: Key>: ProblemInfo {
     /// Appends the successors of `keys` (working form of `window`) through `pass` to the cleared `out`. Successors are
     /// normalised: equal states have equal keys.
     fn expand(&self, pass: u32, window: Window, keys: &[K], out: &mut Successors<K>);
-    /// Small weights of functional number `functional` (an index into [`ProblemInfo::functionals`]) on `keys`, which
-    /// are in the working form of `window` after its pass. `weights` has the length of `keys` and is overwritten. By
-    /// default every state counts once.
+    /// Overwrites `weights` with the small weights of functional number `functional`, an index into
+    /// [`ProblemInfo::functionals`], on `keys`. These are in the working form of `window` after the functional's pass. Both
+    /// slices have one length. By default every state counts once.
     fn weigh(&self, functional: usize, window: Window, keys: &[K], weights: &mut [u32]) {
         let _ = (functional, window, keys);
         weights.fill(1);
@@ -100,7 +101,7 @@ impl AnyProblem {
     }
 }
 
-/// A user's words for a problem: its name, its size, and options.
+/// A user's request: a problem's name, its size, and options.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ProblemRequest {
     /// `"go"`.
@@ -112,7 +113,7 @@ pub struct ProblemRequest {
 }
 
 impl ProblemRequest {
-    /// The words as one types them: `go 9x9`, `knight 6x6 closed`, `quoridor 3x3 max-fences=2`.
+    /// The words as a user types them: `go 9x9`, `knight 6x6 closed`, `quoridor 3x3 max-fences=2`.
     pub fn words(&self) -> String {
         let mut words = format!("{} {}", self.name, self.size);
         for (name, value) in &self.options {
@@ -126,29 +127,29 @@ impl ProblemRequest {
         words
     }
 
-    /// The request of these words; `None` where there are less than two.
+    /// The request of these words; `None` if there are fewer than two.
     pub fn from_words(words: &str) -> Option<Self> {
         let mut words = words.split(' ');
         let (name, size) = (words.next()?.to_owned(), words.next()?.to_owned());
         Some(Self { name, size, options: words.map(Self::option).collect() })
     }
 
-    /// Name and value of an option that is typed as `NAME=VALUE`, or `NAME` for a switch.
+    /// Name and value of an option `NAME=VALUE`, or `NAME` for a switch.
     pub fn option(word: &str) -> (String, String) {
         let (name, value) = word.split_once('=').unwrap_or((word, ""));
         (name.to_owned(), value.to_owned())
     }
 }
 
-/// Why a request names no problem; the text says what is accepted.
+/// A request that names no problem. The text says what is accepted.
 #[derive(Debug, thiserror::Error, Clone, PartialEq, Eq)]
 pub enum ProblemError {
     /// No problem of that name.
     #[error("there is no problem called {got:?}; known problems: {known}")]
     UnknownProblem {
-        /// What came.
+        /// The name.
         got: String,
-        /// What would have been accepted.
+        /// The known names.
         known: String,
     },
     /// The size cannot be read, or is out of range.

@@ -1,11 +1,13 @@
 //! The counting problems. A problem is one folder and one line in `PROBLEMS`.
 //!
 //! Each problem climbs a ladder: an obvious brute force, a border-state recurrence in a plain map, and the same
-//! recurrence as a [`keima_model::Problem`] for the engine; tests check each rung against the one below.
-//! Nothing here knows files or networks, and threads only where large tables are built.
+//! recurrence as a [`keima_model::Problem`] for the engine. Tests check each rung against the one below. Nothing here knows
+//! files or networks; threads only build large tables.
 
 #![forbid(unsafe_code)]
 
+mod byte_table;
+mod choose;
 pub mod go;
 pub mod grid;
 pub mod hard_squares;
@@ -15,13 +17,14 @@ pub mod quoridor;
 pub mod quoridor_fences;
 mod size;
 pub mod square_free;
+mod word;
 
 use keima_model::{About, AnyProblem, ProblemError, ProblemRequest, Registry};
 
 /// Opens one problem.
 type Open = fn(&ProblemRequest) -> Result<AnyProblem, ProblemError>;
 
-/// All problems: the name by which users call it, how it is opened, and what it is.
+/// All problems: name, function that opens it, and description.
 const PROBLEMS: &[(&str, Open, &About)] = &[
     ("go", go::open, &go::ABOUT),
     ("grid-cycles", grid::open_cycles, &grid::CYCLES),
@@ -43,7 +46,7 @@ impl Problems {
         PROBLEMS.iter().map(|(name, ..)| *name)
     }
 
-    /// What the problem of this name is.
+    /// Description of the problem of this name.
     pub fn about(name: &str) -> Option<&'static About> {
         PROBLEMS.iter().find(|(known, ..)| *known == name).map(|(_, _, about)| *about)
     }

@@ -1,5 +1,6 @@
-//! What a problem keeps for each window of its columns, such as tables between working form and keys: made when a stage
-//! first asks for it, by whichever thread comes first.
+//! Values that a problem makes once for each window of its columns, such as tables between working form and keys.
+//!
+//! The first thread that asks for a window's value makes it. Cost: one check of a slot.
 
 use std::sync::OnceLock;
 
@@ -12,15 +13,15 @@ pub(crate) struct PerWindow<T> {
 }
 
 impl<T> PerWindow<T> {
-    /// For columns of `height` cells; nothing is made yet.
+    /// Empty slots for columns of `height` cells.
     pub(crate) fn new(height: u32) -> Self {
         Self { height, slots: (0..height * height).map(|_| OnceLock::new()).collect() }
     }
 
-    /// What `make` made for `window`, now or before.
+    /// The value of `window`; `make` makes it on the first call.
     ///
     /// # Panics
-    /// Where the window does not lie in a column.
+    /// If the window does not lie in a column.
     pub(crate) fn get(&self, window: Window, make: impl FnOnce() -> T) -> &T {
         let height = self.height;
         assert!(

@@ -1,4 +1,4 @@
-//! Reads sizes of the form `MxN`, and refuses options where there are none.
+//! Reads sizes of the form `MxN`, and refuses options of problems that have none.
 
 use keima_model::{Board, ProblemError, ProblemRequest};
 
@@ -8,7 +8,7 @@ pub(crate) fn board(request: &ProblemRequest, most_height: u32, most_length: u32
     Ok(Board { height: first.min(second), length: first.max(second) })
 }
 
-/// Both sides of a request whose size is `"MxN"`, as they stand there; the smaller one is at most `most_height`.
+/// Both sides of a request whose size is `"MxN"`, in its order. The smaller one is at most `most_height`.
 pub(crate) fn sides(request: &ProblemRequest, most_height: u32, most_length: u32) -> Result<(u32, u32), ProblemError> {
     read(&request.size, most_height, most_length).map_err(|why| ProblemError::BadSize {
         problem: request.name.clone(),
@@ -17,7 +17,7 @@ pub(crate) fn sides(request: &ProblemRequest, most_height: u32, most_length: u32
     })
 }
 
-/// `Err` where the request has options.
+/// `Err` if the request has options.
 pub(crate) fn no_options(request: &ProblemRequest) -> Result<(), ProblemError> {
     match request.options.first() {
         None => Ok(()),
@@ -30,15 +30,19 @@ pub(crate) fn no_options(request: &ProblemRequest) -> Result<(), ProblemError> {
     }
 }
 
-/// One side, or any other count that is at least 1. Numbers too long for a u32 are as good as its maximum: too large.
+/// One side, or any other count that is at least 1.
 pub(crate) fn side(text: &str) -> Result<u32, String> {
-    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(format!("{text:?} is not a whole number; sizes look like 9x9"));
+    match number(text) {
+        None => Err(format!("{text:?} is not a whole number; sizes look like 9x9")),
+        Some(0) => Err("it must be at least 1".to_owned()),
+        Some(side) => Ok(side),
     }
-    match text.parse().unwrap_or(u32::MAX) {
-        0 => Err("it must be at least 1".to_owned()),
-        side => Ok(side),
-    }
+}
+
+/// A whole number in decimal digits. One too long for a u32 becomes its maximum, which is too large for any use.
+pub(crate) fn number(text: &str) -> Option<u32> {
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    digits.then(|| text.parse().unwrap_or(u32::MAX))
 }
 
 fn read(size: &str, most_height: u32, most_length: u32) -> Result<(u32, u32), String> {

@@ -1,15 +1,16 @@
-//! The Chinese remainder theorem: from residues to the one integer below the product of the moduli.
+//! The Chinese remainder theorem: the one integer below the product of the moduli that has given residues.
 //!
 //! Garner's mixed radix form (Knuth, TAOCP 2, section 4.3.2): x = v1 + v2 p1 + v3 p1 p2 + ... Cost: quadratic in the
 //! number of moduli, of which there are tens at most.
 
 use rug::Integer;
+use rug::ops::RemRounding;
 
-/// Residues that determine no integer.
+/// The residues determine no integer.
 #[derive(Debug, thiserror::Error, PartialEq, Eq, Clone)]
 pub enum CrtError {
     /// Two moduli have a common factor.
-    #[error("moduli must be pairwise coprime, but {modulus} has a factor in common with one before it")]
+    #[error("moduli must be pairwise coprime, but {modulus} shares a factor with an earlier one")]
     NotCoprime {
         /// The later of the two.
         modulus: u64,
@@ -19,7 +20,7 @@ pub enum CrtError {
     NotReduced {
         /// The modulus.
         modulus: u64,
-        /// What came.
+        /// The residue.
         residue: u64,
     },
 }
@@ -42,20 +43,10 @@ pub fn crt(residues: &[(u64, u64)]) -> Result<Integer, CrtError> {
     Ok(x)
 }
 
-/// `x` modulo `modulus`, for x >= 0: what the spare prime's residue must be.
+/// `x` modulo `modulus`, for x >= 0. The spare prime's residue must be equal to it.
 pub fn residue_of(x: &Integer, modulus: u64) -> u64 {
     // The remainder is below a u64, so the conversion cannot fail.
     Integer::from(x % modulus).to_u64_wrapping()
-}
-
-trait RemEuc {
-    fn rem_euc(self, modulus: Integer) -> Integer;
-}
-
-impl RemEuc for Integer {
-    fn rem_euc(self, modulus: Integer) -> Integer {
-        rug::ops::RemRounding::rem_euc(self, modulus)
-    }
 }
 
 #[cfg(test)]
@@ -65,22 +56,13 @@ mod tests {
 
     #[test]
     fn gives_back_what_was_taken_apart() {
-        let x = Integer::from(3).pow_u(361);
+        let x = Integer::from(Integer::u_pow_u(3, 361));
         let residues: Vec<_> = primes_below(1 << 60).take(10).map(|p| (p, residue_of(&x, p))).collect();
         assert_eq!(crt(&residues), Ok(x.clone()));
         // One modulus too few: the number no longer fits, and the spare residue shows it.
         let nine: Integer = crt(&residues[..9]).unwrap();
         assert_ne!(nine, x);
         assert_ne!(residue_of(&nine, residues[9].0), residues[9].1);
-    }
-
-    trait Pow {
-        fn pow_u(self, e: u32) -> Self;
-    }
-    impl Pow for Integer {
-        fn pow_u(self, e: u32) -> Self {
-            rug::ops::Pow::pow(self, e)
-        }
     }
 
     #[test]

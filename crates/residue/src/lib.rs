@@ -1,8 +1,7 @@
 //! Arithmetic modulo the job's primes, and the way back from residues to a count.
 //!
-//! Counts are carried modulo distinct primes between 2^59 and 2^64. Two families of primes are in use: those just below
-//! 2^60, whose sums of up to 16 terms fit a machine word, and those just below 2^64, of which fewer are needed. Nothing
-//! here depends on which one a job lists.
+//! Counts are kept modulo distinct primes between 2^59 and 2^64. Primes just below 2^60 let up to 16 terms add up in a
+//! machine word; of primes just below 2^64 a count needs fewer. A job lists its primes, and nothing here depends on which.
 
 #![forbid(unsafe_code)]
 
@@ -11,6 +10,6 @@ mod modular;
 mod primes;
 
 pub use crt::{CrtError, crt, residue_of};
-pub use modular::{Accumulator, add_mod, add_row, mul_mod, reduce_wide, sub_mod};
+pub use modular::{Accumulator, add_mod, add_row, mul_mod, reduce_wide};
 pub use primes::{is_prime, primes_below};
 pub use rug::{Integer, Rational};

@@ -1,4 +1,6 @@
-//! Sums and products modulo a prime below 2^64, and sums that are reduced only once.
+//! Sums and products modulo a prime below 2^64, and long sums that are reduced rarely.
+//!
+//! Cost: an add and a conditional subtract a sum; a 128-bit division a product.
 
 /// `a + b` modulo `modulus`; both below it.
 #[inline]
@@ -7,13 +9,6 @@ pub fn add_mod(a: u64, b: u64, modulus: u64) -> u64 {
     let (less, borrow) = sum.overflowing_sub(modulus);
     // The true sum is below 2 * modulus: subtract unless it was below modulus already.
     if carry || !borrow { less } else { sum }
-}
-
-/// `a - b` modulo `modulus`; both below it.
-#[inline]
-pub fn sub_mod(a: u64, b: u64, modulus: u64) -> u64 {
-    let (less, borrow) = a.overflowing_sub(b);
-    if borrow { less.wrapping_add(modulus) } else { less }
 }
 
 /// `a * b` modulo `modulus`.
@@ -28,8 +23,8 @@ pub fn reduce_wide(wide: u128, modulus: u64) -> u64 {
     (wide % u128::from(modulus)) as u64
 }
 
-/// Adds `source` to `target` lane by lane; lane `i` is modulo `moduli[i % moduli.len()]` (rows hold one group of moduli
-/// per coefficient).
+/// Adds `source` to `target` lane by lane. Lane `i` is modulo `moduli[i % moduli.len()]`: a row has one group of lanes per
+/// coefficient.
 #[inline]
 pub fn add_row(target: &mut [u64], source: &[u64], moduli: &[u64]) {
     for (targets, sources) in target.chunks_mut(moduli.len()).zip(source.chunks(moduli.len())) {
@@ -39,15 +34,15 @@ pub fn add_row(target: &mut [u64], source: &[u64], moduli: &[u64]) {
     }
 }
 
-/// A sum of many 64-bit terms, or of products of a 64-bit and a 48-bit term, reduced rarely: the high part is folded
-/// away before the 128 bits can overflow.
+/// A sum of many 64-bit terms, or of products of a 64-bit and a 48-bit term. It is reduced just often enough that 128 bits
+/// cannot overflow.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Accumulator {
     sum: u128,
 }
 
 impl Accumulator {
-    /// Terms below this can be added 2^16 times between two calls of [`Accumulator::fold`].
+    /// Bits of a term. 65,535 terms may be added between two calls of [`Accumulator::fold`].
     pub const TERM_BITS: u32 = 112;
 
     /// Adds a term below 2^112.
@@ -55,7 +50,7 @@ impl Accumulator {
     pub fn add(&mut self, term: u128) {
         self.sum = self.sum.wrapping_add(term);
     }
-    /// Reduces the sum below `modulus`; call it at least once in 65,535 additions of wide terms.
+    /// Reduces the sum below `modulus`. Call it at least once in 65,535 additions of wide terms.
     #[inline]
     pub fn fold(&mut self, modulus: u64) {
         self.sum %= u128::from(modulus);
@@ -78,7 +73,6 @@ mod tests {
             let (a, b) = (a % p, b % p);
             let wide = |x: u128| (x % u128::from(p)) as u64;
             prop_assert_eq!(add_mod(a, b, p), wide(u128::from(a) + u128::from(b)));
-            prop_assert_eq!(add_mod(sub_mod(a, b, p), b, p), a);
             prop_assert_eq!(mul_mod(a, b, p), wide(u128::from(a) * u128::from(b)));
             let mut row = [a, b, b, a];
             add_row(&mut row, &[b, b, a, a], &[p, p - 2]);

@@ -1,8 +1,8 @@
 //! Primes near the top of the machine word: deterministic Miller-Rabin.
 //!
 //! The first twelve primes as bases decide every n < 3.3e24 (Sorenson, Webster: *Strong pseudoprimes to twelve prime
-//! bases*, 2015), so for 64 bits the answer is proved, not probable. Cost: some 12 * 64 multiplications per candidate,
-//! about 40 candidates per prime: microseconds.
+//! bases*, 2015), so for 64 bits the answer is proved, not probable. Cost: at most 12 * 64 multiplications per candidate,
+//! and about 40 candidates per prime.
 
 use crate::mul_mod;
 

@@ -1,4 +1,4 @@
-//! What can go wrong with a run, typed by what the caller does next: free disk, drop the copy, or read again.
+//! Errors of runs, typed by what the caller does next: free disk space, drop the copy, or read again.
 
 use std::io;
 use std::path::PathBuf;
@@ -21,8 +21,8 @@ pub enum RunError {
     },
     /// The scratch folder would grow over its cap.
     #[error(
-        "the scratch folder is at its cap: {used} of {cap} bytes are used and {wanted} more are wanted; raise the disk \
-         cap or free space"
+        "the scratch folder is at its cap: {used} of {cap} bytes are in use and {wanted} more are needed; raise the \
+         disk cap or free space"
     )]
     DiskCap {
         /// Cap in bytes.
@@ -32,17 +32,18 @@ pub enum RunError {
         /// Bytes asked for.
         wanted: u64,
     },
-    /// A writer was given keys that do not ascend strictly; nothing of the refused call was taken.
-    #[error("keys must ascend strictly: {:#x} came after {:#x}; this is a fault of the program that writes", **got, **previous)]
+    /// A writer was given keys that do not ascend strictly. It took nothing of the refused call.
+    #[error("keys must ascend strictly: {:#x} came after {:#x}; this is a fault of the program, please report it", **got, **previous)]
     OutOfOrder {
-        /// Key before (boxed: an error is small, so that results are).
+        /// Key before. Boxed, so that errors and results stay small.
         previous: Box<u128>,
         /// Key that came.
         got: Box<u128>,
     },
-    /// A writer was given rows of another shape, or a reader was asked for lanes that there are not.
+    /// A writer was given rows of another shape, or a reader was asked for lanes that do not exist.
     #[error(
-        "{expected} lanes were expected for these keys, {got} came; this is a fault of the program that writes or asks"
+        "{expected} lanes were expected for these keys, {got} came; this is a fault of the program, please report \
+         it"
     )]
     RowLength {
         /// Keys x lanes.
@@ -51,7 +52,10 @@ pub enum RunError {
         got: usize,
     },
     /// A writer was given a value that is not below its modulus.
-    #[error("lane {lane} holds {value}, not below its modulus {modulus}; this is a fault of the program that writes")]
+    #[error(
+        "lane {lane} holds {value}, which is not below its modulus {modulus}; this is a fault of the program, please \
+         report it"
+    )]
     NotReduced {
         /// Lane.
         lane: usize,
@@ -60,8 +64,10 @@ pub enum RunError {
         /// Its modulus.
         modulus: u64,
     },
-    /// A header that no run can have.
-    #[error("no run can have a header with {what} {got}: {expected} is expected")]
+    /// A header with a field out of bounds.
+    #[error(
+        "a run's header cannot have {what} {got}: expected {expected}; this is a fault of the program, please report it"
+    )]
     BadHeader {
         /// Field.
         what: &'static str,
@@ -70,25 +76,26 @@ pub enum RunError {
         /// What came.
         got: String,
     },
-    /// A run is written once, and its file is there already.
-    #[error("{} exists already, and a run is never written twice; remove the leftover or use another attempt", path.display())]
+    /// The run's file exists already. A run is written once.
+    #[error("{} exists already, and a run is never written twice; remove the old file", path.display())]
     Exists {
         /// The file.
         path: PathBuf,
     },
-    /// An id that is no relative path of `[a-z0-9]` components.
+    /// An id that is not a relative path of `[a-z0-9]` components.
     #[error(
-        "{got:?} is no run id: components of a-z and 0-9 joined by single slashes are expected, {max} bytes at most"
+        "{got:?} is not a run id: expected components of a-z and 0-9 joined by single slashes, at most {max} bytes"
     )]
     BadId {
-        /// What came (its beginning).
+        /// What came, cut to `max` characters.
         got: String,
         /// Longest accepted id in bytes.
         max: usize,
     },
     /// Not a run file.
     #[error(
-        "{place} is no run file: it begins with {got:02x?}, not with \"KEIMARUN\"; remove it and let the run be made again"
+        "{place} is not a run file: it begins with {got:02x?}, not with \"KEIMARUN\"; remove it, and \
+         keima will make the run again"
     )]
     BadMagic {
         /// Where.
@@ -108,9 +115,9 @@ pub enum RunError {
         /// What the file says.
         got: u32,
     },
-    /// A sound run, but not the one that was asked for: another job, boundary, key order, width, moduli or contents.
+    /// A sound run, but not the expected one: another job, boundary, key order, width, moduli or contents.
     #[error(
-        "{place} is another run than expected: its {what} is {got}, not {expected}; remove it, or give the right folder"
+        "{place} is not the expected run: its {what} is {got}, not {expected}; remove it, or give the right folder"
     )]
     OtherRun {
         /// Where.
@@ -124,7 +131,8 @@ pub enum RunError {
     },
     /// The file ends too early.
     #[error(
-        "{place} is cut short: {what} needs {expected} bytes, the file has {got}; remove it and let the run be made again"
+        "{place} is cut short: {what} needs {expected} bytes, the file has {got}; remove it, and keima \
+         will make the run again"
     )]
     Truncated {
         /// Where.
@@ -136,17 +144,17 @@ pub enum RunError {
         /// Length of the file in bytes.
         got: u64,
     },
-    /// The bytes are not those that were written.
+    /// The bytes have changed since they were written.
     #[error(
         "{place}: the checksum of {what} {at} is {got:08x}, not {expected:08x}: the bytes have changed since they were \
-         written; remove this copy and let the run be made again"
+         written; remove this copy, and keima will make the run again"
     )]
     Checksum {
         /// Where.
         place: String,
         /// Header, block or index and footer.
         what: &'static str,
-        /// Number of the block within the read (0 for a part that there is one of).
+        /// Number of the block within the read; 0 for other parts.
         at: u64,
         /// Checksum that was stored.
         expected: u32,
@@ -154,7 +162,7 @@ pub enum RunError {
         got: u32,
     },
     /// Fields that contradict each other or are out of bounds.
-    #[error("{place}: {what} (block or byte {at}); remove this copy and let the run be made again")]
+    #[error("{place}: {what} (block or byte {at}); remove this copy, and keima will make the run again")]
     Malformed {
         /// Where.
         place: String,
@@ -163,16 +171,16 @@ pub enum RunError {
         /// Number of the block within the read, or the byte offset for other parts.
         at: u64,
     },
-    /// A feed left out blocks of the range that was asked for.
+    /// A feed left out blocks of the requested range.
     #[error("{place}: the blocks from key {:#x} on did not arrive; read the run again, or from another holder", **next)]
     Incomplete {
         /// Where.
         place: String,
-        /// First key of which nothing is known.
+        /// First key that no block answered for.
         next: Box<u128>,
     },
-    /// The reader or writer was used after it had failed.
-    #[error("{place}: an earlier call failed already; open the run again")]
+    /// The reader or writer was used after an error.
+    #[error("{place}: an earlier call failed; open the run again")]
     Failed {
         /// Where.
         place: String,
@@ -197,7 +205,7 @@ impl RunError {
         }
     }
 
-    /// Whether bytes were read and are wrong: this copy must not be used again.
+    /// Whether the bytes read are wrong, so that this copy must not be used again.
     pub fn is_damage(&self) -> bool {
         matches!(
             self,
@@ -231,5 +239,5 @@ pub struct MergeError {
     pub source: RunError,
 }
 
-// Results carry errors by value through hot paths.
+// Results carry errors by value through hot paths: keep them small.
 const _: () = assert!(size_of::<MergeError>() < 128);

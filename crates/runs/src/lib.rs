@@ -1,4 +1,4 @@
-//! Runs: immutable files of strictly ascending keys with their values. FORMAT.md draws the bytes.
+//! Runs: immutable files of strictly ascending keys with their values. docs/reference/run-file.md draws the bytes.
 //!
 //! ```text
 //!   RunWriter, or      --file--> LocalRun --BlockFeed--> RunCursor --\
@@ -14,7 +14,7 @@ mod format;
 mod manifest;
 mod part;
 mod read;
-mod word;
+mod record;
 mod write;
 
 pub use error::{MergeError, RunError};
@@ -27,7 +27,7 @@ pub use part::RunPart;
 pub use read::{
     BlockFeed, CursorBuffers, LocalFeed, LocalRun, Merger, RunCursor, open_verified, read_manifest, verify_run,
 };
-pub use word::{Batch, Word};
+pub use record::{Batch, RunKey};
 pub use write::{
     DiskBudget, Intake, RunOptions, RunWriter, Section, SlicedWriter, publish_durably, run_path, temporary_path,
 };

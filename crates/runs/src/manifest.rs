@@ -1,15 +1,15 @@
-//! What is known of runs without opening them: the words that pass between tasks and their coordinator.
+//! Manifests: what tasks and their coordinator tell each other about runs.
 //!
-//! A run's manifest repeats the footer of its file; a task's manifest adds what the task read, wrote and checked.
-//! A boundary is the set of the manifests of its stage's tasks.
+//! A run's manifest repeats the footer of its file. A task's manifest adds what the task read, wrote and checked. The
+//! manifests of a stage's tasks together are a boundary.
 
 use std::fmt;
 
 use keima_residue::add_row;
 use serde::{Deserialize, Serialize};
 
-/// Name of a run, unique in a job's life: the attempt that wrote it and a number, `"j3/s0/g12/t5/a0/r1"`. It is also
-/// the path of the run below its holder's scratch folder (plus `.run`), so it holds only `[a-z0-9/]`.
+/// Name of a run, unique in a job: the attempt that wrote it and a number, `"j3/s0/g12/t5/a0/r1"`. With `.run` it is
+/// also the path below its holder's scratch folder, so it holds only `[a-z0-9/]`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct RunId(pub String);
 
@@ -19,7 +19,7 @@ impl fmt::Display for RunId {
     }
 }
 
-/// How the keys of a run are arranged; what it means is the problem's business.
+/// The order of a run's keys. The problem gives it its meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum KeyOrder {
     /// The problem's canonical form.
@@ -31,15 +31,14 @@ pub enum KeyOrder {
         /// Cells in the window.
         len: u32,
     },
-    /// Places in the order of the block executor's groups over the window `first .. first + len`: no keys of the
-    /// problem.
+    /// Positions in the block executor's order over the window `first .. first + len`, instead of the problem's keys.
     Blocks {
         /// First cell of the window.
         first: u32,
         /// Cells in the window.
         len: u32,
     },
-    /// The same of a transposed vector, which tells of each state how many completions it has.
+    /// The same for a transposed vector: the value of a state is its number of completions.
     Transposed {
         /// First cell of the window.
         first: u32,
@@ -49,33 +48,33 @@ pub enum KeyOrder {
 }
 
 impl KeyOrder {
-    /// Whether keys are places in the order of blocks.
+    /// Whether keys are positions in the block executor's order.
     pub const fn is_of_blocks(self) -> bool {
         matches!(self, Self::Blocks { .. } | Self::Transposed { .. })
     }
 }
 
-/// What places in the order of blocks follow from, beside the problem: with it the states of a run can be listed.
+/// What the block executor's order depends on beside the problem. With it the states of a run can be listed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlockCut {
     /// Cells in each window of a column, from the first cell on.
     pub windows: Vec<u8>,
-    /// Families are done together up to so many records.
+    /// Most records of a group of families.
     pub group_records: u64,
 }
 
-/// What every record of a run has in common; the header of its file.
+/// What all records of a run have in common: the header of its file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunHeader {
-    /// Hash of the job's name, problem and board: runs of different jobs have different tags.
+    /// Hash of the job's name, problem and board. It tells the runs of different jobs apart.
     pub job_tag: u64,
-    /// What is counted, for whoever finds the file: problem, size and options, in printable ASCII. Nothing here reads it.
+    /// What is counted, for people who find the file: problem, size and options in printable ASCII.
     pub subject: String,
-    /// The vector after this many passes.
+    /// Number of passes before this vector.
     pub boundary: u32,
     /// Arrangement of the keys.
     pub key_order: KeyOrder,
-    /// With [`KeyOrder::Blocks`] and [`KeyOrder::Transposed`], and with no other order.
+    /// Present with [`KeyOrder::Blocks`] and [`KeyOrder::Transposed`] only.
     pub cut: Option<BlockCut>,
     /// 8 or 16.
     pub key_bytes: u8,
@@ -92,8 +91,7 @@ impl RunHeader {
     }
 }
 
-/// A place where a key range may be cut: `records` records of the run have keys below `key` and not below the split
-/// before.
+/// A key at which a run may be cut. `records` records have keys below `key` and not below the split before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Split {
     /// Exclusive upper end of the piece.
@@ -102,7 +100,7 @@ pub struct Split {
     pub records: u64,
 }
 
-/// What is known of one run; the footer of its file.
+/// The manifest of one run: its id and the footer of its file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunManifest {
     /// The run's name.
@@ -117,12 +115,12 @@ pub struct RunManifest {
     pub last_key: u128,
     /// Sum of each lane modulo its modulus.
     pub sums: Vec<u64>,
-    /// CRC-32C over header, block index and the rest of the footer: one number that identifies the run's contents,
-    /// since the index holds the checksum of every block.
+    /// CRC-32C over header, block index and the rest of the footer. It identifies the run's contents, since the index
+    /// holds the checksum of every block.
     pub checksum: u32,
 }
 
-/// Totals over a set of states that must be the same wherever the set is seen.
+/// Totals over a set of states. They must be the same wherever the set is seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     /// States after merging (distinct keys within the task's key range).
@@ -134,12 +132,12 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Of no states.
+    /// The totals over no states.
     pub fn zero(lanes: usize) -> Self {
         Self { states: 0, sums: vec![0; lanes], fingerprint: vec![0; lanes] }
     }
 
-    /// Adds the totals over other states; lanes repeat `moduli`.
+    /// Adds the totals over other states. Lane `i` is modulo `moduli[i % moduli.len()]`.
     pub fn add(&mut self, other: &Self, moduli: &[u64]) {
         self.states = self.states.saturating_add(other.states);
         add_row(&mut self.sums, &other.sums, moduli);
@@ -147,7 +145,7 @@ impl Tally {
     }
 }
 
-/// What one task saw of one pass.
+/// The totals of one pass of one task.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PassTally {
     /// States that went into the pass.
@@ -160,10 +158,10 @@ pub struct PassTally {
     pub new_sums: Vec<u64>,
 }
 
-/// Where the time of a task went, in nanoseconds of its thread.
+/// Time of a task by kind of work, in nanoseconds of its thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskTimes {
-    /// Reading, decoding and merging inputs, waiting for them included.
+    /// Reading, decoding and merging inputs, with the wait for them.
     pub read_nanos: u64,
     /// Expanding and combining.
     pub map_nanos: u64,
@@ -172,7 +170,7 @@ pub struct TaskTimes {
 }
 
 impl TaskTimes {
-    /// Adds those of another task.
+    /// Adds the times of another task.
     pub fn add(&mut self, other: Self) {
         let Self { read_nanos, map_nanos, write_nanos } = other;
         self.read_nanos = self.read_nanos.saturating_add(read_nanos);
@@ -190,30 +188,29 @@ pub struct FunctionalSum {
     pub lanes: Vec<u64>,
 }
 
-/// Everything that a finished task tells.
+/// The report of a finished task.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskManifest {
-    /// Runs written; none where the output is empty.
+    /// Runs written; none if the output is empty.
     pub runs: Vec<RunManifest>,
-    /// At most 1,024 places to cut, over all runs of the task, ascending; the last lies above the last key, or is
-    /// `u128::MAX`.
+    /// At most 1,024 ascending splits over all runs of the task. The last lies above the last key, or is `u128::MAX`.
     pub splits: Vec<Split>,
-    /// What the task read.
+    /// Totals of the vector that the task read.
     pub input: Tally,
-    /// What the task wrote. `states` counts distinct keys of this task's output.
+    /// Totals of the vector that the task wrote. `states` counts distinct keys.
     pub output: Tally,
-    /// Where two vectors met: what the task read of the forward one.
+    /// Where two vectors met: totals of the forward vector that the task read.
     pub kept: Option<Tally>,
     /// One entry per pass of the stage.
     pub passes: Vec<PassTally>,
-    /// Functionals that fall on the stage's passes.
+    /// Functionals of the stage's passes.
     pub functionals: Vec<FunctionalSum>,
     /// Bytes read from runs.
     pub bytes_read: u64,
     /// Bytes written, spills included.
     pub bytes_written: u64,
-    /// Of these, bytes of spilled and intermediate runs.
+    /// Bytes of spilled and intermediate runs, which `bytes_written` includes.
     pub bytes_spilled: u64,
-    /// Where the time went.
+    /// Time by kind of work.
     pub times: TaskTimes,
 }

@@ -1,10 +1,10 @@
-//! Which records of a run are read, and which of their lanes.
+//! The part of a run to read: a range of keys and a range of lanes.
 //!
 //! ```text
 //!              lane 0   lane 1   lane 2   lane 3
 //!   low  ->             +-----------------+
-//!                       |   what is read  |          a block has each lane as a column with a checksum of its own,
-//!   high ->             +-----------------+          so that the others need not be touched
+//!                       |  the part read  |          each lane of a block is a column with its own checksum:
+//!   high ->             +-----------------+          a reader skips the others
 //! ```
 
 use std::ops::Range;

@@ -1,5 +1,4 @@
-//! The generated gRPC types of `proto/keima/v1`, nothing else. Only `cluster` uses them; it translates them from and to
-//! the words of `coordinator` and checks them on the way.
+//! The gRPC types that are generated from `proto/keima/v1`. Only `cluster` uses them: it checks and converts them.
 
 /// Package `keima.v1`.
 #[allow(missing_docs, unreachable_pub, clippy::all, clippy::pedantic)]

@@ -132,7 +132,7 @@ pub(crate) fn position(status: &JobStatus) -> String {
     let columns = plan.map_or(0, |p| p.board.length);
     let sweeps = plan.map_or(1, |p| p.sweeps.len());
     let mut text = format!("pass {} of {}, column {} of {columns}", status.pass, status.passes, status.column + 1);
-    if plan.is_some_and(|p| status.stage < p.stages() && p.stage(status.stage).direction == Direction::Backward) {
+    if plan.is_some_and(|p| status.stage < p.stages() && p.stage(status.stage).direction == Direction::Transposed) {
         text += ", backward";
     }
     if sweeps > 1 {

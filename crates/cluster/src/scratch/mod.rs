@@ -1,6 +1,6 @@
-//! A worker's scratch folder as such: its lock, the names in it, and what keima has there.
+//! A worker's scratch folder: its lock, the two names in it, and how keima's files are told from others.
 //!
-//! See [`run_store`] for its layout. What is not keima's is never touched, whatever folder was named.
+//! [`run_store`] draws the layout. Files of others are never touched, even if a user names a wrong folder.
 
 pub(crate) mod run_store;
 
@@ -14,19 +14,19 @@ use keima_runs::RunError;
 use crate::folder_lock::{NoLock, lock_file, remove_file_if_there};
 use crate::transport::link::random_bits;
 
-/// Name of the file with the worker's name; proves that a folder seen here is the one that the worker means.
+/// File with the worker's name. It proves that a folder seen on this machine is the folder that the worker means.
 pub(crate) const ID_FILE: &str = "worker.id";
-/// Name of the file with the name of the coordinator's store.
+/// File with the name of the coordinator's store.
 pub(crate) const STORE_FILE: &str = "coordinator.id";
-/// Held while a worker lives.
+/// Locked while a worker lives.
 const LOCK_FILE: &str = "worker.lock";
-/// Where second copies come in.
+/// Folder of second copies that are still incomplete.
 pub(crate) const INCOMING: &str = "incoming";
 
 /// Why a scratch folder cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ScratchError {
-    /// Another worker has it.
+    /// Another worker uses it.
     #[error(
         "the scratch folder {0} is in use by another worker; stop that one, or give this one its own (--scratch DIR)"
     )]
@@ -42,16 +42,16 @@ pub enum ScratchError {
         #[source]
         source: io::Error,
     },
-    /// It holds something that keima would take for its own, but no worker had it before.
+    /// It was not a scratch folder before, but holds a name that keima uses.
     #[error(
-        "{0} is there, and the scratch folder is none of keima's yet: it would be taken for keima's own and deleted; take an \
-         empty folder, or one below it (--scratch DIR)"
+        "{0} exists, but the folder was not a scratch folder of keima before: keima would delete {0} as its own; choose an \
+         empty folder, or a new one below it (--scratch DIR)"
     )]
     Foreign(PathBuf),
-    /// A run in the folder cannot be read, but may be sound.
+    /// A run in the folder cannot be read now, but may be intact.
     #[error(
-        "{path} cannot be taken up: {source}; put that right, or remove the file: what is in it is made again (keima count: \
-         --fresh begins anew)"
+        "{path} cannot be used: {source}; fix that, or remove the file: keima makes its contents again (keima count: \
+         --fresh starts from nothing)"
     )]
     Run {
         /// The file.
@@ -60,7 +60,7 @@ pub enum ScratchError {
         #[source]
         source: Box<RunError>,
     },
-    /// A name in the folder is none.
+    /// A name file in the folder holds something else.
     #[error("{path} should hold a name of 16 hex digits, it holds {got:?}; {advice}")]
     BadName {
         /// The file.
@@ -72,7 +72,7 @@ pub enum ScratchError {
     },
 }
 
-/// Takes the names out of a scratch folder without runs, and the folder away if nothing else is in it.
+/// Deletes the names in a scratch folder that holds no runs, and the folder if nothing else is in it.
 pub fn leave(root: &Path) -> Result<(), ScratchError> {
     let Ok(mut entries) = std::fs::read_dir(root) else { return Ok(()) };
     if entries.any(|entry| entry.is_ok_and(|entry| is_job(&entry.file_name().to_string_lossy()))) {
@@ -81,8 +81,8 @@ pub fn leave(root: &Path) -> Result<(), ScratchError> {
     forget(root)
 }
 
-/// Deletes what keima has in `root`, if that is a scratch folder and nobody uses it, and the folder if nothing else is
-/// in it.
+/// Deletes keima's files in `root`, and the folder if nothing else is in it. Does nothing if `root` is not a scratch
+/// folder, and fails if a worker uses it.
 pub fn forget(root: &Path) -> Result<(), ScratchError> {
     if !root.join(ID_FILE).exists() {
         return Ok(());
@@ -96,7 +96,7 @@ pub fn forget(root: &Path) -> Result<(), ScratchError> {
             std::fs::remove_dir_all(entry.path()).map_err(io)?;
         }
     }
-    // The name last: without it the folder is none of ours.
+    // The name last: without it the folder is not ours any more.
     for file in [STORE_FILE, ID_FILE, LOCK_FILE] {
         remove_file_if_there(&root.join(file)).map_err(io)?;
     }
@@ -105,12 +105,12 @@ pub fn forget(root: &Path) -> Result<(), ScratchError> {
     Ok(())
 }
 
-/// Whether a worker had `root` before.
+/// Whether `root` was a scratch folder before.
 pub(crate) fn is_ours(root: &Path) -> bool {
     [ID_FILE, STORE_FILE, LOCK_FILE].iter().any(|file| root.join(file).exists())
 }
 
-/// An error if `root`, which no worker had before, has something of a name that keima uses.
+/// Fails if `root`, which was not a scratch folder before, holds a name that keima uses.
 pub(crate) fn refuse_foreign(root: &Path) -> Result<(), ScratchError> {
     let io = |source| ScratchError::Io { action: "list", path: root.to_owned(), source };
     for entry in std::fs::read_dir(root).map_err(io)? {
@@ -123,7 +123,7 @@ pub(crate) fn refuse_foreign(root: &Path) -> Result<(), ScratchError> {
     Ok(())
 }
 
-/// Takes a scratch folder for this process.
+/// Locks a scratch folder for this process.
 pub(crate) fn lock(root: &Path) -> Result<File, ScratchError> {
     let path = root.join(LOCK_FILE);
     lock_file(&path).map_err(|error| match error {
@@ -137,7 +137,7 @@ pub(crate) fn is_job(name: &str) -> bool {
     name.strip_prefix('j').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// A name of 16 hex digits from a file; `None` where there is no such file.
+/// Reads a name of 16 hex digits from a file; `None` if there is no such file.
 fn read_name(root: &Path, file: &str, advice: &'static str) -> Result<Option<String>, ScratchError> {
     let path = root.join(file);
     match std::fs::read_to_string(&path) {
@@ -154,7 +154,7 @@ fn read_name(root: &Path, file: &str, advice: &'static str) -> Result<Option<Str
     }
 }
 
-/// Writes a name aside and renames it: a kill in between must not leave half of it.
+/// Writes a name to a temporary file and renames it, so that a kill does not leave half a name.
 pub(crate) fn write_name(root: &Path, file: &str, name: &str) -> Result<(), ScratchError> {
     let path = root.join(file);
     let io = |action| {
@@ -178,7 +178,7 @@ pub(crate) fn read_or_make_name(root: &Path) -> Result<WorkerId, ScratchError> {
 }
 
 pub(crate) fn read_owner(root: &Path) -> Result<Option<StoreId>, ScratchError> {
-    let advice = "take another scratch folder, or remove this one with the runs in it";
+    let advice = "choose another scratch folder, or remove this one with its runs";
     let name = read_name(root, STORE_FILE, advice)?;
     // Sixteen hex digits are always a u64.
     Ok(name.and_then(|name| u64::from_str_radix(&name, 16).ok()).map(StoreId))

@@ -1,16 +1,16 @@
-//! A worker's scratch folder: what is in it, who may write there, and what it may hold.
+//! The runs in a worker's scratch folder: which ones it holds, who may delete them, and how much space they take.
 //!
 //! ```text
-//!   SCRATCH/worker.lock                        held (flock) while a worker lives
-//!   SCRATCH/worker.id                          the worker's name, made once, kept for life
-//!   SCRATCH/coordinator.id                     name of the coordinator's store that the runs belong to
+//!   SCRATCH/worker.lock                        locked (flock) while a worker lives
+//!   SCRATCH/worker.id                          the worker's name, drawn once
+//!   SCRATCH/coordinator.id                     name of the coordinator's store whose runs these are
 //!   SCRATCH/j3/s0/g12/t5/a0/r1.run             run r1 of an attempt; *.run.tmp until it is published
-//!   SCRATCH/incoming/0.tmp                     a second copy on its way in
+//!   SCRATCH/incoming/0.tmp                     a second copy that is still incomplete
 //! ```
 //!
-//! Only the owner of the folder removes anything from it, on the coordinator's word (`release`, `abandon`) or because
-//! nothing can refer to it (temporary files of an earlier life, files that are no runs). A run is *held* from the
-//! moment when its task is complete. Cost: one entry in memory per held run, and at the start one read of every run's
+//! Only the worker that owns the folder removes files from it. It does so when the coordinator says so (`release`,
+//! `abandon`), or when nothing can refer to a file: temporary files of an earlier process, and files that are not runs. A
+//! run is *held* once its task is complete. Cost: one entry in memory per held run; at the start, one read of every run's
 //! header, index and footer.
 
 use std::collections::{BTreeMap, HashMap};
@@ -31,25 +31,25 @@ use crate::scratch::{
     write_name,
 };
 
-/// Runs that tasks keep open at a time, all together: a quarter of the files that a process may mostly have open.
+/// Most runs that all tasks together keep open: a quarter of the usual limit on open files.
 const MOST_KEPT_OPEN: usize = 256;
 
 struct Held {
     header: RunHeader,
     manifest: RunManifest,
-    /// Bytes of the disk budget that this run takes.
+    /// Bytes that this run takes of the disk budget.
     charged: u64,
-    /// The open file, as long as anybody reads it.
+    /// The open file while somebody reads it.
     open: Weak<LocalRun>,
 }
 
-/// What became of a file that was to be removed.
+/// What happened to a file that should be removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Removed {
     Now,
-    /// It was not there any more.
+    /// Somebody else had removed it.
     Before,
-    /// It is there still.
+    /// It could not be removed.
     Not,
 }
 
@@ -60,15 +60,15 @@ pub struct RunStore {
     owner: Mutex<Option<StoreId>>,
     disk: Arc<DiskBudget>,
     held: Mutex<BTreeMap<RunId, Held>>,
-    /// One removes files at a time.
+    /// Only one thread removes files at a time.
     removing: Mutex<()>,
     incoming: AtomicU64,
-    /// Runs that tasks keep open.
+    /// Number of runs that tasks keep open.
     kept_open: AtomicUsize,
     _lock: File,
 }
 
-/// A run that a task keeps open, for it reads some of it again and again.
+/// A run that a task keeps open because it reads many parts of it.
 pub(crate) struct KeptOpen {
     pub(crate) run: Arc<LocalRun>,
     store: Arc<RunStore>,
@@ -81,8 +81,8 @@ impl Drop for KeptOpen {
 }
 
 impl RunStore {
-    /// Opens `root` (made where it is missing), takes it for this process, removes what an earlier life left half done,
-    /// and lists the runs that are there.
+    /// Opens and locks `root`, makes it if it is missing, removes incomplete files of an earlier process, and lists the runs
+    /// in it.
     pub fn open(root: &Path, disk_bytes: u64) -> Result<Self, ScratchError> {
         let io = |action, path: &Path| {
             let path = path.to_owned();
@@ -117,8 +117,8 @@ impl RunStore {
         Ok(store)
     }
 
-    /// Walks `folder`: lists runs, removes what is none. Folders are entered in the top level only where they are a
-    /// job's, so that nothing foreign is touched in a folder that was named by mistake.
+    /// Walks `folder`: lists runs and removes other files. In the top level it enters job folders only, so that files of
+    /// others stay untouched if a user names a wrong folder.
     fn take_stock(&self, folder: &Path, top: bool) -> Result<(), ScratchError> {
         let io = |source| ScratchError::Io { action: "list", path: folder.to_owned(), source };
         for entry in std::fs::read_dir(folder).map_err(io)? {
@@ -128,7 +128,7 @@ impl RunStore {
             if entry.file_type().map_err(io)?.is_dir() {
                 if is_job(&name) || !top {
                     self.take_stock(&path, false)?;
-                    // Succeeds on empty folders only, which is what is wanted.
+                    // Succeeds on empty folders only, as it should.
                     let _ = std::fs::remove_dir(&path);
                 }
             } else if !top {
@@ -138,23 +138,23 @@ impl RunStore {
         Ok(())
     }
 
-    /// Lists a run. What is damaged goes, since it can be made again; what cannot be read just now, or by this version,
-    /// may be sound, and is nothing to delete.
+    /// Lists one run. A damaged run is deleted, because it can be made again. A run that cannot be read now, or not by this
+    /// version, may be intact and stays.
     fn take_file(&self, path: &Path) -> Result<(), ScratchError> {
         let id = path.strip_prefix(&self.root).ok().and_then(Path::to_str).and_then(|p| p.strip_suffix(".run"));
         let why = match id.map(|id| self.hold(&RunId(id.to_owned()), None)) {
-            None => "a temporary file of an earlier life".to_owned(),
+            None => "a temporary file of an earlier process".to_owned(),
             Some(Ok(())) => return Ok(()),
             Some(Err(source @ (RunError::OtherVersion { .. } | RunError::Io { .. }))) => {
                 return Err(ScratchError::Run { path: path.to_owned(), source: Box::new(source) });
             }
             Some(Err(error)) => error.to_string(),
         };
-        tracing::warn!(path = %path.display(), why, "removed from the scratch folder");
+        tracing::warn!(path = %path.display(), why, "removed a file from the scratch folder");
         let bytes = path.symlink_metadata().map_or(0, |m| m.len());
         if let Err(error) = std::fs::remove_file(path) {
-            tracing::warn!(path = %path.display(), %error, "cannot be removed");
-            // It takes its place all the same; over the cap there is none to be given away.
+            tracing::warn!(path = %path.display(), %error, "cannot remove a file");
+            // It still takes space, even beyond the cap.
             self.disk.found(bytes);
         }
         Ok(())
@@ -164,11 +164,11 @@ impl RunStore {
     pub fn worker(&self) -> &WorkerId {
         &self.worker
     }
-    /// Whose runs these are; `None` while no coordinator has taken the worker.
+    /// The store whose runs these are; `None` before the first coordinator has answered.
     pub(crate) fn owner(&self) -> Option<StoreId> {
         *self.owner.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    /// Notes whose runs these are, before any of them is made or deleted.
+    /// Writes down whose runs these are. Call it before any run is made or deleted.
     pub(crate) fn set_owner(&self, store: StoreId) -> Result<(), ScratchError> {
         let mut owner = self.owner.lock().unwrap_or_else(PoisonError::into_inner);
         if *owner != Some(store) {
@@ -181,21 +181,21 @@ impl RunStore {
     pub fn root(&self) -> &Path {
         &self.root
     }
-    /// What the folder may hold.
+    /// The budget of the folder.
     pub fn disk(&self) -> &Arc<DiskBudget> {
         &self.disk
     }
 
     fn runs(&self) -> MutexGuard<'_, BTreeMap<RunId, Held>> {
-        // Every change of the map is one insert or remove: a panic elsewhere leaves it whole.
+        // Every change of the map is one insert or remove, so a panic elsewhere leaves it intact.
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes a complete run. `charged` is what its writer has charged, if anybody has.
+    /// Adds a complete run. `charged` is what its writer has charged to the disk budget; `None` if nobody has.
     fn hold(&self, id: &RunId, charged: Option<u64>) -> Result<(), RunError> {
         let (header, manifest) = read_manifest(&run_path(&self.root, id)?, id)?;
         let charged = charged.unwrap_or_else(|| {
-            // Over the cap nothing new can be written, but what is there stays usable.
+            // Beyond the cap nothing new can be written, but existing runs stay usable.
             self.disk.found(manifest.bytes);
             manifest.bytes
         });
@@ -203,12 +203,12 @@ impl RunStore {
         Ok(())
     }
 
-    /// Notes the runs of a finished task, whose bytes its writer has charged.
+    /// Adds the runs of a finished task. Its writer has charged their bytes.
     pub(crate) fn hold_written(&self, runs: &[RunManifest]) -> Result<(), RunError> {
         runs.iter().try_for_each(|run| self.hold(&run.id, Some(run.bytes)))
     }
 
-    /// Publishes the runs of a finished task that must be on stable storage, and notes them. Blocks.
+    /// Puts the runs of a finished task on stable storage, publishes them, and adds them. Blocks.
     pub(crate) fn publish_durably(&self, runs: &[RunManifest]) -> Result<(), RunError> {
         let flushed = failpoint::hit_fallible("worker.before_durable");
         flushed.map_err(|source| RunError::Io { path: self.root.clone(), action: "flush a run in", source })?;
@@ -216,23 +216,23 @@ impl RunStore {
         self.hold_written(runs)
     }
 
-    /// Names of all runs held.
+    /// Names of all held runs.
     pub fn held(&self) -> Vec<RunId> {
         self.runs().keys().cloned().collect()
     }
 
-    /// Whether `run` is here with these contents.
+    /// Whether `run` is held with these contents.
     pub(crate) fn holds(&self, run: &RunManifest) -> bool {
         self.runs().get(&run.id).is_some_and(|held| held.manifest.checksum == run.checksum)
     }
 
-    /// Whether any run of an attempt is held.
+    /// Whether any run of `attempt` is held.
     pub(crate) fn holds_of(&self, attempt: &AttemptId) -> bool {
         let prefix = format!("{attempt}/");
         self.runs().keys().any(|id| id.0.starts_with(&prefix))
     }
 
-    /// Opens a held run; `None` where there is none of that name. Readers of one run share one open file.
+    /// Opens a held run; `None` if no run of that name is held. Readers of one run share one open file.
     pub(crate) fn open_run(&self, id: &RunId) -> Option<Result<Arc<LocalRun>, RunError>> {
         let (header, manifest) = match self.runs().get(id) {
             None => return None,
@@ -251,7 +251,7 @@ impl RunStore {
         Some(open())
     }
 
-    /// Keeps `run` open, unless too many are.
+    /// Keeps `run` open; `None` if too many runs are open already.
     pub(crate) fn keep_open(self: &Arc<Self>, run: &Arc<LocalRun>) -> Option<KeptOpen> {
         let kept = KeptOpen { run: Arc::clone(run), store: Arc::clone(self) };
         (self.kept_open.fetch_add(1, Ordering::Relaxed) < MOST_KEPT_OPEN).then_some(kept)
@@ -263,13 +263,13 @@ impl RunStore {
         run_path(&self.root, id).ok().map(|path| (path, manifest))
     }
 
-    /// Deletes a run. Readers that have it open keep reading.
+    /// Deletes a run. Readers that have it open can go on reading.
     pub(crate) fn release(&self, id: &RunId) {
         let _one = self.one_removes();
         self.release_alone(id);
     }
 
-    /// Of a file that somebody else has deleted the bytes are free, too; of one that cannot be deleted they are not.
+    /// Deletes a run while [`Self::one_removes`] is held. Refunds its bytes unless the file is still there.
     fn release_alone(&self, id: &RunId) {
         let Some(held) = self.runs().remove(id) else { return };
         let Ok(path) = run_path(&self.root, id) else { return };
@@ -278,7 +278,7 @@ impl RunStore {
         }
     }
 
-    /// Whoever removes files holds this: each file's bytes are given back once, by the one who removed it, and not before.
+    /// Lock for removing files. So each file's bytes are refunded once, by the thread that removed it, and afterwards.
     pub(crate) fn one_removes(&self) -> MutexGuard<'_, ()> {
         self.removing.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -288,11 +288,11 @@ impl RunStore {
             Ok(()) => Removed::Now,
             Err(error) if error.kind() == io::ErrorKind::NotFound => Removed::Before,
             Err(error) => {
-                tracing::warn!(path = %path.display(), %error, "cannot be removed");
+                tracing::warn!(path = %path.display(), %error, "cannot remove a file");
                 Removed::Not
             }
         };
-        // Empty folders go with their last file; `remove_dir` leaves the others alone.
+        // Folders that are empty now go too; `remove_dir` fails on the others.
         let parents = path.ancestors().skip(1).take_while(|p| *p != self.root && p.starts_with(&self.root));
         for parent in parents {
             if std::fs::remove_dir(parent).is_err() {
@@ -302,7 +302,7 @@ impl RunStore {
         removed
     }
 
-    /// Deletes everything that an attempt has written. Nobody may be writing there any more.
+    /// Deletes everything that an attempt has written. The attempt must have stopped writing.
     pub(crate) fn remove_attempt(&self, attempt: &AttemptId) {
         let prefix = format!("{attempt}/");
         let held: Vec<RunId> = self.runs().keys().filter(|id| id.0.starts_with(&prefix)).cloned().collect();
@@ -318,7 +318,7 @@ impl RunStore {
             Ok(entries) => entries,
             Err(error) => {
                 if error.kind() != io::ErrorKind::NotFound {
-                    tracing::warn!(folder = %folder.display(), %error, "cannot be cleared; its files stay until the worker starts again");
+                    tracing::warn!(folder = %folder.display(), %error, "cannot delete an attempt's files; they stay until the worker starts again");
                 }
                 return;
             }
@@ -329,7 +329,7 @@ impl RunStore {
                 self.remove_folder(&path);
                 continue;
             }
-            // Whatever is there is charged: a writer that gave up has removed its file before it gave the bytes back.
+            // Every file here is charged: a writer that gives up removes its file before it refunds the bytes.
             let bytes = entry.metadata().map_or(0, |m| m.len());
             if self.remove_file(&path) == Removed::Now {
                 self.disk.refund(bytes);
@@ -338,7 +338,7 @@ impl RunStore {
         let _ = std::fs::remove_dir(folder);
     }
 
-    /// A fresh path for a second copy on its way in; the folder is made.
+    /// A new path for an incoming second copy. Makes the folder.
     pub(crate) fn incoming_path(&self) -> Result<PathBuf, RunError> {
         let folder = self.root.join(INCOMING);
         let made = std::fs::create_dir_all(&folder);
@@ -346,7 +346,7 @@ impl RunStore {
         Ok(folder.join(format!("{}.tmp", self.incoming.fetch_add(1, Ordering::Relaxed))))
     }
 
-    /// Takes in what was received as a copy of `expected`; the caller has charged its bytes.
+    /// Adds a received copy of `expected`. The caller has charged its bytes.
     pub(crate) fn adopt(&self, received: Intake, expected: &RunManifest) -> Result<(), RunError> {
         let adopted = received.adopt(&self.root).and_then(|()| self.hold(&expected.id, Some(expected.bytes)));
         let _one = self.one_removes();
@@ -354,17 +354,17 @@ impl RunStore {
             && !self.runs().contains_key(&expected.id)
             && let Ok(path) = run_path(&self.root, &expected.id)
         {
-            // It may be in its place already, where nobody would look for it; the caller gives the bytes back.
+            // The file may be in its final place already. The caller refunds the bytes.
             self.remove_file(&path);
         }
         adopted
     }
 }
 
-/// A folder of another worker that is visible here under the same path.
+/// Which scratch folders of other workers are visible on this machine, under the same path.
 #[derive(Default)]
 pub(crate) struct SharedFolders {
-    /// Whether the folder belongs to the worker: machines may have folders of the same paths.
+    /// Whether a path leads to the worker's own folder. Another machine may have a different folder under that path.
     known: Mutex<HashMap<(String, WorkerId), bool>>,
 }
 

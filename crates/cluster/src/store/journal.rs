@@ -1,20 +1,21 @@
-//! Group commit: events of many callers are written together, in the order in which they were decided.
+//! Group commit: writes the changes of many callers together, in the order in which they were decided.
 //!
 //! ```text
-//!   callers   post(changes) -> ticket      (in the order of decision: under the state machine's lock)
+//!   callers   post(changes) -> ticket      (under the state machine's lock, so in the order of decision)
 //!                 |   queue
-//!   thread    take all that waits: one write to the store's log, or, where one of them must be durable, one transaction
+//!   thread    take all waiting posts: one write to the log, or one transaction if one of them must be durable
 //!                 |
-//!   callers   stored(ticket).await         (nothing leaves the coordinator before this)
+//!   callers   stored(ticket).await         (no answer leaves the coordinator before this)
 //! ```
 //!
-//! Changes that may be lost with the machine (grants, commits of single tasks: after a power cut a job goes on from a
-//! durable boundary in any case) are waited for until they survive the process, and are durable a quarter of a second
-//! later. So a task does not wait for the disk twice, which costs 4 ms each time on a disk that has nothing else to do. All
-//! others are waited for until they are durable. After a failed write the journal takes nothing more: what is in memory
-//! is then ahead of the disk, and no answer may go out any more.
+//! Grants and commits of single tasks may be lost with the machine: after a power cut a job resumes from a durable
+//! boundary in any case. Their callers wait until the changes survive the process; the changes are durable a quarter of a
+//! second later. So a task never waits for an fsync. Callers of all other changes wait until these are durable.
 //!
-//! Cost: an fsync four times a second while there are changes, and one for each group that must be durable.
+//! After a failed write, or a change that could not be encoded, the journal takes nothing more: the state machine is then
+//! ahead of the disk, and no answer may leave any more.
+//!
+//! Cost: four fsyncs a second while there are changes, and one for each group that must be durable.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -27,7 +28,7 @@ use tokio::sync::watch;
 use crate::failpoint;
 use crate::store::{Edits, Store, StoreError};
 
-/// How long changes may be in the store's log before they are durable.
+/// How long changes may stay in the log without an fsync.
 const LONGEST_UNSYNCED: Duration = Duration::from_millis(250);
 
 /// Why the journal takes nothing more.
@@ -53,7 +54,7 @@ struct Progress {
     failed: Option<Arc<JournalError>>,
 }
 
-/// Where the caller of `post` stands in line.
+/// Number of a post, in the order of decision.
 pub(crate) type Ticket = u64;
 
 struct Post {
@@ -81,8 +82,8 @@ impl Journal {
         Self { queue: Some(queue), progress, thread }
     }
 
-    /// Queues `changes`. `last` is the newest ticket given out, and grows where there is anything to store. Changes that
-    /// could not be encoded end the journal: their ticket is never stored.
+    /// Queues `changes`. `last` is the newest ticket; it grows if there is anything to store. Changes that could not be
+    /// encoded end the journal: their ticket is never stored.
     pub(crate) fn post(&self, changes: Result<Changes, EncodeError>, last: &mut Ticket) {
         if changes.as_ref().is_ok_and(Changes::is_empty) {
             return;
@@ -99,7 +100,7 @@ impl Journal {
         }
     }
 
-    /// Returns when everything up to `ticket` is written, and on disk if it must be; `Err` says why it never will be.
+    /// Returns when all posts up to `ticket` are stored as they must be. An error says why they never will be.
     pub(crate) async fn stored(&self, ticket: Ticket) -> Result<(), Arc<JournalError>> {
         let mut progress = self.progress.clone();
         let now = progress.wait_for(|p| p.stored >= ticket || p.failed.is_some()).await;
@@ -109,7 +110,7 @@ impl Journal {
         }
     }
 
-    /// Returns when the journal has failed, with the reason; never otherwise.
+    /// Returns the reason when the journal has failed. Does not return otherwise.
     pub(crate) async fn failure(&self) -> Arc<JournalError> {
         let mut progress = self.progress.clone();
         let failed = progress.wait_for(|p| p.failed.is_some()).await.ok().and_then(|now| now.failed.clone());

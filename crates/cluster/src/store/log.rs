@@ -1,20 +1,19 @@
-//! A log in front of the store: edits that must survive the process at once, and the machine soon.
+//! A log in front of redb: its edits survive the process at once, and the machine after the next sync.
 //!
 //! ```text
 //!    0   8   magic "KEIMALOG"
-//!    8   8   epoch: the store's when the log was begun
+//!    8   8   epoch: the store's epoch when the log was started
 //!   16       frames, each:   4   n, length of the payload
 //!                            4   CRC-32C of the epoch's 8 bytes and the payload
 //!                            n   payload: edits, each   4  length of the key, then the key
 //!                                                       4  length of the value, then the value; u32::MAX to delete
 //! ```
 //!
-//! All numbers are little-endian. A frame is one write, which a killed process has made or not, all but for a torn last
-//! one: reading ends at the first frame that is not whole, which nobody was told of. Without an fsync a machine that
-//! fails may lose what it likes; what is read after that is still a beginning of what was written. A log of another epoch
-//! is one that the store has taken in: nothing in it counts.
+//! All numbers are little-endian. Each frame is one write. A killed process may leave a torn last frame; nobody got an
+//! answer for it, and reading stops there. After a power cut any part that was not synced may be missing; reading still
+//! yields a prefix of what was written. A log of another epoch is in redb already: its edits are ignored.
 //!
-//! Cost: one write a frame; reading once, when the store is opened.
+//! Cost: one write per frame; one read when the store opens.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -24,7 +23,7 @@ use super::Edits;
 
 const MAGIC: [u8; 8] = *b"KEIMALOG";
 const HEADER_BYTES: u64 = 16;
-/// In place of a value's length.
+/// Stands for the length of a value that is deleted.
 const DELETED: u32 = u32::MAX;
 
 /// The log, open for appending.
@@ -33,13 +32,13 @@ pub(super) struct Log {
     file: File,
     epoch: u64,
     bytes: u64,
-    /// Whether something was written that may not be on stable storage.
+    /// Whether some frames may not be on stable storage.
     dirty: bool,
 }
 
 impl Log {
-    /// Opens the log at `path`, which is made where it is missing, with the edits that are in it; none where it belongs to
-    /// another epoch.
+    /// Opens the log at `path` and returns the edits in it: none if it belongs to another epoch. Makes the file if it is
+    /// missing.
     pub(super) fn open(path: &Path, epoch: u64) -> io::Result<(Self, Edits)> {
         let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
         let mut content = Vec::new();
@@ -49,13 +48,13 @@ impl Log {
             log.restart(epoch)?;
             return Ok((log, Edits::new()));
         };
-        // What comes next must not stand behind a torn frame.
+        // The next frame must not follow a torn one.
         file.set_len(bytes)?;
         file.seek(SeekFrom::Start(bytes))?;
         Ok((Self { file, epoch, bytes, dirty: false }, edits))
     }
 
-    /// Begins anew: nothing in it counts any more.
+    /// Empties the log and starts it under `epoch`.
     pub(super) fn restart(&mut self, epoch: u64) -> io::Result<()> {
         self.file.seek(SeekFrom::Start(0))?;
         self.file.write_all(&[MAGIC, epoch.to_le_bytes()].concat())?;
@@ -64,7 +63,7 @@ impl Log {
         Ok(())
     }
 
-    /// Adds edits. When this returns they survive the process.
+    /// Appends `edits` as one frame. They survive the process when this returns.
     pub(super) fn append(&mut self, edits: &Edits) -> io::Result<()> {
         let mut payload = Vec::new();
         for (key, value) in edits {
@@ -81,7 +80,7 @@ impl Log {
         Ok(())
     }
 
-    /// Puts all that was added on stable storage.
+    /// Puts all frames on stable storage.
     pub(super) fn sync(&mut self) -> io::Result<()> {
         if self.dirty {
             self.file.sync_data()?;
@@ -95,7 +94,7 @@ impl Log {
         self.bytes
     }
 
-    /// Whether something was added that may not be on stable storage.
+    /// Whether some frames may not be on stable storage.
     pub(super) fn is_dirty(&self) -> bool {
         self.dirty
     }
@@ -116,7 +115,8 @@ fn put(payload: &mut Vec<u8>, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// The edits of all whole frames from the first on, and where the last of these ends; `None` for no log of this epoch.
+/// The edits of all whole frames from the first on, and where the last of them ends. `None` if this is not a log of this
+/// epoch.
 fn read(content: &[u8], epoch: u64) -> Option<(Edits, u64)> {
     let mut edits = Edits::new();
     let mut rest = content.strip_prefix(&[MAGIC, epoch.to_le_bytes()].concat()[..])?;
@@ -127,7 +127,7 @@ fn read(content: &[u8], epoch: u64) -> Option<(Edits, u64)> {
     Some((edits, (content.len() - rest.len()) as u64))
 }
 
-/// The first frame of `bytes`, if it is whole, and what follows it.
+/// The first frame of `bytes` and the rest; `None` if the frame is not whole.
 fn frame(bytes: &[u8], epoch: u64) -> Option<(Edits, &[u8])> {
     let (length, rest) = number(bytes)?;
     let (crc, rest) = number(rest)?;
@@ -164,7 +164,7 @@ mod tests {
         vec![(format!("key {number}"), Some(vec![number; usize::from(number)])), ("gone".to_owned(), None)]
     }
 
-    /// Cut or damaged anywhere, the log holds the frames before that, and goes on after them.
+    /// A log that is cut or damaged anywhere holds the frames before that place, and new frames follow them.
     #[test]
     fn a_torn_log_is_read_up_to_the_tear() {
         let dir = tempfile::tempdir().unwrap();
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_of_another_epoch_does_not_count() {
+    fn a_log_of_another_epoch_is_ignored() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("log");
         let (mut log, _) = Log::open(&path, 1).unwrap();
@@ -210,7 +210,7 @@ mod tests {
         log.append(&edits(3)).unwrap();
         drop(log);
         assert_eq!(Log::open(&path, 2).unwrap().1, edits(3));
-        // As after a crash between the store's commit and the new beginning.
+        // As after a crash between redb's commit and the restart of the log.
         assert!(Log::open(&path, 3).unwrap().1.is_empty());
         assert!(Log::open(&path, 2).unwrap().1.is_empty());
     }

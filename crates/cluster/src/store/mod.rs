@@ -1,20 +1,22 @@
-//! The coordinator's records on disk: one embedded transactional store in its data folder, and a log in front of it.
+//! The coordinator's records on disk: an embedded transactional store (redb) with a log in front of it.
 //!
 //! ```text
-//!   DIR/coordinator.lock     held (flock) while a coordinator lives: two cannot share a folder
-//!   DIR/coordinator.redb     table "meta":    "format" -> version of this layout; "epoch" -> of the log that counts
-//!                            table "records": key (text) -> value (bytes); both are the state machine's business
-//!   DIR/coordinator.log      what came since (see `log`)
+//!   DIR/coordinator.lock     locked (flock) while a coordinator lives, so that two cannot share a folder
+//!   DIR/coordinator.redb     table "meta":    "format" -> version of this layout; "epoch" -> epoch of the valid log
+//!                            table "records": key (text) -> value (bytes), both defined by the state machine
+//!   DIR/coordinator.log      edits since the last transaction (see `log`)
 //! ```
 //!
-//! [`Store::write`] returns when its edits survive a kill of the process, and, where they must, a power cut. What must
-//! survive only the process goes to the log, unsynced; what must survive the machine goes into the store (redb's
-//! `Durability::Immediate`), with all that the log holds, in one transaction; then the log begins anew, under a new epoch
-//! that stands in the same transaction. [`Store::sync`] makes the log durable, which the owner does soon, when nobody
-//! waits. So after a power cut the records are those of some moment, at or after the last that had to be durable.
+//! [`Store::write`] returns when its edits survive a kill of the process, and a power cut if they are durable. Other edits
+//! go to the log without an fsync. Durable edits go into redb (`Durability::Immediate`), in one transaction with
+//! everything in the log. The same transaction raises the epoch, and the log starts again under the new epoch.
+//! [`Store::sync`] makes the log durable; the owner calls it soon after, when nobody waits. So after a power cut the
+//! records are those of one moment, not earlier than the last durable write.
 //!
-//! Cost: a write to the page cache where that is enough; 2 to 5 ms for an fsync on a plain disk, more behind other
-//! writes.
+//! Why not redb alone: a commit with `Durability::None` stays in the process and is lost with it. A commit with
+//! `Durability::Immediate` costs an fsync for each grant and each task. docs/design/store.md has figures.
+//!
+//! Cost: one write to the page cache, or one fsync for a durable write.
 
 pub(crate) mod journal;
 mod log;
@@ -28,7 +30,7 @@ use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 use self::log::Log;
 use crate::folder_lock::{NoLock, lock_file, remove_file_if_there};
 
-/// Version of the layout of the store; a store of another version is refused.
+/// Version of the store's layout. A store of another version is refused.
 pub const STORE_FORMAT: u64 = 2;
 
 const META: TableDefinition<'_, &str, u64> = TableDefinition::new("meta");
@@ -36,15 +38,15 @@ const RECORDS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("records"
 const LOCK_FILE: &str = "coordinator.lock";
 const FILE: &str = "coordinator.redb";
 const LOG_FILE: &str = "coordinator.log";
-/// A log of this length is taken into the store.
+/// A longer log is merged into redb.
 const LONGEST_LOG_BYTES: u64 = 4 << 20;
-/// Records are few and small; redb would take a gibibyte by default.
+/// Cache of redb, whose default is 1 GiB. Records are few and small.
 const CACHE_BYTES: usize = 8 << 20;
 
-/// Why the coordinator's records cannot be had or kept.
+/// Why the coordinator's records cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// Another process has the folder.
+    /// Another process uses the folder.
     #[error(
         "the data folder {0} is in use by another keima process; stop that one, or give this one a folder of its own \
          (--data DIR)"
@@ -74,8 +76,8 @@ pub enum StoreError {
     },
     /// The store failed.
     #[error(
-        "the store {path} failed: {text}; check the disk (full? read-only?), then start the coordinator again: it goes \
-         on from what is stored"
+        "the store {path} failed: {text}; check the disk (full? read-only?), then start the coordinator again: it \
+         resumes from the stored records"
     )]
     Database {
         /// The store.
@@ -88,20 +90,20 @@ pub enum StoreError {
 /// Changes in the order in which they were decided: `Some` puts a record, `None` deletes it.
 pub(crate) type Edits = Vec<(String, Option<Vec<u8>>)>;
 
-/// An open store; the folder is locked as long as it lives.
+/// An open store. It holds the folder's lock.
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
     database: Database,
     epoch: u64,
     log: Log,
-    /// What is in the log.
+    /// The edits in the log.
     pending: Edits,
     _lock: File,
 }
 
 impl Store {
-    /// Opens the store in `folder`, which is made where it is missing.
+    /// Opens the store in `folder`, and makes the folder if it is missing.
     pub fn open(folder: &Path) -> Result<Self, StoreError> {
         let io = |action, path: &Path| {
             let path = path.to_owned();
@@ -125,17 +127,17 @@ impl Store {
         let (log, pending) = Log::open(&log_path, epoch).map_err(io("open the log", &log_path))?;
         let mut store = Self { path, database, epoch, log, pending, _lock: lock };
         if !store.pending.is_empty() {
-            store.take_in()?;
+            store.merge_log()?;
         }
         Ok(store)
     }
 
-    /// An error if another process uses the store in `folder`; nothing is made.
+    /// Fails if another process uses the store in `folder`. Makes nothing.
     pub fn check_free(folder: &Path) -> Result<(), StoreError> {
         if folder.join(LOCK_FILE).exists() { lock(folder).map(drop) } else { Ok(()) }
     }
 
-    /// Deletes the records in `folder`, if there are any and nobody uses them, and the folder if nothing else is in it.
+    /// Deletes the records in `folder`, and the folder if nothing else is in it. Fails if another process uses them.
     pub fn forget(folder: &Path) -> Result<(), StoreError> {
         let path = folder.join(FILE);
         if !folder.exists() {
@@ -145,12 +147,12 @@ impl Store {
         let removed = [LOG_FILE, FILE, LOCK_FILE].iter().try_for_each(|file| remove_file_if_there(&folder.join(file)));
         removed.map_err(|source| StoreError::Io { action: "delete", path, source })?;
         drop(lock);
-        // If nothing else is in it.
+        // Fails, as it should, if something else is in it.
         let _ = std::fs::remove_dir(folder);
         Ok(())
     }
 
-    /// All records, in order of their keys.
+    /// All records, ordered by key.
     pub fn load(&self) -> Result<Vec<(String, Vec<u8>)>, StoreError> {
         let load = || -> Result<_, redb::Error> {
             let read = self.database.begin_read()?;
@@ -165,30 +167,30 @@ impl Store {
         load().map_err(|e| failed(&self.path, &e))
     }
 
-    /// Writes `edits`, the later over the earlier, all or none. They survive the process from now on; if `durable`, the
-    /// machine too, with all that were written before.
+    /// Applies `edits` in order, all or none. They survive the process when this returns. If `durable`, they and all
+    /// earlier edits survive a power cut too.
     pub(crate) fn write(&mut self, edits: Edits, durable: bool) -> Result<(), StoreError> {
         if durable {
             self.pending.extend(edits);
-            return self.take_in();
+            return self.merge_log();
         }
         self.log.append(&edits).map_err(|e| self.log_failed(e))?;
         self.pending.extend(edits);
-        if self.log.bytes() > LONGEST_LOG_BYTES { self.take_in() } else { Ok(()) }
+        if self.log.bytes() > LONGEST_LOG_BYTES { self.merge_log() } else { Ok(()) }
     }
 
-    /// Makes durable what was written so far.
+    /// Makes all edits so far durable.
     pub(crate) fn sync(&mut self) -> Result<(), StoreError> {
         self.log.sync().map_err(|e| self.log_failed(e))
     }
 
-    /// Whether something that was written may not be durable yet.
+    /// Whether some edits may not be durable yet.
     pub(crate) fn is_to_be_synced(&self) -> bool {
         self.log.is_dirty()
     }
 
-    /// Takes what is in the log, and what else is pending, into the store.
-    fn take_in(&mut self) -> Result<(), StoreError> {
+    /// Writes all pending edits to redb in one durable transaction, and starts the log again.
+    fn merge_log(&mut self) -> Result<(), StoreError> {
         let epoch = self.epoch + 1;
         apply(&self.database, &self.pending, epoch).map_err(|e| failed(&self.path, &e))?;
         self.pending.clear();
@@ -223,7 +225,7 @@ fn write_format(database: &Database) -> Result<(), redb::Error> {
     Ok(())
 }
 
-/// One durable transaction.
+/// Writes `edits` and the epoch in one durable transaction.
 fn apply(database: &Database, edits: &Edits, epoch: u64) -> Result<(), redb::Error> {
     let write = database.begin_write()?;
     write.open_table(META)?.insert("epoch", epoch)?;
@@ -240,7 +242,7 @@ fn apply(database: &Database, edits: &Edits, epoch: u64) -> Result<(), redb::Err
     Ok(())
 }
 
-/// Takes a data folder for this process.
+/// Locks a data folder for this process.
 fn lock(folder: &Path) -> Result<File, StoreError> {
     let path = folder.join(LOCK_FILE);
     lock_file(&path).map_err(|error| match error {
@@ -257,7 +259,7 @@ mod tests {
         (key.to_owned(), Some(value.as_bytes().to_vec()))
     }
 
-    /// Durable or not, in whatever order, records come back after a kill, and the store takes the log in.
+    /// Whichever writes are durable, the records come back, and opening merges the log.
     #[test]
     fn records_come_back() {
         for durable in 0..8_u8 {
@@ -277,16 +279,16 @@ mod tests {
             drop(store);
             for _ in 0..2 {
                 let store = Store::open(dir.path()).unwrap();
-                assert_eq!(store.log.bytes(), 16, "the log is taken in");
+                assert_eq!(store.log.bytes(), 16, "the log is merged");
                 let expected = [("a".to_owned(), b"5".to_vec()), ("c".to_owned(), b"3".to_vec())];
                 assert_eq!(store.load().unwrap(), expected, "{durable:03b}");
             }
         }
     }
 
-    /// A crash between the store's commit and the log's new beginning: the old log says nothing.
+    /// A crash between redb's commit and the log's restart leaves the old log: it is ignored.
     #[test]
-    fn a_log_that_was_taken_in_does_not_count() {
+    fn a_merged_log_is_ignored() {
         let dir = tempfile::tempdir().unwrap();
         let mut store = Store::open(dir.path()).unwrap();
         store.write(vec![put("a", "old")], false).unwrap();
@@ -298,17 +300,17 @@ mod tests {
     }
 
     #[test]
-    fn a_long_log_is_taken_in() {
+    fn a_long_log_is_merged() {
         let dir = tempfile::tempdir().unwrap();
         let mut store = Store::open(dir.path()).unwrap();
         let long = "x".repeat(LONGEST_LOG_BYTES as usize / 3);
-        let taken_in: Vec<bool> = (0..4)
+        let merged: Vec<bool> = (0..4)
             .map(|number| {
                 store.write(vec![put(&number.to_string(), &long)], false).unwrap();
                 !store.is_to_be_synced()
             })
             .collect();
-        assert_eq!(taken_in, [false, false, true, false]);
+        assert_eq!(merged, [false, false, true, false]);
         drop(store);
         assert_eq!(Store::open(dir.path()).unwrap().load().unwrap().len(), 4);
     }

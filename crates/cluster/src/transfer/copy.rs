@@ -1,8 +1,8 @@
-//! Second copies: a run of another worker is fetched into the own scratch folder.
+//! Second copies: fetches a run of another worker into this worker's scratch folder.
 //!
 //! ```text
 //!   charge its bytes --> incoming/N.tmp, verified on the way --> jN/.../rN.run
-//!        given up anywhere before the last step: nothing stays, neither file nor charge
+//!        if it fails before the last step, file and charge are undone
 //! ```
 
 use std::fs::File;
@@ -16,10 +16,10 @@ use keima_runs::{Intake, RunError, RunManifest, run_path};
 
 use crate::scratch::run_store::RunStore;
 use crate::transfer::feeds::TaskFeeds;
-use crate::transfer::remote_feed::{is_damage, next_chunk, remote_error};
+use crate::transfer::remote_feed::{Unread, next_chunk};
 use crate::transfer::run_server::CHUNK_BYTES;
 
-/// A copy on its way in; its bytes are charged. It goes with the last of those who are at it, on whatever thread.
+/// An incomplete copy with its charged bytes. Dropping the last handle deletes it, unless it was adopted.
 struct Incoming {
     store: Arc<RunStore>,
     path: PathBuf,
@@ -34,7 +34,7 @@ impl Incoming {
         Ok(Self { store: Arc::clone(store), path, bytes, taken: AtomicBool::new(false) })
     }
 
-    /// Makes what was received a run of the store. Blocking.
+    /// Adopts the received file as a run of the store. Blocks.
     fn take_in(&self, received: Intake, expected: &RunManifest) -> Result<(), RunError> {
         self.store.adopt(received, expected)?;
         self.taken.store(true, Ordering::Relaxed);
@@ -45,7 +45,7 @@ impl Incoming {
 impl Drop for Incoming {
     fn drop(&mut self) {
         if !self.taken.load(Ordering::Relaxed) {
-            // Where there is none yet, nothing was received.
+            // There is no file if nothing was received.
             let _ = std::fs::remove_file(&self.path);
             self.store.disk().refund(self.bytes);
         }
@@ -53,7 +53,7 @@ impl Drop for Incoming {
 }
 
 impl TaskFeeds {
-    /// Fetches a second copy of `input`'s run into the own folder.
+    /// Fetches a second copy of `input`'s run into this worker's folder.
     pub(crate) async fn copy(&self, input: &InputRun) -> Result<(), Failure> {
         let run = &input.manifest;
         if self.store.holds(run) {
@@ -63,9 +63,11 @@ impl TaskFeeds {
         for holder in self.nearest(&run.id).iter().filter(|holder| holder.worker != *self.store.worker()) {
             match self.copy_from(holder, run).await {
                 Ok(()) => return Ok(()),
-                Err((error, _)) if error.is_disk_full() => return Err(Failure::Disk { text: error.to_string() }),
-                Err((error, damaged)) => {
-                    tracing::warn!(run = %run.id, holder = %holder.worker, %error, "no copy from there");
+                Err(Unread { error, .. }) if error.is_disk_full() => {
+                    return Err(Failure::Disk { text: error.to_string() });
+                }
+                Err(Unread { error, damaged }) => {
+                    tracing::warn!(run = %run.id, holder = %holder.worker, %error, "cannot copy a run from this holder");
                     let (holder, text) = (holder.worker.clone(), error.to_string());
                     failure = Failure::Input { run: run.id.clone(), holder, damaged, text };
                 }
@@ -74,25 +76,20 @@ impl TaskFeeds {
         Err(failure)
     }
 
-    async fn copy_from(&self, holder: &Holder, run: &RunManifest) -> Result<(), (RunError, bool)> {
-        let incoming = Arc::new(Incoming::new(&self.store, run.bytes).map_err(|error| (error, false))?);
+    async fn copy_from(&self, holder: &Holder, run: &RunManifest) -> Result<(), Unread> {
+        let incoming = Arc::new(Incoming::new(&self.store, run.bytes)?);
         let received = self.receive(holder, run, &incoming).await?;
         let expected = run.clone();
         let taken = blocking(move || incoming.take_in(received, &expected)).await;
-        taken.map_err(blamed)
+        Ok(taken?)
     }
 
-    async fn receive(
-        &self,
-        holder: &Holder,
-        run: &RunManifest,
-        incoming: &Arc<Incoming>,
-    ) -> Result<Intake, (RunError, bool)> {
+    async fn receive(&self, holder: &Holder, run: &RunManifest, incoming: &Arc<Incoming>) -> Result<Intake, Unread> {
         if self.shared.belongs(&holder.folder, &holder.worker) {
             match read_file(holder, run, incoming).await {
                 // It may have been deleted there, or the mount may be gone while its owner still serves it.
-                Err((error, false)) if !error.is_disk_full() && !holder.address.is_empty() => {
-                    tracing::warn!(run = %run.id, folder = holder.folder, %error, "not readable there; asking its worker");
+                Err(Unread { error, damaged: false }) if !error.is_disk_full() && !holder.address.is_empty() => {
+                    tracing::warn!(run = %run.id, folder = holder.folder, %error, "cannot read a shared folder; asking its worker");
                     let _ = std::fs::remove_file(&incoming.path);
                 }
                 received => return received,
@@ -101,15 +98,10 @@ impl TaskFeeds {
         self.download(holder, run, incoming).await
     }
 
-    async fn download(
-        &self,
-        holder: &Holder,
-        run: &RunManifest,
-        incoming: &Arc<Incoming>,
-    ) -> Result<Intake, (RunError, bool)> {
-        let remote = |status: tonic::Status| (remote_error(holder, &status), is_damage(&status));
+    async fn download(&self, holder: &Holder, run: &RunManifest, incoming: &Arc<Incoming>) -> Result<Intake, Unread> {
+        let remote = |status: tonic::Status| Unread::remote(holder, &status);
         let mut stream = self.peers.request(holder, run, None).await.map_err(remote)?;
-        let mut intake = Intake::create(incoming.path.clone(), run).map_err(blamed)?;
+        let mut intake = Intake::create(incoming.path.clone(), run)?;
         loop {
             let chunk = next_chunk(&mut stream).await.map_err(remote)?;
             let (end, to) = (chunk.end, Arc::clone(incoming));
@@ -118,7 +110,7 @@ impl TaskFeeds {
                 drop(to);
                 taken
             });
-            intake = taken.await.map_err(blamed)?;
+            intake = taken.await?;
             if end {
                 return Ok(intake);
             }
@@ -126,9 +118,9 @@ impl TaskFeeds {
     }
 }
 
-/// Reads a run in a folder that is visible here.
-async fn read_file(holder: &Holder, run: &RunManifest, to: &Arc<Incoming>) -> Result<Intake, (RunError, bool)> {
-    let from = run_path(Path::new(&holder.folder), &run.id).map_err(blamed)?;
+/// Copies a run from a folder that is visible on this machine.
+async fn read_file(holder: &Holder, run: &RunManifest, to: &Arc<Incoming>) -> Result<Intake, Unread> {
+    let from = run_path(Path::new(&holder.folder), &run.id)?;
     let (to, run) = (Arc::clone(to), run.clone());
     let read = move || {
         let io = |source| RunError::Io { path: from.clone(), action: "copy", source };
@@ -142,19 +134,13 @@ async fn read_file(holder: &Holder, run: &RunManifest, to: &Arc<Incoming>) -> Re
             }
         }
     };
-    blocking(read).await.map_err(blamed)
+    Ok(blocking(read).await?)
 }
 
-/// Does what blocks on a thread for it.
+/// Runs `work` on a thread that may block.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, RunError> + Send + 'static,
 ) -> Result<T, RunError> {
     let done = tokio::task::spawn_blocking(work).await;
-    done.unwrap_or_else(|e| Err(RunError::Remote { text: format!("taking the copy in failed: {e}") }))
-}
-
-/// An error of a copy, and whether its holder is to blame.
-fn blamed(error: RunError) -> (RunError, bool) {
-    let damaged = error.is_damage();
-    (error, damaged)
+    done.unwrap_or_else(|e| Err(RunError::Remote { text: format!("writing the copy failed: {e}") }))
 }

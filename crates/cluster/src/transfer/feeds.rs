@@ -1,7 +1,8 @@
-//! Where a task's inputs come from: the own scratch folder, a folder that is visible here, or another worker's service.
+//! Opens a task's inputs: from the worker's own scratch folder, from a folder that is visible on this machine, or from
+//! another worker's service.
 //!
-//! The places are tried in this order, best holder first, until one opens. Which one it was is remembered, because a
-//! feed may fail later: the coordinator must learn whose copy was bad, not only that one was.
+//! It tries the holders in this order until one opens, and remembers which one it was. If the feed fails later, the
+//! coordinator learns whose copy was bad.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -14,9 +15,9 @@ use tokio::runtime::Handle;
 
 use crate::failpoint;
 use crate::scratch::run_store::{KeptOpen, RunStore, SharedFolders};
-use crate::transfer::remote_feed::{Peers, RemoteFeed, is_damage, remote_error};
+use crate::transfer::remote_feed::{Peers, RemoteFeed, Unread};
 
-/// The copy of a run that was used or tried last.
+/// The copy of a run that was tried last.
 #[derive(Clone)]
 struct Used {
     holder: WorkerId,
@@ -31,13 +32,13 @@ pub(crate) struct TaskFeeds {
     pub(super) peers: Peers,
     holders: HashMap<RunId, Vec<Holder>>,
     used: Mutex<HashMap<RunId, Used>>,
-    /// Runs in folders of this machine that were opened. Opening checks header, index and footer: that takes longer
-    /// than to read a small section.
+    /// Open files of runs on this machine. Opening checks header, index and footer, which takes longer than reading a small
+    /// section.
     open: Mutex<HashMap<RunId, KeptOpen>>,
 }
 
 impl TaskFeeds {
-    /// For a task that reads `inputs`. To be called within the runtime.
+    /// Feeds of a task that reads `inputs`. Call it within the runtime.
     pub(crate) fn new<'i>(
         store: Arc<RunStore>,
         shared: Arc<SharedFolders>,
@@ -54,8 +55,8 @@ impl TaskFeeds {
         used.insert(run.clone(), Used { holder: holder.clone(), damaged });
     }
 
-    /// What to report when `run` could not be read. One that is no input the task itself has written and read back: no
-    /// holder is to blame, and the attempt counts as failed.
+    /// The failure to report when `run` could not be read. If `run` is not an input, the task wrote it itself: no holder is
+    /// to blame, and the attempt failed.
     pub(crate) fn failure(&self, run: &RunId, error: &RunError) -> Failure {
         let used = self.used.lock().unwrap_or_else(PoisonError::into_inner).get(run).cloned();
         let first = || self.holders.get(run).and_then(|holders| holders.first()).map(|holder| holder.worker.clone());
@@ -66,21 +67,17 @@ impl TaskFeeds {
         Failure::Input { run: run.clone(), holder, damaged, text: error.to_string() }
     }
 
-    /// Opens the copy of `holder`, or says why it cannot be had and whether it is damaged.
+    /// Opens the copy of `holder`. An error says why not, and whether the copy is damaged.
     fn open_at(
         &self,
         holder: &Holder,
         run: &RunManifest,
         header: &RunHeader,
         part: RunPart,
-    ) -> Result<Box<dyn BlockFeed>, (RunError, bool)> {
-        let local = |error: RunError| {
-            let damaged = error.is_damage();
-            (error, damaged)
-        };
+    ) -> Result<Box<dyn BlockFeed>, Unread> {
         if holder.worker == *self.store.worker() {
             let here = self.store.open_run(&run.id).unwrap_or_else(|| Err(not_here(&run.id, holder)));
-            let file = here.and_then(|file| same(file, run, header)).map_err(local)?;
+            let file = here.and_then(|file| same(file, run, header))?;
             return Ok(self.feed(run, &file, part));
         }
         if self.shared.belongs(&holder.folder, &holder.worker) {
@@ -89,19 +86,19 @@ impl TaskFeeds {
                 Ok(file) => return Ok(self.feed(run, &Arc::new(file), part)),
                 // It may have been deleted there, or the mount may be gone while its owner still serves it.
                 Err(error) if !error.is_damage() && !holder.address.is_empty() => {
-                    tracing::warn!(run = %run.id, folder = holder.folder, %error, "not readable there; asking its worker");
+                    tracing::warn!(run = %run.id, folder = holder.folder, %error, "cannot read a shared folder; asking its worker");
                 }
-                Err(error) => return Err(local(error)),
+                Err(error) => return Err(error.into()),
             }
         }
         let asked = self.peers.request(holder, run, Some(&part));
         match self.runtime.block_on(asked) {
             Ok(stream) => Ok(Box::new(RemoteFeed::new(self.runtime.clone(), holder.clone(), stream))),
-            Err(status) => Err((remote_error(holder, &status), is_damage(&status))),
+            Err(status) => Err(Unread::remote(holder, &status)),
         }
     }
 
-    /// Reads a file that was opened, and keeps it open for the next time.
+    /// A feed of an open file, which stays open for the next part.
     fn feed(&self, run: &RunManifest, file: &Arc<LocalRun>, part: RunPart) -> Box<dyn BlockFeed> {
         if let Some(kept) = self.store.keep_open(file) {
             self.open.lock().unwrap_or_else(PoisonError::into_inner).insert(run.id.clone(), kept);
@@ -109,7 +106,7 @@ impl TaskFeeds {
         Box::new(file.feed(part))
     }
 
-    /// Holders of `run`, those nearest first.
+    /// Holders of `run`, the nearest first.
     pub(super) fn nearest(&self, run: &RunId) -> Vec<Holder> {
         let mut holders = self.holders.get(run).cloned().unwrap_or_default();
         holders.sort_by_key(|holder| {
@@ -126,10 +123,10 @@ impl TaskFeeds {
 }
 
 fn not_here(run: &RunId, holder: &Holder) -> RunError {
-    RunError::Remote { text: format!("run {run} is not held by worker {} (any more)", holder.worker) }
+    RunError::Remote { text: format!("run {run} is not (or no longer) held by worker {}", holder.worker) }
 }
 
-/// A held file, if it is what the task expects.
+/// Checks that a held file is the run that the task expects.
 fn same(file: Arc<LocalRun>, run: &RunManifest, header: &RunHeader) -> Result<Arc<LocalRun>, RunError> {
     let other = |what: &'static str, expected: String, got: String| -> Result<Arc<LocalRun>, RunError> {
         Err(RunError::OtherRun { place: format!("run {} in the own scratch folder", run.id), what, expected, got })
@@ -152,24 +149,25 @@ impl FeedOpener for TaskFeeds {
         {
             return Ok(Box::new(kept.run.feed(part)));
         }
-        let mut worst: Option<(RunError, bool)> = None;
+        let mut worst: Option<Unread> = None;
         for holder in self.nearest(&run.id) {
             match self.open_at(&holder, run, header, part.clone()) {
                 Ok(feed) => {
                     self.note(&run.id, &holder.worker, false);
                     return Ok(feed);
                 }
-                Err((error, damaged)) => {
-                    tracing::warn!(run = %run.id, holder = %holder.worker, %error, damaged, "input not readable there");
-                    // A damaged copy is the news that matters; otherwise the nearest holder is to blame.
-                    if worst.as_ref().is_none_or(|(_, was)| damaged && !was) {
-                        self.note(&run.id, &holder.worker, damaged);
-                        worst = Some((error, damaged));
+                Err(unread) => {
+                    let Unread { error, damaged } = &unread;
+                    tracing::warn!(run = %run.id, holder = %holder.worker, %error, damaged, "cannot open an input");
+                    // Report a damaged copy first; else blame the nearest holder.
+                    if worst.as_ref().is_none_or(|worst| *damaged && !worst.damaged) {
+                        self.note(&run.id, &holder.worker, *damaged);
+                        worst = Some(unread);
                     }
                 }
             }
         }
-        let none = || (RunError::Remote { text: format!("run {} has no holders", run.id) }, false);
-        Err(worst.unwrap_or_else(none).0)
+        let none = || RunError::Remote { text: format!("run {} has no holders", run.id) };
+        Err(worst.map_or_else(none, |worst| worst.error))
     }
 }

@@ -1,4 +1,4 @@
-//! Runs on their way between workers: the inputs of a task, second copies, and the service that sends runs to others.
+//! Transfer of runs between workers: inputs of tasks, second copies, and the service that sends runs to others.
 
 mod copy;
 pub(crate) mod feeds;

@@ -1,10 +1,10 @@
-//! Reading another worker's run: gRPC's chunks in, the run's raw blocks out.
+//! Reads another worker's run: takes gRPC chunks and returns the run's raw blocks.
 //!
-//! The engine's threads block; the stream is asynchronous. The feed takes one message at a time by blocking on the
-//! runtime, so back-pressure is HTTP/2's own: at most one message (1 MiB) and one stream window (128 KiB) are in memory
-//! per open run, however slowly the engine merges. Every wait has a deadline. The connection's window is practically
-//! unlimited on purpose: a merge reads its runs in an order of its own, and a shared window filled by runs that must
-//! wait would keep back the one that is needed.
+//! The engine's threads block; the stream is asynchronous. The feed blocks on the runtime for one message at a time, so
+//! HTTP/2 does the back-pressure. Each open run has at most one message (1 MiB) and one stream window (128 KiB) in
+//! memory, however slowly the engine merges. Every wait has a deadline. The connection's window is practically unlimited
+//! on purpose: a merge reads its runs in its own order. Runs that must wait could fill a small shared window and hold up
+//! the run that is needed.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -23,21 +23,21 @@ use crate::PROTOCOL_VERSION;
 use crate::transfer::run_server::CHUNK_BYTES;
 use crate::transport::convert::Wire;
 
-/// How long a holder may take to accept a connection, and to answer a request.
+/// Longest wait for a holder to accept a connection, and to answer a request.
 pub(crate) const OPEN_DEADLINE: Duration = Duration::from_secs(10);
-/// How long a holder may take for the next chunk.
+/// Longest wait for the next chunk.
 pub(crate) const CHUNK_DEADLINE: Duration = Duration::from_secs(30);
-/// Longest encoded block that is taken.
+/// Longest accepted block.
 const MAX_BLOCK_BYTES: u32 = 64 << 20;
 
-/// Connections of one task to the holders of its inputs, one each.
+/// One connection from a task to each holder of its inputs.
 #[derive(Default)]
 pub(crate) struct Peers {
     channels: Mutex<HashMap<String, Channel>>,
 }
 
 impl Peers {
-    /// The connection to `address`; made by the first call on it. To be called within the runtime.
+    /// The connection to `address`, which connects on its first request. Call it within the runtime.
     fn channel(&self, address: &str) -> Result<Channel, Status> {
         let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(channel) = channels.get(address) {
@@ -56,7 +56,8 @@ impl Peers {
         Ok(channel)
     }
 
-    /// Asks `holder` for the blocks of a part of a run, or for its file. The answer has begun when this returns.
+    /// Asks `holder` for the blocks of `part` of a run, or for the whole file if there is no part. The answer has begun when
+    /// this returns.
     pub(crate) async fn request(
         &self,
         holder: &Holder,
@@ -64,7 +65,7 @@ impl Peers {
         part: Option<&RunPart>,
     ) -> Result<Streaming<v1::ReadRunResponse>, Status> {
         if holder.address.is_empty() {
-            return Err(Status::unavailable("it serves no runs to others"));
+            return Err(Status::unavailable("this worker serves no runs to others"));
         }
         let mut client =
             RunServiceClient::new(self.channel(&holder.address)?).max_decoding_message_size(2 * CHUNK_BYTES);
@@ -85,18 +86,34 @@ impl Peers {
     }
 }
 
-/// Whether a status says that the holder's copy is there but wrong.
-pub(crate) fn is_damage(status: &Status) -> bool {
-    status.code() == Code::DataLoss
+/// Why a holder's copy of a run could not be read.
+pub(super) struct Unread {
+    pub(super) error: RunError,
+    /// Whether the holder has the run, but damaged.
+    pub(super) damaged: bool,
 }
 
-/// An error of a holder, in words.
-pub(crate) fn remote_error(holder: &Holder, status: &Status) -> RunError {
+impl From<RunError> for Unread {
+    fn from(error: RunError) -> Self {
+        let damaged = error.is_damage();
+        Self { error, damaged }
+    }
+}
+
+impl Unread {
+    /// The holder answered with `status`.
+    pub(super) fn remote(holder: &Holder, status: &Status) -> Self {
+        Self { error: remote_error(holder, status), damaged: status.code() == Code::DataLoss }
+    }
+}
+
+/// A holder's error as text.
+fn remote_error(holder: &Holder, status: &Status) -> RunError {
     let text = format!("worker {} at {}: {} ({:?})", holder.worker, holder.address, status.message(), status.code());
     RunError::Remote { text }
 }
 
-/// The next chunk; `None` after the one that is marked as the last.
+/// The next chunk. A stream that ends before the chunk marked as the last is an error.
 pub(crate) async fn next_chunk(stream: &mut Streaming<v1::ReadRunResponse>) -> Result<v1::ReadRunResponse, Status> {
     match tokio::time::timeout(CHUNK_DEADLINE, stream.message()).await {
         Ok(Ok(Some(chunk))) => Ok(chunk),
@@ -106,7 +123,7 @@ pub(crate) async fn next_chunk(stream: &mut Streaming<v1::ReadRunResponse>) -> R
     }
 }
 
-/// Blocks of a run that another worker streams. To be read on a thread that may block.
+/// Blocks of a run that another worker streams. Read it on a thread that may block.
 pub(crate) struct RemoteFeed {
     runtime: Handle,
     holder: Holder,
@@ -120,7 +137,7 @@ impl RemoteFeed {
         Self { runtime, holder, stream, chunk: Bytes::new(), ended: false }
     }
 
-    /// Fetches the next chunk; false at the end.
+    /// Fetches the next chunk; `false` at the end.
     fn fetch(&mut self) -> Result<bool, RunError> {
         if self.ended {
             return Ok(false);

@@ -1,13 +1,13 @@
-//! A worker's run service: streams runs of its scratch folder to other workers.
+//! A worker's run service: streams the runs in its scratch folder to other workers.
 //!
 //! ```text
-//!   request -> version, run id, checksum against what is held -> open file
-//!           -> [ take a reader's permit, read one chunk on a blocking thread, give the permit back, send ] until the end
+//!   request -> check version, run id and checksum -> open the file
+//!           -> [ take a reader's permit, read one chunk on a blocking thread, return the permit, send ] until the end
 //! ```
 //!
-//! The permit is held while the disk is read, never while the peer is waited for: a merge opens many runs at once and
-//! reads them in its own order, so a stream that held a permit all along could lock others out for ever. Memory: at
-//! most two chunks per stream. Streams beyond [`MAX_STREAMS`] are refused, not queued, for the same reason.
+//! A stream holds its permit while it reads the disk, but not while it waits for the peer. A merge opens many runs at once
+//! and reads them in its own order: a stream that kept its permit could block others for ever. For the same reason, streams
+//! beyond [`MAX_STREAMS`] are refused, not queued. Memory: at most two chunks per stream.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -26,13 +26,13 @@ use crate::scratch::run_store::RunStore;
 use crate::transport::convert::{Wire, run_id};
 use crate::transport::grpc::{check_version, invalid};
 
-/// Most bytes of a chunk.
+/// Largest chunk.
 pub(crate) const CHUNK_BYTES: usize = 1 << 20;
-/// Chunks of blocks are sent as soon as they are this long: a reader of many runs keeps one chunk of each.
+/// A chunk of blocks is sent once it is this long: a reader of many runs holds one chunk of each.
 const BLOCK_CHUNK_BYTES: usize = 64 << 10;
-/// Chunks read from disk at a time.
+/// Chunks that are read from disk at the same time.
 const READERS: usize = 8;
-/// Most runs streamed at a time.
+/// Most open streams.
 const MAX_STREAMS: usize = 4096;
 
 /// The service.
@@ -49,13 +49,13 @@ impl RunServer {
     }
 }
 
-/// What of a run is asked for.
+/// What the peer wants of a run.
 enum Mode {
     File,
     Blocks(RunPart),
 }
 
-/// Makes chunks, one at a time, on a blocking thread.
+/// A source of chunks, read on a blocking thread.
 trait Source: Send + 'static {
     /// The next chunk, at most [`CHUNK_BYTES`] long, and whether it is the last.
     fn chunk(&mut self) -> Result<(Vec<u8>, bool), RunError>;
@@ -79,10 +79,10 @@ impl Source for FileBytes {
     }
 }
 
-/// Blocks, each after its length.
+/// Blocks, each preceded by its length.
 struct Blocks {
     feed: Box<dyn BlockFeed>,
-    /// Encoded but not yet sent.
+    /// Encoded bytes that are not sent yet.
     ready: Vec<u8>,
     block: Vec<u8>,
     ended: bool,
@@ -110,14 +110,16 @@ fn status(error: &RunError) -> Status {
     if error.is_damage() { Status::data_loss(error.to_string()) } else { Status::unavailable(error.to_string()) }
 }
 
-/// Opens what is asked for; blocks on the disk.
+/// Opens the requested run. Blocks on the disk.
 fn open(store: &RunStore, request: &v1::ReadRunRequest, mode: Mode) -> Result<Box<dyn Source>, Status> {
     let id = run_id("ReadRunRequest.run", request.run.clone()).map_err(|e| invalid(&e))?;
-    let gone = || Status::not_found(format!("run {id} is not here (any more)"));
+    let gone = || Status::not_found(format!("run {id} is not (or no longer) here"));
     let (path, manifest) = store.file(&id).ok_or_else(gone)?;
     if manifest.checksum != request.checksum {
         let (got, expected) = (manifest.checksum, request.checksum);
-        return Err(Status::data_loss(format!("run {id} has checksum {got:08x} here, {expected:08x} is asked for")));
+        return Err(Status::data_loss(format!(
+            "run {id} has checksum {got:08x} here; the request expects {expected:08x}"
+        )));
     }
     match mode {
         Mode::File => {
@@ -135,7 +137,7 @@ fn open(store: &RunStore, request: &v1::ReadRunRequest, mode: Mode) -> Result<Bo
             if part.lanes.is_empty() || part.lanes.end > lanes {
                 let wanted = part.lanes;
                 return Err(Status::invalid_argument(format!(
-                    "ReadRunRequest.lanes: run {id} has {lanes} lanes, {wanted:?} are asked for"
+                    "ReadRunRequest.lanes: run {id} has {lanes} lanes, the request wants {wanted:?}"
                 )));
             }
             let feed = Box::new(run.feed(part));
@@ -145,7 +147,7 @@ fn open(store: &RunStore, request: &v1::ReadRunRequest, mode: Mode) -> Result<Bo
 }
 
 fn mode(request: &v1::ReadRunRequest) -> Result<Mode, Status> {
-    let wrong = || Status::invalid_argument(format!("ReadRunRequest.mode: {} is no mode of reading", request.mode));
+    let wrong = || Status::invalid_argument(format!("ReadRunRequest.mode: {} is not a read mode", request.mode));
     match v1::ReadMode::try_from(request.mode).map_err(|_| wrong())? {
         v1::ReadMode::Unspecified => Err(wrong()),
         v1::ReadMode::File => Ok(Mode::File),
@@ -192,7 +194,7 @@ impl RunService for RunServer {
                     Ok((Ok((data, end)), back)) => {
                         source = back;
                         let message = Ok(v1::ReadRunResponse { data: Bytes::from(data), end });
-                        // The peer is gone, or this was all.
+                        // The peer is gone, or this was the last chunk.
                         if sender.send(message).await.is_err() || end {
                             return;
                         }

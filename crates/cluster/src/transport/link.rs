@@ -1,4 +1,4 @@
-//! How a worker reaches its coordinator: directly inside one process, or over gRPC; the worker cannot tell which.
+//! The calls of a worker to its coordinator, in one process or over gRPC. The worker cannot tell which.
 
 use std::future::Future;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -11,19 +11,19 @@ use keima_runs::RunId;
 
 use crate::transport::convert::ConvertError;
 
-/// Why a call brought no answer, or a refusal.
+/// Why a call failed.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum LinkError {
     /// The coordinator refuses the call.
     #[error(transparent)]
     Call(#[from] CallError),
-    /// The coordinator refuses the call; over gRPC only the text is left of why.
+    /// The coordinator refuses the call, and only the text of the reason came over gRPC.
     #[error("{0}")]
     Refused(String),
-    /// The two sides speak different versions; trying again does not help.
+    /// The two sides speak different versions. Trying again does not help.
     #[error("{0}")]
     Version(String),
-    /// Nobody answers, or not in time; trying again may help.
+    /// Nobody answers in time. Trying again may help.
     #[error("the coordinator at {address} does not answer: {text}")]
     Unreachable {
         /// Its URL.
@@ -31,29 +31,29 @@ pub enum LinkError {
         /// What happened.
         text: String,
     },
-    /// No answer in the time that the caller could wait; trying again may help.
+    /// No answer within the time that the caller can wait. Trying again may help.
     #[error("the coordinator has not answered a report within {} s", .0.as_secs_f64())]
     Late(Duration),
-    /// The coordinator cannot store its decisions any more and must be started again.
+    /// The coordinator cannot store its decisions any more. Somebody must start it again.
     #[error("the coordinator cannot go on: {0}")]
     Broken(String),
-    /// The answer means nothing here.
+    /// The answer makes no sense.
     #[error(transparent)]
     Message(#[from] ConvertError),
 }
 
 impl LinkError {
-    /// Whether the same call may succeed later without anyone doing anything.
+    /// Whether the same call may succeed later by itself.
     pub fn may_pass(&self) -> bool {
         matches!(self, Self::Unreachable { .. } | Self::Late(_) | Self::Broken(_))
     }
-    /// Whether the worker has to introduce itself again.
+    /// Whether the worker must say hello again.
     pub fn is_who_are_you(&self) -> bool {
         matches!(self, Self::Call(CallError::WhoAreYou(_)))
     }
 }
 
-/// The calls of a worker. Every call has a deadline and ends.
+/// The calls of a worker. Every call has a deadline.
 pub trait CoordinatorLink: Clone + Send + Sync + 'static {
     /// Introduces the worker.
     fn hello(&self, hello: Hello) -> impl Future<Output = Result<Welcome, LinkError>> + Send;
@@ -86,13 +86,13 @@ pub trait CoordinatorLink: Clone + Send + Sync + 'static {
     fn goodbye(&self, worker: &WorkerId) -> impl Future<Output = Result<(), LinkError>> + Send;
 }
 
-/// 64 random bits from the system's seed of the standard hash maps: for names and jitter, not for secrets.
+/// 64 random bits from the seed of the standard hash maps. For names and jitter, not for secrets.
 pub fn random_bits() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-/// Growing waits between attempts: 100 ms, doubled up to a cap, each drawn from the upper half of its range so that
-/// many workers do not come back in step.
+/// Exponential backoff with jitter: 100 ms, doubled up to a cap. Each wait is drawn from the upper half of its range, so
+/// that many workers do not come back in step.
 #[derive(Clone, Debug)]
 pub struct Backoff {
     next_millis: u64,
@@ -110,7 +110,7 @@ impl Backoff {
         self.next_millis = (self.next_millis * 2).min(self.cap_millis);
         Duration::from_millis(range / 2 + random_bits() % (range / 2 + 1))
     }
-    /// Starts over, after a success.
+    /// Starts again at 100 ms, after a success.
     pub fn reset(&mut self) {
         self.next_millis = 100;
     }

@@ -1,4 +1,4 @@
-//! What travels between users, coordinator and workers, and how: in one process or over gRPC.
+//! Calls between users, coordinator and workers: the link of a worker, the gRPC services, and their messages.
 
 pub(crate) mod convert;
 pub(crate) mod grpc;

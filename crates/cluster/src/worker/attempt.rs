@@ -1,17 +1,16 @@
 //! One attempt at one task, from its grant to the coordinator's verdict.
 //!
 //! ```text
-//!   slot     granted | engine ........... |                 next grant | engine ...........
-//!   beside                                 | fsync of its runs, their publication | report
+//!   slot      grant | engine .......... | next grant | engine ..................
+//!   beside it                           | fsync and publication of its runs | report
 //! ```
 //!
-//! Runs that must be on stable storage get there while the slot is at work on its next task: the disk does not keep it
-//! waiting, unless it is slower than all the rest.
+//! Durable runs are synced while the slot works on its next task, so the slot does not wait for the disk.
 //!
-//! The engine runs on a thread that may block, so that heartbeats go on whatever it does; a panic there fails the
-//! attempt, not the worker. A finished attempt's runs are held before anybody is told of them, and the report is
-//! repeated until it is answered: over lost connections, and over restarts of the coordinator (which knows its grants).
-//! Heartbeats wait for a report that is on its way, so none is waited for as long as a lease.
+//! The engine runs on a thread that may block, so heartbeats always go on. A panic there fails the attempt, not the
+//! worker. A finished attempt's runs are held before the worker reports them. The worker repeats the report until it is
+//! answered: over lost connections, and over restarts of the coordinator, which stores its grants. A heartbeat waits for
+//! a report under way; so a report gives up before a lease would end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -30,26 +29,26 @@ use crate::failpoint;
 use crate::transfer::feeds::TaskFeeds;
 use crate::transport::link::{Backoff, CoordinatorLink, LinkError};
 
-/// Bytes that come in of a copy in a second at least, beside an hour for all else.
+/// A copy may take an hour plus its bytes at this rate per second.
 const SLOWEST_COPY_BYTES: u64 = 1 << 20;
 
-/// A report is waited for this long at least, whatever the lease.
+/// Shortest wait for the answer to a report, whatever the lease.
 const SHORTEST_REPORT: Duration = Duration::from_millis(100);
 
-/// What came of a grant, of which nobody was told.
+/// The result of a grant before its report.
 pub(super) struct Performed {
     attempt: AttemptId,
     nonce: u64,
-    /// How long the coordinator waits for a heartbeat.
+    /// The coordinator ends the lease after so long without a heartbeat.
     lease: Duration,
     stop: Arc<AtomicBool>,
-    /// Whether its runs must be on stable storage first.
+    /// Whether its runs must be on stable storage before the report.
     pub(super) durable: bool,
     result: Result<TaskManifest, Failure>,
 }
 
 impl<L: CoordinatorLink> Shared<L> {
-    /// Does what was granted.
+    /// Does the granted work.
     pub(super) async fn perform(self: &Arc<Self>, grant: Grant) -> Performed {
         let attempt = grant.attempt;
         let active = Active {
@@ -62,7 +61,7 @@ impl<L: CoordinatorLink> Shared<L> {
             },
         };
         self.table.insert(attempt, active.clone());
-        // Whoever stops all attempts may have done so just before this one was in the table.
+        // The worker may have stopped all attempts just before this one was in the table.
         if self.is_stopping() {
             active.stop.store(true, Ordering::Relaxed);
         }
@@ -73,7 +72,7 @@ impl<L: CoordinatorLink> Shared<L> {
         let durable = matches!(&grant.work, Work::Stage(order) if order.durable);
         let result = match grant.work {
             Work::Stage(order) => {
-                // A grant is new: whatever lies in its folder is from a life that nobody remembers.
+                // The grant is new: files in its folder are left over from a forgotten process.
                 self.delete_attempt(attempt).await;
                 self.run_stage(*order, active).await
             }
@@ -85,22 +84,22 @@ impl<L: CoordinatorLink> Shared<L> {
         Performed { attempt, nonce, lease, stop, durable, result }
     }
 
-    /// Sees to what must be on stable storage, reports, and clears away what is not to be kept. `Err` is final for the
-    /// worker.
+    /// Makes durable runs durable, reports the attempt, and deletes its files unless the coordinator keeps them. An error is
+    /// final for the worker.
     pub(super) async fn conclude(self: &Arc<Self>, performed: Performed) -> Result<(), LinkError> {
         let Performed { attempt, nonce, lease, stop, durable, result } = performed;
         let result = match result {
             Ok(manifest) if durable => self.publish_durably(&attempt, manifest).await,
             result => result,
         };
-        // An abandoned attempt that did not get to its end has nothing to tell; one that did leaves the verdict to the
-        // coordinator, whose word to abandon may have crossed with an earlier report.
+        // An abandoned attempt that did not finish has nothing to report. One that did finish reports all the same: the
+        // order to abandon may have crossed an earlier report.
         let abandoned = stop.load(Ordering::Relaxed) && !self.is_stopping();
         let keep = match result {
             Err(_) if abandoned => false,
             Err(failure) => {
                 tracing::warn!(%attempt, ?failure, "the task failed");
-                // Whatever the coordinator says, there is nothing to keep.
+                // There is nothing to keep, whatever the coordinator answers.
                 self.report(&attempt, nonce, lease, Report::Failed(failure)).await?;
                 false
             }
@@ -117,7 +116,7 @@ impl<L: CoordinatorLink> Shared<L> {
         Ok(())
     }
 
-    /// Puts what an attempt has written on stable storage, and publishes it.
+    /// Puts an attempt's runs on stable storage and publishes them.
     async fn publish_durably(&self, attempt: &AttemptId, manifest: TaskManifest) -> Result<TaskManifest, Failure> {
         let (store, started) = (Arc::clone(&self.store), Instant::now());
         let work = move || store.publish_durably(&manifest.runs).map(|()| manifest);
@@ -126,14 +125,14 @@ impl<L: CoordinatorLink> Shared<L> {
             tokio::task::spawn_blocking(work).await.map_err(|error| other(format!("a thread failed: {error}")))?;
         let made = made.map_err(|error| {
             let text = format!("a run that was just written cannot be published: {error}");
-            // Some file systems tell only now that they are full.
+            // Some file systems report a full disk only here.
             if error.is_disk_full() { Failure::Disk { text } } else { other(text) }
         })?;
         tracing::debug!(%attempt, millis = started.elapsed().as_millis() as u64, "durable");
         Ok(made)
     }
 
-    /// Reports until there is a verdict; whether what the attempt has written is to be kept.
+    /// Reports until there is a verdict. Returns whether to keep the attempt's files.
     async fn report(
         self: &Arc<Self>,
         attempt: &AttemptId,
@@ -143,7 +142,7 @@ impl<L: CoordinatorLink> Shared<L> {
     ) -> Result<bool, LinkError> {
         let longest = (lease / 3).max(SHORTEST_REPORT);
         let mut backoff = Backoff::new(LONGEST_WAIT);
-        // A worker that stops tries once more; the runs stay on disk and are announced when it starts again.
+        // A stopping worker tries once more. The runs stay on disk, and the next hello tells of them.
         let mut last_try = self.is_stopping();
         loop {
             let epoch = self.epoch.load(Ordering::Acquire);
@@ -165,7 +164,7 @@ impl<L: CoordinatorLink> Shared<L> {
                     });
                 }
                 Err(error) if is_refusal(&error) => {
-                    tracing::error!(%attempt, %error, "the report was not understood");
+                    tracing::error!(%attempt, %error, "the coordinator did not understand the report");
                     return Ok(false);
                 }
                 Err(_) if last_try => return Ok(true),
@@ -175,10 +174,10 @@ impl<L: CoordinatorLink> Shared<L> {
         }
     }
 
-    /// Runs the engine on a thread for tasks.
+    /// Runs a stage task on a thread for tasks.
     async fn run_stage(self: &Arc<Self>, order: TaskOrder, active: Active) -> Result<TaskManifest, Failure> {
         let problem = self.problems.open(&order.problem).map_err(|e| Failure::Refused { text: e.to_string() })?;
-        // Both executors count on all of the memory.
+        // Each executor uses all of the memory: make room for the one that runs now.
         let tables = if let Some(block) = &order.block {
             self.buffers.let_go();
             Some(self.tables.of(&order.problem, block))
@@ -217,7 +216,7 @@ impl<L: CoordinatorLink> Shared<L> {
             }
             Ok(manifest)
         };
-        // The runtime waits for its own thread when it ends, and that one for the task's, whose panic it passes on.
+        // The runtime waits for its blocking thread at the end; that thread waits for the task and passes its panic on.
         let threads = Arc::clone(&self.threads);
         let ran = tokio::task::spawn_blocking(move || threads.run(work));
         let other = |text| Err(Failure::Other { text });
@@ -231,7 +230,7 @@ impl<L: CoordinatorLink> Shared<L> {
     async fn fetch_copy(&self, input: &InputRun) -> Result<TaskManifest, Failure> {
         failpoint::hit("worker.before_copy");
         let feeds = TaskFeeds::new(Arc::clone(&self.store), Arc::clone(&self.folders), [input]);
-        // Chunks have deadlines, a run has many; a copy that takes this long is given up and granted anew.
+        // Each chunk has a deadline, but a run has many. Give up a copy that takes longer; it will be granted again.
         let longest = Duration::from_secs(3600 + input.manifest.bytes / SLOWEST_COPY_BYTES);
         let copied = tokio::select! {
             copied = feeds.copy(input) => copied,
@@ -244,11 +243,11 @@ impl<L: CoordinatorLink> Shared<L> {
     }
 }
 
-/// What the coordinator is told of an error of the engine.
+/// The failure to report for an error of the engine.
 fn failure(feeds: &TaskFeeds, error: &TaskError) -> Failure {
     let text = error.to_string();
     match error {
-        // Reading spilled runs fails as an input too; those are nobody's but this worker's.
+        // The engine reports unreadable spilled runs as inputs too; `TaskFeeds` tells them apart.
         TaskError::Input { run, source } => feeds.failure(run, source),
         TaskError::Output(source) if source.is_disk_full() => Failure::Disk { text },
         TaskError::Output(_) => Failure::Other { text },

@@ -1,18 +1,18 @@
-//! The worker: pulls tasks, runs them, reports, keeps its leases alive, and tidies its scratch folder on the
-//! coordinator's word.
+//! The worker: pulls tasks, runs them, reports them, keeps its leases alive, and deletes files when the coordinator says
+//! so.
 //!
 //! ```text
-//!   hello ─> per slot for tasks, and once for copies:
-//!                        pull ─> run on a thread of its own ─> report until taken ─> pull ...
-//!                        where runs must be on stable storage they get there, and are reported, during the next task
-//!        └─> heartbeat every few seconds: attempts at work, runs held
+//!   hello ─> for each task slot, and once for copies:
+//!                        pull ─> run on a thread ─> report until answered ─> pull ...
+//!                        (durable runs are synced and reported during the next task)
+//!        └─> heartbeat every few seconds: running attempts, held runs
 //!   every answer may bring housekeeping (stop this, delete that), or "who are you": then hello again
 //! ```
 //!
-//! What must not go wrong: an attempt stands in the table of running ones from its grant until the coordinator's
-//! verdict on its report, and nothing below its folder is deleted in that time. So neither a heartbeat that crossed a
-//! report on its way, nor a coordinator that was restarted in between, can cost a run that stands in a manifest. A
-//! coordinator that is away is waited for, for ever, with growing waits; tasks go on meanwhile.
+//! Invariant: an attempt is in the table of running attempts from its grant until the coordinator's verdict on its report.
+//! Nothing below its folder is deleted in that time. So no run of a manifest is lost when a heartbeat crosses a report, or
+//! when the coordinator restarts in between. If the coordinator is away, the worker retries for ever, with growing waits;
+//! its tasks go on meanwhile.
 
 mod attempt;
 mod table;
@@ -43,13 +43,13 @@ use crate::transport::link::{Backoff, CoordinatorLink, LinkError};
 
 /// Longest wait between two attempts to reach the coordinator.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
-/// How long a stopping worker waits for its threads to notice.
+/// How long a stopping worker waits for its threads.
 const STOP_WAIT: Duration = Duration::from_secs(20);
 
 /// What a worker may use.
 #[derive(Clone, Debug)]
 pub struct WorkerConfig {
-    /// Its scratch folder; made where it is missing.
+    /// Its scratch folder. Made if it is missing.
     pub scratch: PathBuf,
     /// Memory of the whole process.
     pub memory_bytes: u64,
@@ -57,7 +57,7 @@ pub struct WorkerConfig {
     pub disk_bytes: u64,
     /// Tasks at a time.
     pub slots: u32,
-    /// URL under which other workers reach its run service; empty where it serves none.
+    /// URL of its run service for other workers; empty if it has none.
     pub advertise: String,
 }
 
@@ -70,22 +70,22 @@ pub enum WorkerError {
     /// The coordinator refuses this worker for good.
     #[error(transparent)]
     Link(#[from] LinkError),
-    /// The memory does not suffice.
+    /// The memory is too small.
     #[error(
-        "{memory_bytes} bytes of memory are too little: {PROCESS_OVERHEAD_BYTES} for the process, and for each of {slots} \
-         tasks at least {least_bytes}; give it more (--memory) or fewer threads (--threads)"
+        "{memory_bytes} bytes of memory are too few: the process needs {PROCESS_OVERHEAD_BYTES}, and each of {slots} \
+         tasks at least {least_bytes}; allow more memory (--memory) or fewer threads (--threads)"
     )]
     Memory {
-        /// What was given.
+        /// The memory of the process.
         memory_bytes: u64,
         /// Tasks at a time.
         slots: u32,
-        /// What the engine asks for per task.
+        /// Least memory of one task.
         least_bytes: u64,
     },
 }
 
-/// A worker with its scratch folder open, not yet connected.
+/// A worker with an open scratch folder that is not connected yet.
 pub struct Worker {
     config: WorkerConfig,
     problems: OpenProblems,
@@ -93,7 +93,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Takes the scratch folder for this process and lists what is in it.
+    /// Opens and locks the scratch folder, and lists the runs in it.
     pub fn open(config: WorkerConfig, registry: Arc<dyn Registry>) -> Result<Self, WorkerError> {
         let least_bytes = keima_engine::MIN_TASK_MEMORY_BYTES;
         let (memory_bytes, slots) = (config.memory_bytes, config.slots.max(1));
@@ -113,8 +113,8 @@ impl Worker {
         self.store.worker()
     }
 
-    /// Works for the coordinator behind `link` until `shutdown`, then stops its tasks and says goodbye. Ends early only
-    /// where the coordinator refuses this worker for good.
+    /// Works for the coordinator behind `link` until `shutdown`, then stops its tasks and says goodbye. Ends earlier only if
+    /// the coordinator refuses this worker for good.
     pub async fn run<L: CoordinatorLink>(
         self,
         link: L,
@@ -139,7 +139,7 @@ impl Worker {
             stopping: watch::channel(false).0,
         });
         let mut tasks = JoinSet::new();
-        // A copy is made beside the tasks.
+        // One copy at a time is made beside the tasks.
         let slots = std::iter::repeat_n(Wanted::Task, slots as usize);
         for wanted in slots.chain([Wanted::Copy]) {
             let shared = Arc::clone(&shared);
@@ -164,7 +164,7 @@ impl Worker {
     }
 }
 
-/// What the parts of a running worker share.
+/// The state of a running worker.
 struct Shared<L> {
     link: L,
     store: Arc<RunStore>,
@@ -172,20 +172,20 @@ struct Shared<L> {
     config: WorkerConfig,
     folders: Arc<SharedFolders>,
     table: Table,
-    /// Tables of the block executor, kept from task to task.
+    /// The block executor's tables, kept from task to task.
     tables: Tables,
-    /// Large buffers of the engine, kept from task to task.
+    /// The engine's large buffers, kept from task to task.
     buffers: Arc<keima_engine::Buffers>,
     threads: Arc<threads::TaskThreads>,
-    /// As the coordinator gave it; 0 before the first hello.
+    /// The coordinator gave it at the last hello; 0 before the first.
     epoch: AtomicU64,
     heartbeat_millis: AtomicU64,
-    /// Threads that delete.
+    /// Deletions under way.
     deletions: Mutex<JoinSet<()>>,
-    /// Held while saying hello: one of many that were asked "who are you" answers for all.
+    /// Held during a hello: one hello answers for all tasks that were asked "who are you".
     introduction: tokio::sync::Mutex<()>,
-    /// Reports share it, a heartbeat or hello has it alone: what those say must not be older than a report that
-    /// overtook them.
+    /// Reports lock it for reading, heartbeats and hellos for writing. So a heartbeat never tells an older state than a report
+    /// that overtook it.
     in_order: tokio::sync::RwLock<()>,
     stopping: watch::Sender<bool>,
 }
@@ -200,7 +200,7 @@ impl<L: CoordinatorLink> Shared<L> {
         let _ = self.stopping.subscribe().wait_for(|&stopping| stopping).await;
     }
 
-    /// Waits, or returns early when the worker stops.
+    /// Waits for `time`, or until the worker stops.
     async fn pause(&self, time: Duration) {
         tokio::select! {
             () = self.stopped() => {}
@@ -208,7 +208,8 @@ impl<L: CoordinatorLink> Shared<L> {
         }
     }
 
-    /// The current epoch, after an introduction if `known` is still the newest: 0 for none yet. `Err` is final.
+    /// Says hello until the coordinator answers, unless the epoch is newer than `known` already. Epoch 0 stands for no hello
+    /// yet. An error is final.
     async fn introduce(self: &Arc<Self>, known: u64) -> Result<(), LinkError> {
         let _one_at_a_time = self.introduction.lock().await;
         let mut backoff = Backoff::new(LONGEST_WAIT);
@@ -233,9 +234,9 @@ impl<L: CoordinatorLink> Shared<L> {
             };
             match answer {
                 Ok(welcome) => {
-                    // A name that cannot be kept may cost the runs later: nothing is taken on before.
+                    // Take no work before the name is on disk: without it the runs could be lost later.
                     if let Err(error) = self.store.set_owner(welcome.store) {
-                        tracing::warn!(%error, "cannot note whose runs these are");
+                        tracing::warn!(%error, "cannot write the name of the coordinator's store");
                         self.pause(backoff.step()).await;
                         continue;
                     }
@@ -255,8 +256,8 @@ impl<L: CoordinatorLink> Shared<L> {
         Ok(())
     }
 
-    /// Takes what is wanted, one after the other. Where what a task has written must be durable it is concluded beside the
-    /// next one, but not beside that after it: what is written waits in the system's memory.
+    /// Pulls and runs tasks or copies, one after the other. A durable task is synced and reported beside the next task, but
+    /// not longer: its output occupies the page cache.
     async fn pull_work(self: &Arc<Self>, wanted: Wanted) -> Result<(), LinkError> {
         let mut concluding = JoinSet::new();
         let pulled = self.pull_until_stopped(wanted, &mut concluding).await;
@@ -273,7 +274,7 @@ impl<L: CoordinatorLink> Shared<L> {
         self.introduce(0).await?;
         while !self.is_stopping() {
             let epoch = self.epoch.load(Ordering::Acquire);
-            // A conclusion that fails is noticed while there is nothing to do: what is to be done next may wait for it.
+            // Watch the conclusion while pulling: the next work may depend on its report.
             let mut pulling = pin!(self.link.pull(self.store.worker(), epoch, wanted));
             let pulled = loop {
                 tokio::select! {
@@ -327,12 +328,12 @@ impl<L: CoordinatorLink> Shared<L> {
         }
     }
 
-    /// Does what an error of a call asks for, so that the call can be tried again; hands on what is final.
+    /// Does what a failed call needs before the next try: a hello, or a wait. Returns a final error.
     async fn overcome(self: &Arc<Self>, error: LinkError, epoch: u64, backoff: &mut Backoff) -> Result<(), LinkError> {
         if error.is_who_are_you() {
             return self.introduce(epoch).await;
         }
-        // A single call may be refused for what is in it; the worker goes on. Only another version is hopeless.
+        // A refusal may concern this one call only. Another version is hopeless.
         if matches!(error, LinkError::Version(_)) {
             return Err(error);
         }
@@ -342,8 +343,8 @@ impl<L: CoordinatorLink> Shared<L> {
         Ok(())
     }
 
-    /// The last words: what is still to be deleted, then goodbye. The runs of a job's last task go only now, where the
-    /// worker stops as soon as the job is done.
+    /// A last heartbeat, the deletions that it brings, then goodbye. If the worker stops as soon as the job is done, the runs
+    /// of the last task are deleted here.
     async fn leave(self: &Arc<Self>) {
         let epoch = self.epoch.load(Ordering::Acquire);
         let (running, held) = self.table.snapshot(&self.store);
@@ -356,14 +357,14 @@ impl<L: CoordinatorLink> Shared<L> {
             Err(error) => Err(error),
         };
         if let Err(error) = told {
-            tracing::debug!(%error, "no goodbye; the coordinator will notice");
+            tracing::debug!(%error, "cannot say goodbye; the coordinator will notice");
         }
     }
 
-    /// Stops what the coordinator does not want any more at once, and deletes it on a thread that may block: heartbeats
-    /// do not wait for a slow disk. Releases that come meanwhile are left to the next answer, which repeats them.
+    /// Stops abandoned attempts at once, and deletes files on another thread, so that heartbeats do not wait for a slow disk.
+    /// Ignores releases that come while a deletion is under way: the next answer repeats them.
     fn tidy(self: &Arc<Self>, housekeeping: Housekeeping) {
-        // One that is in the table tidies up after itself, once its thread is out of the folder.
+        // A running attempt deletes its files itself, once its thread has stopped.
         let Housekeeping { mut abandon, mut release } = housekeeping;
         abandon.retain(|attempt| !self.table.abandon(*attempt));
         let mut deletions = self.deletions.lock().unwrap_or_else(PoisonError::into_inner);
@@ -385,22 +386,22 @@ impl<L: CoordinatorLink> Shared<L> {
         });
     }
 
-    /// Waits, though not for ever, until nothing is being deleted: then the folder is free for the next worker.
+    /// Waits until all deletions are done, but not longer than [`STOP_WAIT`]. Then the folder is free for the next worker.
     async fn finish_deletions(&self) {
         let mut deletions = std::mem::take(&mut *self.deletions.lock().unwrap_or_else(PoisonError::into_inner));
         let _ = tokio::time::timeout(STOP_WAIT, async { while deletions.join_next().await.is_some() {} }).await;
     }
 
-    /// Deletes what an attempt has written, off the threads that must not block.
+    /// Deletes an attempt's files, on a thread that may block.
     async fn delete_attempt(&self, attempt: AttemptId) {
         let store = Arc::clone(&self.store);
         if let Err(error) = tokio::task::spawn_blocking(move || store.remove_attempt(&attempt)).await {
-            tracing::warn!(%attempt, %error, "not all of it could be deleted");
+            tracing::warn!(%attempt, %error, "cannot delete all files of an attempt");
         }
     }
 }
 
-/// Waits for what is being concluded.
+/// Waits for all conclusions under way.
 async fn concluded(concluding: &mut JoinSet<Result<(), LinkError>>) -> Result<(), LinkError> {
     while let Some(ended) = concluding.join_next().await {
         succeeded(ended)?;
@@ -408,12 +409,12 @@ async fn concluded(concluding: &mut JoinSet<Result<(), LinkError>>) -> Result<()
     Ok(())
 }
 
-/// What a part of the worker came to, a panic included.
+/// The result of a part of the worker; a panic becomes an error.
 fn succeeded(ended: Result<Result<(), LinkError>, JoinError>) -> Result<(), LinkError> {
     ended.unwrap_or_else(|panic| Err(LinkError::Broken(format!("a part of the worker failed: {panic}"))))
 }
 
-/// Whether an error is the coordinator's word that a call was wrong, as opposed to one that did not arrive.
+/// Whether the coordinator refused the call, as opposed to a call that did not arrive.
 fn is_refusal(error: &LinkError) -> bool {
     matches!(error, LinkError::Refused(_) | LinkError::Message(_) | LinkError::Call(CallError::Invalid(_)))
 }

@@ -1,4 +1,4 @@
-//! The attempts that a worker is at, from grant to verdict, and what that protects.
+//! The running attempts of a worker, from grant to verdict. It protects their files.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -9,19 +9,19 @@ use keima_runs::RunId;
 
 use crate::scratch::run_store::RunStore;
 
-/// One attempt at work.
+/// One running attempt.
 #[derive(Clone)]
 pub(super) struct Active {
     pub(super) nonce: u64,
     /// Set to make its thread stop soon.
     pub(super) stop: Arc<AtomicBool>,
-    /// Counted up by its thread.
+    /// Its thread counts up.
     pub(super) states_done: Arc<AtomicU64>,
-    /// For a second copy: the run that is being fetched.
+    /// The run to fetch, for a second copy.
     pub(super) copy: Option<RunId>,
 }
 
-/// All attempts at work. Cost: a lock per look; there are at most two entries for each slot.
+/// All running attempts. Cost: one lock per call; at most two entries for each slot.
 #[derive(Default)]
 pub(super) struct Table {
     active: Mutex<BTreeMap<AttemptId, Active>>,
@@ -40,7 +40,7 @@ impl Table {
         self.lock().remove(&attempt);
     }
 
-    /// Tells an attempt to stop; false if it is not at work here.
+    /// Tells an attempt to stop; `false` if it is not running here.
     pub(super) fn abandon(&self, attempt: AttemptId) -> bool {
         self.lock().get(&attempt).is_some_and(|active| {
             active.stop.store(true, Ordering::Relaxed);
@@ -48,12 +48,12 @@ impl Table {
         })
     }
 
-    /// Tells all to stop.
+    /// Tells all attempts to stop.
     pub(super) fn stop_all(&self) {
         self.lock().values().for_each(|active| active.stop.store(true, Ordering::Relaxed));
     }
 
-    /// Whether a run must not be deleted, because the verdict on the attempt that made it is not in yet.
+    /// Whether a run must stay, because its attempt has no verdict yet.
     pub(super) fn protects(&self, run: &RunId) -> bool {
         self.lock().iter().any(|(attempt, active)| {
             active.copy.as_ref() == Some(run)
@@ -61,8 +61,8 @@ impl Table {
         })
     }
 
-    /// Attempts at work, and runs held, as of one moment. Runs of a complete attempt count as held already while its
-    /// report is on its way: a run that is not listed could be taken for lost.
+    /// Running attempts and held runs at one moment. Runs of a complete attempt are listed while its report is under way: the
+    /// coordinator takes a run that is not listed for lost.
     pub(super) fn snapshot(&self, store: &RunStore) -> (Vec<Running>, Vec<RunId>) {
         let active = self.lock();
         let running = active.iter().map(|(&attempt, active)| Running {

@@ -1,7 +1,7 @@
-//! Tables of the block executor: built once, by the first task that needs them, and shared by all tasks of a job.
+//! The block executor's tables: the first task that needs them builds them, and all tasks of the job share them.
 //!
-//! One job's tables are there at a time: they take seconds to build, and with their tasks all of the worker's memory. Tasks
-//! of another job replace them, and wait until those under way, which keep what they have, are done:
+//! Only one job has tables at a time: they take seconds to build, and tables and tasks together take all of the worker's
+//! memory. A task of another job replaces the tables, after all running tasks with the old tables are done:
 //!
 //! ```text
 //!   job 1   tables, task, task .......|
@@ -9,8 +9,8 @@
 //!   job 1                        task: waits ...........|tables, task
 //! ```
 //!
-//! Each waits for what was asked for before it, so that none waits for ever. Tables that nobody uses make room for a task
-//! of the stream executor.
+//! Each job waits for the jobs that asked before it, so none waits for ever. A task of the stream executor frees tables
+//! that nobody uses.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
@@ -21,7 +21,7 @@ use keima_engine::block::Prepared;
 use keima_model::{Directions, ProblemInfo, ProblemRequest, Window};
 use keima_orders::BlockOrder;
 
-/// What tables are made of.
+/// The inputs from which tables are built.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Made {
     problem: ProblemRequest,
@@ -31,13 +31,13 @@ struct Made {
     directions: Directions,
 }
 
-/// How often it is seen to whether others are done with their tables.
+/// How often a waiting task checks whether other jobs' tables are still in use.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-/// Where tables stand once they are built. Whoever may use them holds it.
+/// Place of one job's tables. Every task that may use them holds it.
 struct Slot {
     built: OnceLock<Result<Arc<Prepared>, String>>,
-    /// Of other jobs' tables, those that may still be in use.
+    /// Other jobs' tables that may still be in use.
     earlier: Vec<Weak<Slot>>,
 }
 
@@ -51,14 +51,14 @@ impl Slot {
     }
 }
 
-/// The tables of the job that was worked for last.
+/// The tables of the latest job.
 pub struct Tables {
     kept: Mutex<Option<(Made, Arc<Slot>)>>,
     memory_bytes: u64,
     tasks: u32,
 }
 
-/// Tables that are there, or will be when they are asked for. They are in use for as long as it lives.
+/// Tables that are built on first use. They count as in use as long as this lives.
 pub struct Promise {
     made: Made,
     slot: Arc<Slot>,
@@ -69,7 +69,7 @@ pub struct Promise {
 /// Why there are no tables.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoTables {
-    /// They cannot be made here.
+    /// They cannot be built here.
     #[error("{0}")]
     Refused(String),
     /// The task was to stop while other jobs' tables were in use.
@@ -78,24 +78,26 @@ pub enum NoTables {
 }
 
 impl Tables {
-    /// Tables, and as many tasks at a time, stay within `memory_bytes`.
+    /// Tables that stay within `memory_bytes` together with `tasks` tasks at a time.
     pub fn new(memory_bytes: u64, tasks: u32) -> Self {
         Self { kept: Mutex::default(), memory_bytes, tasks }
     }
 
-    /// A task comes that needs none: tables that nobody uses are freed, and of others the memory that no task has.
+    /// Makes room for a task without tables: frees tables that nobody uses, and the unused memory of others.
     pub(super) fn let_go(&self) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let Some((_, slot)) = &*kept else { return };
         match slot.built.get() {
-            // The slot's own, and no promise that could be about to be kept.
-            Some(Ok(prepared)) if Arc::strong_count(prepared) > 1 || Arc::strong_count(slot) > 1 => prepared.let_go(),
+            // Only the slot holds the tables, and no promise is left that could ask for them.
+            Some(Ok(prepared)) if Arc::strong_count(prepared) > 1 || Arc::strong_count(slot) > 1 => {
+                prepared.free_kept();
+            }
             None if Arc::strong_count(slot) > 1 => {}
             _ => *kept = None,
         }
     }
 
-    /// The tables of an order. Does not block.
+    /// The tables for an order. Does not block.
     pub fn of(&self, problem: &ProblemRequest, order: &BlockOrder) -> Promise {
         let made = Made {
             problem: problem.clone(),
@@ -115,7 +117,7 @@ impl Tables {
 }
 
 impl Promise {
-    /// Builds the tables, or waits for who does, once other jobs' tables are not in use any more.
+    /// Waits until other jobs' tables are not in use, then builds the tables, or waits for the task that builds them.
     pub fn get(&self, info: &dyn ProblemInfo, stop: &AtomicBool) -> Result<Arc<Prepared>, NoTables> {
         while self.slot.must_wait() {
             if stop.load(Ordering::Relaxed) {
@@ -127,25 +129,30 @@ impl Promise {
     }
 
     fn build(&self, info: &dyn ProblemInfo) -> Result<Arc<Prepared>, String> {
-        let no_blocks =
-            || format!("{} {} is not made of blocks here; use the same version of keima", info.name(), info.size());
+        let no_blocks = || {
+            format!(
+                "{} {} has no dense blocks in this program; use the same version of keima",
+                info.name(),
+                info.size()
+            )
+        };
         let blocks = info.blocks().ok_or_else(no_blocks)?;
         if self.made.parted {
             let made = blocks.parts(&self.made.windows, parts::kept_bytes(self.memory_bytes))?;
-            let prepared = Prepared::parted(made, self.made.group_records, self.memory_bytes, self.tasks);
-            let parted = blocks.parted_bytes(&self.made.windows);
+            let prepared = Prepared::by_part(made, self.made.group_records, self.memory_bytes, self.tasks);
+            let parted = blocks.parts_bytes(&self.made.windows);
             let making = parts::making_bytes(parted, self.memory_bytes, self.tasks);
             let left = parts::unmade_bytes(parted, self.memory_bytes, self.tasks);
-            return Ok(Arc::new(prepared.leaving(left).making_within(making)));
+            return Ok(Arc::new(prepared.reserving(left).limiting_parts(making)));
         }
         let column = blocks.column(&self.made.windows, self.made.directions)?;
         let kept = process::left_over_bytes(column.bytes());
         let prepared = Prepared::new(column, self.made.group_records, self.memory_bytes, self.tasks);
-        Ok(Arc::new(prepared.leaving(kept)))
+        Ok(Arc::new(prepared.reserving(kept)))
     }
 }
 
-/// A slot that is replaced, and those that it waits for.
+/// A slot that is replaced, and the slots that it waits for.
 fn in_use(slot: &Arc<Slot>) -> Vec<Weak<Slot>> {
     let earlier = slot.earlier.iter().filter(|slot| slot.strong_count() > 0).cloned();
     earlier.chain([Arc::downgrade(slot)]).collect()
@@ -185,7 +192,7 @@ mod tests {
         let same = tables.of(&request, &order(3));
         assert!(Arc::ptr_eq(&prepared, &same.get(problem.info(), &NEVER).unwrap()), "built once");
         drop((prepared, same));
-        // Another job's, and the first one's again, which were let go in between.
+        // Another job's tables, then the first job's again, which were freed in between.
         let (second, third) = (tables.of(&request, &order(2)), tables.of(&request, &order(3)));
         for waits in [&second, &third] {
             assert_eq!(waits.get(problem.info(), &AtomicBool::new(true)).err(), Some(NoTables::Stopped));

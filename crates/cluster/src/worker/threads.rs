@@ -1,30 +1,29 @@
-//! The threads that tasks run on: as many as have ever run at a time, and each task takes the one that was idle last.
+//! The threads of tasks: as many as tasks have ever run at the same time. Each task takes the thread that was idle last.
 //!
-//! What an allocator keeps for a thread is used again only by that thread. Tasks on tokio's threads for blocking work
-//! left 20 MB on each of many (13x13 in 258 MiB, glibc's allocator); with a new thread for each task there were twice as
-//! many such heaps as tasks at a time, since other threads took over some of those of threads that had ended.
+//! An allocator keeps freed memory for the thread that freed it. With few threads that are used again, little memory is
+//! kept.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Does a task's work; what it returns tells of it, when the thread is idle again.
+/// Does a task's work and returns a closure that sends the result. The thread calls it once it is idle again.
 type Work = Box<dyn FnOnce() -> Tell + Send>;
 type Tell = Box<dyn FnOnce() + Send>;
 
-/// What a thread is sent: with its work its own sender, which it puts among those of idle threads afterwards. When nobody
-/// has that any longer, the thread ends.
+/// A message to a thread: the work, and the thread's own sender, which it adds to the idle ones afterwards. The thread ends
+/// when all its senders are gone.
 struct Order {
     work: Work,
     own: Sender<Order>,
 }
 
-/// Threads, of which those that are idle end when this goes, and others when they are done.
+/// A pool of threads. When it is dropped, idle threads end at once, and busy ones after their task.
 #[derive(Default)]
 pub(super) struct TaskThreads(Arc<Mutex<Vec<Sender<Order>>>>);
 
 impl TaskThreads {
-    /// Runs `work` on a thread for tasks and waits for it; passes its panic on. Blocks.
+    /// Runs `work` on a thread of the pool and waits for it. Passes a panic on. Blocks.
     pub(super) fn run<R: Send + 'static>(&self, work: impl FnOnce() -> R + Send + 'static) -> std::io::Result<R> {
         let (tell, told) = channel();
         let work: Work = Box::new(move || {
@@ -45,7 +44,7 @@ impl TaskThreads {
         let work_off = move || {
             for Order { work, own } in receiver {
                 let tell = work();
-                // First idle, then told: who is told may have the next task.
+                // Become idle first: the receiver of the result may have the next task.
                 if let Some(idle) = idle.upgrade() {
                     lock(&idle).push(own);
                 }

@@ -122,7 +122,7 @@ pub(crate) fn read_by_stage(info: Option<&dyn ProblemInfo>, plan: &Plan, stage: 
     let place = plan.stage(stage);
     let reads = |functional: &Functional| match place.direction {
         // Where two vectors meet, the last stage reads the whole board's; the stages before read nothing.
-        Direction::Backward => plan.meets(stage) && functional.after_pass + 1 == plan.board.passes(),
+        Direction::Transposed => plan.meets(stage) && functional.after_pass + 1 == plan.board.passes(),
         // The first column of blocks has no stage of its own.
         Direction::Forward if stage == 0 => functional.after_pass < place.end_pass(),
         Direction::Forward => (place.first_pass..place.end_pass()).contains(&functional.after_pass),

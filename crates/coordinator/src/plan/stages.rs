@@ -127,14 +127,14 @@ impl Stage {
     pub const fn boundaries(&self) -> (u32, u32) {
         match self.direction {
             Direction::Forward => (self.first_pass, self.end_pass()),
-            Direction::Backward => (self.end_pass(), self.first_pass),
+            Direction::Transposed => (self.end_pass(), self.first_pass),
         }
     }
     /// Whether it ends where a column of `board` does.
     pub const fn ends_column(&self, board: Board) -> bool {
         match self.direction {
             Direction::Forward => self.window.end() >= board.height,
-            Direction::Backward => self.window.first == 0,
+            Direction::Transposed => self.window.first == 0,
         }
     }
 }
@@ -183,7 +183,7 @@ impl Plan {
         match stage.direction {
             _ if number >= self.stages() => passes,
             Direction::Forward => stage.first_pass,
-            Direction::Backward => {
+            Direction::Transposed => {
                 let kept = self.middle().unwrap_or(0).saturating_mul(self.board.height);
                 kept.saturating_add(passes.saturating_sub(stage.end_pass()))
             }
@@ -196,7 +196,7 @@ impl Plan {
             let back = number - forward;
             let (column, place) = (back / count, count - 1 - back % count);
             let column = self.board.length.saturating_sub(1 + column);
-            return self.stage_at(Direction::Backward, column, place, number);
+            return self.stage_at(Direction::Transposed, column, place, number);
         }
         self.stage_at(Direction::Forward, number / count + self.first_column(), number % count, number)
     }

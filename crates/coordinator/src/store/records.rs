@@ -119,7 +119,7 @@ impl fmt::Display for Head {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.direction {
             Direction::Forward => write!(f, "the boundary after {} passes", self.pass),
-            Direction::Backward => write!(f, "the boundary at pass {} on the way back", self.pass),
+            Direction::Transposed => write!(f, "the boundary at pass {} on the way back", self.pass),
         }
     }
 }

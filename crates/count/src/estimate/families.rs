@@ -1,86 +1,86 @@
-//! Families of a window, as far as forecasts need them: how large the largest is, and in how many goes families are
-//! done where a task has few of their lanes at a time.
+//! Forecast of a window's families: the share of the largest one, and into how many slices of lanes tasks cut families.
 //!
 //! ```text
-//!   share            states of the largest family / states of the vector, each at the boundary where it has most
-//!   lanes at a time  a task's memory / bytes of the family's buffer with one lane, down to a width of rows, at least 1
-//!   slices           as `keima_blocks::lanes::slices` cuts the lanes; on average 1 + sum over families of share x (slices - 1)
-//!   threads waiting  for memory, while a family is done of which one lane is more than a task's: those for which what it
-//!                    leaves is too little, see [`keima_blocks::pool`]
-//!   other families   C(n, k) of r^k times the largest's size, k = 0, 1, .. n; n = cells outside the window - 1, or with
-//!                    cells on both sides twice as many, n = cells outside - 2; r is the problem's pair ratio
+//!   share            states of the largest family / states of the vector, each at its largest boundary
+//!   lanes at a time  a task's memory / bytes of the family's buffer with one lane, rounded down to a row width, at least 1
+//!   slices           as `keima_blocks::lanes::slices` cuts the lanes; mean = 1 + sum over families of share x (slices - 1)
+//!   threads waiting  while a family runs whose single lane exceeds a task's memory: threads for which the rest of the
+//!                    memory does not suffice, see [`keima_blocks::pool`]
+//!   other families   kinds of about one size, as the problem tells them (`BlockProblem::family_kinds`)
 //! ```
 //!
-//! In the last line the colours outside the window alternate in the largest family, and each pair of neighbours of one
-//! colour leaves a part r of the states. Against the families of real tables of Go, heights 8 to 15 and windows of 3 to 7
-//! cells, with memory for a quarter of a lane of the largest to eight lanes: 7 % too few or too many slices on average at
-//! most, and up to a third where some kind of families just fits, or just does not.
+//! A test holds the slices against the families of real tables: within 7 % on average, and within 35 % where some kind of
+//! families just fits, or just does not.
 //!
-//! Streams cut what is larger than twice a task: there the largest family is such a piece at most.
+//! Streams cut a family of more than two tasks' records: there the largest family is such a piece at most.
 
 use keima_blocks::out_of_core::BOTH_WAYS_LANES;
 use keima_blocks::pool::{Shares, in_shares};
 use keima_blocks::rows::largest_buffer_rows;
 use keima_coordinator::Plan;
-use keima_model::{BlockProblem, Layout, ProblemInfo, Window};
+use keima_model::{FamilyKind, Layout, ProblemInfo, Window};
 
-/// Streams: a family of so many times the records of a task is cut.
+/// Streams cut a family of more records than so many tasks have.
 const CUT_TASKS: u128 = 2;
 
 /// The families of one window.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Families {
-    /// Share of the states in the largest one, which one worker takes through the window.
+    /// Share of the states in the largest family. One worker takes it through the window.
     pub(super) share: f64,
-    /// Threads that do it.
+    /// Threads that do the largest family.
     pub(super) threads: u32,
-    /// Lanes of it that a task's memory holds, and that of all tasks whose threads do it.
+    /// Lanes of the largest family that one task's memory holds.
     pub(super) most_lanes: f64,
+    /// The same for the memory of all tasks whose threads do the family.
     largest_lanes: f64,
-    /// Threads of a worker that wait for memory while a family is done, times its share: a sum over those for which any do.
+    /// Sum over all families of share x threads of a worker that wait for memory meanwhile.
     pub(super) waiting: f64,
-    /// Of each kind of families their size, relative to the largest, and the share of the states that all of them have.
-    kinds: Vec<(f64, f64)>,
+    /// By size, the largest first.
+    kinds: Vec<Kind>,
 }
 
-/// In how many goes families are done.
+/// Families of one size.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Kind {
+    /// Their size, relative to the largest family.
+    size: f64,
+    /// Their share of all states.
+    share: f64,
+}
+
+/// Into how many slices of lanes families are cut.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Slices {
     /// For the largest family.
     pub(super) largest: u32,
-    /// On average over all states.
+    /// Mean over all states.
     pub(super) mean: f64,
 }
 
 impl Families {
-    /// With dense blocks and `task_bytes` of memory for each of a worker's tasks.
-    pub(super) fn of_blocks(
-        info: &dyn ProblemInfo,
-        plan: &Plan,
-        window: Window,
-        (task_bytes, tasks): (u64, u32),
-    ) -> Self {
+    /// Families of dense blocks, on workers with `tasks` tasks of `task_bytes` memory each.
+    pub(super) fn of_blocks(info: &dyn ProblemInfo, plan: &Plan, window: Window, task_bytes: u64, tasks: u32) -> Self {
         let (largest, most) = largest(info.largest_family(window), plan, window);
         let share = part(largest, most);
         let rows = info.blocks().map_or(u64::MAX, |blocks| largest_buffer_rows(info, blocks, &[window]));
         let lane_bytes = rows.saturating_mul(8);
         let ways = if plan.middle().is_some() { BOTH_WAYS_LANES } else { 0.0 };
         let most_lanes = (task_bytes as f64 / lane_bytes.max(1) as f64 - ways).max(0.0);
-        // As many as it is worth of all, and then as it takes the memory of.
+        // As many threads as its share of all slots; if several, at least as many as the tasks whose memory it takes.
         let shares = Shares::of_tasks(tasks, 0.0);
         let worth = shares.worth(largest, most, plan.slots);
         let by_memory = shares.threads(in_shares(1.0 / most_lanes));
         let threads = if worth > 1 { worth.max(by_memory) as u32 } else { 1 };
         let largest_lanes = most_lanes * f64::from(threads);
-        let pair_ratio = info.blocks().map_or(0.0, BlockProblem::pair_ratio);
-        let kinds = kinds(share, plan.board.height, window, pair_ratio);
-        let waiting = waiting(&kinds, most_lanes, (threads, tasks.max(1)));
+        let kinds = kinds(share, &info.blocks().map_or_else(Vec::new, |blocks| blocks.family_kinds(window)));
+        let waiting = waiting(&kinds, most_lanes, threads, tasks.max(1));
         Self { share, threads, most_lanes, largest_lanes, waiting, kinds }
     }
 
-    /// With streams: lanes are never parted.
+    /// Families of streams, whose lanes are never cut.
     pub(super) fn of_streams(info: &dyn ProblemInfo, plan: &Plan, window: Window) -> Self {
-        // A window of one cell is cut anywhere, and so is what conserves nothing.
+        // A window of one cell has no families, and neither has a window that conserves nothing.
         let whole = window.len > 1 && info.family_bits(Layout::Stage(window)) < info.key_bits();
         let family = info.largest_family(window).filter(|_| whole);
         let piece = family.map(|states| states.min(CUT_TASKS * u128::from(plan.task_records)));
@@ -89,19 +89,19 @@ impl Families {
         Self { share: part(largest, most), threads: 1, most_lanes, largest_lanes, waiting: 0.0, kinds: Vec::new() }
     }
 
-    /// Slices of so many lanes.
+    /// Slices of `lanes` lanes.
     pub(super) fn slices(&self, lanes: u32) -> Slices {
         let of = |most_lanes: f64| {
             let fit = most_lanes.clamp(1.0, f64::from(lanes.max(1))) as u32;
             keima_blocks::lanes::slices(lanes.max(1), fit).len() as u32
         };
-        let again = self.kinds.iter().map(|&(size, share)| share * f64::from(of(self.most_lanes / size) - 1));
+        let again = self.kinds.iter().map(|kind| kind.share * f64::from(of(self.most_lanes / kind.size) - 1));
         Slices { largest: of(self.largest_lanes), mean: 1.0 + again.sum::<f64>() }
     }
 }
 
-/// States of the largest family of a window, 0 where nobody knows, and of all its states where these are most. The same is
-/// taken for the first columns, whose families are smaller in streams, and dense from the start in blocks.
+/// States of the largest family of a window (0 if unknown), and of the window's vector at its largest boundary, at least 1.
+/// The first columns are taken to have the same share.
 fn largest(family: Option<u128>, plan: &Plan, window: Window) -> (u64, u64) {
     let own = |column: u32| {
         let first = column * plan.board.height + window.first;
@@ -116,12 +116,12 @@ fn part(some: u64, all: u64) -> f64 {
     some as f64 / all as f64
 }
 
-/// Threads that wait for memory, times the share of the families for which they do: those of which a lane is more than a
-/// task's memory, which holds `most_lanes` of the largest, done by so many `threads`.
-fn waiting(kinds: &[(f64, f64)], most_lanes: f64, (threads, tasks): (u32, u32)) -> f64 {
+/// Sum over all kinds of share x waiting threads. Threads wait while a family runs whose single lane exceeds a task's memory.
+/// That memory holds `most_lanes` lanes of the largest family, which `threads` threads do.
+fn waiting(kinds: &[Kind], most_lanes: f64, threads: u32, tasks: u32) -> f64 {
     let taken = |size: f64| size / most_lanes.max(f64::MIN_POSITIVE);
     let shares = Shares::of_tasks(tasks, taken(1.0));
-    let of = |(number, &(size, share)): (usize, &(f64, f64))| {
+    let of = |(number, &Kind { size, share }): (usize, &Kind)| {
         if taken(size) <= 1.0 {
             return 0.0;
         }
@@ -131,20 +131,16 @@ fn waiting(kinds: &[(f64, f64)], most_lanes: f64, (threads, tasks): (u32, u32)) 
     kinds.iter().enumerate().map(of).sum()
 }
 
-/// (Relative size, share) of families by the number of pairs outside that have one colour.
-fn kinds(share: f64, height: u32, window: Window, pair_ratio: f64) -> Vec<(f64, f64)> {
-    let outside = height.saturating_sub(window.len);
-    let two_sides = window.first > 0 && window.end() < height;
-    let (pairs, sets) = if two_sides { (outside.saturating_sub(2), 2.0) } else { (outside.saturating_sub(1), 1.0) };
-    let (mut size, mut number, mut left) = (1.0, sets, 1.0_f64);
-    let kind = |pair: u32| {
-        let kind = (size, (share * size * number).min(left));
-        left -= kind.1;
-        size *= pair_ratio;
-        number *= f64::from(pairs - pair) / f64::from(pair + 1);
-        kind
+/// Kinds of families with their shares of the states, where one family of relative size 1 has `share`. All kinds together
+/// have no more states than there are.
+fn kinds(share: f64, kinds: &[FamilyKind]) -> Vec<Kind> {
+    let mut left = 1.0_f64;
+    let kind = |kind: &FamilyKind| {
+        let of_kind = (share * kind.relative_size * kind.families).min(left);
+        left -= of_kind;
+        Kind { size: kind.relative_size, share: of_kind }
     };
-    (0..=pairs).map(kind).collect()
+    kinds.iter().map(kind).collect()
 }
 
 #[cfg(test)]
@@ -182,7 +178,7 @@ mod tests {
         choose_plan(problem.info(), problem.key_bytes(), &limits, executor).unwrap()
     }
 
-    /// Held against the families of real tables, with memory for a quarter of a lane of the largest to eight lanes.
+    /// Compares with the families of real tables, with memory for a quarter of a lane of the largest to eight lanes.
     #[test]
     fn slices_are_nearly_those_of_real_families() {
         let check = |height: u32, len: u32| {
@@ -207,7 +203,7 @@ mod tests {
                     let read = |family: &Family| family.size[0] as f64 * real(family);
                     let expected = tables.families.iter().map(read).sum::<f64>() / tables.states[0] as f64;
                     let task_bytes = (held * lane_bytes).ceil() as u64;
-                    let got = Families::of_blocks(problem.info(), &plan, window, (task_bytes, 1)).slices(8).mean;
+                    let got = Families::of_blocks(problem.info(), &plan, window, task_bytes, 1).slices(8).mean;
                     let off = got / expected - 1.0;
                     assert!(off.abs() < 0.35, "{height} {window:?} {held}: {got}, not {expected}");
                     sum += off;
@@ -222,13 +218,13 @@ mod tests {
         check(12, 6);
     }
 
-    /// Of windows 7,6 of 13x13 the largest family is 0.168 of the states: the share of one of five, of two of six.
+    /// With windows 7+6 of 13x13 the largest family has 0.168 of the states: less than one of five slots, more than one of six.
     #[test]
     fn large_families_have_several_threads() {
         let problem = open("go", "13x13");
         let check = |slots, tasks, task_mib: u64, threads| {
             let plan = plan_of_slots(&problem, Executor::Block, 7, 4 << 30, slots);
-            let of = |window| Families::of_blocks(problem.info(), &plan, window, (task_mib << 20, tasks)).threads;
+            let of = |window| Families::of_blocks(problem.info(), &plan, window, task_mib << 20, tasks).threads;
             assert_eq!(of(plan.windows[0]), threads, "{slots} slots, {tasks} of a worker, {task_mib} MiB");
         };
         check(1, 1, 4096, 1);
@@ -237,7 +233,8 @@ mod tests {
         check(16, 16, 4096, 3);
         check(64, 64, 4096, 11);
         check(64, 8, 4096, 8);
-        // A lane of it takes 66 MB and more: as many as it takes the memory of, but only where it is worth several.
+        // One lane takes at least 66 MB: as many threads as the tasks whose memory it takes, but only if its share is worth
+        // several.
         check(16, 16, 10, 7);
         check(5, 5, 10, 1);
     }
@@ -246,7 +243,8 @@ mod tests {
     #[test]
     fn slices_by_hand() {
         let check = |share: f64, window: Window, most_lanes: f64, lanes: u32, largest: u32, mean: f64| {
-            let kinds = kinds(share, 6, window, 0.31);
+            let problem = open("go", "6x6");
+            let kinds = kinds(share, &problem.info().blocks().unwrap().family_kinds(window));
             let families = Families { share, threads: 1, most_lanes, largest_lanes: most_lanes, waiting: 0.0, kinds };
             let got = families.slices(lanes);
             assert_eq!(got.largest, largest, "{share} {window:?} {most_lanes}");
@@ -273,8 +271,8 @@ mod tests {
     #[test]
     fn threads_wait_for_memory() {
         let check = |most_lanes: f64, threads: u32, tasks: u32, expected: f64| {
-            let kinds = [(1.0, 0.2), (0.5, 0.3), (0.25, 0.4)];
-            let got = waiting(&kinds, most_lanes, (threads, tasks));
+            let kinds = [(1.0, 0.2), (0.5, 0.3), (0.25, 0.4)].map(|(size, share)| Kind { size, share });
+            let got = waiting(&kinds, most_lanes, threads, tasks);
             assert!((got - expected).abs() < 1e-12, "{most_lanes} {threads} {tasks}: {got}, not {expected}");
         };
         check(0.6, 1, 2, 0.2);

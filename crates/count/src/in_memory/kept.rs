@@ -1,24 +1,24 @@
-//! Residues that a count in memory has found so far, in a file, so that an interrupted one goes on with the next sweep.
+//! Keeps the residues of complete sweeps in a file, so that an interrupted count in memory resumes with the next sweep.
 //!
 //! ```text
-//!   keima sweeps 1 | problem, size and options in one word          line 1: whose residues they are
-//!   modulus | residue of 1 column | ... | of n columns | checksum   a line for each prime that is done
+//!   keima sweeps 1 | problem, size and options in one word          line 1: the count
+//!   modulus | residue of 1 column | ... | of n columns | checksum   one line for each complete prime
 //! ```
 //!
-//! Decimal numbers with single spaces between them; the checksum is the CRC-32C of the line before it. The file is
-//! written anew after each sweep, under another name, and renamed when it is on the disk. What it says is only taken to
-//! be a residue: the spare prime and the other checks of the result are as strict as without it.
+//! Numbers are decimal, with single spaces between them. The checksum is the CRC-32C of the rest of its line. After each
+//! sweep the whole file is written under another name, synced and renamed. A wrong residue in it does no harm: the spare
+//! prime and the other checks of the result are as strict as without the file.
 
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use keima_engine::block::Kept;
+use keima_engine::block::ResidueStore;
 
 const FILE: &str = "sweeps";
 const FIRST_WORDS: &str = "keima sweeps 1";
 
-/// The file of one count.
+/// The kept residues of one count.
 pub(super) struct KeptSweeps {
     path: PathBuf,
     first_line: String,
@@ -27,18 +27,17 @@ pub(super) struct KeptSweeps {
 }
 
 impl KeptSweeps {
-    /// What is kept in `folder` of the count called `name`, a word. Of a file that is damaged, the lines that are
-    /// whole; of another count's, nothing.
+    /// Reads the residues of the count `name`, a word, in `folder`. Skips damaged lines. Ignores the file of another count.
     pub(super) fn open(folder: &Path, name: &str) -> Self {
         let path = folder.join(FILE);
         let first_line = format!("{FIRST_WORDS} {name}");
         let bytes = fs::read(&path).unwrap_or_else(|error| {
             if error.kind() != std::io::ErrorKind::NotFound {
-                tracing::warn!(path = %path.display(), %error, "cannot read which sweeps are done: all are done anew");
+                tracing::warn!(path = %path.display(), %error, "cannot read the kept sweeps: all sweeps are counted again");
             }
             Vec::new()
         });
-        // A line that is damaged may be no text.
+        // A damaged line may not be UTF-8.
         let mut lines = bytes.split(|&byte| byte == b'\n').map(|line| std::str::from_utf8(line).ok());
         let found = if lines.next() == Some(Some(&first_line)) {
             lines.filter_map(|line| read(line?)).collect()
@@ -48,16 +47,16 @@ impl KeptSweeps {
         Self { path, first_line, found }
     }
 
-    /// How many primes are done.
+    /// Number of complete primes.
     pub(super) fn len(&self) -> usize {
         self.found.len()
     }
 
-    /// Forgets all of it, on disk too.
+    /// Deletes all residues, on disk too.
     pub(super) fn remove(&mut self) {
         self.found.clear();
         let _ = fs::remove_file(&self.path);
-        // If there is nothing else in it.
+        // Fails, as it should, if something else is in it.
         let _ = self.path.parent().map(fs::remove_dir);
     }
 
@@ -74,7 +73,7 @@ impl KeptSweeps {
     }
 }
 
-impl Kept for KeptSweeps {
+impl ResidueStore for KeptSweeps {
     fn find(&self, modulus: u64) -> Option<Vec<u64>> {
         self.found.iter().find(|(found, _)| *found == modulus).map(|(_, boards)| boards.clone())
     }
@@ -82,9 +81,9 @@ impl Kept for KeptSweeps {
     fn keep(&mut self, found: &[(u64, Vec<u64>)]) {
         self.found.extend_from_slice(found);
         if let Err(error) = self.write() {
-            // The count itself does not need it.
+            // The count goes on without the file.
             let path = self.path.display();
-            tracing::warn!(%path, %error, "a sweep is done, but it cannot be kept: interrupted, the count would do it again");
+            tracing::warn!(%path, %error, "cannot keep a complete sweep: an interrupted count would do it again");
         }
     }
 }
@@ -96,7 +95,7 @@ fn line((modulus, boards): &(u64, Vec<u64>)) -> String {
     format!("{line} {checksum}\n")
 }
 
-/// The prime and its residues, if the line is whole.
+/// The prime and its residues; `None` if the line is damaged.
 fn read(line: &str) -> Option<(u64, Vec<u64>)> {
     let (numbers, checksum) = line.rsplit_once(' ')?;
     if checksum.parse() != Ok(crc32c::crc32c(numbers.as_bytes())) {

@@ -1,9 +1,8 @@
-//! A count by the block executor, in the memory of this process: the plan, the count, and the same recombination and
-//! checks as of any job.
+//! Counts in the memory of this process with the block executor. Recombination and checks are those of any job.
 //!
-//! From both ends of the board to the middle where three vectors fit; else forward alone, in sweeps of as many residues
-//! at a time as fit. No vector goes to disk: where there are several sweeps an interrupted count goes on after the last one
-//! that was done ([`kept`]), else it begins anew.
+//! If three vectors fit, it counts from both ends of the board to the middle. Else it goes forward alone, in sweeps of as
+//! many residues as fit. No vector goes to disk. If there are several sweeps, an interrupted count resumes after its last
+//! complete sweep ([`kept`]); else it starts again.
 
 mod kept;
 mod progress;
@@ -27,42 +26,41 @@ use self::progress::Counters;
 pub use self::progress::Progress;
 pub use self::result::InMemoryResult;
 
-/// Why there is no count.
+/// Why a count in memory is impossible, or failed.
 #[derive(Debug, thiserror::Error)]
 pub enum InMemoryError {
-    /// The problem is not made of blocks, or its tables are too large.
+    /// The problem has no dense blocks, or its tables are too large.
     #[error("the block executor cannot count this: {0}; use --executor stream")]
     NoBlocks(String),
-    /// No plan.
+    /// The count cannot be planned.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// The executor.
+    /// The executor failed.
     #[error(transparent)]
     Block(#[from] BlockError),
 }
 
-/// State-passes of one thread in which a sweep must be done, about an hour: that much is lost when a count is
-/// interrupted.
+/// Most state-passes of one thread in a sweep, about an hour. An interrupted count loses at most one sweep.
 const MOST_STATE_PASSES: u64 = 1_000_000_000_000;
 
-/// How a count is done in memory.
+/// A way to count in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fit {
-    /// Memory of the process.
+    /// Memory of the process, with tables.
     pub memory_bytes: u64,
     /// Of that, its vectors and its threads' buffers.
     pub rows_bytes: u64,
     /// Of that, the tables.
     pub table_bytes: u64,
-    /// Residues at a time, forward alone; `None` from both ends.
+    /// Residues per sweep, forward alone; `None` from both ends.
     pub lanes: Option<u32>,
 }
 
-/// A count that is planned, and how far it is.
+/// A planned count.
 pub struct InMemory {
     problem: AnyProblem,
     plan: Plan,
-    /// Residues at a time, forward alone.
+    /// Residues per sweep, forward alone; `None` from both ends.
     lanes: Option<u32>,
     series: bool,
     stop: AtomicBool,
@@ -71,8 +69,8 @@ pub struct InMemory {
 }
 
 impl InMemory {
-    /// Plans a count with `threads` threads in at most `memory_bytes`. `series` asks for the counts of all shorter
-    /// boards.
+    /// Plans a count with `threads` threads in at most `memory_bytes`. With `series` it gives the counts of all shorter boards
+    /// too.
     pub fn new(problem: AnyProblem, threads: u32, memory_bytes: u64, series: bool) -> Result<Self, InMemoryError> {
         let fit = Self::fit(&problem, threads, memory_bytes).ok_or_else(|| {
             InMemoryError::NoBlocks(format!(
@@ -92,9 +90,10 @@ impl InMemory {
         })
     }
 
-    /// Keeps the residues of each sweep in `folder` until [`InMemory::forget`], which is for when the number has been told,
-    /// or until checks fail, and goes on from those that are there. `name` is a word that tells this count from others.
-    /// Returns how many residues are there and how many there will be; none where there is only one sweep.
+    /// Keeps the residues of each sweep in `folder`, and uses those that an earlier process kept there. They stay until a check
+    /// fails, or until [`InMemory::forget`], which the caller calls after printing the number. `name` is a word that tells
+    /// this count from others. Returns how many residues were kept, and how many the count needs. Returns `None`, and
+    /// keeps nothing, if there is only one sweep.
     pub fn keep_in(&self, folder: &Path, name: &str) -> Option<(usize, usize)> {
         let several = self.lanes.is_some() && self.plan.sweeps.len() > 1;
         let kept = several.then(|| KeptSweeps::open(folder, name))?;
@@ -106,17 +105,17 @@ impl InMemory {
         Some((found, self.plan.moduli.len()))
     }
 
-    /// How many residues of the count called `name` are kept in `folder`.
+    /// Number of kept residues of the count `name` in `folder`.
     pub fn kept_in(folder: &Path, name: &str) -> usize {
         KeptSweeps::open(folder, name).len()
     }
 
-    /// Forgets them.
+    /// Deletes the kept residues of the count `name` in `folder`.
     pub fn forget(folder: &Path, name: &str) {
         KeptSweeps::open(folder, name).remove();
     }
 
-    /// How a count fits `memory_bytes`; `None` where the block executor cannot do it, or it does not fit.
+    /// How a count fits into `allowed_bytes`; `None` if it does not, or if the block executor cannot do it.
     pub fn fit(problem: &AnyProblem, threads: u32, allowed_bytes: u64) -> Option<Fit> {
         let info = problem.info();
         let blocks = info.blocks()?;

@@ -1,6 +1,6 @@
-//! What counts show, and counts whose checks fail, and what is kept of them.
+//! Tests of counts in memory: the checks that they show, and kept residues that are wrong.
 
-use keima_engine::block::Kept;
+use keima_engine::block::ResidueStore;
 use keima_model::{ProblemRequest, Registry};
 use keima_problems::Problems;
 
@@ -11,7 +11,7 @@ fn go(size: &str) -> AnyProblem {
     Problems.open(&request).unwrap()
 }
 
-/// Which windows were checked, from the smallest board on, whose forward vector goes through none.
+/// The mass balance names the checked windows. The forward vector of the smallest board goes through none.
 #[test]
 fn every_count_shows_its_mass_balance() {
     for (size, shown) in [
@@ -26,8 +26,8 @@ fn every_count_shows_its_mass_balance() {
     }
 }
 
-/// A kept residue that is whole and wrong: the result is refused, nothing is kept, and the next count is right; whose
-/// residues are kept until it is told.
+/// A kept residue that is intact but wrong: the result is refused and nothing is kept. The next count is right, and its
+/// residues stay until it is forgotten.
 #[test]
 fn a_wrong_residue_is_found_out_and_forgotten() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,15 +1,15 @@
-//! What can go wrong with a count by blocks, with the evidence.
+//! What can go wrong in a count by blocks, with the evidence.
 
 use std::ops::Range;
 
 use keima_model::Window;
 
-/// Why a vector could not be brought through a window.
+/// Why a vector could not be taken through a window.
 #[derive(Debug, thiserror::Error)]
 pub enum BlockError {
     /// The system has no memory left.
     #[error(
-        "no memory for the vector: {0}; use fewer threads or residues, a machine with more memory, or --executor stream"
+        "no memory for a vector: {0}; use fewer threads or residues, a machine with more memory, or --executor stream"
     )]
     Memory(#[from] std::io::Error),
     /// Mass balance is violated.
@@ -25,50 +25,50 @@ pub enum BlockError {
         blocks: Range<u32>,
         /// The modulus.
         modulus: u64,
-        /// By what went in.
+        /// Expected from the rows that went in.
         expected: u128,
-        /// What came out.
+        /// Sum of the rows that came out.
         got: u128,
     },
-    /// What was read of a vector is not what stands in it.
+    /// The rows that a window read do not add up to the vector before it.
     #[error(
-        "what cells {}..{} have read of the vector before adds up to {got} modulo {modulus}, what stands in it to \
-         {expected}; the machine or its memory may be faulty",
+        "the rows that the window of cells {}..{} read add up to {got} modulo {modulus}, but the vector to {expected}; the \
+         machine or its memory may be faulty",
         window.first, window.end()
     )]
     Exchange {
-        /// The window that has read.
+        /// The window that read.
         window: Window,
         /// The modulus.
         modulus: u64,
-        /// What was written.
+        /// Sum of the vector.
         expected: u64,
-        /// What was read.
+        /// Sum of the rows that were read.
         got: u64,
     },
-    /// What was read of a vector does not stand where it was written.
+    /// A window read rows in other places than the window before wrote them.
     #[error(
-        "the fingerprint of what cells {}..{} have read of the vector before is {got} modulo {modulus}, that of what was \
-         written {expected}; the machine or its memory may be faulty",
+        "the window of cells {}..{} read rows with the fingerprint {got} modulo {modulus}, but rows with {expected} were \
+         written; the machine or its memory may be faulty",
         window.first, window.end()
     )]
     Fingerprint {
-        /// The window that has read.
+        /// The window that read.
         window: Window,
         /// The modulus.
         modulus: u64,
-        /// Of what was written.
+        /// Fingerprint of the rows that were written.
         expected: u64,
-        /// Of what was read.
+        /// Fingerprint of the rows that were read.
         got: u64,
     },
-    /// An entry's spare lane is not what its other lanes predict.
+    /// The spare lane of an entry does not match its other lanes.
     #[error(
-        "the spare prime of the entry at or after position {position} of a vector is not what its other residues \
-         predict; the machine or its memory may be faulty"
+        "in the entry at or after position {position} of a vector the spare residue does not match the others; the machine \
+         or its memory may be faulty"
     )]
     Spare {
-        /// Where.
+        /// Position in the vector.
         position: u64,
     },
     /// Inner products at two boundaries differ.
@@ -77,32 +77,32 @@ pub enum BlockError {
          may be faulty"
     )]
     TwoCuts {
-        /// Where they were taken.
+        /// The two boundaries.
         what: String,
         /// The modulus.
         modulus: u64,
-        /// At the middle.
+        /// Residue at the middle.
         one: u64,
-        /// One window on.
+        /// Residue one window later.
         other: u64,
     },
-    /// Moduli that the lanes cannot hold.
+    /// Moduli that lanes cannot hold.
     #[error("the block executor needs primes between 2^59 and 2^60; this is a fault of the program, please report it")]
     Moduli,
-    /// Numbers outgrow eight lanes.
+    /// Values that need more than eight lanes.
     #[error("numbers of {cells} cells need more than 8 lanes; use --executor stream")]
     TooLong {
-        /// Cells that an entry's number depends on.
+        /// Cells that an entry's value depends on.
         cells: u32,
     },
-    /// A state can be reached in more ways than can be weighed.
+    /// A window leads to a state in more ways than sums can weight.
     #[error("a window leads to a state in 2^24 ways or more; this is a fault of the program, please report it")]
     Arrivals,
-    /// Far operations that lead both ways after a window's first pass, or an exchange that is not there.
-    #[error("the tables of a window do not fit one another; this is a fault of the program, please report it")]
+    /// Far operations in both directions after a window's first pass, or no exchange.
+    #[error("the tables of a window contradict each other; this is a fault of the program, please report it")]
     Order,
-    /// Stopped from outside.
-    #[error("stopped")]
+    /// The caller stopped the count.
+    #[error("the count was stopped")]
     Stopped,
     /// A thread failed.
     #[error("a thread of the block executor failed; this is a fault of the program, please report it")]

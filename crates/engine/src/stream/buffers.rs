@@ -1,8 +1,8 @@
 //! The large buffers of tasks, kept from one task to the next.
 //!
-//! A task fills a few vectors of tens of megabytes. Allocated and freed for every task they would leave holes in the
-//! heap, and a process would hold much more than its tasks were given; kept, they cost nothing and stay where they are.
-//! There are never more sets than tasks that ran at the same time.
+//! A task fills a few vectors of tens of megabytes. If each task allocated and freed them, they would fragment the
+//! heap, and the process would hold much more than its tasks were given. There are never more sets of buffers than
+//! tasks at a time.
 
 use std::any::Any;
 use std::sync::{Mutex, PoisonError};
@@ -11,7 +11,7 @@ use crate::stream::budget::Budget;
 use crate::stream::spill::EngineKey;
 use crate::stream::table::Table;
 
-/// Buffers that tasks of one process share, one set per task at a time. Make one and hand it to every task.
+/// Buffers that the tasks of one process share, one set for each running task. Make one, and pass it to every task.
 #[derive(Default)]
 pub struct Buffers(Mutex<Vec<Box<dyn Any + Send>>>);
 
@@ -24,13 +24,12 @@ pub(crate) struct Set<K> {
     /// Output: keys in the next stage's layout with the places of their rows, and the rows.
     pub(crate) order: Vec<(K, u32)>,
     pub(crate) rows: Vec<u64>,
-    /// Order of a table that is spilled.
+    /// Sort order of a table that is spilled.
     pub(crate) spill_order: Vec<(K, u32)>,
 }
 
 impl Buffers {
-    /// A set for tasks of this kind: one that was given back, or a new one. Sets of another kind are freed: they belong
-    /// to a job, or a sweep, that is over.
+    /// Takes a set that fits, or makes a new one. Frees sets of another size: they belong to a finished job or sweep.
     pub(crate) fn take<K: EngineKey>(&self, budget: Budget, lanes: usize) -> Set<K> {
         let mut sets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         while let Some(set) = sets.pop() {
@@ -52,7 +51,7 @@ impl Buffers {
         }
     }
 
-    /// Frees the sets that nobody has: the memory is to be for something else.
+    /// Frees the unused sets.
     pub fn let_go(&self) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }

@@ -1,4 +1,4 @@
-//! What a task reads: its shard of the vector, merged from runs (or the start vector), in key order.
+//! The input of a task: its shard of the vector, merged from runs, or the start vector, in key order.
 
 use keima_model::{Layout, Problem};
 use keima_runs::{Batch, Merger, RunCursor, RunHeader, RunPart};
@@ -10,9 +10,9 @@ use crate::{Task, TaskError};
 
 pub(crate) struct Input<K: EngineKey> {
     merger: Option<Merger<K>>,
-    /// Runs that the merger reads and that go with it.
+    /// Temporary runs that the merger reads. They are deleted with it.
     temporaries: Vec<TemporaryRun>,
-    /// Next records, keys in the input layout; those before `at` are consumed.
+    /// Records read ahead, with keys in the input layout. Those before `at` are consumed.
     batch: Batch<K>,
     at: usize,
     lanes: usize,
@@ -63,7 +63,7 @@ impl<K: EngineKey> Input<K> {
         Ok(input)
     }
 
-    /// Key (in the input layout) of the next record, reading on where needed.
+    /// The next record's key, in the input layout. Reads on where needed.
     pub(crate) fn peek(&mut self) -> Result<Option<K>, TaskError> {
         if self.at == self.batch.keys.len() {
             let Some(merger) = &mut self.merger else { return Ok(None) };
@@ -75,12 +75,12 @@ impl<K: EngineKey> Input<K> {
         Ok(self.batch.keys.get(self.at).copied())
     }
 
-    /// The records read ahead, keys in the input layout.
+    /// Keys of the records read ahead, in the input layout.
     pub(crate) fn ahead(&self) -> &[K] {
         &self.batch.keys[self.at..]
     }
 
-    /// Consumes `count` of the records read ahead: puts their working keys into `keys` and returns their rows.
+    /// Consumes `count` of the records read ahead. Puts their working keys into `keys`, and returns their rows.
     pub(crate) fn take(
         &mut self,
         problem: &dyn Problem<K>,

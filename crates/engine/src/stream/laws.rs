@@ -1,14 +1,15 @@
-//! The laws that a task's numbers must obey before it is reported.
+//! The laws that a task's numbers must obey before it reports them.
 //!
-//! For every lane, from the input to the files:
+//! For every lane:
 //!
 //! ```text
 //!   sum read = sum into pass 0;   sum over (value x successors) of pass i = sum into pass i+1 = ... = sum of the output
 //!   sum of the output = sum of the sums in the footers of the written runs
 //! ```
 //!
-//! and for every pass and modulus the problem's own law. The sums on the two sides of a sign are taken from different
-//! data at different times: a value that changed in memory in between shows. Cost: a few operations a pass and lane.
+//! For every pass and modulus the problem's own law is checked too. The two sides of an equation come from different
+//! data at different times, so a value that changes in memory in between shows. Cost: a few operations for each pass
+//! and lane.
 
 use keima_model::ProblemInfo;
 use keima_orders::TaskOrder;
@@ -17,7 +18,7 @@ use keima_runs::{PassTally, RunManifest};
 use crate::TaskError;
 use crate::tally::PassSums;
 
-/// Checks the laws of a task; what was seen of each pass, for the report.
+/// Checks the laws of a task. Returns the tally of each pass for the report.
 pub(crate) fn check(
     problem: &(impl ProblemInfo + ?Sized),
     order: &TaskOrder,
@@ -75,7 +76,7 @@ mod tests {
     use keima_model::{Board, Forecast, Functional, Layout, ProblemRequest, Window};
     use keima_orders::{AttemptId, JobId};
 
-    /// As little of a problem as a law needs: every state has exactly two successors.
+    /// The least problem that has a law: every state has exactly two successors.
     struct Doubling;
     impl ProblemInfo for Doubling {
         fn name(&self) -> &'static str {
@@ -142,7 +143,7 @@ mod tests {
         }
     }
 
-    /// Two passes that each double a value of (3, 5); returns the law that a task with these sums breaks.
+    /// Two passes that each double the value (3, 5). Returns the law that a task with these sums breaks.
     fn broken(degrees: [u8; 2], into_second: [u64; 2], input: [u64; 2], output: [u64; 2]) -> Option<&'static str> {
         let mut first = PassSums::new(2);
         first.add(&[degrees[0]], &[], &[3, 5], &MODULI);

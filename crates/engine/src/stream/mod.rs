@@ -8,13 +8,13 @@
 //!            canonical keys -> fingerprint;  next stage's keys -> output buffer --sort--> runs
 //! ```
 //!
-//! The conserved part stands first in the key, so a stage's families come one after the other, and no pass of the
-//! stage leads from one to another: a group of whole families small enough for the cache goes through all passes
-//! before the next is read. Where a family (or, with nothing conserved, the vector) is larger than a table, the passes
-//! of that group go through sorted temporary runs instead, one pass at a time, as in a plain map-reduce.
+//! The conserved part comes first in the key. So the families of a stage follow one another, and no pass leads from
+//! one family to another. A group of whole families, small enough for the cache, goes through all passes before the
+//! next is read. A family larger than a table goes through sorted temporary runs instead, one pass at a time, as in a
+//! plain map-reduce. So does the whole vector where nothing is conserved.
 //!
-//! Memory: see `budget`. Cost: per state and pass one expansion and about 2.8 combined successors for Go; per state and
-//! stage one merge, one sort and two fingerprints.
+//! Memory: see `budget`. Cost: one expansion for each state and pass, one table operation for each successor; one
+//! merge, one sort and two fingerprints for each state and stage.
 
 pub(crate) mod budget;
 pub(crate) mod buffers;
@@ -29,13 +29,13 @@ use keima_model::AnyProblem;
 use keima_runs::TaskManifest;
 
 use crate::stream::budget::MIN_TASK_BYTES;
-use crate::stream::task::Stage;
+use crate::stream::task::StreamTask;
 use crate::{Task, TaskError};
 
-/// Does one task: reads its shard, runs the stage's passes, writes the result, checks every law on the way.
+/// Does one task: reads its shard, runs the stage's passes, writes the result, and checks every law.
 ///
-/// Blocking; uses one thread. On an error all temporary files are gone; complete output runs may be left in the
-/// attempt's folder, for its owner to delete.
+/// Blocks the caller, and uses one thread. After an error all temporary files are gone, but complete output runs may
+/// remain in the attempt's folder. Its owner deletes them.
 pub fn run_task(problem: &AnyProblem, task: &Task<'_>) -> Result<TaskManifest, TaskError> {
     let order = task.order;
     let refuse = |text: String| Err(TaskError::Refused(text));
@@ -47,7 +47,7 @@ pub fn run_task(problem: &AnyProblem, task: &Task<'_>) -> Result<TaskManifest, T
         || board.cell(order.first_pass) != order.window.first
     {
         return refuse(format!(
-            "passes {}.. over cells {}..{} are no stage of the {board} board",
+            "the passes from {} on over cells {}..{} are not a stage of the {board} board",
             order.first_pass,
             order.window.first,
             order.window.end()
@@ -63,7 +63,7 @@ pub fn run_task(problem: &AnyProblem, task: &Task<'_>) -> Result<TaskManifest, T
         ));
     }
     match problem {
-        AnyProblem::Narrow(p) => Stage::new(p.as_ref(), task).run(),
-        AnyProblem::Wide(p) => Stage::new(p.as_ref(), task).run(),
+        AnyProblem::Narrow(p) => StreamTask::new(p.as_ref(), task).run(),
+        AnyProblem::Wide(p) => StreamTask::new(p.as_ref(), task).run(),
     }
 }

@@ -1,8 +1,10 @@
-//! Where a stage's results gather: a buffer that is sorted and written as a run when it is full, or at the end.
+//! The output of a task: a buffer that is sorted and written as a run when it is full, and at the end.
 //!
-//! Families of one stage have no state in common after it, so usually no two buffered records are equal; where a
-//! family was cut (windows of one cell), equal keys are added up here, and once more where the task's runs are merged
-//! into one. Cost: a sort of (key, place) pairs, then one gathered copy of each row.
+//! Different families have no state in common after a stage, so usually all keys in the buffer differ. Where a family
+//! was cut (windows of one cell) the values of equal keys are added up here, and again where the task's runs are
+//! merged into one.
+//!
+//! Cost: a sort of (key, place) pairs, then one copy of each row in that order.
 
 use keima_residue::add_row;
 use keima_runs::{Batch, Merger, RunHeader, RunManifest, Split};
@@ -12,17 +14,17 @@ use crate::splits::join_splits;
 use crate::stream::buffers::Set;
 use crate::stream::spill::{EngineKey, Spiller, TemporaryRun};
 
-/// Runs that a task may leave unmerged when they have no keys in common: readers of the next stage open them all.
+/// Most output runs without common keys that need no merge. Readers of the next stage open all of them.
 const MAX_OUTPUT_RUNS: usize = 4;
 pub(crate) struct Output {
     header: RunHeader,
     capacity: usize,
-    /// Whether equal keys may come twice.
+    /// Whether a key may occur twice.
     may_repeat: bool,
     runs: Vec<(RunManifest, Vec<Split>)>,
 }
 
-/// What a task has written.
+/// The output of a task.
 pub(crate) struct Written {
     pub(crate) runs: Vec<RunManifest>,
     pub(crate) splits: Vec<Split>,
@@ -35,7 +37,7 @@ impl Output {
         Self { header, capacity, may_repeat, runs: Vec::new() }
     }
 
-    /// Takes up records, keys in the next stage's layout. The buffers are the same at every call.
+    /// Adds records with keys in the next stage's layout. All calls must pass the same buffers.
     pub(crate) fn push<K: EngineKey>(
         &mut self,
         keys: &[K],
@@ -86,7 +88,7 @@ impl Output {
         Ok(())
     }
 
-    /// Writes what is left, and merges the task's runs where readers would meet too many or equal keys.
+    /// Writes the rest. Merges the task's runs if there are too many, or if they may have keys in common.
     pub(crate) fn finish<K: EngineKey>(
         mut self,
         buffers: &mut Set<K>,

@@ -1,4 +1,4 @@
-//! Runs that a task writes below its attempt's folder: outputs, and temporary ones that go when they have been read.
+//! The runs that a task writes into its attempt's folder: outputs, and temporary runs that are deleted once read.
 
 use std::fs;
 use std::path::Path;
@@ -8,16 +8,16 @@ use std::sync::atomic::Ordering;
 use keima_model::Key;
 use keima_orders::InputRun;
 use keima_runs::{
-    Batch, DiskBudget, LocalRun, MergeError, Merger, RunCursor, RunError, RunHeader, RunId, RunManifest, RunOptions,
-    RunPart, RunWriter, Word, run_path, temporary_path,
+    Batch, DiskBudget, LocalRun, MergeError, Merger, RunCursor, RunError, RunHeader, RunId, RunKey, RunManifest,
+    RunOptions, RunPart, RunWriter, run_path, temporary_path,
 };
 
 use crate::stream::budget::{BATCH, Budget};
 use crate::stream::table::Table;
 use crate::{Task, TaskError};
 
-/// A key that problems, tables and runs agree on.
-pub(crate) trait EngineKey: Key + Word {}
+/// A key type that problems, tables and runs all support.
+pub(crate) trait EngineKey: Key + RunKey {}
 impl EngineKey for u64 {}
 impl EngineKey for u128 {}
 
@@ -25,7 +25,7 @@ pub(crate) fn input_error(error: MergeError) -> TaskError {
     TaskError::Input { run: error.run, source: error.source }
 }
 
-/// A run that is deleted when it is dropped.
+/// A temporary run. Dropping it deletes the file.
 pub(crate) struct TemporaryRun {
     manifest: RunManifest,
     header: RunHeader,
@@ -48,7 +48,7 @@ impl Drop for TemporaryRun {
     }
 }
 
-/// Names, writes and reads back the runs of one attempt.
+/// Names and writes the runs of one attempt, and reads them again.
 pub(crate) struct Spiller<'a> {
     task: &'a Task<'a>,
     budget: Budget,
@@ -78,7 +78,7 @@ impl<'a> Spiller<'a> {
         RunWriter::create(self.scratch(), &id, header, options, self.task.disk).map_err(TaskError::Output)
     }
 
-    /// A run of the task's output.
+    /// Creates a run of the task's output.
     pub(crate) fn output_run<K: EngineKey>(&mut self, header: &RunHeader) -> Result<RunWriter<K>, TaskError> {
         self.outputs += 1;
         self.writer(&format!("r{}", self.outputs), header, self.task.order.durable)
@@ -89,15 +89,15 @@ impl<'a> Spiller<'a> {
         self.writer(&format!("x{}", self.temporaries), header, false)
     }
 
-    /// Makes a run of the task's output one that goes when it has been read.
+    /// Turns a run of the task's output into a temporary one.
     pub(crate) fn take_back(&self, manifest: RunManifest, header: RunHeader) -> TemporaryRun {
         self.temporary(manifest, header, self.task.order.durable)
     }
 
-    /// A run that was written with this `durable`, and is nobody's yet.
+    /// Takes charge of a run that was written with this value of `durable`.
     fn temporary(&self, manifest: RunManifest, header: RunHeader, durable: bool) -> TemporaryRun {
         let place = if durable { temporary_path } else { run_path };
-        // The id was made above, so that it is a path.
+        // This module made the id, so it is a valid path.
         let path = place(self.scratch(), &manifest.id).unwrap_or_default();
         TemporaryRun { manifest, header, path, disk: Arc::clone(self.task.disk) }
     }
@@ -116,7 +116,7 @@ impl<'a> Spiller<'a> {
         Ok(())
     }
 
-    /// Writes a table, sorted by its (working) keys, as a temporary run; `order` is a buffer.
+    /// Writes a table as a temporary run, sorted by its working keys. `order` is a buffer.
     pub(crate) fn spill<K: EngineKey>(
         &mut self,
         table: &Table<K>,
@@ -137,7 +137,7 @@ impl<'a> Spiller<'a> {
         self.finish(writer, header, into)
     }
 
-    /// Merges runs of the task's inputs until few enough are left to be read at once.
+    /// Merges runs of the task's inputs until few enough are left to read at a time.
     pub(crate) fn reduce_cursors<K: EngineKey>(
         &mut self,
         mut open: impl FnMut(&RunManifest) -> Result<RunCursor<K>, TaskError>,
@@ -157,7 +157,7 @@ impl<'a> Spiller<'a> {
         Ok((inputs.iter().map(|input| open(&input.manifest)).collect::<Result<_, _>>()?, merged))
     }
 
-    /// Merges temporary runs until few enough are left to be read at once.
+    /// Merges temporary runs until few enough are left to read at a time.
     pub(crate) fn reduce_fan_in<K: EngineKey>(
         &mut self,
         mut runs: Vec<TemporaryRun>,
@@ -201,7 +201,7 @@ impl<'a> Spiller<'a> {
         Ok(RunCursor::new(Box::new(local.feed(part.clone())), &run.header, id, part))
     }
 
-    /// Reads temporary runs, few enough, as one ascending sequence.
+    /// Reads a few temporary runs as one ascending sequence.
     pub(crate) fn merge<K: EngineKey>(runs: &[TemporaryRun], header: &RunHeader) -> Result<Merger<K>, TaskError> {
         let cursors = runs.iter().map(Self::cursor).collect::<Result<_, _>>()?;
         Ok(Merger::new(cursors, &header.moduli, header.coefficients))

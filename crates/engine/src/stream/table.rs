@@ -6,45 +6,44 @@
 //!   rows   [ v1 | v2 | v3 | ... ]    `lanes` words each
 //! ```
 //!
-//! Keys arrive in an order in which equal successors are near each other, so the dense columns stay in the nearest
-//! cache while only the small slot array is hit at random. Finding places and adding values are two loops: each is
-//! free of the other's cache misses and mispredictions. Cost per successor: one multiplication and, at a load of at
-//! most one half, about 1.5 probes.
+//! Equal successors arrive close to each other. So the dense columns stay in the nearest cache, and only the small
+//! slot array is accessed at random. Finding places and adding values are two separate loops, so neither waits for
+//! the other's cache misses and mispredictions. Values whose lanes are all zero are kept, since the number of states
+//! must not depend on the moduli.
 //!
-//! Values whose lanes are all zero are kept: the number of states must not depend on the moduli.
+//! Cost of a successor: one multiplication, and about 1.5 probes at a load of at most one half.
 
-use keima_model::Key;
+use keima_model::{Key, mix};
 use keima_residue::add_mod;
 
 /// Distinct keys with their values, in order of first arrival.
 pub(crate) struct Table<K> {
     slots: Vec<u32>,
-    /// Right shift that takes a hash to a place in `slots`.
+    /// Right shift from a hash to a place in `slots`.
     shift: u32,
     lanes: usize,
     keys: Vec<K>,
     rows: Vec<u64>,
-    /// Place of each successor of the batch at hand.
+    /// Place of each successor of the present batch.
     places: Vec<u32>,
 }
 
 /// Fibonacci hashing (Knuth, TAOCP 3, section 6.4): the high bits of a product with an odd constant.
 #[inline]
 fn spread<K: Key>(key: K) -> u64 {
-    let wide = key.widen();
-    let folded = (wide as u64) ^ ((wide >> 64) as u64).wrapping_mul(0xd6e8_feb8_6659_fd93);
-    (folded ^ (folded >> 31)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    let folded = mix::fold(key.widen());
+    (folded ^ (folded >> 31)).wrapping_mul(mix::GOLDEN)
 }
 
 const MIN_SLOTS: usize = 1 << 10;
 
 impl<K: Key> Table<K> {
-    /// Bytes that a record takes at most, slots included.
+    /// Most bytes of a record, with its slots.
     pub(crate) fn record_bytes(lanes: usize) -> usize {
         size_of::<K>() + 8 * lanes + 4 * size_of::<u32>()
     }
 
-    /// An empty table with room reserved (but not touched) for `records`.
+    /// An empty table with room reserved, but not touched, for `records`.
     pub(crate) fn with_room(lanes: usize, records: usize) -> Self {
         Self {
             slots: vec![0; MIN_SLOTS],
@@ -56,12 +55,12 @@ impl<K: Key> Table<K> {
         }
     }
 
-    /// A table without memory, to stand in the place of one that is being read.
+    /// A table without memory. It replaces one that is being read.
     pub(crate) fn none() -> Self {
         Self { slots: Vec::new(), shift: 64, lanes: 0, keys: Vec::new(), rows: Vec::new(), places: Vec::new() }
     }
 
-    /// Forgets all records and expects about `records` new ones.
+    /// Removes all records, and prepares for about `records` new ones.
     pub(crate) fn reset(&mut self, records: usize) {
         self.keys.clear();
         self.rows.clear();
@@ -81,14 +80,14 @@ impl<K: Key> Table<K> {
         (&self.keys, &self.rows)
     }
 
-    /// Appends records whose keys are known to be new, without entering them into the slots: for input that is already
-    /// merged. Do not mix with [`Table::combine`].
+    /// Appends records with new keys, without entering them into the slots. For input that is already merged. Do not
+    /// mix it with [`Table::combine`].
     pub(crate) fn append(&mut self, keys: &[K], rows: &[u64]) {
         self.keys.extend_from_slice(keys);
         self.rows.extend_from_slice(rows);
     }
 
-    /// Doubles the slots until `records` fit at a load of one half.
+    /// Doubles the slots until `records` fit at a load of at most one half.
     fn make_room(&mut self, records: usize) {
         let wanted = (records * 2).next_power_of_two().max(MIN_SLOTS);
         if wanted <= self.slots.len() {
@@ -117,7 +116,7 @@ impl<K: Key> Table<K> {
                 let slot = self.slots[at];
                 if slot == 0 {
                     self.keys.push(key);
-                    // More than u32::MAX records never fit: the caller's limit is far below.
+                    // The caller's limit keeps the number of records far below u32::MAX.
                     let place = self.keys.len() as u32;
                     self.slots[at] = place;
                     break place - 1;
@@ -136,7 +135,7 @@ impl<K: Key> Table<K> {
     pub(crate) fn combine(&mut self, successors: &[K], degrees: &[u8], sources: &[u64], moduli: &[u64]) {
         self.grow_for(successors.len());
         self.find(successors);
-        // Below 2^63 a sum of two residues fits a word, which saves the carry.
+        // Below 2^63 the sum of two residues fits a word without a carry.
         let small = moduli.iter().all(|&p| p < 1 << 63);
         macro_rules! dispatch {
             ($($lanes:literal)*) => {
@@ -150,7 +149,7 @@ impl<K: Key> Table<K> {
         dispatch!(1 2 3 4 5 6 7 8);
     }
 
-    /// Like [`Table::combine`] where the coefficient index moves up by `shifts[j]` on the way to successor `j`.
+    /// Like [`Table::combine`], but moves the coefficient index up by `shifts[j]` for successor `j`.
     pub(crate) fn combine_shifted(
         &mut self,
         successors: &[K],
@@ -164,8 +163,8 @@ impl<K: Key> Table<K> {
         add_any(&mut self.rows, &self.places, degrees, shifts, sources, moduli, self.lanes);
     }
 
-    /// Makes room for a batch: usually most of it meets keys that are there, so the slots grow only when the batch
-    /// could not be placed at all at a load of three quarters.
+    /// Makes room for a batch. Most of a batch usually has keys that are known. So slots grow only if the batch, with
+    /// all keys new, would exceed a load of three quarters.
     fn grow_for(&mut self, batch: usize) {
         let worst = self.keys.len() + batch;
         if worst * 4 > self.slots.len() * 3 {
@@ -174,7 +173,7 @@ impl<K: Key> Table<K> {
     }
 }
 
-/// Sum of two residues; `SMALL` moduli are below 2^63.
+/// Sum of two residues. If `SMALL`, moduli are below 2^63.
 #[inline]
 fn add<const SMALL: bool>(a: u64, b: u64, p: u64) -> u64 {
     if SMALL {
@@ -233,7 +232,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    /// The combiner in a plain map.
+    /// The combiner as a plain map.
     fn plain(batches: &[Vec<(u64, u8, u64)>], lanes: usize, moduli: &[u64]) -> BTreeMap<u64, Vec<u64>> {
         let mut map: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
         for &(key, shift, value) in batches.iter().flatten() {

@@ -25,21 +25,21 @@ fn key_order(layout: Layout) -> KeyOrder {
     }
 }
 
-/// Where the states of a group are between two passes.
-enum Held<K: EngineKey> {
+/// Where a group's states are between two passes.
+enum GroupStates<K: EngineKey> {
     /// In the front table.
     Memory,
     /// In sorted temporary runs.
     Runs(Merger<K>, Vec<TemporaryRun>),
 }
 
-pub(crate) struct Stage<'a, K: EngineKey> {
+pub(crate) struct StreamTask<'a, K: EngineKey> {
     problem: &'a dyn Problem<K>,
     task: &'a Task<'a>,
     budget: Budget,
     lanes: usize,
     spiller: Spiller<'a>,
-    /// `front` holds the states of the group before the step at hand, `back` those after it.
+    /// `front` holds the group's states before the present step, `back` those after it.
     set: Set<K>,
     successors: Successors<K>,
     passes: Vec<PassSums>,
@@ -52,7 +52,7 @@ pub(crate) struct Stage<'a, K: EngineKey> {
     times: TaskTimes,
 }
 
-impl<'a, K: EngineKey> Stage<'a, K> {
+impl<'a, K: EngineKey> StreamTask<'a, K> {
     pub(crate) fn new(problem: &'a dyn Problem<K>, task: &'a Task<'a>) -> Self {
         let order = task.order;
         let lanes = order.moduli.len() * problem.coefficients() as usize;
@@ -96,7 +96,7 @@ impl<'a, K: EngineKey> Stage<'a, K> {
         let order = self.task.order;
         let end = order.first_pass + order.window.len;
         let family_bits = if order.from_start { K::BITS } else { self.problem.family_bits(order.layout_in) };
-        // With one pass nothing needs to be together; else families must be.
+        // A single pass needs no families. Several passes need whole ones.
         let whole_families = order.window.len > 1;
         let closed = family_bits < K::BITS.min(self.problem.key_bits());
         self.out = Some(Output::new(
@@ -116,7 +116,7 @@ impl<'a, K: EngineKey> Stage<'a, K> {
             while let Some(next) = input.peek()? {
                 let room = self.budget.group_records.saturating_sub(self.set.front.len());
                 let ahead = input.ahead();
-                // Up to the size of a group anything goes; beyond it, only what belongs to its last family.
+                // Up to a group's size all records fit. Beyond it, only records of the group's last family are taken.
                 let count = if room > 0 {
                     let count = room.min(ahead.len());
                     family = family_of(ahead[count - 1], family_bits);
@@ -140,7 +140,7 @@ impl<'a, K: EngineKey> Stage<'a, K> {
         self.finish(&input)
     }
 
-    /// All passes over the group in the front table, and over what of its last family is still to be read.
+    /// Takes the group in the front table through all passes, with the unread rest of its last family.
     fn group(
         &mut self,
         input: &mut Input<K>,
@@ -148,7 +148,7 @@ impl<'a, K: EngineKey> Stage<'a, K> {
         family_bits: u32,
         whole_families: bool,
     ) -> Result<(), TaskError> {
-        let mut held = Held::Memory;
+        let mut held = GroupStates::Memory;
         for step in 0..self.task.order.window.len as usize {
             let spill_header = self
                 .header(self.task.order.first_pass + step as u32 + 1, key_order(Layout::Stage(self.task.order.window)));
@@ -156,13 +156,13 @@ impl<'a, K: EngineKey> Stage<'a, K> {
             let front = mem::replace(&mut self.set.front, Table::none());
             self.set.back.reset(front.len() + front.len() / 4);
             match held {
-                Held::Memory => {
+                GroupStates::Memory => {
                     let (keys, rows) = front.columns();
                     for (keys, rows) in keys.chunks(BATCH).zip(rows.chunks(BATCH * self.lanes)) {
                         self.step(step, keys, rows, &spill_header, &mut spills)?;
                     }
                 }
-                Held::Runs(mut merger, _runs) => {
+                GroupStates::Runs(mut merger, _runs) => {
                     let mut batch = Batch::new();
                     while merger.next_batch(&mut batch, BATCH).map_err(input_error)? {
                         self.step(step, &batch.keys, &batch.rows, &spill_header, &mut spills)?;
@@ -175,18 +175,18 @@ impl<'a, K: EngineKey> Stage<'a, K> {
             }
             if spills.is_empty() {
                 self.set.front = mem::replace(&mut self.set.back, front);
-                held = Held::Memory;
+                held = GroupStates::Memory;
             } else {
                 self.spill_back(&spill_header, &mut spills)?;
                 self.set.front = front;
                 let runs = self.spiller.reduce_fan_in::<K>(spills, &spill_header)?;
-                held = Held::Runs(Spiller::merge(&runs, &spill_header)?, runs);
+                held = GroupStates::Runs(Spiller::merge(&runs, &spill_header)?, runs);
             }
         }
         self.emit(held)
     }
 
-    /// A family that is larger than a table: what has not been read yet goes straight into the first pass.
+    /// Reads the rest of a family that is larger than a table, straight into the first pass.
     fn rest_of_family(
         &mut self,
         input: &mut Input<K>,
@@ -209,7 +209,7 @@ impl<'a, K: EngineKey> Stage<'a, K> {
         Ok(())
     }
 
-    /// One pass over a batch: into the back table, which is spilled when it is full.
+    /// Takes a batch through one pass into the back table. Spills the table when it is full.
     fn step(
         &mut self,
         step: usize,
@@ -271,7 +271,7 @@ impl<'a, K: EngineKey> Stage<'a, K> {
         Ok(())
     }
 
-    /// Adds a batch, as it stands after a pass, to the functionals that fall there.
+    /// Adds a batch after a pass to the functionals of that boundary.
     fn read_off(&mut self, step: usize, keys: &[K], rows: &[u64]) {
         for (index, sums) in &mut self.functionals[step] {
             self.weights.clear();
@@ -286,10 +286,10 @@ impl<'a, K: EngineKey> Stage<'a, K> {
         }
     }
 
-    /// Hands the group's final states to the output.
-    fn emit(&mut self, held: Held<K>) -> Result<(), TaskError> {
+    /// Passes the group's final states to the output.
+    fn emit(&mut self, held: GroupStates<K>) -> Result<(), TaskError> {
         match held {
-            Held::Memory => {
+            GroupStates::Memory => {
                 let front = mem::replace(&mut self.set.front, Table::none());
                 let (keys, rows) = front.columns();
                 for (keys, rows) in keys.chunks(BATCH).zip(rows.chunks(BATCH * self.lanes)) {
@@ -297,7 +297,7 @@ impl<'a, K: EngineKey> Stage<'a, K> {
                 }
                 self.set.front = front;
             }
-            Held::Runs(mut merger, _runs) => {
+            GroupStates::Runs(mut merger, _runs) => {
                 let mut batch = Batch::new();
                 while merger.next_batch(&mut batch, BATCH).map_err(input_error)? {
                     self.emit_batch(&batch.keys, &batch.rows)?;

@@ -19,7 +19,7 @@ fn halves(run: &Run) -> (Vec<TaskManifest>, Vec<TaskManifest>) {
         kept = run.stage(stage, &kept);
     }
     for stage in run.forward()..run.stages() - 1 {
-        assert_eq!(run.place(stage).direction, Direction::Backward);
+        assert_eq!(run.place(stage).direction, Direction::Transposed);
         vector = run.stage(stage, &vector);
         assert!(vector.iter().all(|m| m.functionals.is_empty() && m.kept.is_none()));
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use keima_blocks::limits::PLACE_BITS;
-use keima_engine::block::{Prepared, run_block_task};
+use keima_engine::block::{GroupId, Prepared, run_block_task};
 use keima_engine::{Buffers, Task, TaskError};
 use keima_model::{AnyProblem, Board, Direction, Directions, Layout, ProblemRequest, Window};
 use keima_orders::{AttemptId, BlockOrder, InputRun, JobId, KeptOrder, TaskOrder};
@@ -94,7 +94,7 @@ impl Run {
                 let bytes = parts.bytes();
                 let memory_bytes = cut.memory_bytes * u64::from(cut.threads) + bytes;
                 // Parts are made one at a time.
-                Prepared::parted(parts, cut.group_records, memory_bytes, cut.threads).making_within(0)
+                Prepared::by_part(parts, cut.group_records, memory_bytes, cut.threads).limiting_parts(0)
             }),
             problem,
             windows,
@@ -107,8 +107,8 @@ impl Run {
         let place = self.place(stage);
         let column = match place.direction {
             Direction::Forward => place.column - 1,
-            Direction::Backward if place.last => self.board.length,
-            Direction::Backward => self.board.length - 1 - place.column,
+            Direction::Transposed if place.last => self.board.length,
+            Direction::Transposed => self.board.length - 1 - place.column,
         };
         *self.cut.lanes.get(column as usize).or(self.cut.lanes.last()).unwrap()
     }
@@ -137,7 +137,7 @@ impl Run {
         let back = stage - forward;
         let (column, window) = (self.board.length - 1 - (back / count) as u32, count - 1 - back % count);
         let last = stage + 1 == self.stages();
-        Place { direction: Direction::Backward, column, window, first: back == 0, last }
+        Place { direction: Direction::Transposed, column, window, first: back == 0, last }
     }
 
     /// Lanes of what a stage reads.
@@ -276,7 +276,7 @@ impl Run {
             boundary: self.boundary(stage),
             key_order: match place.direction {
                 Direction::Forward => KeyOrder::Blocks { first, len },
-                Direction::Backward => KeyOrder::Transposed { first, len },
+                Direction::Transposed => KeyOrder::Transposed { first, len },
             },
             cut: Some(BlockCut {
                 windows: self.windows.iter().map(|window| window.len as u8).collect(),
@@ -289,10 +289,10 @@ impl Run {
         let lanes = header.moduli.len();
         let mut listed = Vec::new();
         for run in vector.iter().flat_map(|m| &m.runs) {
-            let of = (place.direction, place.window);
+            let of = |number| GroupId { direction: place.direction, window: place.window, number };
             let keys = |prepared: &Prepared| -> Vec<u128> {
                 let readers = prepared.readers(place.window, run);
-                readers.flat_map(|number| prepared.keys(of, number, run).unwrap().1).collect()
+                readers.flat_map(|number| prepared.keys(of(number), run).unwrap().1).collect()
             };
             let (keys, parted) = (keys(&self.prepared), self.parted.as_ref().map(keys));
             assert_eq!(parted.as_ref().unwrap_or(&keys), &keys);

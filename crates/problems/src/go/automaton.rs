@@ -1,14 +1,13 @@
-//! How many border states there are: an automaton with a stack reads a border from the top and accepts the valid ones.
+//! The number of border states: an automaton with a stack reads a border from the top and accepts the valid ones.
 //!
-//! A border is valid if neighbouring cells agree (no needy stone beside an empty cell or a free stone of its colour;
-//! needy neighbours of one colour are of one string) and the connection flags match as brackets whose two ends have the
-//! same colour. The reader's state is the last code and the stack of the colours of open connections; a dynamic program
-//! over the cells counts the ways to each, from the top and from the bottom.
+//! A border is valid if two things hold. Neighbouring cells agree: no needy stone is beside an empty cell or a free stone of
+//! its colour, and needy neighbours of one colour are of one string. And the connection flags match as brackets whose two
+//! ends have the same colour. The reader's state is the last code and the stack of the colours of open connections. A
+//! dynamic program over the cells counts the ways to each, from the top and from the bottom. `kink.rs` has the rule for
+//! neighbours at a kink.
 //!
-//! What neighbours at a kink are is told in `kink.rs`.
-//!
-//! Colour reversal is divided out. A few valid classes are not constructible (337 of 109,736 at m=9, kink 0). Paper:
-//! sections 5.2 and 5.3, table 1. Cost: about 2^(m/2+1) stacks x 13 codes x 11 per cell, milliseconds for all kinks.
+//! Colour reversal is divided out. A few valid classes are not constructible, so the numbers are upper bounds. Paper:
+//! sections 5.2 and 5.3, table 1. Cost: about 2^(m/2+1) stacks x 13 codes x 11 per cell.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -36,10 +35,10 @@ pub fn classes(height: u32) -> Vec<u128> {
     reader.count(0..height).into_iter().map(|states| states.div_ceil(2)).collect()
 }
 
-/// Number of valid states in the largest family of a stage over `window`, at the boundary of its passes where it is
-/// largest. That family has stones on all cells outside the window, their colours alternating.
+/// Number of valid states in the largest family of a stage over `window`, at the boundary where it is largest. That family
+/// has stones on all cells outside the window, and their colours alternate.
 ///
-/// The planner asks for the same windows again and again: what was counted once is kept.
+/// The planner asks for the same windows again and again, so results are kept.
 pub fn largest_family(height: u32, window: Window) -> u128 {
     static KNOWN: Mutex<BTreeMap<(u32, u32, u32), u128>> = Mutex::new(BTreeMap::new());
     let what = (height, window.first, window.len);
@@ -56,7 +55,7 @@ fn count_largest_family(height: u32, window: Window) -> u128 {
     if window.len >= height {
         return classes(height).into_iter().max().unwrap_or(0);
     }
-    // Above and below the window the colours alternate; which way round they meet depends on the window's width.
+    // Above and below the window the colours alternate. The window's width decides how the two sides meet.
     [0, 1]
         .into_iter()
         .map(|swap| {
@@ -144,12 +143,12 @@ impl Reader {
         last as usize * self.stacks + stack
     }
 
-    /// Everything that the reader may remember.
+    /// All states of the reader.
     fn readers(&self) -> impl Iterator<Item = (u32, usize)> {
         (0..16).flat_map(|last| (EMPTY_STACK..self.stacks).map(move |stack| (last, stack)))
     }
 
-    /// The codes that may stand at `cell`, each with the stack after it.
+    /// The codes that `cell` may have, each with the stack after it.
     fn moves(&self, cell: usize, last: u32, stack: usize) -> impl Iterator<Item = (u32, usize)> {
         let allowed = self.allowed[cell];
         (EMPTY..16)

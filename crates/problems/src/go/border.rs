@@ -1,9 +1,9 @@
 //! Legal Go positions by a border-state recurrence in a plain map: the rung to check by reading.
 //!
-//! The board is filled point by point, down a column, then the next. What a partial position's completions depend on
-//! is, for each of the `m` points last filled (the border), whether it is empty, and for a stone its colour, whether
-//! its string already has a liberty, and if not, which other border stones belong to the same string. A point is legal
-//! to leave behind unless it is the last border stone of a string without a liberty.
+//! The board is filled point by point, down a column, then the next. The completions of a partial position depend on the
+//! border, the `m` points last filled. Of each stone they depend on its colour, on whether its string already has a
+//! liberty, and if not, on which other border stones belong to that string. A stone may leave the border unless it is the
+//! last border stone of a string without a liberty.
 //!
 //! ```text
 //!          column x-1   column x
@@ -13,9 +13,9 @@
 //!   row 3      b3                   and takes b2's place
 //! ```
 //!
-//! Nothing is packed, no symmetry is used, and nothing is shared with the working form in `state.rs`: strings carry
-//! names, not brackets. Paper: Tromp and Farnebäck, *Combinatorics of Go* (2016), section 5.1.
-//! Cost: about a microsecond a state and pass; twice as many states as there are classes.
+//! Nothing is packed, no symmetry is used, and nothing is shared with the working form in `state.rs`: strings have names,
+//! not brackets. Paper: Tromp and Farnebäck, *Combinatorics of Go* (2016), section 5.1. Cost: some map operations a state
+//! and pass, with twice as many states as classes.
 
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
@@ -35,7 +35,7 @@ pub type StringName = u8;
 /// One point of the border.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Point {
-    /// Off the board: what lies at west of the first column.
+    /// Off the board: west of the first column.
     Edge,
     /// An empty point.
     Empty,
@@ -45,7 +45,7 @@ pub enum Point {
     Needy(Colour, StringName),
 }
 
-/// What is put on the new point.
+/// The content of the new point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Put {
     /// Nothing.
@@ -54,7 +54,7 @@ pub enum Put {
     Stone(Colour),
 }
 
-/// All that may be put on a point.
+/// All contents of a point.
 pub const CHOICES: [Put; 3] = [Put::Empty, Put::Stone(Colour::Black), Put::Stone(Colour::White)];
 
 /// The border: one [`Point`] per row, from the top.
@@ -65,7 +65,7 @@ pub fn start(height: usize) -> Border {
     vec![Point::Edge; height]
 }
 
-/// The border after `put` on row `row`, or `None` where that takes a string's last chance of a liberty.
+/// The border after `put` on row `row`, or `None` if a string without a liberty leaves the border.
 pub fn step(border: &[Point], row: usize, put: Put) -> Option<Border> {
     let west = border[row];
     let north = if row == 0 { Point::Edge } else { border[row - 1] };
@@ -78,7 +78,7 @@ pub fn step(border: &[Point], row: usize, put: Put) -> Option<Border> {
             }
         }
         Put::Stone(colour) => {
-            // The new string starts with a name that no other has, then takes its neighbours in.
+            // The new string starts with a name that no other has, then joins its neighbours.
             let name = StringName::MAX;
             next[row] = Point::Needy(colour, name);
             for neighbour in [west, north] {
@@ -91,7 +91,7 @@ pub fn step(border: &[Point], row: usize, put: Put) -> Option<Border> {
             if [west, north].iter().any(|&p| p == Point::Empty || p == Point::Free(colour)) {
                 give_liberty(&mut next, Point::Needy(colour, name));
             }
-            // What stood at west is behind the border now.
+            // The west stone has left the border.
             if let Point::Needy(c, string) = west
                 && c != colour
                 && !next.contains(&west)

@@ -1,11 +1,11 @@
-//! Legal Go positions by looking at every colouring: the lowest rung, which needs no idea at all.
+//! Legal Go positions by a test of every colouring: the lowest rung of the ladder.
 //!
 //! A position colours each point empty, black or white. It is legal if every string (connected stones of one colour)
 //! has an adjacent empty point. Equivalently: the flood that starts at the stones of a colour that touch an empty
 //! point, and spreads over stones of that colour, reaches all of them.
 //!
 //! Paper: Tromp and Farnebäck, *Combinatorics of Go* (2016), section 2. Cost: 3^(mn) floods of a few operations each on
-//! a bitboard; mn = 16 is a second, mn = 20 a minute or two.
+//! a bitboard; mn = 20 is the limit.
 
 /// A set of points, one bit each: point (row, column) is bit `column * height + row`.
 type Points = u32;

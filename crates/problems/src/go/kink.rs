@@ -1,4 +1,4 @@
-//! Which codes may stand below each other in a border: the rule for neighbours, and the rule for the kink.
+//! The codes that may follow each other down a border: the rule for neighbours, and the rule for the kink.
 //!
 //! Before the pass over cell y the border has a kink: cells above y are of the new column, the others of the old one.
 //!
@@ -11,8 +11,8 @@
 //!                          4     .
 //! ```
 //!
-//! What cell 2 has from w, cell 3 has seen too: if w is empty, both are free; if w is a stone of both's colour, both are
-//! of its string. From cell 1 or from above cell 2 has nothing that cell 3 knows of. So, the paper's definition 3:
+//! Cell 3 has the same from w as cell 2. If w is empty, both are free; if w is a stone of their colour, both are of its
+//! string. Cell 3 knows nothing of what cell 2 has from cell 1 or from above. So, the paper's definition 3:
 //!
 //! ```text
 //!   cell 1        cell 2            explained without w?             cell 3 agrees with
@@ -24,8 +24,8 @@
 //!   any           needy, below      no: that way leads through w     cell 2 as with a neighbour
 //! ```
 //!
-//! Without this rule blocks have 12 % more entries, all of them 0. Paper: section 5.2. Cost: nothing; it is asked while
-//! tables are made.
+//! Without this rule blocks have more entries, all of them 0. Paper: section 5.2. Cost: a few comparisons; only tables and
+//! the automaton ask.
 
 use super::state::{ABOVE, BELOW, COLOUR, EDGE, EMPTY, FREE, NEEDY};
 
@@ -41,8 +41,8 @@ pub(super) fn neighbours_agree(previous: u32, code: u32) -> bool {
     }
 }
 
-/// What cell y has for a neighbour above it at kink y: the code `last` of cell y-1 where its west neighbour has a hand
-/// in it, else [`EDGE`]. `previous` is the code of cell y-2 ([`EDGE`] for none).
+/// The code that cell y must agree with at kink y: the code `last` of cell y-1 where it depends on the west neighbour, else
+/// [`EDGE`]. `previous` is the code of cell y-2 ([`EDGE`] for none).
 pub(super) fn neighbour_across_kink(previous: u32, last: u32) -> u32 {
     let explained = match last {
         EDGE | EMPTY => true,

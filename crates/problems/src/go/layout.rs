@@ -1,7 +1,7 @@
-//! Layouts: how working-form states are written as keys, so that families stand together.
+//! Layouts: writes working-form states as keys, so that families stand together.
 //!
-//! Within a stage over a window of w cells no pass changes, outside the window, which cells are edge, empty, black or
-//! white. Those two bits a cell come first in a stage's keys:
+//! Outside the window of a stage no pass changes which cells are edge, empty, black or white. Those two bits a cell come
+//! first in the stage's keys (w cells in the window):
 //!
 //! ```text
 //!   Stage(window), 5m - w bits; cells in order from the top, the first in the highest bits
@@ -16,12 +16,13 @@
 //! The representative of a class of colourings in `Stage(window)` has its first stone *outside the window* black, or,
 //! where there is no stone outside, its first stone. First means in the lowest cell, in all layouts.
 //!
-//! A stage's key is a function of each cell's nibble alone, and back: both ways are an OR over table look-ups, one per
-//! byte. Paper: sections 5.5 and 5.9, where states are normalised at the kink. Cost: 2 to 8 ns a key.
+//! A stage's key is a function of each cell's nibble alone, and back: see [`ByteTable`]. Paper: sections 5.5 and 5.9, where
+//! states are normalised at the kink. Cost: a table look-up per byte of the key.
 
 use keima_model::Window;
 
 use super::state::{self, Word};
+use crate::byte_table::ByteTable;
 
 /// Bits of a stage's keys.
 pub fn stage_bits(height: u32, window: Window) -> u32 {
@@ -38,21 +39,18 @@ pub fn outside<W: Word>(height: u32, window: Window) -> W {
     (0..height).filter(|&cell| !contains(window, cell)).fold(W::ZERO, |cells, cell| cells | W::ONE << (4 * cell))
 }
 
-/// One row of a table: what each value of one byte contributes to the result.
-type Row<K> = [K; 256];
-
 /// The two-way translation between working form and the keys of one stage.
 pub struct Codec<K> {
     outside: K,
-    to_key: Vec<Row<K>>,
-    to_state: Vec<Row<K>>,
+    to_key: ByteTable<K>,
+    to_state: ByteTable<K>,
 }
 
 impl<K: Word> Codec<K> {
     /// Tables for a window of a column of `height` cells.
     pub fn new(height: u32, window: Window) -> Self {
-        let mut to_key = vec![[K::ZERO; 256]; height.div_ceil(2) as usize];
-        let mut to_state = vec![[K::ZERO; 256]; stage_bits(height, window).div_ceil(8) as usize];
+        let mut to_key = ByteTable::new(4 * height);
+        let mut to_state = ByteTable::new(stage_bits(height, window));
         let mut family_bit = stage_bits(height, window);
         let mut other_bit = changing_bits(height, window);
         for cell in 0..height {
@@ -72,20 +70,12 @@ impl<K: Word> Codec<K> {
                         | K::truncate((nibble >> 1).into()) << other_bit
                 }
             };
-            let (row, half) = ((cell / 2) as usize, 4 * (cell % 2));
-            for (byte, entry) in (0_u32..).zip(&mut to_key[row]) {
-                *entry = *entry | encode(byte >> half & 0xf);
-            }
-            // Bits of the key, with the place in the working form that each goes to.
+            to_key.add_nibble(cell, encode);
+            // Bits of the key, each with its bit in the cell's nibble.
             let low = family.unwrap_or(other_bit);
             let high = other_bit + u32::from(family.is_none());
             for (from, to) in [(low, 0), (high, 1), (high + 1, 2), (high + 2, 3)] {
-                let target = K::ONE << (4 * cell + to);
-                for (byte, entry) in to_state[(from / 8) as usize].iter_mut().enumerate() {
-                    if byte >> (from % 8) & 1 == 1 {
-                        *entry = *entry | target;
-                    }
-                }
+                to_state.add_bit(from, K::ONE << (4 * cell + to));
             }
         }
         Self { outside: outside(height, window), to_key, to_state }
@@ -99,29 +89,19 @@ impl<K: Word> Codec<K> {
     /// Working form of any colouring to the stage's key.
     #[inline]
     pub fn key(&self, state: K) -> K {
-        look_up(&self.to_key, state::normalise(state, self.outside))
+        self.to_key.look_up(state::normalise(state, self.outside))
     }
 
     /// Key of the stage to its working form. Keys that no state has give some state.
     #[inline]
     pub fn state(&self, key: K) -> K {
-        look_up(&self.to_state, key)
+        self.to_state.look_up(key)
     }
 }
 
 /// Whether the window has this cell.
 fn contains(window: Window, cell: u32) -> bool {
     (window.first..window.end()).contains(&cell)
-}
-
-#[inline]
-fn look_up<K: Word>(rows: &[Row<K>], word: K) -> K {
-    let mut rest = word;
-    rows.iter().fold(K::ZERO, |sum, row| {
-        let byte = (rest.low() & 0xff) as usize;
-        rest = rest >> 8;
-        sum | row[byte]
-    })
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! What is known about L(m,n) beforehand: published values and the asymptotic formula.
+//! Checks of L(m,n): published values, and the asymptotic formula with its tolerance.
 //!
-//! L(m,n) is close to A B^(m+n) L^(mn). How close was measured, with the constants as printed, on every published value
-//! and on exact counts of long boards. The relative error is nearly d(m) + d(n) + n e(m) for m <= n:
+//! L(m,n) is close to A B^(m+n) L^(mn). With the constants as printed, and on every published value and exact counts of
+//! long boards, the relative error is nearly d(m) + d(n) + n e(m) for m <= n:
 //!
 //! ```text
 //!    m      d(m)      e(m)        measured: count / formula - 1
@@ -24,9 +24,11 @@
 //!   17 to 19                    19x19   5.0e-17  19x20   5.1e-17     the constants' digits
 //! ```
 //!
-//! For m <= 9 they follow from the paper's table 2; e(8) to e(11) were read off exact series of 18 to
-//! 24 columns, in which the error grows by e(m) a column; d(12) to d(16) are half the error of the square board. From
-//! m=12 on e(m) is too small to measure, and e(11) serves as its bound, as d(16) does for d(m) from m=17 on.
+//! Sources: for m <= 9 the paper's table 2; for e(8) to e(11) exact series of 18 to 24 columns, in which the error grows by
+//! e(m) a column; for d(12) to d(16) half the error of the square board. From m=12 on e(11) serves as a bound of e(m), and
+//! from m=17 on d(16) as a bound of d(m).
+//!
+//! Cost: a look-up; checks evaluate the formula in as many digits as the count has.
 //!
 //! The accepted error is four times the sum of the absolute values of the three parts, plus a floor for the digits of
 //! the constants. Where that is more than [`USELESS`], there is no formula.
@@ -72,7 +74,7 @@ pub fn known(height: u32, length: u32) -> Option<&'static str> {
     BY_SIDES.get(&(height.min(length), height.max(length))).copied()
 }
 
-/// The asymptotic formula for `height` x `length`, where it says something and can be told in good time.
+/// The asymptotic formula for `height` x `length`, where its tolerance is useful and its powers are not too long.
 pub fn formula(height: u32, length: u32) -> Option<Formula> {
     let tolerance = tolerance(height, length);
     let factor = |base: &str, exponent| (Decimal(base.to_owned()), exponent);

@@ -7,19 +7,19 @@ use keima_model::{About, AnyProblem, ProblemError, ProblemRequest};
 use super::Go;
 use crate::size;
 
-/// Most points of the smaller side. The widest keys, of 5m-1 bits, would allow 25; nobody has the disks for 21.
+/// Most points of the smaller side. The widest keys, of 5m-1 bits, would allow 25, but no disks hold the states of 21.
 pub const MAX_HEIGHT: u32 = 21;
 /// Most points of the larger side.
 pub const MAX_LENGTH: u32 = 10_000;
 /// Largest height whose keys of 5m-1 bits fit a u64.
 const MAX_NARROW_HEIGHT: u32 = 13;
 
-/// What `keima problems go` says.
+/// The description for `keima problems go`.
 pub const ABOUT: About = About {
     summary: "legal Go positions",
     definition: "Colourings of the points of an m x n board with empty, black and white in which every string (connected \
-                 stones of one colour) has an adjacent empty point: L(m,n). Positions, not games; who is to move and what \
-                 was played before do not matter.",
+                 stones of one colour) has an adjacent empty point: L(m,n). Positions, not games: the side to move and \
+                 earlier moves do not matter.",
     size: "MxN in either order; the smaller side 1 to 21, the larger up to 10000",
     options: &[],
     known: "L(n,n) for n up to 19 and L(n,n+1): J. Tromp and G. Farneb\u{e4}ck, Combinatorics of Go (2016). L(m,k) for \

@@ -11,24 +11,26 @@
 //!                                           string has another border stone below, above
 //! ```
 //!
-//! Strings of needy stones do not cross, so the flags are brackets: read from cell 0 on, and `above` before `below`
-//! within a cell, each `below` opens a bracket and the `above` that closes it is the next stone of the same string.
-//! That is the order of the bits, so a walk along a string is a walk over set bits.
+//! Strings of needy stones do not cross, so the flags are brackets, read from cell 0 on and `above` before `below` within a
+//! cell. Each `below` opens a bracket, and the next stone of the same string closes it with its `above`. That is the order
+//! of the bits, so a walk along a string is a walk over set bits.
 //!
-//! A state and its colour reversal are one class, whose value counts the partial positions of both. Hence every class
-//! has the successors empty, black and white of its representative, each with the full value, though two of them may be
-//! the same class: L(m,n) is the plain sum over accepting classes. The first stone of a representative is black; within
-//! a stage it is the first stone outside the window where there is one, which no pass of the stage can change.
+//! A state and its colour reversal are one class, whose value counts the partial positions of both. Hence every class has
+//! the successors empty, black and white of its representative, each with the full value, though two of them may be the
+//! same class. L(m,n) is the plain sum over accepting classes. The first stone of a representative is black. Within a stage
+//! the first stone outside the window counts, if there is one: no pass of the stage can change it.
 //!
 //! The successors at cell y, with `west` the code of cell y and `north` that of cell y-1:
 //! - empty: the strings of west and north become free;
 //! - stone: joins the strings of its colour at west and north, free if one of them is or if one of them is empty. A needy
 //!   west stone of the other colour leaves the border; it must not be the last of its string there.
 //!
-//! Paper: Tromp and Farnebäck, *Combinatorics of Go* (2016), sections 5.1 to 5.4. This is the hot path of the stream
-//! executor: no allocation, no panic and no endless loop on any bit pattern.
+//! Paper: Tromp and Farnebäck, *Combinatorics of Go* (2016), sections 5.1 to 5.4. Cost: this is the stream executor's inner
+//! loop; a few bit walks a state, no allocation, no panic and no endless loop on any bit pattern.
 
 use keima_model::{Key, Successors};
+
+pub use crate::word::Word;
 
 /// Nibble of a cell to the west of the first column.
 pub const EDGE: u32 = 0;
@@ -44,57 +46,6 @@ pub const ABOVE: u32 = 2;
 pub const BELOW: u32 = 4;
 /// Bit of a stone's colour.
 pub const COLOUR: u32 = 1;
-
-/// A key with the arithmetic that the bracket walks need. "Bit" arguments have one bit set, or none.
-pub trait Word: Key {
-    /// The lowest bit of every nibble.
-    const ONES: Self;
-    /// The word 1.
-    const ONE: Self;
-    /// The word 0.
-    const ZERO: Self;
-    /// Lowest set bit, or none.
-    #[must_use]
-    fn lowest(self) -> Self;
-    /// Highest set bit, or none.
-    #[must_use]
-    fn highest(self) -> Self;
-    /// All bits below a bit; all bits for none.
-    #[must_use]
-    fn below(self) -> Self;
-    /// The low 32 bits.
-    fn low(self) -> u32;
-}
-
-macro_rules! word {
-    ($type:ty, $ones:expr) => {
-        impl Word for $type {
-            const ONES: Self = $ones;
-            const ONE: Self = 1;
-            const ZERO: Self = 0;
-            #[inline]
-            fn lowest(self) -> Self {
-                self & self.wrapping_neg()
-            }
-            #[inline]
-            fn highest(self) -> Self {
-                const TOP: $type = 1 << (<$type>::BITS - 1);
-                TOP.checked_shr(self.leading_zeros()).unwrap_or(0)
-            }
-            #[inline]
-            fn below(self) -> Self {
-                self.wrapping_sub(1)
-            }
-            #[inline]
-            fn low(self) -> u32 {
-                self as u32
-            }
-        }
-    };
-}
-
-word!(u64, 0x1111_1111_1111_1111);
-word!(u128, 0x1111_1111_1111_1111_1111_1111_1111_1111);
 
 /// The low bit of the nibble of every stone.
 #[inline]
@@ -114,8 +65,8 @@ pub fn accepts<W: Word>(state: W) -> bool {
     (state >> 3) & W::ONES == W::ZERO
 }
 
-/// The representative of `{state, reverse(state)}` whose first stone in `first_cells` is black, or where there is none,
-/// whose first stone is. `first_cells` has the low bit of the nibble of each of its cells.
+/// The representative of `{state, reverse(state)}`: its first stone in `first_cells` is black, or its first stone of all if
+/// there is none there. `first_cells` has the low bit of the nibble of each of its cells.
 #[inline]
 pub fn normalise<W: Word>(state: W, first_cells: W) -> W {
     let all = stones(state);
@@ -139,7 +90,7 @@ pub fn expand<W: Word, K: Key>(cell: u32, outside: W, keys: &[K], out: &mut Succ
         if stones(state) & outside == W::ZERO {
             next = next.map(|state| normalise(state, outside));
         }
-        // Always three, of which the next state overwrites the third if there are but two.
+        // Writes three; if there are only two, the next state overwrites the third.
         for (slot, state) in slots[written..written + 3].iter_mut().zip(next) {
             *slot = K::truncate(state.widen());
         }
@@ -149,8 +100,8 @@ pub fn expand<W: Word, K: Key>(cell: u32, outside: W, keys: &[K], out: &mut Succ
     out.keys.truncate(start + written);
 }
 
-/// The successors of one state at cell `cell`, not normalised, and how many there are (2 or 3): empty, a stone of the
-/// colour that can always be put, and the other.
+/// The successors of one state at cell `cell`, not normalised, and their number (2 or 3): empty, a stone of the colour that
+/// is always legal, and one of the other.
 #[inline]
 pub fn successors<W: Word>(cell: u32, state: W) -> ([W; 3], usize) {
     Place::new(cell).successors(state)
@@ -176,8 +127,7 @@ impl<W: Word> Place<W> {
         Self { shift, here, above: here >> 4, nibble: W::truncate(0xf) << shift }
     }
 
-    /// The successors, and how many there are (2 or 3): empty, a stone of the colour that can always be put, and the
-    /// other.
+    /// The successors and their number: see [`successors`].
     #[inline]
     fn successors(&self, state: W) -> ([W; 3], usize) {
         let west = (state >> self.shift).low() & 0xf;
@@ -196,7 +146,7 @@ impl<W: Word> Place<W> {
         let empty = self.set(free(state, west_string | north_string), EMPTY);
         let colour = west & COLOUR;
         let like_west = self.stone(state, colour, &around);
-        // The other colour drives a needy west stone from the border.
+        // A stone of the other colour removes a needy west stone from the border.
         let (left, legal) = self.drop_west(state, &around);
         let unlike_west = self.stone(left, colour ^ COLOUR, &around);
         ([empty, like_west, unlike_west], 2 + usize::from(legal))
@@ -255,8 +205,8 @@ impl<W: Word> Place<W> {
     }
 }
 
-/// What a new stone meets: the codes at west and north, and the cells of their strings (low bits of the nibbles; none
-/// where there is no needy stone).
+/// The neighbours of a new stone: the codes at west and north, and the cells of their strings (low bits of the nibbles;
+/// none without a needy stone).
 #[derive(Clone, Copy)]
 struct Around<W> {
     west: u32,

@@ -1,9 +1,8 @@
 //! Paths and cycles of the grid graph by a border-state recurrence in a plain map: the rung to check by reading.
 //!
-//! Cells are gone through one by one, down a column, then the next, and each chooses its edges to the right and down.
-//! Edges that lead from a cell already gone through to one that is not cut the border; what the completions of a
-//! partial curve depend on is where they are and how the partial paths behind join them: two of them are the ends of
-//! one path, or the path ends behind, in an end of the curve.
+//! The cells choose one by one, down a column, then the next. Each chooses its edges to the right and down. Edges from a
+//! cell that has chosen to one that has not cut the border. The completions of a partial curve depend on where they are and
+//! how the partial paths join them: two are the ends of one path, or the path leads to an end of the curve.
 //!
 //! ```text
 //!   done | done         places 0 .. row-1      edges to the right from this column's cells
@@ -13,7 +12,7 @@
 //! ```
 //!
 //! At a column's end place m is free, and all places move down by one. Nothing is packed, and nothing is shared with
-//! `step.rs`. Cost: microseconds a state and pass.
+//! `step.rs`. Cost: some map operations a state and pass.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +32,7 @@ pub enum Far {
 /// A border state.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum State {
-    /// For each of the m+1 places whether an edge cuts the border there, and where its path leads.
+    /// For each of the m+1 places the far end of the path whose edge cuts the border there, if one does.
     Open(Vec<Option<Far>>),
     /// The curve is complete.
     Closed,
@@ -92,13 +91,13 @@ pub fn step(board: Board, curves: Curves, pass: u32, state: &State) -> Vec<State
     after
 }
 
-/// Joins the paths that meet in the cell, whose edges to the right and down are given; `None` where that closes a curve
-/// which must not close here.
+/// Joins the paths that meet in the cell, with the chosen edges to the right and down. `None` if that closes a curve that
+/// must not close here.
 fn join(board: Board, curves: Curves, pass: u32, before: &[Option<Far>], chosen: [bool; 2]) -> Option<State> {
     let row = board.cell(pass) as usize;
     let mut border = before.to_vec();
     let (up, left) = (border[row].take(), border[row + 1].take());
-    // What is at the far sides of the cell's edges; a cell with one edge is an end itself, one alone both of them.
+    // The far ends of the cell's edges. A cell with one edge is an end itself; a cell alone is both.
     let new = chosen.iter().zip([row, row + 1]).filter(|(chosen, _)| **chosen).map(|(_, place)| Far::Place(place));
     let ends = [curves.ends.is_some_and(|(a, _)| a == pass), curves.ends.is_some_and(|(_, b)| b == pass)];
     let own = ends.iter().filter(|is| **is).map(|_| Far::End);

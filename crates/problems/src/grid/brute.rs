@@ -1,7 +1,7 @@
-//! Paths and cycles of the grid graph by walking: the lowest rung.
+//! Paths and cycles of the grid graph by walking: the lowest rung of the ladder.
 //!
 //! Every walk that enters no cell twice. A path is found once, from its first end; a cycle twice, from its least cell
-//! and through larger ones only. Cost: seconds at 5x6.
+//! and through larger ones only. Cost: exponential in the cells; 5x6 is the limit.
 
 use keima_model::Board;
 
@@ -40,8 +40,8 @@ pub fn count(board: Board, curves: Curves) -> Option<u64> {
     Some((0..cells).map(cycles).sum::<u64>() / 2)
 }
 
-/// Walks on from `cell`, the last of `length` so far, through some of the cells `left`, that `counts` takes for
-/// finished: it is asked of every walk.
+/// Number of walks on from `cell`, the last of `length` so far, through some of the cells `left`, that `counts` accepts as
+/// finished.
 fn walks(neighbours: &[u32], left: u32, cell: u32, length: u32, counts: &dyn Fn(u32, u32, u32) -> bool) -> u64 {
     let mut sum = u64::from(counts(cell, left, length));
     let mut next = neighbours[cell as usize] & left;

@@ -1,13 +1,12 @@
 //! Paths and cycles of the grid graph: `grid-paths MxN` and `grid-cycles MxN`.
 //!
-//! The cells of the board are the vertices, neighbours in a row or column are joined by an edge. A path leads from
-//! corner to corner and a cycle from anywhere back to there, neither enters a cell twice, and a Hamiltonian one enters
-//! all.
+//! The cells of the board are the vertices, and edges join neighbours in a row or column. A path leads from corner to
+//! corner, and a cycle from a cell back to it. Neither enters a cell twice; a Hamiltonian one enters all.
 //!
 //! A state is the edges that cut the border: one to the right from each row's last cell, one down from the last cell of
-//! all. Partial paths do not cross, and they end in corners, on the rim; so their ends, read from the top, are
-//! brackets: the ends of one path are a matching pair, and the end of a path that comes from an end of the curve is a
-//! closing bracket without a partner, which no pair encloses.
+//! all. Partial paths do not cross, and they end in corners, on the rim. So their ends, read from the top, are brackets.
+//! The ends of one path are a matching pair. A path from an end of the curve is a closing bracket without a partner, and no
+//! pair encloses it.
 //!
 //! ```text
 //!   Canonical, and the working form    | edges, row m-1 ... 0 |   | is closing, row m-1 ... 0 | down: is closing, edge |
@@ -15,11 +14,11 @@
 //!                                      |<-- m-w bits ->|<---------------- w+m+2 bits ---------------->|
 //! ```
 //!
-//! No pass of a stage adds or removes an edge in another row; whose partner it is, and with that the bracket, it may
-//! change. A complete curve is the state without edges whose edge down "is closing".
+//! No pass of a stage adds or removes an edge in another row, but it may change the edge's partner, and with it the
+//! bracket. A complete curve is the state without edges whose edge down "is closing".
 //!
-//! About 3^m states. The ladder: [`brute`], [`border`], [`Grid`]; [`step`] has the successors, [`words`] the numbers of
-//! states, [`published`] the published values. Cost: some 10 ns a state and pass.
+//! The ladder: [`brute`], [`border`], [`Grid`]; [`step`] has the successors, [`words`] the numbers of states, [`published`]
+//! the published values. Cost: about 3^m states.
 
 pub mod border;
 pub mod brute;
@@ -32,17 +31,17 @@ use keima_model::{Board, Forecast, Functional, Layout, Problem, ProblemInfo, Suc
 
 pub use request::{CYCLES, MAX_HEIGHT, MAX_LENGTH, PATHS, open_cycles, open_paths};
 
-/// What is counted on a board.
+/// The curves that are counted on a board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Curves {
-    /// The ends of paths, two corners (on boards one cell wide they may be the same cell); none for cycles.
+    /// The ends of paths, two corners; the same cell on boards one cell wide. None for cycles.
     pub ends: Option<(u32, u32)>,
-    /// Whether only those through all cells are counted.
+    /// Whether only curves through all cells count.
     pub hamiltonian: bool,
 }
 
 impl Curves {
-    /// All that can be counted on this board: cycles, and paths from the first cell to one of the other corners.
+    /// All curves of this board: cycles, and paths from the first cell to one of the other corners.
     pub fn all(board: Board) -> Vec<Self> {
         let last = board.passes() - 1;
         let mut ends = vec![None, Some((0, last)), Some((0, board.height - 1)), Some((0, last + 1 - board.height))];
@@ -66,8 +65,7 @@ impl Grid {
     /// The problem on `board`; `size` is how the user calls it.
     ///
     /// # Panics
-    /// Where the keys do not fit, or an end is not one that [`Curves::all`] has. [`open_paths`] checks what users ask
-    /// for.
+    /// If the keys do not fit, or [`Curves::all`] does not have the ends. [`open_paths`] checks requests.
     pub fn new(size: String, board: Board, curves: Curves) -> Self {
         assert!((1..=MAX_HEIGHT).contains(&board.height), "{board}: height must be 1 to {MAX_HEIGHT}");
         assert!(Curves::all(board).contains(&curves), "{board}: {curves:?} are not counted");
@@ -81,8 +79,8 @@ impl Grid {
         Self { size, board, curves, series }
     }
 
-    /// The row in which paths of shorter boards end in their last column: read off before the last column, as paths
-    /// that go on to the right there. None where curves are complete on shorter boards.
+    /// The row in which paths of shorter boards end in their last column. Before the board's last column they are read off
+    /// as paths that go on to the right there. None if curves are complete on shorter boards.
     fn end_row(&self) -> Option<u32> {
         let (_, b) = self.curves.ends?;
         (b >= self.board.height).then(|| self.board.cell(b))
@@ -114,9 +112,9 @@ impl ProblemInfo for Grid {
         self.bound_after(self.board.passes() - 1)
     }
     fn bound_after(&self, pass: u32) -> Vec<(u32, u32)> {
-        // The symmetric difference of two paths between the same ends has an even number of edges at every cell, as a
-        // cycle has: it is an element of the cycle space, of dimension (edges) - (cells) + 1, and different paths have
-        // different ones. The k columns so far have 2 m k - m - k edges.
+        // The symmetric difference of two paths between the same ends has an even number of edges at every cell. So it is
+        // in the cycle space, of dimension (edges) - (cells) + 1, and different paths give different elements. The k
+        // columns so far have 2 m k - m - k edges.
         vec![(2, (self.board.height - 1) * self.board.column(pass))]
     }
     fn functionals(&self) -> Vec<Functional> {

@@ -15,7 +15,7 @@ pub const MAX_LENGTH: u32 = 1_000;
 const SIZE: &str = "MxN, M rows and N columns of cells; the smaller side 1 to 26, the larger up to 1000";
 const HAMILTONIAN: (&str, &str, &str) = ("hamiltonian", "", "only those through all cells");
 
-/// What `keima problems grid-paths` says.
+/// The description for `keima problems grid-paths`.
 pub const PATHS: About = About {
     summary: "paths of a grid from corner to corner, self-avoiding or Hamiltonian",
     definition: "Paths from the upper left cell of a board of M rows and N columns to the lower right one, or to the lower \
@@ -36,7 +36,7 @@ pub const PATHS: About = About {
     ],
 };
 
-/// What `keima problems grid-cycles` says.
+/// The description for `keima problems grid-cycles`.
 pub const CYCLES: About = About {
     summary: "cycles of a grid, simple or Hamiltonian",
     definition: "Closed paths on a board of M rows and N columns, by steps to neighbours in a row or column, that enter no cell \
@@ -76,7 +76,7 @@ fn problem(request: &ProblemRequest, rows: u32, columns: u32, curves: Curves) ->
     AnyProblem::Narrow(Arc::new(Grid::new(request.size.clone(), board, curves)))
 }
 
-/// Whether the request has a switch. `Err` where it has an option that is none of `known`, or one with a value.
+/// Whether the request has a switch. `Err` if it has an option that is not `known`, or one with a value.
 fn has(request: &ProblemRequest, switch: &str, known: &[&str]) -> Result<bool, ProblemError> {
     for (option, value) in &request.options {
         let why = match known.iter().any(|known| known == option) {

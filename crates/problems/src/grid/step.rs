@@ -1,7 +1,7 @@
 //! Successors of a packed border state.
 //!
-//! A cell's two edges to earlier cells stand at places `row` (from above) and `row + 1` (from the left) of the border
-//! read from the top, and its edges to later ones take the same places: to the right at `row`, down at `row + 1`.
+//! The border is read from the top. A cell's two edges to earlier cells are at its places `row` (from above) and `row + 1`
+//! (from the left). Its edges to later cells take the same places: to the right at `row`, down at `row + 1`.
 //!
 //! ```text
 //!   above  left     becomes
@@ -13,10 +13,10 @@
 //!   )      (        nothing to change; the partners find each other, for between them all is paired
 //! ```
 //!
-//! An end of the curve is a ) without a partner. Where the cell itself is one, it begins such a bracket, or makes one
-//! of the partner of the edge that leads to it. Two of them that meet complete a path.
+//! An end of the curve is a ) without a partner. A cell that is an end begins such a bracket, or makes one of the partner
+//! of the edge that leads to it. Two of them that meet complete a path.
 //!
-//! Cost: some 10 ns a state; a partner is looked for edge by edge.
+//! Cost: one step per edge to find a partner.
 
 use keima_model::{Board, Successors};
 
@@ -32,20 +32,20 @@ pub fn single_end(height: u32, row: u32) -> u64 {
 
 /// The border read from the top: one bit a place.
 #[derive(Clone, Copy)]
-struct Word {
+struct BracketWord {
     edges: u64,
     /// Which of them are closing brackets.
     closing: u64,
 }
 
-impl Word {
+impl BracketWord {
     fn has(self, place: u32) -> bool {
         self.edges >> place & 1 == 1
     }
     fn closes(self, place: u32) -> bool {
         self.closing >> place & 1 == 1
     }
-    /// The same with this bracket at this place.
+    /// The same with a bracket at this place.
     fn with(self, place: u32, closing: bool) -> Self {
         Self { edges: self.edges | 1 << place, closing: self.closing | u64::from(closing) << place }
     }
@@ -81,7 +81,7 @@ impl Word {
     }
 }
 
-/// What a pass needs to know of its cell.
+/// The data of one pass.
 pub struct Place {
     height: u32,
     row: u32,
@@ -90,7 +90,7 @@ pub struct Place {
     /// Ends of the curve in this cell: two where the path is this cell alone.
     ends: u32,
     curves: Curves,
-    /// Whether a curve that is complete after this pass has what it needs.
+    /// Whether a curve may be complete after this pass.
     may_close: bool,
 }
 
@@ -105,7 +105,7 @@ impl Place {
             down: !board.ends_column(pass),
             ends: curves.ends.map_or(0, is_end),
             curves,
-            // One through all cells of whole columns is what is read off there; it goes no further.
+            // A curve through all cells of whole columns is read off there, and goes no further.
             may_close: !curves.hamiltonian || board.ends_column(pass),
         }
     }
@@ -123,10 +123,10 @@ impl Place {
         }
     }
 
-    fn choose(&self, word: Word, out: &mut Vec<u64>) {
+    fn choose(&self, word: BracketWord, out: &mut Vec<u64>) {
         let (above, left) = (self.row, self.row + 1);
         let keep = !(1 << above | 1 << left);
-        let rest = Word { edges: word.edges & keep, closing: word.closing & keep };
+        let rest = BracketWord { edges: word.edges & keep, closing: word.closing & keep };
         match (self.ends, word.has(above), word.has(left)) {
             (0, false, false) => {
                 if !self.curves.hamiltonian {
@@ -147,55 +147,55 @@ impl Place {
     }
 
     /// One bracket, to the right or down.
-    fn lead_on(&self, rest: Word, closing: bool, out: &mut Vec<u64>) {
+    fn lead_on(&self, rest: BracketWord, closing: bool, out: &mut Vec<u64>) {
         for (allowed, place) in [(self.right, self.row), (self.down, self.row + 1)] {
             out.extend(allowed.then(|| self.pack(rest.with(place, closing))));
         }
     }
 
     /// The edges from above and from the left meet.
-    fn join(&self, word: Word, rest: Word) -> Option<u64> {
+    fn join(&self, word: BracketWord, rest: BracketWord) -> Option<u64> {
         let (above, left) = (self.row, self.row + 1);
         match (word.closes(above), word.closes(left)) {
             (false, true) if self.curves.ends.is_some() => None,
             (false, true) => self.close(rest),
             (false, false) => {
                 let partner = word.partner_below(left)?;
-                Some(self.pack(Word { closing: rest.closing & !(1 << partner), ..rest }))
+                Some(self.pack(BracketWord { closing: rest.closing & !(1 << partner), ..rest }))
             }
             (true, true) => self.end(word, rest, above),
             (true, false) => Some(self.pack(rest)),
         }
     }
 
-    /// The path behind the edge at `place` now leads to an end of the curve, or to the edge of a closing bracket, which
-    /// makes no difference to its partner.
-    fn end(&self, word: Word, rest: Word, place: u32) -> Option<u64> {
+    /// The path behind the edge at `place` now leads to an end of the curve. Or to the edge of a closing bracket: its partner
+    /// sees no difference.
+    fn end(&self, word: BracketWord, rest: BracketWord, place: u32) -> Option<u64> {
         if !word.closes(place) {
             return Some(self.pack(rest));
         }
         match word.partner_above(place) {
-            Some(partner) => Some(self.pack(Word { closing: rest.closing | 1 << partner, ..rest })),
+            Some(partner) => Some(self.pack(BracketWord { closing: rest.closing | 1 << partner, ..rest })),
             None => self.close(rest),
         }
     }
 
-    /// The curve is complete, if nothing else has been begun.
-    fn close(&self, rest: Word) -> Option<u64> {
+    /// The curve is complete, if no other path has begun.
+    fn close(&self, rest: BracketWord) -> Option<u64> {
         (self.may_close && rest.edges == 0).then_some(CLOSED)
     }
 
     /// Reads a key before this pass: the edge down stands among the rows, above this one.
-    fn unpack(&self, key: u64) -> Word {
+    fn unpack(&self, key: u64) -> BracketWord {
         let above = (1 << self.row) - 1;
         let rows = (1 << self.height) - 1;
         let insert = |rows: u64, down: u64| rows & above | down << self.row | (rows & !above) << 1;
         let edges = insert(key >> (self.height + 2) & rows, key & 1);
-        Word { edges, closing: insert(key >> 2 & rows, key >> 1 & 1) & edges }
+        BracketWord { edges, closing: insert(key >> 2 & rows, key >> 1 & 1) & edges }
     }
 
     /// Writes a key after this pass.
-    fn pack(&self, word: Word) -> u64 {
+    fn pack(&self, word: BracketWord) -> u64 {
         let above = (1 << (self.row + 1)) - 1;
         let rows = |word: u64| word & above | word >> 1 & !above;
         let down = |word: u64| word >> (self.row + 1) & 1;
@@ -208,10 +208,10 @@ mod tests {
     use super::*;
 
     /// From the top: `.` no edge, `(` and `)` brackets.
-    fn word(text: &str) -> Word {
+    fn word(text: &str) -> BracketWord {
         let mask =
             |wanted: &str| (0..).zip(text.chars()).filter(|(_, c)| wanted.contains(*c)).map(|(i, _)| 1 << i).sum();
-        Word { edges: mask("()"), closing: mask(")") }
+        BracketWord { edges: mask("()"), closing: mask(")") }
     }
 
     #[test]

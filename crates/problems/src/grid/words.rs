@@ -1,31 +1,32 @@
-//! How many states there can be: bracket words.
+//! Upper bounds on the numbers of states: bracket words.
 //!
-//! A state's word has a place for every edge that may cut the border; each holds nothing, or a bracket, or one of the
-//! ends of the curve that have been passed, which no pair encloses. Pairs nested d deep need d columns. In Hamiltonian
-//! curves the partial paths go through all cells so far, and colours alternate along each, as on a chessboard: a path
-//! whose ends have colours s and t (+1 or -1) has (s+t)/2 more cells of one colour than of the other. Over all paths:
-//! the colours at the edges, and at the ends of the curve so far, sum up to twice the excess of the cells.
+//! A state's word has a place for every edge that may cut the border. Each holds nothing, a bracket, or one of the ends of
+//! the curve so far, which no pair encloses. Pairs nested d deep need d columns. In Hamiltonian curves the partial paths go
+//! through all cells so far, and colours alternate along each, as on a chessboard. A path whose ends have colours s and t
+//! (+1 or -1) has (s+t)/2 more cells of one colour than of the other. So over all paths the colours at the edges and at the
+//! ends of the curve so far sum up to twice the excess of the cells.
 //!
-//! The number of words is an upper bound for that of states, but for the complete curve, which is one more. From the
-//! middle of the board on it is nearly exact; the first columns have fewer states. Cost: microseconds a pass; passes
-//! that look alike are counted once.
+//! The number of words bounds that of states from above; the complete curve is one more. From the middle of the board on
+//! the bound is nearly exact; the first columns have fewer states. Cost: a small dynamic program for each shape of pass;
+//! passes of one shape share it.
 
 use std::collections::HashMap;
 
 use keima_model::{Board, Window};
 
 use super::Curves;
+use crate::choose::choose;
 
-/// What the numbers of words depend on.
+/// All that the number of words depends on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Shape {
     /// The colour of the cell at each place, from the top.
     places: Vec<i8>,
-    /// How deep pairs may be nested.
+    /// Most pairs that may be nested in each other.
     depth: usize,
     /// Ends of the curve among the edges.
     ends: usize,
-    /// The sum of the colours, where it is fixed.
+    /// The sum of the colours, if it is fixed.
     balance: Option<i32>,
 }
 
@@ -60,7 +61,7 @@ fn colour(board: Board, cell: u32) -> i8 {
     if (board.column(cell) + board.cell(cell)).is_multiple_of(2) { 1 } else { -1 }
 }
 
-/// Before `pass`, with the cells so far in `excess` of one colour, and the edges that the last of them may have.
+/// The shape before `pass`: the excess of one colour among the cells so far, and the edges that the last of them may have.
 fn shape(board: Board, curves: Curves, pass: u32, [right, down]: [bool; 2], excess: i32) -> Shape {
     let Board { height, length } = board;
     let (column, row) = (board.column(pass), board.cell(pass));
@@ -115,8 +116,8 @@ fn words(shape: &Shape) -> u128 {
     }
 }
 
-/// Upper bound for the number of states in a family: the edges outside the window are fixed, any of the window's rows
-/// may have one, and so may the edge down; and one state for the complete curve.
+/// Upper bound on the number of states in a family. The edges outside the window are fixed; any row of the window may have
+/// one, and so may the edge down. The complete curve is one state more.
 pub fn largest_family(board: Board, curves: Curves, window: Window) -> u128 {
     let (fixed, free) = (board.height.saturating_sub(window.len), window.len + 1);
     let most_ends = if curves.ends.is_some() { 2 } else { 0 };
@@ -129,7 +130,7 @@ pub fn largest_family(board: Board, curves: Curves, window: Window) -> u128 {
     1 + (0..=most_ends).filter_map(of).max().unwrap_or(0)
 }
 
-/// The numbers of words of 0, 1, ..., `most` brackets, none of them empty and `ends` of them ends of the curve.
+/// The numbers of words of 0, 1, ..., `most` brackets without empty places, `ends` of them ends of the curve.
 fn brackets(most: usize, ends: usize) -> Vec<u128> {
     // By ends so far and by nesting so far.
     let mut counts = vec![vec![0_u128; most + 2]; ends + 1];
@@ -151,10 +152,6 @@ fn brackets(most: usize, ends: usize) -> Vec<u128> {
         all.push(counts[ends][0]);
     }
     all
-}
-
-fn choose(of: u32, take: u32) -> u128 {
-    (0..take).fold(1, |ways, i| ways * u128::from(of - i) / u128::from(i + 1))
 }
 
 #[cfg(test)]

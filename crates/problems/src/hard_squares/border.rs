@@ -1,7 +1,7 @@
 //! Hard squares by a border-state recurrence in a plain map.
 //!
-//! What the rest of the board must know of the cells filled so far is which of the last `m` are taken: the one above
-//! the next cell and the one to its left. Filling a cell leaves it empty, or takes it where both of those are empty.
+//! The rest of the board depends on which of the last `m` cells are taken: the one above the next cell and the one to its
+//! left forbid it. A cell is left empty, or taken if both of those are empty. Cost: some map operations a state and pass.
 
 use std::collections::BTreeMap;
 
@@ -45,7 +45,7 @@ pub fn series(height: usize, length: usize) -> Vec<u128> {
     (0..length).map(|_| column()).collect()
 }
 
-/// The number of border states before `pass`: the rows filled in this column and those of the column before are two
+/// The number of border states before `pass`. The rows filled in this column and those of the column before are two
 /// independent paths, and any two sets on them occur together.
 pub fn states(board: Board, pass: u32) -> u128 {
     let new = board.cell(pass);

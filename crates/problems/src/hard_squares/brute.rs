@@ -1,4 +1,4 @@
-//! Hard squares by definition: every set of cells, and every pair of neighbours looked at. 2^(mn) sets.
+//! Hard squares by definition: a test of every pair of neighbours in every set of cells. Cost: 2^(mn) sets.
 
 /// Most cells that a board may have.
 pub const MAX_CELLS: u32 = 24;

@@ -1,7 +1,7 @@
 //! Hard squares: `hard-squares MxN`, the sets of cells of a grid in which no two are neighbours.
 //!
-//! The simplest problem of all; `docs/tutorial.md` writes it from nothing, and quotes this code. A state is the m cells
-//! last filled, one bit each (bit i is row i); a cell may be taken if the ones above it and to its left are not. The
+//! The simplest problem of all. `docs/problems/tutorial.md` writes it from nothing, and quotes this code. A state is the m
+//! cells last filled, one bit each: bit i is row i. A cell may be taken if the ones above it and to its left are not. The
 //! ladder: [`brute`], [`border`], [`HardSquares`]; [`published`] values.
 //!
 //! ```text
@@ -11,7 +11,7 @@
 //! ```
 //!
 //! Numbers of states are products of two Fibonacci numbers: the rows filled in this column and the rest are two
-//! independent paths. Cost: a few nanoseconds a state and pass; what is left is the engine's.
+//! independent paths. Cost: a few instructions a state and pass.
 
 pub mod border;
 pub mod brute;

@@ -1,4 +1,4 @@
-//! Published numbers of independent sets of square boards: A006506 of the OEIS.
+//! Published numbers of independent sets of square boards: A006506 of the OEIS. Cost: a look-up.
 
 /// n and a(n), from n = 1.
 const A006506: &str = include_str!("a006506.txt");

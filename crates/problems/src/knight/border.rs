@@ -1,10 +1,9 @@
 //! Knight's tours by a border-state recurrence in a plain map: the rung to check by reading.
 //!
-//! The cells are gone through one by one, down a column, then the next. Each chooses its edges to *later* cells, so
-//! that it has two in all, or one where it is an end of the tour. What the completions of a partial tour depend on is,
-//! for each later cell: whether it has no edge so far, or two, or one; and if one, it is the end of a path whose inner
-//! cells are done with: where the path's other end is. That is another later cell, its *mate* (the pairs may cross, for
-//! edges do), or the path ends behind, in an end of the tour.
+//! The cells choose one by one, down a column, then the next. Each chooses its edges to *later* cells, so that it has two in
+//! all, or one if it is an end of the tour. The completions of a partial tour depend on each later cell: whether it has no
+//! edge so far, two, or one. With one edge it is the end of a path, and the path's other end counts too. That is another
+//! later cell, its *mate* (pairs may cross, for edges do), or an end of the tour among the earlier cells.
 //!
 //! ```text
 //!   new cell o, its later neighbours a b c d        before:  a-----x   b   c full   d...(tour end)
@@ -13,11 +12,11 @@
 //!   edges o-a, o-d:  x's path ends in the tour end           a full,   d full,  x...(tour end)
 //! ```
 //!
-//! An edge between mates closes a cycle, one between two paths from tour ends completes a path: allowed only if that
-//! leaves no cell with an edge missing.
+//! An edge between mates closes a cycle, and one between two paths from tour ends completes a path. Both are allowed only if
+//! no cell misses an edge then.
 //!
-//! Nothing is packed, no state is discarded before it is impossible, and nothing is shared with `state.rs` and
-//! `step.rs`. Cost: microseconds a state and pass.
+//! Nothing is packed, no state is discarded before it is impossible, and nothing is shared with `state.rs` and `step.rs`.
+//! Cost: some map operations a state and pass.
 
 use std::collections::BTreeMap;
 use std::ops::AddAssign;

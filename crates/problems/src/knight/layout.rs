@@ -1,8 +1,7 @@
-//! Layouts: how states are written as keys, so that families stand together.
+//! Layouts: writes states as keys, so that families stand together.
 //!
-//! The passes of a stage give edges to their own cells and to those a knight's move on. Which of the other cells of the
-//! window are ends of paths, none of them changes (whose ends they are, it may). Those bits come first in a stage's
-//! keys:
+//! The passes of a stage give edges to their own cells and to those a knight's move on. No pass changes which of the other
+//! cells are ends of paths, though it may change whose ends they are. Those bits come first in a stage's keys:
 //!
 //! ```text
 //!   Stage(window), k conserved cells; cells from the last of the border to the next
@@ -12,18 +11,19 @@
 //!   Canonical, 4(2m+1) bits: the working form
 //! ```
 //!
-//! Both ways are an OR over table look-ups, one per byte. Cost: 2 to 8 ns a key. At m=7 a window of two cells has 7
-//! conserved ones, of three 4.
+//! Both ways are a [`ByteTable`]. Cost: a table look-up per byte of the key.
 
 use keima_model::Window;
 
 use super::state::{self, Word};
 use super::steps;
+use crate::byte_table::ByteTable;
+use crate::choose::choose;
 
 /// Largest height at which pairs have bit 3 set, so that it says "is an end" and need not be repeated.
 pub const MAX_NARROW_HEIGHT: u32 = 7;
 
-/// Cells of the border, counted from the next to choose, that no pass of the stage gives an edge to.
+/// Cells of the border to which no pass of the stage gives an edge, counted from the next cell.
 pub fn conserved(height: u32, window: Window) -> Vec<u32> {
     let touched = |place: u32| {
         (0..window.len).any(|pass| {
@@ -46,13 +46,10 @@ pub fn stage_bits(height: u32, window: Window) -> u32 {
     4 * (2 * height + 1) + repeated
 }
 
-/// One row of a table: what each value of one byte contributes to the result.
-type Row<K> = [K; 256];
-
 /// The two-way translation between working form and the keys of one stage.
 pub struct Codec<K> {
-    to_key: Vec<Row<K>>,
-    to_state: Vec<Row<K>>,
+    to_key: ByteTable<K>,
+    to_state: ByteTable<K>,
 }
 
 impl<K: Word> Codec<K> {
@@ -61,8 +58,8 @@ impl<K: Word> Codec<K> {
         let (cells, bits) = (2 * height + 1, stage_bits(height, window));
         let narrow = height <= MAX_NARROW_HEIGHT;
         let conserved = conserved(height, window);
-        let mut to_key = vec![[K::ZERO; 256]; cells.div_ceil(2) as usize];
-        let mut to_state = vec![[K::ZERO; 256]; bits.div_ceil(8) as usize];
+        let mut to_key = ByteTable::new(4 * cells);
+        let mut to_state = ByteTable::new(bits);
         let mut family_bit = bits;
         let mut other_bit = bits - conserved.len() as u32;
         for cell in (0..cells).rev() {
@@ -79,18 +76,10 @@ impl<K: Word> Codec<K> {
                 let rest = K::truncate(u128::from(nibble) & ((1 << kept) - 1)) << other_bit;
                 family.map_or(rest, |bit| rest | K::truncate(front) << bit)
             };
-            let (row, half) = ((cell / 2) as usize, 4 * (cell % 2));
-            for (byte, entry) in (0_u32..).zip(&mut to_key[row]) {
-                *entry = *entry | encode(byte >> half & 0xf);
-            }
+            to_key.add_nibble(cell, encode);
             let moved = (0..kept).map(|bit| (other_bit + bit, bit));
             for (from, to) in moved.chain(family.filter(|_| narrow).map(|bit| (bit, 3))) {
-                let target = K::ONE << (4 * cell + to);
-                for (byte, entry) in to_state[(from / 8) as usize].iter_mut().enumerate() {
-                    if byte >> (from % 8) & 1 == 1 {
-                        *entry = *entry | target;
-                    }
-                }
+                to_state.add_bit(from, K::ONE << (4 * cell + to));
             }
         }
         Self { to_key, to_state }
@@ -99,28 +88,18 @@ impl<K: Word> Codec<K> {
     /// Working form to the stage's key.
     #[inline]
     pub fn key(&self, state: K) -> K {
-        look_up(&self.to_key, state)
+        self.to_key.look_up(state)
     }
 
     /// The stage's key to working form. Keys that no state has give some state.
     #[inline]
     pub fn state(&self, key: K) -> K {
-        look_up(&self.to_state, key)
+        self.to_state.look_up(key)
     }
 }
 
-#[inline]
-fn look_up<K: Word>(rows: &[Row<K>], word: K) -> K {
-    let mut rest = word;
-    rows.iter().fold(K::ZERO, |sum, row| {
-        let byte = (rest.low() & 0xff) as usize;
-        rest = rest >> 8;
-        sum | row[byte]
-    })
-}
-
-/// Upper bound on the number of states in a family: any of the codes, pairs matched in any way, and at most
-/// `tour_ends` ends of paths from ends of the tour, with the conserved cells chosen for the most.
+/// Upper bound on the number of states in a family: any codes, any matching of the pairs, and at most `tour_ends` paths
+/// from ends of the tour. The conserved cells are those of the largest family.
 pub fn largest_family(height: u32, window: Window, tour_ends: u32) -> u128 {
     let fixed = conserved(height, window).len() as u32;
     let free = 2 * height + 1 - fixed;
@@ -134,14 +113,10 @@ pub fn largest_family(height: u32, window: Window, tour_ends: u32) -> u128 {
     (0..=fixed).map(of_family).max().unwrap_or(0)
 }
 
-/// Ways to match `ends` path ends in pairs, but for at most `most` of them.
+/// Ways to match `ends` path ends in pairs, with at most `most` of them left out.
 fn matchings(ends: u32, most: u32) -> u128 {
     let left_out = (0..=most.min(ends)).filter(|single| (ends - single).is_multiple_of(2));
     left_out.map(|single| choose(ends, single) * (1..ends - single).step_by(2).map(u128::from).product::<u128>()).sum()
-}
-
-fn choose(of: u32, take: u32) -> u128 {
-    (0..take).fold(1, |ways, i| ways * u128::from(of - i) / u128::from(i + 1))
 }
 
 #[cfg(test)]

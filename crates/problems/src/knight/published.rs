@@ -1,7 +1,7 @@
-//! What is known beforehand: published numbers of tours, and a bound.
+//! Checks of tours: published numbers, and a proved bound.
 //!
-//! A corner has two neighbours, so every closed tour goes through both of its edges: on boards of at least 3x3 the
-//! closed tours are the open ones from a corner to a cell a knight's move off.
+//! A corner has two neighbours, so every closed tour goes through both of its edges. On boards of at least 3x3 closed tours
+//! are then the open ones from a corner to a cell a knight's move away. Cost: a look-up.
 
 use keima_model::Board;
 
@@ -76,10 +76,10 @@ fn class(side: u32, (a, b): (u32, u32)) -> (u32, u32) {
 
 /// A bound on the number of tours, as powers.
 ///
-/// A directed closed tour is a permutation of the cells that takes each to a neighbour, and there are at most
-/// prod d!^(1/d) of those, over the numbers d of the cells' neighbours (Bregman 1973). A directed path from a to b is
-/// one where b goes to a instead. An open tour is two such paths, one for each ordered pair of its ends.
-/// Exponents are rounded up; a cell without neighbours leaves no tour, unless it is the whole board.
+/// A directed closed tour is a permutation that takes each cell to a neighbour. There are at most prod d!^(1/d) of those,
+/// over the numbers d of the cells' neighbours (Bregman 1973). A directed path from a to b is such a permutation with b
+/// taken to a. An open tour is two such paths, one for each order of its ends. Exponents are rounded up. A cell without
+/// neighbours leaves no tour, unless it is the whole board.
 pub fn bound(board: Board, tours: Tours) -> Vec<(u32, u32)> {
     let mut cells_by_degree = [0_u32; 9];
     for cell in 0..board.passes() {

@@ -7,13 +7,14 @@ use keima_model::{About, AnyProblem, Board, ProblemError, ProblemRequest};
 use super::layout::MAX_NARROW_HEIGHT;
 use super::prune::Prunes;
 use super::{Knight, Tours};
+use crate::size::{number, sides};
 
 /// Most cells of the smaller side: 12 pairs and the one that a cell may open have codes of their own.
 pub const MAX_HEIGHT: u32 = 12;
 /// Most cells of the larger side.
 pub const MAX_LENGTH: u32 = 1_000;
 
-/// What `keima problems knight` says.
+/// The description for `keima problems knight`.
 pub const ABOUT: About = About {
     summary: "knight's tours, open or closed",
     definition: "Undirected knight's tours of a board of M rows and N columns: Hamiltonian paths (open) or cycles (closed) of \
@@ -26,8 +27,8 @@ pub const ABOUT: About = About {
         (
             "from",
             "SQ",
-            "open tours with an end here (with --to); a letter for the column and a number for the row, a1 in a corner, or \
-             row,column counted from 0: b1 is 0,1",
+            "open tours from this square (with --to): a letter for the column and a number for the row, a1 in a corner, or \
+             row,column counted from 0; b1 is 0,1",
         ),
         ("to", "SQ", "the other end"),
     ],
@@ -45,11 +46,7 @@ pub const ABOUT: About = About {
 
 /// The problem that `request` describes.
 pub fn open(request: &ProblemRequest) -> Result<AnyProblem, ProblemError> {
-    let (rows, columns) = sides(&request.size).map_err(|why| ProblemError::BadSize {
-        problem: "knight".to_owned(),
-        got: request.size.clone(),
-        why,
-    })?;
+    let (rows, columns) = sides(request, MAX_HEIGHT, MAX_LENGTH)?;
     let board = Board { height: rows.min(columns), length: rows.max(columns) };
     // Columns of the board that is filled run along the smaller side.
     let cell = |(row, column): (u32, u32)| {
@@ -117,8 +114,8 @@ fn wanted(options: &[(String, String)], rows: u32, columns: u32) -> Result<Wante
             Err(bad_option("to", value, "the ends of a tour are two different squares"))
         }
         (None, Some((from, _)), Some((to, _))) => Ok(Wanted::Between(from, to)),
-        (None, Some(_), None) => Err(bad_option("to", "", "missing: --from wants --to, the tour's other end")),
-        (None, None, Some(_)) => Err(bad_option("from", "", "missing: --to wants --from, the tour's other end")),
+        (None, Some(_), None) => Err(bad_option("to", "", "missing: --from needs --to, the tour's other end")),
+        (None, None, Some(_)) => Err(bad_option("from", "", "missing: --to needs --from, the tour's other end")),
         (None, None, None) => Err(bad_option("open", "", CHOICE)),
         (Some(_), Some((_, value)), _) => Err(bad_option("from", value, format!("too many choices; {CHOICE}"))),
         (Some(_), None, Some((_, value))) => Err(bad_option("to", value, format!("too many choices; {CHOICE}"))),
@@ -145,33 +142,6 @@ fn square(text: &str, rows: u32, columns: u32) -> Result<Square, String> {
         (Some(_), Some(_)) => Err(format!("not on the board; {}", expected())),
         _ => Err(expected()),
     }
-}
-
-/// Rows and columns. `Err` says what is expected.
-fn sides(size: &str) -> Result<(u32, u32), String> {
-    let (rows, columns) = size.split_once(['x', 'X']).ok_or_else(|| {
-        let hint = number(size).map(|side| format!("; for a square board say {side}x{side}")).unwrap_or_default();
-        format!("a size is rows x columns, such as 6x6 or 5x8{hint}")
-    })?;
-    let side = |text: &str| match number(text) {
-        Some(0) => Err("both sides must be at least 1".to_owned()),
-        Some(side) => Ok(side),
-        None => Err(format!("{text:?} is not a whole number; sizes look like 6x6 or 5x8")),
-    };
-    let (rows, columns) = (side(rows)?, side(columns)?);
-    let (smaller, larger) = (rows.min(columns), rows.max(columns));
-    if smaller > MAX_HEIGHT {
-        return Err(format!("the smaller side may be at most {MAX_HEIGHT}, it is {smaller}"));
-    }
-    if larger > MAX_LENGTH {
-        return Err(format!("the larger side may be at most {MAX_LENGTH}, it is {larger}"));
-    }
-    Ok((rows, columns))
-}
-
-/// Digits only; numbers too long for a u32 are as good as its maximum: too large.
-fn number(text: &str) -> Option<u32> {
-    (!text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())).then(|| text.parse().unwrap_or(u32::MAX))
 }
 
 #[cfg(test)]
@@ -227,8 +197,8 @@ mod tests {
             ("6x6", vec![("open", ""), ("closed", "")], "once is enough"),
             ("6x6", vec![("open", ""), ("from", "a1")], "too many choices"),
             ("6x6", vec![("closed", ""), ("to", "a1")], "too many choices"),
-            ("6x6", vec![("from", "a1")], "--from wants --to"),
-            ("6x6", vec![("to", "a1")], "--to wants --from"),
+            ("6x6", vec![("from", "a1")], "--from needs --to"),
+            ("6x6", vec![("to", "a1")], "--to needs --from"),
             ("6x6", vec![("from", "a1"), ("to", "0,0")], "two different squares"),
             ("6x6", vec![("from", "a0"), ("to", "b1")], "a letter and a number"),
             ("6x6", vec![("from", "a7"), ("to", "b1")], "not on the board"),

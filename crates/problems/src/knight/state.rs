@@ -1,7 +1,7 @@
 //! The working form of a border state: the next 2m+1 cells, four bits each.
 //!
-//! No knight's move leads further than 2m+1 cells on, so all later cells are untouched. The cell that comes next stands
-//! in the lowest nibble; after its pass the state moves down by four bits and one more cell enters at the top.
+//! No knight's move leads further than 2m+1 cells on, so all later cells are untouched. The next cell is in the lowest
+//! nibble. After its pass the state moves down by four bits, and one more cell enters at the top.
 //!
 //! ```text
 //!   code   0        untouched: no edge so far
@@ -11,10 +11,12 @@
 //!          2 to 7   pairs 8 to 13
 //! ```
 //!
-//! Pairs are numbered in the order of the first cell of each. 2m+1 cells hold at most m pairs: up to m = 7 a path end
-//! is bit 3. All words are handled with one bit a cell, the lowest of its nibble.
+//! Pairs are numbered in the order of the first cell of each. 2m+1 cells hold at most m pairs, so up to m = 7 the ends of
+//! paths are the nibbles with bit 3. Sets of cells have one bit a cell, the lowest of its nibble.
+//!
+//! Cost: a few bit operations a function; one step per pair to normalise.
 
-use keima_model::Key;
+pub use crate::word::Word;
 
 /// Nibble of a cell without an edge.
 pub const UNTOUCHED: u32 = 0;
@@ -22,63 +24,8 @@ pub const UNTOUCHED: u32 = 0;
 pub const FULL: u32 = 1;
 /// Nibble of the end of a path from an end of the tour.
 pub const FINISHED: u32 = 8;
-/// Nibbles of the pairs, from pair 1 on. The rest is for keys that no state has.
+/// Nibbles of the pairs, from pair 1 on. The rest serves keys that no state has.
 const PAIRS: [u32; 16] = [9, 10, 11, 12, 13, 14, 15, 2, 3, 4, 5, 6, 7, 0, 0, 0];
-
-/// A key with the arithmetic that states need.
-pub trait Word: Key {
-    /// The lowest bit of every nibble.
-    const ONES: Self;
-    /// The word 0.
-    const ZERO: Self;
-    /// The word 1.
-    const ONE: Self;
-    /// All but the lowest set bit.
-    #[must_use]
-    fn rest(self) -> Self;
-    /// Number of the lowest set bit; the width for none.
-    fn lowest(self) -> u32;
-    /// Number of set bits.
-    fn count(self) -> u32;
-    /// Puts a code into every marked nibble.
-    #[must_use]
-    fn times(self, code: u32) -> Self;
-    /// The low 32 bits.
-    fn low(self) -> u32;
-}
-
-macro_rules! word {
-    ($type:ty, $ones:expr) => {
-        impl Word for $type {
-            const ONES: Self = $ones;
-            const ZERO: Self = 0;
-            const ONE: Self = 1;
-            #[inline]
-            fn rest(self) -> Self {
-                self & self.wrapping_sub(1)
-            }
-            #[inline]
-            fn lowest(self) -> u32 {
-                self.trailing_zeros()
-            }
-            #[inline]
-            fn count(self) -> u32 {
-                self.count_ones()
-            }
-            #[inline]
-            fn times(self, code: u32) -> Self {
-                self.wrapping_mul(code.into())
-            }
-            #[inline]
-            fn low(self) -> u32 {
-                self as u32
-            }
-        }
-    };
-}
-
-word!(u64, 0x1111_1111_1111_1111);
-word!(u128, 0x1111_1111_1111_1111_1111_1111_1111_1111);
 
 /// The code of the cell whose nibble starts at bit `shift`.
 #[inline]
@@ -123,7 +70,7 @@ pub fn normalise<W: Word>(state: W) -> W {
     let mut out = state & !left.times(0xf);
     let mut number = 1;
     while left != W::ZERO {
-        let same = cells_with(state, code(state, left.lowest())) & left;
+        let same = cells_with(state, code(state, left.trailing_zeros())) & left;
         out = out | same.times(pair(number));
         left = left & !same;
         number += 1;

@@ -10,21 +10,25 @@
 //!   line + 1       n        .      n: the new square, which takes its predecessor's place on the frontier
 //! ```
 //!
-//! Afterwards the edges (line, place)-(line, place+1) and (line, place)-(line+1, place) are known, and at the last
-//! place also (line, n-1)-(line+1, n-1). What completions depend on: which frontier squares are connected so far; which
-//! goals each component touches; the Split fences above each gap (they block the gap of the next line too, and no two
-//! may be in a row); whether the left neighbour is Cross; and for each pawn whether it is unplaced, in a component, or
-//! has a way to its goal. A component that leaves the frontier with a pawn that has no way to its goal is dead.
+//! Afterwards the edges (line, place)-(line, place+1) and (line, place)-(line+1, place) are known, and at the last place
+//! also (line, n-1)-(line+1, n-1). Completions depend on these:
 //!
-//! The same recurrence scans along the goals (each line touches both: the engine's direction) or across them (the first
-//! line is one goal, the last the other), which must give the same numbers. Nothing is packed or reduced; the only
-//! thing forgotten is where a pawn is that has a way to its goal. Cost: microseconds a state.
+//! - which frontier squares are connected so far, and which goals each component touches;
+//! - the Split fences above each gap: they block the gap of the next line too, and no two may be in a row;
+//! - whether the left neighbour is Cross;
+//! - for each pawn whether it is unplaced, in a component, or has a way to its goal.
+//!
+//! A state is dead if a component leaves the frontier with a pawn that has no way to its goal.
+//!
+//! The recurrence scans along the goals (each line touches both: the engine's direction) or across them (the first line is
+//! one goal, the last the other). Both must give the same numbers. Nothing is packed or reduced; only the place of a pawn
+//! with a way to its goal is forgotten. Cost: some map operations a state.
 
 use std::collections::BTreeMap;
 
 use super::brute::Counts;
 
-/// In which direction lines follow each other.
+/// The direction in which lines follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// Place 0 of every line touches the first player's goal, place n-1 the second's.
@@ -47,7 +51,7 @@ pub enum Fence {
 /// A pawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Pawn {
-    /// To be placed yet.
+    /// Not placed yet.
     Unplaced,
     /// On a square of this component, which does not touch its goal yet.
     In(u8),
@@ -55,7 +59,7 @@ pub enum Pawn {
     Resolved,
 }
 
-/// What completions depend on.
+/// A border state: all that completions depend on.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Border {
     /// Component of each frontier square, numbered in the order of their first squares.

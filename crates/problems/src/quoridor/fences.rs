@@ -1,7 +1,7 @@
-//! Arrangements of fences without pawns: what states with both pawns unplaced must add up to, after every pass.
+//! Arrangements of fences without pawns: the sums that states with both pawns unplaced must have after every pass.
 //!
 //! State: the V bit of the last intersection of each column, and "the left neighbour is H". Values: polynomials in the
-//! number of fences. Cost: 2^n states a pass; milliseconds at n = 9.
+//! number of fences. Cost: 2^n states a pass.
 
 /// Number of arrangements of `0..coefficients` fences on the intersections done after each pass, in the order of the
 /// passes of an n x n board: entry `pass` has `coefficients` numbers. They fit 128 bits up to n = 11.

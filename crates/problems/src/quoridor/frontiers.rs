@@ -1,21 +1,22 @@
-//! How many border states there are: upper bounds, and how much of them a scan has reached ([`reached`]).
+//! Numbers of border states: upper bounds, and the share of them that a scan has reached ([`reached`]).
 //!
-//! The split bits of a state are almost independent of the rest (families of a stage, which differ in them, are of
-//! almost the same size), and the rest is counted here: non-crossing partitions of the
-//! frontier into components, with the goals they touch and the pawns in them.
+//! The split bits of a state are almost independent of the rest: families of a stage differ in them and have almost the
+//! same size. This file counts the rest: non-crossing partitions of the frontier into components, with the goals that they
+//! touch and the pawns in them.
 //!
-//! A component that touches a goal is not under an arc of another one, or its way to the goal would cross that arc. So
-//! the goals' flags stand on the *outer* components O1 .. Om, which lie side by side; O1 has square 0 and touches A, Om
-//! has square n-1 and touches B; and no component that touches B lies before one that touches A, or their ways would
-//! cross:
+//! A component that touches a goal is not under an arc of another one, or its way to the goal would cross that arc. So the
+//! goals' flags stand on the *outer* components O1 .. Om, which lie side by side. O1 has square 0 and touches A, Om has
+//! square n-1 and touches B. No component that touches B lies before one that touches A, or their ways would cross:
 //!
 //! ```text
 //!   O1  O2  O3  O4  O5        flags are subsets a of O1..Om with O1, and b with Om, with last(a) <= first(b);
 //!   A       A   B   B         an unplaced or waiting pawn: 1 + components without its goal's flag
 //! ```
 //!
-//! Once a pawn is resolved, only the partition, with all components that touch the other goal joined, counts. After a
-//! Cross fence (cross bit 1) the square just added is alone. Cost: n^5 small sums; a millisecond at n = 11.
+//! Once a pawn is resolved, only the partition counts, with all components that touch the other goal joined. After a Cross
+//! fence (cross bit 1) the square just added is alone. Cost: n^5 small sums.
+
+use crate::choose::choose;
 
 /// Counts by number of components.
 type Row = Vec<u128>;
@@ -29,7 +30,7 @@ struct Partitions {
 impl Partitions {
     fn new(n: usize) -> Self {
         let zero = || vec![vec![0; n + 1]; n + 1];
-        // One outer component that spans all squares, with what is under its arcs: [squares][components].
+        // One outer component that spans all squares, and the components under its arcs: [squares][components].
         let mut spanning: Vec<Row> = zero();
         let mut by_outer = vec![zero(); n + 1];
         by_outer[0][0][0] = 1;
@@ -77,9 +78,8 @@ fn total(by_outer: &[Row]) -> Row {
     sum
 }
 
-/// n over k.
-fn choose(n: usize, k: usize) -> u128 {
-    (0..k).fold(1, |product, i| product * (n.saturating_sub(i)) as u128 / (i as u128 + 1))
+fn binomial(of: usize, take: usize) -> u128 {
+    choose(of as u32, take as u32)
 }
 
 /// Subsets of `size` of outer components 1 to `last`, `last` among them, as (number, size); with the first as well if
@@ -87,8 +87,8 @@ fn choose(n: usize, k: usize) -> u128 {
 fn flags(last: usize, with_first: bool) -> Vec<(u128, usize)> {
     match (with_first, last) {
         (true, 1) => vec![(1, 1)],
-        (true, _) => (0..=last - 2).map(|between| (choose(last - 2, between), between + 2)).collect(),
-        (false, _) => (0..last).map(|between| (choose(last - 1, between), between + 1)).collect(),
+        (true, _) => (0..=last - 2).map(|between| (binomial(last - 2, between), between + 2)).collect(),
+        (false, _) => (0..last).map(|between| (binomial(last - 1, between), between + 1)).collect(),
     }
 }
 
@@ -110,8 +110,8 @@ fn flagged(outer: usize, first_is_a: bool, ways: impl Fn(usize, usize) -> u128) 
     sum
 }
 
-/// Upper bounds on the numbers of states that differ in more than their split bits, before a pass at each cell of a
-/// column (cell 0: at a line's start).
+/// Upper bounds on the numbers of states without their split bits, before a pass at each cell of a column (cell 0: at a
+/// line's start).
 pub fn most(n: u32) -> Vec<u128> {
     let n = n as usize;
     let partitions = Partitions::new(n);
@@ -141,11 +141,11 @@ pub fn most(n: u32) -> Vec<u128> {
     (0..rest).map(cell).collect()
 }
 
-/// Share of [`most`] that a scan has reached before `pass`, by measurements, rounded up.
+/// Share of [`most`] that a scan has reached before `pass`: a fit, rounded up.
 ///
-/// Walls between neighbours on the frontier are made of fences in the lines above: it takes more lines than there are
-/// until every state is reached. At the end 48, 54, 59 and 66 % of the bound are, for n = 4 to 7, and with each line
-/// less 1.37 times more are missing. In the first lines, where this formula ends, less than 30 % are reached.
+/// Walls between neighbours on the frontier consist of fences in the lines above, and no board has enough lines for every
+/// state. At the end 48, 54, 59 and 66 % of the bound are reached for n = 4 to 7; a line earlier 1.37 times as many are
+/// missing. In the first lines less than 30 % are reached, and the fit ends there.
 pub fn reached(n: u32, pass: u32) -> f64 {
     if n < 4 {
         return 1.0;
@@ -164,7 +164,7 @@ mod tests {
         let partitions = Partitions::new(11);
         for n in 1..=11 {
             for k in 1..=n {
-                let expected = choose(n, k) * choose(n, k - 1) / n as u128;
+                let expected = binomial(n, k) * binomial(n, k - 1) / n as u128;
                 assert_eq!(partitions.sum(n, |_, all| u128::from(all == k)), expected, "{n} {k}");
             }
         }

@@ -1,22 +1,21 @@
 //! Legal Quoridor positions: `quoridor n`.
 //!
 //! The board has n x n squares and (n-1) x (n-1) intersections, each empty or with a fence of two edges' length: H at
-//! (r, c) blocks (r, c)-(r+1, c) and (r, c+1)-(r+1, c+1), V blocks (r, c)-(r, c+1) and (r+1, c)-(r+1, c+1); fences do
-//! not overlap. Two pawns stand on different squares; the first player's goal is row n-1, the second's row 0. Legal:
-//! from each pawn's square an open path leads to its goal; pawns do not block. Legal is not the same as reachable in a
-//! game.
+//! (r, c) blocks (r, c)-(r+1, c) and (r, c+1)-(r+1, c+1), V blocks (r, c)-(r, c+1) and (r+1, c)-(r+1, c+1). Fences do not
+//! overlap. Two pawns stand on different squares; the first player's goal is row n-1, the second's row 0. A position is
+//! legal if an open path leads from each pawn's square to its goal; pawns do not block. Legal is not reachable in a game.
 //!
 //! The ladder, each rung checked against the one below:
 //! - [`brute`]: every arrangement of fences;
 //! - [`border`]: the border-state recurrence in a plain map, along the goals and across them;
-//! - [`Quoridor`]: the same recurrence in the engine's terms; [`state`] has states and successors, [`fences`] what
-//!   the states without pawns must add up to, [`frontiers`] how many states there are, [`tables`] what is shown.
+//! - [`Quoridor`]: the same recurrence in the engine's terms; [`state`] has states, [`step`] their successors, [`fences`] the
+//!   sums that states without pawns must have, [`frontiers`] the numbers of states, [`tables`] the tables of results.
 //!
-//! A pass fills one intersection. Values are polynomials in the number of fences.
+//! A pass fills one intersection. Values are polynomials in the number of fences. Cost: [`frontiers`] bounds the states.
 //!
-//! Three linear forms of one run give all variants. With F the arrangements of fences (states with both pawns
-//! unplaced), S those with the second pawn alone on a square from which its goal can be reached, T the same with that
-//! square on the first player's goal:
+//! Three linear functionals of one run give all variants. F counts the arrangements of fences: states with both pawns
+//! unplaced. S counts those with the second pawn alone, on a square with a way to its goal. T is the same with that square
+//! on the first player's goal:
 //!
 //! ```text
 //!   both on their goals             n^2 F                                always legal, never on the same square
@@ -25,8 +24,8 @@
 //!   neither = all - first - second + both = all - 2 (n S - T) + n^2 F
 //! ```
 //!
-//! T is the reason for the state's `shared` bit: a pair of pawns on one square of the first player's goal, where the
-//! first is at home, counts the second's squares there.
+//! T needs the state's `shared` bit: both pawns on one square of the first player's goal, where the first is at home. So it
+//! counts the second's squares there.
 
 pub mod border;
 pub mod brute;
@@ -34,6 +33,7 @@ pub mod fences;
 pub mod frontiers;
 mod request;
 pub mod state;
+pub mod step;
 pub mod tables;
 
 use std::collections::BTreeMap;
@@ -41,7 +41,8 @@ use std::collections::BTreeMap;
 use keima_model::{Board, Forecast, Functional, Layout, Problem, ProblemInfo, Report, Successors, Window};
 
 pub use request::{ABOUT, DEFAULT_MAX_FENCES, MAX_SIDE, open};
-use state::{Rules, State};
+use state::State;
+use step::Rules;
 
 /// Legal positions by number of fences as a border-state recurrence with 64-bit keys.
 pub struct Quoridor {
@@ -51,7 +52,7 @@ pub struct Quoridor {
     max_fences: u32,
     /// Arrangements of fences after each pass, by number of fences.
     fences: Vec<Vec<u128>>,
-    /// Upper bounds on the states that differ in more than their split bits, by the cell of the pass to come.
+    /// Upper bounds on the states without their split bits, by the cell of the next pass.
     frontiers: Vec<u128>,
 }
 
@@ -59,7 +60,7 @@ impl Quoridor {
     /// The problem on `n` x `n` squares with up to `max_fences` fences (`None` for any number).
     ///
     /// # Panics
-    /// Where `n` is not in 2..=[`MAX_SIDE`]. [`open`] checks what users ask for.
+    /// If `n` is not in 2..=[`MAX_SIDE`]. [`open`] checks requests.
     pub fn new(n: u32, max_fences: Option<u32>) -> Self {
         assert!((2..=MAX_SIDE).contains(&n), "quoridor {n}: the side must be 2 to {MAX_SIDE}");
         let intersections = (n - 1) * (n - 1);
@@ -81,7 +82,8 @@ impl Quoridor {
         vec![(mantissa, 1), (2, shift)]
     }
 
-    /// Keys of `layout` have their split bits turned right by this: the window's come last, next to what changes.
+    /// Keys of `layout` have their split bits rotated right by this, so that the window's come last, next to the bits that
+    /// change.
     fn rotation(layout: Layout) -> u32 {
         match layout {
             Layout::Canonical => 0,
@@ -89,7 +91,7 @@ impl Quoridor {
         }
     }
 
-    /// Turns the split bits of all keys right by `by`.
+    /// Rotates the split bits of all keys right by `by`.
     fn turn(&self, by: u32, keys: &mut [u64]) {
         let (width, shift) = (self.n - 1, state::split_shift(self.n));
         let by = by % width;
@@ -169,14 +171,14 @@ impl ProblemInfo for Quoridor {
     fn forecast(&self) -> Option<Forecast> {
         let board = self.board();
         if self.max_fences < self.n.min(board.passes()) {
-            // Most states are left out then; how many is not known.
+            // Most states are left out then, and nobody knows how many.
             return None;
         }
         let states = (0..=board.passes()).map(|pass| {
             let valid = self.frontiers[board.cell(pass) as usize] << board.height;
             let valid = (valid as f64 * frontiers::reached(self.n, pass)).ceil() as u128;
-            // In the first lines no more than there are fillings, with each pawn anywhere so far or nowhere, or both on
-            // one square.
+            // In the first lines there are at most as many as fillings, times the places of each pawn: any square so far,
+            // or none, or both on one square.
             let squares = u128::from(self.n) * u128::from(board.column(pass) + 1) + u128::from(board.cell(pass));
             let fillings = 3_u128.checked_pow(pass).and_then(|fillings| fillings.checked_mul((squares + 1).pow(2)));
             fillings.map_or(valid, |fillings| fillings.min(valid))

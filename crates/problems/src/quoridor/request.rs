@@ -5,28 +5,28 @@ use std::sync::Arc;
 use keima_model::{About, AnyProblem, ProblemError, ProblemRequest};
 
 use super::Quoridor;
+use crate::size::number;
 
 /// Most squares a side: keys of 5n + 9 bits fit 64.
 pub const MAX_SIDE: u32 = 11;
-/// Most fences that are counted unless the user says otherwise: those of both players.
+/// The default for the most fences: those of both players.
 pub const DEFAULT_MAX_FENCES: u32 = 20;
 /// Largest number of fences that a user may name: more than any board has intersections.
 const MAX_MAX_FENCES: u32 = 1000;
 
-/// What `keima problems quoridor` says.
+/// The description for `keima problems quoridor`.
 pub const ABOUT: About = About {
     summary: "legal Quoridor positions",
     definition: "Positions on N x N squares: each of the (N-1) x (N-1) intersections is empty or has a horizontal or vertical \
                  fence, two edges long, no two overlapping; two pawns on different squares; from each pawn's square an \
                  open path leads to its goal row (the last row for the first player, the first row for the second), and \
-                 pawns do not block. Legal, not reachable: what games lead to a position, and whether the game had \
-                 ended before, does not matter. The count is of all pairs of squares; tables by number of fences, \
-                 without positions with both pawns or with either pawn on its goal, and with the fences in hand (ten a \
-                 player) and the side to move come from the same run. Tables and totals go up to the largest number of \
-                 fences that was asked for.",
+                 pawns do not block. Legal, not reachable: it does not matter whether a game leads there, or had ended \
+                 before. The count is of all pairs of squares. The same run gives tables by number of fences: all \
+                 positions, those without both pawns or without either pawn on its goal, and all with the fences in \
+                 hand (ten a player) and the side to move. Tables and totals go up to the chosen number of fences.",
     size: "N (or NxN), squares a side, 2 to 11; the real board is 9",
     options: &[
-        ("max-fences", "K", "count positions with up to K fences; 20 unless told"),
+        ("max-fences", "K", "count positions with up to K fences [default: 20]"),
         ("all", "", "count positions with any number of fences"),
     ],
     known: "Nothing published for the number of legal positions. Arrangements of fences on the 9x9 board by number of \
@@ -64,15 +64,15 @@ pub fn open(request: &ProblemRequest) -> Result<AnyProblem, ProblemError> {
                 Some(most) if most <= MAX_MAX_FENCES => Some(most),
                 _ => {
                     return refuse(format!(
-                        "expected a whole number from 0 to {MAX_MAX_FENCES}, such as {DEFAULT_MAX_FENCES}; all counts \
-                         any number of fences"
+                        "expected a whole number from 0 to {MAX_MAX_FENCES}, such as {DEFAULT_MAX_FENCES}; for any \
+                         number of fences use all"
                     ));
                 }
             },
-            _ => return refuse("quoridor knows the options max-fences and all".to_owned()),
+            _ => return refuse("quoridor has the options max-fences and all".to_owned()),
         };
         if let Some((other, _)) = chosen {
-            return refuse(format!("{other} was given already; say one of max-fences and all, once"));
+            return refuse(format!("{other} was given already; give max-fences or all, once"));
         }
         chosen = Some((option, most));
     }
@@ -91,12 +91,6 @@ fn side(size: &str) -> Result<u32, String> {
         (Some(_), Some(_)) => Err(format!("the side must be at least 2, for two pawns need two squares; {expected}")),
         _ => Err(format!("it is not a whole number; {expected}")),
     }
-}
-
-/// A whole number in decimal digits. Numbers too long for a u32 are as good as its maximum: too large.
-fn number(text: &str) -> Option<u32> {
-    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    digits.then(|| text.parse().unwrap_or(u32::MAX))
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
-//! The working form of a border state, and its successors by bit operations.
+//! The working form of a border state, and bit operations on it.
 //!
-//! The frontier runs from goal to goal: square 0 touches goal A, which the first player wants, square n-1 goal B, which
-//! the second wants. Its squares' components do not cross, so two bits a square hold them: `open` (the component has
-//! another frontier square to the right) and `close` (to the left) are brackets, `close` read before `open`. A
-//! component's pawn is named by the component's first square. Key, 5n + 9 bits:
+//! The frontier runs from goal to goal: square 0 touches goal A, the first player's, and square n-1 goal B, the second's.
+//! The squares' components do not cross, so two bits a square hold them as brackets. `open`: the component has another
+//! frontier square to the right; `close`: to the left. `close` is read before `open`. A pawn is named by the first square
+//! of its component. Key, 5n + 9 bits:
 //!
 //! ```text
 //!   bits  n-1      n      n      n      n      1      1        4      4
@@ -12,26 +12,24 @@
 //!                                                                                         15 unplaced
 //! ```
 //!
-//! `split`: per gap, whether the last fence chosen there is Split; `cross`: whether the last one in this line is Cross
-//! (0 at a line's start; names as in [`super::border`]). `shared`: both pawns were put on one square of the first
-//! player's goal, for the variant with neither pawn on its goal (see [`super::Quoridor`]).
+//! `split`: per gap, whether the last fence chosen there is Split. `cross`: whether the last one in this line is Cross (0 at
+//! a line's start; names as in [`super::border`]). `shared`: both pawns were put on one square of the first player's goal,
+//! for the variant with neither pawn on its goal (see [`super::Quoridor`]).
 //!
-//! Exact reductions, which make equal what has equal completions. Once the first pawn is resolved nobody asks for goal
-//! A: its flags are forgotten, and all components that touch B become one, since the second pawn only needs to reach
-//! any of them (if it stood in one, it would be resolved). The same with the players' parts changed. When both are
-//! resolved, the components are forgotten too.
+//! Exact reductions merge states with equal completions. Once the first pawn is resolved, goal A no longer matters: its
+//! flags are dropped. All components that touch B become one, since the second pawn only needs to reach any of them; if it
+//! stood in one, it would be resolved. The same holds with the players exchanged. When both are resolved, the components
+//! are dropped too.
 //!
-//! Cost: 20 to 40 ns a successor; no allocation, no panic and no endless loop on any bit pattern.
-
-use keima_model::Successors;
+//! Cost: a few bit walks a function; no allocation, no panic and no endless loop on any bit pattern.
 
 /// A set of frontier squares or gaps, one bit each.
-type Bits = u32;
+pub(super) type Bits = u32;
 
 /// A pawn that has a way to its goal.
 const RESOLVED: u32 = 14;
 /// A pawn that is still to be placed.
-const UNPLACED: u32 = 15;
+pub(super) const UNPLACED: u32 = 15;
 /// Bits of a pawn.
 const PAWN_BITS: u32 = 4;
 /// Low bits of a key that are not per square: two pawns, `shared` and `cross`.
@@ -47,26 +45,26 @@ pub const fn split_shift(n: u32) -> u32 {
     LOW_BITS + 4 * n
 }
 
-/// What completions depend on.
+/// A border state: all that completions depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct State {
-    split: Bits,
+    pub(super) split: Bits,
     touch: [Bits; 2],
     close: Bits,
     open: Bits,
-    cross: Bits,
+    pub(super) cross: Bits,
     shared: Bits,
-    pawns: [u32; 2],
+    pub(super) pawns: [u32; 2],
 }
 
 impl State {
     /// A line of squares that are not connected, without pawns.
-    fn bare(n: u32) -> Self {
+    pub(super) fn bare(n: u32) -> Self {
         let touch = [1, 1 << (n - 1)];
         Self { split: 0, touch, close: 0, open: 0, cross: 0, shared: 0, pawns: [UNPLACED; 2] }
     }
 
-    /// From a key; keys that no state has give some state.
+    /// The state of a key. Keys that no state has give some state.
     #[inline]
     pub fn of(key: u64, n: u32) -> Self {
         let plane = |index: u32| (key >> (LOW_BITS + index * n)) as Bits & ((1 << n) - 1);
@@ -90,7 +88,7 @@ impl State {
         planes << LOW_BITS | u64::from(cross << 9 | shared << 8 | first << 4 | second)
     }
 
-    /// Whether no pawn is placed: what the arrangements of fences are counted by.
+    /// Whether no pawn is placed. Such states count the arrangements of fences.
     pub fn is_bare(&self) -> bool {
         self.pawns == [UNPLACED; 2]
     }
@@ -148,7 +146,7 @@ impl State {
 
     /// Connects `square` with the next one on the frontier.
     #[inline]
-    fn join(&mut self, square: Bits) {
+    pub(super) fn join(&mut self, square: Bits) {
         let next = square << 1;
         let (opens, closes) = (self.open & square != 0, self.close & next != 0);
         if opens && closes {
@@ -179,7 +177,7 @@ impl State {
 
     /// A new square without connection takes the place of `square`; false if that cuts off a pawn.
     #[inline]
-    fn detach(&mut self, square: Bits, goals: [Bits; 2]) -> bool {
+    pub(super) fn detach(&mut self, square: Bits, goals: [Bits; 2]) -> bool {
         let (opens, closes) = (self.open & square != 0, self.close & square != 0);
         let mut heir = 0;
         match (closes, opens) {
@@ -211,9 +209,15 @@ impl State {
         true
     }
 
+    /// The same with other fences: the `split` bits and the `cross` bit.
+    #[inline]
+    pub(super) fn with_fences(self, split: Bits, cross: Bits) -> Self {
+        Self { split, cross, ..self }
+    }
+
     /// Resolves pawns, and applies the reductions.
     #[inline]
-    fn reduce(&mut self) {
+    pub(super) fn reduce(&mut self) {
         for (pawn, touch) in self.pawns.iter_mut().zip(self.touch) {
             if *pawn < RESOLVED && touch >> *pawn & 1 == 1 {
                 *pawn = RESOLVED;
@@ -224,7 +228,7 @@ impl State {
             [false, false] => {}
             [true, true] => (self.open, self.close, self.touch) = (0, 0, [0, 0]),
             [first, _] => {
-                // The flags of the pawn that is resolved are forgotten.
+                // The flags of the resolved pawn are dropped.
                 self.touch[usize::from(!first)] = 0;
                 let wanted = self.touch[usize::from(first)];
                 self.open |= wanted & !highest(wanted);
@@ -235,7 +239,7 @@ impl State {
 
     /// Puts the pawn of `player`, unplaced so far, on `square`.
     #[inline]
-    fn with_pawn(mut self, player: usize, square: Bits) -> Self {
+    pub(super) fn with_pawn(mut self, player: usize, square: Bits) -> Self {
         self.pawns[player] = lowest(self.component(square)).trailing_zeros();
         self.reduce();
         self
@@ -243,7 +247,7 @@ impl State {
 
     /// Puts both pawns on one square of the first player's goal.
     #[inline]
-    fn with_shared(mut self, square: Bits) -> Self {
+    pub(super) fn with_shared(mut self, square: Bits) -> Self {
         self.shared = 1;
         self.pawns[0] = RESOLVED;
         self.with_pawn(1, square)
@@ -275,12 +279,13 @@ impl State {
         self.shared == 1 && self.closed(n).pawns == [RESOLVED; 2]
     }
 
-    /// A number of fences that every way to this state has used at least, after the pass at `place` of `line`.
+    /// A lower bound on the fences of every way to this state, after the pass at `place` of `line`.
     ///
-    /// Split bits and the cross bit stand for one fence each. Neighbours on the frontier without a Split fence above
-    /// them are connected through the line above, unless a Cross fence below that line at one of three places, or a
-    /// forgotten Split fence, stands in the way; a Cross fence explains three gaps at most. Nothing is above line 0.
-    fn least_fences(&self, n: u32, line: u32, place: u32) -> u32 {
+    /// Split bits and the cross bit are one fence each. Neighbours on the frontier without a Split fence above them are
+    /// connected through the line above, unless a fence is in the way. That is a Cross fence below that line at one of three
+    /// places, or a forgotten Split fence. A Cross fence explains at most three gaps. Nothing is above line 0.
+    #[inline]
+    pub(super) fn least_fences(&self, n: u32, line: u32, place: u32) -> u32 {
         let last_gap = if line == 0 { place } else { n - 2 };
         let gaps = (2 << last_gap) - 1;
         let mut unexplained = gaps & !self.split & !(self.open & self.close >> 1);
@@ -310,112 +315,4 @@ fn lowest(bits: Bits) -> Bits {
 fn highest(bits: Bits) -> Bits {
     const TOP: Bits = 1 << (Bits::BITS - 1);
     TOP.checked_shr(bits.leading_zeros()).unwrap_or(0)
-}
-
-/// What determines the successors besides the state.
-#[derive(Clone, Copy, Debug)]
-pub struct Rules {
-    /// Squares a side.
-    pub n: u32,
-    /// States that need more fences than this are left out: their values are zero.
-    pub max_fences: u32,
-}
-
-impl Rules {
-    /// The states before the first pass: one line of squares, pawns placed in all ways.
-    pub fn start(self) -> Vec<u64> {
-        let mut states = vec![State::bare(self.n)];
-        for place in 0..self.n {
-            states = states.iter().flat_map(|&state| placements(state, 1 << place).into_iter().flatten()).collect();
-        }
-        states.iter().map(|state| state.key(self.n)).collect()
-    }
-
-    /// Appends the successors of each of `keys` at `place` of `line` to `out`.
-    pub fn expand(self, line: u32, place: u32, keys: &[u64], out: &mut Successors<u64>) {
-        // A gap names one fence at most, and so does the cross bit.
-        let prune = self.max_fences < self.n;
-        let cell = Cell { n: self.n, line, place, most: prune.then_some(self.max_fences) };
-        for &key in keys {
-            let before = out.keys.len();
-            cell.successors(State::of(key, self.n), out);
-            out.degrees.push((out.keys.len() - before) as u8);
-        }
-    }
-}
-
-/// The intersection that a pass fills.
-#[derive(Clone, Copy)]
-struct Cell {
-    n: u32,
-    line: u32,
-    place: u32,
-    /// States that need more fences are left out.
-    most: Option<u32>,
-}
-
-impl Cell {
-    fn successors(self, state: State, out: &mut Successors<u64>) {
-        let gap = 1 << self.place;
-        let above = state.split & gap != 0;
-        let blocked = state.cross == 1;
-        let mut empty = State { split: state.split & !gap, cross: 0, ..state };
-        if !above {
-            empty.join(gap);
-            // Before squares leave: a pawn that is at home by now is not cut off any more.
-            empty.reduce();
-        }
-        self.finish(empty, blocked, 0, out);
-        if !blocked {
-            self.finish(State { cross: 1, ..empty }, true, 1, out);
-        }
-        if !above {
-            self.finish(State { split: state.split | gap, cross: 0, ..state }, blocked, 1, out);
-        }
-    }
-
-    /// The new squares below those whose edges are known now, with and without pawns. `blocked` is whether the new
-    /// square at this place is cut off from its predecessor, `shift` the fences just put.
-    #[inline]
-    fn finish(self, mut state: State, blocked: bool, shift: u8, out: &mut Successors<u64>) {
-        let Self { n, line, place, most } = self;
-        let (square, last) = (1 << place, 1 << (n - 1));
-        let goals = [1, last];
-        let ends_line = place == n - 2;
-        if blocked && !state.detach(square, goals) {
-            return;
-        }
-        if ends_line {
-            if state.cross == 1 && !state.detach(last, goals) {
-                return;
-            }
-            state.cross = 0;
-        }
-        state.reduce();
-        let mut push = |state: State| {
-            if most.is_none_or(|most| state.least_fences(n, line, place) <= most) {
-                out.keys.push(state.key(n));
-                out.shifts.push(shift);
-            }
-        };
-        for state in placements(state, square).into_iter().flatten() {
-            if ends_line {
-                placements(state, last).into_iter().flatten().for_each(&mut push);
-            } else {
-                push(state);
-            }
-        }
-    }
-}
-
-/// `state` with the pawns that may be put on a new square: none, the first, the second, both on a goal of the first.
-#[inline]
-fn placements(state: State, square: Bits) -> [Option<State>; 4] {
-    let unplaced = state.pawns.map(|pawn| pawn == UNPLACED);
-    [
-        Some(state),
-        unplaced[0].then(|| state.with_pawn(0, square)),
-        unplaced[1].then(|| state.with_pawn(1, square)),
-        (unplaced == [true; 2] && square == 1).then(|| state.with_shared(square)),
-    ]
 }

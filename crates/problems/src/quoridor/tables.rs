@@ -1,4 +1,4 @@
-//! What is read off, and the tables made of it.
+//! The functionals of a run, and the tables of results made from them.
 //!
 //! ```text
 //!   functional   0 .. passes-1   arrangements of fences after each pass (the fence law); the last is F
@@ -14,7 +14,7 @@ use crate::quoridor_fences::{mertens, published};
 /// Most fences that a player has.
 const IN_HAND: i64 = 10;
 
-/// What a functional adds up.
+/// The states that a functional adds up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// States with both pawns unplaced.
@@ -71,7 +71,7 @@ enum Variant {
 }
 
 impl Variant {
-    /// Its name in [`reports`], and for people.
+    /// Name in [`reports`], and name for people.
     const fn names(self) -> (&'static str, &'static str) {
         match self {
             Self::All => ("by_fences", "all pairs"),
@@ -99,7 +99,7 @@ impl Variant {
     }
 }
 
-/// Ways to have put `fences` fences by two players with ten each, times two for the side to move.
+/// Ways in which two players with ten fences each can have placed `fences` of them, times two for the side to move.
 fn hands_and_move(fences: u32) -> i64 {
     let fences = i64::from(fences);
     let least = (fences - IN_HAND).max(0);

@@ -1,12 +1,12 @@
 //! Quoridor fences by a border-state recurrence in a plain map, intersection by intersection, row by row.
 //!
-//! What the rest of the board must know of the intersections filled so far: which columns' last intersection has a V
-//! (the next one below must not), and whether the intersection at the left has an H (this one must not). A value is
-//! the list of the numbers of partial boards with 0, 1, 2, ... fences.
+//! The rest of the board depends on two things. Which columns' last intersection has a V: the next one below must not have
+//! one. And whether the intersection at the left has an H: this one must not. A value is the list of the numbers of partial
+//! boards with 0, 1, 2, ... fences. Cost: some map operations a state and pass.
 
 use std::collections::BTreeMap;
 
-/// What the rest of the board must know.
+/// A border state: all that the rest of the board depends on.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Border {
     /// Per column: the last intersection filled has a V.
@@ -18,7 +18,7 @@ pub struct Border {
 /// All border states with their numbers of partial boards by number of fences.
 pub type Vector = BTreeMap<Border, Vec<u128>>;
 
-/// What is put on an intersection.
+/// The content of an intersection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Put {
     Nothing,
@@ -54,7 +54,7 @@ pub fn pass(vector: &Vector, column: usize) -> Vector {
     next
 }
 
-/// F(width, height, k) for k from 0 to `most_fences`, as far as they stay below 2^128.
+/// F(width, height, k) for k from 0 to `most_fences`; all must be below 2^128.
 pub fn counts(width: usize, height: usize, most_fences: usize) -> Vec<u128> {
     let mut vector = start(width, most_fences);
     for column in (0..width).cycle().take(width * height) {

@@ -1,4 +1,4 @@
-//! Quoridor fences by definition: fences as pieces of wood that must not share a place.
+//! Quoridor fences by definition: pieces of wood that must not share a place.
 //!
 //! A board of w+1 by h+1 squares has w x h inner intersections. A fence is centred on one and is two squares long, so
 //! that it covers two unit edges of the grid between the squares:
@@ -9,12 +9,12 @@
 //! ```
 //!
 //! Two fences may not cover one edge (overlap) nor have one centre (cross, or lie on each other). Every set of fences
-//! without such a pair is visited once. Cost: as many steps as there are placements: 4x4 takes a fraction of a second.
+//! without such a pair is visited once. Cost: one step per placement.
 
 /// Most intersections that a board may have.
 pub const MAX_INTERSECTIONS: u32 = 16;
 
-/// One way to put one fence: what it covers.
+/// A place for a fence, with the edges that it covers.
 struct Fence {
     centre: (u32, u32),
     /// Is horizontal, line, unit along the line.
@@ -44,7 +44,7 @@ pub fn counts(width: u32, height: u32) -> Option<Vec<u64>> {
     Some(counts)
 }
 
-/// Counts `placed` and all that comes of adding fences of `rest` to it.
+/// Counts `placed`, and `placed` with any fences of `rest`.
 fn visit<'a>(rest: &'a [Fence], placed: &mut Vec<&'a Fence>, counts: &mut [u64]) {
     if let Some(count) = counts.get_mut(placed.len()) {
         *count += 1;

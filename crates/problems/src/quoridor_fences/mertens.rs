@@ -1,7 +1,7 @@
-//! Mertens' estimates of the size of Quoridor, reproduced, and why the one of the fences is off.
+//! Mertens' estimates of the size of Quoridor, reproduced, and why the one of the fences is wrong.
 //!
-//! P. J. C. Mertens, *A Quoridor-playing Agent* (2006), estimates for the game's board of 9x9 squares (64
-//! intersections, 128 ways to put the first fence, 20 fences) that each fence takes 4 of the ways away:
+//! P. J. C. Mertens, *A Quoridor-playing Agent* (2006), takes the game's board of 9x9 squares: 64 intersections, 128 ways
+//! to place the first fence, 20 fences. He lets each fence take 4 of the ways away:
 //!
 //! ```text
 //!    S_f = sum over i = 0..20 of the product over j of (128 - 4j)     fence placements
@@ -12,10 +12,12 @@
 //! The formula as typeset has (128 - 4i) in the product, with i+1 factors in term i: 2.2498e35. With 4j and
 //! i+1 factors: 2.9608e40. The printed 6.1582e38 has 4j and i factors in term i.
 //!
-//! Why it is off, by a factor of 4.5e17: a product of i factors counts the ways to put i fences *one after the other*,
-//! so that every placement of i fences is counted i! times. With each term divided by i! the estimate is 3.89e20,
-//! below the exact 1.376e21: a fence takes fewer than 4 ways away on average, since fences at the rim have fewer
-//! neighbours, and neighbours in common are taken away once only.
+//! The estimate is too large by a factor of 4.5e17. A product of i factors counts the ways to place i fences *one after the
+//! other*, so it counts every placement of i fences i! times. With each term divided by i! the estimate is 3.89e20, below
+//! the exact 1.376e21. A fence takes fewer than 4 ways away on average: fences at the rim have fewer neighbours, and common
+//! neighbours go only once.
+//!
+//! Cost: one multiplication a term.
 
 use keima_model::ReportColumn;
 
@@ -42,7 +44,7 @@ pub fn as_typeset(intersections: u32, fences: u32) -> f64 {
     (0..=fences).map(|i| ways_left(intersections, i).powi(i as i32 + 1)).sum()
 }
 
-/// The printed estimate with order divided out: each term by k!.
+/// The printed estimate without order: each term divided by k!.
 pub fn unordered_fence_placements(intersections: u32, fences: u32) -> f64 {
     unordered(intersections).take(fences as usize + 1).sum()
 }
@@ -57,7 +59,7 @@ pub fn game_tree() -> f64 {
     60.4_f64.powf(91.1)
 }
 
-/// Columns beside a table of 0 to `fences` fences: the estimate's terms as printed, and with order divided out.
+/// Columns beside a table of 0 to `fences` fences: the estimate's terms as printed, and without order.
 pub fn columns(intersections: u32, fences: u32) -> Vec<ReportColumn> {
     let column = |name: &str, terms: &mut dyn Iterator<Item = f64>| ReportColumn {
         name: name.to_owned(),
@@ -71,7 +73,7 @@ pub fn lines(intersections: u32, fences: u32) -> Vec<String> {
     let mut lines = Vec::new();
     if (intersections, fences) == (INTERSECTIONS, FENCES) {
         lines.push(
-            "Mertens (2006) estimates 6.1582e38 ways to place up to 20 fences on this board, 4.5e17 times what there are."
+            "Mertens (2006) estimates 6.1582e38 ways to place up to 20 fences on this board, 4.5e17 times the true number."
                 .to_owned(),
         );
     }
@@ -79,26 +81,26 @@ pub fn lines(intersections: u32, fences: u32) -> Vec<String> {
         (fence_placements(intersections, fences), unordered_fence_placements(intersections, fences));
     if ordered.is_finite() {
         lines.push(format!(
-            "mertens: his way of estimating (each fence takes 4 of the {} ways) gives {ordered:.4e} in all; it counts \
-             the k! orders in which k fences are put.",
+            "mertens: his estimate (each fence takes 4 of the {} ways away) gives {ordered:.4e} in all; it counts the \
+             k! orders of k fences.",
             2 * intersections,
         ));
     }
     if unordered.is_finite() {
         lines.push(format!(
-            "mertens_unordered: with order divided out (each term by k!) it gives {unordered:.4e} in all; fences at the \
-             rim take fewer than 4 ways, and ways that two fences take are counted twice.",
+            "mertens_unordered: without order (each term divided by k!) it gives {unordered:.4e} in all; fences at the \
+             rim take fewer than 4 ways away, and it counts ways that two fences take away twice.",
         ));
     }
     lines
 }
 
-/// A term as it is shown; nothing for one beyond the range of an f64, which boards of thousands of intersections have.
+/// A term as text; empty for one beyond the range of an f64, as on boards of thousands of intersections.
 fn figure(term: f64) -> String {
     if term.is_finite() { format!("{term:.4e}") } else { String::new() }
 }
 
-/// Ways to put one more fence when there are `placed`, by the estimate.
+/// Ways to place one more fence after `placed`, by the estimate.
 fn ways_left(intersections: u32, placed: u32) -> f64 {
     (2.0 * f64::from(intersections) - 4.0 * f64::from(placed)).max(0.0)
 }
@@ -112,7 +114,7 @@ fn terms(intersections: u32) -> impl Iterator<Item = f64> {
     })
 }
 
-/// The same products, each divided by the orders of its factors.
+/// The same products, each divided by the number of orders.
 fn unordered(intersections: u32) -> impl Iterator<Item = f64> {
     // Divided factor by factor: k! alone would leave the range of an f64 at 171 fences.
     (0..).scan(1.0, move |product, j| {

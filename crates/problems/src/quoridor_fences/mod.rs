@@ -1,12 +1,12 @@
 //! Quoridor fences: `quoridor-fences WxH [--max-fences K | --all]`.
 //!
-//! Each intersection is empty, H or V; no two H are neighbours in a row, no two V in a column. F(w,h,k) is the number
-//! of fillings with k fences. Turned by 90 degrees H becomes V: the smaller side is the height of the columns in which
-//! the engine fills the board, and a fence lies *along* the column or *across* it.
+//! Each intersection is empty, H or V; no two H are neighbours in a row, no two V in a column. F(w,h,k) is the number of
+//! fillings with k fences. A turn by 90 degrees exchanges H and V. So the smaller side is the height of the columns in
+//! which the engine fills the board, and a fence lies *along* the column or *across* it.
 //!
-//! A state is, per row, whether the intersection last filled has a fence across (the next one in the row must not), and
-//! whether the intersection just filled has one along (the next one in the column must not). Values are the
-//! coefficients of a polynomial, by number of fences, cut off at the user's limit.
+//! A state has a bit per row: whether the intersection last filled has a fence across, since the next one in the row must
+//! not. One more bit says whether the intersection just filled has a fence along, since the next one in the column must
+//! not. Values are the coefficients of a polynomial, by number of fences, cut off at the user's limit.
 //!
 //! ```text
 //!   working form, Canonical          | row m-1 ... row 0 | along |                        m + 1 bits
@@ -14,8 +14,8 @@
 //!                                    |<- m-w bits ->|<------ w+1 bits ------->|         no pass changes the first
 //! ```
 //!
-//! 3 * 2^(m-1) states within a column, 2^m at its end; those that need more fences than the limit are left out.
-//! The ladder: [`brute`], [`border`], [`QuoridorFences`]; [`published`] values; [`mertens`]' estimates.
+//! The ladder: [`brute`], [`border`], [`QuoridorFences`]; [`published`] values; [`mertens`]' estimates. Cost: 3 * 2^(m-1)
+//! states within a column, 2^m at its end; those that need more fences than the limit are left out.
 
 pub mod border;
 pub mod brute;
@@ -32,7 +32,7 @@ const ALONG: u64 = 1;
 
 /// F(w,h,k) for k up to a limit as a border-state recurrence.
 pub struct QuoridorFences {
-    /// As the user gave it.
+    /// The size as the user gave it.
     size: String,
     board: Board,
     most_fences: u32,
@@ -42,7 +42,7 @@ impl QuoridorFences {
     /// Placements of up to `most_fences` fences on `board`; `size` is how the user calls it.
     ///
     /// # Panics
-    /// Where the keys do not fit. [`open`] checks what users ask for.
+    /// If the keys do not fit. [`open`] checks requests.
     pub fn new(size: String, board: Board, most_fences: u32) -> Self {
         assert!((1..64).contains(&board.height), "{board}: height must be 1 to 63");
         Self { size, board, most_fences: most_fences.min(board.passes()) }
@@ -179,7 +179,7 @@ impl Problem<u64> for QuoridorFences {
             out.shifts.push(0);
             let mut degree = 1;
             for (forbids, after) in [(ALONG, empty | along), (across, empty | across)] {
-                // Every bit is a fence: what has too many of them has no coefficient left.
+                // Every bit is a fence, so a state with too many has no coefficient left.
                 if key & forbids == 0 && after.count_ones() <= self.most_fences {
                     out.keys.push(after);
                     out.shifts.push(1);

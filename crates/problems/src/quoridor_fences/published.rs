@@ -1,9 +1,9 @@
-//! Published numbers of fence placements: the game's board, up to its 20 fences.
+//! Published numbers of fence placements: the game's board, up to its 20 fences. Cost: a look-up.
 
 /// Numbers by fences for 8x8 intersections.
 const VALUES: &str = include_str!("../../../../tests/golden/quoridor_fences_9x9.csv");
 
-/// The rows' numbers: fences and placements.
+/// (fences, placements) of each row.
 fn rows() -> impl Iterator<Item = (u32, &'static str)> {
     VALUES.lines().filter_map(|line| {
         let (fences, count) = line.split_once(',')?;
@@ -16,7 +16,7 @@ pub fn known(width: u32, height: u32, fences: u32) -> Option<&'static str> {
     rows().find(|&(row, _)| (width, height, row) == (8, 8, fences)).map(|(_, count)| count)
 }
 
-/// The sum of the published numbers for 0 to `most_fences` fences, where all are published.
+/// The sum of the published numbers for 0 to `most_fences` fences, if all are published.
 pub fn sum(width: u32, height: u32, most_fences: u32) -> Option<String> {
     let counts = (0..=most_fences).map(|fences| known(width, height, fences)?.parse::<u128>().ok());
     counts.sum::<Option<u128>>().map(|sum| sum.to_string())

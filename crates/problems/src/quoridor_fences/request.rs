@@ -11,10 +11,10 @@ use crate::size;
 const MAX_HEIGHT: u32 = 30;
 /// Most intersections of the larger side.
 const MAX_LENGTH: u32 = 1_000;
-/// Fences of the game, and the limit unless the user says otherwise.
+/// Fences of the game, and the default limit.
 const FENCES: u32 = 20;
 
-/// What `keima problems quoridor-fences` says.
+/// The description for `keima problems quoridor-fences`.
 pub const ABOUT: About = About {
     summary: "placements of Quoridor fences, by their number",
     definition: "Ways to put fences on w x h intersections: each is empty, has a horizontal (H) or a vertical (V) \
@@ -25,16 +25,16 @@ pub const ABOUT: About = About {
     size: "WxH intersections in either order (8x8 is the game's board of 9x9 squares); the smaller side 1 to 30, the \
            larger up to 1000",
     options: &[
-        ("max-fences", "K", "count placements of 0 to K fences; 20 unless told"),
+        ("max-fences", "K", "count placements of 0 to K fences [default: 20]"),
         ("all", "", "count placements of any number of fences"),
     ],
     known: "8x8 with 0 to 20 fences: telemath, How many ways can you place fences; sum 1375968129062134174771. \
             P. J. C. Mertens, A Quoridor-playing Agent (2006), estimates 6.1582e38 for the same: the sum over k = \
-            0..20 of the products 128 * 124 * 120 * ... of k factors, each fence taking 4 of the 128 ways. That is \
-            4.5e17 times too large, as it counts the orders in which k fences are put, k! for each placement. With \
-            each term divided by k! it gives 3.89e20, below the exact 1.376e21: fences at the rim take fewer than 4 \
-            ways, and ways that two fences take are counted twice. (As typeset, the formula gives \
-            2.2498e35; with one factor more in each term 2.9608e40.)",
+            0..20 of the products 128 * 124 * 120 * ... of k factors, since each fence takes 4 of the 128 ways away. \
+            That is 4.5e17 times too large: it counts each placement of k fences in all k! orders. With each term \
+            divided by k! it gives 3.89e20, below the exact 1.376e21: fences at the rim take fewer than 4 ways away, \
+            and it counts ways that two fences take away twice. (As typeset, the formula gives 2.2498e35; with one \
+            factor more in each term 2.9608e40.)",
     examples: &[
         "keima count quoridor-fences 8x8",
         "keima count quoridor-fences 8x8 --max-fences 3",
@@ -57,11 +57,11 @@ pub fn open(request: &ProblemRequest) -> Result<AnyProblem, ProblemError> {
             ("all", _) => return Err(bad(option, "it takes no value".to_owned())),
             ("max-fences", "0") => 0,
             ("max-fences", text) => size::side(text)
-                .map_err(|why| bad(option, format!("{why}; say how many fences to count, such as {FENCES}, or 0")))?,
+                .map_err(|why| bad(option, format!("{why}; give a number of fences, such as {FENCES}, or 0")))?,
             _ => return Err(bad(option, "quoridor-fences has the options max-fences and all".to_owned())),
         };
         if limit.replace(asked).is_some() {
-            return Err(bad(option, "give max-fences or all, and that once".to_owned()));
+            return Err(bad(option, "give max-fences or all, once".to_owned()));
         }
     }
     let board = size::board(request, MAX_HEIGHT, MAX_LENGTH)?;
@@ -106,8 +106,8 @@ mod tests {
             ("8x8", &[("all", "yes")], "takes no value"),
             ("8x8", &[("max-fences", "-1")], "\"-1\" is not a whole number"),
             ("8x8", &[("max-fences", "")], "not a whole number"),
-            ("8x8", &[("max-fences", "3"), ("all", "")], "and that once"),
-            ("8x8", &[("max-fences", "3"), ("max-fences", "4")], "and that once"),
+            ("8x8", &[("max-fences", "3"), ("all", "")], "or all, once"),
+            ("8x8", &[("max-fences", "3"), ("max-fences", "4")], "or all, once"),
         ] {
             let error = open(&request(size, options)).map(|_| ()).unwrap_err();
             assert!(error.to_string().contains(expected), "{error}");

@@ -1,7 +1,7 @@
 //! Avoid the square, cell by cell, row by row: a plain list of all boards that are still alive.
 //!
 //! Nothing of a partial board can be forgotten, so there is no border: each board is its own state, and a pass is a
-//! filter. A cell gets each counter that does not complete a square of four equal ones.
+//! filter. A cell gets each counter that does not complete a square of four equal ones. Cost: side^2 squares a cell and board.
 
 /// The counters of the cells filled so far, row by row; `true` is x.
 pub type Filled = Vec<bool>;
@@ -51,7 +51,7 @@ pub fn boards(side: usize, most: usize) -> Option<Vec<Filled>> {
     (0..side * side).try_fold(start(), |boards, _| Some(pass(side, &boards)).filter(|boards| boards.len() <= most))
 }
 
-/// A full board as it is drawn: rows of x and o.
+/// A full board as text: rows of x and o.
 pub fn drawn(side: usize, board: &Filled) -> String {
     let row = |row: &[bool]| row.iter().map(|&x| if x { 'x' } else { 'o' }).collect::<String>();
     board.chunks(side).map(row).collect::<Vec<_>>().join("\n")

@@ -1,14 +1,13 @@
-//! Avoid the square by definition: every colouring, and every square looked at. 2^(n^2) boards.
+//! Avoid the square by definition: a test of every square of every colouring. Cost: 2^(n^2) boards.
 
-/// Largest side: 2^25 boards with 50 squares each take seconds in a release build.
+/// Largest side: 2^25 boards with 50 squares each.
 pub const MAX_SIDE: u32 = 5;
 
-/// The squares with corners in the cells of an n x n board, of all sizes and tilts, each once: four cells, cell
-/// (row, column) as bit `row * side + column`.
+/// The squares with corners in the cells of an n x n board, of all sizes and tilts, each once. A square is a set of four
+/// cells; cell (row, column) is bit `row * side + column`.
 ///
-/// A square is a corner and a side vector (down, right) with `down >= 0` and `right > 0`; the other side vector is the
-/// first one turned by 90 degrees, (right, -down). Of the four ways to go round a square from its four corners exactly
-/// one starts so.
+/// A square has a corner and a side vector (down, right) with `down >= 0` and `right > 0`. The other side vector is the first
+/// one turned by 90 degrees, (right, -down). Of the four ways round a square exactly one starts so.
 pub fn squares(side: u32) -> Vec<u128> {
     let inside = |row: i64, column: i64| {
         let side = i64::from(side);

@@ -1,14 +1,14 @@
 //! The boards themselves, for sides at which they are few.
 //!
-//! The same filter as a count's, breadth first, with all live boards in memory: of a final state one board shows, and
-//! the one with the colours exchanged is the other. Cost: sum of the live boards over all passes, times the squares
-//! that a cell completes; a second at most, since it gives up when too many boards are alive.
+//! The filter of the count, breadth first, with all live boards in memory. A final state is one board, and the one with the
+//! colours exchanged is another. Cost: the live boards of all passes times the squares that a cell completes. It gives up
+//! when too many boards are alive.
 
 use keima_model::{Key, Problem, Successors, Window};
 
 use super::{SquareFree, border};
 
-/// States alive at once with which a listing goes on: enough for 7x7, which has 255,911.
+/// Most states alive at once in a listing: enough for 7x7, which has 255,911.
 const MOST_ALIVE: usize = 300_000;
 
 /// All boards, drawn as rows of x and o, in lexicographic order (o before x, along the rows).

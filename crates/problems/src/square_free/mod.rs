@@ -1,9 +1,9 @@
 //! Avoid the square: `square-free N`, colourings of n x n cells with x and o without four equal counters at the
 //! corners of a square, tilted ones too (n^2(n^2-1)/12 squares).
 //!
-//! Nothing of a partial board can be forgotten: a state is all cells done, one bit each, and states never merge. A
-//! pass is a filter; vectors grow and then collapse, from n = 7 on to nothing. Colours may be exchanged, so the first
-//! cell is always x, and every state stands for two boards.
+//! Nothing of a partial board can be forgotten: a state is all cells so far, one bit each, and states never merge. A pass
+//! is a filter; vectors grow and then collapse, from n = 7 on to nothing. An exchange of colours keeps a board square-free.
+//! So the first cell is always x, and every state stands for two boards.
 //!
 //! ```text
 //!   working form, Canonical: cell (row r, column c) is bit r n + c; 1 is x; cells to come are 0          n^2 bits
@@ -11,10 +11,11 @@
 //!                                   |              |<---- w n bits -->|    a stage fills cells of these rows only
 //! ```
 //!
-//! A full board tells its number of x, so the numbers by x are functionals of a vector with one coefficient, not the
-//! coefficients of a polynomial of which every state would have just one. Functional 0 is the total, x + 1 the boards
-//! with that many x.
-//! The ladder: [`brute`], [`border`], [`SquareFree`]; `listing` draws the boards themselves.
+//! A full board has one number of x. So the numbers by x are functionals of a vector with one coefficient; as coefficients
+//! of a polynomial, every state would have just one. Functional 0 is the total, x + 1 the boards with that many x.
+//!
+//! The ladder: [`brute`], [`border`], [`SquareFree`]; `listing` draws the boards themselves. Cost: a test of the squares
+//! that a cell completes, per state.
 
 pub mod border;
 pub mod brute;
@@ -44,7 +45,7 @@ impl<K: Key> SquareFree<K> {
     /// The problem on `side` x `side` cells.
     ///
     /// # Panics
-    /// Where its keys do not fit `K`. [`open`] checks what users ask for.
+    /// If its keys do not fit `K`. [`open`] checks requests.
     pub fn new(side: u32) -> Self {
         assert!(
             (1..=MAX_SIDE).contains(&side) && side * side <= K::BITS,
@@ -170,7 +171,7 @@ impl<K: Key> ProblemInfo for SquareFree<K> {
     }
 
     fn forecast(&self) -> Option<Forecast> {
-        // How fast the filter thins the boards out is what the run finds out.
+        // Nobody knows beforehand how many boards pass the filter.
         None
     }
 }

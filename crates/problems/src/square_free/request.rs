@@ -10,13 +10,13 @@ use crate::size;
 /// Largest side whose n^2 bits fit a u64.
 const MAX_NARROW_SIDE: u32 = 8;
 
-/// What `keima problems square-free` says.
+/// The description for `keima problems square-free`.
 pub const ABOUT: About = About {
     summary: "avoid the square: boards of x and o without four equal counters at the corners of a square",
     definition: "Colourings of all cells of the n x n board with x and o in which no four equal counters stand at the \
-                 corners of a square, of any size, tilted ones too. The count is all of them; the tables tell the \
-                 balanced ones (ceil(n^2/2) x) from the rest, and give the numbers by number of x. With --list the \
-                 boards themselves are printed, for sides up to 7; there are at most 7120.",
+                 corners of a square, of any size, tilted ones too. The count is of all of them. The tables give the \
+                 balanced ones (ceil(n^2/2) x), the others, and the numbers by number of x. --list prints the boards \
+                 themselves, for sides up to 7; there are at most 7120.",
     size: "N, the side of the board, 1 to 11",
     options: &[],
     known: "Balanced boards for n = 1 to 6: 1, 6, 92, 2094, 2704, 24 (C. Milson, MPMP10 - Avoid the Square). There \

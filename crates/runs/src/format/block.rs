@@ -23,7 +23,7 @@
 
 use super::fields::Fields;
 use super::header::Shape;
-use crate::Word;
+use crate::RunKey;
 
 const MAGIC: [u8; 4] = *b"KBLK";
 pub(super) const FIRST: u32 = 1;
@@ -46,7 +46,7 @@ pub(super) const MAX_RECORDS: usize = 1 << 18;
 const MAX_TARGET_BYTES: usize = 4 << 20;
 
 /// Whether strictly ascending keys have no gaps. False for a single key.
-pub(crate) fn is_consecutive<K: Word>(keys: &[K]) -> bool {
+pub(crate) fn is_consecutive<K: RunKey>(keys: &[K]) -> bool {
     match (keys.first(), keys.last()) {
         (Some(first), Some(last)) => keys.len() > 1 && last.widen() - first.widen() == keys.len() as u128 - 1,
         _ => false,

@@ -8,9 +8,8 @@ use super::block::{
 };
 use super::footer::Entry;
 use super::header::Shape;
-use super::key_section::KeyDecoder;
-use super::{lanes, varint};
-use crate::{Batch, RunError, Word};
+use super::{key_section, lanes, varint};
+use crate::{Batch, RunError, RunKey};
 
 /// The part of the key space that a block answers for: all keys from `from` (0 in the first block of a run) to below
 /// `to` (`None`: to the end).
@@ -48,7 +47,7 @@ fn sound<'a>(
     if !(MIN_BYTES..=MAX_BYTES).contains(&raw.len()) {
         return Err(malformed("a block's length is out of bounds"));
     }
-    let fixed = Fixed::read(raw).ok_or_else(|| malformed("a block does not begin as blocks do"))?;
+    let fixed = Fixed::read(raw).ok_or_else(|| malformed("a block's fixed part is invalid"))?;
     let head_bytes = fixed.key_bytes.saturating_add(dense_head_bytes(shape.lanes()));
     let Some((head, columns)) = raw.split_at_checked(head_bytes) else {
         return Err(malformed("a block is too short"));
@@ -94,60 +93,47 @@ pub(crate) fn check_whole(
     Ok((entry, fixed.flags & LAST != 0))
 }
 
-/// Decodes blocks; keeps its memory from one to the next.
-#[derive(Default)]
-pub(crate) struct Decoder {
-    keys: KeyDecoder,
-}
-
-impl Decoder {
-    /// Replaces `out` by the records of the block `raw`, which holds its head and the columns of `lanes`. `place` and
-    /// `at` go into errors.
-    ///
-    /// Memory: in proportion to `raw.len()`. A compressed key section takes at most the longest varint for each record,
-    /// which is checked before memory is taken.
-    pub(crate) fn decode<K: Word>(
-        &mut self,
-        raw: &[u8],
-        (shape, lanes): (&Shape, Range<usize>),
-        out: &mut Batch<K>,
-        place: &str,
-        at: u64,
-    ) -> Result<Cover, RunError> {
-        let malformed = |what| RunError::Malformed { place: place.into(), what, at };
-        let Sound { fixed, crc, keys, columns, moduli } = sound(raw, (shape, lanes), place, at)?;
-        let compressed = fixed.flags & KEYS_ZSTD != 0;
-        if fixed.plain_bytes > (fixed.records - 1) * varint::longest(K::BYTES)
-            || (!compressed && fixed.plain_bytes != fixed.key_bytes)
-        {
-            return Err(malformed("a block's key section is longer than its records can need"));
-        }
-        let first = K::from_wide(fixed.first).ok_or_else(|| malformed("a block's first key exceeds its width"))?;
-        if fixed.flags & CONSECUTIVE != 0 {
-            if compressed || !keys.is_empty() {
-                return Err(malformed("a block of consecutive keys has a key section"));
-            }
-            let last = fixed.first.checked_add(fixed.records as u128 - 1).and_then(K::from_wide);
-            last.ok_or_else(|| malformed("a block's last key exceeds its width"))?;
-            out.keys.clear();
-            first.count_up(fixed.records as u64, &mut out.keys);
-        } else {
-            let plain_bytes = compressed.then_some(fixed.plain_bytes);
-            let decoded = self.keys.decode(keys, plain_bytes, (first, fixed.records), &mut out.keys);
-            decoded.map_err(malformed)?;
-        }
-        out.rows.resize(fixed.records * moduli.len(), 0);
-        lanes::to_rows(columns, moduli, &mut out.rows).map_err(|_| malformed("a value is not below its modulus"))?;
-
-        let last = fixed.flags & LAST != 0;
-        let ends_below = out.keys.last().is_some_and(|k| k.widen() < fixed.next);
-        if last && fixed.next != 0 || !last && !ends_below {
-            return Err(malformed("a block ends where the next one cannot begin"));
-        }
-        Ok(Cover {
-            from: if fixed.flags & FIRST == 0 { fixed.first } else { 0 },
-            to: (!last).then_some(fixed.next),
-            crc,
-        })
+/// Replaces `out` by the records of the block `raw`, which holds its head and the columns of `lanes`. `place` and
+/// `at` go into errors.
+///
+/// Memory: in proportion to `raw.len()`. A compressed key section takes at most the longest varint for each record,
+/// which is checked before memory is taken.
+pub(crate) fn decode<K: RunKey>(
+    raw: &[u8],
+    (shape, lanes): (&Shape, Range<usize>),
+    out: &mut Batch<K>,
+    place: &str,
+    at: u64,
+) -> Result<Cover, RunError> {
+    let malformed = |what| RunError::Malformed { place: place.into(), what, at };
+    let Sound { fixed, crc, keys, columns, moduli } = sound(raw, (shape, lanes), place, at)?;
+    let compressed = fixed.flags & KEYS_ZSTD != 0;
+    if fixed.plain_bytes > (fixed.records - 1) * varint::longest(K::BYTES)
+        || (!compressed && fixed.plain_bytes != fixed.key_bytes)
+    {
+        return Err(malformed("a block's key section is longer than its records can need"));
     }
+    let first = K::from_wide(fixed.first).ok_or_else(|| malformed("a block's first key exceeds its width"))?;
+    if fixed.flags & CONSECUTIVE != 0 {
+        if compressed || !keys.is_empty() {
+            return Err(malformed("a block of consecutive keys has a key section"));
+        }
+        let last = fixed.first.checked_add(fixed.records as u128 - 1).and_then(K::from_wide);
+        last.ok_or_else(|| malformed("a block's last key exceeds its width"))?;
+        out.keys.clear();
+        first.count_up(fixed.records as u64, &mut out.keys);
+    } else {
+        let plain_bytes = compressed.then_some(fixed.plain_bytes);
+        let decoded = key_section::decode(keys, plain_bytes, (first, fixed.records), &mut out.keys);
+        decoded.map_err(malformed)?;
+    }
+    out.rows.resize(fixed.records * moduli.len(), 0);
+    lanes::to_rows(columns, moduli, &mut out.rows).map_err(|_| malformed("a value is not below its modulus"))?;
+
+    let last = fixed.flags & LAST != 0;
+    let ends_below = out.keys.last().is_some_and(|k| k.widen() < fixed.next);
+    if last && fixed.next != 0 || !last && !ends_below {
+        return Err(malformed("a block's next key is not above its last key"));
+    }
+    Ok(Cover { from: if fixed.flags & FIRST == 0 { fixed.first } else { 0 }, to: (!last).then_some(fixed.next), crc })
 }

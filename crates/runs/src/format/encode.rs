@@ -4,21 +4,21 @@ use super::block::{CONSECUTIVE, CRC_BYTES, FIRST, FIXED_BYTES, Fixed, KEYS_ZSTD,
 use super::header::Shape;
 use super::key_section::KeyEncoder;
 use super::lanes;
-use crate::{Batch, Word};
+use crate::{Batch, RunKey};
 
-/// Encodes blocks of records; keeps its memory from one to the next.
+/// Encodes the blocks of one run.
 pub(crate) struct Encoder {
     keys: KeyEncoder,
 }
 
 impl Encoder {
-    pub(crate) fn new(compress_keys: bool) -> std::io::Result<Self> {
-        Ok(Self { keys: KeyEncoder::new(compress_keys)? })
+    pub(crate) const fn new(compress_keys: bool) -> Self {
+        Self { keys: KeyEncoder::new(compress_keys) }
     }
 
-    /// Replaces `raw` by the encoded `block`: not empty, keys ascending, `next` the first key after it, `first` if it is
-    /// the first of its run. Adds each lane to `sums`. Returns the block's checksum.
-    pub(crate) fn encode<K: Word>(
+    /// Replaces `raw` by the encoded `block`: not empty, keys ascending, `next` the first key after it, `first` if it
+    /// is the first of its run. Adds each lane to `sums`. Returns the block's checksum.
+    pub(crate) fn encode<K: RunKey>(
         &mut self,
         shape: &Shape,
         block: &Batch<K>,
@@ -54,7 +54,7 @@ impl Encoder {
             plain_bytes,
             lane_bytes: rows.len() * 8,
             first: keys.first().map_or(0, |k| k.widen()),
-            next: next.map_or(0, Word::widen),
+            next: next.map_or(0, RunKey::widen),
         };
         Ok(fixed.seal(shape, head))
     }

@@ -1,4 +1,4 @@
-//! The last bytes of a run file: the block index, the footer, and the trailer by which a reader finds both.
+//! The end of a run file: block index, footer, and the trailer that locates both.
 //!
 //! ```text
 //!   index, one entry of 36 bytes per block          footer, after the index
@@ -22,9 +22,9 @@ use crate::{RunError, RunId, RunManifest, Split};
 
 pub(crate) const END_MAGIC: [u8; 8] = *b"KEIMAEND";
 pub(crate) const ENTRY_BYTES: usize = 36;
-/// The trailer, which has the same place from the end in every file.
+/// Length of the trailer, the last bytes of every file.
 pub(crate) const TRAILER_BYTES: usize = 36;
-/// Most places to cut that a run's writer tells.
+/// Most splits of a run, or of a task's runs together.
 pub const MAX_SPLITS: usize = 1024;
 
 /// Length of footer and trailer.
@@ -32,7 +32,7 @@ pub(crate) const fn footer_bytes(lanes: usize) -> usize {
     40 + 8 * lanes + TRAILER_BYTES
 }
 
-/// One line of the index.
+/// One entry of the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) first: u128,
@@ -66,7 +66,7 @@ impl Entry {
     }
 }
 
-/// Footer and trailer but for checksum and end magic, whose place is behind them.
+/// Footer and trailer up to its checksum.
 pub(crate) fn encode(
     records: u64,
     first_key: u128,
@@ -89,7 +89,7 @@ pub(crate) fn encode(
     out
 }
 
-/// Footer and trailer, whole, and the run's checksum; `tail` is what [`encode`] gave.
+/// Completes `tail`, as [`encode`] gave it, with checksum and end magic. Returns it and the run's checksum.
 pub(crate) fn close(seed: u32, index: &[u8], mut tail: Vec<u8>) -> (Vec<u8>, u32) {
     let checksum = crc32c::crc32c_append(crc32c::crc32c_append(seed, index), &tail);
     tail.extend(checksum.to_le_bytes());
@@ -97,7 +97,7 @@ pub(crate) fn close(seed: u32, index: &[u8], mut tail: Vec<u8>) -> (Vec<u8>, u32
     (tail, checksum)
 }
 
-/// What footer and trailer say, unchecked.
+/// The fields of footer and trailer, unchecked.
 pub(crate) struct Footer {
     pub(crate) manifest: RunManifest,
     pub(crate) index_at: u64,
@@ -143,7 +143,7 @@ pub(crate) fn compare(expected: &RunManifest, got: &RunManifest, place: &str) ->
     Ok(())
 }
 
-/// At most [`MAX_SPLITS`] places to cut, at block boundaries, into pieces as equal as blocks allow.
+/// At most [`MAX_SPLITS`] splits at block boundaries, into pieces as equal as blocks allow.
 pub(crate) fn splits(index: &[u8], records: u64, last_key: u128) -> Vec<Split> {
     let mut splits: Vec<Split> = Vec::new();
     let (mut piece, mut below, mut cuts) = (0_u64, 0_u64, 0_u64);
@@ -151,10 +151,10 @@ pub(crate) fn splits(index: &[u8], records: u64, last_key: u128) -> Vec<Split> {
     while let Some(entry) = entries.next() {
         piece += u64::from(entry.records);
         below += u64::from(entry.records);
-        // How many equal pieces the records so far would fill.
+        // Equal pieces that the records so far would fill.
         let filled = (u128::from(below) * MAX_SPLITS as u128 / u128::from(records.max(1))) as u64;
         match entries.peek() {
-            // Nothing lies above u128::MAX, so a piece that begins there has no end of its own.
+            // No key lies above u128::MAX: a piece that begins there has no end of its own.
             Some(next) if filled > cuts && next.first < u128::MAX => {
                 splits.push(Split { key: next.first, records: piece });
                 (piece, cuts) = (0, filled);

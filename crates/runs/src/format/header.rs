@@ -1,4 +1,4 @@
-//! The first bytes of a run file: what all of its records have in common, and whose run it is.
+//! The header of a run file: the run's identity, and what all its records have in common.
 //!
 //! ```text
 //!    0  8   magic "KEIMARUN"
@@ -23,14 +23,14 @@
 //!       4   CRC-32C of all bytes before
 //! ```
 //!
-//! The checksums of blocks, index and footer all *continue* this one (CRC of the header, then of their own bytes):
-//! a block of another job, boundary or run does not pass.
+//! The checksums of blocks, index and footer all *continue* this one: CRC of the header, then of their own bytes. So a
+//! block of another job, boundary or run does not pass.
 
 use super::fields::Fields;
-use crate::{BlockCut, KeyOrder, RunError, RunHeader, RunId, Word};
+use crate::{BlockCut, KeyOrder, RunError, RunHeader, RunId, RunKey};
 
 pub(crate) const MAGIC: [u8; 8] = *b"KEIMARUN";
-/// The one format version that this program writes and reads.
+/// The format version that this program writes and reads.
 pub const FORMAT_VERSION: u32 = 7;
 
 /// Length of the header's fixed part.
@@ -49,7 +49,7 @@ const MAX_WINDOWS: usize = 64;
 pub(crate) const MAX_HEADER_BYTES: usize =
     FIXED_BYTES + 8 * MAX_MODULI + MAX_WINDOWS + MAX_ID_BYTES + MAX_SUBJECT_BYTES + 4;
 
-/// What encoding and decoding of records need of a header.
+/// What encoding and decoding of records need from a header.
 #[derive(Clone, Debug)]
 pub(crate) struct Shape {
     /// Modulus of each lane.
@@ -60,7 +60,7 @@ pub(crate) struct Shape {
 
 impl Shape {
     /// The shape of runs with keys of type `K`.
-    pub(crate) fn of<K: Word>(header: &RunHeader, id: &RunId, place: &str) -> Result<Self, RunError> {
+    pub(crate) fn of<K: RunKey>(header: &RunHeader, id: &RunId, place: &str) -> Result<Self, RunError> {
         let (_, seed) = encode(header, id)?;
         if header.key_bytes != K::BYTES {
             return Err(other(place, "key bytes", K::BYTES, header.key_bytes));
@@ -96,7 +96,7 @@ fn order_text(order: KeyOrder) -> String {
     }
 }
 
-/// Refuses ids that could leave the scratch folder or collide with its other files.
+/// Refuses ids that could name a file outside the scratch folder, or another file in it.
 pub(crate) fn check_id(id: &RunId) -> Result<(), RunError> {
     let component = |c: &str| !c.is_empty() && c.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
     if id.0.len() <= MAX_ID_BYTES && id.0.split('/').all(component) {
@@ -105,7 +105,7 @@ pub(crate) fn check_id(id: &RunId) -> Result<(), RunError> {
     Err(RunError::BadId { got: id.0.chars().take(MAX_ID_BYTES).collect(), max: MAX_ID_BYTES })
 }
 
-/// Refuses what no run can have, whoever says it.
+/// Refuses headers out of bounds, both on writing and on reading.
 fn check_bounds(header: &RunHeader) -> Result<(), RunError> {
     let bad = |what, expected: String, got: String| Err(RunError::BadHeader { what, expected, got });
     if header.key_bytes != 8 && header.key_bytes != 16 {
@@ -135,7 +135,7 @@ fn check_bounds(header: &RunHeader) -> Result<(), RunError> {
     Ok(())
 }
 
-/// The header's bytes and its checksum (which is also their last four).
+/// The header's bytes, and its checksum, which is also their last four.
 pub(crate) fn encode(header: &RunHeader, id: &RunId) -> Result<(Vec<u8>, u32), RunError> {
     check_bounds(header)?;
     check_id(id)?;
@@ -174,7 +174,7 @@ pub(crate) fn encode(header: &RunHeader, id: &RunId) -> Result<(Vec<u8>, u32), R
     Ok((out, crc))
 }
 
-/// Checks magic and version, which stand at the same place in every format version, and gives the header's length.
+/// Checks magic and version, which have the same offsets in every format version. Returns the header's length.
 pub(crate) fn length(start: &[u8; 16], place: &str) -> Result<usize, RunError> {
     let malformed = |what| RunError::Malformed { place: place.into(), what, at: 12 };
     let mut fields = Fields(start);
@@ -193,7 +193,7 @@ pub(crate) fn length(start: &[u8; 16], place: &str) -> Result<usize, RunError> {
     Ok(bytes as usize)
 }
 
-/// Reads a header of which [`length`] has approved, with its id and its checksum.
+/// Reads a header whose length [`length`] gave. Returns it with its run's id and its checksum.
 pub(crate) fn decode(bytes: &[u8], place: &str) -> Result<(RunHeader, RunId, u32), RunError> {
     let malformed = |what| RunError::Malformed { place: place.into(), what, at: 0 };
     let Some((body, stored)) = bytes.split_last_chunk::<4>() else {
@@ -204,10 +204,10 @@ pub(crate) fn decode(bytes: &[u8], place: &str) -> Result<(RunHeader, RunId, u32
         return Err(RunError::Checksum { place: place.into(), what: "the header", at: 0, expected, got });
     }
     let (header, id) = fields(body).ok_or_else(|| malformed("its header contradicts itself"))?;
-    // Only what would be written again byte by byte is a header: no free bits, nothing left over.
+    // A header must be encoded again to the same bytes: no free bits, nothing left over.
     match encode(&header, &id) {
         Ok((again, crc)) if again == bytes => Ok((header, id, crc)),
-        Ok(_) => Err(malformed("its header holds what no header may hold")),
+        Ok(_) => Err(malformed("its header has reserved bits set or bytes left over")),
         Err(_) => Err(malformed("its header is out of bounds")),
     }
 }
@@ -231,7 +231,7 @@ fn fields(body: &[u8]) -> Option<(RunHeader, RunId)> {
         3 => KeyOrder::Transposed { first, len },
         _ => return None,
     };
-    // The whole body is at most MAX_HEADER_BYTES long, so the list of moduli is bounded too.
+    // The body is at most MAX_HEADER_BYTES long, which bounds the list of moduli.
     let moduli = (0..moduli).map(|_| fields.u64()).collect::<Option<Vec<_>>>()?;
     let windows = fields.bytes(windows.into())?.to_vec();
     let id = String::from_utf8(fields.bytes(id_bytes.into())?.to_vec()).ok()?;
@@ -240,7 +240,7 @@ fn fields(body: &[u8]) -> Option<(RunHeader, RunId)> {
     Some((RunHeader { job_tag, subject, boundary, key_order, cut, key_bytes, moduli, coefficients }, RunId(id)))
 }
 
-/// Says which field differs first, if any.
+/// Names the first field in which two headers differ, if any.
 pub(crate) fn compare(expected: &RunHeader, got: &RunHeader, place: &str) -> Result<(), RunError> {
     if got.job_tag != expected.job_tag {
         let hex = |tag: u64| format!("{tag:016x}");

@@ -1,15 +1,15 @@
-//! Rows to columns and back: a block keeps each lane as one plain column of u64.
+//! Transposes rows to columns and back: a block stores each lane as one plain column of u64.
 //!
 //! ```text
 //!   rows     r0l0 r0l1 r0l2 | r1l0 r1l1 r1l2 | ...
 //!   columns  r0l0 r1l0 ...  | r0l1 r1l1 ...  | r0l2 ...      each number little-endian
 //! ```
 //!
-//! Both ways go through groups of at most eight lanes and [`TILE`] rows with loops of known width, and check on the way
-//! that every value is below its modulus. They are compiled for the machine's widest vector instructions. Cost: about half a
-//! nanosecond a lane.
+//! Both directions work on tiles of at most eight lanes and [`TILE`] rows, with loops of constant width. They check
+//! that every value is below its modulus. pulp compiles them for the machine's widest vector instructions. Cost:
+//! about half a nanosecond per value.
 
-// What is to be compiled for the machine's vector instructions must end up inside the function that is dispatched to.
+// Code for the machine's vector instructions must be inlined into the dispatched function.
 #![allow(clippy::inline_always)]
 
 /// A value that is not below its modulus.
@@ -20,10 +20,10 @@ pub(crate) struct Unreduced {
     pub(crate) modulus: u64,
 }
 
-/// Rows that change places at a time: with eight lanes they fit the registers of wide machines and any cache.
+/// Rows per tile. With eight lanes a tile fits the registers of wide machines, and any cache.
 const TILE: usize = 8;
 
-/// Calls `$group::<W>` for lanes in groups of eight and one smaller group.
+/// Calls `$group::<W>` for each group of eight lanes, and for one smaller group.
 macro_rules! by_groups {
     ($lanes:expr, |$start:ident, $width:ident| $group:expr) => {{
         let mut $start = 0;
@@ -47,14 +47,14 @@ macro_rules! by_groups {
     };
 }
 
-/// Writes the columns of `rows` over `out` (8 bytes a number, of the same size as `rows`) and adds each column to its
-/// entry of `sums` (fewer than 2^32 rows, so that 128 bits suffice). `moduli` has one entry per lane.
+/// Overwrites `out` with the columns of `rows`: 8 bytes a value, as many values as `rows`. Adds each column to its
+/// entry of `sums`; with fewer than 2^32 rows, 128 bits suffice. `moduli` has one entry per lane.
 pub(crate) fn to_columns(rows: &[u64], moduli: &[u64], out: &mut [u8], sums: &mut [u128]) -> Result<(), Unreduced> {
     let arch = pulp::Arch::new();
     by_groups!(moduli.len(), |start, W| arch.dispatch(ToColumns::<W> { rows, moduli, start, out, sums }))
 }
 
-/// Writes the rows of `columns` (8 bytes a number) over `rows`, which has as many numbers.
+/// Overwrites `rows` with the rows of `columns`: 8 bytes a value, as many values as `rows`.
 pub(crate) fn to_rows(columns: &[u8], moduli: &[u64], rows: &mut [u64]) -> Result<(), Unreduced> {
     let arch = pulp::Arch::new();
     by_groups!(moduli.len(), |start, W| arch.dispatch(ToRows::<W> { columns, moduli, start, rows }))

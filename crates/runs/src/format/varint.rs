@@ -5,18 +5,18 @@
 //!   gap 300      ac 02        300 = 0b10_0101100: low seven bits with the high bit set, then the rest
 //! ```
 //!
-//! Sorted keys of border states are dense: 1.1 bytes a key, so the one-byte case is the fast path. A gap of 0, a key
-//! beyond the width, a needlessly long varint and bytes left over are all refused: each list has one encoding.
+//! Most gaps between sorted keys of border states take one byte, so that is the fast path. A gap of 0, a key beyond its
+//! width, a longer varint than needed and left-over bytes are refused: each list of keys has one encoding.
 
-use crate::Word;
+use crate::RunKey;
 
-/// Longest varint of a key of `key_bytes` bytes.
+/// Longest varint in bytes of a key of `key_bytes` bytes.
 pub(crate) const fn longest(key_bytes: u8) -> usize {
     (key_bytes as usize * 8).div_ceil(7)
 }
 
-/// Appends the gaps between consecutive `keys`; the first key is not written.
-pub(crate) fn encode<K: Word>(keys: &[K], out: &mut Vec<u8>) {
+/// Appends the gaps between successive `keys`. The first key is not written.
+pub(crate) fn encode<K: RunKey>(keys: &[K], out: &mut Vec<u8>) {
     for pair in keys.windows(2) {
         let &[lower, upper] = pair else { continue };
         if let Some(mut gap) = upper.gap(lower) {
@@ -36,9 +36,9 @@ pub(crate) fn encode<K: Word>(keys: &[K], out: &mut Vec<u8>) {
     }
 }
 
-/// Replaces `keys` by `first` and the `records - 1` keys that `bytes` holds. The caller has bounded `records`.
-pub(crate) fn decode<K: Word>(bytes: &[u8], first: K, records: usize, keys: &mut Vec<K>) -> Result<(), &'static str> {
-    // Lengths first: each gap takes a byte at least, so `keys` is never larger than the bytes allow.
+/// Replaces `keys` by `first` and the `records - 1` keys in `bytes`. The caller has bounded `records`.
+pub(crate) fn decode<K: RunKey>(bytes: &[u8], first: K, records: usize, keys: &mut Vec<K>) -> Result<(), &'static str> {
+    // Check before taking memory: each gap takes at least one byte.
     if records == 0 || bytes.len() < records - 1 {
         return Err("its key section is shorter than its number of records");
     }
@@ -66,13 +66,13 @@ pub(crate) fn decode<K: Word>(bytes: &[u8], first: K, records: usize, keys: &mut
     if rest.is_empty() { Ok(()) } else { Err("its key section has bytes left over") }
 }
 
-/// A varint of two bytes or more: its value and its length.
+/// Value and length of a varint of two bytes or more.
 fn long(bytes: &[u8]) -> Option<(u128, usize)> {
     let mut narrow = 0_u64;
     for (i, &byte) in bytes.iter().take(9).enumerate() {
         narrow |= u64::from(byte & 0x7f) << (7 * i);
         if byte < 0x80 {
-            // A last byte of 0 adds nothing: there is a shorter encoding.
+            // A last byte of 0 adds nothing: a shorter encoding exists.
             return (byte > 0).then_some((narrow.into(), i + 1));
         }
     }
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn check<K: Word>(keys: &[K], length: Option<usize>) {
+    fn check<K: RunKey>(keys: &[K], length: Option<usize>) {
         let mut bytes = Vec::new();
         encode(keys, &mut bytes);
         if let Some(length) = length {

@@ -1,16 +1,16 @@
-//! Decodes the blocks of one run in key order, whatever feed they come from, and trusts nothing.
+//! Decodes the blocks of one run in key order, from any feed, and trusts none.
 //!
-//! Each block's checksum binds it to its run; the blocks must tile the range without gaps, so that a feed that skips,
-//! repeats, reorders or ends early is found out. Footer sums need the whole run: `verify_run` checks them.
+//! Each block's checksum binds it to its run. The blocks must tile the key range, so that skipped, repeated,
+//! reordered and missing blocks are noticed. The footer's sums need the whole run: `verify_run` checks them.
 
 use std::fmt;
 
-use crate::format::decode::Decoder;
+use crate::format::decode::decode;
 use crate::format::header::Shape;
-use crate::{Batch, RunError, RunHeader, RunId, RunPart, Word};
+use crate::{Batch, RunError, RunHeader, RunId, RunKey, RunPart};
 
-/// Raw encoded blocks in key order, each with its head and the columns of the lanes that were asked for. Blocks may come
-/// from anywhere: [`RunCursor`] checks them and notices missing ones.
+/// Raw encoded blocks in key order, each with its head and the columns of the lanes that were asked for. Blocks may
+/// come from anywhere: [`RunCursor`] checks them and notices missing ones.
 pub trait BlockFeed: Send {
     /// Replaces `raw` by the next block; `false` at the end.
     fn next_block(&mut self, raw: &mut Vec<u8>) -> Result<bool, RunError>;
@@ -19,24 +19,23 @@ pub trait BlockFeed: Send {
 }
 
 enum State {
-    /// Waiting for the block that answers for this key.
+    /// The next block must answer for this key.
     Next(u128),
     Done,
     Failed,
 }
 
-/// Memory of a cursor, for the next one.
+/// The memory of a finished cursor, for the next one.
 #[derive(Default)]
 pub struct CursorBuffers {
-    decoder: Decoder,
     raw: Vec<u8>,
 }
 
 /// The records of a part of a run, in batches.
-pub struct RunCursor<K: Word> {
+pub struct RunCursor<K: RunKey> {
     feed: Box<dyn BlockFeed>,
     id: RunId,
-    /// What the header says, if it is fit for keys of this width; if not, the error waits for the first read.
+    /// From the header. `None` if its keys have another width; then `fault` is the first read's error.
     shape: Option<Shape>,
     fault: Option<RunError>,
     part: RunPart,
@@ -47,15 +46,15 @@ pub struct RunCursor<K: Word> {
     keys: std::marker::PhantomData<K>,
 }
 
-impl<K: Word> fmt::Debug for RunCursor<K> {
+impl<K: RunKey> fmt::Debug for RunCursor<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RunCursor").field("id", &self.id).field("blocks", &self.blocks).finish_non_exhaustive()
     }
 }
 
-impl<K: Word> RunCursor<K> {
-    /// A cursor over `part` of the run `id` with that header, of which `feed` delivers the blocks, with the part's lanes
-    /// and no others; rows have only these.
+impl<K: RunKey> RunCursor<K> {
+    /// A cursor over `part` of the run `id` with this header. `feed` delivers the part's blocks with the part's lanes
+    /// alone, and rows have only these lanes.
     pub fn new(feed: Box<dyn BlockFeed>, header: &RunHeader, id: &RunId, part: RunPart) -> Self {
         let (shape, fault) = match Shape::of::<K>(header, id, &id.0) {
             Ok(shape) => (Some(shape), None),
@@ -75,18 +74,18 @@ impl<K: Word> RunCursor<K> {
         }
     }
 
-    /// The same with memory that another one has left.
+    /// The same cursor with the memory of a finished one.
     #[must_use]
     pub fn with_buffers(self, buffers: CursorBuffers) -> Self {
         Self { buffers, ..self }
     }
 
-    /// What it has of memory.
+    /// Ends the cursor and returns its memory.
     pub fn into_buffers(self) -> CursorBuffers {
         self.buffers
     }
 
-    /// The run's name.
+    /// The run's id.
     pub fn id(&self) -> &RunId {
         &self.id
     }
@@ -96,8 +95,8 @@ impl<K: Word> RunCursor<K> {
         self.bytes_read
     }
 
-    /// Replaces `out` by the records of the next block that has some in the range; `false`, and an empty `out`, at the
-    /// end. After an error every call fails.
+    /// Replaces `out` by the records of the next block that has any in the range. At the end: `false`, and `out` is
+    /// empty. After an error every call fails.
     pub fn next_batch(&mut self, out: &mut Batch<K>) -> Result<bool, RunError> {
         let result = self.advance(out);
         if !matches!(result, Ok(true)) {
@@ -120,15 +119,15 @@ impl<K: Word> RunCursor<K> {
                 let failed = || RunError::Failed { place: self.id.0.clone() };
                 return Err(self.fault.take().unwrap_or_else(failed));
             };
-            let CursorBuffers { decoder, raw } = &mut self.buffers;
+            let CursorBuffers { raw } = &mut self.buffers;
             if !self.feed.next_block(raw)? {
                 return Err(RunError::Incomplete { place: self.id.0.clone(), next: Box::new(next) });
             }
             let at = self.blocks;
-            let cover = decoder.decode(raw, (shape, self.part.lanes.clone()), out, &self.id.0, at)?;
+            let cover = decode(raw, (shape, self.part.lanes.clone()), out, &self.id.0, at)?;
             self.blocks += 1;
             self.bytes_read += raw.len() as u64;
-            // The first block of a range may begin before it; any other begins exactly where the one before ended.
+            // The first block may begin before the range. Any other begins exactly where the one before ended.
             let follows = if at == 0 { cover.from <= next } else { cover.from == next };
             if !follows {
                 return Err(RunError::Incomplete { place: self.id.0.clone(), next: Box::new(next) });

@@ -53,8 +53,8 @@ impl LocalFeed {
         Self { run, part, blocks: None, window: Window::default(), ahead: Ahead::default() }
     }
 
-    /// The blocks that are not read yet. The first block answers for the lower end of the range even if its first key is
-    /// larger.
+    /// The blocks that are not read yet. The first block answers for the lower end of the range even if its first key
+    /// is larger.
     fn blocks(&mut self) -> Result<Range<u64>, RunError> {
         if let Some(blocks) = &self.blocks {
             return Ok(blocks.clone());

@@ -6,8 +6,8 @@
 //!   window                        e4 e5 e6 e7               128 entries around the last one asked for
 //! ```
 //!
-//! Finding a key: bisection among the marks, then between two marks on disk, 16 bytes a step. Memory: at most 9 KB a run,
-//! whatever its size.
+//! Finding a key: bisection among the marks, then between two marks on disk, 16 bytes a step. Memory: at most 9 KB a
+//! run, whatever its size.
 
 use std::ops::Range;
 

@@ -1,31 +1,32 @@
-//! Merge-and-add: k runs become one stream of ascending distinct keys; the values of equal keys are added, lane by
-//! lane, modulo the lane's modulus. States whose lanes are all zero are kept: then counts of states do not depend on
-//! the primes.
+//! Merge-and-add: k runs become one stream of ascending distinct keys. Values of equal keys are added, lane by lane,
+//! modulo the lane's modulus. Records whose lanes are all zero are kept, so that state counts do not depend on the
+//! primes.
 //!
-//! A loser tree (Knuth, TAOCP 3, section 5.4.1): the source with the smallest key stands on top, every inner node holds
-//! the loser of its match, so a step costs log2(k) comparisons. A source that stays on top is copied in bulk up to the
-//! second smallest key, and the last source left hands its batches over as they are.
+//! A loser tree (Knuth, TAOCP 3, section 5.4.1): the source with the smallest key is on top, and every inner node
+//! holds the loser of its match. Cost: log2(k) comparisons a step. A source that stays on top is copied in bulk up to
+//! the second smallest key. The last source left hands over its batches without a copy.
 
 use std::fmt;
 use std::hint::select_unpredictable;
 
 use keima_residue::add_mod;
 
-use crate::{Batch, MergeError, RunCursor, RunError, Word};
+use crate::{Batch, MergeError, RunCursor, RunError, RunKey};
 
-/// One run with the batch that is being used up; `position` is always below the batch's length.
-struct Source<K: Word> {
+/// One run with its current batch; `position` is always below the batch's length.
+struct Source<K: RunKey> {
     cursor: RunCursor<K>,
     batch: Batch<K>,
     position: usize,
 }
 
-/// Losers of the matches in nodes 1 to k-1, the overall winner in node 0; source `i` enters below node `(k + i) / 2`.
+/// Node 0 holds the overall winner, nodes 1 to k-1 the losers of their matches.
+/// Source `i` enters below node `(k + i) / 2`.
 struct Tree<K> {
     nodes: Vec<(K, u32)>,
 }
 
-impl<K: Word> Tree<K> {
+impl<K: RunKey> Tree<K> {
     fn build(heads: &[K]) -> Self {
         let count = heads.len();
         let mut nodes = vec![(K::default(), 0); count];
@@ -42,14 +43,14 @@ impl<K: Word> Tree<K> {
         Self { nodes }
     }
 
-    /// The winning source has moved on to `key`; gives the source that wins now.
+    /// Replays the winner's matches after it has moved on to `key`. Returns the source that wins now.
     #[inline]
     fn replay(&mut self, source: usize, key: K) -> usize {
         let mut current = (key, source as u32);
         let mut n = usize::midpoint(self.nodes.len(), source);
         while n > 0 {
             let other = self.nodes[n];
-            // Whose key is smaller cannot be predicted: a mispredicted jump would cost more than the match.
+            // The outcome cannot be predicted: a mispredicted branch would cost more than the match.
             let less = other.0 < current.0;
             self.nodes[n] = select_unpredictable(less, current, other);
             current = select_unpredictable(less, other, current);
@@ -59,7 +60,7 @@ impl<K: Word> Tree<K> {
         current.1 as usize
     }
 
-    /// Smallest key of all sources but the winner; there are two sources at least.
+    /// Smallest key of all sources but the winner. There must be two sources.
     fn runner_up(&self, winner: usize) -> K {
         let mut n = usize::midpoint(self.nodes.len(), winner);
         let mut smallest = self.nodes[n].0;
@@ -72,25 +73,25 @@ impl<K: Word> Tree<K> {
 }
 
 /// Merges runs and adds up values of equal keys.
-pub struct Merger<K: Word> {
+pub struct Merger<K: RunKey> {
     /// Modulus of each lane.
     moduli: Vec<u64>,
     waiting: Vec<RunCursor<K>>,
     sources: Vec<Source<K>>,
     tree: Tree<K>,
-    /// Bytes read by sources that are used up.
+    /// Bytes read by finished sources.
     bytes_read: u64,
     failed: Option<crate::RunId>,
 }
 
-impl<K: Word> fmt::Debug for Merger<K> {
+impl<K: RunKey> fmt::Debug for Merger<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Merger").field("sources", &self.sources.len()).finish_non_exhaustive()
     }
 }
 
-impl<K: Word> Merger<K> {
-    /// A merger of `cursors`, all with values of `moduli.len() * coefficients` lanes. Nothing is read yet. Memory: per
+impl<K: RunKey> Merger<K> {
+    /// A merger of `cursors`, whose values all have `moduli.len() * coefficients` lanes. Reads nothing yet. Memory: per
     /// cursor one block, encoded and decoded.
     pub fn new(cursors: Vec<RunCursor<K>>, moduli: &[u64], coefficients: u32) -> Self {
         let lanes = moduli.len() * coefficients as usize;
@@ -109,8 +110,8 @@ impl<K: Word> Merger<K> {
         self.bytes_read + self.sources.iter().map(|s| s.cursor.bytes_read()).sum::<u64>()
     }
 
-    /// Replaces `out` by the next records, `max_records` (1 at least) or fewer: distinct keys, above all keys given
-    /// before. `false`, and an empty `out`, at the end. After an error every call fails.
+    /// Replaces `out` by the next records, at most `max_records` (which is at least 1), with distinct keys above all
+    /// earlier ones. At the end: `false`, and `out` is empty. After an error every call fails.
     pub fn next_batch(&mut self, out: &mut Batch<K>, max_records: usize) -> Result<bool, MergeError> {
         if let Some(run) = &self.failed {
             return Err(MergeError { run: run.clone(), source: RunError::Failed { place: run.0.clone() } });
@@ -169,7 +170,7 @@ impl<K: Word> Merger<K> {
                 continue;
             };
             if self.tree.replay(winner, next) == winner {
-                // It stays on top: copy all that lies below the second smallest key.
+                // It stays on top: copy all its records below the second smallest key.
                 let bound = self.tree.runner_up(winner);
                 let room = max_records - out.len();
                 let ahead = source.batch.keys[source.position..].iter().take(room).take_while(|&&k| k < bound);
@@ -199,7 +200,7 @@ impl<K: Word> Merger<K> {
         Ok(())
     }
 
-    /// Source `number` has given all records of its batch: reads on, or lets the source go.
+    /// Source `number` has used up its batch: reads the next one, or removes the source at its end.
     #[cold]
     fn used_up(&mut self, number: usize) -> Result<(), MergeError> {
         let source = &mut self.sources[number];
@@ -215,7 +216,7 @@ impl<K: Word> Merger<K> {
     }
 }
 
-impl<K: Word> Source<K> {
+impl<K: RunKey> Source<K> {
     /// Reads the next batch; `false` at the end.
     fn refill(&mut self, lanes: usize) -> Result<bool, MergeError> {
         self.position = 0;

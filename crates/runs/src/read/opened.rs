@@ -46,7 +46,8 @@ impl Opened {
         }
         let footer_at = source.bytes - tail.len() as u64;
         source.read("the footer", footer_at, &mut tail)?;
-        let footer = footer::decode(&tail, lanes, &got_id).ok_or_else(|| source.malformed("its footer", footer_at))?;
+        let footer = footer::decode(&tail, lanes, &got_id)
+            .ok_or_else(|| source.malformed("its footer is too short", footer_at))?;
         if footer.magic != footer::END_MAGIC || footer.manifest.bytes != source.bytes {
             // The end is missing, or its last bytes have changed: both read like this.
             let expected = expected.map_or(footer.manifest.bytes, |(manifest, _)| manifest.bytes);

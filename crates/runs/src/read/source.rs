@@ -32,7 +32,8 @@ impl Source {
         Ok(source)
     }
 
-    /// Gives the system a hint on `bytes` from `offset` on; 0 bytes mean the rest of the file. A refused hint is ignored.
+    /// Gives the system a hint on `bytes` from `offset` on; 0 bytes mean the rest of the file. A refused hint is
+    /// ignored.
     pub(super) fn advise(&self, offset: u64, bytes: u64, advice: Advice) {
         let _ = fadvise(&self.file, offset, NonZeroU64::new(bytes), advice);
     }

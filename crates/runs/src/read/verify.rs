@@ -1,27 +1,26 @@
-//! Checks of whole files, when somebody wants to know. And of header, index and footer alone, when a worker comes back
-//! with its folder.
+//! Verifies whole run files, or header, index and footer alone (when a worker comes back with its folder).
 
 use std::path::Path;
 
 use keima_residue::{add_mod, reduce_wide};
 
-use crate::format::decode::Decoder;
+use crate::format::decode::decode;
 use crate::format::header::{Shape, lane_moduli};
-use crate::{Batch, BlockFeed, LocalRun, RunError, RunHeader, RunId, RunManifest, RunPart, Word};
+use crate::{Batch, BlockFeed, LocalRun, RunError, RunHeader, RunId, RunKey, RunManifest, RunPart};
 
-/// Reads and verifies header, index and footer of a file that should be the run `id`.
+/// Reads and verifies header, index and footer of a file that must be the run `id`.
 pub fn read_manifest(path: &Path, id: &RunId) -> Result<(RunHeader, RunManifest), RunError> {
     let run = LocalRun::open_unknown(path, id)?;
     Ok((run.header().clone(), run.manifest().clone()))
 }
 
-/// Verifies a whole file: what [`LocalRun::open`] does, and then every block's checksum and place in the index, the
-/// order of the keys, and the footer's keys and sums.
+/// Verifies a whole file: all that [`LocalRun::open`] checks, then each block's checksum and index entry, the order
+/// of the keys, and the footer's keys and sums.
 pub fn verify_run(path: &Path, expected: &RunManifest, header: &RunHeader) -> Result<(), RunError> {
     verify_opened(&LocalRun::open(path, expected, header)?, path)
 }
 
-/// Opens a run of which nothing is known beforehand, and verifies the whole of it.
+/// Opens any run and verifies all of it.
 pub fn open_verified(path: &Path) -> Result<LocalRun, RunError> {
     let run = LocalRun::open_any(path)?;
     verify_opened(&run, path)?;
@@ -35,7 +34,7 @@ fn verify_opened(run: &LocalRun, path: &Path) -> Result<(), RunError> {
     }
 }
 
-fn verify_blocks<K: Word>(run: &LocalRun, path: &Path) -> Result<(), RunError> {
+fn verify_blocks<K: RunKey>(run: &LocalRun, path: &Path) -> Result<(), RunError> {
     let place = path.display().to_string();
     let malformed = |what, at| RunError::Malformed { place: place.clone(), what, at };
     let manifest = run.manifest();
@@ -43,7 +42,6 @@ fn verify_blocks<K: Word>(run: &LocalRun, path: &Path) -> Result<(), RunError> {
     let moduli = lane_moduli(run.header());
     let mut sums = vec![0; moduli.len()];
     let mut totals = vec![0_u128; moduli.len()];
-    let mut decoder = Decoder::default();
     let mut batch = Batch::<K>::new();
     let mut raw = Vec::new();
     let mut feed = run.feed(RunPart::all(run.header()));
@@ -54,16 +52,16 @@ fn verify_blocks<K: Word>(run: &LocalRun, path: &Path) -> Result<(), RunError> {
         if !feed.next_block(&mut raw)? {
             return Err(malformed("a block of the index is missing", at));
         }
-        let cover = decoder.decode(&raw, (&shape, 0..shape.lanes()), &mut batch, &place, at)?;
+        let cover = decode(&raw, (&shape, 0..shape.lanes()), &mut batch, &place, at)?;
         let described = cover.crc == entry.crc
             && batch.len() == entry.records as usize
             && batch.keys.first().is_some_and(|k| k.widen() == entry.first);
         if !described {
-            return Err(malformed("a block is not the one that the index describes", at));
+            return Err(malformed("a block does not match its index entry", at));
         }
-        // Order within a block was checked by decoding, and each block ends below the key that it names as the next.
+        // Decoding has checked the order within a block, and that the block ends below the next one's first key.
         if next != Some(cover.from) {
-            return Err(malformed("a block does not begin where the one before says", at));
+            return Err(malformed("a block does not begin where the one before ends", at));
         }
         next = cover.to;
         last = batch.keys.last().map_or(last, |k| k.widen());
@@ -79,7 +77,7 @@ fn verify_blocks<K: Word>(run: &LocalRun, path: &Path) -> Result<(), RunError> {
         return Err(malformed("its last block names a next one", manifest.bytes));
     }
     if last != manifest.last_key {
-        return Err(malformed("its footer names another last key than its last block", manifest.bytes));
+        return Err(malformed("its footer's last key is not that of its last block", manifest.bytes));
     }
     if sums != manifest.sums {
         return Err(malformed("its footer's sums are not those of its blocks", manifest.bytes));

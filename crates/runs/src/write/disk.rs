@@ -1,8 +1,7 @@
-//! The cap on what a scratch folder holds.
+//! The cap on the bytes in a scratch folder.
 //!
-//! Whoever writes charges the bytes *before* writing them; whoever removes a file refunds its length. So the folder
-//! never exceeds its cap, not even for a moment. What is in it at the start counts even beyond the cap, and nothing is
-//! written then.
+//! A writer charges bytes *before* it writes them. Whoever removes a file refunds its length. So the folder never
+//! exceeds its cap. Files found at the start count even beyond the cap; then nothing can be written.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -22,7 +21,7 @@ impl DiskBudget {
         Self { cap: cap_bytes, used: AtomicU64::new(0), peak: AtomicU64::new(0) }
     }
 
-    /// Takes `bytes` of the budget, or nothing ([`RunError::DiskCap`]).
+    /// Takes `bytes` from the budget, or nothing and fails ([`RunError::DiskCap`]).
     pub fn charge(&self, bytes: u64) -> Result<(), RunError> {
         let fits = |used: u64| used.checked_add(bytes).filter(|&total| total <= self.cap);
         match self.used.try_update(Ordering::Relaxed, Ordering::Relaxed, fits) {
@@ -34,13 +33,13 @@ impl DiskBudget {
         }
     }
 
-    /// Counts `bytes` that are there already, whether they fit or not.
+    /// Counts `bytes` of files that exist already, even beyond the cap.
     pub fn found(&self, bytes: u64) {
         let before = self.used.fetch_add(bytes, Ordering::Relaxed);
         self.peak.fetch_max(before.saturating_add(bytes), Ordering::Relaxed);
     }
 
-    /// Gives back `bytes` that were charged or found before.
+    /// Gives back `bytes` that were charged or found.
     pub fn refund(&self, bytes: u64) {
         let lower = |used: u64| Some(used.saturating_sub(bytes));
         // The closure never refuses.

@@ -1,12 +1,12 @@
-//! Where runs lie, and how a file appears there all at once: temporary file, fsync, rename, fsync of the folders.
+//! Paths of runs, and atomic publication: temporary file, fsync, rename, fsync of the folders.
 //!
 //! ```text
-//!   a run that may go with the machine     write id.run.tmp | rename to id.run
+//!   a run that a crash may lose            write id.run.tmp | rename to id.run
 //!   a durable run                          write id.run.tmp |                   fsync, rename to id.run, fsync of folders
 //!                                          the writer       | and its finish()  publish_durably(), when its owner likes
 //! ```
 //!
-//! A disk takes its time, so that the second half is not the writer's: its thread has better to do than to wait.
+//! The second half is not the writer's: an fsync takes long, and the writer's thread has other work.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
@@ -25,7 +25,7 @@ pub fn run_path(root: &Path, id: &RunId) -> Result<PathBuf, RunError> {
     Ok(root.join(format!("{id}.run")))
 }
 
-/// The path of a run that is not published: `root/id.run.tmp`. Refuses what [`run_path`] refuses.
+/// The path of a run before it is published: `root/id.run.tmp`. Refuses what [`run_path`] refuses.
 pub fn temporary_path(root: &Path, id: &RunId) -> Result<PathBuf, RunError> {
     header::check_id(id)?;
     Ok(root.join(format!("{id}.run.tmp")))
@@ -37,10 +37,10 @@ pub(crate) fn create_folders(path: &Path) -> Result<(), RunError> {
     fs::create_dir_all(parent).map_err(RunError::io(parent, "create the folder"))
 }
 
-/// Publishes runs that were written with [`crate::RunOptions::durable`]: each file is put on stable storage and then renamed
-/// to `root/id.run`; at the end so are the folders above them. Until this has succeeded nobody may count on any of them.
+/// Publishes runs that were written with [`crate::RunOptions::durable`]: flushes each file to stable storage, renames
+/// it to `root/id.run`, and flushes the folders above at the end. Unless it succeeds, none of the runs is durable.
 ///
-/// Blocks; cost: an fsync of each file, and of each folder once.
+/// Blocks. Cost: one fsync per file and per folder.
 pub fn publish_durably<'a>(root: &Path, runs: impl IntoIterator<Item = &'a RunId>) -> Result<(), RunError> {
     let mut folders = BTreeSet::new();
     for run in runs {
@@ -57,13 +57,12 @@ pub(crate) fn rename(written: &Path, target: &Path) -> Result<(), RunError> {
     fs::rename(written, target).map_err(RunError::io(target, "rename the finished file to"))
 }
 
-/// Puts all folders from that of `path` up to `root` on stable storage: any of them may be new, and not by this
-/// thread alone.
+/// Flushes all folders from that of `path` up to `root`: this or another thread may just have made any of them.
 pub(crate) fn sync_folders(root: &Path, path: &Path) -> Result<(), RunError> {
     folders_above(root, path).try_for_each(sync_folder)
 }
 
-/// From the folder of `path` up to `root`.
+/// The folder of `path` and those above it, up to `root`.
 fn folders_above<'p>(root: &Path, path: &'p Path) -> impl Iterator<Item = &'p Path> {
     let root = root.to_owned();
     path.ancestors().skip(1).take_while(move |folder| folder.starts_with(&root))
@@ -74,17 +73,16 @@ fn sync_folder(folder: &Path) -> Result<(), RunError> {
     synced.map_err(RunError::io(folder, "flush the folder"))
 }
 
-/// A file that is being written. Unless it was completed, dropping it removes it and refunds its bytes.
+/// A file being written. Dropping it before it is complete removes it and refunds its bytes.
 #[derive(Debug)]
 pub(crate) struct Pending {
     file: File,
-    /// Where the file is.
     path: PathBuf,
     target: PathBuf,
-    /// Whether it is published later, by [`publish_durably`].
+    /// Whether [`publish_durably`] publishes it later.
     durable: bool,
     disk: Arc<DiskBudget>,
-    /// Its length, with what is reserved.
+    /// Bytes written or reserved.
     charged: u64,
     failed: bool,
     complete: bool,
@@ -109,12 +107,12 @@ impl Pending {
         Ok(Self { file, path, target, durable, disk, charged: 0, failed: false, complete: false })
     }
 
-    /// Where the file is, for messages.
+    /// The path, for messages.
     pub(crate) fn place(&self) -> String {
         self.path.display().to_string()
     }
 
-    /// Marks the file as one that never can be completed.
+    /// Marks the file as failed: it can never be completed.
     pub(crate) fn fail(&mut self) {
         self.failed = true;
     }
@@ -126,7 +124,7 @@ impl Pending {
         self.write_at(end, bytes)
     }
 
-    /// Makes the file so much longer, by what will be written there.
+    /// Reserves `bytes` at the end, to be written later.
     pub(crate) fn reserve(&mut self, bytes: u64) -> Result<(), RunError> {
         self.attempt(|pending| {
             pending.disk.charge(bytes)?;
@@ -135,12 +133,12 @@ impl Pending {
         })
     }
 
-    /// Writes `bytes` from `offset` on, where all is reserved.
+    /// Writes `bytes` at `offset`, within the reserved bytes.
     pub(crate) fn write_at(&mut self, offset: u64, bytes: &[u8]) -> Result<(), RunError> {
         self.attempt(|pending| pending.file.write_all_at(bytes, offset).map_err(RunError::io(&pending.path, "write")))
     }
 
-    /// Until it has succeeded it has failed: no file with a hole may be published.
+    /// Counts as failed until `act` succeeds, so that no file with a hole is published.
     fn attempt(&mut self, act: impl FnOnce(&mut Self) -> Result<(), RunError>) -> Result<(), RunError> {
         if self.failed {
             return Err(RunError::Failed { place: self.place() });
@@ -151,8 +149,7 @@ impl Pending {
         Ok(())
     }
 
-    /// Keeps the file, all of which is written: from now on its bytes are for whoever removes it to refund. It is published,
-    /// unless it is one to be published durably.
+    /// Keeps the finished file, and publishes it unless it is durable. Whoever removes it refunds its bytes.
     pub(crate) fn complete(mut self) -> Result<(), RunError> {
         if self.failed {
             return Err(RunError::Failed { place: self.place() });

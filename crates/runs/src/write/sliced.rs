@@ -1,4 +1,4 @@
-//! Writes one run of dense keys some lanes at a time, each lane's columns at their places in the file.
+//! Writes one run of consecutive keys a few lanes at a time, each column at its place in the file.
 //!
 //! ```text
 //!   file        | header | head | lane 0 | lane 1 | lane 2 | lane 3 | head | lane 0 | ...  | index | footer | trailer |
@@ -7,11 +7,12 @@
 //!   at the end            ======                                     ======                 ======= ======== =========
 //! ```
 //!
-//! Keys come in sections of consecutive ones, known beforehand; so the length of every block is. What is published is
-//! byte for byte what [`crate::RunWriter`] would have written of the same records, if there are gaps between sections.
+//! All keys are known beforehand, as sections of consecutive keys. So the length of every block is known. If there
+//! are gaps between sections, the file is byte for byte the one that [`crate::RunWriter`] would write of the same
+//! records.
 //!
-//! Cost: each number is copied once. Memory: a block's columns of the lanes at hand, and for each block of the run 48
-//! bytes and 4 for each lane, at the end 36 more.
+//! Cost: each number is copied once. Memory: the columns of one block for the current lanes; per block of the run 48
+//! bytes, 4 for each lane, and 36 at the end.
 
 use std::ops::Range;
 use std::path::Path;
@@ -25,36 +26,35 @@ use crate::format::header::{self, Shape};
 use crate::format::{block, encode};
 use crate::{DiskBudget, RunError, RunHeader, RunId, RunManifest, RunOptions};
 
-/// Keys `first`, `first` + 1, ...: so many, and at least one.
+/// The keys `first .. first + count`; at least one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Section {
-    /// The first of them.
+    /// First key.
     pub first: u64,
-    /// How many.
+    /// Number of keys.
     pub count: u64,
 }
 
-/// A run in the making whose lanes come one after the other. Dropped before [`SlicedWriter::finish`] it leaves no file
-/// and no bytes charged.
+/// A run whose lanes are written one after the other. Dropped before [`SlicedWriter::finish`], it leaves no file and no
+/// bytes charged.
 #[derive(Debug)]
 pub struct SlicedWriter {
     pending: Pending,
     id: RunId,
     shape: Shape,
-    /// The blocks; their checksums come at the end.
+    /// Index entries; their checksums are filled in at the end.
     blocks: Vec<Entry>,
     last_key: u64,
-    /// Of each block those of its columns.
+    /// Checksums of all columns, block by block.
     checksums: Vec<[u8; 4]>,
-    /// Of each lane, once it is written.
+    /// Sum of each lane; `None` until it is written.
     sums: Vec<Option<u64>>,
 }
 
 impl SlicedWriter {
-    /// Creates `root/id.run.tmp`, with the folders that it needs. All bytes of the run are charged to `disk`.
+    /// Creates `root/id.run.tmp` and its folders. Charges all bytes of the run to `disk`.
     ///
-    /// Sections ascend; the end of one and the beginning of the next are in different blocks even where no key lies
-    /// between them. Of `options` the keys' are those of consecutive ones whatever is said.
+    /// Sections ascend, and each begins a new block. The options for keys are ignored: keys are consecutive.
     pub fn create(
         root: &Path,
         id: &RunId,
@@ -94,7 +94,7 @@ impl SlicedWriter {
         Ok(Self { pending, id, shape, blocks, last_key, checksums, sums })
     }
 
-    /// Writes `lanes` of all records: `rows` adds those of the next so many records to what it is given.
+    /// Writes `lanes` of all records. `rows(n, out)` appends these lanes of the next `n` records to `out`.
     pub fn write(&mut self, lanes: Range<usize>, mut rows: impl FnMut(usize, &mut Vec<u64>)) -> Result<(), RunError> {
         let all = self.shape.lanes();
         let head_bytes = block::dense_head_bytes(all) as u64;
@@ -127,7 +127,7 @@ impl SlicedWriter {
         Ok(())
     }
 
-    /// Completes the run as [`crate::RunWriter::finish`] does. All lanes must have been written.
+    /// Completes the run as [`crate::RunWriter::finish`] does. Fails unless all lanes are written.
     pub fn finish(mut self) -> Result<RunManifest, RunError> {
         let Some(sums) = self.sums.iter().copied().collect::<Option<Vec<u64>>>() else {
             let (expected, got) = (self.sums.len(), self.sums.iter().flatten().count());

@@ -1,6 +1,6 @@
-//! Writes one run: records in key order, gathered into blocks, each block written at once.
+//! Writes one run from records in key order. Each block is written as soon as it is full.
 //!
-//! Memory: one block three times over (keys, rows, encoded) and 36 bytes of index per block written.
+//! Memory: three copies of a block (keys, rows, encoded bytes), and 36 bytes of index per block written.
 
 use std::fmt;
 use std::path::Path;
@@ -13,39 +13,36 @@ use crate::format::block;
 use crate::format::encode::Encoder;
 use crate::format::footer::{self, Entry};
 use crate::format::header::{self, Shape};
-use crate::{Batch, DiskBudget, RunError, RunHeader, RunId, RunManifest, Split, Word};
+use crate::{Batch, DiskBudget, RunError, RunHeader, RunId, RunKey, RunManifest, Split};
 
 /// How a run is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunOptions {
-    /// Target size of a decoded block; a block holds one record at least and 4 MiB at most.
+    /// Target size of a decoded block in bytes, at most 4 MiB. A block holds at least one record.
     pub block_bytes: usize,
-    /// Whether to compress key sections where that saves an eighth. Off by default, since keys take some 1.1 of 8K + 1.1
-    /// bytes: counts of 11x11 by streams wrote 4.3 % fewer bytes and took 3 % longer with K = 4, 15.6 % fewer
-    /// and 1 % longer with K = 1 (medians of three pairs, files in the system's cache). It would pay with one lane where the disk is what limits; plans
-    /// have as many lanes as they can.
+    /// Whether to compress the keys of a block where that pays; on by default. A reader takes both.
     pub compress_keys: bool,
-    /// Whether to begin a new block wherever a key is not the one before plus one: such blocks have no key section.
+    /// Whether a gap between keys begins a new block. Blocks of consecutive keys have no key section.
     pub consecutive: bool,
-    /// Whether the run is to be on stable storage before it is published: [`RunWriter::finish`] then leaves it as `id.run.tmp`,
+    /// Whether the run must be on stable storage before it is published. Then [`RunWriter::finish`] leaves `id.run.tmp`
     /// for [`crate::publish_durably`].
     pub durable: bool,
 }
 
 impl Default for RunOptions {
     fn default() -> Self {
-        Self { block_bytes: 64 << 10, compress_keys: false, consecutive: false, durable: false }
+        Self { block_bytes: 64 << 10, compress_keys: true, consecutive: false, durable: false }
     }
 }
 
-/// A run in the making. Dropped before [`RunWriter::finish`] it leaves no file and no bytes charged.
-pub struct RunWriter<K: Word> {
+/// A run being written. Dropped before [`RunWriter::finish`], it leaves no file and no bytes charged.
+pub struct RunWriter<K: RunKey> {
     pending: Pending,
     id: RunId,
     shape: Shape,
     consecutive: bool,
     encoder: Encoder,
-    /// The block that is being gathered, and how many records fill it.
+    /// The block being filled, and its capacity in records.
     block: Batch<K>,
     block_records: usize,
     raw: Vec<u8>,
@@ -59,15 +56,15 @@ pub struct RunWriter<K: Word> {
     block_sums: Vec<u128>,
 }
 
-impl<K: Word> fmt::Debug for RunWriter<K> {
+impl<K: RunKey> fmt::Debug for RunWriter<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RunWriter").field("id", &self.id).field("records", &self.records).finish_non_exhaustive()
     }
 }
 
-impl<K: Word> RunWriter<K> {
-    /// Creates `root/id.run.tmp`, with the folders that it needs, and writes the header. All bytes are charged to
-    /// `disk` before they are written.
+impl<K: RunKey> RunWriter<K> {
+    /// Creates `root/id.run.tmp` and its folders, and writes the header. Charges all bytes to `disk` before writing
+    /// them.
     pub fn create(
         root: &Path,
         id: &RunId,
@@ -79,7 +76,7 @@ impl<K: Word> RunWriter<K> {
         let (bytes, _) = header::encode(header, id)?;
         let lanes = shape.lanes();
         let block_records = block::records_of(options.block_bytes, K::BYTES, lanes);
-        let encoder = Encoder::new(options.compress_keys).map_err(RunError::io(root, "start zstd for"))?;
+        let encoder = Encoder::new(options.compress_keys);
         let mut pending = Pending::create(root, id, options.durable, disk)?;
         pending.write(&bytes)?;
         Ok(Self {
@@ -102,8 +99,8 @@ impl<K: Word> RunWriter<K> {
         })
     }
 
-    /// Adds a record. Keys ascend strictly; `row` has one number per lane, each below its modulus (which is checked
-    /// when the block is written). A record that is out of order is refused and changes nothing.
+    /// Adds a record. Keys must ascend strictly. `row` has one value per lane, below its modulus; that is checked when
+    /// the block is written. A key out of order is refused, and changes nothing.
     #[inline]
     pub fn push(&mut self, key: K, row: &[u64]) -> Result<(), RunError> {
         if row.len() != self.shape.lanes() {
@@ -151,7 +148,7 @@ impl<K: Word> RunWriter<K> {
         Ok(())
     }
 
-    /// Whether a key may not stand in the block that is being gathered.
+    /// Whether `key` must begin a new block because of a gap.
     fn leaves_gap(&self, key: K) -> bool {
         self.consecutive && self.block.keys.last().is_some_and(|last| last.widen().checked_add(1) != Some(key.widen()))
     }
@@ -163,7 +160,7 @@ impl<K: Word> RunWriter<K> {
         }
     }
 
-    /// Writes the gathered block; `next` is the first key of the block after it.
+    /// Writes the filled block. `next` is the first key of the block after it.
     fn write_block(&mut self, next: Option<K>) -> Result<(), RunError> {
         let Some(&first) = self.block.keys.first() else { return Ok(()) };
         if self.blocks == 0 {
@@ -189,12 +186,12 @@ impl<K: Word> RunWriter<K> {
         Ok(())
     }
 
-    /// Completes the run: writes the rest, and publishes it, `id.run.tmp` becoming `id.run` (with [`RunOptions::durable`]
-    /// that is left to [`crate::publish_durably`]). Gives the manifest and at most 1,024 places to cut, at block boundaries, in
-    /// pieces of about equal weight, the last of which lies above the last key (or is `u128::MAX`). A run without records is
-    /// not written: `None`.
+    /// Writes the rest and publishes the run: `id.run.tmp` becomes `id.run`. With [`RunOptions::durable`],
+    /// [`crate::publish_durably`] does that later. A run without records is not written: `None`.
     ///
-    /// The file stays charged to the disk budget; whoever removes it refunds `manifest.bytes`.
+    /// Returns the manifest, and at most 1,024 splits at block boundaries into pieces of about equal weight. The last
+    /// split lies above the last key, or is `u128::MAX`. The file stays charged to the disk budget: whoever removes it
+    /// refunds `manifest.bytes`.
     pub fn finish(mut self) -> Result<Option<(RunManifest, Vec<Split>)>, RunError> {
         let Some(last_key) = self.last_key else { return Ok(None) };
         self.write_block(None)?;

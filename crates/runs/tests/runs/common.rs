@@ -4,15 +4,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use keima_runs::{
-    Batch, DiskBudget, Intake, KeyOrder, LocalRun, RunCursor, RunError, RunHeader, RunId, RunManifest, RunOptions,
-    RunPart, RunWriter, Split, Word, run_path,
+    Batch, DiskBudget, Intake, KeyOrder, LocalRun, RunCursor, RunError, RunHeader, RunId, RunKey, RunManifest,
+    RunOptions, RunPart, RunWriter, Split, run_path,
 };
 
 /// Keys with their values.
 pub(crate) type Records<K> = Vec<(K, Vec<u64>)>;
 
 /// A header with `moduli` primes (not that runs care) and `coefficients`.
-pub(crate) fn header<K: Word>(moduli: usize, coefficients: u32) -> RunHeader {
+pub(crate) fn header<K: RunKey>(moduli: usize, coefficients: u32) -> RunHeader {
     RunHeader {
         job_tag: 0x1122_3344_5566_7788,
         subject: "toy 9x9 walls=3".to_owned(),
@@ -53,7 +53,7 @@ impl Numbers {
 }
 
 /// `count` records with gaps of up to `gap`, the first key at or above `start`.
-pub(crate) fn records<K: Word>(header: &RunHeader, count: usize, start: u128, gap: u64, seed: u64) -> Records<K> {
+pub(crate) fn records<K: RunKey>(header: &RunHeader, count: usize, start: u128, gap: u64, seed: u64) -> Records<K> {
     let mut numbers = Numbers(seed);
     let mut key = start;
     (0..count)
@@ -65,7 +65,7 @@ pub(crate) fn records<K: Word>(header: &RunHeader, count: usize, start: u128, ga
         .collect()
 }
 
-pub(crate) fn write<K: Word>(
+pub(crate) fn write<K: RunKey>(
     root: &Path,
     name: &str,
     header: &RunHeader,
@@ -83,15 +83,15 @@ pub(crate) fn open(root: &Path, manifest: &RunManifest, header: &RunHeader) -> R
     LocalRun::open(&run_path(root, &manifest.id)?, manifest, header)
 }
 
-pub(crate) fn cursor<K: Word>(run: &LocalRun, low: u128, high: Option<u128>) -> RunCursor<K> {
+pub(crate) fn cursor<K: RunKey>(run: &LocalRun, low: u128, high: Option<u128>) -> RunCursor<K> {
     part_cursor(run, RunPart::keys(run.header(), low, high))
 }
 
-pub(crate) fn part_cursor<K: Word>(run: &LocalRun, part: RunPart) -> RunCursor<K> {
+pub(crate) fn part_cursor<K: RunKey>(run: &LocalRun, part: RunPart) -> RunCursor<K> {
     RunCursor::new(Box::new(run.feed(part.clone())), run.header(), &run.manifest().id, part)
 }
 
-pub(crate) fn drain<K: Word>(mut cursor: RunCursor<K>, lanes: usize) -> Result<Records<K>, RunError> {
+pub(crate) fn drain<K: RunKey>(mut cursor: RunCursor<K>, lanes: usize) -> Result<Records<K>, RunError> {
     let mut all = Vec::new();
     let mut batch = Batch::new();
     while cursor.next_batch(&mut batch)? {
@@ -103,16 +103,16 @@ pub(crate) fn drain<K: Word>(mut cursor: RunCursor<K>, lanes: usize) -> Result<R
 }
 
 /// Opens and reads all of a run.
-pub(crate) fn read<K: Word>(root: &Path, manifest: &RunManifest, header: &RunHeader) -> Result<Records<K>, RunError> {
+pub(crate) fn read<K: RunKey>(root: &Path, manifest: &RunManifest, header: &RunHeader) -> Result<Records<K>, RunError> {
     drain(cursor(&open(root, manifest, header)?, 0, None), header.lanes())
 }
 
-pub(crate) fn to_records<K: Word>(batch: &Batch<K>, lanes: usize) -> Records<K> {
+pub(crate) fn to_records<K: RunKey>(batch: &Batch<K>, lanes: usize) -> Records<K> {
     assert_eq!(batch.rows.len(), batch.len() * lanes);
     batch.keys.iter().copied().zip(batch.rows.chunks(lanes).map(<[u64]>::to_vec)).collect()
 }
 
-pub(crate) fn to_batch<K: Word>(records: &[(K, Vec<u64>)]) -> Batch<K> {
+pub(crate) fn to_batch<K: RunKey>(records: &[(K, Vec<u64>)]) -> Batch<K> {
     Batch { keys: records.iter().map(|r| r.0).collect(), rows: records.iter().flat_map(|r| r.1.clone()).collect() }
 }
 

@@ -35,7 +35,7 @@ fn sample(keys: Keys) -> Sample {
     let header = header::<u64>(LANES, 1);
     let (flags, block, count, gap) = match keys {
         Keys::Varint => (1, 3, 8, 300),
-        Keys::Zstd => (1 | 4, 160, 170, 2),
+        Keys::Zstd => (1 | 4, 160, 170, 1),
         Keys::Consecutive => (1 | 16, 3, 8, 1),
     };
     let options = RunOptions {
@@ -45,8 +45,13 @@ fn sample(keys: Keys) -> Sample {
         durable: false,
     };
     let mut records = records::<u64>(&header, count, 1000, gap, 7);
-    if keys == Keys::Consecutive {
-        records.iter_mut().zip(1000..).for_each(|((key, _), next)| *key = next);
+    let step = match keys {
+        Keys::Varint => None,
+        Keys::Zstd => Some(3),
+        Keys::Consecutive => Some(1),
+    };
+    if let Some(step) = step {
+        records.iter_mut().zip((1000..).step_by(step)).for_each(|((key, _), next)| *key = next);
     }
     let (manifest, splits) = write(root.path(), "j1/a0/r0", &header, options, &records);
     assert!(splits.len() >= 2);
@@ -292,28 +297,68 @@ fn blocks_that_the_index_does_not_describe_are_found() {
 fn every_flipped_bit_is_found_behind_the_checksums_too() {
     // With all checksums made right again only the meaning of the fields is left; still nothing panics, whatever is
     // read from an unknown file adds up, and what differs from the expected manifest is refused.
-    let sample = sample(Keys::Varint);
-    let mut whole = 0;
-    for bit in 0..sample.bytes.len() * 8 {
-        let mut bytes = sample.bytes.clone();
-        bytes[bit / 8] ^= 1 << (bit % 8);
-        repair(&mut bytes);
-        let (verified, read, _) = sample.judge(&bytes);
-        if bytes == sample.bytes {
-            // The flipped bit was one of a checksum.
-            assert!(verified.is_ok());
-            whole += 1;
-            continue;
+    for (keys, checksums) in [(Keys::Varint, 2 + 4 * 3), (Keys::Zstd, 0), (Keys::Consecutive, 2 + 4 * 3)] {
+        let sample = sample(keys);
+        let mut whole = 0;
+        let number = |at: usize| u32::from_le_bytes(sample.bytes[at..at + 4].try_into().unwrap()) as usize;
+        let bytes = match keys {
+            // The first block up to its checksums: its columns are many, and like any other's.
+            Keys::Zstd => number(12)..number(12) + 64 + number(number(12) + 12),
+            _ => 0..sample.bytes.len(),
+        };
+        for bit in bytes.start * 8..bytes.end * 8 {
+            let mut bytes = sample.bytes.clone();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            repair(&mut bytes);
+            let (verified, read, _) = sample.judge(&bytes);
+            if bytes == sample.bytes {
+                // The flipped bit was one of a checksum.
+                assert!(verified.is_ok());
+                whole += 1;
+                continue;
+            }
+            assert!(verified.unwrap_err().is_damage());
+            assert!(read.unwrap_err().is_damage());
+            let path = run_path(sample.root.path(), &sample.manifest.id).unwrap();
+            if let Ok((header, manifest)) = read_manifest(&path, &sample.manifest.id) {
+                let _ = verify_run(&path, &manifest, &header);
+            }
         }
-        assert!(verified.unwrap_err().is_damage());
-        assert!(read.unwrap_err().is_damage());
-        let path = run_path(sample.root.path(), &sample.manifest.id).unwrap();
-        if let Ok((header, manifest)) = read_manifest(&path, &sample.manifest.id) {
-            let _ = verify_run(&path, &manifest, &header);
-        }
+        // Header, index and footer; of three blocks those of two lanes, and their own here and in the index.
+        assert_eq!(whole, 32 * checksums, "{keys:?}");
     }
-    // Header, index and footer; three blocks, each with those of two lanes, and its own here and in the index.
-    assert_eq!(whole, 32 * (2 + 4 * 3));
+}
+
+/// A made-up length of compressed keys is refused, however large it is.
+#[test]
+fn claims_of_compressed_keys_are_checked() {
+    let sample = sample(Keys::Zstd);
+    let header_bytes = u32::from_le_bytes(sample.bytes[12..16].try_into().unwrap()) as usize;
+    let claim_at = header_bytes + 16;
+    let claim = u32::from_le_bytes(sample.bytes[claim_at..claim_at + 4].try_into().unwrap());
+    assert_eq!(claim, 159);
+    let longest = 159 * 10;
+    for (claim, expected) in [
+        (0, "no sound zstd frame"),
+        (158, "no sound zstd frame"),
+        (160, "no sound zstd frame"),
+        (longest, "no sound zstd frame"),
+        (longest + 1, "longer than its records can need"),
+        (u32::MAX, "longer than its records can need"),
+    ] {
+        let mut bytes = sample.bytes.clone();
+        bytes[claim_at..claim_at + 4].copy_from_slice(&claim.to_le_bytes());
+        repair(&mut bytes);
+        sample.judge(&bytes).0.unwrap_err();
+        let path = run_path(sample.root.path(), &sample.manifest.id).unwrap();
+        fs::write(&path, &bytes).unwrap();
+        let (header, manifest) = read_manifest(&path, &sample.manifest.id).unwrap();
+        let error = verify_run(&path, &manifest, &header).unwrap_err();
+        assert!(
+            matches!(error, RunError::Malformed { .. }) && error.to_string().contains(expected),
+            "{claim}: {error}"
+        );
+    }
 }
 
 proptest! {

@@ -1,4 +1,5 @@
-//! The bytes are those of docs/reference/run-file.md: its worked example, and a reader of its own that knows nothing but offsets.
+//! The bytes are those of docs/reference/run-file.md: its worked example, and a reader of its own that knows nothing
+//! but offsets.
 
 use std::fmt::Write;
 use std::fs;

@@ -5,7 +5,8 @@ use keima_runs::{Intake, RunError, RunOptions, run_path};
 use std::path::Path;
 use tempfile::tempdir_in;
 
-/// Runs of less than a page, of pages and a rest, and of several mebibytes, on a file system with a disk and on one without.
+/// Runs of less than a page, of pages and a rest, and of several mebibytes, on a file system with a disk and on one
+/// without.
 #[test]
 fn a_copy_is_the_same_file() {
     let folders = [std::env::temp_dir(), "/dev/shm".into()];

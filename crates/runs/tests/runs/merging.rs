@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::common::*;
 use keima_runs::{
-    Batch, BlockFeed, LocalRun, MergeError, Merger, RunCursor, RunError, RunHeader, RunOptions, RunPart, Word,
+    Batch, BlockFeed, LocalRun, MergeError, Merger, RunCursor, RunError, RunHeader, RunKey, RunOptions, RunPart,
 };
 use proptest::prelude::*;
 use tempfile::{TempDir, tempdir};
@@ -18,7 +18,7 @@ struct Runs {
 }
 
 impl Runs {
-    fn write<K: Word>(header: RunHeader, block_bytes: usize, runs: &[Records<K>]) -> Self {
+    fn write<K: RunKey>(header: RunHeader, block_bytes: usize, runs: &[Records<K>]) -> Self {
         let root = tempdir().unwrap();
         let options = RunOptions { block_bytes, ..RunOptions::default() };
         let open = (0..)
@@ -32,13 +32,13 @@ impl Runs {
         Self { root, header, open }
     }
 
-    fn merger<K: Word>(&self, low: u128, high: Option<u128>) -> Merger<K> {
+    fn merger<K: RunKey>(&self, low: u128, high: Option<u128>) -> Merger<K> {
         let cursors = self.open.iter().map(|run| cursor(run, low, high)).collect();
         Merger::new(cursors, &self.header.moduli, self.header.coefficients)
     }
 }
 
-fn oracle<K: Word>(header: &RunHeader, runs: &[Records<K>], low: u128, high: Option<u128>) -> Records<K> {
+fn oracle<K: RunKey>(header: &RunHeader, runs: &[Records<K>], low: u128, high: Option<u128>) -> Records<K> {
     let mut map: BTreeMap<K, Vec<u64>> = BTreeMap::new();
     for (key, row) in runs.iter().flatten() {
         if key.widen() >= low && high.is_none_or(|high| key.widen() < high) {
@@ -52,7 +52,7 @@ fn oracle<K: Word>(header: &RunHeader, runs: &[Records<K>], low: u128, high: Opt
     map.into_iter().collect()
 }
 
-fn merged<K: Word>(mut merger: Merger<K>, lanes: usize, sizes: &[usize]) -> Result<Records<K>, MergeError> {
+fn merged<K: RunKey>(mut merger: Merger<K>, lanes: usize, sizes: &[usize]) -> Result<Records<K>, MergeError> {
     let mut all: Records<K> = Vec::new();
     let mut batch = Batch::new();
     let mut sizes = sizes.iter().copied().cycle();
@@ -71,7 +71,7 @@ fn merged<K: Word>(mut merger: Merger<K>, lanes: usize, sizes: &[usize]) -> Resu
     Ok(all)
 }
 
-fn check<K: Word>(
+fn check<K: RunKey>(
     header: RunHeader,
     block_bytes: usize,
     runs: &[Records<K>],

@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use keima_runs::{Batch, DiskBudget, LocalRun, Merger, RunHeader, RunOptions, RunWriter, Word, run_path};
+use keima_runs::{Batch, DiskBudget, LocalRun, Merger, RunHeader, RunKey, RunOptions, RunWriter, run_path};
 use tempfile::tempdir;
 
 use super::common::*;
@@ -38,7 +38,7 @@ fn timed(name: &str, mut work: impl FnMut() -> u64) {
 }
 
 /// Keys `0 .. span` go to the runs at random, each to `copies` of them on average.
-fn inputs<K: Word>(header: &RunHeader, copies: u64) -> Vec<Batch<K>> {
+fn inputs<K: RunKey>(header: &RunHeader, copies: u64) -> Vec<Batch<K>> {
     let mut numbers = Numbers(5);
     let mut batches: Vec<Batch<K>> = (0..RUNS).map(|_| Batch::new()).collect();
     let span = RECORDS as u64 * RUNS / copies;
@@ -57,7 +57,7 @@ fn inputs<K: Word>(header: &RunHeader, copies: u64) -> Vec<Batch<K>> {
     batches
 }
 
-fn measure<K: Word>(moduli: usize, copies: u64, compress_keys: bool) {
+fn measure<K: RunKey>(moduli: usize, copies: u64, compress_keys: bool) {
     let header = header::<K>(moduli, 1);
     let root = tempdir().unwrap();
     let inputs = inputs::<K>(&header, copies);

@@ -81,11 +81,11 @@ pub(super) fn stages(outline: &Outline, times: &Times) -> Vec<String> {
     let mut rows = vec![header.iter().map(|&name| name.to_owned()).collect::<Vec<_>>()];
     let mut all: Vec<(&StageOutline, &StageTime)> = outline.stages.iter().zip(&times.stages).collect();
     // In memory one forward stage comes between the backward ones.
-    all.sort_by_key(|(stage, _)| (stage.sweep, stage.direction == Direction::Backward, stage.column));
+    all.sort_by_key(|(stage, _)| (stage.sweep, stage.direction == Direction::Transposed, stage.column));
     let of_column = |a: &(&StageOutline, &StageTime), b: &(&StageOutline, &StageTime)| {
         (a.0.sweep, a.0.column, a.0.direction) == (b.0.sweep, b.0.column, b.0.direction)
     };
-    let both_ways = outline.stages.iter().any(|stage| stage.direction == Direction::Backward);
+    let both_ways = outline.stages.iter().any(|stage| stage.direction == Direction::Transposed);
     let columns: Vec<ShownColumn> = all.chunk_by(of_column).map(ShownColumn::new).collect();
     let equal: Vec<_> = columns.chunk_by(ShownColumn::looks_like).collect();
     for same in equal {
@@ -96,7 +96,7 @@ pub(super) fn stages(outline: &Outline, times: &Times) -> Vec<String> {
         let place = match (in_memory || both_ways, first.direction) {
             (false, _) => place,
             (true, Direction::Forward) => format!("{place} from the first"),
-            (true, Direction::Backward) => format!("{place} from the last"),
+            (true, Direction::Transposed) => format!("{place} from the last"),
         };
         let mut row = vec![format!("{sweep}{place}"), first.lanes.clone(), show_count(sum(|c| c.state_passes) as u64)];
         if !in_memory {

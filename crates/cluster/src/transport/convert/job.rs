@@ -1,4 +1,4 @@
-//! Jobs as users submit and see them.
+//! Messages of users: jobs, their status, and workers.
 
 use keima_coordinator::{Executor, JobId, JobSpec, JobStatus, JobWorker, Outcome, Plan, State, WorkerStatus};
 use keima_model::ProblemRequest;

@@ -1,11 +1,11 @@
-//! Translation between the generated gRPC types and the words of `coordinator`.
+//! Converts between the generated gRPC types and the types of the other crates.
 //!
-//! To the wire is total; from the wire is fallible, because the peer may be of another build, broken or hostile: every
-//! field's presence, size and range is checked here, so that nothing behind this module meets an impossible value. A
-//! message's own size is bounded before (see `MESSAGE_BYTES` in `grpc`), which bounds every repeated field as well; the
-//! limits here are those of meaning.
+//! Conversion to the wire cannot fail. Conversion from the wire can, because the peer may be of another build, broken or
+//! hostile. It checks presence, size and range of every field, so that no other module sees an impossible value. The
+//! transport bounds the size of a message, and so of every list (`MESSAGE_BYTES` in `grpc`); the limits here are about
+//! meaning.
 //!
-//! Cost: one pass over the message; strings and vectors are moved, not copied, on the way in.
+//! Cost: one pass over the message; strings and vectors of an incoming message are moved, not copied.
 
 mod job;
 mod order;
@@ -27,18 +27,18 @@ const NAME_BYTES: usize = 256;
 const TEXT_BYTES: usize = 64 << 10;
 /// Most moduli of a sweep.
 const MAX_MODULI: usize = 256;
-/// Most moduli of a job, all of its sweeps together: 21x10000 has some 5,600.
+/// Most moduli of a job, all sweeps together.
 const MAX_JOB_MODULI: usize = 1 << 16;
 /// Longest column of a board, and most columns.
 const MAX_SIDE: u32 = 1 << 16;
 
-/// A message that does not mean anything here.
+/// A message field that makes no sense.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("message field {field}: expected {expected}, got {got}; the peer may be of another build of keima")]
 pub struct ConvertError {
-    /// Which field, `"StageOrder.moduli"`.
+    /// The field, as `"StageOrder.moduli"`.
     pub field: &'static str,
-    /// What would have been accepted.
+    /// What would be accepted.
     pub expected: String,
     /// What came, shortened.
     pub got: String,
@@ -50,32 +50,32 @@ impl ConvertError {
     }
 }
 
-/// A word of `coordinator` with its message.
+/// A type with its message.
 pub(crate) trait Wire: Sized {
     /// The generated type.
     type Message;
-    /// As a message.
+    /// Converts to a message.
     fn to_wire(&self) -> Self::Message;
-    /// From a message, checked.
+    /// Checks a message and converts it.
     fn from_wire(message: Self::Message) -> Result<Self, ConvertError>;
 }
 
-/// All of a list to the wire.
+/// Converts a list to the wire.
 pub(crate) fn list_to<T: Wire>(items: &[T]) -> Vec<T::Message> {
     items.iter().map(Wire::to_wire).collect()
 }
 
-/// All of a list from the wire.
+/// Converts a list from the wire.
 pub(crate) fn list_from<T: Wire>(items: Vec<T::Message>) -> Result<Vec<T>, ConvertError> {
     items.into_iter().map(T::from_wire).collect()
 }
 
-/// A message that must be there.
+/// A message that must be present.
 pub(crate) fn required<M>(field: &'static str, message: Option<M>) -> Result<M, ConvertError> {
     message.ok_or_else(|| ConvertError::new(field, "a message", "none"))
 }
 
-/// Strings of at most `limit` bytes.
+/// A string of at most `limit` bytes.
 fn bounded(field: &'static str, text: String, limit: usize) -> Result<String, ConvertError> {
     if text.len() <= limit {
         Ok(text)
@@ -84,7 +84,7 @@ fn bounded(field: &'static str, text: String, limit: usize) -> Result<String, Co
     }
 }
 
-/// A text for people, cut where it is too long: an error must not get lost for its length.
+/// A text for people, cut if it is too long. An error must not get lost because of its length.
 fn cut(mut text: String) -> String {
     if text.len() > TEXT_BYTES {
         let end = (0..=TEXT_BYTES).rev().find(|&i| text.is_char_boundary(i)).unwrap_or(0);
@@ -93,7 +93,7 @@ fn cut(mut text: String) -> String {
     text
 }
 
-/// Lists of at most `limit` entries.
+/// A list of at most `limit` entries.
 fn at_most<T>(field: &'static str, items: Vec<T>, limit: usize) -> Result<Vec<T>, ConvertError> {
     if items.len() <= limit {
         Ok(items)

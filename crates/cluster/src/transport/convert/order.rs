@@ -84,7 +84,7 @@ impl Wire for AttemptId {
     }
 }
 
-/// A worker's name; it must be one, since it stands in records and logs.
+/// A worker's name. It appears in records and logs, so other characters are refused.
 pub(crate) fn worker_id(field: &'static str, text: String) -> Result<WorkerId, ConvertError> {
     let fine = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
     if !text.is_empty() && text.len() <= NAME_BYTES && text.bytes().all(fine) {
@@ -181,7 +181,7 @@ fn block_to(block: &BlockOrder) -> v1::BlockOrder {
         parted: block.parted,
         slots: block.slots,
         both_ways: block.both_ways,
-        backward: block.direction == Direction::Backward,
+        backward: block.direction == Direction::Transposed,
         kept: block.kept.as_ref().map(kept),
     }
 }
@@ -198,7 +198,7 @@ fn block_from(block: v1::BlockOrder) -> Result<BlockOrder, ConvertError> {
         parted: block.parted,
         slots: block.slots,
         both_ways: block.both_ways,
-        direction: if block.backward { Direction::Backward } else { Direction::Forward },
+        direction: if block.backward { Direction::Transposed } else { Direction::Forward },
         kept: block.kept.map(kept).transpose()?,
     })
 }

@@ -20,7 +20,7 @@ impl Wire for Check {
     }
 }
 
-/// A count in decimal, or nothing where it is withheld.
+/// A count in decimal digits; empty if it is withheld.
 fn decimal(field: &'static str, text: String) -> Result<String, ConvertError> {
     if text.bytes().all(|b| b.is_ascii_digit()) {
         Ok(text)
@@ -94,7 +94,7 @@ impl Wire for Board {
     }
     fn from_wire(message: v1::Board) -> Result<Self, ConvertError> {
         let v1::Board { height, length } = message;
-        // Every place that asks for a pass's column divides by the height.
+        // Other code divides by the height.
         if !(1..=MAX_SIDE).contains(&height)
             || !(1..=MAX_SIDE).contains(&length)
             || height.checked_mul(length).is_none()

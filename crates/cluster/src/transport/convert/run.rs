@@ -17,7 +17,7 @@ impl Wire for u128 {
     }
 }
 
-/// A run's name, made of `[a-z0-9]` words between slashes: it becomes a path, so nothing else may pass.
+/// A run's name: `[a-z0-9]` words between slashes. It becomes a path, so anything else is refused.
 pub(crate) fn run_id(field: &'static str, text: String) -> Result<RunId, ConvertError> {
     let word = |w: &str| !w.is_empty() && w.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
     if text.len() <= NAME_BYTES && text.split('/').all(word) {
@@ -27,7 +27,7 @@ pub(crate) fn run_id(field: &'static str, text: String) -> Result<RunId, Convert
     }
 }
 
-/// Run ids of a list.
+/// A list of run ids.
 pub(crate) fn run_ids(field: &'static str, texts: Vec<String>) -> Result<Vec<RunId>, ConvertError> {
     texts.into_iter().map(|text| run_id(field, text)).collect()
 }

@@ -75,7 +75,7 @@ fn order() -> TaskOrder {
             parted: true,
             slots: 12,
             both_ways: true,
-            direction: Direction::Backward,
+            direction: Direction::Transposed,
             kept: Some(KeptOrder { inputs: vec![input()], moduli: vec![(1 << 60) - 93] }),
         }),
         problem: request(),

@@ -1,4 +1,4 @@
-//! What workers say and are told.
+//! Messages between workers and the coordinator.
 
 use keima_coordinator::{AttemptId, Failure, Hello, Holder, Housekeeping, Report, Running, StoreId, Verdict, Welcome};
 use keima_runs::TaskManifest;
@@ -35,7 +35,7 @@ impl Wire for Housekeeping {
     }
 }
 
-/// The version field of the message is for the service to look at, before it translates the rest.
+/// The service checks the version field before it converts the message.
 impl Wire for Hello {
     type Message = v1::SayHelloRequest;
     fn to_wire(&self) -> v1::SayHelloRequest {
@@ -140,7 +140,7 @@ impl Wire for Report {
     }
 }
 
-/// A verdict and the housekeeping that rides on it.
+/// A verdict and the housekeeping that comes with it.
 impl Wire for (Verdict, Housekeeping) {
     type Message = v1::ReportTaskResponse;
     fn to_wire(&self) -> v1::ReportTaskResponse {

@@ -1,7 +1,7 @@
-//! The coordinator as seen over gRPC: by a worker ([`GrpcLink`]) and by a user ([`JobClient`]).
+//! The coordinator's clients over gRPC: [`GrpcLink`] for a worker, [`JobClient`] for a user.
 //!
-//! Both keep one connection, which is made by the first call and made again by the first call after it broke; the
-//! caller decides how often to try (`Backoff`). Every call has a deadline.
+//! Both keep one connection. The first call connects, and so does the first call after the connection broke. The caller
+//! decides how often to try (`Backoff`). Every call has a deadline.
 
 use std::time::Duration;
 
@@ -22,16 +22,16 @@ use crate::driver::PULL_WAIT;
 use crate::transport::convert::{Wire, list_from, list_to, required};
 use crate::transport::link::{CoordinatorLink, LinkError};
 
-/// How long a call may take that is answered at once.
+/// Deadline of a call that is answered at once.
 const DEADLINE: Duration = Duration::from_secs(15);
-/// How long the coordinator may take over a report or a submission, beyond a slow disk.
+/// Deadline of a call that may wait for a slow disk, such as a report or a submission.
 const LONG_DEADLINE: Duration = Duration::from_mins(1);
 
 fn endpoint(address: &str) -> Result<Endpoint, LinkError> {
     let with_scheme = if address.contains("://") { address.to_owned() } else { format!("http://{address}") };
     let endpoint = Endpoint::from_shared(with_scheme).map_err(|e| {
         LinkError::Refused(format!(
-            "{address:?} is no address of a coordinator ({e}); expected for instance http://10.0.0.7:7701"
+            "{address:?} is not the address of a coordinator ({e}); expected for example http://10.0.0.7:7701"
         ))
     })?;
     Ok(endpoint
@@ -42,7 +42,7 @@ fn endpoint(address: &str) -> Result<Endpoint, LinkError> {
         .tcp_nodelay(true))
 }
 
-/// Waits for an answer, but not for ever.
+/// Waits for an answer until the deadline.
 async fn within<T>(
     address: &str,
     about: About<'_>,
@@ -67,8 +67,8 @@ pub struct GrpcLink {
 }
 
 impl GrpcLink {
-    /// A link to the coordinator at `address` (`http://10.0.0.7:7701`, or without `http://`). Does not connect yet. To
-    /// be called within a tokio runtime.
+    /// A link to the coordinator at `address` (`http://10.0.0.7:7701`, or without `http://`). Does not connect yet. Call it
+    /// within a tokio runtime.
     pub fn new(address: &str) -> Result<Self, LinkError> {
         let client = CoordinatorServiceClient::new(endpoint(address)?.connect_lazy())
             .max_decoding_message_size(MESSAGE_BYTES)
@@ -148,7 +148,7 @@ pub struct JobClient {
     client: JobServiceClient<Channel>,
 }
 
-/// Adds what a user can do about it.
+/// Adds advice for the user.
 fn advise(error: LinkError) -> LinkError {
     match error {
         LinkError::Unreachable { address, text } => {
@@ -163,7 +163,7 @@ fn advise(error: LinkError) -> LinkError {
 }
 
 impl JobClient {
-    /// A client of the coordinator at `address`. Does not connect yet. To be called within a tokio runtime.
+    /// A client of the coordinator at `address`. Does not connect yet. Call it within a tokio runtime.
     pub fn new(address: &str) -> Result<Self, LinkError> {
         let client = JobServiceClient::new(endpoint(address)?.connect_lazy())
             .max_decoding_message_size(MESSAGE_BYTES)
@@ -215,21 +215,21 @@ impl JobClient {
         self.call(About::Job(job), client.pause_job(request)).await.map(drop)
     }
 
-    /// Goes on with a paused job.
+    /// Resumes a paused job.
     pub async fn resume(&self, job: JobId) -> Result<(), LinkError> {
         let request = v1::ResumeJobRequest { protocol_version: PROTOCOL_VERSION, job: job.0 };
         let mut client = self.client.clone();
         self.call(About::Job(job), client.resume_job(request)).await.map(drop)
     }
 
-    /// Ends a job.
+    /// Cancels a job.
     pub async fn cancel(&self, job: JobId) -> Result<(), LinkError> {
         let request = v1::CancelJobRequest { protocol_version: PROTOCOL_VERSION, job: job.0 };
         let mut client = self.client.clone();
         self.call(About::Job(job), client.cancel_job(request)).await.map(drop)
     }
 
-    /// Watches a job: its status now, and again about every `interval` while it changes.
+    /// Watches a job: yields its status now, and about every `interval` if it has changed.
     pub async fn watch(&self, job: JobId, interval: Duration) -> Result<JobWatch, LinkError> {
         let interval_millis = u32::try_from(interval.as_millis()).unwrap_or(u32::MAX);
         let request = v1::WatchJobRequest { protocol_version: PROTOCOL_VERSION, job: job.0, interval_millis };
@@ -247,7 +247,7 @@ pub struct JobWatch {
 }
 
 impl JobWatch {
-    /// The next status; `None` after that of an ended job, or when the coordinator stops.
+    /// The next status; `None` after the status of an ended job, or when the coordinator stops.
     pub async fn next(&mut self) -> Result<Option<JobStatus>, LinkError> {
         match self.stream.message().await {
             Ok(None) => Ok(None),

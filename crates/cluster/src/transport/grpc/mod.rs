@@ -1,7 +1,6 @@
-//! The two services over gRPC: what server and client agree on besides the messages.
+//! The services over gRPC: what server and client agree on besides the messages.
 //!
-//! A refused call carries a status code by gRPC's customs, and, so that the other side need not guess, the kind of
-//! refusal in the metadata entry `keima-error`:
+//! A refused call carries the usual gRPC status code, and the kind of the refusal in the metadata entry `keima-error`:
 //!
 //! ```text
 //!   kind               code                 meaning
@@ -10,7 +9,7 @@
 //!   other-coordinator  FAILED_PRECONDITION  the worker holds runs of another coordinator's store
 //!   no-such-job        NOT_FOUND
 //!   wrong-state        FAILED_PRECONDITION  the job's state does not allow it
-//!   invalid            INVALID_ARGUMENT     the request means nothing, or the job cannot be planned
+//!   invalid            INVALID_ARGUMENT     the request makes no sense, or the job cannot be planned
 //!   broken             INTERNAL             the coordinator cannot store its decisions any more
 //! ```
 
@@ -28,9 +27,9 @@ use crate::PROTOCOL_VERSION;
 use crate::transport::convert::ConvertError;
 use crate::transport::link::LinkError;
 
-/// Largest message either way; bounds what a peer can make this process allocate.
+/// Largest message in either direction. It bounds what a peer can make this process allocate.
 pub(crate) const MESSAGE_BYTES: usize = 64 << 20;
-/// Metadata entry with the kind of a refusal.
+/// Metadata entry with the kind of the refusal.
 const KIND: &str = "keima-error";
 
 fn refusal(code: Code, kind: &'static str, text: impl Into<String>) -> Status {
@@ -53,12 +52,12 @@ pub(crate) fn check_version(got: u32) -> Result<(), Status> {
     Err(refusal(Code::FailedPrecondition, "version", text))
 }
 
-/// A request that means nothing.
+/// The status of a request that makes no sense.
 pub(crate) fn invalid(error: &ConvertError) -> Status {
     refusal(Code::InvalidArgument, "invalid", error.to_string())
 }
 
-/// An error of the coordinator as a status.
+/// The status for an error of the coordinator.
 fn to_status(error: &LinkError) -> Status {
     let text = error.to_string();
     match error {
@@ -76,7 +75,7 @@ fn to_status(error: &LinkError) -> Status {
     }
 }
 
-/// Whom a call was about, for errors that name it.
+/// The subject of a call, for errors that name it.
 #[derive(Clone, Copy)]
 enum About<'a> {
     Worker(&'a WorkerId),
@@ -84,7 +83,7 @@ enum About<'a> {
     Nothing,
 }
 
-/// A status as an error of the link to `address`.
+/// The error for a status from `address`.
 fn from_status(address: &str, about: About<'_>, status: &Status) -> LinkError {
     let text = status.message().to_owned();
     let kind = status.metadata().get(KIND).and_then(|kind| kind.to_str().ok());
@@ -98,12 +97,12 @@ fn from_status(address: &str, about: About<'_>, status: &Status) -> LinkError {
         (Some("broken"), _) => LinkError::Broken(text),
         (Some(_), _) => LinkError::Refused(text),
         (None, _) => match status.code() {
-            // Not one of ours: from the transport, or from something else that listens there.
+            // Not a refusal of keima: it comes from the transport, or another program listens there.
             Code::Unavailable | Code::DeadlineExceeded | Code::Cancelled | Code::Unknown | Code::Internal => {
                 LinkError::Unreachable { address: address.to_owned(), text: deepest(status) }
             }
             Code::Unimplemented => LinkError::Version(format!(
-                "what listens at {address} is not a coordinator of this version of keima ({text}); check the address, \
+                "the program at {address} is not a coordinator of this version of keima ({text}); check the address, \
                  and install the same version on both machines"
             )),
             code => LinkError::Refused(format!("{address}: {text} ({code:?})")),
@@ -111,7 +110,7 @@ fn from_status(address: &str, about: About<'_>, status: &Status) -> LinkError {
     }
 }
 
-/// The innermost reason: "connection refused" rather than "transport error".
+/// The innermost reason: "connection refused" instead of "transport error".
 fn deepest(status: &Status) -> String {
     let mut text = status.message().to_owned();
     let mut source = std::error::Error::source(status);

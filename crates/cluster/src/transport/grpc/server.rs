@@ -1,9 +1,8 @@
-//! The services on their listeners: coordinator (for workers and users), and a worker's run service, each with health
-//! and reflection.
+//! The gRPC servers: the coordinator's, for workers and users, and a worker's run service. Both offer health checks and
+//! reflection.
 //!
-//! A service takes its listener and its shutdown; the caller has chosen the port and knows it before anything is
-//! served. On shutdown long polls and watches end, calls on their way are answered, and what has not ended
-//! after [`DRAIN`] is cut off.
+//! The caller binds the listener, so it knows the port before the server starts. On shutdown, long polls and watches end
+//! and open calls get their answers. Calls that are still open after [`DRAIN`] are cut off.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -30,7 +29,7 @@ use crate::transfer::run_server::RunServer;
 use crate::transport::convert::{ConvertError, Wire, list_from, list_to, required, run_ids, worker_id};
 use crate::transport::link::{CoordinatorLink, LinkError};
 
-/// How long open calls may take to end after a shutdown.
+/// Longest wait for open calls after a shutdown.
 const DRAIN: Duration = Duration::from_secs(3);
 
 /// Why serving ended before the shutdown.
@@ -39,8 +38,8 @@ pub enum ServeError {
     /// The transport failed.
     #[error("serving failed: {0}; is the port still free, and is there memory and are there file descriptors left?")]
     Transport(#[from] tonic::transport::Error),
-    /// The reflection service could not be made: the program was built wrongly.
-    #[error("the description of the services is damaged: {0}; build keima anew")]
+    /// The reflection service cannot start: the program was built wrongly.
+    #[error("the description of the services is damaged: {0}; build keima again")]
     Reflection(String),
     /// The coordinator can store nothing more.
     #[error("the jobs' state cannot be stored any more: {0}")]
@@ -91,7 +90,7 @@ pub async fn serve_worker_runs(
 }
 
 fn builder() -> Server {
-    // A merge opens many runs at once, and must get them all: see `run_server`.
+    // A merge opens many runs at once and needs them all: see `run_server`.
     Server::builder()
         .max_concurrent_streams(Some(1 << 16))
         .http2_keepalive_interval(Some(Duration::from_secs(20)))
@@ -111,7 +110,7 @@ async fn serve(listener: TcpListener, router: Router, stop: impl Future<Output =
     let signal = async move {
         stop.await;
         stopping.send_replace(true);
-        // Kept until the server ends: a dropped sender would read as a shutdown as well.
+        // Keep the sender until the server ends: dropping it would look like a shutdown.
         stopping.closed().await;
     };
     let mut begun = stopped.clone();
@@ -277,8 +276,7 @@ impl JobService for Jobs {
     }
 }
 
-/// Sends `status` and every later one that differs, until the job has ended, the watcher is gone or the coordinator
-/// stops.
+/// Sends `status` and every later status that differs, until the job ends, the watcher leaves or the coordinator stops.
 async fn watch_job(
     handle: CoordinatorHandle,
     job: JobId,

@@ -104,7 +104,7 @@ impl Sums {
         let exact = if stage.closed { self.states.len() } else { 1 };
         let states_at_end = match place.direction {
             Direction::Forward => self.output.states,
-            Direction::Backward => self.input.states,
+            Direction::Transposed => self.input.states,
         };
         let end = stage.closed.then_some((place.end_pass(), states_at_end));
         let before = (place.first_pass..).zip(self.states.iter().copied()).take(exact);

@@ -102,7 +102,7 @@ fn stages_go_forward_and_come_back() {
         assert_eq!((0..6).filter(|&number| plan.starts(number)).collect::<Vec<_>>(), [0, 2]);
         assert_eq!((0..6).filter(|&number| plan.meets(number)).collect::<Vec<_>>(), [5]);
         assert_eq!((0..6).filter(|&n| plan.stage(n).ends_column(plan.board)).collect::<Vec<_>>(), [1, 3, 5]);
-        assert!((0..6).all(|n| (plan.stage(n).direction == Direction::Backward) == (n > 1)));
+        assert!((0..6).all(|n| (plan.stage(n).direction == Direction::Transposed) == (n > 1)));
     });
 }
 

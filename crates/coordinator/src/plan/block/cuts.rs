@@ -57,7 +57,7 @@ fn in_parts(request: &Request<'_>, residues: u32, cuts: impl Iterator<Item = Vec
             continue;
         }
         let records = memory.group_records(request, lanes);
-        let seconds = |window| blocks.parted_seconds(&memory.windows, window, peak_states, records);
+        let seconds = |window| blocks.parts_seconds(&memory.windows, window, peak_states, records);
         let tables = (0..memory.windows.len()).map(seconds);
         let exchanges = EXCHANGE_NANOS * 1e-9 * peak_states as f64 * memory.windows.len() as f64;
         let seconds = tables.sum::<f64>() + exchanges;

@@ -12,7 +12,7 @@ pub(super) fn lanes_at_end(info: &dyn ProblemInfo, blocks: &dyn BlockProblem, pl
     let stage = plan.stage(stage);
     match stage.direction {
         Direction::Forward => forward_lanes(info, plan, plan.board.column(stage.first_pass) + 1),
-        Direction::Backward => backward_lanes(blocks, plan, plan.board.passes() - stage.first_pass),
+        Direction::Transposed => backward_lanes(blocks, plan, plan.board.passes() - stage.first_pass),
     }
 }
 

@@ -1,9 +1,11 @@
-//! Stages of the block executor by themselves, forward, with runs in files: what a state costs that is read, goes through
-//! a pass, is written. Times are linear in the lanes, by two numbers of them. Where the plan's tables are made a part at a
-//! time, so are some of them, beside: how they compare with what the problem estimates.
+//! Speeds of the block executor with runs on disk: forward stages by themselves, with few lanes and with many. Gives the
+//! cost of a state that is read, goes through a pass, or is written, as a linear function of the lanes.
 //!
-//! Cost: the tables of 12 cells, or as many as have room for them, and a column with each number of lanes: five to twenty
-//! seconds, 1.5 GB of disk; up to three seconds for parts of each window.
+//! If the plan makes its tables a part at a time, this makes some parts too, and compares the time with the problem's
+//! estimate.
+//!
+//! Cost: the tables of a board of 12 cells, or fewer if those have no room, and a column with each number of lanes. That
+//! is five to twenty seconds and 1.5 GB of disk, and up to three seconds for parts of each window.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,24 +23,25 @@ use super::{MeasureError, nanos};
 use crate::estimate::{Offer, Outline, PerState, Speeds};
 use crate::stages::{BlockStages, Stages, on_threads};
 
-/// Cells of a column of the block executor's stages that are measured, at most: its runs are files of megabytes, as those
-/// of larger boards are.
+/// Most cells of a measured column. Its runs have megabytes, like those of larger boards.
 const HEIGHT: u32 = 12;
-/// Their lanes: few, and as many as the larger board has, but no more than these.
+/// The smaller number of lanes.
 const FEW_LANES: u32 = 2;
+/// Most lanes of the larger number, which is the real board's.
 const MANY_LANES: u32 = 8;
-/// Windows so short have small blocks, and are measured as they are; longer ones all cost much the same.
+/// Windows of at most this length have small blocks, and are measured at their own length. Longer ones cost about the same.
 const SHORT_WINDOW: u32 = 4;
-/// Up to this height parts of the tables are small enough to be made for the sake of a forecast.
+/// Up to this height parts of tables are small enough to be made for a forecast.
 const MOST_PARTED_HEIGHT: u32 = 13;
-/// Their memory, if so much is offered.
+/// Memory of the measurement, if so much is offered.
 pub(super) const MEMORY_BYTES: u64 = 2 << 30;
-/// They are measured for so long, or a column if that takes longer.
+/// Time of one measurement. A column that takes longer is finished.
 const SOON: Duration = Duration::from_millis(1500);
-/// A board of 2 ^ so many columns has numbers that need so many residues, if it is two cells high.
+/// The longest measured board has fewer than 2 ^ so many columns. That is long enough for many residues, even with two
+/// cells a column.
 const LONGEST: u32 = 10;
 
-/// Stages of the block executor with few lanes and with many.
+/// Measures stages with few lanes and with many.
 pub(super) fn measure(
     registry: &dyn Registry,
     request: &ProblemRequest,
@@ -51,9 +54,9 @@ pub(super) fn measure(
     let height = outline.plan.board.height.min(HEIGHT);
     let longest = outline.plan.windows.iter().map(|window| window.len).max().unwrap_or(height);
     let here = Offer { window: (longest <= SHORT_WINDOW).then_some(longest), ..here.clone() };
-    let height = highest(registry, request, (height, [FEW_LANES, many]), &here)
+    let height = highest(registry, request, height, [FEW_LANES, many], &here)
         .ok_or_else(|| MeasureError::NoBoard(request.name.clone()))?;
-    let at = |lanes| column(registry, request, (height, lanes), &here, scratch);
+    let at = |lanes| column(registry, request, height, lanes, &here, scratch);
     let (few, many_lanes) = (at(FEW_LANES)?, at(many)?);
     let measured = outline.parted.is_some() && outline.plan.board.height <= MOST_PARTED_HEIGHT;
     let made = if measured { Some(parts(registry, request, outline, &here)?) } else { None };
@@ -77,32 +80,34 @@ pub(super) fn measure(
     })
 }
 
-/// What stages took.
+/// Measured times of a column.
 struct Column {
-    /// Nanoseconds of a thread for a state that is read, that goes through a pass, that is written.
+    /// Nanoseconds of a thread to read, pass and write a state.
     nanos: [f64; 3],
     table_seconds: f64,
-    /// As the problem estimates them.
+    /// By the problem's estimate.
     table_bytes: u64,
 }
 
-/// The most cells, up to `height`, of a board that [`long`] opens for each number of lanes.
+/// The greatest height, up to `height`, of a board that [`long`] opens for each number of lanes.
 fn highest(
     registry: &dyn Registry,
     request: &ProblemRequest,
-    (height, lanes): (u32, [u32; 2]),
+    height: u32,
+    lanes: [u32; 2],
     here: &Offer,
 ) -> Option<u32> {
-    let opens = |height, lanes| long(registry, request, (height, lanes), here).is_ok();
+    let opens = |height, lanes| long(registry, request, height, lanes, here).is_ok();
     (2..=height).rev().find(|&height| lanes.into_iter().all(|lanes| opens(height, lanes)))
 }
 
-/// Opens a board so high, and so long that it needs so many residues, and has some columns: nothing else of what is measured
-/// depends on the length. None whose tables do not fit and would be made in parts.
+/// Opens a board of this height that is long enough to need `lanes` residues. The measurement does not depend on the length
+/// otherwise. Refuses boards whose tables would be made in parts because they do not fit.
 fn long(
     registry: &dyn Registry,
     request: &ProblemRequest,
-    (height, lanes): (u32, u32),
+    height: u32,
+    lanes: u32,
     here: &Offer,
 ) -> Result<(AnyProblem, Outline), MeasureError> {
     let offer = &Offer { executor: Executor::Block, residues_per_sweep: Some(lanes), series: true, ..here.clone() };
@@ -116,16 +121,17 @@ fn long(
     long.ok_or_else(|| MeasureError::NoBoard(request.name.clone()))
 }
 
-/// Takes a vector through columns of so many cells, with so many lanes and its runs in files: one column, and more until
-/// [`SOON`].
+/// Takes a vector with `lanes` lanes through columns of `height` cells, with its runs in files. Does one column, and more
+/// until [`SOON`].
 fn column(
     registry: &dyn Registry,
     request: &ProblemRequest,
-    (height, lanes): (u32, u32),
+    height: u32,
+    lanes: u32,
     here: &Offer,
     scratch: &Path,
 ) -> Result<Column, MeasureError> {
-    let (problem, outline) = long(registry, request, (height, lanes), here)?;
+    let (problem, outline) = long(registry, request, height, lanes, here)?;
     let (info, plan) = (problem.info(), outline.plan.clone());
     let blocks = info.blocks().ok_or_else(|| MeasureError::NoBoard(request.name.clone()))?;
     let started = Instant::now();
@@ -135,13 +141,13 @@ fn column(
     let moduli = primes_below(MODULUS_LIMIT.into()).take(lanes as usize).collect();
     let folder = scratch.join(format!("lanes{lanes}"));
     let stages =
-        BlockStages::new((plan, tables), moduli, here.memory_bytes, Stages::new(&folder, here.threads, u64::MAX));
+        BlockStages::new(plan, tables, moduli, here.memory_bytes, Stages::new(&folder, here.threads, u64::MAX));
     // The first stage reads nothing.
-    let mut vector = stages.stage(info, (0, 0), &[])?;
+    let mut vector = stages.stage(info, 0, 0, &[])?;
     let (mut took, mut states, started) = ([0.0; 3], [0.0; 3], Instant::now());
     let first_sweep = outline.stages.iter().take_while(|stage| stage.sweep == 0);
     for (number, stage) in first_sweep.enumerate().skip(1) {
-        let made = stages.stage(info, (0, number as u32), &vector)?;
+        let made = stages.stage(info, 0, number as u32, &vector)?;
         stages.delete(&vector)?;
         vector = made;
         let more = [stage.states_before, stage.state_passes, stage.states_after];
@@ -159,8 +165,8 @@ fn column(
     Ok(Column { nanos, table_seconds, table_bytes: outline.table_bytes })
 }
 
-/// Time of a thread in which tables are made a part at a time here, over what the problem estimates: of some groups of each
-/// window of the plan.
+/// Measured thread time of tables that are made a part at a time, over the problem's estimate. Makes some groups of each
+/// window.
 fn parts(
     registry: &dyn Registry,
     request: &ProblemRequest,
@@ -172,27 +178,27 @@ fn parts(
     let blocks = problem.info().blocks().ok_or_else(no_board)?;
     let (windows, group_records) = (&plan.windows, plan.block().map_or(u64::MAX, |block| block.group_records));
     let parts = blocks.parts(windows, kept_bytes(here.memory_bytes)).map_err(MeasureError::Block)?;
-    let prepared = Prepared::parted(parts, group_records, here.memory_bytes, 1);
+    let prepared = Prepared::by_part(parts, group_records, here.memory_bytes, 1);
     let (mut took, mut estimated) = (0.0, 0.0);
     for window in 0..windows.len() {
         let groups = spread(prepared.groups(window) as u32);
-        // What parts have in common is made the first time, and in a count once for all its columns.
+        // The first round also makes what all parts share. A count makes that once for all its columns.
         make(&prepared, window, &groups, here.threads)?;
         let (seconds, states) = make(&prepared, window, &groups, here.threads)?;
         took += seconds / f64::max(states as f64, 1.0);
-        estimated += blocks.parted_seconds(windows, window, plan.peak_states, group_records) / plan.peak_states as f64;
+        estimated += blocks.parts_seconds(windows, window, plan.peak_states, group_records) / plan.peak_states as f64;
     }
     Ok(took / estimated)
 }
 
-/// Numbers below `count` in an order of which each piece has some of everywhere.
+/// The numbers below `count`, in an order whose every section is spread over the whole range.
 fn spread(count: u32) -> Vec<u32> {
     let mut numbers: Vec<u32> = (0..count).collect();
     numbers.sort_by_key(|number| number.reverse_bits());
     numbers
 }
 
-/// Makes the tables of groups of a window until [`SOON`]: the time of all threads together, and the states of these.
+/// Makes the tables of groups of a window until [`SOON`]. Returns the time of all threads together, and the groups' states.
 fn make(prepared: &Prepared, window: usize, groups: &[u32], threads: u32) -> Result<(f64, u64), MeasureError> {
     let (next, started) = (AtomicUsize::new(0), Instant::now());
     let make = || {
@@ -216,13 +222,13 @@ mod tests {
 
     use super::*;
 
-    /// Short windows have large tables: where those of a board would be made in parts, a smaller one is measured.
+    /// Short windows have large tables. If a board's tables have no room, a smaller board is measured.
     #[test]
     fn boards_whose_tables_have_no_room_are_not_measured() {
         let request = ProblemRequest { name: "go".into(), size: "13x13".into(), options: Vec::new() };
         let highest_with = |window, memory_bytes| {
             let offer = Offer { window, ..Offer::with_runs(Executor::Block, 1, 2, memory_bytes) };
-            highest(&Problems, &request, (HEIGHT, [FEW_LANES, MANY_LANES]), &offer)
+            highest(&Problems, &request, HEIGHT, [FEW_LANES, MANY_LANES], &offer)
         };
         assert_eq!(highest_with(None, 2 << 30), Some(HEIGHT));
         let found = highest_with(Some(2), 512 << 20).unwrap();

@@ -1,4 +1,4 @@
-//! Speed of a disk, measured by writing a file through to it and reading it back.
+//! Measures the speed of a disk: writes a file with an fsync and reads it back.
 
 use std::fs::File;
 use std::io::{Read, Seek, Write};
@@ -7,21 +7,20 @@ use std::time::Instant;
 
 use super::MeasureError;
 
-/// Bytes that are written and read to know the disk.
+/// Size of the file.
 const DISK_BYTES: usize = 256 << 20;
 
-/// Sequential speed of the disk below `folder`, in bytes a second: the slower of writing through to it and reading
-/// back.
+/// Sequential speed of the disk below `folder`, in bytes a second: the slower of writing and reading.
 pub fn measure_disk(folder: &Path) -> Result<f64, MeasureError> {
     let path = folder.join("speed.tmp");
     let measured = disk_seconds(&path);
-    // A file that cannot be removed lies in a folder that its caller removes.
+    // If this fails, the caller removes the folder anyway.
     let _ = std::fs::remove_file(&path);
     Ok(DISK_BYTES as f64 / measured?.max(1e-9))
 }
 
 fn disk_seconds(path: &Path) -> std::io::Result<f64> {
-    // Not compressible, for disks that compress.
+    // Random bytes, because some disks compress.
     let mut seed = 1_u64;
     let words = std::iter::repeat_with(|| {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -36,7 +35,7 @@ fn disk_seconds(path: &Path) -> std::io::Result<f64> {
     file.sync_all()?;
     let write_seconds = started.elapsed().as_secs_f64();
     let mut piece = piece;
-    // Where the system does not forget what was written, reading is faster than writing, and writing counts.
+    // If the system keeps the file in its cache, reading is faster than writing, and writing counts.
     #[cfg(target_os = "linux")]
     let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
     file.rewind()?;

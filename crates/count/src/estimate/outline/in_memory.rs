@@ -1,16 +1,16 @@
-//! Counts in the memory of one process: which windows they take their vectors through, which way, with how many lanes.
+//! Outline of a count in the memory of one process: its windows, directions and lanes.
 //!
-//! Nothing is read or written. All vectors have the states of a column in the midst of a board.
+//! It reads and writes nothing. All vectors have the states of a column in the middle of a board.
 
 use keima_coordinator::Executor;
-use keima_engine::block::steps;
+use keima_engine::block::passages;
 use keima_model::{AnyProblem, Direction, Window};
 
 use super::{Offer, Outline, StageOutline, Way};
 use crate::in_memory::InMemory;
 
 impl Outline {
-    /// The same in memory, where `keima count` would do that.
+    /// The outline in memory; `None` if `keima count` would not count in memory.
     pub(super) fn in_memory(problem: &AnyProblem, offer: &Offer, states: Option<Vec<u128>>) -> Option<Self> {
         let asked = offer.out_of_core || offer.disk_bytes.is_some();
         let asked = asked || offer.window.is_some() || offer.residues_per_sweep.is_some();
@@ -44,23 +44,23 @@ impl Outline {
         // How many columns each direction has begun: backward, forward.
         let mut columns = [0_u32; 2];
         let mut stages = Vec::new();
-        let steps = steps(&self.plan.windows, board.height, board.length, choices)?;
+        let passages = passages(&self.plan.windows, board.height, board.length, choices)?;
         // A vector of ones goes through a column before all others.
-        for step in steps.iter().filter(|step| step.arrivals) {
-            let window = *self.plan.windows.get(step.window as usize)?;
+        for passage in passages.iter().filter(|passage| passage.arrivals) {
+            let window = *self.plan.windows.get(passage.window as usize)?;
             stages.push(self.in_memory_stage(0, 0, window, Direction::Forward, 1));
         }
-        for step in steps {
-            let window = *self.plan.windows.get(step.window as usize)?;
-            let from_first = step.direction == Direction::Forward;
+        for passage in passages {
+            let window = *self.plan.windows.get(passage.window as usize)?;
+            let from_first = passage.direction == Direction::Forward;
             // A column begins with its first window forward, with its last one backward.
             let begins =
-                if from_first { step.window == 0 } else { step.window as usize + 1 == self.plan.windows.len() };
+                if from_first { passage.window == 0 } else { passage.window as usize + 1 == self.plan.windows.len() };
             let column = columns.get_mut(usize::from(from_first))?;
             *column += u32::from(begins);
             // The first column needs no passes forward.
             let number = if from_first { *column } else { *column - 1 };
-            stages.push(self.in_memory_stage(0, number, window, step.direction, step.lanes));
+            stages.push(self.in_memory_stage(0, number, window, passage.direction, passage.lanes));
         }
         Some(stages)
     }
@@ -80,7 +80,7 @@ impl Outline {
         stages
     }
 
-    /// A window in memory. All vectors have the states of a column in the midst of a board.
+    /// One window in memory.
     fn in_memory_stage(
         &self,
         sweep: u32,

@@ -1,18 +1,16 @@
-//! The plan of a count and what follows from it alone: stages, states, bytes.
+//! The plan of a count and what follows from it: stages, states, bytes.
 //!
 //! ```text
 //!   state-passes of a stage   sum over its passes of the states before them
 //!   bytes written             states at its end x bytes of a record with its lanes
 //!   bytes before it           states at its start x bytes of a record with the lanes of the stage before
-//!   bytes read                bytes before it; where they grow x slices: families that are larger than a task are done a
-//!                             few lanes at a time, and lanes that are new need all of those before (see
-//!                             [`super::families`])
+//!   bytes read                bytes before it; times slices if the lanes grow. Families that are larger than a task are
+//!                             cut into slices of lanes, and new lanes need all old ones (see [`super::families`])
 //! ```
 //!
-//! Exact as far as the problem's numbers of states are; these may be upper bounds, and for Go's first columns they are.
-//! Left out are spills (the planner chooses windows whose families need none, if it can), merges of more runs than are
-//! read at once, and the blocks of runs that two neighbouring tasks both read: at 9x9 as much again, at 11x11 a thirtieth.
-//! Cost: one row per stage, a few thousand at most.
+//! As exact as the problem's numbers of states. These may be upper bounds, as in Go's first columns. Three things are left
+//! out: spills, which the planner avoids if it can; merges of more runs than a task reads at once; and blocks of runs that
+//! two neighbouring tasks both read, which matter for small boards only. Cost: one row per stage, a few thousand at most.
 
 mod in_memory;
 mod notes;
@@ -20,12 +18,12 @@ mod notes;
 use keima_blocks::parts::beside_tasks_bytes;
 use keima_blocks::process::{share_bytes, task_memory_bytes};
 use keima_coordinator::{Plan, PlanError, PlanLimits, Stage, choose_plan};
-use keima_model::{AnyProblem, BlockProblem, Direction, Directions, PartedBytes, ProblemInfo, Window};
+use keima_model::{AnyProblem, BlockProblem, Direction, Directions, PartsBytes, ProblemInfo, Window};
 
 use super::Offer;
 use super::families::{Families, Slices};
 
-/// How a count runs.
+/// Where a count runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// `keima count`, in the memory of its process: no vector is written.
@@ -36,7 +34,7 @@ pub enum Way {
     Cluster,
 }
 
-/// A stage, or in memory the way of a vector through a window.
+/// A stage; in memory, one pass of a vector through a window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StageOutline {
     /// Sweep, from 0.
@@ -45,31 +43,30 @@ pub struct StageOutline {
     pub column: u32,
     /// Cells.
     pub window: Window,
-    /// Which way.
+    /// Direction of its passes.
     pub direction: Direction,
     /// Residues of a state, times the problem's coefficients.
     pub lanes: u32,
-    /// States that are read.
+    /// States before it.
     pub states_before: u64,
-    /// States that are written.
+    /// States after it.
     pub states_after: u64,
     /// Sum over the passes of the states before them.
     pub state_passes: u64,
-    /// Share of the states in the largest family, which one worker takes through the window; 0 in memory, where threads
-    /// share it, and where nobody knows.
+    /// Share of the states in the largest family, which one worker takes through the window. 0 if unknown, and in memory,
+    /// where all threads share the family.
     pub family_share: f64,
-    /// Threads that take the largest family through the window.
+    /// Threads that do the largest family.
     pub family_threads: u32,
-    /// Threads of a worker that wait for memory while the largest families are done, times these families' share of the
-    /// states.
+    /// Sum over families of share x threads of a worker that wait for memory meanwhile.
     pub waiting: f64,
-    /// In how many goes the largest family is done, a few lanes in each.
+    /// Slices of lanes of the largest family.
     pub family_slices: u32,
-    /// In how many goes families are done on average.
+    /// Slices of lanes, mean over all states.
     pub slices: f64,
-    /// Whether it has more lanes than what it reads: then each go reads all of these.
+    /// Whether it carries more lanes than it reads: then each slice reads all lanes.
     pub grows: bool,
-    /// Bytes of the runs that there are at its start.
+    /// Bytes of the runs before it.
     pub bytes_before: u64,
     /// Bytes read from them.
     pub bytes_read: u64,
@@ -97,7 +94,7 @@ pub struct Outline {
     /// Bytes of the block executor's tables on each worker, an estimate; 0 for the stream executor.
     pub table_bytes: u64,
     /// Where tables are made for each group of families.
-    pub parted: Option<PartedBytes>,
+    pub parted: Option<PartsBytes>,
     /// What the figures do not say.
     pub notes: Vec<String>,
 }
@@ -125,7 +122,7 @@ impl Outline {
         let way = if workers > 1 { Way::Cluster } else { Way::OneProcess };
         let tables = info.blocks().filter(|_| plan.block().is_some());
         let parted = tables.filter(|_| plan.block().is_some_and(|block| block.parted));
-        let parted = parted.map(|blocks| blocks.parted_bytes(&plan.windows));
+        let parted = parted.map(|blocks| blocks.parts_bytes(&plan.windows));
         let table_bytes = match (parted, tables) {
             (Some(parted), _) => beside_tasks_bytes(parted, offer.memory_bytes, offer.threads.max(1)),
             (None, Some(blocks)) => blocks.table_bytes(&plan.windows, directions(&plan)),
@@ -163,20 +160,20 @@ impl Outline {
         self.plan.windows.iter().copied().max_by_key(|window| window.len).unwrap_or(whole)
     }
 
-    /// For each window of a plan with runs on disk.
+    /// The families of each window of a plan with runs on disk.
     fn families(&self, info: &dyn ProblemInfo, offer: &Offer) -> Vec<Families> {
         let plan = &self.plan;
         let tables = self.table_bytes / u64::from(offer.threads.max(1));
         let part = self.parted.map_or(0, |parted| parted.task_bytes);
         let task_bytes = share_bytes(plan.task_memory_bytes, tables, part);
         let of = |&window: &Window| match plan.block() {
-            Some(_) => Families::of_blocks(info, plan, window, (task_bytes, offer.threads)),
+            Some(_) => Families::of_blocks(info, plan, window, task_bytes, offer.threads),
             None => Families::of_streams(info, plan, window),
         };
         plan.windows.iter().map(of).collect()
     }
 
-    /// The stages of a plan with runs on disk; `families` are those of its windows.
+    /// The stages of a plan with runs on disk. `families` has one entry for each window.
     fn planned(&self, families: &[Families], copies: bool) -> Vec<StageOutline> {
         let plan = &self.plan;
         let mut stages = Vec::new();
@@ -187,7 +184,7 @@ impl Outline {
                 let lanes = plan.stage_moduli(sweep, number).len() as u32 * plan.coefficients.max(1);
                 let (begins, ends) = stage.boundaries();
                 let bytes = |states: u64, lanes| (states as f64 * plan.record_bytes_with(lanes)) as u64;
-                // The first stage of a vector's way makes its states itself; where two vectors meet, both are read.
+                // The first stage of a vector makes its states itself. Where two vectors meet, the stage reads both.
                 let mut before = self.states_before(begins);
                 let mut bytes_before = if plan.starts(number) { 0 } else { bytes(before, lanes_before) };
                 let meets = plan.meets(number);
@@ -204,7 +201,7 @@ impl Outline {
                 let grows = !plan.starts(number) && lanes != lanes_before;
                 let ends_column = stage.ends_column(plan.board);
                 let column = plan.board.column(stage.first_pass);
-                let backward = stage.direction == Direction::Backward;
+                let backward = stage.direction == Direction::Transposed;
                 stages.push(StageOutline {
                     sweep,
                     column: if backward { plan.board.length - 1 - column } else { column },
@@ -232,17 +229,17 @@ impl Outline {
         stages
     }
 
-    /// Time for tables that are made for each group of families.
+    /// Adds the time for tables that are made for each group of families.
     fn add_parts(&mut self, blocks: &dyn BlockProblem) {
         let windows = &self.plan.windows;
         let records = self.plan.block().map_or(1, |block| block.group_records);
         for stage in &mut self.stages {
             let number = windows.iter().position(|&window| window == stage.window);
             let states = stage.states_before;
-            stage.table_seconds = number.map_or(0.0, |number| blocks.parted_seconds(windows, number, states, records));
+            stage.table_seconds = number.map_or(0.0, |number| blocks.parts_seconds(windows, number, states, records));
         }
-        let text = "what tables take that are made a part at a time is a fit to parts of 12 to 17 cells; up to 13 cells some \
-                    of them are made here, and it is held against these";
+        let text = "the time of tables that are made a part at a time is a fit to parts of 12 to 17 cells; up to 13 cells it \
+                    is scaled by parts that were made here";
         self.notes.push(text.into());
     }
 
@@ -258,7 +255,7 @@ impl Outline {
     }
 }
 
-/// What a plan's tables are made for.
+/// Directions of a plan's passes.
 fn directions(plan: &Plan) -> Directions {
     if plan.middle().is_some() { Directions::Both } else { Directions::Forward }
 }
@@ -277,7 +274,7 @@ mod tests {
         Outline::new(&Problems.open(&request).unwrap(), &offer).unwrap()
     }
 
-    /// Families of real tables, over the states of their window where these are most.
+    /// Shares by real tables: the largest family over the window's states, at the boundary where these are most.
     #[test]
     fn shares_are_those_of_the_largest_families() {
         let check = |size: &str, executor, threads, memory_mib, shares: &[f64]| {
@@ -301,7 +298,7 @@ mod tests {
         check("19x19", Executor::Stream, 16, 65_536, &[0.0]);
     }
 
-    /// 17x17 has tables in parts: they take time in every stage, and less of it where groups are larger.
+    /// 17x17 makes tables in parts: they take time in every stage, and less time with larger groups.
     #[test]
     fn tables_in_parts_take_time() {
         let seconds = |memory_mib| {
@@ -316,7 +313,8 @@ mod tests {
         assert!(whole.parted.is_none() && whole.stages.iter().all(|stage| stage.table_seconds == 0.0));
     }
 
-    /// What `keima count go --executor block` read and wrote: families of a third and more of a task's memory.
+    /// Compares with bytes that `keima count go --executor block` read and wrote, with families of a third of a task's memory
+    /// and more.
     #[test]
     fn bytes_are_those_of_a_count() {
         let check = |size: &str, memory_mib, read: f64, written: f64| {

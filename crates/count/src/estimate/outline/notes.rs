@@ -1,4 +1,4 @@
-//! What the figures of a plan with runs on disk do not say.
+//! Notes about a plan with runs on disk that its figures do not show.
 
 use keima_blocks::limits::MOST_OPEN_RUNS;
 
@@ -6,7 +6,7 @@ use super::super::families::Families;
 use super::Outline;
 
 impl Outline {
-    /// The block executor takes a family that is larger than a task through its window a few lanes at a time.
+    /// Notes how the block executor does families that are larger than a task.
     pub(super) fn note_slices(&mut self, families: &[Families]) {
         let alone = families.iter().any(|families| families.most_lanes < 1.0);
         let Some(most) = self.stages.iter().max_by_key(|stage| stage.family_slices) else { return };
@@ -14,23 +14,22 @@ impl Outline {
         let threads = self.stages.iter().map(|stage| stage.family_threads).max().unwrap_or(1);
         if slices > 1 {
             self.notes.push(format!(
-                "the largest families are done some of their {lanes} residues at a time, in {slices} goes"
+                "the largest families are done some of their {lanes} residues at a time, in {slices} slices"
             ));
         }
         if alone {
-            let text =
-                "the largest families do not fit a task's memory: while one of them has that of several, others wait";
+            let text = "the largest families do not fit a task's memory: each of them takes the memory of several tasks, and others wait";
             self.notes.push(text.into());
         }
         if threads > 1 {
             self.notes.push(format!(
-                "the largest families are done by up to {threads} threads of a worker together; what several threads gain \
+                "the largest families are done by up to {threads} threads of a worker together; the gain of several threads \
                  was measured with two only"
             ));
         }
     }
 
-    /// The stream executor takes a family that is larger than a task through temporary runs.
+    /// Notes that the stream executor spills families that are larger than a task, and merges many runs first.
     pub(super) fn note_spills(&mut self, family: Option<u128>) {
         let tasks = |family: u128| family > 2 * u128::from(self.plan.task_records);
         if self.plan.block().is_none()
@@ -44,8 +43,8 @@ impl Outline {
         let runs = self.plan.peak_states / self.plan.task_records.max(1);
         if self.plan.block().is_none() && runs > MOST_OPEN_RUNS as u64 {
             self.notes.push(format!(
-                "a vector is in {runs} runs or more, of which a task reads {MOST_OPEN_RUNS} at once: where a task needs more of \
-                 them, they are merged first, which can double what is read and written and is left out here"
+                "a vector is in {runs} runs or more, and a task reads at most {MOST_OPEN_RUNS} at once: if it needs more, it \
+                 merges runs first, which can double the bytes read and written and is left out here"
             ));
         }
     }

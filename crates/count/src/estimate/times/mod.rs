@@ -1,146 +1,83 @@
 //! From an outline and measured speeds to core-hours and wall time.
 //!
 //! ```text
-//!   core-seconds of a stage   states read x read(K) + state-passes x pass(K) + states written x write(K),
-//!                             in memory and by streams times growth ^ (height, 15 or 13 at most, - measured height); by
-//!                             blocks with runs on disk and tables that are made a part at a time, what these take
-//!   transposed, by blocks     pass(K + 1) x 1.6: the ways that lead to each state are a lane more
+//!   core-seconds of a stage   states read x read(K) + state-passes x pass(K) + states written x write(K), and the time of
+//!                             tables that are made a part at a time
+//!                             in memory and by streams times growth ^ (height, at most 14 or 13, - measured height)
+//!   transposed, by blocks     pass(K + 1) x 1.6: the paths to each state are one more lane
 //!   wall time of a stage      start + the longer of
-//!     all workers             core-seconds / threads of all x idle, with disk bytes / disk speed of all
-//!     the largest family      its share of the core-seconds, with its share of the disk bytes / disk speed of one
+//!     all workers             core-seconds / all threads x idle, with disk bytes / speed of all disks
+//!     the largest family      its share of the core-seconds, with its share of the disk bytes / speed of one disk
 //!   x with y                  max(x, y) + min(x, y) / 2
 //!   in memory                 state-passes x pass(K, direction) x rest, and tables
 //! ```
 //!
-//! Threads that wait for memory, while a family is done that has that of several tasks, count as if they were at work.
-//! With runs on disk a family is done by one worker, however many there are: by one thread, or by as many as it is worth
-//! among those of all workers. Where it is done a few lanes at a time, what a state costs without lanes to read it and take
-//! it through passes is paid for each slice of them.
+//! K is the number of lanes. Threads that wait for memory while a large family runs count as if they were at work.
 //!
-//! What a task wrote is made durable while the next one is at work, and half of the shorter time is not hidden all the same:
-//! the system's share of writing is done by the same cores (12x12 and 13x13 by blocks). K is the number of lanes. What a
-//! state costs changes slowly with the height: vectors leave the caches, families grow and their states lie further apart.
-//! The change per cell of height is stated here, from runs of 9x9 to 13x13, in memory to 15x15, on two cores; beyond these
-//! heights, and from 14 to 15 cells, it is taken to be none; above, that is a guess. So it is by blocks with runs on disk, which are measured at 12 cells:
-//! 13x13 and 14x14 took a tenth more than that.
+//! With runs on disk, one worker takes a family through its window. It uses one thread, or as many threads as the family's
+//! share of all workers' threads is worth. If a family is cut into slices of lanes, each slice pays again what a state
+//! costs without lanes.
+//!
+//! A task's output is synced while the next task runs. Half of the shorter time still shows, because the same cores do
+//! the system's part of writing. The cost of a state changes slowly with the height: vectors leave the caches, and families
+//! grow. The growth per cell of height is a constant here; above the heights named here it is taken to be none, which is a
+//! guess. Blocks with runs on disk are measured at 12 cells, and growth is taken to be none.
 
+mod speeds;
 mod traffic;
 
-use self::traffic::Traffic;
-use super::Offer;
-use super::outline::{Outline, StageOutline, Way};
 use keima_coordinator::Config;
 use keima_model::Direction;
 
-/// A state in memory: cost per cell of height, relative to a cell less.
+pub use self::speeds::{PerState, Speeds, SweepSpeed};
+use self::traffic::Traffic;
+use super::Offer;
+use super::outline::{Outline, StageOutline, Way};
+
+/// In memory: growth of a state's cost per cell of height.
 const SWEEP_GROWTH: f64 = 1.10;
-/// Stream executor: a state, as above.
+/// Stream executor: growth of a state's cost per cell of height.
 const STREAM_GROWTH: f64 = 1.06;
-/// Block executor with runs on disk: a transposed pass over a forward one with a lane more, that of the ways that lead to
-/// each state; where two vectors meet, with that: 12x12, three pairs of counts from both ends and forward.
+/// Block executor with runs on disk: time of a transposed pass over that of a forward pass with one lane more, which holds
+/// the paths to each state. Includes the meeting of the two vectors.
 const TRANSPOSED: f64 = 1.6;
-/// Beyond this height costs are taken to stay: in memory, where a sweep of 15x15 took 0.79 of what it would with another
-/// tenth, and by streams, of which nothing higher was compared.
+/// In memory: above this height the cost of a state stays the same.
 const MOST_SWEPT_HEIGHT: u32 = 14;
+/// By streams: above this height the cost of a state stays the same.
 const MOST_STREAMED_HEIGHT: u32 = 13;
 /// Stream executor: keys of 128 bits instead of 64.
 const WIDE_KEYS: f64 = 1.3;
 /// Threads that wait for the last task of a stage, as a factor on its time.
 const IDLE: f64 = 1.05;
-/// Time of several threads that do a family together over that of one, all added up: passes take twice as long, reading
-/// and writing 1.2 times (two threads, 13x13), and a third is passes.
+/// Thread time of a family that several threads do together, over that of one thread. Passes take twice as long, reading
+/// and writing 1.2 times; a third of the time is passes.
 const TOGETHER: f64 = 1.5;
-/// Of the shorter of the threads' and the disks' time, the part that the other does not hide.
+/// Part of the shorter of the threads' and the disks' time that the longer one does not hide.
 const OVERLAP: f64 = 0.5;
-/// To list the families of all windows, where tables are made a part at a time.
+/// Time to list the families of all windows, for tables that are made a part at a time.
 const FAMILY_SECONDS_PER_BYTE: f64 = 36e-9;
-/// To cut, grant and commit a stage.
+/// Time to cut, grant and commit a stage.
 const STAGE_SECONDS: f64 = 0.005;
 
-/// Nanoseconds of one thread, linear in the lanes.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct PerState {
-    /// With no lane.
-    pub base_nanos: f64,
-    /// For each lane.
-    pub lane_nanos: f64,
-}
-
-impl PerState {
-    /// With so many lanes.
-    pub fn at(&self, lanes: u32) -> f64 {
-        self.in_slices(lanes, 1.0)
-    }
-
-    /// With so many lanes, in slices of them.
-    fn in_slices(&self, lanes: u32, slices: f64) -> f64 {
-        self.lane_nanos.mul_add(f64::from(lanes), self.base_nanos * slices)
-    }
-}
-
-/// A state-pass over dense blocks in memory, with the exchange between windows, in nanoseconds of one thread.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct SweepSpeed {
-    /// Lanes.
-    pub lanes: u32,
-    /// Forward.
-    pub forward_nanos: f64,
-    /// Transposed.
-    pub backward_nanos: f64,
-}
-
-/// What was measured, or is given.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Speeds {
-    /// Boards on which it was measured, for people.
-    pub boards: String,
-    /// Their height.
-    pub height: u32,
-    /// Width of their keys, in bytes.
-    pub key_bytes: u32,
-    /// Threads with which it was measured.
-    pub threads: u32,
-    /// Runs on disk: a state that is read.
-    pub read: PerState,
-    /// A state through a pass.
-    pub pass: PerState,
-    /// A state that is written.
-    pub write: PerState,
-    /// In memory: by lanes.
-    pub sweeps: Vec<SweepSpeed>,
-    /// A whole count in memory, tables left out, over its sweeps alone: growth of numbers, inner products, weighing, the
-    /// first touch of memory; less what folding saves, since outlines count the states of columns that are not folded.
-    pub rest: f64,
-    /// Block executor: to build tables ...
-    pub table_seconds: f64,
-    /// ... that the problem estimates at so many bytes.
-    pub table_bytes: u64,
-    /// Tables that are made a part at a time: what that takes, over what the problem estimates; where it was measured.
-    pub parts: Option<f64>,
-    /// How many columns' worth of states the problem's upper bounds count too much, per cell of height: in the first
-    /// columns not all that is possible later has come about. Of the stream executor; blocks are dense from the start.
-    pub missing: f64,
-}
-
-/// When a stage is done.
+/// Times of one stage.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StageTime {
-    /// Time of all threads together.
+    /// Sum over all threads.
     pub core_seconds: f64,
-    /// The same, if they work at the same time.
+    /// Time of the threads if all work at the same time.
     pub threads_seconds: f64,
-    /// Of it the time of those that do the largest family; 0 in memory, where all threads share it.
+    /// Time of the threads that do the largest family; 0 in memory, where all threads share it.
     pub family_seconds: f64,
-    /// Of the time of all threads together, that in which tables are made a part at a time.
+    /// The part of `core_seconds` in which tables are made a part at a time.
     pub table_seconds: f64,
-    /// Time of the disks, if all workers' work at the same time.
+    /// Time of the disks if all workers' disks work at the same time.
     pub disk_seconds: f64,
-    /// From its start to its end.
+    /// From the stage's start to its end.
     pub wall_seconds: f64,
 }
 
 impl StageTime {
-    /// Whether all others wait for those that do the largest family.
+    /// Whether all other threads wait for the largest family.
     pub fn waits_for_family(&self) -> bool {
         self.family_seconds > self.threads_seconds
     }
@@ -164,25 +101,24 @@ impl std::iter::Sum for StageTime {
     }
 }
 
-/// When all is done.
+/// Times of a whole count.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Times {
-    /// As many as the outline has stages.
+    /// One for each stage of the outline.
     pub stages: Vec<StageTime>,
-    /// Tables.
+    /// Time to build tables at the start.
     pub setup_seconds: f64,
-    /// Sums of the stages and the set-up.
+    /// Sums over the stages and the set-up.
     pub total: StageTime,
     /// Bytes that go to the disks and come from them.
     pub disk_bytes: f64,
-    /// Share of the outline's states and bytes that there will be, see [`Speeds::missing`].
+    /// Real states and bytes as a share of the outline's; see [`Speeds::missing`].
     pub filled: f64,
 }
 
 impl Times {
-    /// Multiplies.
+    /// Forecasts the times of `outline` with the machines of `offer`.
     pub fn new(outline: &Outline, speeds: &Speeds, offer: &Offer) -> Self {
-        let cores = f64::from(offer.threads.max(1)) * f64::from(offer.workers.max(1));
         let blocks = outline.plan.execution.name() == "block";
         let setup_seconds = if let Some(parted) = &outline.parted {
             FAMILY_SECONDS_PER_BYTE * parted.worker_bytes as f64
@@ -191,55 +127,21 @@ impl Times {
         } else {
             0.0
         };
-        let in_memory = outline.way == Way::InMemory;
-        let most_height = if in_memory { MOST_SWEPT_HEIGHT } else { MOST_STREAMED_HEIGHT };
-        let above = f64::from(outline.plan.board.height.min(most_height)) - f64::from(speeds.height);
         let filled = filled(speeds.missing, outline);
+        let stage_times = StageTimes::new(outline, speeds, offer, filled);
         let mut times = Self { setup_seconds, filled, ..Self::default() };
         for stage in &outline.stages {
-            let mut time = StageTime::default();
-            if in_memory {
-                let growth = SWEEP_GROWTH.powf(above);
-                time.core_seconds = swept(stage, &speeds.sweeps) * speeds.rest * growth * 1e-9;
-                time.threads_seconds = time.core_seconds / cores;
-                time.wall_seconds = time.threads_seconds;
+            let time = if outline.way == Way::InMemory {
+                stage_times.in_memory(stage)
             } else {
-                let growth = if blocks { 1.0 } else { STREAM_GROWTH };
-                let wide = if !blocks && outline.plan.key_bytes > speeds.key_bytes { WIDE_KEYS } else { 1.0 };
-                let table_seconds = stage.table_seconds * speeds.parts.unwrap_or(1.0);
-                time.table_seconds = table_seconds;
-                let core_seconds =
-                    |slices| in_runs(stage, speeds, slices) * growth.powf(above) * wide * filled * 1e-9 + table_seconds;
-                let traffic = Traffic::of(stage, offer);
-                let disk_seconds = |bytes: f64| offer.disk_bytes_per_second.map_or(0.0, |speed| bytes / speed);
-                time.core_seconds = core_seconds(stage.slices);
-                let slices = f64::from(stage.family_slices);
-                // Of a family that had all states. Tables in parts are made by one thread in any case.
-                let together = match stage.family_threads {
-                    0 | 1 => 1.0,
-                    threads => (TOGETHER / f64::from(threads)).min(1.0),
-                };
-                let as_families = (core_seconds(slices) - table_seconds) * together + table_seconds;
-                time.threads_seconds = (time.core_seconds + as_families * stage.waiting) / cores * IDLE;
-                let workers = f64::from(offer.workers.max(1));
-                let own_bytes = traffic.in_slices(stage.slices) * filled;
-                let column_seconds = overlapped(time.threads_seconds, disk_seconds(own_bytes) / workers)
-                    * outline.plan.windows.len() as f64;
-                // Of columns that are shorter than the time between copies, one in so many.
-                let copied = (column_seconds * 1000.0 / Config::default().copy_interval_millis as f64).min(1.0);
-                let disk_bytes = own_bytes + traffic.copied_bytes * filled * copied;
+                let (time, disk_bytes) = stage_times.with_runs(stage);
                 times.disk_bytes += disk_bytes;
-                time.disk_seconds = disk_seconds(disk_bytes) / workers;
-                time.family_seconds = as_families * stage.family_share;
-                let family_bytes = traffic.in_slices(slices) * stage.family_share * filled;
-                let all = overlapped(time.threads_seconds, time.disk_seconds);
-                let family = overlapped(time.family_seconds, disk_seconds(family_bytes));
-                time.wall_seconds = all.max(family) + STAGE_SECONDS;
-            }
+                time
+            };
             times.total.add(&time);
             times.stages.push(time);
         }
-        // Every worker builds the tables, a thread for each window.
+        // Every worker builds the tables, with one thread for each window.
         let builders = outline.plan.windows.len().min(offer.threads.max(1) as usize) as f64;
         times.total.core_seconds += setup_seconds * builders * f64::from(offer.workers.max(1));
         times.total.wall_seconds += setup_seconds;
@@ -247,36 +149,105 @@ impl Times {
     }
 }
 
-/// Share of the states that an outline counts that there will be, if so many columns' worth are missing per cell of
-/// height.
+/// What the times of all stages depend on.
+struct StageTimes<'a> {
+    speeds: &'a Speeds,
+    offer: &'a Offer,
+    /// Threads of all workers.
+    cores: f64,
+    /// Factors on the measured cost of a state: for the height, and for the width of keys.
+    growth: f64,
+    wide: f64,
+    windows: f64,
+    filled: f64,
+}
+
+impl<'a> StageTimes<'a> {
+    fn new(outline: &Outline, speeds: &'a Speeds, offer: &'a Offer, filled: f64) -> Self {
+        let cores = f64::from(offer.threads.max(1)) * f64::from(offer.workers.max(1));
+        let in_memory = outline.way == Way::InMemory;
+        let blocks = outline.plan.execution.name() == "block";
+        let most_height = if in_memory { MOST_SWEPT_HEIGHT } else { MOST_STREAMED_HEIGHT };
+        let above = f64::from(outline.plan.board.height.min(most_height)) - f64::from(speeds.height);
+        let growth = match (in_memory, blocks) {
+            (true, _) => SWEEP_GROWTH.powf(above),
+            (false, true) => 1.0,
+            (false, false) => STREAM_GROWTH.powf(above),
+        };
+        let wide = if !blocks && outline.plan.key_bytes > speeds.key_bytes { WIDE_KEYS } else { 1.0 };
+        Self { speeds, offer, cores, growth, wide, windows: outline.plan.windows.len() as f64, filled }
+    }
+
+    fn in_memory(&self, stage: &StageOutline) -> StageTime {
+        let core_seconds = swept(stage, &self.speeds.sweeps) * self.speeds.rest * self.growth * 1e-9;
+        let threads_seconds = core_seconds / self.cores;
+        StageTime { core_seconds, threads_seconds, wall_seconds: threads_seconds, ..StageTime::default() }
+    }
+
+    /// Times of a stage with runs on disk, and the bytes that the disks see.
+    fn with_runs(&self, stage: &StageOutline) -> (StageTime, f64) {
+        let (speeds, offer, filled) = (self.speeds, self.offer, self.filled);
+        let table_seconds = stage.table_seconds * speeds.parts.unwrap_or(1.0);
+        let core_seconds_in =
+            |slices| in_runs(stage, speeds, slices) * self.growth * self.wide * filled * 1e-9 + table_seconds;
+        let traffic = Traffic::of(stage, offer);
+        let disk_seconds_of = |bytes: f64| offer.disk_bytes_per_second.map_or(0.0, |speed| bytes / speed);
+        let core_seconds = core_seconds_in(stage.slices);
+        let slices = f64::from(stage.family_slices);
+        // The time that all states would take as one family. One thread makes tables in parts in any case.
+        let together = match stage.family_threads {
+            0 | 1 => 1.0,
+            threads => (TOGETHER / f64::from(threads)).min(1.0),
+        };
+        let as_families = (core_seconds_in(slices) - table_seconds) * together + table_seconds;
+        let threads_seconds = (core_seconds + as_families * stage.waiting) / self.cores * IDLE;
+        let workers = f64::from(offer.workers.max(1));
+        let own_bytes = traffic.in_slices(stage.slices) * filled;
+        let column_seconds = overlapped(threads_seconds, disk_seconds_of(own_bytes) / workers) * self.windows;
+        // If a column takes less than the time between copies, only some columns are copied.
+        let copied = (column_seconds * 1000.0 / Config::default().copy_interval_millis as f64).min(1.0);
+        let disk_bytes = own_bytes + traffic.copied_bytes * filled * copied;
+        let disk_seconds = disk_seconds_of(disk_bytes) / workers;
+        let family_seconds = as_families * stage.family_share;
+        let family_bytes = traffic.in_slices(slices) * stage.family_share * filled;
+        let all = overlapped(threads_seconds, disk_seconds);
+        let family = overlapped(family_seconds, disk_seconds_of(family_bytes));
+        let wall_seconds = all.max(family) + STAGE_SECONDS;
+        let time =
+            StageTime { core_seconds, threads_seconds, family_seconds, table_seconds, disk_seconds, wall_seconds };
+        (time, disk_bytes)
+    }
+}
+
+/// Real states as a share of the outline's, if `missing` columns' worth of states are missing per cell of height.
 pub(super) fn filled(missing: f64, outline: &Outline) -> f64 {
     let board = outline.plan.board;
     (1.0 - missing * f64::from(board.height) / f64::from(board.length.max(1))).clamp(0.5, 1.0)
 }
 
-/// What threads do while disks work, and the other way round.
+/// Wall time of threads and disks that work at the same time.
 fn overlapped(thread_seconds: f64, disk_seconds: f64) -> f64 {
     thread_seconds.max(disk_seconds) + OVERLAP * thread_seconds.min(disk_seconds)
 }
 
-/// Nanoseconds of one thread, with the lanes in so many slices.
+/// Nanoseconds of one thread for a stage with runs on disk, its lanes in `slices` slices.
 fn in_runs(stage: &StageOutline, speeds: &Speeds, slices: f64) -> f64 {
     let read = if stage.bytes_before == 0 { 0 } else { stage.states_before };
     let pass_nanos = match stage.direction {
         Direction::Forward => speeds.pass.in_slices(stage.lanes, slices),
-        Direction::Backward => speeds.pass.in_slices(stage.lanes + 1, slices) * TRANSPOSED,
+        Direction::Transposed => speeds.pass.in_slices(stage.lanes + 1, slices) * TRANSPOSED,
     };
     read as f64 * speeds.read.in_slices(stage.lanes, slices)
         + stage.state_passes as f64 * pass_nanos
         + stage.states_after as f64 * speeds.write.at(stage.lanes)
 }
 
-/// The same in memory.
+/// Nanoseconds of one thread for a stage in memory.
 fn swept(stage: &StageOutline, sweeps: &[SweepSpeed]) -> f64 {
     let nearest = sweeps.iter().min_by_key(|speed| speed.lanes.abs_diff(stage.lanes)).copied().unwrap_or_default();
     let nanos = match stage.direction {
         Direction::Forward => nearest.forward_nanos,
-        Direction::Backward => nearest.backward_nanos,
+        Direction::Transposed => nearest.backward_nanos,
     };
     stage.state_passes as f64 * nanos
 }
@@ -363,7 +334,7 @@ mod tests {
         let mut outline = outline("10x10", &offer);
         outline.stages.truncate(1);
         (outline.stages[0].lanes, outline.stages[0].state_passes) = (3, 1_000_000_000);
-        for (direction, expected) in [(Direction::Forward, 15.0), (Direction::Backward, 32.0)] {
+        for (direction, expected) in [(Direction::Forward, 15.0), (Direction::Transposed, 32.0)] {
             outline.stages[0].direction = direction;
             let got = Times::new(&outline, &speeds, &offer).stages[0].core_seconds;
             assert!((got - expected).abs() < 1e-9, "{direction:?}: {got}, expected {expected}");

@@ -1,33 +1,33 @@
-//! Bytes of a stage that the disks see.
+//! Bytes that a stage reads from and writes to the disks.
 //!
 //! ```text
-//!   read      the runs before it, times slices where lanes grow;  nothing, if all stays in memory beside
-//!   written   its runs;                                           nothing, if that is little, too
-//!   copied    second copies, read by one worker, written by another: as above
+//!   read      the runs before it, times slices if lanes grow;  nothing if all runs stay in the page cache
+//!   written   its runs;                                        nothing if they stay in the cache and are few
+//!   copied    second copies: one worker reads, another writes; as above
 //! ```
 //!
-//! A vector of less than [`LARGE_VECTOR_BYTES`] is mostly deleted before the system gets to write it through; a larger one
-//! is made durable at every boundary.
+//! A vector of less than [`LARGE_VECTOR_BYTES`] is usually deleted before the system writes it to the disk. A larger
+//! vector is made durable at every boundary.
 
 use keima_coordinator::LARGE_VECTOR_BYTES;
 
 use crate::estimate::Offer;
 use crate::estimate::outline::StageOutline;
 
-/// What a stage reads, writes and copies, as the disks of all workers see it.
+/// Bytes of a stage on the disks of all workers together.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Traffic {
-    /// Read by each slice of the lanes.
+    /// Bytes that each slice of the lanes reads.
     slice_bytes: f64,
-    /// Whether each slice reads all of it.
+    /// Whether each slice reads all of them.
     grows: bool,
     written_bytes: f64,
-    /// Second copies, both ways.
+    /// Second copies, read and written.
     pub(super) copied_bytes: f64,
 }
 
 impl Traffic {
-    /// With machines as they are offered.
+    /// The traffic of `stage` on the machines of `offer`.
     pub(super) fn of(stage: &StageOutline, offer: &Offer) -> Self {
         let held = stage.bytes_before.saturating_add(stage.bytes_written).saturating_add(stage.bytes_copied);
         let cached = held <= offer.cache_bytes.saturating_mul(offer.workers.max(1).into());
@@ -41,7 +41,7 @@ impl Traffic {
         }
     }
 
-    /// Read and written, with the lanes in so many slices; second copies left out.
+    /// Bytes read and written with the lanes in `slices` slices, without second copies.
     pub(super) fn in_slices(&self, slices: f64) -> f64 {
         self.slice_bytes * if self.grows { slices } else { 1.0 } + self.written_bytes
     }

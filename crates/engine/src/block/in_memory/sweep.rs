@@ -1,16 +1,16 @@
-//! A whole vector through the windows of a column, in memory.
+//! Taking a whole vector in memory through the windows of a column.
 //!
 //! ```text
 //!   forward:      vector at the last step of window i-1  --exchange, w passes-->  at the last step of window i
 //!   transposed:   vector at the first step of window i+1 --exchange, w passes-->  at the first step of window i
 //! ```
 //!
-//! Families are done by threads, the largest first ([`crate::block::in_memory::family::by_block`]). One that is more than half of a thread's part
-//! of the window is done by all threads together, before the others ([`crate::block::in_memory::family::by_threads`]): the largest is a sixth of all
-//! states (Go, 13x13), so that more than 3 threads would wait for it otherwise.
+//! Threads take families, the largest first (`family::by_block`). All threads together take a family that is more
+//! than half of one thread's part of the window, before all others (`family::by_threads`). Without this the threads
+//! would wait for the largest family.
 //!
-//! Memory: two vectors, and mail of the largest family and, for each further thread, of the second largest: 0.9 to 1.3
-//! times their rows. Cost: the passes, and per window 3 to 10 ns a state for the exchange ([`crate::block::in_memory::family::exchange`]).
+//! Memory: two vectors, the mail of the largest family, and for each further thread the mail of the second largest.
+//! Cost: the passes, and one exchange a window (`family::exchange`).
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -22,33 +22,33 @@ use keima_runs::TaskTimes;
 use crate::block::error::BlockError;
 use crate::block::in_memory::family::by_pass;
 use crate::block::in_memory::family::fused::Fused;
-use crate::block::in_memory::family::stage::{Place, Source};
+use crate::block::in_memory::family::stage::{WindowInput, WindowStage};
 use crate::block::in_memory::family::sums::Masses;
 use crate::block::in_memory::family::worker::Worker;
-use crate::block::in_memory::mail::Mail;
+use crate::block::in_memory::mail::MailLayout;
 use crate::block::rows::lanes::{MOST_WAYS, Moduli, Row};
 use crate::block::rows::tables::step_at;
 use crate::block::rows::threads::{crew, each};
 use crate::block::rows::vector::{Rows, Ways};
 
-/// A family of fewer states is not worth starting threads for: some 20 microseconds for each of its levels, of which it
-/// has 20 to 35.
+/// Least states of a family for which several threads pay. Each level of blocks starts threads and waits for them.
 const LEAST_SHARED_STATES: u64 = 1 << 20;
 
-/// Where the mail of each window of a column lies, for sweeps of any number of lanes.
+/// The mail of each window of a column, for sweeps of any number of lanes.
 #[derive(Clone, Debug)]
-pub(crate) struct Mails {
-    windows: Arc<[Mail]>,
-    /// Rows of mail of the largest family, and of the second largest of a window.
+pub(crate) struct ColumnMail {
+    windows: Arc<[MailLayout]>,
+    /// Rows of mail of the largest family, and of a window's second largest.
     most_rows: [usize; 2],
     /// Rows of both buffers of a family that goes pass by pass.
     by_pass_rows: usize,
 }
 
-impl Mails {
+impl ColumnMail {
     pub(crate) fn new(column: &dyn BlockColumn) -> Result<Self, BlockError> {
         let windows = column.windows().len();
-        let windows: Arc<[Mail]> = crew(windows, 0..windows, |window| Mail::new(column.tables(window)))?.into();
+        let windows: Arc<[MailLayout]> =
+            crew(windows, 0..windows, |window| MailLayout::new(column.tables(window)))?.into();
         let (mut most_rows, mut by_pass_rows) = ([0; 2], 0);
         for (window, mail) in windows.iter().enumerate() {
             let mut rows: Vec<usize> = column.tables(window).families.iter().map(|family| mail.rows(family)).collect();
@@ -59,18 +59,19 @@ impl Mails {
         Ok(Self { windows, most_rows, by_pass_rows })
     }
 
-    /// Rows of a thread's buffer: blocks that were read together, one more, and mail, or a small family's states twice
-    /// over ([`crate::block::in_memory::family::by_pass`]). The first thread's has room for any family's mail. What is not needed nobody touches.
+    /// Rows of a thread's buffer: blocks that are read together, one more block, and mail or a small family's two
+    /// buffers (`family::by_pass`). The first thread has room for any family's mail. Rows that are not needed are
+    /// never touched.
     pub(crate) fn buffer_rows(&self, thread: usize) -> usize {
         buffer_rows(self.most_rows[usize::from(thread > 0)], self.by_pass_rows)
     }
 }
 
-/// What it takes to bring vectors through a column.
+/// Takes vectors through the windows of a column.
 pub struct Sweep<'a, const K: usize> {
     column: &'a dyn BlockColumn,
     moduli: Moduli<K>,
-    mails: Mails,
+    column_mail: ColumnMail,
     /// One for each thread.
     buffers: Vec<Rows<K>>,
     least_shared: u64,
@@ -78,92 +79,92 @@ pub struct Sweep<'a, const K: usize> {
     by_pass_bytes: usize,
     by_pass_states: u64,
     times: TaskTimes,
-    /// Windows that the vector has gone through.
-    turn: u64,
+    /// Windows that the vector has passed.
+    windows_done: u64,
     /// Key of the fingerprints.
     salt: u64,
     stop: &'a AtomicBool,
 }
 
 impl<'a, const K: usize> Sweep<'a, K> {
-    /// Buffers for `threads` threads.
+    /// A sweep with buffers for `threads` threads.
     pub fn new(column: &'a dyn BlockColumn, moduli: Moduli<K>, threads: usize) -> Result<Self, BlockError> {
         static NEVER: AtomicBool = AtomicBool::new(false);
-        let mails = Mails::new(column)?;
-        let buffer = |thread| Rows::zeroed(mails.buffer_rows(thread));
+        let column_mail = ColumnMail::new(column)?;
+        let buffer = |thread| Rows::zeroed(column_mail.buffer_rows(thread));
         let buffers = (0..threads.max(1)).map(buffer).collect::<std::io::Result<_>>()?;
-        Ok(Self::with_buffers(column, moduli, mails, buffers, &NEVER))
+        Ok(Self::with_buffers(column, moduli, column_mail, buffers, &NEVER))
     }
 
-    /// The same with memory that there is: a buffer of [`Mails::buffer_rows`] for each thread; `stop` is looked at
-    /// before each block.
+    /// A sweep on given memory: a buffer of [`ColumnMail::buffer_rows`] for each thread. It looks at `stop` before
+    /// each block.
     pub(crate) fn with_buffers(
         column: &'a dyn BlockColumn,
         moduli: Moduli<K>,
-        mails: Mails,
+        column_mail: ColumnMail,
         buffers: Vec<Rows<K>>,
         stop: &'a AtomicBool,
     ) -> Self {
         Self {
             column,
             moduli,
-            mails,
+            column_mail,
             buffers,
             least_shared: LEAST_SHARED_STATES,
             shared_states: 0,
             by_pass_bytes: by_pass_bytes(K),
             by_pass_states: 0,
             times: TaskTimes::default(),
-            turn: 0,
+            windows_done: 0,
             salt: 0,
             stop,
         }
     }
 
-    /// Families of at least `states` states may be shared among threads, others not.
+    /// Only families of at least `states` states may be shared among threads.
     #[must_use]
     pub fn share_from(mut self, states: u64) -> Self {
         self.least_shared = states;
         self
     }
 
-    /// Families whose states take up to `bytes`, twice over, are done pass by pass, others block by block.
+    /// Families whose two buffers take up to `bytes` go pass by pass. Others go block by block.
     #[must_use]
     pub fn by_pass_up_to(mut self, bytes: usize) -> Self {
         self.by_pass_bytes = bytes;
         self
     }
 
-    /// The vector that comes has gone through so many windows: from one to the next other states are fingerprinted.
+    /// The next vector has passed so many windows: the fingerprint's sample differs from one boundary to the next.
     /// `salt` is the key of the fingerprints.
     #[must_use]
-    pub(crate) fn at_turn(self, salt: u64, turn: u64) -> Self {
-        Self { turn, salt, ..self }
+    pub(crate) fn after_windows(self, salt: u64, windows_done: u64) -> Self {
+        Self { windows_done, salt, ..self }
     }
 
-    /// States before a window, of all windows so far, that were done pass by pass.
+    /// States before the window, over all windows so far, of families that went pass by pass.
     pub fn by_pass_states(&self) -> u64 {
         self.by_pass_states
     }
 
-    /// Time of all threads in all windows so far: reading is the exchange, mapping the passes.
+    /// Time of all threads in all windows so far. Reading is the exchange; mapping is the passes.
     pub fn times(&self) -> TaskTimes {
         self.times
     }
 
-    /// States after a window, of all windows so far, that threads shared.
+    /// States after the window, over all windows so far, of families that threads shared.
     pub fn shared_states(&self) -> u64 {
         self.shared_states
     }
 
-    /// The buffers, for other uses.
+    /// The buffers, for reuse.
     pub(crate) fn into_buffers(self) -> Vec<Rows<K>> {
         self.buffers
     }
 
-    /// Takes `before` through window number `window` into `after`. `arrivals` are those of the window, for the mass
-    /// balance of a transposed vector; without them it is not held, and no mass is read. Returns what to hold against the
-    /// vectors before and after.
+    /// Takes `before` through window number `window` into `after`. A transposed vector needs the window's `arrivals`
+    /// for its mass balance. Without them nothing is checked, and `read` stays 0. Returns the sums to compare with
+    /// the vectors before and after.
     pub fn run(
         &mut self,
         direction: Direction,
@@ -172,12 +173,12 @@ impl<'a, const K: usize> Sweep<'a, K> {
         after: &mut [Row<K>],
         arrivals: Option<&[u32]>,
     ) -> Result<Masses, BlockError> {
-        self.run_from(direction, window, Source::Vector(before), after, arrivals)
+        self.run_from(direction, window, WindowInput::Vector(before), after, arrivals)
     }
 
-    /// For each state at the last step of a window the number of ways through the window that lead to it.
+    /// The number of ways through a window to each state at its last step.
     pub fn arrivals(&mut self, window: usize, rows: &mut [Row<K>]) -> Result<Ways, BlockError> {
-        self.run_from(Direction::Forward, window, Source::Ones, rows, None)?;
+        self.run_from(Direction::Forward, window, WindowInput::Ones, rows, None)?;
         let tables = self.column.tables(window);
         let states = tables.states[step_at(tables, End::Last)] as usize;
         let mut ways = Ways::zeroed(states)?;
@@ -197,7 +198,7 @@ impl<'a, const K: usize> Sweep<'a, K> {
         &mut self,
         direction: Direction,
         window: usize,
-        before: Source<'_, K>,
+        before: WindowInput<'_, K>,
         after: &mut [Row<K>],
         arrivals: Option<&[u32]>,
     ) -> Result<Masses, BlockError> {
@@ -210,14 +211,14 @@ impl<'a, const K: usize> Sweep<'a, K> {
             tasks.push((family, own));
             rest = later;
         }
-        let mail = &self.mails.windows[window];
-        if direction == Direction::Backward && !tables.are_transposed() {
+        let mail = &self.column_mail.windows[window];
+        if direction == Direction::Transposed && !tables.are_transposed() {
             return Err(BlockError::Order);
         }
-        // From the end of the list the largest are taken first.
+        // Tasks are taken from the end of the list, so the largest come first.
         tasks.sort_by_key(|(family, _)| mail.rows(family));
         let fused = Fused { tables, mail, moduli: &self.moduli };
-        let place = Place {
+        let stage = WindowStage {
             column: self.column,
             window,
             direction,
@@ -226,7 +227,7 @@ impl<'a, const K: usize> Sweep<'a, K> {
             arrivals,
             by_pass_bytes: self.by_pass_bytes,
             folded: self.column.tied(0).is_some(),
-            turn: self.turn,
+            windows_done: self.windows_done,
             salt: self.salt,
             stop: self.stop,
         };
@@ -237,18 +238,18 @@ impl<'a, const K: usize> Sweep<'a, K> {
         if workers.len() > 1 {
             while let Some((family, own)) = tasks.pop_if(|(family, _)| family.size[step] >= shared) {
                 self.shared_states += family.size[step];
-                place.shared(family, own, &mut workers)?;
+                stage.family_by_all(family, own, &mut workers)?;
             }
         }
-        // Only the first has room for the largest family's mail.
+        // Only the first worker has room for the largest family's mail.
         let first = tasks.pop();
-        each(&mut workers, first, tasks, |(family, own), worker| place.family(family, own, worker))?;
+        each(&mut workers, first, tasks, |(family, own), worker| stage.family(family, own, worker))?;
         let modulus = self.moduli.values()[K - 1];
-        self.turn += 1;
+        self.windows_done += 1;
         self.by_pass_states += workers.iter().map(|worker| worker.by_pass_states).sum::<u64>();
         for worker in &workers {
             self.times.add(worker.times);
         }
-        Ok(workers.iter().fold(Masses::default(), |all, worker| all.and(worker.masses, modulus)))
+        Ok(workers.iter().fold(Masses::default(), |all, worker| all.plus(worker.masses, modulus)))
     }
 }

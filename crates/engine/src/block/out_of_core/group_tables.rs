@@ -1,63 +1,58 @@
-//! What a task sees of the column while it does one group: the tables of all families, or a part made for this group.
+//! The tables that a task uses for one group: those of all families, or a part made for this group.
 //!
 //! ```text
-//!                   tables of all families                  a part
-//!   own families    those numbers that the group has        0 to n - 1
-//!   sources         those whose rest is one of the group's  all that the part has, by the numbers that it tells
+//!                   tables of all families                   a part
+//!   own families    by their numbers in the window           0 to n - 1
+//!   sources         families with a rest of the group        all families of the part, by the numbers it lists
 //! ```
 
 use std::ops::Range;
 
 use keima_model::{BlockColumn, BlockPart, BlockTables, Direction, End, Family, Sources};
 
-use crate::block::out_of_core::groups::Group;
+use crate::block::out_of_core::groups::{Group, GroupId};
 
 /// The tables of a group.
-pub(crate) struct View<'a> {
-    /// Number of the group, and what it is.
+pub(crate) struct GroupTables<'a> {
+    /// Number of the group, and the group.
     pub(crate) number: u32,
     pub(crate) group: &'a Group,
-    /// Its window, and the one that its states come from.
+    /// Its window, and the window that its states come from.
     pub(crate) window: usize,
     pub(crate) source: usize,
-    /// Which way they go.
+    /// Direction of the vector.
     pub(crate) direction: Direction,
-    held: Held<'a>,
+    column: GroupColumn<'a>,
 }
 
-enum Held<'a> {
+enum GroupColumn<'a> {
     Whole {
         column: &'a dyn BlockColumn,
-        /// Of the first column, ascending, where the group is of the first window.
+        /// Positions of the first column's states, ascending. Empty except for the first window of a forward vector.
         start: &'a [u64],
     },
     Part(BlockPart),
 }
 
-impl<'a> View<'a> {
-    /// Of tables of all families.
-    pub(crate) fn whole(
-        column: &'a dyn BlockColumn,
-        start: &'a [u64],
-        direction: Direction,
-        (window, number): (usize, u32),
-        group: &'a Group,
-    ) -> Self {
+impl<'a> GroupTables<'a> {
+    /// On tables of all families.
+    pub(crate) fn whole(column: &'a dyn BlockColumn, start: &'a [u64], id: GroupId, group: &'a Group) -> Self {
+        let GroupId { direction, window, number } = id;
         let source = direction.enters().neighbour(window, column.windows().len());
-        Self { number, group, window, source, direction, held: Held::Whole { column, start } }
+        Self { number, group, window, source, direction, column: GroupColumn::Whole { column, start } }
     }
 
-    /// Of tables made for this group, for forward passes.
-    pub(crate) fn part(part: BlockPart, (window, number): (usize, u32), group: &'a Group) -> Self {
-        let direction = Direction::Forward;
+    /// On a part made for this group.
+    pub(crate) fn part(part: BlockPart, id: GroupId, group: &'a Group) -> Self {
+        let GroupId { direction, window, number } = id;
         let source = direction.enters().neighbour(window, part.column.windows().len());
-        Self { number, group, window, source, direction, held: Held::Part(part) }
+        Self { number, group, window, source, direction, column: GroupColumn::Part(part) }
     }
 
     pub(crate) fn column(&self) -> &dyn BlockColumn {
-        match &self.held {
-            Held::Whole { column, .. } => *column,
-            Held::Part(part) => part.column.as_ref(),
+        match &self.column {
+            GroupColumn::Whole { column, .. } => *column,
+            GroupColumn::Part(part) => part.column.as_ref(),
         }
     }
 
@@ -66,12 +61,12 @@ impl<'a> View<'a> {
         self.column().tables(self.window)
     }
 
-    /// The group's families by their numbers in the tables.
+    /// The group's families, by their numbers in the tables.
     fn own(&self) -> Range<u32> {
         let Range { start, end } = self.group.families;
-        match &self.held {
-            Held::Whole { .. } => start..end,
-            Held::Part(_) => 0..end - start,
+        match &self.column {
+            GroupColumn::Whole { .. } => start..end,
+            GroupColumn::Part(_) => 0..end - start,
         }
     }
 
@@ -81,28 +76,28 @@ impl<'a> View<'a> {
         self.tables().families.get(own.start as usize..own.end as usize).unwrap_or_default()
     }
 
-    /// Whether a family, by its number in the tables, is of the group.
+    /// Whether a family, by its number in the tables, belongs to the group.
     pub(crate) fn has(&self, family: u32) -> bool {
         self.own().contains(&family)
     }
 
-    /// A family of the window that the group's states come from, if it has some for it.
+    /// A family of the source window, if it has states for the group.
     pub(crate) fn source_family(&self, family: u32) -> Option<&Family> {
         let families = &self.column().tables(self.source).families;
-        match &self.held {
-            Held::Whole { column, .. } => {
+        match &self.column {
+            GroupColumn::Whole { column, .. } => {
                 let rest = column.rest(self.source, self.direction.leaves(), family);
                 self.group.rests.binary_search(&rest).ok()?;
                 families.get(family as usize)
             }
-            Held::Part(part) => families.get(part.sources.families.binary_search(&family).ok()?),
+            GroupColumn::Part(part) => families.get(part.sources.families.binary_search(&family).ok()?),
         }
     }
 
-    /// Places of the states of the first column among the group's.
+    /// Places of the first column's states among the group's.
     pub(crate) fn start(&self) -> Vec<u64> {
-        match &self.held {
-            Held::Whole { start, .. } => {
+        match &self.column {
+            GroupColumn::Whole { start, .. } => {
                 let own = |family: &Family| family.start[0]..family.start[0] + family.size[0];
                 let ends = self.families().first().zip(self.families().last());
                 let Some((first, last)) = ends else { return Vec::new() };
@@ -110,23 +105,23 @@ impl<'a> View<'a> {
                 let range = start.partition_point(|&at| at < low)..start.partition_point(|&at| at < high);
                 start[range].iter().map(|at| at - low).collect()
             }
-            Held::Part(part) => part.column.start(self.window, End::First),
+            GroupColumn::Part(part) => part.column.start(self.window, End::First),
         }
     }
 
-    /// What the next group's part may have in common with this one.
+    /// Families of the source window that the next group's part may reuse.
     pub(crate) fn sources(self) -> Option<Sources> {
-        match self.held {
-            Held::Whole { .. } => None,
-            Held::Part(part) => Some(part.sources),
+        match self.column {
+            GroupColumn::Whole { .. } => None,
+            GroupColumn::Part(part) => Some(part.sources),
         }
     }
 
-    /// Memory that it takes by itself.
+    /// Memory of the part; 0 for tables of all families.
     pub(crate) fn bytes(&self) -> u64 {
-        match &self.held {
-            Held::Whole { .. } => 0,
-            Held::Part(part) => part.column.bytes(),
+        match &self.column {
+            GroupColumn::Whole { .. } => 0,
+            GroupColumn::Part(part) => part.column.bytes(),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Groups of families: what a task takes through a window at a time, and how the runs between windows are ordered.
+//! Groups of families: the unit that a task takes through a window, and the order of the runs between windows.
 //!
 //! ```text
 //!   families of a window   0 1 2 | 3 | 4 5 6 7 | 8 9 ...       in ascending order of their rest
@@ -8,29 +8,40 @@
 //!   key of a row     bits 43 and up: the group that reads it;   43 bits: place of s + place in the section
 //! ```
 //!
-//! Consecutive families are put together until the next would make the group larger than `most_records`; a larger
-//! family is a group of its own. So there are fewer than `2 x (states / most_records) + 1` groups. The place of a group
-//! is the number of records of the groups before it where they come out of the window: all keys of a boundary are
-//! different. Everything follows from the tables and `most_records`: no worker has to be told.
+//! Consecutive families form a group until another family would make it larger than `most_records`. A larger family
+//! is a group of its own. So there are fewer than `2 x (states / most_records) + 1` groups. The place of a group is
+//! the number of records of the groups before it, on leaving the window. So all keys of a boundary differ. Everything
+//! follows from the tables and `most_records`, so workers need not exchange it.
 //!
-//! Transposed vectors come out of a window at its first step, and are read by the window before: the groups are the same,
-//! their places are not, and what they have in common with who writes for them is the rest beside the window after.
+//! A transposed vector leaves a window at its first step, and the window before reads it. The groups are the same,
+//! but their places differ, and the rest that relates them to their sources is the one beside the window after.
 
 use std::ops::Range;
 
 use keima_blocks::limits::PLACE_BITS;
 use keima_model::{Direction, End, FamilyList};
 
-/// Families that are done together.
+/// A group of families: direction of its vector, window, and number among the window's groups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GroupId {
+    /// Direction of the vector.
+    pub direction: Direction,
+    /// Number of the window in its column.
+    pub window: usize,
+    /// Number of the group in its window.
+    pub number: u32,
+}
+
+/// Families that go through a window together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Group {
     /// The families.
     pub(crate) families: Range<u32>,
-    /// Where the group's records stand among those of the boundary at which they come out of the window.
+    /// Number of the records before the group's, at the boundary where the vector leaves the window.
     pub(crate) place: u64,
-    /// What the families have in common with those of the window that they come from, ascending.
+    /// Rests of the group's families beside the source window, ascending (`BlockColumn::rest`).
     pub(crate) rests: Vec<u64>,
-    /// States at that end of the window where there are more.
+    /// States at the end of the window that has more.
     pub(crate) records: u64,
 }
 
@@ -45,8 +56,8 @@ pub(crate) struct Groups {
 }
 
 impl Groups {
-    /// Groups of at most `most_records` records at the ends of the window, where families allow, of vectors that go one
-    /// way.
+    /// Groups for vectors of one direction, of at most `most_records` records at the ends of the window, as far as
+    /// families allow.
     pub(crate) fn new(list: &FamilyList, most_records: u64, direction: Direction) -> Self {
         let mut groups: Vec<Group> = Vec::new();
         let mut group_of = Vec::with_capacity(list.ends.len());
@@ -74,15 +85,15 @@ impl Groups {
         Self { all: groups, group_of, records }
     }
 
-    /// The group whose records begin at a place; it has some.
+    /// The group with records that begins at a place.
     pub(crate) fn at_place(&self, place: u64) -> Option<&Group> {
-        // Of several with one place the last is the one that has records.
+        // Of several groups at one place the last is the one with records.
         let number = self.all.partition_point(|group| group.place <= place).checked_sub(1)?;
         self.all.get(number).filter(|group| group.place == place)
     }
 }
 
-/// Key of the first row that the group at `place` sends to `group`.
+/// Key of the first row that the group at `place` writes for `group`.
 pub(crate) fn section_key(group: u32, place: u64) -> u64 {
     u64::from(group) << PLACE_BITS | place
 }

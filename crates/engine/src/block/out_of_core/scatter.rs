@@ -1,4 +1,4 @@
-//! From a group's states at the end of a window to a run: the writing half of the exchange.
+//! The scatter: writing a group's states, after a window, to runs.
 //!
 //! ```text
 //!   states of s, block by block      a b c d | e f g h | ...     each belongs to a group of the window to come
@@ -7,16 +7,17 @@
 //!   run                              a d e h ... | b f g ... | c ...
 //! ```
 //!
-//! Nothing is sorted: for each group of the window to come its rows are picked out of the blocks that have some. Where
-//! a block has two entries for one key, one of them is written. Several threads write a run each, for some of the groups.
+//! Nothing is sorted. For each group of the next window its rows are picked out of the blocks that have some. Where a
+//! block has two entries for one key, one of them is written. Several threads write a run each, for some of the
+//! groups.
 //!
-//! Cost: a look-up and a copy of each row. Memory: 4 bytes for each block and group that it has rows for, and 2 for
-//! each entry of the routes.
+//! Cost: a lookup and a copy of each row. Memory: 4 bytes for each block and group that it has rows for, and 2 bytes
+//! for each entry of a route.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use keima_model::{BlockColumn, Direction, Family};
+use keima_model::{BlockColumn, End, Family};
 use keima_runs::{Section, Split};
 use rustc_hash::FxHashMap;
 
@@ -25,16 +26,16 @@ use crate::block::out_of_core::groups::{Groups, section_key};
 use crate::block::rows::lanes::Row;
 use crate::block::rows::tables::step_at;
 
-/// The entries of a block by the groups that they go to.
+/// The entries of a block, by the group that they go to.
 struct Route {
-    /// (group, where its entries end), ascending.
+    /// (group, end of its entries), ascending.
     groups: Vec<(u32, u32)>,
-    /// The entries of the first group, then those of the second, ...; each ascending.
+    /// Entries of the first group, then of the second, ...; ascending within a group.
     entries: Vec<u16>,
 }
 
 impl Route {
-    /// `of[entry]` is the group of each entry, [`u32::MAX`] for those that are not written.
+    /// `of[entry]` is the group of each entry, or [`u32::MAX`] if the entry is not written.
     fn new(of: &[u32]) -> Self {
         let mut entries: Vec<u16> =
             (0..=u16::MAX).zip(of).filter(|(_, group)| **group < u32::MAX).map(|(e, _)| e).collect();
@@ -58,11 +59,11 @@ impl Route {
     }
 }
 
-/// Where each row of a group goes.
+/// The target group of each row of a group.
 pub(crate) struct Scatter {
-    /// The blocks of the group: where each begins among the group's states, and its route.
+    /// For each block its start among the group's states, and its route.
     blocks: Vec<(usize, Arc<Route>)>,
-    /// Rows for each group of the window to come.
+    /// Rows for each group of the next window.
     counts: Vec<u64>,
     /// Blocks that have rows for group `g`: `takers[first[g]..first[g + 1]]`, ascending.
     first: Vec<usize>,
@@ -70,14 +71,15 @@ pub(crate) struct Scatter {
 }
 
 impl Scatter {
-    /// For the states of `families` of `window` where they come out of it; `targets` are the groups of the window to come.
+    /// For the states of `families` at one end of `window`. `targets` are the groups of the next window.
     pub(crate) fn new(
         column: &dyn BlockColumn,
-        (direction, window): (Direction, usize),
+        window: usize,
+        end: End,
         targets: &Groups,
         families: &[Family],
     ) -> Self {
-        let (tables, end) = (column.tables(window), direction.leaves());
+        let tables = column.tables(window);
         let step = step_at(tables, end);
         let mut routes: FxHashMap<(u32, u32), Arc<Route>> = FxHashMap::default();
         let (mut blocks, mut counts, mut place) = (Vec::new(), vec![0; targets.all.len()], 0);
@@ -115,12 +117,12 @@ impl Scatter {
         Self { blocks, counts, first, takers }
     }
 
-    /// Rows in all.
+    /// Number of rows.
     pub(crate) fn rows(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// The groups of the window to come that have rows, in ranges of about as many rows each: about `count`, or fewer.
+    /// Cuts the target groups with rows into about `count` ranges, or fewer, of similar numbers of rows.
     pub(crate) fn parts(&self, count: usize) -> Vec<Range<usize>> {
         let most = self.rows().div_ceil(count.max(1) as u64).max(1);
         let (mut parts, mut gathered): (Vec<Range<usize>>, u64) = (Vec::new(), 0);
@@ -137,39 +139,39 @@ impl Scatter {
         parts
     }
 
-    /// Picks the rows for some groups, in the order of their run, out of the group's states.
+    /// Picks the rows for some target groups, in the order of their run.
     pub(crate) fn pick<'p, const K: usize>(&'p self, states: &'p [Row<K>], groups: &Range<usize>) -> Picker<'p, K> {
         let (taker, end) = (self.first[groups.start], self.first[groups.end]);
         Picker { scatter: self, states, group: groups.start, taker, end, taken: 0 }
     }
 
-    /// The sections of a run of the group at `place` for some groups.
+    /// The sections for some target groups in a run of the group at `place`.
     pub(crate) fn sections(&self, groups: &Range<usize>, place: u64) -> impl Iterator<Item = Section> {
         let counts = (groups.start as u32..).zip(&self.counts[groups.clone()]).filter(|&(_, &count)| count > 0);
         counts.map(move |(group, &count)| Section { first: section_key(group, place), count })
     }
 
-    /// Where such a run can be cut: the ends of its sections.
+    /// The split points of such a run: the ends of its sections.
     pub(crate) fn splits(&self, groups: &Range<usize>) -> Vec<Split> {
         let counts = (groups.start as u32..).zip(&self.counts[groups.clone()]).filter(|&(_, &count)| count > 0);
         counts.map(|(group, &records)| Split { key: section_key(group + 1, 0).into(), records }).collect()
     }
 }
 
-/// How far the picking of a run's rows is.
+/// Progress of picking the rows of a run.
 pub(crate) struct Picker<'p, const K: usize> {
     scatter: &'p Scatter,
     states: &'p [Row<K>],
     group: usize,
-    /// Which of the takers, and where they end.
+    /// Number of the next taker, and end of the takers.
     taker: usize,
     end: usize,
-    /// Rows of its block for the group that are picked.
+    /// Picked rows of the present block for the present group.
     taken: usize,
 }
 
 impl<const K: usize> Picker<'_, K> {
-    /// Adds the next `count` rows to `words`, or as many as there are.
+    /// Appends the next `count` rows, or as many as there are, to `words`.
     pub(crate) fn next(&mut self, count: usize, words: &mut Vec<u64>) {
         let scatter = self.scatter;
         let mut left = count;

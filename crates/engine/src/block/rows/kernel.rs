@@ -4,22 +4,22 @@
 //!   after[i] = sum of before[source] for its sources
 //! ```
 //!
-//! In memory [`crate::block::in_memory::family::fused`] takes block by block through all passes of a window; out of core [`crate::block::out_of_core::passes::forward`]
-//! takes a family through pass by pass. The sums within blocks are the same.
+//! In memory, `in_memory::family::fused` takes one block at a time through all passes of a window. Out of core,
+//! `out_of_core::passes` takes a family through one pass at a time. Both use these sums.
 //!
-//! Entries are ordered by their number of sources, so each loop has sums of one length and no branches. What is read is
-//! 2^16 rows long, so that every `u16` is an index of it and no index needs a check.
+//! Entries are ordered by their number of sources, so each loop has sums of one length and no branches. The source
+//! buffer has 2^16 rows, so every `u16` is a valid index and no index needs a check.
 //!
-//! Cost: 1 to 2 ns a state and pass for K = 1: some 6 loads of 8 K bytes, from the cache of the block's size.
+//! Cost: one load of 8 K bytes for each source, mostly from the cache that holds the block.
 
 use keima_model::{Far, MOST_ENTRIES, PassTable};
 
 use crate::block::rows::lanes::{Moduli, Row, add};
 
-/// Room for any block: every `u16` is an index of it.
+/// Room for any block: every `u16` is a valid index.
 pub(crate) type BlockRows<const K: usize> = [Row<K>; MOST_ENTRIES];
 
-/// The sums within a block: the first rows of `after` are overwritten.
+/// The sums within a block. Overwrites the first rows of `after`.
 #[inline(always)]
 pub(crate) fn local<const K: usize>(
     table: &PassTable,
@@ -66,7 +66,7 @@ fn pull<const K: usize, const D: usize>(
     }
 }
 
-/// Sums of any number of rows, reduced every few.
+/// Sums of any number of rows, reduced after every eight.
 #[inline(always)]
 fn pull_many<const K: usize>(
     source: &[Row<K>; MOST_ENTRIES],
@@ -87,8 +87,7 @@ fn pull_many<const K: usize>(
     }
 }
 
-/// The transposed sums within a block: `rows` are overwritten with the sums over those successors of `after` that lie
-/// in the block itself.
+/// The transposed sums within a block. Overwrites each row with the sum over its successors in the block itself.
 #[inline(always)]
 pub(crate) fn local_transposed<const K: usize>(
     table: &PassTable,
@@ -97,7 +96,7 @@ pub(crate) fn local_transposed<const K: usize>(
     moduli: &Moduli<K>,
 ) {
     for group in &table.rows {
-        // Successors are in the order of their blocks, and the block itself is number 0.
+        // Successors are in the order of their blocks. The block itself is number 0.
         match group.blocks[..usize::from(group.degree)].partition_point(|&place| place == 0) {
             0 => group.rows.iter().for_each(|row| rows[usize::from(row[0])] = [0; K]),
             1 => rows_of::<K, 1>(after, rows, &group.rows, moduli),
@@ -124,7 +123,7 @@ fn rows_of<const K: usize, const D: usize>(
     }
 }
 
-/// Adds what an operation carries to the entries of its target.
+/// Adds the values of a far operation to the entries of its target.
 #[inline(always)]
 pub(crate) fn add_far<'v, const K: usize>(
     far: &Far,

@@ -1,8 +1,8 @@
-//! Rows of K residues, and sums of them that are reduced once.
+//! Rows of K residues, and sums of rows that are reduced once.
 //!
-//! Moduli are below 2^60, so that sums of up to 16 residues fit a word; a sum of D is brought below its modulus p by
-//! subtracting 8p, 4p, 2p and p in turn, as many of them as D asks for, each only if it fits. No carries and no branches:
-//! the compiler makes SIMD code of it where the machine has it.
+//! Moduli are below 2^60, so a sum of up to 16 residues fits a word. To reduce a sum of D residues modulo p, subtract
+//! 8p, 4p, 2p and p in turn: as many of these as D needs, each only where the result is not negative. There are no
+//! carries and no branches, so the compiler can use SIMD instructions.
 //!
 //! ```text
 //!                                     instructions to choose   AVX2   AVX-512
@@ -12,13 +12,15 @@
 
 use keima_blocks::limits::MODULUS_LIMIT;
 
-/// Ways through a window are fewer, so that 2^8 rows can be weighed by them before the sum is reduced.
+/// A window leads to a state in fewer ways than this. So 2^8 rows can be weighted with ways before the sum is
+/// reduced.
 pub(crate) const MOST_WAYS: u32 = 1 << 24;
 
-/// K residues of one state, or as many of something else.
+/// K residues of one state, or K other words.
 pub type Row<const K: usize> = [u64; K];
 
-/// Rows of up to so many lanes fit a register of AVX2. They are reduced by sign, and compiled for AVX2 where there is AVX-512.
+/// Most lanes that fit a register of AVX2. Such rows are reduced by sign, and compiled for AVX2 even where there is
+/// AVX-512.
 const AVX2_LANES: usize = 4;
 
 /// The moduli of a sweep, one per lane.
@@ -28,7 +30,7 @@ pub struct Moduli<const K: usize> {
 }
 
 impl<const K: usize> Moduli<K> {
-    /// `None` unless all moduli are between 2 and [`MODULUS_LIMIT`].
+    /// `None` unless all moduli are at least 2 and below [`MODULUS_LIMIT`].
     pub fn new(moduli: Row<K>) -> Option<Self> {
         let suit = moduli.iter().all(|p| (2..MODULUS_LIMIT).contains(p));
         suit.then_some(Self { values: moduli })
@@ -39,7 +41,7 @@ impl<const K: usize> Moduli<K> {
         &self.values
     }
 
-    /// Adds to a row.
+    /// Adds `value` to a row.
     #[inline(always)]
     pub(crate) fn put(&self, row: &mut Row<K>, value: &Row<K>) {
         let mut sum = *row;
@@ -48,7 +50,7 @@ impl<const K: usize> Moduli<K> {
         *row = sum;
     }
 
-    /// Brings a sum of `D` residues, 1 to 16, below the moduli.
+    /// Reduces a sum of `D` residues, 1 to 16.
     #[inline(always)]
     pub(crate) fn reduce<const D: usize>(&self, sum: &mut Row<K>) {
         if D > 8 {
@@ -65,7 +67,7 @@ impl<const K: usize> Moduli<K> {
         }
     }
 
-    /// Halves residues of odd moduli: a residue or its sum with the modulus is even.
+    /// Halves residues of odd moduli. Either a residue or its sum with the modulus is even.
     #[inline(always)]
     pub(crate) fn halve(&self, row: &mut Row<K>) {
         for (value, &modulus) in row.iter_mut().zip(&self.values) {
@@ -73,11 +75,12 @@ impl<const K: usize> Moduli<K> {
         }
     }
 
-    /// Subtracts `TIMES` times the moduli where that is not negative, from sums of up to twice as many residues.
+    /// Subtracts `TIMES` times the moduli where the result is not negative. The sums are of at most `2 * TIMES`
+    /// residues.
     #[inline(always)]
     fn subtract<const TIMES: u64>(&self, sum: &mut Row<K>) {
         for (value, &modulus) in sum.iter_mut().zip(&self.values) {
-            // From -8p to 8p, whatever the sum is: that fits 63 bits and a sign.
+            // The difference is between -8p and 8p, so it fits 63 bits and a sign.
             let less = value.wrapping_sub(TIMES * modulus);
             *value = if K > AVX2_LANES {
                 less.min(*value)
@@ -90,8 +93,8 @@ impl<const K: usize> Moduli<K> {
     }
 }
 
-/// Does something for rows of as many lanes as they may have out of core ([`keima_blocks::lanes::LANES`]): each is a kernel of
-/// its own.
+/// Calls code generic in the number of lanes, for each number that rows may have out of core
+/// ([`keima_blocks::lanes::LANES`]).
 macro_rules! of_width {
     ($lanes:expr, $width:ident => $body:expr, _ => $other:expr) => {
         of_width!(@ 1, 2, 4, 6, 8, 10, 12, 16; $lanes, $width => $body, $other)
@@ -108,14 +111,14 @@ macro_rules! of_width {
 }
 pub(crate) use of_width;
 
-/// Does work of a sweep in memory with rows of K lanes, compiled as by [`dispatch`]; not so a single lane, of which compilers
-/// make gathers that are slower than plain loads: 1.1 times the time forward and back at 13x13.
+/// Runs work in memory on rows of K lanes, compiled as by [`dispatch`]. A single lane is compiled without vector
+/// instructions: compilers make gathers of it, which are slower than plain loads.
 #[inline]
 pub(crate) fn dispatch_in_memory<const K: usize, W: pulp::WithSimd>(work: W) -> W::Output {
     if K == 1 { work.with_simd(pulp::Scalar::new()) } else { dispatch::<K, W>(work) }
 }
 
-/// Does work with rows of K lanes, compiled for the widest vector instructions of the machine that suit so many.
+/// Runs work on rows of K lanes, compiled for the widest vector instructions that suit so many lanes.
 #[inline]
 pub(crate) fn dispatch<const K: usize, W: pulp::WithSimd>(work: W) -> W::Output {
     #[cfg(target_arch = "x86_64")]
@@ -127,7 +130,7 @@ pub(crate) fn dispatch<const K: usize, W: pulp::WithSimd>(work: W) -> W::Output 
     pulp::Arch::new().dispatch(work)
 }
 
-/// Adds without reducing.
+/// Adds a row without reducing the sum.
 #[inline(always)]
 pub(crate) fn add<const K: usize>(sum: &mut Row<K>, row: &Row<K>) {
     for (value, &more) in sum.iter_mut().zip(row) {
@@ -135,7 +138,7 @@ pub(crate) fn add<const K: usize>(sum: &mut Row<K>, row: &Row<K>) {
     }
 }
 
-/// A sum of many products of a row and a small weight, in two halves that do not overflow within a block.
+/// A sum of products of rows and small weights, in two halves that do not overflow within a block.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Weighted<const K: usize> {
     low: Row<K>,
@@ -145,7 +148,7 @@ pub(crate) struct Weighted<const K: usize> {
 impl<const K: usize> Weighted<K> {
     pub(crate) const ZERO: Self = Self { low: [0; K], high: [0; K] };
 
-    /// Adds `weight` times the row; the weights before the value is taken sum up to less than 2^32.
+    /// Adds `weight` times the row. The weights between two calls of `values` must add up to less than 2^32.
     #[inline(always)]
     pub(crate) fn add(&mut self, weight: u32, row: &Row<K>) {
         for ((low, high), &value) in self.low.iter_mut().zip(&mut self.high).zip(row) {
@@ -160,7 +163,7 @@ impl<const K: usize> Weighted<K> {
     }
 }
 
-/// The sum of the values in the last lane of many rows.
+/// The sum of the last lanes of many rows.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LastLane {
     low: u64,
@@ -168,7 +171,7 @@ pub(crate) struct LastLane {
 }
 
 impl LastLane {
-    /// Adds a row's, `times` being 1 or 2. Holds for 2^31 rows.
+    /// Adds `times` times a row's last lane. `times` must be at most 2, and rows fewer than 2^31.
     #[inline(always)]
     pub(crate) fn add<const K: usize>(&mut self, times: u64, row: &Row<K>) {
         let value = row[K - 1];

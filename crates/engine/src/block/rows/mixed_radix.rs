@@ -1,11 +1,13 @@
-//! From residues to mixed-radix digits and on to residues modulo other primes, entry by entry.
+//! From residues to mixed-radix digits, and from digits to residues modulo other primes, entry by entry.
 //!
 //! A number x below p0 p1 ... has digits v with x = v0 + v1 p0 + v2 p0 p1 + ..., each below its prime (Garner; Knuth,
-//! TAOCP 2, section 4.3.2). From the digits follow x modulo any other prime by Horner's rule: that is how a vector gets
-//! more lanes when its numbers grow, and how the spare lane checks every single entry.
+//! TAOCP 2, section 4.3.2). Horner's rule gives x modulo any other prime from the digits. A vector gets more lanes
+//! this way, and the spare lane checks every entry.
 //!
-//! Multiplications by constants modulo a prime below 2^63 are Shoup's: with w' = floor(w 2^64 / p) known beforehand,
-//! x w mod p = x w - floor(x w' / 2^64) p, or p less. Cost: two multiplications each; R (R-1) / 2 of them for R digits.
+//! Multiplications by constants modulo a prime below 2^63 follow Shoup. With w' = floor(w 2^64 / p) precomputed, x w
+//! mod p = x w - floor(x w' / 2^64) p, or p less.
+//!
+//! Cost: two multiplications for each product with a constant. R digits take R (R-1) / 2 such products.
 
 use keima_residue::{Integer, mul_mod};
 
@@ -20,7 +22,7 @@ struct Times {
 }
 
 impl Times {
-    /// For places in a table that nothing stands at.
+    /// Fills unused entries of a table.
     const NONE: Self = Self { factor: 0, quotient: 0, modulus: 1 };
 
     fn new(factor: u64, modulus: u64) -> Self {
@@ -29,7 +31,7 @@ impl Times {
         Self { factor, quotient, modulus }
     }
 
-    /// `x` times the constant, reduced; any `x`.
+    /// `x` times the constant, reduced. `x` may be any word.
     #[inline(always)]
     fn of(&self, x: u64) -> u64 {
         let times = ((u128::from(x) * u128::from(self.quotient)) >> 64) as u64;
@@ -38,7 +40,7 @@ impl Times {
     }
 }
 
-/// x^(p-2), the inverse of x modulo a prime.
+/// x^(p-2), the inverse of x modulo a prime p.
 fn inverse(x: u64, prime: u64) -> u64 {
     let (mut power, mut base, mut exponent) = (1, x % prime, prime - 2);
     while exponent > 0 {
@@ -51,7 +53,7 @@ fn inverse(x: u64, prime: u64) -> u64 {
     power
 }
 
-/// The way from K lanes (K-1 primes, then the spare) to digits.
+/// Converts K lanes (K-1 primes, then the spare) to digits.
 pub(crate) struct Radix<const K: usize> {
     primes: Row<K>,
     /// `inverses[i][j]`, j < i: multiplication by the inverse of prime j modulo prime i.
@@ -59,7 +61,7 @@ pub(crate) struct Radix<const K: usize> {
     spare: Evaluation<K>,
 }
 
-/// The way from digits to the residue modulo one more prime.
+/// Evaluates digits modulo one more prime.
 pub(crate) struct Evaluation<const K: usize> {
     modulus: u64,
     /// Multiplication by prime j.
@@ -71,7 +73,8 @@ impl<const K: usize> Evaluation<K> {
         Self { modulus, primes: primes.map(|prime| Times::new(prime, modulus)) }
     }
 
-    /// The number with these digits, modulo the prime. Primes are near each other: a digit is below twice the modulus.
+    /// The number with these digits, modulo the prime. The primes are close to each other, so a digit is below twice
+    /// the modulus.
     #[inline(always)]
     pub(crate) fn of(&self, digits: &Row<K>) -> u64 {
         let below = |x: u64| x.min(x.wrapping_sub(self.modulus));
@@ -94,7 +97,7 @@ impl<const K: usize> Radix<K> {
         Self { primes, inverses, spare: Evaluation::new(&primes, primes[K - 1]) }
     }
 
-    /// Digits of a row; the last entry is unused and 0. `None` if the spare lane is not what they predict.
+    /// Digits of a row; the last element is unused and 0. `None` if the spare lane does not match the digits.
     #[inline(always)]
     pub(crate) fn digits(&self, row: &Row<K>) -> Option<Row<K>> {
         let mut digits: Row<K> = [0; K];
@@ -104,7 +107,7 @@ impl<const K: usize> Radix<K> {
             for (inverse, &before) in self.inverses[i][..i].iter().zip(&digits) {
                 let before = before.min(before.wrapping_sub(prime));
                 let difference = digit.wrapping_sub(before);
-                // Negative differences are brought up by the prime.
+                // Adds the prime to negative differences.
                 digit = inverse.of(difference.min(difference.wrapping_add(prime)));
             }
             digits[i] = digit;
@@ -112,7 +115,7 @@ impl<const K: usize> Radix<K> {
         (self.spare.of(&digits) == row[K - 1]).then_some(digits)
     }
 
-    /// What digit i stands for: the product of the primes before it.
+    /// The place value of each digit: the product of the primes before it.
     pub(crate) fn places(&self) -> Vec<Integer> {
         let mut place = Integer::from(1);
         self.primes[..K - 1]

@@ -1,7 +1,7 @@
-//! Rows of residues and the loops over them: what both ways of counting by blocks share.
+//! Rows of residues and the loops over them, shared by counts in memory and tasks out of core.
 //!
-//! A vector is an array of rows; a row has one residue for each of K moduli ([`lanes`]). A pass adds rows to rows
-//! ([`kernel`]). Nothing here knows families, runs or tasks.
+//! A vector is an array of rows. A row has one residue for each of K moduli ([`lanes`]). A pass adds rows to rows
+//! ([`kernel`]). Nothing here knows runs or tasks.
 
 pub(super) mod inner_product;
 pub(super) mod kernel;

@@ -1,32 +1,32 @@
-//! Rows that are asked for before they are read: a hint to the processor, without which it waits for each.
+//! Prefetching rows that are read from all over a vector.
 //!
-//! A processor has only so many instructions under way, some 30 rows' worth, and all of them wait for the oldest row that is
-//! not in the cache. A row that was asked for is under way by itself. What that needs is unsafe code, since the hint takes an
-//! address; a plain load of the same row instead does not help, it is waited for like any other.
+//! A processor keeps only a limited number of instructions in flight, and all of them wait for the oldest row that is
+//! not in the cache. A prefetched row arrives on its own. A plain load in place of the hint does not help: the
+//! processor waits for it as for any other. The hint takes an address, so it needs unsafe code.
 //!
-//! Measured: see [`crate::block::in_memory::family::exchange`]. On processors other than x86-64 nothing is asked for: the hint is not in stable Rust.
+//! On processors other than x86-64 nothing is prefetched: stable Rust has no such hint there.
 #![allow(unsafe_code)]
 
 use crate::block::rows::lanes::Row;
 
-/// In a list of its own a row is asked for so many rows before it is read.
+/// Distance in a list of positions between a row that is prefetched and the row that is read.
 const AHEAD: usize = 32;
 
-/// Asks for the line in which a row begins. For a position that there is not, nothing happens.
+/// Prefetches the cache line in which a row begins. Does nothing for a position outside the vector.
 #[inline(always)]
 pub(crate) fn ask_for<const K: usize>(rows: &[Row<K>], position: u64) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         let row = rows.as_ptr().wrapping_add(position as usize);
-        // SAFETY: a hint takes any address: it reads nothing that the program sees, and faults nowhere.
+        // SAFETY: the hint accepts any address. It reads nothing that the program can see, and never faults.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(row.cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (rows, position);
 }
 
-/// Row number `number` of those at `positions`; one that comes later is asked for.
+/// Row number `number` of those at `positions`. Prefetches a later one.
 #[inline(always)]
 pub(crate) fn read_on<'r, const K: usize>(rows: &'r [Row<K>], positions: &[u64], number: usize) -> &'r Row<K> {
     if let Some(&later) = positions.get(number + AHEAD) {

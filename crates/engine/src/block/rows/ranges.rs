@@ -1,4 +1,4 @@
-//! Blocks of a family in ranges of about as many rows, for threads to take.
+//! Cutting a family's blocks into ranges of similar size, for threads to take.
 //!
 //! ```text
 //!   rows of a family   block block block | block block | block block block block | ...
@@ -9,19 +9,19 @@ use std::ops::Range;
 
 use keima_model::{BlockTables, Family};
 
-/// Rows that are worth a range of their own.
-pub(crate) const WORTH: usize = 1 << 12;
+/// Fewest rows for which a range of their own pays.
+pub(crate) const LEAST_RANGE_ROWS: usize = 1 << 12;
 
-/// Ranges for each thread, so that nobody waits long for the last one.
-pub(crate) const RANGES: usize = 4;
+/// Ranges for each thread. More than one, so that no thread waits long for the last.
+pub(crate) const RANGES_PER_THREAD: usize = 4;
 
-/// The place of a family's block among its rows at a step; that of the end for the one after its last.
-pub(crate) fn place(tables: &BlockTables, family: &Family, step: usize, block: u32) -> usize {
+/// Place of a block among its family's rows at a step. For the block after the last: the end of the rows.
+pub(crate) fn place_or_end(tables: &BlockTables, family: &Family, step: usize, block: u32) -> usize {
     let place = if block == family.blocks.end { family.size[step] } else { tables.place(step, block) };
     place as usize
 }
 
-/// The first of some blocks of a family that does not begin before `place` at a step, or the end of them.
+/// The first block in `blocks` that begins at or after `place` at a step. The end of the range if there is none.
 pub(crate) fn block_at(tables: &BlockTables, step: usize, blocks: &Range<u32>, place: usize) -> u32 {
     let (mut low, mut high) = (blocks.start, blocks.end);
     while low < high {
@@ -35,19 +35,19 @@ pub(crate) fn block_at(tables: &BlockTables, step: usize, blocks: &Range<u32>, p
     low
 }
 
-/// Some blocks of a family in ranges of about as many rows at a step: a single one for a single thread, some for each of
-/// several where there are `worth` rows for each.
+/// Cuts `blocks` into ranges of similar numbers of rows at a step. One thread gets a single range. Several threads
+/// get several ranges each, where each range has at least `least_rows` rows.
 pub(crate) fn ranges(
     tables: &BlockTables,
     family: &Family,
     step: usize,
     blocks: &Range<u32>,
     threads: usize,
-    worth: usize,
+    least_rows: usize,
 ) -> Vec<Range<u32>> {
-    let first = place(tables, family, step, blocks.start);
-    let rows = place(tables, family, step, blocks.end) - first;
-    let count = if threads == 1 { 1 } else { (rows / worth).clamp(1, RANGES * threads) };
+    let first = place_or_end(tables, family, step, blocks.start);
+    let rows = place_or_end(tables, family, step, blocks.end) - first;
+    let count = if threads == 1 { 1 } else { (rows / least_rows).clamp(1, RANGES_PER_THREAD * threads) };
     let mut ranges = Vec::with_capacity(count);
     let mut start = blocks.start;
     for number in 1..=count {

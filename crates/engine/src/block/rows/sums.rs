@@ -1,5 +1,4 @@
-//! The loops over a family's rows beside the passes: sums that laws compare. Compiled for the machine's widest vector
-//! instructions, see [`crate::block::rows::lanes`].
+//! Sums over a family's rows that the laws compare, compiled for the machine's widest vector instructions.
 
 use std::ops::Range;
 
@@ -8,7 +7,7 @@ use keima_residue::reduce_wide;
 
 use crate::block::rows::lanes::{Moduli, Row, Weighted};
 
-/// Rows whose weighted sum is taken without reducing it.
+/// Rows in a weighted sum between two reductions.
 pub(crate) const WEIGHED_AT_A_TIME: usize = 256;
 
 pub(crate) fn add_up<const K: usize>(total: &mut [u128; K], sum: &Weighted<K>, moduli: &Moduli<K>) {
@@ -21,17 +20,17 @@ pub(crate) fn merge<const K: usize>(total: &mut [u128; K], more: [u128; K], modu
     }
 }
 
-/// What goes into some blocks of a family.
+/// The rows of some blocks of a family as they enter a window.
 pub(crate) struct Enter<'a, const K: usize> {
     pub(crate) tables: &'a BlockTables,
     pub(crate) blocks: Range<u32>,
     pub(crate) rows: &'a [Row<K>],
-    /// Ways of each row through the window, where its block's signature does not tell them.
+    /// Ways of each row through the window. `None` where the block's signature has them.
     pub(crate) ways: Option<&'a [u32]>,
     pub(crate) moduli: &'a Moduli<K>,
 }
 
-/// Its sums, of the values and of value x ways.
+/// Sums of the values, and of value x ways.
 pub(crate) struct Entering<const K: usize> {
     pub(crate) values: [u128; K],
     pub(crate) ways: [u128; K],
@@ -72,7 +71,7 @@ impl<const K: usize> Entering<K> {
     }
 }
 
-/// The sum of rows.
+/// Sums rows.
 pub(crate) struct Total<'a, const K: usize> {
     pub(crate) rows: &'a [Row<K>],
     pub(crate) moduli: &'a Moduli<K>,

@@ -1,10 +1,10 @@
-//! Looking things up in a window's tables.
+//! Lookups in a window's tables.
 
 use keima_model::{BlockColumn, BlockTables, End, Family, Far};
 
 use crate::block::error::BlockError;
 
-/// The step of a window at one of its ends.
+/// The step at one end of a window.
 pub(crate) fn step_at(tables: &BlockTables, end: End) -> usize {
     match end {
         End::First => 0,
@@ -22,32 +22,32 @@ pub fn largest(column: &dyn BlockColumn) -> (u64, u64) {
     (tables().map(ends).max().unwrap_or(0), family)
 }
 
-/// Entries of a family at the window's two ends.
-pub(crate) fn ends(tables: &BlockTables, family: &Family) -> (u64, u64) {
+/// Number of entries of a family at the window's first and last step.
+pub(crate) fn family_ends(tables: &BlockTables, family: &Family) -> (u64, u64) {
     (family.size[0], family.size[tables.states.len() - 1])
 }
 
-/// Entries of a block at a step.
-pub(crate) fn entries(tables: &BlockTables, block: u32, step: usize) -> usize {
+/// Number of entries of a block at a step.
+pub(crate) fn entry_count(tables: &BlockTables, block: u32, step: usize) -> usize {
     tables.signatures[tables.signature_of[block as usize] as usize].entries[step] as usize
 }
 
-/// A block's far operations in a pass, with their targets.
+/// A block's far operations in a pass, with their target blocks.
 #[inline(always)]
-pub(crate) fn far(tables: &BlockTables, block: u32, pass: usize) -> impl Iterator<Item = (&Far, u32)> {
+pub(crate) fn far_operations(tables: &BlockTables, block: u32, pass: usize) -> impl Iterator<Item = (&Far, u32)> {
     let table = &tables.signatures[tables.signature_of[block as usize] as usize].passes[pass];
     let targets = &tables.far[pass];
     let first = targets.first[block as usize] as usize;
     table.far.iter().zip(targets.targets[first..].iter().copied())
 }
 
-/// Those that lead to blocks that are done later.
+/// The far operations whose targets have larger numbers than the block.
 #[inline(always)]
-pub(crate) fn up(tables: &BlockTables, block: u32, pass: usize) -> impl Iterator<Item = (&Far, u32)> {
-    far(tables, block, pass).filter(move |&(_, target)| target > block)
+pub(crate) fn far_operations_up(tables: &BlockTables, block: u32, pass: usize) -> impl Iterator<Item = (&Far, u32)> {
+    far_operations(tables, block, pass).filter(move |&(_, target)| target > block)
 }
 
-/// Visits all blocks with the places where they begin in the vector at the window's last step.
+/// Visits all blocks, each with its start in the vector at the window's last step.
 pub(crate) fn each_block(
     tables: &BlockTables,
     mut visit: impl FnMut(u32, usize) -> Result<(), BlockError>,

@@ -1,4 +1,4 @@
-//! Threads with memory of their own or without, and work that they take one by one.
+//! Running tasks on several threads, with or without memory of their own.
 
 use std::sync::Mutex;
 
@@ -21,8 +21,8 @@ impl From<Poisoned> for TaskError {
     }
 }
 
-/// So many threads take tasks from the end of the list until none is left; what came of each, in their order. One of the
-/// threads is the caller's.
+/// Runs `act` on every task with `threads` threads, of which the caller's is one. Results keep the order of the
+/// tasks.
 pub(crate) fn crew<T: Send, R: Send, E: From<Poisoned> + Send>(
     threads: usize,
     tasks: impl IntoIterator<Item = T>,
@@ -39,8 +39,8 @@ pub(crate) fn crew<T: Send, R: Send, E: From<Poisoned> + Send>(
     Ok(done.into_iter().map(|(_, result)| result).collect())
 }
 
-/// Workers take tasks from the end of the list until none is left; the first begins with `first`. Its thread is the
-/// caller's.
+/// Runs `act` on all tasks. Each worker, on a thread of its own, takes the next task from the end of the list. The
+/// first worker runs on the caller's thread and begins with `first`.
 pub(crate) fn each<T: Send, W: Send, E: From<Poisoned> + Send>(
     workers: &mut [W],
     first: Option<T>,
@@ -56,7 +56,7 @@ pub(crate) fn each<T: Send, W: Send, E: From<Poisoned> + Send>(
         loop {
             if let Some(task) = next.take() {
                 act(task, worker).inspect_err(|_| {
-                    // Nobody needs the rest.
+                    // Nobody needs the other tasks any more.
                     if let Ok(mut tasks) = tasks.lock() {
                         tasks.clear();
                     }

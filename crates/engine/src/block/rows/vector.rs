@@ -1,30 +1,34 @@
 //! Large arrays of rows in anonymous memory, in pages of 2 MiB where the system has them.
 //!
-//! The exchange between windows reads rows from all over a vector: with 4 KiB pages half of its time goes to the
-//! address translation. Memory is zero at first and is only taken when it is touched.
+//! The exchange between windows reads rows from all over a vector. Large pages save much of the address translation.
+//! Memory is zero at first, and the system provides a page when it is first touched.
 
 use std::ops::{Deref, DerefMut};
 
 use memmap2::MmapMut;
+use zerocopy::{FromBytes as _, IntoBytes as _};
 
 use crate::block::rows::lanes::Row;
 
-/// `len` rows.
+/// Why memory can be read as words: mappings begin at pages, and lengths are whole rows.
+const ALIGNED: &str = "mappings are aligned";
+
+/// An array of rows.
 #[derive(Debug)]
 pub struct Rows<const K: usize> {
     map: MmapMut,
     len: usize,
 }
 
-/// Memory to make rows of, of any number of lanes: what was touched once does not have to be cleared again.
+/// Memory for rows of any number of lanes, kept for reuse. Touched memory need not be cleared again.
 #[derive(Debug, Default)]
-pub(crate) struct Pool {
+pub(crate) struct RowStore {
     maps: Vec<MmapMut>,
 }
 
-impl Pool {
-    /// `len` rows with anything in them. Takes the smallest piece that is large enough, else new memory of
-    /// `most_bytes`, so that it will serve more lanes later.
+impl RowStore {
+    /// `len` rows with arbitrary contents. Takes the smallest mapping that is large enough. If there is none, maps
+    /// `most_bytes`, so that the memory can serve more lanes later.
     pub(crate) fn take<const K: usize>(&mut self, len: usize, most_bytes: usize) -> std::io::Result<Rows<K>> {
         let bytes = len * size_of::<Row<K>>();
         let fits = (0..self.maps.len()).filter(|&i| self.maps[i].len() >= bytes).min_by_key(|&i| self.maps[i].len());
@@ -34,7 +38,7 @@ impl Pool {
         }
     }
 
-    /// Keeps the memory of rows that are done with.
+    /// Takes rows back for reuse.
     pub(crate) fn put_back<const K: usize>(&mut self, rows: Rows<K>) {
         self.maps.push(rows.map);
     }
@@ -46,7 +50,7 @@ impl<const K: usize> Rows<K> {
         let bytes = len.max(1).checked_mul(size_of::<Row<K>>()).ok_or(std::io::ErrorKind::OutOfMemory)?;
         let map = MmapMut::map_anon(bytes)?;
         #[cfg(target_os = "linux")]
-        // Advice: where it is refused, pages are small and all is slower.
+        // Only advice: without it pages are small and access is slower.
         let _ = map.advise(memmap2::Advice::HugePage);
         Ok(Self { map, len })
     }
@@ -58,7 +62,7 @@ impl From<Rows<2>> for Rows<1> {
     }
 }
 
-/// For each of some states a number of ways, two to a word of such memory.
+/// A number of ways for each of some states, two to a word.
 #[derive(Debug)]
 pub struct Ways {
     words: Rows<1>,
@@ -66,7 +70,7 @@ pub struct Ways {
 }
 
 impl Ways {
-    /// No ways to `len` states.
+    /// Zero ways to each of `len` states.
     pub(crate) fn zeroed(len: usize) -> std::io::Result<Self> {
         Ok(Self { words: Rows::zeroed(len.div_ceil(2))?, len })
     }
@@ -75,25 +79,25 @@ impl Ways {
 impl Deref for Ways {
     type Target = [u32];
     fn deref(&self) -> &[u32] {
-        &bytemuck::cast_slice(&self.words)[..self.len]
+        &<[u32]>::ref_from_bytes(self.words.as_bytes()).expect(ALIGNED)[..self.len]
     }
 }
 
 impl DerefMut for Ways {
     fn deref_mut(&mut self) -> &mut [u32] {
-        &mut bytemuck::cast_slice_mut(&mut self.words)[..self.len]
+        &mut <[u32]>::mut_from_bytes(self.words.as_mut_bytes()).expect(ALIGNED)[..self.len]
     }
 }
 
 impl<const K: usize> Deref for Rows<K> {
     type Target = [Row<K>];
     fn deref(&self) -> &[Row<K>] {
-        bytemuck::cast_slice(&self.map[..self.len * size_of::<Row<K>>()])
+        <[Row<K>]>::ref_from_bytes(&self.map[..self.len * size_of::<Row<K>>()]).expect(ALIGNED)
     }
 }
 
 impl<const K: usize> DerefMut for Rows<K> {
     fn deref_mut(&mut self) -> &mut [Row<K>] {
-        bytemuck::cast_slice_mut(&mut self.map[..self.len * size_of::<Row<K>>()])
+        <[Row<K>]>::mut_from_bytes(&mut self.map[..self.len * size_of::<Row<K>>()]).expect(ALIGNED)
     }
 }

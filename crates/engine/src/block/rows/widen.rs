@@ -1,16 +1,16 @@
-//! More lanes for a row: from the residues modulo few primes to those modulo more.
+//! Widening rows: from residues modulo few primes to residues modulo more.
 //!
-//! A number below the product of the first F-1 primes is written in mixed radix (see [`crate::block::rows::mixed_radix`]) and evaluated
-//! modulo the primes that are new. The spare lane stays, and is held against what the digits predict: each row that is
-//! widened is checked. Lanes can be had one slice at a time.
+//! A number below the product of the first F-1 primes is converted to mixed radix (see `mixed_radix`) and evaluated
+//! modulo the new primes. The spare lane is kept. Each row that is widened is checked: its spare lane must match the
+//! digits. Callers can ask for a few of the new row's lanes at a time.
 //!
 //! ```text
 //!   F lanes       p0 p1 .. p(F-2)                    spare
 //!   K lanes       p0 p1 .. p(F-2) p(F-1) .. p(K-2)   spare
-//!                                 made from digits
+//!                                 from digits
 //! ```
 //!
-//! Cost: F^2 / 2 + F (K - F) multiplications: 10 to 40 ns for up to eight lanes.
+//! Cost: F^2 / 2 + F (K - F) multiplications a row.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,58 +19,58 @@ use crate::block::rows::lanes::{Moduli, Row, of_width};
 use crate::block::rows::mixed_radix::{Evaluation, Radix};
 use crate::block::rows::sums::Total;
 
-/// From F lanes to more: the first F-1 primes and the spare are the same in both.
-pub(crate) struct Growth<const F: usize> {
+/// Widens rows of F lanes. The first F-1 primes and the spare are the same before and after.
+pub(crate) struct Widening<const F: usize> {
     radix: Radix<F>,
-    made: Vec<Evaluation<F>>,
+    new_primes: Vec<Evaluation<F>>,
 }
 
-impl<const F: usize> Growth<F> {
+impl<const F: usize> Widening<F> {
     pub(crate) fn new(from: &Moduli<F>, to: &[u64]) -> Self {
-        let made = to[F - 1..to.len() - 1].iter().map(|&prime| Evaluation::new(from.values(), prime)).collect();
-        Self { radix: Radix::new(*from.values()), made }
+        let new_primes = to[F - 1..to.len() - 1].iter().map(|&prime| Evaluation::new(from.values(), prime)).collect();
+        Self { radix: Radix::new(*from.values()), new_primes }
     }
 
-    /// Lanes `first .. first + J` of the wider row; `None` if the spare lane is not what the others predict.
+    /// Lanes `first .. first + J` of the wider row. `None` if the spare lane does not match the others.
     #[inline(always)]
     pub(crate) fn lanes<const J: usize>(&self, row: &Row<F>, first: usize) -> Option<Row<J>> {
         if *row == [0; F] {
             return Some([0; J]);
         }
         let digits = self.radix.digits(row)?;
-        let mut grown = [0; J];
-        for (lane, place) in grown.iter_mut().zip(first..) {
+        let mut wider = [0; J];
+        for (lane, place) in wider.iter_mut().zip(first..) {
             *lane = match row[..F - 1].get(place) {
                 Some(&same) => same,
-                None => self.made.get(place + 1 - F).map_or(row[F - 1], |evaluation| evaluation.of(&digits)),
+                None => self.new_primes.get(place + 1 - F).map_or(row[F - 1], |evaluation| evaluation.of(&digits)),
             };
         }
-        Some(grown)
+        Some(wider)
     }
 }
 
-/// Makes rows of as many lanes as the stage has of those that were read.
-pub(crate) struct Widen {
-    /// Moduli of what is read, and of what is made of it.
+/// Widens the rows of runs to the lanes of a stage.
+pub(crate) struct RowWidener {
+    /// Moduli before and after.
     from: Vec<u64>,
     to: Vec<u64>,
-    way: Way,
+    widths: Widths,
 }
 
-/// How rows of so many lanes grow.
-macro_rules! ways {
+/// The widening for each number of lanes that rows may have.
+macro_rules! widths {
     ($($lanes:literal $name:ident),*) => {
-        enum Way {
+        enum Widths {
             Same,
-            $($name(Box<Growth<$lanes>>)),*
+            $($name(Box<Widening<$lanes>>)),*
         }
 
-        impl Way {
-            /// `None` if no rows have so many lanes.
+        impl Widths {
+            /// `None` if rows cannot have so many lanes.
             fn new(from: &[u64], to: &[u64]) -> Option<Self> {
                 Some(match from.len() {
                     _ if from == to => Self::Same,
-                    $($lanes => Self::$name(Box::new(Growth::new(&Moduli::new(from.try_into().ok()?)?, to))),)*
+                    $($lanes => Self::$name(Box::new(Widening::new(&Moduli::new(from.try_into().ok()?)?, to))),)*
                     _ => return None,
                 })
             }
@@ -79,45 +79,47 @@ macro_rules! ways {
                 &self,
                 first: usize,
                 rows: &[u64],
-                (positions, start): (&[u64], u64),
-                states: &mut (impl Seats<J> + ?Sized),
-            ) -> Result<(), Misplaced> {
+                positions: &[u64],
+                start: u64,
+                states: &mut (impl StateRows<J> + ?Sized),
+            ) -> Result<(), PlaceError> {
                 match self {
                     Self::Same => place(rows, positions, start, states, |row: &Row<J>| Some(*row)),
-                    $(Self::$name(growth) => place(rows, positions, start, states, |row| growth.lanes(row, first)),)*
+                    $(Self::$name(widening) => place(rows, positions, start, states, |row| widening.lanes(row, first)),)*
                 }
             }
         }
     };
 }
-ways!(2 Two, 4 Four, 6 Six, 8 Eight, 10 Ten, 12 Twelve);
+widths!(2 Two, 4 Four, 6 Six, 8 Eight, 10 Ten, 12 Twelve);
 
-/// A row that could not be put where it belongs.
+/// Why a row could not be placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Misplaced {
-    /// Its position is not among the states.
+pub(crate) enum PlaceError {
+    /// The row's position is not among the states.
     Position(u64),
-    /// Row number so many of those that were given: its spare lane is not what the others predict.
+    /// The spare lane of the row with this number does not match its other lanes.
     Spare(usize),
 }
 
-/// States that rows are put among.
-pub(crate) trait Seats<const J: usize> {
-    /// Whether there is such a place.
+/// States that receive rows.
+pub(crate) trait StateRows<const J: usize> {
+    /// Stores a row at a place. False if there is no such place.
     fn put(&mut self, place: usize, row: Row<J>) -> bool;
 }
 
-impl<const J: usize> Seats<J> for [Row<J>] {
+impl<const J: usize> StateRows<J> for [Row<J>] {
     #[inline(always)]
     fn put(&mut self, place: usize, row: Row<J>) -> bool {
         self.get_mut(place).map(|state| *state = row).is_some()
     }
 }
 
-/// Those that several threads fill at a time: each of them is written once, and nobody reads before all is there.
-pub(crate) type SharedSeats<'s, const J: usize> = &'s [[AtomicU64; J]];
+/// States that several threads fill at the same time. Each state is written once, and read only after all are
+/// written.
+pub(crate) type SharedStates<'s, const J: usize> = &'s [[AtomicU64; J]];
 
-impl<const J: usize> Seats<J> for SharedSeats<'_, J> {
+impl<const J: usize> StateRows<J> for SharedStates<'_, J> {
     #[inline(always)]
     fn put(&mut self, place: usize, row: Row<J>) -> bool {
         let state = self.get(place);
@@ -127,50 +129,58 @@ impl<const J: usize> Seats<J> for SharedSeats<'_, J> {
     }
 }
 
-impl Widen {
+/// Lanes that a widener makes, from `first` on.
+#[derive(Clone, Copy)]
+pub(crate) struct WidenedLanes<'w> {
+    pub(crate) widener: &'w RowWidener,
+    /// The first lane.
+    pub(crate) first: usize,
+}
+
+impl RowWidener {
     pub(crate) fn new(from: &[u64], to: &[u64]) -> Option<Self> {
         let (from, to) = (from.to_vec(), to.to_vec());
-        // The primes that both have stand in the same places, the spare at the end of both.
+        // The common primes come first, and the spare last, in both lists.
         let kept = from.len().checked_sub(1).filter(|_| from.len() < to.len() || from == to)?;
         if from[..kept] != to[..kept] || from.last() != to.last() {
             return None;
         }
-        let way = Way::new(&from, &to)?;
-        Some(Self { from, to, way })
+        let widths = Widths::new(&from, &to)?;
+        Some(Self { from, to, widths })
     }
 
-    /// Whether a lane is made: all others are taken as they are.
-    pub(crate) fn is_made(&self, lane: usize) -> bool {
+    /// Whether a lane is computed from digits. All others are copied.
+    pub(crate) fn is_new_lane(&self, lane: usize) -> bool {
         (self.from.len() - 1..self.to.len() - 1).contains(&lane)
     }
 
-    /// Lanes of what is read that lanes `first .. first + count` of what is made need.
+    /// Lanes to read for lanes `first .. first + count` of the result.
     pub(crate) fn reads(&self, first: usize, count: usize) -> Range<usize> {
-        match &self.way {
-            Way::Same => first..first + count,
+        match &self.widths {
+            Widths::Same => first..first + count,
             _ => 0..self.from.len(),
         }
     }
 
-    /// Puts lanes `first .. first + J` of what is made of each of `rows` (as [`Widen::reads`] says) where its position
-    /// says; `states` begins at the position `start`.
+    /// Places lanes `first .. first + J` of each widened row at its position. `rows` have the lanes that
+    /// [`RowWidener::reads`] names; `states` begins at the position `start`.
     pub(crate) fn place<const J: usize>(
         &self,
         first: usize,
         rows: &[u64],
         positions: &[u64],
         start: u64,
-        states: &mut (impl Seats<J> + ?Sized),
-    ) -> Result<(), Misplaced> {
-        self.way.place(first, rows, (positions, start), states)
+        states: &mut (impl StateRows<J> + ?Sized),
+    ) -> Result<(), PlaceError> {
+        self.widths.place(first, rows, positions, start, states)
     }
 
-    /// Adds `rows` (as [`Widen::reads`] says) up lane by lane to those of `total`, which are lanes `first ..`; those
-    /// that are made are left out.
+    /// Adds the lanes of `rows` to `total`, whose lanes are `first ..`. `rows` have the lanes that
+    /// [`RowWidener::reads`] names. Leaves out lanes that are computed from digits.
     pub(crate) fn add_up<const J: usize>(&self, first: usize, rows: &[u64], total: &mut [u128; J]) {
         let read = self.reads(first, J);
         let sums = of_width!(read.len(), F => self.sums::<F>(&read, rows), _ => Vec::new());
-        for (total, lane) in total.iter_mut().zip(first..).filter(|(_, lane)| !self.is_made(*lane)) {
+        for (total, lane) in total.iter_mut().zip(first..).filter(|(_, lane)| !self.is_new_lane(*lane)) {
             let place = if lane + 1 == self.to.len() { self.from.len() - 1 } else { lane };
             let sum = place.checked_sub(read.start).and_then(|place| sums.get(place));
             *total = (*total + sum.copied().unwrap_or(0)) % u128::from(self.to[lane]);
@@ -189,14 +199,14 @@ fn place<const F: usize, const J: usize>(
     rows: &[u64],
     positions: &[u64],
     start: u64,
-    states: &mut (impl Seats<J> + ?Sized),
+    states: &mut (impl StateRows<J> + ?Sized),
     lanes: impl Fn(&Row<F>) -> Option<Row<J>>,
-) -> Result<(), Misplaced> {
+) -> Result<(), PlaceError> {
     for (number, (row, &position)) in rows.as_chunks().0.iter().zip(positions).enumerate() {
         let place = usize::try_from(position.wrapping_sub(start)).unwrap_or(usize::MAX);
-        let Some(row) = lanes(row) else { return Err(Misplaced::Spare(number)) };
+        let Some(row) = lanes(row) else { return Err(PlaceError::Spare(number)) };
         if !states.put(place, row) {
-            return Err(Misplaced::Position(position));
+            return Err(PlaceError::Position(position));
         }
     }
     Ok(())
@@ -207,7 +217,7 @@ mod tests {
     use super::*;
     use keima_residue::primes_below;
 
-    /// Rows modulo few primes become rows modulo `K`, whole or in slices; a wrong lane is found, whichever it is.
+    /// Widens rows to `K` lanes, whole and in slices. A wrong lane must be found, whichever it is.
     fn check<const K: usize>(cases: &[(usize, u128)]) {
         let primes: Vec<u64> = primes_below(1 << 60).take(K).collect();
         let lanes = |count: usize| -> Vec<u64> { primes[1..count].iter().chain(&primes[..1]).copied().collect() };
@@ -217,7 +227,7 @@ mod tests {
             let residues =
                 |moduli: &[u64]| -> Vec<u64> { moduli.iter().map(|&p| (value % u128::from(p)) as u64).collect() };
             let (row, expected) = (residues(&read), residues(&to));
-            let widen = Widen::new(&read, &to).unwrap();
+            let widen = RowWidener::new(&read, &to).unwrap();
             let mut whole = [[0; K]; 2];
             widen.place(0, &row, &[11], 10, &mut whole[..]).unwrap();
             assert_eq!(whole, [[0; K], expected.as_slice().try_into().unwrap()], "{from} lanes, {value}");
@@ -230,20 +240,20 @@ mod tests {
                 widen.add_up(first, &[row.clone(), row.clone()].concat(), &mut total);
                 for ((lane, total), &p) in (first..).zip(total).zip(&to[first..]) {
                     let twice = u128::from(expected[lane]) * 2 % u128::from(p);
-                    assert_eq!(total, if widen.is_made(lane) { 0 } else { twice });
+                    assert_eq!(total, if widen.is_new_lane(lane) { 0 } else { twice });
                 }
             }
-            assert_eq!(widen.place(0, &row, &[12], 10, &mut whole[..]), Err(Misplaced::Position(12)));
-            assert_eq!(widen.place(0, &row, &[9], 10, &mut whole[..]), Err(Misplaced::Position(9)));
+            assert_eq!(widen.place(0, &row, &[12], 10, &mut whole[..]), Err(PlaceError::Position(12)));
+            assert_eq!(widen.place(0, &row, &[9], 10, &mut whole[..]), Err(PlaceError::Position(9)));
             for lane in 0..if from < K { from } else { 0 } {
                 let mut wrong = row.clone();
                 wrong[lane] = (wrong[lane] + 1) % read[lane];
-                assert_eq!(widen.place(0, &wrong, &[10], 10, &mut whole[..]), Err(Misplaced::Spare(0)));
+                assert_eq!(widen.place(0, &wrong, &[10], 10, &mut whole[..]), Err(PlaceError::Spare(0)));
             }
         }
-        assert!(Widen::new(&lanes(4), &lanes(2)).is_none());
-        assert!(Widen::new(&lanes(3), &to).is_none(), "no such rows");
-        assert!(Widen::new(&to[..2], &to).is_none(), "another spare");
+        assert!(RowWidener::new(&lanes(4), &lanes(2)).is_none());
+        assert!(RowWidener::new(&lanes(3), &to).is_none(), "no such rows");
+        assert!(RowWidener::new(&to[..2], &to).is_none(), "another spare");
     }
 
     #[test]

@@ -1,66 +1,66 @@
-//! A column of windows, as the engine sees it.
+//! A column of windows with the tables of all families, as the engine sees it.
+//!
+//! Cost: one thread for each window and each exchange while tables are built.
 
-use keima_model::{
-    BlockColumn, BlockParts, BlockProblem, BlockTables, Directions, End, FamilyBounds, PartedBytes, ProblemInfo, Window,
-};
+use keima_model::{BlockColumn, BlockTables, Directions, End, Window};
 
-use super::super::Go;
-use super::super::border;
-use super::super::state::{Word, accepts};
-use super::exchange::{Exchange, MISSING, Side, family_numbers};
-use super::fold::{Fate, Fold};
-use super::image::Images;
-use super::memory::{self, table_bytes};
-use super::parted::GoParts;
-use super::window::{Finder, GoWindow};
-use super::{HEIGHTS, MAX_BLOCK_HEIGHT};
+use super::cut::{check_cut, in_parallel, one_column};
+use super::exchange::images::Images;
+use super::exchange::route::NO_ENTRY;
+use super::exchange::{Exchange, Neighbour, family_numbers};
+use super::signature::fold::{Fate, Fold};
+use super::window::build::WindowCut;
+use super::window::{GoWindow, StateIndex};
+use super::{HEIGHTS, MAX_BLOCK_HEIGHT, memory};
+use crate::go::state::{Word, accepts};
 
-/// Windows of a column of legal Go positions, with the exchanges between them.
+/// The windows of a column of legal Go positions, with the exchanges between them.
 pub struct GoColumn<W> {
     spans: Vec<Window>,
     windows: Vec<GoWindow<W>>,
-    /// For each window the exchange with the one before and with the one after.
+    /// For each window its exchanges with the window before and the window after.
     exchanges: Vec<[Exchange; 2]>,
-    /// For each signature of the last window the accepting entries at its end.
+    /// `accepting[signature]` of the last window: the accepting entries at its last step.
     accepting: Vec<Vec<u16>>,
     folded: Option<Folded>,
 }
 
-/// What a column has where it is folded.
+/// The tables of a folded column.
 struct Folded {
-    /// Images of the first window's entries before it, and of the last one's after it.
+    /// The images of the first window's entries at step 0, and of the last window's at its last step.
     images: [Images; 2],
-    /// For each signature of the first window, of its entries before it those whose images are there too.
+    /// `tied[signature][entry]` of the first window at step 0: whether the entry's image is an entry too.
     tied: Vec<Vec<bool>>,
 }
 
 impl<W: Word> GoColumn<W> {
-    /// Tables for `windows`, which cut a column of `height` cells from its top to its end.
+    /// Builds the tables for `windows`, which cut a column of `height` cells from its top to its end.
     pub fn new(height: u32, windows: &[Window], directions: Directions) -> Result<Self, String> {
         if !(*HEIGHTS.start()..=MAX_BLOCK_HEIGHT).contains(&height) {
             let least = HEIGHTS.start();
             return Err(format!(
-                "tables of all blocks are made for {least} to {MAX_BLOCK_HEIGHT} cells, not for {height}"
+                "tables of all blocks need a height of {least} to {MAX_BLOCK_HEIGHT} cells, not {height}"
             ));
         }
         check_cut(height, windows)?;
         let spans = windows.to_vec();
-        let cuts: Vec<(Window, Window)> =
-            windows.iter().copied().zip(windows.iter().copied().cycle().skip(windows.len() - 1)).collect();
-        // Else the tables of images are large: see `image`.
+        let befores = windows.iter().cycle().skip(windows.len() - 1);
+        let cuts: Vec<WindowCut> =
+            windows.iter().zip(befores).map(|(&window, &before)| WindowCut { height, window, before }).collect();
+        // A short first window makes the tables of images large: see `images`.
         let short = windows.first().map(|window| window.len) >= windows.last().map(|window| window.len);
         let fold = (directions == Directions::Folded && short).then(|| Fold::new(height));
-        let windows = in_parallel(&cuts, |&(window, before)| GoWindow::new(height, window, before, directions, fold))?;
+        let windows = in_parallel(&cuts, |&cut| GoWindow::new(cut, directions, fold))?;
         let windows = windows.into_iter().collect::<Result<Vec<_>, String>>()?;
         let count = windows.len();
         let numbers: Vec<usize> = (0..count).collect();
         let exchanges = in_parallel(&numbers, |&number| {
             let [before, after] = [End::First, End::Last].map(|end| &windows[end.neighbour(number, count)]);
             let (here, _) = &windows[number];
-            let new = |end, (there, finder): &(GoWindow<W>, Finder<W>), asked: bool| {
+            let new = |end, (there, index): &(GoWindow<W>, StateIndex<W>), asked: bool| {
                 let families = &family_numbers(there);
-                let blocks = asked.then_some((there, finder));
-                Exchange::new(here, end, &Side { inside: there.inside, families, blocks })
+                let blocks = asked.then_some((there, index));
+                Exchange::new(here, end, &Neighbour { inside: there.inside, families, blocks })
             };
             Ok([new(End::First, before, directions.transposed())?, new(End::Last, after, true)?])
         })?;
@@ -89,10 +89,10 @@ impl<W: Word> GoColumn<W> {
 }
 
 impl Folded {
-    fn new<W: Word>(height: u32, fold: Fold, windows: &[(GoWindow<W>, Finder<W>)]) -> Result<Self, String> {
+    fn new<W: Word>(height: u32, fold: Fold, windows: &[(GoWindow<W>, StateIndex<W>)]) -> Result<Self, String> {
         let (Some(first), Some(last)) = (windows.first(), windows.last()) else { return Err("no windows".into()) };
-        if first.0.lists[0].iter().any(|list| list.len() > usize::from(MISSING)) {
-            return Err("a folded window has lists that are too long; use a shorter one".into());
+        if first.0.lists[0].iter().any(|list| list.len() > usize::from(NO_ENTRY)) {
+            return Err("the lists of a folded window are too long; use a shorter window".into());
         }
         let mut tied = vec![Vec::new(); first.0.tables.signatures.len()];
         for (&outside, &signature) in first.0.outsides.iter().zip(&first.0.tables.signature_of) {
@@ -103,20 +103,12 @@ impl Folded {
             }
         }
         let ends = [(first, End::First, last), (last, End::Last, first)];
-        let images = in_parallel(&ends, |&((here, _), end, there)| Images::new(height, here, end, there))?;
+        let images =
+            in_parallel(&ends, |&((here, _), end, (there, index))| Images::new(height, here, end, there, index))?;
         let images = images.into_iter().collect::<Result<Vec<_>, _>>()?;
         let images = images.try_into().map_err(|_| "two ends of a column have as many tables".to_owned())?;
         Ok(Self { images, tied })
     }
-}
-
-/// What `make` makes of each item, on a thread each: building tables takes seconds, and there are few windows.
-pub(super) fn in_parallel<T: Sync, R: Send>(items: &[T], make: impl Fn(&T) -> R + Sync) -> Result<Vec<R>, String> {
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = items.iter().map(|item| scope.spawn(|| make(item))).collect();
-        let results = threads.into_iter().map(std::thread::ScopedJoinHandle::join);
-        results.collect::<Result<_, _>>().map_err(|_| "a thread failed while tables were built".to_owned())
-    })
 }
 
 impl<W: Word> BlockColumn for GoColumn<W> {
@@ -198,6 +190,11 @@ impl<W: Word> BlockColumn for GoColumn<W> {
         self.windows[window].weight(block)
     }
 
+    fn family_keys(&self, window: usize, block: u32, entries: u64) -> u64 {
+        // Without stones outside, a state and its reversal are both entries.
+        if self.weight(window, block) == 1 { entries.div_ceil(2) } else { entries }
+    }
+
     fn accepting(&self, block: u32) -> &[u16] {
         let last = self.last();
         if accepts(last.outsides[block as usize]) {
@@ -209,79 +206,10 @@ impl<W: Word> BlockColumn for GoColumn<W> {
 
     fn start(&self, window: usize, end: End) -> Vec<u64> {
         let here = &self.windows[window];
-        here.start(self.last().window.end(), &here.finder(), end)
+        here.start(self.last().window.end(), &here.index(), end)
     }
 
     fn one_column(&self) -> u64 {
         one_column(self.last().window.end())
-    }
-}
-
-/// Legal positions of a single column.
-pub(super) fn one_column(height: u32) -> u64 {
-    border::series(1, height as usize).last().copied().unwrap_or(0)
-}
-
-/// Cells of a window beyond which nobody needs to look. Lists of eight have up to 59,608 codes at an end of the column, and
-/// are refused as too long with two cells on each side (one has 72,411), and for a whole column (75,571); those of nine are
-/// four times as long.
-const MOST_CELLS: u32 = 8;
-
-/// `Err` unless `windows` cut a column of `height` cells.
-pub(super) fn check_cut(height: u32, windows: &[Window]) -> Result<(), String> {
-    let mut next = 0;
-    let fits = windows.iter().all(|window| {
-        let fits = window.first == next && window.len > 0;
-        next = window.end();
-        fits
-    });
-    if !fits || next != height {
-        return Err(format!("windows {windows:?} do not cut a column of {height} cells"));
-    }
-    match windows.iter().find(|window| window.len > MOST_CELLS) {
-        None => Ok(()),
-        // Their lists would be too long, and what finds that out would take too much memory before it did.
-        Some(window) => Err(format!("a window of {} cells; tables are made for {MOST_CELLS} at most", window.len)),
-    }
-}
-
-impl<K: Word> BlockProblem for Go<K> {
-    fn choices(&self) -> u32 {
-        3
-    }
-
-    fn table_bytes(&self, windows: &[Window], directions: Directions) -> u64 {
-        let height = self.board().height;
-        if height > MAX_BLOCK_HEIGHT { u64::MAX } else { table_bytes(height, windows, directions) }
-    }
-
-    fn parted_bytes(&self, windows: &[Window]) -> PartedBytes {
-        memory::parted_bytes(self.board().height, windows)
-    }
-
-    fn parted_seconds(&self, windows: &[Window], window: usize, states: u64, group_records: u64) -> f64 {
-        memory::parted_seconds(self.board().height, windows, window, states, group_records)
-    }
-
-    fn family_bounds(&self) -> FamilyBounds {
-        memory::FAMILY_BOUNDS
-    }
-
-    /// Heights 8 to 15, windows of 3 to 7 cells: 0.28 to 0.39. Families with empty cells outside are smaller still.
-    fn pair_ratio(&self) -> f64 {
-        0.31
-    }
-
-    fn column(&self, windows: &[Window], directions: Directions) -> Result<Box<dyn BlockColumn>, String> {
-        Ok(Box::new(GoColumn::<u64>::new(self.board().height, windows, directions)?))
-    }
-
-    fn parts(&self, windows: &[Window], kept_bytes: u64) -> Result<Box<dyn BlockParts>, String> {
-        let height = self.board().height;
-        if height <= MAX_BLOCK_HEIGHT {
-            Ok(Box::new(GoParts::<u64>::new(height, windows, kept_bytes)?))
-        } else {
-            Ok(Box::new(GoParts::<u128>::new(height, windows, kept_bytes)?))
-        }
     }
 }

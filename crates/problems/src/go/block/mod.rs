@@ -1,4 +1,4 @@
-//! Legal Go positions in dense blocks: which states there are, and where their successors stand, without keys.
+//! Legal Go positions in dense blocks: the states, and the positions of their successors, without keys.
 //!
 //! ```text
 //!   height 5, window of cells 2 and 3:          outside h                 inside l
@@ -9,52 +9,45 @@
 //!      cell 4  needy black, above           }   lower part: demands B, first code needy black
 //! ```
 //!
-//! - [`parts`]: signatures of the upper and lower parts, by which the list of inside codes is determined;
-//! - [`lists`]: outsides, signatures and lists of one window, by direct enumeration;
-//! - [`tables`]: the transitions of each signature, found by expanding one sample outside;
-//! - [`window`]: blocks and families with their places, and the targets of far operations;
-//! - [`places`]: where each code of a list stands;
-//! - [`families`]: the families with their sizes, where their blocks are too many to have all of them;
-//! - [`parted`]: tables of a few families at a time; [`catalogue`]: the signatures that were made before;
-//! - [`exchange`]: where a state of one window stands in the next;
-//! - [`fold`]: of two mirror images one is enough at the start of a column; [`image`]: where the other one stands;
-//! - [`memory`]: an estimate of what all this takes.
+//! - [`signature`]: outsides, signatures and lists of one window, by direct enumeration;
+//! - [`passes`]: the transitions of each signature, found by expanding one sample outside;
+//! - [`window`]: blocks and families with their positions, and the targets of far operations;
+//! - [`parts`]: tables of a few families at a time;
+//! - [`exchange`]: positions of one window's states in the next;
+//! - [`column`]: all of this for a column, as the engine sees it; [`problem`]: Go as a problem with dense blocks;
+//! - [`cells`]: what the cells of a border say; [`cut`]: the check of a cut;
+//! - [`memory`]: estimates of memory and time; [`family_sizes`]: kinds and bounds of families.
 //!
-//! States are counted singly, not by colour class: an outside with a stone is stored with its first stone black, and
-//! its entries have half of the value of their class; the outside without a stone is stored with all colourings inside.
-//! So nothing is ever reversed within a window, and only there classes have two entries.
+//! States are counted singly, not by colour class. An outside with a stone is stored with its first stone black, and its
+//! entries have half of the value of their class. The outside without a stone is stored with all colourings inside, so only
+//! there a class has two entries. Nothing is ever reversed within a window.
 //!
-//! After the first column each colour pattern is exactly one state with the count 1: the passes begin with the second
+//! After the first column each colour pattern is exactly one state with the count 1. So the passes begin with the second
 //! column, and no cell is ever an edge.
 //!
-//! Cost: time and memory in proportion to the lists of all signatures, to the number of outsides and to the number of
-//! far operations; nothing in proportion to the states.
+//! Cost: time and memory grow with the lists of all signatures, the number of outsides and the number of far operations,
+//! not with the number of states.
 
-mod building;
-mod catalogue;
+mod cells;
 mod column;
-#[cfg(test)]
-mod drawn;
+mod cut;
 mod exchange;
-mod families;
-mod fold;
-mod image;
-mod lists;
+mod family_sizes;
 mod memory;
-mod parted;
 mod parts;
-mod places;
-mod tables;
+mod passes;
+mod problem;
+mod signature;
 #[cfg(test)]
 mod tests;
 mod window;
 
 pub use column::GoColumn;
-pub use parted::GoParts;
+pub use parts::GoParts;
 
 /// Largest height for tables of all families: a state's working form of four bits a cell must fit a u64.
 const MAX_BLOCK_HEIGHT: u32 = 16;
 
-/// Heights for which there are blocks. Above [`MAX_BLOCK_HEIGHT`] tables are made a part at a time; vectors of more than 21
-/// cells have more than 2^43 states, and a key has 43 bits for a row's place.
+/// Heights with a block form. Above [`MAX_BLOCK_HEIGHT`] tables are built in parts. Vectors of more than 21 cells have more
+/// than 2^43 states, and a key has 43 bits for a row's position.
 pub const HEIGHTS: std::ops::RangeInclusive<u32> = 2..=21;

@@ -1,15 +1,14 @@
-//! Taking in a second copy of a run: its bytes are verified while they pass, and put on stable storage past the system's
-//! cache.
+//! Stores a second copy of a run: verifies its bytes as they arrive, and writes them past the system's cache.
 //!
 //! ```text
 //!   bytes of the file, --> Passing: header, blocks, --> PastCache: TMP --> fsync --> ROOT/ID.run --> fsync of folders
 //!   in its order           index, footer
 //! ```
 //!
-//! Nobody reads a copy before its run is lost, so that it shall neither push from the cache what is about to be read nor
-//! be decoded: each byte is held against the checksums that its writer made, which the manifest's checksum stands for.
-//! Whoever reads the copy verifies the rest, as of any run. Cost: a checksum and two copies in memory of each byte; some
-//! MiB of memory.
+//! Nobody reads a copy unless its run is lost. So a copy must not push other files out of the cache, and is not
+//! decoded. Every byte is checked against the writer's checksums, and these against the manifest's. A reader of the
+//! copy verifies the rest, as for any run. Cost: one checksum and two memory copies of each byte; about 10 MiB of
+//! memory.
 
 mod passing;
 mod past_cache;
@@ -21,8 +20,8 @@ use self::past_cache::PastCache;
 use super::publish::{create_folders, rename, sync_folders};
 use crate::{RunError, RunManifest, run_path};
 
-/// A second copy on its way in. Dropping it leaves the temporary file, for the caller to remove; its bytes are charged to,
-/// and refunded from, the caller's disk budget.
+/// A second copy being received. Dropping it leaves the temporary file for the caller to remove. The caller also
+/// charges and refunds its bytes.
 #[derive(Debug)]
 pub struct Intake {
     passing: Passing,
@@ -35,14 +34,14 @@ impl Intake {
         Ok(Self { passing: Passing::new(expected), out: PastCache::create(tmp_path)? })
     }
 
-    /// Takes the next `bytes` of the run's file. What is not as it was written, or of another run, is refused.
+    /// Takes the next `bytes` of the run's file. Refuses changed bytes, and those of another run.
     pub fn take(&mut self, bytes: &[u8]) -> Result<(), RunError> {
         self.passing.take(bytes)?;
         self.out.write(bytes)
     }
 
-    /// Ends the copy: makes sure that it is whole, puts it on stable storage, and renames it to its place below `root`,
-    /// which is on the same file system. A copy that is there already is replaced by the same contents.
+    /// Completes the copy: checks that it is whole, flushes it to stable storage, and renames it to its place below
+    /// `root`, which is on the same file system. Replaces an older copy of the same run.
     pub fn adopt(self, root: &Path) -> Result<(), RunError> {
         let run = self.passing.finish()?;
         let target = run_path(root, &run.id)?;

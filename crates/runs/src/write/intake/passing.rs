@@ -1,11 +1,11 @@
-//! Whether the bytes of a run are those that its writer wrote, told while they pass, in the file's order.
+//! Verifies the bytes of a run as they pass, in the order of the file.
 //!
 //! ```text
 //!   header     ->  its CRC, and its run's name
-//!   block      ->  CRC of its head, and of each column: they give the line that the index has for it, if all is well
+//!   block      ->  CRC of its head and of each column; gives the index entry that the run must have for it
 //!   ...            until a block says that it is the last
-//!   lines      ->  the same that the blocks gave, by their CRC
-//!   footer     ->  what the manifest says; CRC of header, index and footer: the manifest's checksum
+//!   index      ->  CRC equal to that of the entries that the blocks gave
+//!   footer     ->  equal to the manifest; CRC of header, index and footer equal to the manifest's checksum
 //! ```
 //!
 //! Memory: one block, at most 8 MiB.
@@ -15,32 +15,32 @@ use crate::format::header::{Shape, lane_moduli};
 use crate::format::{block, decode, footer, header};
 use crate::{RunError, RunManifest};
 
-/// Which part of the file is passing.
+/// The part of the file that comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Header,
     Block,
-    /// Lines of the index, so many of which are to come.
+    /// Entries of the index, with the number still to come.
     Index(u64),
     Footer,
     Nothing,
 }
 
-/// A run on its way.
+/// A run being received.
 #[derive(Debug)]
 pub(super) struct Passing {
     expected: RunManifest,
     place: String,
     part: Part,
-    /// The beginning of what has not passed whole: a header, block, line or footer.
+    /// The bytes so far of the current header, block, index entry or footer.
     held: Vec<u8>,
-    /// Bytes before `held`.
+    /// Bytes of the file before `held`.
     passed: u64,
-    /// What the header says; of no lanes before it has passed.
+    /// From the header; no lanes before it has passed.
     shape: Shape,
     blocks: u64,
     index_at: u64,
-    /// CRC of the header and of the lines that the blocks gave, and of those that passed.
+    /// CRC of the header and of the index entries: as the blocks gave them (`made`), and as they arrived (`seen`).
     made: u32,
     seen: u32,
 }
@@ -61,7 +61,7 @@ impl Passing {
         }
     }
 
-    /// Takes the next bytes, and refuses what is not as it should be as soon as that shows.
+    /// Takes the next bytes. Refuses wrong ones as soon as a checksum shows them.
     pub(super) fn take(&mut self, mut bytes: &[u8]) -> Result<(), RunError> {
         let all = self.passed + (self.held.len() + bytes.len()) as u64;
         if all > self.expected.bytes {
@@ -81,7 +81,7 @@ impl Passing {
         Ok(())
     }
 
-    /// What has passed, which is all of it.
+    /// The manifest, if the whole run has passed.
     pub(super) fn finish(self) -> Result<RunManifest, RunError> {
         if self.part == Part::Nothing {
             return Ok(self.expected);
@@ -90,7 +90,7 @@ impl Passing {
         Err(RunError::Truncated { place: self.place, what: "the whole run", expected: self.expected.bytes, got })
     }
 
-    /// How much of the part must be held before more can be said of it; more than is held.
+    /// Bytes of the current part to hold before it can be checked, or before its length is known.
     fn wanted(&self) -> Result<usize, RunError> {
         match self.part {
             Part::Header => match self.held.first_chunk() {
@@ -100,15 +100,15 @@ impl Passing {
             Part::Block if self.held.len() < block::FIXED_BYTES => Ok(block::FIXED_BYTES),
             Part::Block => {
                 let length = block::length(&self.held, self.shape.lanes());
-                length.ok_or_else(|| self.malformed("no block begins like this", self.blocks))
+                length.ok_or_else(|| self.malformed("a block's fixed part is invalid", self.blocks))
             }
             Part::Index(_) => Ok(ENTRY_BYTES),
             Part::Footer => Ok(footer_bytes(self.shape.lanes())),
-            Part::Nothing => Err(self.malformed("something follows its end", self.passed)),
+            Part::Nothing => Err(self.malformed("bytes follow its end", self.passed)),
         }
     }
 
-    /// Looks at the part that is held whole, and tells which comes next.
+    /// Checks the part, all of which is held. Returns the next part.
     fn pass(&mut self) -> Result<Part, RunError> {
         match self.part {
             Part::Header => {
@@ -134,7 +134,7 @@ impl Passing {
                 self.seen = crc32c::crc32c_append(self.seen, &self.held);
                 match left - 1 {
                     0 if self.seen != self.made => {
-                        Err(self.malformed("its index is not that of its blocks", self.index_at))
+                        Err(self.malformed("its index does not match its blocks", self.index_at))
                     }
                     0 => Ok(Part::Footer),
                     left => Ok(Part::Index(left)),
@@ -147,7 +147,7 @@ impl Passing {
 
     fn pass_footer(&self) -> Result<(), RunError> {
         let tail = footer::decode(&self.held, self.shape.lanes(), &self.expected.id);
-        let tail = tail.ok_or_else(|| self.malformed("its footer", self.passed))?;
+        let tail = tail.ok_or_else(|| self.malformed("its footer is too short", self.passed))?;
         let summed = self.held.len() - (TRAILER_BYTES - 24);
         let got = crc32c::crc32c_append(self.seen, self.held.get(..summed).unwrap_or_default());
         let expected = tail.manifest.checksum;
@@ -156,7 +156,7 @@ impl Passing {
             return Err(RunError::Checksum { place, what, at: 0, expected, got });
         }
         if tail.magic != END_MAGIC || (tail.index_at, tail.blocks) != (self.index_at, self.blocks) {
-            return Err(self.malformed("its trailer does not tell where its index is", self.passed));
+            return Err(self.malformed("its trailer does not match its index", self.passed));
         }
         footer::compare(&self.expected, &tail.manifest, &self.place)
     }

@@ -1,13 +1,12 @@
-//! Writing a file that nobody is about to read: past the system's cache, where the file system lets us.
+//! Writes a file that nobody is about to read: past the system's cache (`O_DIRECT`), where the file system allows it.
 //!
 //! ```text
-//!   bytes --> a mebibyte, aligned --> O_DIRECT, piece by piece
-//!                                     what is left at the end: whole pages so, the rest through the cache
+//!   bytes --> aligned pieces of 1 MiB --> O_DIRECT
+//!             at the end: whole pages the same way, the rest through the cache
 //! ```
 //!
-//! What goes through the cache takes pages one by one, which costs a core that a task beside has better use for, and pages
-//! that were about to be read. Where a file system cannot, or wants other places or lengths than these, the file is written
-//! like any other.
+//! Writing through the cache takes processor time from the tasks, and pages from files that are about to be read.
+//! Where a file system refuses direct writes, or these offsets or lengths, the file is written like any other.
 
 use std::fs::{File, OpenOptions};
 use std::io::ErrorKind;
@@ -18,18 +17,18 @@ use rustix::fs::{OFlags, fcntl_setfl};
 
 use crate::RunError;
 
-/// What places in memory and in the file are multiples of. Disks have blocks of 512 or 4096 bytes.
+/// Alignment in memory and in the file. Disks have blocks of 512 or 4096 bytes.
 const ALIGN: usize = 4096;
-/// Length of a piece.
+/// Bytes per write.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// A file that is being written.
+/// A file being written.
 #[derive(Debug)]
 pub(super) struct PastCache {
     file: File,
     path: PathBuf,
     direct: bool,
-    /// A piece's room, from `start` on, which is aligned.
+    /// Buffer for one piece, which begins at `start`, aligned.
     room: Vec<u8>,
     start: usize,
     filled: usize,
@@ -62,7 +61,7 @@ impl PastCache {
         Ok(())
     }
 
-    /// Writes the rest, puts the file on stable storage, and tells where it is.
+    /// Writes the rest and flushes the file to stable storage. Returns its path.
     pub(super) fn finish(mut self) -> Result<PathBuf, RunError> {
         self.flush(self.filled / ALIGN * ALIGN)?;
         self.through_cache()?;
@@ -71,7 +70,7 @@ impl PastCache {
         Ok(self.path)
     }
 
-    /// Writes the first `bytes` of those that are kept.
+    /// Writes the first `bytes` of the buffer.
     fn flush(&mut self, bytes: usize) -> Result<(), RunError> {
         let mut done = self.file.write_all_at(&self.room[self.start..self.start + bytes], self.written);
         if self.direct && done.as_ref().is_err_and(|error| error.kind() == ErrorKind::InvalidInput) {

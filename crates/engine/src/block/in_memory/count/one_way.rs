@@ -1,48 +1,47 @@
-//! A whole count in memory in one direction, some residues at a time: for boards of which two vectors fit, but not the
-//! three of [`crate::block::in_memory::count::both_ends`].
+//! A whole count in memory in one direction, some residues at a time. It needs memory for two vectors; `both_ends`
+//! needs three.
 //!
 //! ```text
 //!   sweep 0    residues 0 .. K-1     first column --> n-1 columns forward --> counts of all shorter boards on the way
 //!   sweep 1    residues K .. 2K-1    ...
 //! ```
 //!
-//! A lane is one residue of the job from end to end: nothing grows, no entry is held against a spare lane, and there is
-//! no second direction to compare with. What is checked is mass balance of every family, that each window reads what
-//! the one before wrote, and the spare prime, values and formula at the end, as out of core.
+//! Each lane holds one residue of the job from end to end. Nothing is widened, no entry is checked against a spare
+//! lane, and there is no second direction. The checks are those of a count out of core: mass balance of every family,
+//! each window reads what the window before wrote, and at the end the spare prime, known values and the formula.
 //!
-//! Memory: two vectors of K residues and each thread's mail. Cost: for each sweep n-1 columns, at 2 (K = 1) to 10 ns (K
-//! = 8) of one thread a state and pass.
+//! Memory: two vectors of K residues, and each thread's mail. Cost: the passes of n-1 columns for each sweep.
 
 use keima_model::{Direction, End};
 use keima_runs::TaskTimes;
 
 use crate::block::error::BlockError;
 use crate::block::in_memory::count::order::{CountOrder, Counted};
-use crate::block::in_memory::sweep::{Mails, Sweep};
+use crate::block::in_memory::sweep::{ColumnMail, Sweep};
 use crate::block::rows::inner_product::{self, Vector};
 use crate::block::rows::lanes::{Moduli, Row};
 use crate::block::rows::tables::largest;
-use crate::block::rows::vector::{Pool, Rows};
+use crate::block::rows::vector::{RowStore, Rows};
 
-/// Where residues of sweeps that are done are kept, so that a count that is interrupted can go on.
-pub trait Kept {
-    /// For each board, from one column on, its residue modulo `modulus`, if it is known from before.
+/// Keeps the residues of finished sweeps, so that an interrupted count can go on.
+pub trait ResidueStore {
+    /// The residues modulo `modulus` of all boards, from one column on, if they are known.
     fn find(&self, modulus: u64) -> Option<Vec<u64>>;
-    /// Keeps what a sweep has found: for each of its primes the same.
+    /// Keeps the residues that a sweep has found, for each of its primes.
     fn keep(&mut self, found: &[(u64, Vec<u64>)]);
 }
 
-/// Nothing is kept.
-impl Kept for () {
+/// Keeps nothing.
+impl ResidueStore for () {
     fn find(&self, _: u64) -> Option<Vec<u64>> {
         None
     }
     fn keep(&mut self, _: &[(u64, Vec<u64>)]) {}
 }
 
-/// Counts the board and all shorter ones, `lanes` residues at a time: 1, 2, 4 or 8. Residues that are `kept` are not
-/// counted again.
-pub fn count_forward(order: &CountOrder<'_>, lanes: usize, kept: &mut dyn Kept) -> Result<Counted, BlockError> {
+/// Counts the board and all shorter ones, `lanes` residues at a time: 1, 2, 4 or 8. Does not count residues that are
+/// in `kept`.
+pub fn count_forward(order: &CountOrder<'_>, lanes: usize, kept: &mut dyn ResidueStore) -> Result<Counted, BlockError> {
     let lanes = lanes.clamp(1, 8);
     let find = |&modulus: &u64| kept.find(modulus).filter(|boards| boards.len() == order.length as usize);
     let mut found: Vec<Option<Vec<u64>>> = order.moduli.iter().map(find).collect();
@@ -53,10 +52,10 @@ pub fn count_forward(order: &CountOrder<'_>, lanes: usize, kept: &mut dyn Kept) 
     let done = windows(found.len() - missing.len());
     let mut counter = Counter {
         order,
-        mails: Mails::new(order.column)?,
+        column_mail: ColumnMail::new(order.column)?,
         states: largest(order.column).0 as usize,
         lanes,
-        memory: Pool::default(),
+        memory: RowStore::default(),
         done,
         windows: done + windows(missing.len()),
         state_passes: 0,
@@ -88,10 +87,10 @@ pub fn count_forward(order: &CountOrder<'_>, lanes: usize, kept: &mut dyn Kept) 
 
 struct Counter<'a> {
     order: &'a CountOrder<'a>,
-    mails: Mails,
+    column_mail: ColumnMail,
     states: usize,
     lanes: usize,
-    memory: Pool,
+    memory: RowStore,
     done: u32,
     windows: u32,
     state_passes: u64,
@@ -99,17 +98,18 @@ struct Counter<'a> {
 }
 
 impl Counter<'_> {
-    /// All columns with the residues of `moduli`, at most K of them: lanes beyond do the first once more. For each
+    /// Counts all columns modulo `moduli`, at most K of them. Unused lanes repeat the first modulus. Returns for each
     /// prime the residues of all boards.
     fn sweep<const K: usize>(&mut self, moduli: &[u64]) -> Result<Vec<(u64, Vec<u64>)>, BlockError> {
         let order = self.order;
         let row: Row<K> = std::array::from_fn(|lane| moduli.get(lane).or(moduli.first()).copied().unwrap_or(0));
         let lanes = Moduli::new(row).ok_or(BlockError::Moduli)?;
         let (mut before, mut after) = (self.rows::<K>(self.states)?, self.rows::<K>(self.states)?);
-        let lengths: Vec<usize> = (0..order.threads.max(1)).map(|thread| self.mails.buffer_rows(thread)).collect();
+        let lengths: Vec<usize> =
+            (0..order.threads.max(1)).map(|thread| self.column_mail.buffer_rows(thread)).collect();
         let buffers = lengths.into_iter().map(|len| self.rows::<K>(len)).collect::<Result<_, _>>()?;
-        let sweep = Sweep::with_buffers(order.column, lanes, self.mails.clone(), buffers, order.stop);
-        let mut sweep = sweep.at_turn(order.salt, 0);
+        let sweep = Sweep::with_buffers(order.column, lanes, self.column_mail.clone(), buffers, order.stop);
+        let mut sweep = sweep.after_windows(order.salt, 0);
         before.fill([0; K]);
         let windows = order.column.windows().len();
         for position in order.column.start(windows - 1, End::Last) {
@@ -121,12 +121,12 @@ impl Counter<'_> {
             found.iter_mut().zip(residues).for_each(|((_, boards), residue)| boards.push(residue));
         };
         read(&before);
-        let mut standing = None;
+        let mut masses_before = None;
         for window in (1..order.length).flat_map(|_| 0..windows) {
             (order.progress)(self.done, self.windows);
             let masses = sweep.run(Direction::Forward, window, &before, &mut after, None)?;
-            masses.hold(standing, order.column.windows()[window], row[K - 1])?;
-            standing = Some(masses);
+            masses.hold(masses_before, order.column.windows()[window], row[K - 1])?;
+            masses_before = Some(masses);
             std::mem::swap(&mut before, &mut after);
             self.done += 1;
             let states = &order.column.tables(window).states;

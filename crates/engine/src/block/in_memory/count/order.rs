@@ -1,11 +1,11 @@
-//! What a count in memory is given, and what it tells.
+//! The order and the result of a count in memory.
 
 use std::sync::atomic::AtomicBool;
 
 use keima_model::BlockColumn;
 use keima_runs::TaskTimes;
 
-/// What to count, and with what.
+/// What to count, and how.
 pub struct CountOrder<'a> {
     /// The tables.
     pub column: &'a dyn BlockColumn,
@@ -13,34 +13,34 @@ pub struct CountOrder<'a> {
     pub height: u32,
     /// Columns of the board.
     pub length: u32,
-    /// Ways to fill a cell, at most: the base of the bound.
+    /// Most ways to fill a cell: the base of the bound.
     pub choices: u32,
-    /// Primes between 2^59 and 2^60; the last, the largest, is the spare. What lanes need beyond these is chosen here.
+    /// Primes between 2^59 and 2^60. The last and largest is the spare. The count adds primes where lanes need more.
     pub moduli: &'a [u64],
-    /// Key of the fingerprints, any number: what states are looked at, and with what factors.
+    /// Key of the fingerprints, any number. It selects the sample of states and their factors.
     pub salt: u64,
     /// Threads.
     pub threads: usize,
-    /// Whether to tell the counts of all shorter boards too, not only of those that the forward vector passes.
+    /// Whether to count all shorter boards too. Otherwise only those that the forward vector passes are counted.
     pub series: bool,
-    /// Set from outside to stop.
+    /// Set by the caller to stop the count.
     pub stop: &'a AtomicBool,
-    /// Called at the start and before each window, with (windows done, windows in all).
+    /// Called at the start and before each window, with the number of windows done and the number in all.
     pub progress: &'a (dyn Fn(u32, u32) + Sync),
 }
 
-/// What was counted.
+/// The result of a count.
 #[derive(Clone, Debug, Default)]
 pub struct Counted {
-    /// (columns, residues of the board's count modulo the order's moduli). From both ends the last one comes from the spare
-    /// lanes alone.
+    /// (columns, residues of the board's count modulo the order's moduli). In a count from both ends the last residue
+    /// comes from the spare lanes alone.
     pub boards: Vec<(u32, Vec<u64>)>,
     /// State-passes done.
     pub state_passes: u64,
-    /// Time of all threads in windows: reading is the exchange, mapping the passes.
+    /// Time of all threads in windows. Reading is the exchange; mapping is the passes.
     pub times: TaskTimes,
-    /// Where the two directions met: columns that the forward vector went.
+    /// Columns of the forward vector, to where the two directions met.
     pub middle: u32,
-    /// For people: what was compared at two boundaries; empty where all columns were done forward.
+    /// A sentence about the comparison at two boundaries. Empty where all columns were done forward.
     pub two_cuts: String,
 }

@@ -1,4 +1,4 @@
-//! The exchange of a count in memory: rows of blocks are read out of the vector before, those of neighbours together.
+//! The exchange of a count in memory: reading blocks out of the vector before, and writing them to the vector after.
 //!
 //! ```text
 //!   the block of y       x0 x1 x2 ...             states (xi, y): one row of each of many blocks of the vector before,
@@ -7,16 +7,15 @@
 //!   order of reading     x0 ... x255 of y | x0 ... x255 of y' | ... | x256 ... x511 of y | ...
 //! ```
 //!
-//! A row is taken from each page that is met, and hardly ever a cache line's next one: what a row costs is looking up its
-//! page, and a line. Lists of entries are ordered as blocks are, so that neighbours find page and line at hand. Blocks
-//! of other signatures have other lists, of another length; a list is cut into as many pieces as the others.
+//! Neighbouring blocks are read together. A block takes one row from each of many pages, and hardly ever two rows of
+//! one cache line. So the cost of a row is one page lookup and one cache line. Lists of entries have the order of
+//! blocks, so that neighbouring blocks find the page and line at hand. Blocks of other signatures have lists of other
+//! lengths; all lists are cut into the same number of pieces.
 //!
-//! Of the block after the next one the same piece is asked for beforehand ([`crate::block::rows::prefetch`]): reading takes three quarters
-//! of the time that it took without (13x13 in memory, both ways).
+//! Rows are prefetched two blocks ahead (`rows::prefetch`).
 //!
-//! Cost: 3 to 10 ns a state and window, by the machine (Go, K = 1): a quarter to a third of a window's time. To read
-//! together saves 3 to 9 % of that time (12x12 to 14x14, K = 1), less with four lanes; rows of eight are whole lines, and
-//! lose by it.
+//! Cost: one row of 8 K bytes for each state and window, read from memory at random. Rows of eight lanes fill a cache
+//! line, so blocks of such rows are not read together.
 
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -24,17 +23,17 @@ use std::sync::atomic::Ordering;
 use keima_model::{Direction, Family};
 
 use crate::block::error::BlockError;
-use crate::block::in_memory::family::stage::{Place, Source};
-use crate::block::in_memory::family::sums::Sums;
+use crate::block::in_memory::family::stage::{WindowInput, WindowStage};
+use crate::block::in_memory::family::sums::FamilySums;
 use crate::block::rows::lanes::{LastLane, Row, Weighted};
 use crate::block::rows::prefetch::{ask_for, read_on};
 use crate::block::rows::sums::WEIGHED_AT_A_TIME;
 use crate::block::rows::tables::step_at;
 
-/// Entries of a block that are read before those of the next one.
-const PIECE: usize = 256;
+/// Entries of a block that are read before those of the next block.
+const ENTRIES_AT_A_TIME: usize = 256;
 
-/// Rows are asked for so many blocks before they are read: with the page of the row before them at hand.
+/// Distance in blocks between a row that is prefetched and the row that is read. The page is still at hand then.
 const BLOCKS_AHEAD: usize = 2;
 
 /// Positions of the states of blocks that are read together.
@@ -42,7 +41,7 @@ const BLOCKS_AHEAD: usize = 2;
 pub(crate) struct Positions(Vec<Vec<u64>>);
 
 impl Positions {
-    /// Of one block.
+    /// The positions of the first block.
     pub(crate) fn one(&mut self) -> &mut Vec<u64> {
         if self.0.is_empty() {
             self.0.push(Vec::new());
@@ -51,9 +50,9 @@ impl Positions {
     }
 }
 
-impl<const K: usize> Place<'_, K> {
-    /// Reads the states of some blocks out of the vector before, those of each to `start(block)`, and takes up their
-    /// sums of value x ways.
+impl<const K: usize> WindowStage<'_, K> {
+    /// Reads the states of `blocks` out of the vector before, those of each block to `start(block)`. Adds their sums
+    /// of value x ways.
     #[inline(always)]
     pub(crate) fn read(
         &self,
@@ -62,14 +61,14 @@ impl<const K: usize> Place<'_, K> {
         rows: &mut [Row<K>],
         start: impl Fn(u32) -> usize,
         positions: &mut Positions,
-        sums: &mut Sums<K>,
+        sums: &mut FamilySums<K>,
     ) -> Result<(), BlockError> {
         if self.stop.load(Ordering::Relaxed) {
             return Err(BlockError::Stopped);
         }
         let own = |block: u32| start(block)..start(block) + self.rows_before(block);
         match self.before {
-            Source::Vector(before) => {
+            WindowInput::Vector(before) => {
                 self.rows_of_vector(blocks.clone(), before, rows, own, positions)?;
                 if self.direction == Direction::Forward && self.window == 0 {
                     for block in blocks.clone() {
@@ -77,10 +76,10 @@ impl<const K: usize> Place<'_, K> {
                     }
                 }
             }
-            Source::Ones => blocks.clone().for_each(|block| rows[own(block)].fill([1; K])),
+            WindowInput::Ones => blocks.clone().for_each(|block| rows[own(block)].fill([1; K])),
         }
         for block in blocks {
-            self.take_up(family, block, &rows[own(block)], sums);
+            self.add_entering(family, block, &rows[own(block)], sums);
         }
         Ok(())
     }
@@ -110,8 +109,8 @@ impl<const K: usize> Place<'_, K> {
             }
             return Ok(());
         }
-        let pieces = longest.div_ceil(PIECE);
-        // A piece of a block's list; those of the first blocks' next pieces follow those of the last blocks.
+        let pieces = longest.div_ceil(ENTRIES_AT_A_TIME);
+        // A piece of a block's list. After the last block come the next pieces of the first blocks.
         let range = |number: usize, piece: usize| {
             let (number, piece) = (number % lists.len(), piece + number / lists.len());
             let len = lists[number].len();
@@ -137,7 +136,7 @@ impl<const K: usize> Place<'_, K> {
         Ok(())
     }
 
-    /// Where the column is folded: adds the values of the images to those of the states at its start.
+    /// Where the column is folded: adds the values of the images to the states at its start.
     #[inline(always)]
     fn fold(
         &self,
@@ -160,17 +159,17 @@ impl<const K: usize> Place<'_, K> {
         Ok(())
     }
 
-    /// What goes into a block.
+    /// Adds a block's rows, on entering the window, to the family's sums.
     #[inline(always)]
-    fn take_up(&self, family: &Family, block: u32, rows: &[Row<K>], sums: &mut Sums<K>) {
+    fn add_entering(&self, family: &Family, block: u32, rows: &[Row<K>], sums: &mut FamilySums<K>) {
         let tables = self.fused.tables;
         let ways: &[u32] = match (self.direction, self.arrivals) {
             (Direction::Forward, _) => &tables.signatures[tables.signature_of[block as usize] as usize].descendants,
-            (Direction::Backward, Some(arrivals)) => {
+            (Direction::Transposed, Some(arrivals)) => {
                 let step = step_at(tables, self.end());
                 &arrivals[family.start[step] as usize + tables.base[step][block as usize] as usize..]
             }
-            (Direction::Backward, None) => &[],
+            (Direction::Transposed, None) => &[],
         };
         let mut read = LastLane::default();
         for (rows, ways) in rows.chunks(WEIGHED_AT_A_TIME).zip(ways.chunks(WEIGHED_AT_A_TIME)) {
@@ -179,16 +178,16 @@ impl<const K: usize> Place<'_, K> {
                 sum.add(ways, row);
                 read.add(1, row);
             }
-            self.accumulate(&mut sums.taken, &sum);
+            self.accumulate(&mut sums.expected, &sum);
         }
         sums.read = (sums.read + read.value()) % u128::from(self.last_modulus());
-        let print = self.print(self.end(), block, rows, &mut sums.sampled);
-        sums.read_print = (sums.read_print + print) % u128::from(self.last_modulus());
+        let fingerprint = self.fingerprint(self.end(), block, rows, &mut sums.sample);
+        sums.read_fingerprint = (sums.read_fingerprint + fingerprint) % u128::from(self.last_modulus());
     }
 
-    /// Puts the block's rows where they belong in the vector after, which is where `own` begins.
+    /// Writes the block's rows to the vector after, where `own` begins, and adds them to the family's sums.
     #[inline(always)]
-    pub(crate) fn give(&self, block: u32, rows: &[Row<K>], own: &mut [Row<K>], sums: &mut Sums<K>) {
+    pub(crate) fn write_block(&self, block: u32, rows: &[Row<K>], own: &mut [Row<K>], sums: &mut FamilySums<K>) {
         let tables = self.fused.tables;
         let step = step_at(tables, self.direction.leaves());
         let entries = tables.signatures[tables.signature_of[block as usize] as usize].entries[step] as usize;
@@ -198,15 +197,15 @@ impl<const K: usize> Place<'_, K> {
         for row in rows {
             sum.add(1, row);
         }
-        self.accumulate(&mut sums.given, &sum);
-        let print = self.print(self.direction.leaves(), block, rows, &mut sums.sampled);
-        sums.given_print = (sums.given_print + print) % u128::from(self.last_modulus());
-        if self.direction == Direction::Backward && self.window == 0 {
-            let mut imaged = LastLane::default();
+        self.accumulate(&mut sums.written, &sum);
+        let fingerprint = self.fingerprint(self.direction.leaves(), block, rows, &mut sums.sample);
+        sums.written_fingerprint = (sums.written_fingerprint + fingerprint) % u128::from(self.last_modulus());
+        if self.direction == Direction::Transposed && self.window == 0 {
+            let mut images = LastLane::default();
             for (row, &tied) in rows.iter().zip(self.column.tied(block).unwrap_or_default()) {
-                imaged.add(u64::from(!tied), row);
+                images.add(u64::from(!tied), row);
             }
-            sums.imaged = (sums.imaged + imaged.value()) % u128::from(self.last_modulus());
+            sums.images = (sums.images + images.value()) % u128::from(self.last_modulus());
         }
     }
 }

@@ -1,53 +1,53 @@
-//! Keyed fingerprints of vectors in memory: whether what a window has read stands where its tables say.
+//! Keyed fingerprints of vectors in memory: does a window read each row at the place where the window before wrote
+//! it?
 //!
 //! ```text
 //!   window before   writes ... (k, v) ...      sum of h(k) v over one state in 64, modulo the last lane's prime
 //!   window after    reads  ... (k, v) ...      the same, by its own tables: two rows that changed places show
 //! ```
 //!
-//! Both windows are asked for the canonical keys of their own entries, so tables that lead a row to another state's
-//! place are found if the state is in the sample, which changes from boundary to boundary: a wrong table moves many rows,
-//! in every column. One boundary in four has a fingerprint; where columns are folded one in two, but none where one starts.
-//! Which ones follows from the number of windows that the vector has gone through; which sample, and h(k), from the count's
-//! salt, too: one that is repeated with another looks at other states, with other factors.
-//! Where a column is folded its start has the sums of [`crate::block::in_memory::family::sums::Masses`] alone: there what is read is a state's
-//! value and its image's together.
+//! Each window computes the canonical keys of its own entries. So a table that leads a row to another state's place
+//! is found if the state is in the sample. The sample changes from boundary to boundary, and a wrong table moves many
+//! rows in every column.
 //!
-//! Cost, where there is one: a look at a byte for each state and a key for one in 64, when it is written and when it is
-//! read.
+//! One boundary in four has a fingerprint; where columns are folded, one in two. The number of windows that the
+//! vector has passed selects the boundaries. The count's salt also selects the sample and h(k), so a repeated count
+//! with another salt checks other states with other factors.
+//!
+//! A folded column has no fingerprint at its start, where the value read is that of a state and its image together.
+//! There the sums ([`Masses`](crate::block::Masses)) are the only check.
+//!
+//! Cost, where there is one: one byte for each state and one key in 64, at writing and at reading.
 
-use keima_model::{End, Key};
+use keima_model::{End, Key, mix};
 
-use crate::block::in_memory::family::stage::Place;
+use crate::block::in_memory::family::stage::WindowStage;
 use crate::block::rows::lanes::Row;
 
-/// Boundaries of which one is fingerprinted: at all of them it would take 11x11, whose time is least, with one lane a
-/// sixth more, and with eight lanes a fiftieth. Where columns are folded some cannot be, and of the others it is one in
-/// two.
-const PRINTED_ONE_IN: u64 = 4;
-
-/// 2^64 over the golden ratio: its multiples lie evenly, whatever number of windows a column has (Knuth, TAOCP 3, 6.4).
-const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+/// One in so many boundaries has a fingerprint; one in half as many where columns are folded, since there some cannot
+/// have one. A bound on the cost, which is largest for rows of one lane.
+const FINGERPRINT_ONE_IN: u64 = 4;
 
 /// A block's part of the sample.
 #[derive(Debug, Default)]
-pub(crate) struct Sampled {
+pub(crate) struct BlockSample {
     entries: Vec<u16>,
     keys: Vec<u128>,
 }
 
-impl<const K: usize> Place<'_, K> {
-    /// Which states of the boundary at `end` are sampled; `None` where none are.
+impl<const K: usize> WindowStage<'_, K> {
+    /// The key of the sample at `end`; `None` if that boundary has no fingerprint.
     fn sample_key(&self, end: End) -> Option<u64> {
         let starts_column = match end {
             End::First => self.window == 0,
             End::Last => self.window + 1 == self.column.windows().len(),
         };
-        let turn = self.turn + u64::from(end == self.direction.leaves());
-        // The first that a window has written, and others, never far apart.
-        let one_in = if self.folded { PRINTED_ONE_IN / 2 } else { PRINTED_ONE_IN };
-        let wanted = turn == 1 || turn > 1 && turn.wrapping_mul(GOLDEN) < u64::MAX / one_in;
-        (wanted && !(starts_column && self.folded)).then(|| turn.mix(self.salt) >> 32)
+        let windows_done = self.windows_done + u64::from(end == self.direction.leaves());
+        // The first boundary that a window writes, and others at even distances.
+        let one_in = if self.folded { FINGERPRINT_ONE_IN / 2 } else { FINGERPRINT_ONE_IN };
+        let wanted =
+            windows_done == 1 || windows_done > 1 && windows_done.wrapping_mul(mix::GOLDEN) < u64::MAX / one_in;
+        (wanted && !(starts_column && self.folded)).then(|| windows_done.mix(self.salt) >> 32)
     }
 
     /// Factor of a state's value.
@@ -56,7 +56,7 @@ impl<const K: usize> Place<'_, K> {
     }
 
     /// Finds a block's part of the sample: its entries, ascending, and their keys.
-    fn sample(&self, end: End, block: u32, Sampled { entries, keys }: &mut Sampled) {
+    fn sample(&self, end: End, block: u32, BlockSample { entries, keys }: &mut BlockSample) {
         entries.clear();
         if let Some(key) = self.sample_key(end) {
             self.column.sample(self.window, end, block, key, entries);
@@ -66,25 +66,25 @@ impl<const K: usize> Place<'_, K> {
         }
     }
 
-    /// The part of a block whose rows at `end` these are.
+    /// The fingerprint of a block's rows at `end`.
     #[inline(never)]
-    pub(crate) fn print(&self, end: End, block: u32, rows: &[Row<K>], sampled: &mut Sampled) -> u128 {
-        self.sample(end, block, sampled);
-        let Sampled { entries, keys } = sampled;
+    pub(crate) fn fingerprint(&self, end: End, block: u32, rows: &[Row<K>], sample: &mut BlockSample) -> u128 {
+        self.sample(end, block, sample);
+        let BlockSample { entries, keys } = sample;
         let values = entries.iter().map(|&entry| u128::from(rows[usize::from(entry)][K - 1]));
         // At most 2^16 products of 32 and 60 bits.
         values.zip(&*keys).map(|(value, &key)| self.factor(key) * value).sum::<u128>() % u128::from(self.last_modulus())
     }
 
-    /// The part of values that were added to entries of a block at the end that is written, each `(entry, value)`.
-    pub(crate) fn print_added<'r>(
+    /// The fingerprint of values that were added to entries of a block on leaving, each `(entry, value)`.
+    pub(crate) fn fingerprint_added<'r>(
         &self,
         block: u32,
         added: impl Iterator<Item = (u16, &'r Row<K>)>,
-        sampled: &mut Sampled,
+        sample: &mut BlockSample,
     ) -> u128 {
-        self.sample(self.direction.leaves(), block, sampled);
-        let Sampled { entries, keys } = sampled;
+        self.sample(self.direction.leaves(), block, sample);
+        let BlockSample { entries, keys } = sample;
         let of = |(entry, value): (u16, &Row<K>)| {
             let place = entries.binary_search(&entry).ok()?;
             Some(self.factor(keys[place]) * u128::from(value[K - 1]))
@@ -103,7 +103,8 @@ mod tests {
     use crate::block::rows::vector::Rows;
     use keima_blocks::limits::MODULUS_LIMIT;
 
-    /// What a window has written the next one reads with the same salt; with another, fingerprints are others, and sums are not.
+    /// With one salt the next window reads the fingerprint that a window wrote. Another salt changes the fingerprint,
+    /// not the sums.
     #[test]
     fn fingerprints_have_a_key() {
         let windows = Window::of_lengths(&[4, 3]);
@@ -116,15 +117,19 @@ mod tests {
             let (mut before, mut middle, mut after) = (rows(), rows(), rows());
             before.iter_mut().zip(1..).for_each(|(row, value)| *row = [value]);
             let sweep = Sweep::new(column, Moduli::new([MODULUS_LIMIT - 93]).unwrap(), 2).unwrap();
-            let mut sweep = sweep.at_turn(salt, 0);
+            let mut sweep = sweep.after_windows(salt, 0);
             let written = sweep.run(Direction::Forward, 0, &before, &mut middle, None).unwrap();
             let read = sweep.run(Direction::Forward, 1, &middle, &mut after, None).unwrap();
-            assert!(written.written_print > 0, "the first boundary has a fingerprint");
-            assert_eq!((read.read, read.read_print), (written.written, written.written_print), "salt {salt}");
+            assert!(written.written_fingerprint > 0, "the first boundary has a fingerprint");
+            assert_eq!(
+                (read.read, read.read_fingerprint),
+                (written.written, written.written_fingerprint),
+                "salt {salt}"
+            );
             written
         });
         assert_eq!(first, again);
         assert_eq!(first.written, other.written);
-        assert_ne!(first.written_print, other.written_print);
+        assert_ne!(first.written_fingerprint, other.written_fingerprint);
     }
 }

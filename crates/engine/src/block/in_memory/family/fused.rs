@@ -8,30 +8,29 @@
 //!       boxes of blocks below += x            y += boxes of blocks below
 //! ```
 //!
-//! The block lies in two halves of a buffer that stays in the cache; from memory come the rows that are gathered, the
-//! mail and the tables. What early operations carry ([`crate::block::in_memory::mail`]) is in the boxes beforehand, or, transposed, is left
-//! for afterwards.
+//! The block lies in two buffers that stay in the cache. The rows before, the mail and the tables come from memory.
+//! Forward, the values of early operations (`mail`) are in the boxes beforehand. Transposed, they are added
+//! afterwards.
 //!
-//! Cost: 3 to 4 ns a state and pass for 4 lanes, where the same passes one by one ([`crate::block::rows::kernel`]) take 7 if the
-//! family does not fit the cache.
+//! Cost: the sums within the block (`rows::kernel`), and a row read and written for each slot of mail.
 
 use keima_model::{BlockTables, Far};
 
-use crate::block::in_memory::mail::delivery::{Added, Left};
-use crate::block::in_memory::mail::{BoxAt, Mail};
+use crate::block::in_memory::mail::delivery::{ForwardMail, TransposedMail};
+use crate::block::in_memory::mail::{BoxAt, MailLayout};
 use crate::block::rows::kernel::{BlockRows, local, local_transposed};
 use crate::block::rows::lanes::Moduli;
 
-/// A window's tables with its mail.
+/// A window's tables and mail.
 #[derive(Clone, Copy)]
 pub(crate) struct Fused<'a, const K: usize> {
     pub(crate) tables: &'a BlockTables,
-    pub(crate) mail: &'a Mail,
+    pub(crate) mail: &'a MailLayout,
     pub(crate) moduli: &'a Moduli<K>,
 }
 
 impl<const K: usize> Fused<'_, K> {
-    /// A block's far operations in a pass: pairs of entries, target, and the slots in the target's box.
+    /// A block's far operations in a pass: pairs of entries, target block, slots in the target's box.
     #[inline(always)]
     fn own(&self, block: u32, pass: usize) -> impl Iterator<Item = (&Far, u32, &[u16])> {
         let signature = self.tables.signature_of[block as usize] as usize;
@@ -41,20 +40,20 @@ impl<const K: usize> Fused<'_, K> {
         (first..).zip(far).map(move |(number, (far, &target))| (far, target, self.mail.slots(pass, number)))
     }
 
-    /// The early ones of a block, with their targets' boxes, and slots there.
+    /// A block's early operations, with the targets' boxes and the slots there.
     pub(crate) fn early(&self, block: u32) -> impl Iterator<Item = (&Far, BoxAt, &[u16])> {
         let early = self.own(block, 0).filter(move |(_, target, _)| *target > block);
         early.map(move |(far, target, slots)| (far, self.mail.arriving(target, 0).0, slots))
     }
 
-    /// Takes `block`, which is in `x`, through the window. The result is in the buffer that is returned.
+    /// Takes `block`, which is in `x`, through the window. Returns the buffer with the result.
     #[inline(always)]
     pub(crate) fn forward<'b>(
         &self,
         block: u32,
         mut x: &'b mut BlockRows<K>,
         mut y: &'b mut BlockRows<K>,
-        mail: &mut Added<'_, K>,
+        mail: &mut ForwardMail<'_, K>,
     ) -> &'b BlockRows<K> {
         let signature = &self.tables.signatures[self.tables.signature_of[block as usize] as usize];
         for (pass, table) in signature.passes.iter().enumerate() {
@@ -79,14 +78,14 @@ impl<const K: usize> Fused<'_, K> {
         x
     }
 
-    /// Takes `block` back through the window, from `x` to the buffer that is returned.
+    /// Takes `block`, which is in `x`, back through the window. Returns the buffer with the result.
     #[inline(always)]
-    pub(crate) fn backward<'b>(
+    pub(crate) fn transposed<'b>(
         &self,
         block: u32,
         mut x: &'b mut BlockRows<K>,
         mut y: &'b mut BlockRows<K>,
-        mail: &mut Left<'_, K>,
+        mail: &mut TransposedMail<'_, K>,
     ) -> &'b BlockRows<K> {
         let signature = &self.tables.signatures[self.tables.signature_of[block as usize] as usize];
         for (pass, table) in signature.passes.iter().enumerate().rev() {

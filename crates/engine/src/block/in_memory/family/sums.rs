@@ -1,87 +1,94 @@
-//! What a family's states add up to before and after a window, and the laws that these sums obey.
+//! Sums of a family's states before and after a window, and the laws that they obey.
 
 use keima_model::{Direction, Family, Window};
 
 use crate::block::error::BlockError;
-use crate::block::in_memory::family::fingerprint::Sampled;
-use crate::block::in_memory::family::stage::Place;
+use crate::block::in_memory::family::fingerprint::BlockSample;
+use crate::block::in_memory::family::stage::WindowStage;
 
-/// What went into a family and what came out, modulo each prime.
-pub(crate) struct Sums<const K: usize> {
-    pub(crate) taken: [u128; K],
-    pub(crate) given: [u128; K],
-    /// Of the rows that were read, and of those that came out and have an image that is not there, the sums in the last
-    /// lane.
+/// Sums of the rows that entered and left a family, modulo each prime.
+pub(crate) struct FamilySums<const K: usize> {
+    pub(crate) expected: [u128; K],
+    pub(crate) written: [u128; K],
+    /// Sums of the last lane: of the rows that were read, and of those that left and whose images have no entry.
     pub(crate) read: u128,
-    pub(crate) imaged: u128,
-    /// Fingerprints of what was read and of what came out, in the last lane.
-    pub(crate) read_print: u128,
-    pub(crate) given_print: u128,
-    pub(crate) sampled: Sampled,
+    pub(crate) images: u128,
+    /// Fingerprints of the rows that were read and written, in the last lane.
+    pub(crate) read_fingerprint: u128,
+    pub(crate) written_fingerprint: u128,
+    pub(crate) sample: BlockSample,
 }
 
-impl<const K: usize> Default for Sums<K> {
+impl<const K: usize> Default for FamilySums<K> {
     fn default() -> Self {
-        let sampled = Sampled::default();
-        Self { taken: [0; K], given: [0; K], read: 0, imaged: 0, read_print: 0, given_print: 0, sampled }
+        let sample = BlockSample::default();
+        Self {
+            expected: [0; K],
+            written: [0; K],
+            read: 0,
+            images: 0,
+            read_fingerprint: 0,
+            written_fingerprint: 0,
+            sample,
+        }
     }
 }
 
-/// The sums over all states, each as often as it counts ([`BlockColumn::weight`]), modulo the last lane's prime. What a
-/// window has read is what stood in the vector before, whichever window wrote that and however its states are ordered:
-/// a row that was read twice, or not at all, shows. With them go fingerprints, see [`crate::block::in_memory::family::fingerprint`].
+/// Sums over all states, each times its weight ([`BlockColumn::weight`](keima_model::BlockColumn::weight)), modulo
+/// the last lane's prime. A window must read what stood in the vector before, whichever window wrote that and in
+/// whatever order. A row that is read twice, or not at all, shows. The fingerprints show rows in wrong places.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Masses {
-    /// Of the rows that were read, images added up where the column is folded.
+    /// Of the rows that were read. Where the column is folded, images are added.
     pub read: u64,
-    /// Of the rows that were written, each image that is not there counted as if it were.
+    /// Of the rows that were written. An image without an entry is counted too.
     pub written: u64,
     /// Fingerprint of the rows that were read.
-    pub read_print: u64,
+    pub read_fingerprint: u64,
     /// Fingerprint of the rows that were written.
-    pub written_print: u64,
+    pub written_fingerprint: u64,
 }
 
 impl Masses {
-    /// What `window` has read is what the window `before` it has written, where that is known.
+    /// Checks that `window` has read what the window `before` it wrote, where that is known.
     pub(crate) fn hold(self, before: Option<Self>, window: Window, modulus: u64) -> Result<(), BlockError> {
         let Some(before) = before else { return Ok(()) };
         if before.written != self.read {
             return Err(BlockError::Exchange { window, modulus, expected: before.written, got: self.read });
         }
-        if before.written_print != self.read_print {
-            let (expected, got) = (before.written_print, self.read_print);
+        if before.written_fingerprint != self.read_fingerprint {
+            let (expected, got) = (before.written_fingerprint, self.read_fingerprint);
             return Err(BlockError::Fingerprint { window, modulus, expected, got });
         }
         Ok(())
     }
 
-    /// Both together.
-    pub(crate) fn and(self, other: Self, modulus: u64) -> Self {
+    /// The sums of both.
+    pub(crate) fn plus(self, other: Self, modulus: u64) -> Self {
         let sum = |one: u64, other: u64| ((u128::from(one) + u128::from(other)) % u128::from(modulus)) as u64;
         Self {
             read: sum(self.read, other.read),
             written: sum(self.written, other.written),
-            read_print: sum(self.read_print, other.read_print),
-            written_print: sum(self.written_print, other.written_print),
+            read_fingerprint: sum(self.read_fingerprint, other.read_fingerprint),
+            written_fingerprint: sum(self.written_fingerprint, other.written_fingerprint),
         }
     }
 }
 
-impl<const K: usize> Place<'_, K> {
-    /// Holds a family's laws, and takes up its part of the masses.
-    pub(crate) fn close(&self, family: &Family, sums: &Sums<K>, masses: &mut Masses) -> Result<(), BlockError> {
+impl<const K: usize> WindowStage<'_, K> {
+    /// Checks a family's laws, and adds its part to the masses.
+    pub(crate) fn close(&self, family: &Family, sums: &FamilySums<K>, masses: &mut Masses) -> Result<(), BlockError> {
         self.balance(family, sums)?;
-        *masses = masses.and(self.masses(family, sums), self.last_modulus());
+        *masses = masses.plus(self.masses(family, sums), self.last_modulus());
         Ok(())
     }
 
-    /// Mass balance: what came out is what went in, each state as often as there are ways through the window.
-    fn balance(&self, family: &Family, sums: &Sums<K>) -> Result<(), BlockError> {
-        if self.direction == Direction::Backward && self.arrivals.is_none() {
+    /// Mass balance: sum of outputs = sum of inputs x ways through the window.
+    fn balance(&self, family: &Family, sums: &FamilySums<K>) -> Result<(), BlockError> {
+        if self.direction == Direction::Transposed && self.arrivals.is_none() {
             return Ok(());
         }
-        for ((&expected, &got), &modulus) in sums.taken.iter().zip(&sums.given).zip(self.fused.moduli.values()) {
+        for ((&expected, &got), &modulus) in sums.expected.iter().zip(&sums.written).zip(self.fused.moduli.values()) {
             if expected != got {
                 let (window, blocks) = (self.column.windows()[self.window], family.blocks.clone());
                 return Err(BlockError::Balance { window, blocks, modulus, expected, got });
@@ -91,28 +98,28 @@ impl<const K: usize> Place<'_, K> {
     }
 
     /// A family's part of the masses.
-    fn masses(&self, family: &Family, sums: &Sums<K>) -> Masses {
+    fn masses(&self, family: &Family, sums: &FamilySums<K>) -> Masses {
         let weight = u128::from(self.column.weight(self.window, family.blocks.start));
         let weighed = |sum: u128| (sum * weight % u128::from(self.last_modulus())) as u64;
         Masses {
             read: weighed(sums.read),
-            written: weighed(sums.given[K - 1] + sums.imaged),
-            read_print: weighed(sums.read_print),
-            written_print: weighed(sums.given_print),
+            written: weighed(sums.written[K - 1] + sums.images),
+            read_fingerprint: weighed(sums.read_fingerprint),
+            written_fingerprint: weighed(sums.written_fingerprint),
         }
     }
 
-    /// Sums of all.
-    pub(crate) fn all<'s>(&self, sums: impl Iterator<Item = &'s Sums<K>>) -> Sums<K> {
+    /// The sums of several workers.
+    pub(crate) fn sum_all<'s>(&self, sums: impl Iterator<Item = &'s FamilySums<K>>) -> FamilySums<K> {
         let moduli = self.fused.moduli.values();
-        sums.fold(Sums::default(), |all, sums| Sums {
-            taken: std::array::from_fn(|lane| (all.taken[lane] + sums.taken[lane]) % u128::from(moduli[lane])),
-            given: std::array::from_fn(|lane| (all.given[lane] + sums.given[lane]) % u128::from(moduli[lane])),
+        sums.fold(FamilySums::default(), |all, sums| FamilySums {
+            expected: std::array::from_fn(|lane| (all.expected[lane] + sums.expected[lane]) % u128::from(moduli[lane])),
+            written: std::array::from_fn(|lane| (all.written[lane] + sums.written[lane]) % u128::from(moduli[lane])),
             read: (all.read + sums.read) % u128::from(moduli[K - 1]),
-            imaged: (all.imaged + sums.imaged) % u128::from(moduli[K - 1]),
-            read_print: (all.read_print + sums.read_print) % u128::from(moduli[K - 1]),
-            given_print: (all.given_print + sums.given_print) % u128::from(moduli[K - 1]),
-            sampled: Sampled::default(),
+            images: (all.images + sums.images) % u128::from(moduli[K - 1]),
+            read_fingerprint: (all.read_fingerprint + sums.read_fingerprint) % u128::from(moduli[K - 1]),
+            written_fingerprint: (all.written_fingerprint + sums.written_fingerprint) % u128::from(moduli[K - 1]),
+            sample: BlockSample::default(),
         })
     }
 }

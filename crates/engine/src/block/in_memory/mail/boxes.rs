@@ -1,22 +1,21 @@
-//! The making of boxes ([`crate::block::in_memory::mail`]): which operations lead to a block in a pass, the entries that its box has a row for,
-//! and the slots of each operation there. What is alike is made once.
+//! Building boxes ([`super`]): the operations that lead to a block in a pass, the entries with a row in its box, and
+//! the slots of each operation. Equal lists are stored once.
 //!
-//! Cost: a look into a table or two for each operation of each block, and for each list of its own 64 KiB to go through: a
-//! tenth to a third of a second at 12x12 and 13x13.
+//! Cost: one or two table lookups for each operation of each block, and a scan of 64 KiB for each distinct list.
 
 use std::collections::HashMap;
 
 use keima_model::{BlockTables, Far, MOST_ENTRIES};
 use rustc_hash::FxBuildHasher;
 
-/// Lists one behind the other, each of them once.
+/// Lists, one after the other, each stored once.
 #[derive(Debug, Default)]
-pub(crate) struct Lists {
+pub(crate) struct EntryLists {
     pub(crate) entries: Vec<u16>,
     ends: Vec<u32>,
 }
 
-impl Lists {
+impl EntryLists {
     pub(crate) fn get(&self, list: u32) -> &[u16] {
         let start = (list as usize).checked_sub(1).map_or(0, |before| self.ends[before] as usize);
         &self.entries[start..self.ends[list as usize] as usize]
@@ -29,16 +28,17 @@ impl Lists {
     }
 }
 
-/// A far operation, seen from the block that it leads to.
+/// A far operation, seen from its target.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Incoming {
-    /// The block that it comes from.
+    /// The block that it leads from.
     pub(crate) source: u32,
     /// Its [`FarTargets`](keima_model::FarTargets) number.
     pub(crate) place: u32,
 }
 
-/// The operations by where they lead: those of block `b` and pass `p` are `all[first[b * passes + p]..]`.
+/// The operations by target: those of block `b` and pass `p` are `all[first[b * passes + p]..first[b * passes + p +
+/// 1]]`.
 pub(crate) struct AllIncoming {
     passes: usize,
     first: Vec<u32>,
@@ -79,25 +79,25 @@ impl AllIncoming {
 
 type Map<Key> = HashMap<Key, u32, FxBuildHasher>;
 
-/// Makes each list once.
-pub(crate) struct Maker<'a> {
+/// Builds boxes and slots, each distinct list once.
+pub(crate) struct BoxBuilder<'a> {
     tables: &'a BlockTables,
-    /// `targets_of[signature][pass][operation]`: the number of the operation's list of target entries.
+    /// `targets_of[signature][pass][operation]`: number of the operation's list of target entries.
     targets_of: Vec<Vec<Vec<u32>>>,
-    targets: Lists,
-    /// Numbers of boxes' lists, by those of what leads there, and by their entries.
+    targets: EntryLists,
+    /// Numbers of boxes' lists, by the numbers of the target lists and by entries.
     unions: Map<Box<[u32]>>,
     lists: Map<Box<[u16]>>,
-    /// Where slots begin, by targets and list.
+    /// Start of an operation's slots, by the numbers of its target list and of the box's list.
     slots: Map<(u32, u32)>,
-    /// Of the entries of the list number `ranked`, their places in it.
+    /// The rank of each entry in the list number `ranked`.
     ranks: Vec<u16>,
     ranked: Option<u32>,
 }
 
-impl<'a> Maker<'a> {
+impl<'a> BoxBuilder<'a> {
     pub(crate) fn new(tables: &'a BlockTables) -> Self {
-        let (mut targets, mut numbers) = (Lists::default(), Map::<Box<[u16]>>::default());
+        let (mut targets, mut numbers) = (EntryLists::default(), Map::<Box<[u16]>>::default());
         let mut number = |far: &Far| {
             let list: Box<[u16]> = far.pairs.iter().map(|&(_, to)| to).collect();
             *numbers.entry(list).or_insert_with_key(|list| targets.push(list))
@@ -119,15 +119,15 @@ impl<'a> Maker<'a> {
         }
     }
 
-    /// Number of the list of an operation's target entries.
+    /// Number of the operation's list of target entries.
     pub(crate) fn targets(&self, pass: usize, operation: Incoming) -> u32 {
         let signature = self.tables.signature_of[operation.source as usize];
         let number = operation.place - self.tables.far[pass].first[operation.source as usize];
         self.targets_of[signature as usize][pass][number as usize]
     }
 
-    /// Number of the list of all entries that are in some lists of targets, which are ascending.
-    pub(crate) fn list(&mut self, which: &[u32], lists: &mut Lists) -> u32 {
+    /// Number of the list of all entries that are in one of the given lists of targets. `which` is ascending.
+    pub(crate) fn list(&mut self, which: &[u32], lists: &mut EntryLists) -> u32 {
         if let Some(&list) = self.unions.get(which) {
             return list;
         }
@@ -144,8 +144,8 @@ impl<'a> Maker<'a> {
         list
     }
 
-    /// Where the slots begin of an operation with these targets in a box with this list.
-    pub(crate) fn slots(&mut self, targets: u32, list: u32, lists: &Lists, slots: &mut Vec<u16>) -> u32 {
+    /// Start of the slots of an operation with these targets in a box with this list.
+    pub(crate) fn slots(&mut self, targets: u32, list: u32, lists: &EntryLists, slots: &mut Vec<u16>) -> u32 {
         *self.slots.entry((targets, list)).or_insert_with(|| {
             if self.ranked != Some(list) {
                 for (rank, &entry) in (0..).zip(lists.get(list)) {

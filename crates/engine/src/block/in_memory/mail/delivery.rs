@@ -1,52 +1,52 @@
-//! A family's [mail](crate::block::in_memory::mail) in the hands of a thread, which is at one of its blocks.
+//! A family's mail ([`super`]) as a thread uses it while it works on a block.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-use crate::block::in_memory::mail::{BoxAt, Mail};
+use crate::block::in_memory::mail::{BoxAt, MailLayout};
 use crate::block::rows::lanes::Row;
 
-/// By the way that the vector goes.
-pub(crate) enum Letters<'m, const K: usize> {
-    /// Forward.
-    Added(Added<'m, K>),
-    /// Transposed.
-    Left(Left<'m, K>),
+/// The mail of a vector on its way, by direction.
+pub(crate) enum Delivery<'m, const K: usize> {
+    /// Forward: blocks add to boxes.
+    Forward(ForwardMail<'m, K>),
+    /// Transposed: blocks leave rows in boxes.
+    Transposed(TransposedMail<'m, K>),
 }
 
-/// Forward: boxes to which blocks add.
-pub(crate) enum Added<'m, const K: usize> {
-    /// One thread's: those of numbers from `first` on, in memory from the place `start` on. Whether anything was added to
-    /// each.
+/// Forward mail: boxes to which blocks add.
+pub(crate) enum ForwardMail<'m, const K: usize> {
+    /// The boxes of one thread, from number `first` on, in memory from the place `start` on. `begun` tells which
+    /// boxes have been added to.
     Own { rows: &'m mut [Row<K>], start: usize, first: usize, begun: Vec<bool> },
-    /// Several threads', which may add to the same one: those of numbers from `first` on.
-    Locked { boxes: &'m [Mutex<Locked<'m, K>>], first: usize },
+    /// Boxes that several threads add to, from number `first` on.
+    Shared { boxes: &'m [Mutex<SharedBox<'m, K>>], first: usize },
 }
 
-/// A box that threads share, and whether anything was added to it.
+/// A box that threads share. `begun` tells whether it has been added to.
 #[derive(Debug)]
-pub(crate) struct Locked<'m, const K: usize> {
+pub(crate) struct SharedBox<'m, const K: usize> {
     rows: &'m mut [Row<K>],
     begun: bool,
 }
 
-/// Transposed: boxes in which blocks leave rows. Those that the thread may write lie from the place `start` on; what others
-/// have left before lies below, from the place `below_start` on.
-pub(crate) struct Left<'m, const K: usize> {
+/// Transposed mail: boxes in which blocks leave rows. `own` are the boxes that this thread writes, from the place
+/// `start` on. `below` are boxes that were filled before, from the place `below_start` on.
+pub(crate) struct TransposedMail<'m, const K: usize> {
     pub(crate) own: &'m mut [Row<K>],
     pub(crate) start: usize,
     pub(crate) below: &'m [Row<K>],
     pub(crate) below_start: usize,
 }
 
-impl<'m, const K: usize> Added<'m, K> {
-    /// Those of some blocks, in memory with anything in it.
-    pub(crate) fn new(mail: &Mail, blocks: &Range<u32>, rows: &'m mut [Row<K>]) -> Self {
+impl<'m, const K: usize> ForwardMail<'m, K> {
+    /// The boxes of some blocks, in memory with arbitrary contents.
+    pub(crate) fn new(mail: &MailLayout, blocks: &Range<u32>, rows: &'m mut [Row<K>]) -> Self {
         let numbers = mail.numbers(blocks);
         Self::Own { rows, start: mail.base(blocks.start), first: numbers.start, begun: vec![false; numbers.len()] }
     }
 
-    /// Adds to a box, or takes out what was added. Zeros before anything was.
+    /// Opens a box to add to it or to take out its rows. An unused box holds zeros.
     #[inline(always)]
     pub(crate) fn open(&mut self, at: BoxAt, act: impl FnOnce(&mut [Row<K>])) {
         let mut guard;
@@ -55,9 +55,9 @@ impl<'m, const K: usize> Added<'m, K> {
                 let start = at.place - *start;
                 (&mut rows[start..start + at.rows], &mut begun[at.number - *first])
             }
-            Self::Locked { boxes, first } => {
+            Self::Shared { boxes, first } => {
                 guard = boxes[at.number - *first].lock().unwrap_or_else(PoisonError::into_inner);
-                let Locked { rows, begun } = &mut *guard;
+                let SharedBox { rows, begun } = &mut *guard;
                 (&mut rows[..], begun)
             }
         };
@@ -68,19 +68,19 @@ impl<'m, const K: usize> Added<'m, K> {
     }
 }
 
-impl<'m, const K: usize> Left<'m, K> {
-    /// All boxes from the place `start` on, by one thread.
+impl<'m, const K: usize> TransposedMail<'m, K> {
+    /// All boxes from the place `start` on, used by one thread.
     pub(crate) fn new(start: usize, own: &'m mut [Row<K>]) -> Self {
         Self { own, start, below: &[], below_start: start }
     }
 
-    /// A box to leave rows in.
+    /// A box to fill.
     #[inline(always)]
     pub(crate) fn write(&mut self, at: BoxAt) -> &mut [Row<K>] {
         &mut self.own[at.place - self.start..][..at.rows]
     }
 
-    /// What was left in a box.
+    /// The rows of a filled box.
     #[inline(always)]
     pub(crate) fn read(&self, at: BoxAt) -> &[Row<K>] {
         match at.place.checked_sub(self.start) {
@@ -90,17 +90,17 @@ impl<'m, const K: usize> Left<'m, K> {
     }
 }
 
-/// Boxes of some blocks for threads to share, which take all of `rows` one by one.
-pub(crate) fn locked<'m, const K: usize>(
-    mail: &Mail,
+/// Cuts `rows` into the boxes of some blocks, for threads to share.
+pub(crate) fn shared_boxes<'m, const K: usize>(
+    mail: &MailLayout,
     blocks: &Range<u32>,
     rows: &'m mut [Row<K>],
-) -> Vec<Mutex<Locked<'m, K>>> {
+) -> Vec<Mutex<SharedBox<'m, K>>> {
     let mut rest = rows;
     let cut = |rows: usize| {
         let (own, later) = std::mem::take(&mut rest).split_at_mut(rows);
         rest = later;
-        Mutex::new(Locked { rows: own, begun: false })
+        Mutex::new(SharedBox { rows: own, begun: false })
     };
     mail.lengths(blocks).map(cut).collect()
 }
@@ -109,7 +109,7 @@ pub(crate) fn locked<'m, const K: usize>(
 mod tests {
     use super::*;
 
-    /// Boxes of 2, 0 and 3 rows, the first at place 100, in memory with something in it.
+    /// Boxes of 2, 0 and 3 rows, the first at place 100, in memory with arbitrary contents.
     const BOXES: [BoxAt; 3] = [
         BoxAt { number: 7, place: 100, rows: 2 },
         BoxAt { number: 8, place: 102, rows: 0 },
@@ -120,8 +120,8 @@ mod tests {
         vec![[99]; 5]
     }
 
-    /// Adds 1 to the rows of the last box, twice, and takes out what is in all of them.
-    fn check(mut added: Added<'_, 1>) {
+    /// Adds 1 to the rows of the last box, twice, then reads all boxes.
+    fn check(mut added: ForwardMail<'_, 1>) {
         for _ in 0..2 {
             added.open(BOXES[2], |rows| rows.iter_mut().for_each(|row| row[0] += 1));
         }
@@ -135,11 +135,11 @@ mod tests {
     #[test]
     fn a_box_begins_with_zeros_and_keeps_what_is_added() {
         let mut rows = junk();
-        check(Added::Own { rows: &mut rows, start: 100, first: 7, begun: vec![false; 3] });
+        check(ForwardMail::Own { rows: &mut rows, start: 100, first: 7, begun: vec![false; 3] });
         let mut rows = junk();
         let (one, other) = rows.split_at_mut(2);
-        let boxes = [one, &mut [], other].map(|rows| Mutex::new(Locked { rows, begun: false }));
-        check(Added::Locked { boxes: &boxes, first: 7 });
+        let boxes = [one, &mut [], other].map(|rows| Mutex::new(SharedBox { rows, begun: false }));
+        check(ForwardMail::Shared { boxes: &boxes, first: 7 });
     }
 
     #[test]
@@ -147,10 +147,10 @@ mod tests {
         let mut rows = junk();
         let (below, own) = rows.split_at_mut(2);
         below.fill([5]);
-        let mut left = Left { own, start: 102, below, below_start: 100 };
+        let mut left = TransposedMail { own, start: 102, below, below_start: 100 };
         left.write(BOXES[2]).fill([6]);
         assert_eq!((left.read(BOXES[0]), left.read(BOXES[2])), (&[[5]; 2][..], &[[6]; 3][..]));
-        let mut left = Left::new(100, &mut rows);
+        let mut left = TransposedMail::new(100, &mut rows);
         left.write(BOXES[0]).fill([7]);
         assert_eq!((left.read(BOXES[0]), left.read(BOXES[2])), (&[[7]; 2][..], &[[6]; 3][..]));
     }

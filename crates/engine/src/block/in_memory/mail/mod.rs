@@ -1,10 +1,11 @@
-//! Mail: what far operations carry from block to block while each block goes through all passes of a window at once.
+//! Mail: the values that far operations carry between blocks, while each block goes through all passes of a window at
+//! once.
 //!
-//! Far operations lead down a family (see [`FarTargets::descending`](keima_model::FarTargets)), so its blocks can be
-//! taken one after the other, from the last to the first, each through the whole window while it lies in the cache.
-//! What a block has for one below it in a pass is added up in that block's *box* of the pass, and taken out when the block
-//! is reached; transposed, blocks are taken from the first to the last, and a block leaves in its boxes what those above
-//! it will read.
+//! Far operations lead to smaller block numbers (see [`FarTargets::descending`](keima_model::FarTargets)). So blocks
+//! can go one after the other, from the last to the first, each through the whole window while it is in the cache.
+//! What a block carries to a lower block in a pass is added up in that block's *box* of the pass. The lower block
+//! takes it out on its turn. Transposed, blocks go from the first to the last: a block leaves in its boxes the rows
+//! that higher blocks will read.
 //!
 //! ```text
 //!   operations of pass 3 that lead to block 5, from blocks 9, 8 and 7
@@ -18,23 +19,22 @@
 //!   a block's     = box of pass 0 | box of pass 1 | ...
 //! ```
 //!
-//! Boxes of many blocks have the same entries, and many operations the same slots: each list is kept once.
+//! Boxes of many blocks have the same entries, and many operations the same slots. Each list is stored once.
 //!
-//! Blocks between which there are no operations can be done at the same time; they stand side by side, in *levels*:
+//! Blocks without operations between them can go at the same time. Such blocks stand side by side, in *levels*:
 //!
 //! ```text
 //!   forward      | below: not begun | level | above: done |     what a level adds is for blocks below it
 //!   transposed   | below: done | level | above: not begun |     what a level reads was left below it
 //! ```
 //!
-//! Where a window does not start at the top, its first pass has operations that lead up as well. They are *early*: what
-//! they carry is in the boxes before the first block is taken, out of the vector before, or, transposed, is added to the
-//! vector after at the end.
+//! Where a window does not start at the top, its first pass has operations that lead up as well. They are *early*.
+//! Forward, their values come from the vector before, and are in the boxes before the first block goes. Transposed,
+//! their values are added to the vector after at the end.
 //!
-//! Memory: 0.9 to 1.3 rows of mail for each state of the family, where each pair of an operation would need 2.6 to 3.7 if it
-//! had a row of its own (Go, 11x11 to 14x14). With 16 MiB of cache boxes of four lanes move half as many bytes as such rows
-//! would, with one lane less than a third (played through at 13x13). A pass-by-pass sweep (see [`crate::block::rows::kernel`]) takes less
-//! memory and moves more: each family is read and written once a pass instead of once a window.
+//! Memory: one row for each entry of a box. Many pairs of operations share an entry, so boxes need far fewer rows
+//! than one row a pair. A pass-by-pass sweep needs no mail, but reads and writes the family once a pass instead of
+//! once a window.
 
 pub(crate) mod boxes;
 pub(crate) mod delivery;
@@ -44,30 +44,30 @@ use std::ops::Range;
 use keima_model::{BlockTables, Family};
 
 use crate::block::error::BlockError;
-use crate::block::in_memory::mail::boxes::{AllIncoming, Lists, Maker};
+use crate::block::in_memory::mail::boxes::{AllIncoming, BoxBuilder, EntryLists};
 
-/// Where the mail of a window's far operations lies. Places count from the first family's on.
+/// Layout of the mail of a window's far operations. Places count from the first family's mail.
 #[derive(Debug, Default)]
-pub(crate) struct Mail {
+pub(crate) struct MailLayout {
     passes: usize,
-    /// Where the boxes of each block begin; after the last their end.
+    /// Start of each block's boxes, and at last the end.
     base: Vec<u64>,
-    /// That of block `b` and pass `p` is `boxes[b * passes + p]`.
-    boxes: Vec<ListOf>,
-    lists: Lists,
-    /// `slots_at[pass][i]`: where the slots begin of the operation with
-    /// [`FarTargets`](keima_model::FarTargets) number `i`.
+    /// The box of block `b` and pass `p` is `boxes[b * passes + p]`.
+    boxes: Vec<BoxEntries>,
+    lists: EntryLists,
+    /// `slots_at[pass][i]`: start of the slots of the operation with [`FarTargets`](keima_model::FarTargets) number
+    /// `i`.
     slots_at: Vec<Vec<u32>>,
     slots: Vec<u16>,
-    /// Blocks that have early operations.
+    /// Blocks with early operations.
     early: Vec<u32>,
     /// First blocks of the levels, ascending.
     levels: Vec<u32>,
 }
 
-/// A box: its first row, from the start of its block's, and the list of its entries.
+/// A box: its first row, from the start of its block's boxes, and the number of its list of entries.
 #[derive(Clone, Copy, Debug, Default)]
-struct ListOf {
+struct BoxEntries {
     offset: u32,
     list: u32,
 }
@@ -75,31 +75,31 @@ struct ListOf {
 /// Where a box lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BoxAt {
-    /// Its number among those of the window.
+    /// Its number among the boxes of the window.
     pub(crate) number: usize,
     /// The place of its first row.
     pub(crate) place: usize,
-    /// Its rows.
+    /// Number of its rows.
     pub(crate) rows: usize,
 }
 
-impl Mail {
-    /// Refuses tables whose far operations lead up elsewhere than in the first pass.
+impl MailLayout {
+    /// Refuses tables whose far operations lead up in another than the first pass.
     pub(crate) fn new(tables: &BlockTables) -> Result<Self, BlockError> {
         if tables.far.iter().skip(1).any(|far| !far.descending) {
             return Err(BlockError::Order);
         }
         let incoming = AllIncoming::new(tables);
         let mut mail = Self { passes: tables.far.len(), ..Self::default() };
-        mail.make_boxes(tables, &incoming);
+        mail.build_boxes(tables, &incoming);
         for family in &tables.families {
             mail.find_early_and_levels(tables, family, &incoming);
         }
         Ok(mail)
     }
 
-    fn make_boxes(&mut self, tables: &BlockTables, incoming: &AllIncoming) {
-        let mut maker = Maker::new(tables);
+    fn build_boxes(&mut self, tables: &BlockTables, incoming: &AllIncoming) {
+        let mut builder = BoxBuilder::new(tables);
         self.slots_at = tables.far.iter().map(|far| vec![0; far.targets.len()]).collect();
         let (mut end, mut which) = (0, Vec::new());
         self.base.push(end);
@@ -108,16 +108,16 @@ impl Mail {
             for pass in 0..self.passes {
                 let operations = incoming.get(block, pass);
                 which.clear();
-                which.extend(operations.iter().map(|&operation| maker.targets(pass, operation)));
+                which.extend(operations.iter().map(|&operation| builder.targets(pass, operation)));
                 which.sort_unstable();
                 which.dedup();
-                let list = maker.list(&which, &mut self.lists);
+                let list = builder.list(&which, &mut self.lists);
                 for &operation in operations {
-                    let targets = maker.targets(pass, operation);
+                    let targets = builder.targets(pass, operation);
                     self.slots_at[pass][operation.place as usize] =
-                        maker.slots(targets, list, &self.lists, &mut self.slots);
+                        builder.slots(targets, list, &self.lists, &mut self.slots);
                 }
-                self.boxes.push(ListOf { offset, list });
+                self.boxes.push(BoxEntries { offset, list });
                 offset += self.lists.get(list).len() as u32;
             }
             end += u64::from(offset);
@@ -125,7 +125,7 @@ impl Mail {
         }
     }
 
-    /// A block begins a level where an operation joins it with one of the level before.
+    /// A block begins a new level if an operation connects it with a block of the present one.
     fn find_early_and_levels(&mut self, tables: &BlockTables, family: &Family, incoming: &AllIncoming) {
         let mut level = family.blocks.start;
         self.levels.push(level);
@@ -147,7 +147,7 @@ impl Mail {
         }
     }
 
-    /// Where the boxes of a block begin, and where those of the block before it end.
+    /// Start of a block's boxes. It is also the end of the boxes of the block before.
     #[inline(always)]
     pub(crate) fn base(&self, block: u32) -> usize {
         self.base[block as usize] as usize
@@ -158,37 +158,38 @@ impl Mail {
         self.base(family.blocks.end) - self.base(family.blocks.start)
     }
 
-    /// Numbers of some blocks' boxes.
+    /// Numbers of the boxes of some blocks.
     pub(crate) fn numbers(&self, blocks: &Range<u32>) -> Range<usize> {
         blocks.start as usize * self.passes..blocks.end as usize * self.passes
     }
 
-    /// Rows of some blocks' boxes, one after the other.
+    /// Lengths of the boxes of some blocks.
     pub(crate) fn lengths(&self, blocks: &Range<u32>) -> impl Iterator<Item = usize> {
         self.boxes[self.numbers(blocks)].iter().map(|at| self.lists.get(at.list).len())
     }
 
-    /// A block's box in a pass, with its entries.
+    /// A block's box in a pass, and the entries of its rows.
     #[inline(always)]
     pub(crate) fn arriving(&self, block: u32, pass: usize) -> (BoxAt, &[u16]) {
         let number = block as usize * self.passes + pass;
-        let ListOf { offset, list } = self.boxes[number];
+        let BoxEntries { offset, list } = self.boxes[number];
         let entries = self.lists.get(list);
         (BoxAt { number, place: self.base(block) + offset as usize, rows: entries.len() }, entries)
     }
 
-    /// The slots in its target's box of the operation with [`FarTargets`](keima_model::FarTargets) number `operation`.
+    /// The slots, in the target's box, of the operation with [`FarTargets`](keima_model::FarTargets) number
+    /// `operation`.
     #[inline(always)]
     pub(crate) fn slots(&self, pass: usize, operation: usize) -> &[u16] {
         &self.slots[self.slots_at[pass][operation] as usize..]
     }
 
-    /// Blocks of a family that have early operations.
+    /// Blocks of a family with early operations.
     pub(crate) fn early(&self, family: &Family) -> &[u32] {
         within(&self.early, family)
     }
 
-    /// A family's levels, ascending: no operation leads from one block of a level to another.
+    /// A family's levels, ascending. No operation leads from a block of a level to another block of it.
     pub(crate) fn levels<'a>(&'a self, family: &'a Family) -> impl DoubleEndedIterator<Item = Range<u32>> + 'a {
         let starts = within(&self.levels, family);
         let end = move |number: usize| starts.get(number + 1).copied().unwrap_or(family.blocks.end);
@@ -196,7 +197,7 @@ impl Mail {
     }
 }
 
-/// Those of some blocks, ascending, that are a family's.
+/// The part of an ascending list of blocks that belongs to a family.
 fn within<'a>(blocks: &'a [u32], family: &Family) -> &'a [u32] {
     let place = |first: u32| blocks.partition_point(|&block| block < first);
     &blocks[place(family.blocks.start)..place(family.blocks.end)]
@@ -208,7 +209,7 @@ mod tests {
 
     use super::*;
 
-    /// Blocks of one family, each with an operation in pass 0 and, but for the first, one in pass 1; these carry to the
+    /// Blocks of one family. Each has an operation in pass 0, and all but the first one in pass 1. They carry to the
     /// entries `to`, block by block.
     fn tables(targets: [&[u32]; 2], to: [&[&[u16]]; 2]) -> BlockTables {
         let far = |to: &[u16]| Far { pairs: (0..).zip(to.iter().copied()).collect() };
@@ -239,7 +240,7 @@ mod tests {
     fn boxes_have_a_row_for_each_entry_that_operations_lead_to() {
         let to: [&[&[u16]]; 2] = [&[&[1, 4], &[2, 3], &[0]], &[&[0, 2, 3, 7], &[0, 3, 6]]];
         let tables = tables([&[2, 0, 1], &[0, 0]], to);
-        let mail = Mail::new(&tables).unwrap();
+        let mail = MailLayout::new(&tables).unwrap();
         // Block 0: of pass 0 entries 2 and 3 by block 1, of pass 1 those by blocks 1 and 2. 1: entry 0 by block 2. 2: entries
         // 1 and 4 by block 0.
         let boxes: Vec<_> = (0..3).flat_map(|block| (0..2).map(move |pass| (block, pass))).collect();
@@ -270,7 +271,7 @@ mod tests {
     fn what_is_alike_is_kept_once() {
         let same: &[u16] = &[1, 5];
         let tables = tables([&[0, 0, 0, 0], &[0, 0, 0]], [&[same, same, same, same], &[same, same, same]]);
-        let mail = Mail::new(&tables).unwrap();
+        let mail = MailLayout::new(&tables).unwrap();
         assert_eq!((&mail.slots[..], &mail.lists.entries[..]), (&[0, 1][..], same));
     }
 
@@ -284,7 +285,7 @@ mod tests {
             ([1, 2, 0], &[0..1, 1..2, 2..3]),
         ] {
             let tables = tables([&targets, &[0, 0]], [&[&[0], &[1], &[2]], &[&[0], &[0]]]);
-            let mail = Mail::new(&tables).unwrap();
+            let mail = MailLayout::new(&tables).unwrap();
             assert_eq!(mail.levels(&tables.families[0]).collect::<Vec<_>>(), levels, "{targets:?}");
         }
     }
@@ -292,6 +293,6 @@ mod tests {
     #[test]
     fn operations_that_lead_up_later_are_refused() {
         let tables = tables([&[2, 0, 1], &[2, 0]], [&[&[0], &[0], &[0]], &[&[0], &[0]]]);
-        assert!(matches!(Mail::new(&tables), Err(BlockError::Order)));
+        assert!(matches!(MailLayout::new(&tables), Err(BlockError::Order)));
     }
 }

@@ -1,5 +1,4 @@
-//! How a count in memory is done: its primes and lanes ([`scheme`]), its order of work ([`passages`]), its memory
-//! ([`bytes`]).
+//! The plan of a count in memory: its primes and lanes ([`scheme`]), and its order of work ([`passages`]).
 
 pub(crate) mod passages;
 pub(crate) mod scheme;

@@ -1,15 +1,16 @@
-//! The primes of a count in memory, the lanes that its numbers need, and where its two directions meet.
+//! The primes of a count in memory, the lanes that its values need, and where its two directions meet.
 //!
 //! ```text
-//!   lanes   primes             numbers of Go, folded, up to
+//!   lanes   primes             with 3 choices a cell, folded, up to
 //!   2       p0, spare          37 cells
-//!   4       p0 p1 p2, spare    112 cells    13x13 and 14x14 meet at 78 and 98
+//!   4       p0 p1 p2, spare    112 cells
 //!   8       p0 ... p6, spare   264 cells
 //! ```
 //!
-//! They are the first of the job's, all of them between 2^59 and 2^60, and such as are near 2^60 where these are not
-//! enough. The spare is the job's, the largest of all, so that no single wrong lane of a row passes: rows that differ in one
-//! residue, modulo p, differ by k times the product of the others with 0 < k < p, which the spare does not divide.
+//! The primes are the job's first ones, all between 2^59 and 2^60. Where these are not enough, more primes near 2^60
+//! are added. The spare is the job's largest prime, so that no single wrong lane of a row passes. Proof: two numbers
+//! that differ in one residue, modulo p, differ by k times the product of the other primes with 0 < k < p, and the
+//! spare does not divide that.
 
 use keima_blocks::limits::MODULUS_LIMIT;
 use keima_residue::{Integer, primes_below};
@@ -17,20 +18,20 @@ use keima_residue::{Integer, primes_below};
 use crate::block::error::BlockError;
 use crate::block::rows::lanes::{Moduli, Row};
 
-/// Numbers of lanes, with the relative times of their passes (measured at 11x11).
+/// Numbers of lanes, each with the relative cost of a pass.
 const LANES: [(usize, u32); 3] = [(2, 37), (4, 50), (8, 100)];
 
-/// Primes beside the spare that the most lanes have.
+/// Most primes beside the spare.
 const PRIMES: usize = 7;
 
-/// How a count in memory is done.
+/// The primes and lanes of a count in memory.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Scheme {
     /// The spare prime.
     pub(crate) spare: u64,
-    /// The others, [`PRIMES`] of them.
+    /// The other primes, [`PRIMES`] of them.
     primes: Vec<u64>,
-    /// Ways to fill a cell.
+    /// Most ways to fill a cell.
     choices: u32,
     /// The column after which the two directions meet.
     pub(crate) middle: u32,
@@ -39,8 +40,8 @@ pub(crate) struct Scheme {
 }
 
 impl Scheme {
-    /// With the primes `moduli`, the last of them the spare, and such as they are where these are not enough. `None` if
-    /// numbers outgrow the most lanes; an error unless all primes are between 2^59 and 2^60.
+    /// A scheme on the primes `moduli`, of which the last is the spare. `None` if values need more than the most
+    /// lanes. An error unless all primes are between 2^59 and 2^60.
     pub(crate) fn new(moduli: &[u64], choices: u32, height: u32, length: u32) -> Result<Option<Self>, BlockError> {
         let (&spare, given) = moduli.split_last().ok_or(BlockError::Moduli)?;
         let more = primes_below(MODULUS_LIMIT.into()).filter(|prime| !moduli.contains(prime));
@@ -52,10 +53,10 @@ impl Scheme {
         Ok(scheme.meeting(height, length))
     }
 
-    /// With the directions' meeting at the least cost, and of equal ones nearest to the board's middle.
+    /// Chooses the middle with the least cost, and of equal ones the one nearest to the board's middle.
     fn meeting(self, height: u32, length: u32) -> Option<Self> {
         let cost = |columns: u32| (1..=columns).map(|column| self.cost_for(height * column)).sum::<Option<u32>>();
-        // What does not fit the lanes is no choice.
+        // Skips a middle whose values do not fit the lanes.
         let middles = (1..=length).filter_map(|middle| {
             let total = cost(middle - 1)? + cost(length - middle)?;
             Some((total, (2 * middle).abs_diff(length + 1), middle))
@@ -65,8 +66,8 @@ impl Scheme {
         Some(Self { middle, most_lanes, ..self })
     }
 
-    /// Lanes that numbers of so many cells need, the spare included: 2, 4 or 8. Where a column is folded, they are up to
-    /// twice as large as the bound of the problem.
+    /// Lanes for values that depend on so many cells, the spare included: 2, 4 or 8. A folded column doubles the
+    /// problem's bound.
     pub(crate) fn lanes_for(&self, cells: u32) -> Option<usize> {
         self.row_for(cells).map(|(lanes, _)| lanes)
     }
@@ -80,7 +81,7 @@ impl Scheme {
         LANES.into_iter().find(|&(lanes, _)| self.primes.iter().take(lanes - 1).product::<Integer>() > bound)
     }
 
-    /// Those of K lanes, the spare last.
+    /// The moduli of K lanes, the spare last.
     pub(crate) fn moduli<const K: usize>(&self) -> Option<Moduli<K>> {
         let mut row: Row<K> = [self.spare; K];
         row[..K - 1].copy_from_slice(self.primes.get(..K - 1)?);

@@ -1,47 +1,50 @@
-//! Memory for parts of tables while they are made, before they count as their task's.
+//! Memory for partial tables under construction, before they are charged to a task.
 //!
 //! ```text
-//!   all   | part | part | part | ...      whoever does not fit waits, but one at a time is always made
+//!   all   | part | part | part | ...      a request that does not fit waits, but one part is always allowed
 //! ```
 //!
-//! A task keeps its allowance until it has its states' memory, of which the part is then charged ([`crate::block::out_of_core::memory::pool`]). Who has
-//! states' memory needs no allowance until it has given that back, so that nobody waits for ever.
+//! A task keeps its allowance until it has the memory for its states, to which the tables are then charged (`pool`).
+//! A task that has memory for states does not ask for an allowance before it has returned it. So there is no
+//! deadlock.
 
-use crate::block::out_of_core::memory::fifo::Turns;
+use crate::block::out_of_core::memory::fifo::FifoQueue;
 
-/// Memory for parts that are made.
-pub(crate) struct Making {
+/// Grants allowances within a limit.
+pub(crate) struct PartAllowances {
     all_bytes: u64,
-    in_use_bytes: Turns<u64>,
+    in_use_bytes: FifoQueue<u64>,
 }
 
-/// Leave to make a part, until it is dropped.
+/// Permission to make a part, until it is dropped.
 pub(crate) struct Allowance<'m> {
     bytes: u64,
-    making: &'m Making,
+    allowances: &'m PartAllowances,
 }
 
-impl Making {
+impl PartAllowances {
     pub(crate) fn new(all_bytes: u64) -> Self {
-        Self { all_bytes, in_use_bytes: Turns::default() }
+        Self { all_bytes, in_use_bytes: FifoQueue::default() }
     }
 
-    /// Waits until there is room for a part of so many bytes; `None` where `stop` says not to go on waiting.
+    /// Waits until a part of so many bytes is allowed. `None` if `stop` ends the wait.
     pub(crate) fn take(&self, bytes: u64, stop: impl Fn() -> bool) -> Option<Allowance<'_>> {
         self.in_use_bytes.wait(stop, |in_use_bytes| {
             let with_it = in_use_bytes.saturating_add(bytes);
             (*in_use_bytes == 0 || with_it <= self.all_bytes).then(|| {
                 *in_use_bytes = with_it;
-                Allowance { bytes, making: self }
+                Allowance { bytes, allowances: self }
             })
         })
     }
 }
 
 impl Allowance<'_> {
-    /// The part is made and takes so many bytes: for what was allowed beyond that others need not wait.
+    /// Reports the part's actual size: returns what was allowed beyond it.
     pub(crate) fn made(mut self, bytes: u64) -> Self {
-        self.making.in_use_bytes.change(|in_use_bytes| *in_use_bytes = in_use_bytes.saturating_sub(self.bytes) + bytes);
+        self.allowances
+            .in_use_bytes
+            .change(|in_use_bytes| *in_use_bytes = in_use_bytes.saturating_sub(self.bytes) + bytes);
         self.bytes = bytes;
         self
     }
@@ -49,7 +52,7 @@ impl Allowance<'_> {
 
 impl Drop for Allowance<'_> {
     fn drop(&mut self) {
-        self.making.in_use_bytes.change(|in_use_bytes| *in_use_bytes = in_use_bytes.saturating_sub(self.bytes));
+        self.allowances.in_use_bytes.change(|in_use_bytes| *in_use_bytes = in_use_bytes.saturating_sub(self.bytes));
     }
 }
 
@@ -59,8 +62,8 @@ mod tests {
 
     #[test]
     fn parts_that_do_not_fit_wait_and_one_is_always_made() {
-        let making = Making::new(100);
-        let take = |bytes| making.take(bytes, || true);
+        let allowances = PartAllowances::new(100);
+        let take = |bytes| allowances.take(bytes, || true);
         let one = take(60);
         assert!(one.is_some());
         let two = take(40);
@@ -77,13 +80,13 @@ mod tests {
         let large = take(1000);
         assert!(large.is_some() && take(0).is_none(), "more than there is, alone");
         std::thread::scope(|scope| {
-            let next = scope.spawn(|| making.take(50, || false).is_some());
-            while making.in_use_bytes.waiting() == 0 {
+            let next = scope.spawn(|| allowances.take(50, || false).is_some());
+            while allowances.in_use_bytes.waiting() == 0 {
                 std::thread::yield_now();
             }
             drop(large);
             assert!(next.join().unwrap());
         });
-        assert_eq!(making.in_use_bytes.change(|bytes| *bytes), 0);
+        assert_eq!(allowances.in_use_bytes.change(|bytes| *bytes), 0);
     }
 }

@@ -1,36 +1,35 @@
-//! Something that several tasks have a part of, who waits for it in the order of their coming.
+//! A shared resource that grants requests in FIFO order.
 //!
-//! Whoever comes first is first: one that needs much does not wait for ever while others take what becomes free.
+//! A large request does not wait for ever while smaller ones take what becomes free.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How often who waits looks whether he is to stop.
+/// Interval at which a waiting thread asks whether to stop.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What is shared, and who waits for it.
+/// The resource, and the queue of requests.
 #[derive(Debug, Default)]
-pub(crate) struct Turns<S> {
-    state: Mutex<Waiting<S>>,
+pub(crate) struct FifoQueue<S> {
+    state: Mutex<QueueState<S>>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Waiting<S> {
+struct QueueState<S> {
     shared: S,
-    /// Who waits, in the order of their coming; and the number of the next one.
+    /// Waiting requests in order, and the number of the next one.
     queue: VecDeque<u64>,
     next: u64,
 }
 
-impl<S> Turns<S> {
-    fn lock(&self) -> MutexGuard<'_, Waiting<S>> {
+impl<S> FifoQueue<S> {
+    fn lock(&self) -> MutexGuard<'_, QueueState<S>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until `take` finds what it needs, when all who came before have theirs; `None` where `stop` says not to go on
-    /// waiting.
+    /// Waits until all earlier requests are granted and `take` finds what it needs. `None` if `stop` ends the wait.
     pub(crate) fn wait<T>(&self, stop: impl Fn() -> bool, mut take: impl FnMut(&mut S) -> Option<T>) -> Option<T> {
         let mut state = self.lock();
         let own = state.next;
@@ -53,14 +52,14 @@ impl<S> Turns<S> {
         taken
     }
 
-    /// Changes what is shared, at once; who waits looks again.
+    /// Changes the resource at once, and wakes all waiting threads.
     pub(crate) fn change<T>(&self, act: impl FnOnce(&mut S) -> T) -> T {
         let done = act(&mut self.lock().shared);
         self.changed.notify_all();
         done
     }
 
-    /// How many wait.
+    /// Number of waiting requests.
     #[cfg(test)]
     pub(crate) fn waiting(&self) -> usize {
         self.lock().queue.len()

@@ -1,56 +1,65 @@
-//! Memory of the tasks of one worker: a share for each, and more for one whose family is large, when others have let go
-//! of theirs.
+//! Memory of one worker's tasks: a share for each, and more for a task with a large family when others have returned
+//! theirs.
 //!
 //! ```text
 //!   all      | tables | share | share | share | share |
-//!   or       | tables | one that needs more   | share |       whoever does not fit waits, in the order of their coming
-//!   a share  | its part of tables | piece             |       where tables are made a part at a time
+//!   or       | tables | a large grant        | share |       requests that do not fit wait in FIFO order
+//!   a share  | its part of tables | buffer            |       where tables are made for each group
 //! ```
 //!
-//! Pieces are followed by padding, which nobody touches and which takes no memory. A task holds one piece at a time, so
-//! that nobody waits for ever. What was touched once is kept for the next task and does not have to be cleared again.
+//! Untouched padding follows each buffer, and takes no memory. A task holds one grant at a time, so there is no
+//! deadlock. A returned buffer is kept for the next task, and need not be cleared again.
 
 use keima_blocks::lanes::MOST_LANES;
 use keima_blocks::pool::Shares;
 use keima_blocks::rows::PADDING;
 
-use crate::block::out_of_core::memory::fifo::Turns;
+use crate::block::out_of_core::memory::fifo::FifoQueue;
 use crate::block::rows::vector::Rows;
 
-/// Padding of a piece: that of a buffer of rows of any number of lanes.
+/// Padding of a buffer for rows of any number of lanes.
 const PADDING_WORDS: usize = MOST_LANES as usize * PADDING;
 
-/// Words of a piece without its padding.
+/// Words of a buffer without its padding.
 fn len(piece: &Rows<1>) -> usize {
     piece.len() - PADDING_WORDS
 }
 
 /// Memory for tasks.
-pub(crate) struct Pool {
+pub(crate) struct MemoryPool {
     /// In words of 8 bytes.
     shares: Shares,
-    state: Turns<State>,
+    state: FifoQueue<PoolState>,
 }
 
 #[derive(Default)]
-struct State {
-    /// Of pieces, and of what tasks have beside them.
+struct PoolState {
+    /// Words of granted buffers, and of tables that tasks have beside them.
     in_use_words: usize,
     kept: Vec<Rows<1>>,
 }
 
-/// Words that a task has.
+/// Limits of one task's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Words {
+pub(crate) struct PoolLimits {
+    /// Without waiting.
+    pub(crate) share_words: usize,
+    /// At all.
+    pub(crate) all_words: usize,
+}
+
+/// Memory that a task asks for, in words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Demand {
     /// In all.
     pub(crate) all: usize,
-    /// Of these, what is not in its piece: tables that were made for it.
+    /// The part of it outside its buffer: tables made for it.
     pub(crate) beside: usize,
 }
 
-impl State {
-    /// A piece that was kept, or a new one; none while others have too much.
-    fn piece(&mut self, words: Words, shares: Shares) -> Option<std::io::Result<(Rows<1>, usize)>> {
+impl PoolState {
+    /// A kept buffer, or a new one, with the words to charge. `None` while others hold too much.
+    fn grant(&mut self, words: Demand, shares: Shares) -> Option<std::io::Result<(Rows<1>, usize)>> {
         let own = words.all.saturating_sub(words.beside);
         let all_words = shares.all as usize;
         let sizes = shares.kept_sizes(words.all as u64, words.beside as u64);
@@ -59,7 +68,7 @@ impl State {
         let charged = words.beside + found.as_ref().map_or(own, len);
         let kept: usize = self.kept.iter().map(len).sum();
         if self.in_use_words + kept + charged > all_words {
-            // Too small or too large, all of them.
+            // All kept buffers are too small or too large.
             self.kept.clear();
         }
         if self.in_use_words > 0 && self.in_use_words + charged > all_words {
@@ -85,73 +94,73 @@ pub(crate) enum NoMemory {
     System(std::io::Error),
 }
 
-impl Pool {
-    /// `most_words` is what the largest task needs at least.
+impl MemoryPool {
+    /// `most_words` is the least that the largest task needs.
     pub(crate) fn new(bytes: u64, tasks: u32, most_words: usize) -> Self {
-        Self { shares: Shares::new(bytes / 8, tasks, most_words as u64), state: Turns::default() }
+        Self { shares: Shares::new(bytes / 8, tasks, most_words as u64), state: FifoQueue::default() }
     }
 
-    /// Less by so much, where the largest task can do without.
-    pub(crate) fn leaving(self, bytes: u64) -> Self {
+    /// Reserves memory for others, as far as the largest task can do without.
+    pub(crate) fn reserving(self, bytes: u64) -> Self {
         Self { shares: self.shares.leaving(bytes / 8), ..self }
     }
 
-    /// How tasks share it, in words.
+    /// The shares of tasks, in words.
     pub(crate) fn shares(&self) -> Shares {
         self.shares
     }
 
-    /// What the largest task needs at least.
+    /// The least that the largest task needs.
     pub(crate) fn most_words(&self) -> usize {
         self.shares.largest as usize
     }
 
     /// Most words that a task can have without waiting, and at all.
-    pub(crate) fn words(&self) -> (usize, usize) {
-        (self.shares.share() as usize, self.shares.all as usize)
+    pub(crate) fn limits(&self) -> PoolLimits {
+        PoolLimits { share_words: self.shares.share() as usize, all_words: self.shares.all as usize }
     }
 
-    /// Threads that a task with so many words can have: with what it leaves others can do as much as there are others.
+    /// Threads for a task with so many words: all whose tasks find no memory beside it.
     pub(crate) fn threads(&self, words: usize) -> usize {
         self.shares.threads(words as u64) as usize
     }
 
-    /// Frees the pieces that nobody has.
-    pub(crate) fn let_go(&self) {
+    /// Frees the kept buffers.
+    pub(crate) fn free_kept(&self) {
         self.state.change(|state| state.kept.clear());
     }
 
-    /// A piece for a task of so many `words`, of a share at least and no more than all there is, with anything in it.
-    /// Waits until there is one; `stop` is asked whether to go on waiting.
-    pub(crate) fn take(&self, words: Words, stop: impl Fn() -> bool) -> Result<Piece<'_>, NoMemory> {
-        let (share_words, all_words) = self.words();
-        let words = Words { all: words.all.clamp(share_words, all_words), ..words };
-        let taken = self.state.wait(stop, |state| state.piece(words, self.shares));
+    /// Grants memory for a task: at least a share, at most all. The buffer's contents are arbitrary. Waits until
+    /// there is enough; `stop` ends the wait.
+    pub(crate) fn take(&self, words: Demand, stop: impl Fn() -> bool) -> Result<Grant<'_>, NoMemory> {
+        let limits = self.limits();
+        let words = Demand { all: words.all.clamp(limits.share_words, limits.all_words), ..words };
+        let taken = self.state.wait(stop, |state| state.grant(words, self.shares));
         match taken {
-            Some(Ok((rows, charged))) => Ok(Piece { rows: Some(rows), charged, pool: self }),
+            Some(Ok((rows, charged))) => Ok(Grant { rows: Some(rows), charged, pool: self }),
             Some(Err(error)) => Err(NoMemory::System(error)),
             None => Err(NoMemory::Stopped),
         }
     }
 }
 
-/// Memory of one task, for the next one when it is dropped.
-pub(crate) struct Piece<'p> {
-    /// Gone only while it is dropped.
+/// Memory of one task. Dropping it returns the buffer to the pool.
+pub(crate) struct Grant<'p> {
+    /// `None` only while it is dropped.
     rows: Option<Rows<1>>,
-    /// Words that are in use until then.
+    /// Words in use until then.
     charged: usize,
-    pool: &'p Pool,
+    pool: &'p MemoryPool,
 }
 
-impl Piece<'_> {
-    /// With the padding.
+impl Grant<'_> {
+    /// The buffer with its padding.
     pub(crate) fn words(&mut self) -> &mut [u64] {
         self.rows.as_deref_mut().unwrap_or_default().as_flattened_mut()
     }
 }
 
-impl Drop for Piece<'_> {
+impl Drop for Grant<'_> {
     fn drop(&mut self) {
         let rows = self.rows.take();
         self.pool.state.change(|state| {
@@ -165,27 +174,27 @@ impl Drop for Piece<'_> {
 mod tests {
     use super::*;
 
-    fn len(piece: &Piece<'_>) -> usize {
+    fn len(piece: &Grant<'_>) -> usize {
         super::len(piece.rows.as_ref().unwrap())
     }
 
-    fn in_use(pool: &Pool) -> usize {
+    fn in_use(pool: &MemoryPool) -> usize {
         pool.state.change(|state| state.in_use_words)
     }
 
-    fn kept(pool: &Pool) -> usize {
+    fn kept(pool: &MemoryPool) -> usize {
         pool.state.change(|state| state.kept.len())
     }
 
     /// For a task without tables of its own.
-    fn take(pool: &Pool, all: usize, stop: impl Fn() -> bool) -> Result<Piece<'_>, NoMemory> {
-        pool.take(Words { all, beside: 0 }, stop)
+    fn take(pool: &MemoryPool, all: usize, stop: impl Fn() -> bool) -> Result<Grant<'_>, NoMemory> {
+        pool.take(Demand { all, beside: 0 }, stop)
     }
 
     #[test]
     fn who_needs_more_than_a_share_waits_for_others() {
-        let pool = Pool::new(8 * 100, 2, 80);
-        assert_eq!(pool.words(), (50, 100));
+        let pool = MemoryPool::new(8 * 100, 2, 80);
+        assert_eq!(pool.limits(), PoolLimits { share_words: 50, all_words: 100 });
         let never = || false;
         let (one, two) = (take(&pool, 10, never).unwrap(), take(&pool, 50, never).unwrap());
         assert_eq!((len(&one), len(&two)), (50, 50));
@@ -194,7 +203,7 @@ mod tests {
         assert!(matches!(take(&pool, 80, || true), Err(NoMemory::Stopped)), "the other half is in use");
         std::thread::scope(|scope| {
             let large = scope.spawn(|| len(&take(&pool, 80, never).unwrap()));
-            // Whether it waits already or not, it gets its piece.
+            // It gets its memory, whether it already waits or not.
             drop(two);
             assert_eq!(large.join().unwrap(), 80);
         });
@@ -203,7 +212,7 @@ mod tests {
 
     #[test]
     fn who_comes_first_is_first() {
-        let pool = Pool::new(8 * 100, 2, 80);
+        let pool = MemoryPool::new(8 * 100, 2, 80);
         let never = || false;
         let (one, two) = (take(&pool, 50, never).unwrap(), take(&pool, 50, never).unwrap());
         std::thread::scope(|scope| {
@@ -226,11 +235,11 @@ mod tests {
     #[test]
     fn shares_leave_room_for_one_that_is_a_little_larger() {
         let never = || false;
-        let pool = Pool::new(8 * 100, 2, 60);
+        let pool = MemoryPool::new(8 * 100, 2, 60);
         let large = take(&pool, 60, never).unwrap();
         assert_eq!(len(&take(&pool, 1, || true).unwrap()), 40, "beside the large one");
         drop(large);
-        let pool = Pool::new(8 * 100, 2, 70);
+        let pool = MemoryPool::new(8 * 100, 2, 70);
         drop(take(&pool, 60, never).unwrap());
         let shares = [1, 1].map(|words| take(&pool, words, || true).unwrap());
         assert_eq!(shares.each_ref().map(len), [50; 2], "the larger piece that was kept is none of them");
@@ -238,7 +247,7 @@ mod tests {
 
     #[test]
     fn pieces_are_kept_and_make_room() {
-        let pool = Pool::new(8 * 90, 3, 30);
+        let pool = MemoryPool::new(8 * 90, 3, 30);
         let never = || false;
         drop(take(&pool, 1, never).unwrap());
         assert_eq!(kept(&pool), 1);
@@ -254,18 +263,18 @@ mod tests {
         drop(shares);
         assert_eq!(kept(&pool), 3);
         assert_eq!(len(&take(&pool, 30, never).unwrap()), 30);
-        pool.let_go();
+        pool.free_kept();
         assert_eq!(kept(&pool), 0);
         let large = take(&pool, 80, never).unwrap();
         drop(large);
         assert_eq!(len(&take(&pool, 70, never).unwrap()), 80, "a little larger is good enough");
     }
 
-    /// What a task has beside its piece is in use, and its piece so much smaller.
+    /// Tables beside the buffer are in use, and make the buffer smaller.
     #[test]
     fn tables_of_a_task_are_its_memory() {
-        let pool = Pool::new(8 * 100, 2, 0);
-        let with = |all, beside| pool.take(Words { all, beside }, || true);
+        let pool = MemoryPool::new(8 * 100, 2, 0);
+        let with = |all, beside| pool.take(Demand { all, beside }, || true);
         let one = with(1, 10).unwrap();
         assert_eq!((len(&one), in_use(&pool)), (40, 50));
         let two = with(60, 20);
@@ -282,7 +291,7 @@ mod tests {
         let large = with(100, 60).unwrap();
         assert_eq!((len(&large), in_use(&pool), kept(&pool)), (40, 100, 0), "kept, and the other one makes room");
         drop(large);
-        // A piece of 40 would be good enough for one of 33, but not with 61 beside it.
+        // A buffer of 40 would do for one of 33, but not with 61 words beside it.
         let all = with(94, 61).unwrap();
         assert_eq!((len(&all), in_use(&pool), kept(&pool)), (33, 94, 0));
     }

@@ -1,21 +1,21 @@
-//! Where the families of a group stand in one buffer while they go through a window.
+//! The layout of a group's families in one buffer while they go through a window.
 
 use keima_model::{BlockTables, Family};
 
 use crate::block::rows::lanes::Row;
-use crate::block::rows::tables::{ends, entries, up};
+use crate::block::rows::tables::{entry_count, family_ends, far_operations_up};
 use keima_blocks::rows::PADDING;
 
-/// Where a family's states stand in a buffer.
+/// The layout of a family's states.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Line {
+pub(crate) struct FamilyLayout {
     /// `leads[step]`: rows in front of the states at this step, 0 at the last.
     pub(crate) leads: Vec<usize>,
-    /// Rows that are put aside in a pass, at most.
+    /// Most rows that are set aside in a pass.
     pub(crate) aside: usize,
 }
 
-impl Line {
+impl FamilyLayout {
     pub(crate) fn new(tables: &BlockTables, family: &Family) -> Self {
         let passes = tables.far.len();
         let mut leads = vec![0; passes + 1];
@@ -25,7 +25,7 @@ impl Line {
             for block in family.blocks.clone() {
                 let read = tables.place(pass, block) as usize;
                 shift = shift.max(end(tables, block, pass + 1).saturating_sub(read));
-                rows += up(tables, block, pass).map(|(far, _)| far.pairs.len()).sum::<usize>();
+                rows += far_operations_up(tables, block, pass).map(|(far, _)| far.pairs.len()).sum::<usize>();
             }
             leads[pass] = leads[pass + 1] + shift;
             aside = aside.max(rows);
@@ -34,42 +34,42 @@ impl Line {
     }
 }
 
-/// How the families of a group stand in one buffer: gathered at its end, and one after the other taken to its front.
+/// The layout of a group's families: gathered at the end of the buffer, then moved to its front one after the other.
 #[derive(Debug)]
-pub(crate) struct Lines {
+pub(crate) struct GroupLayout {
     /// For each family.
-    pub(crate) families: Vec<Line>,
+    pub(crate) families: Vec<FamilyLayout>,
     /// Rows in front of the gathered states.
     pub(crate) lead: usize,
-    /// Rows of the buffer, and of what is put aside in a pass.
+    /// Rows of the buffer, and of the rows set aside in a pass.
     rows: usize,
     aside: usize,
 }
 
-impl Lines {
+impl GroupLayout {
     pub(crate) fn new(tables: &BlockTables, families: &[Family]) -> Self {
-        let lines: Vec<Line> = families.iter().map(|family| Line::new(tables, family)).collect();
+        let layout: Vec<FamilyLayout> = families.iter().map(|family| FamilyLayout::new(tables, family)).collect();
         let (mut lead, mut before, mut after) = (0, 0, 0);
-        for (family, line) in families.iter().zip(&lines) {
-            // A family begins its passes behind those that are done.
-            lead = lead.max((line.leads[0] + after).saturating_sub(before));
-            let (first, last) = ends(tables, family);
+        for (family, layout) in families.iter().zip(&layout) {
+            // A family begins its passes behind the families that are done.
+            lead = lead.max((layout.leads[0] + after).saturating_sub(before));
+            let (first, last) = family_ends(tables, family);
             (before, after) = (before + first as usize, after + last as usize);
         }
-        let aside = lines.iter().map(|line| line.aside).max().unwrap_or(0);
-        Self { families: lines, lead, rows: lead + before, aside }
+        let aside = layout.iter().map(|layout| layout.aside).max().unwrap_or(0);
+        Self { families: layout, lead, rows: lead + before, aside }
     }
 
-    /// Rows in all.
+    /// Number of rows, those set aside included.
     pub(crate) fn rows(&self) -> usize {
         self.rows + self.aside
     }
 
-    /// With room between what a pass has read and what it has written, beside what it needs: `room` rows for each pass.
+    /// Adds `room` rows for each pass between the rows that are read and the rows that are written.
     pub(crate) fn with_room(mut self, room: usize) -> Self {
-        for line in &mut self.families {
-            let passes = line.leads.len() - 1;
-            line.leads.iter_mut().zip((0..=passes).rev()).for_each(|(lead, left)| *lead += room * left);
+        for layout in &mut self.families {
+            let passes = layout.leads.len() - 1;
+            layout.leads.iter_mut().zip((0..=passes).rev()).for_each(|(lead, left)| *lead += room * left);
         }
         let all = room * self.passes();
         (self.lead, self.rows) = (self.lead + all, self.rows + all);
@@ -78,22 +78,23 @@ impl Lines {
 
     /// Passes of the window.
     pub(crate) fn passes(&self) -> usize {
-        self.families.first().map_or(0, |line| line.leads.len() - 1)
+        self.families.first().map_or(0, |layout| layout.leads.len() - 1)
     }
 }
 
-/// Words for a group's rows, and padding.
-pub(crate) struct Memory<'a>(pub(crate) &'a mut [u64]);
+/// Words for a group's rows and padding.
+pub(crate) struct GroupMemory<'a>(pub(crate) &'a mut [u64]);
 
-impl Memory<'_> {
-    /// As rows of `J` lanes: the buffer with its padding, what is put aside. `None` if there is not enough.
-    pub(crate) fn rows<const J: usize>(&mut self, lines: &Lines) -> Option<(&mut [Row<J>], &mut [Row<J>])> {
-        let (aside, states) = self.0.as_chunks_mut::<J>().0.split_at_mut_checked(lines.aside)?;
-        (states.len() >= lines.rows + PADDING).then_some((states, aside))
+impl GroupMemory<'_> {
+    /// The memory as rows of `J` lanes: the buffer with its padding, and the rows to set aside. `None` if it is too
+    /// small.
+    pub(crate) fn rows<const J: usize>(&mut self, layout: &GroupLayout) -> Option<(&mut [Row<J>], &mut [Row<J>])> {
+        let (aside, states) = self.0.as_chunks_mut::<J>().0.split_at_mut_checked(layout.aside)?;
+        (states.len() >= layout.rows + PADDING).then_some((states, aside))
     }
 }
 
-/// Where a block ends in its family.
+/// End of a block in its family.
 fn end(tables: &BlockTables, block: u32, step: usize) -> usize {
-    tables.place(step, block) as usize + entries(tables, block, step)
+    tables.place(step, block) as usize + entry_count(tables, block, step)
 }

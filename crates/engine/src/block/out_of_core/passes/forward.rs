@@ -6,37 +6,37 @@
 //!   after it        . . | b0' b1' b2' b3' b4' ...        lead[p+1] rows, fewer or as many
 //! ```
 //!
-//! Blocks are done in ascending order, and most far operations lead to blocks that are done already (see
-//! `FarTargets::descending`), so a pass may write over what it has read. Blocks grow from one step to the next: the
-//! states begin so far behind the place where they end up that each block is written in front of what is read for it.
-//! What operations carry to blocks that are yet to be done is put aside, and added after the pass: those of the first
+//! Blocks go in ascending order. Most far operations lead to blocks that are already done (see
+//! `FarTargets::descending`), so a pass may overwrite the rows that it has read. Blocks grow from one step to the
+//! next. So the states begin far enough behind their final place that each block is written in front of its own
+//! source. Values for blocks that are not yet done are set aside, and added after the pass. This happens in the first
 //! pass of a window that does not begin at the top.
 //!
-//! The families of a group are gathered one after the other, and go through the window one after the other.
+//! The families of a group are gathered side by side, and go through the window one after the other.
 //!
 //! ```text
 //!   gathered           . . . . . . | family 0 | family 1 | family 2 ...
 //!   family 1 is done   done 0 | done 1 | . . . . . . . . | family 2 ...
 //! ```
 //!
-//! Memory: 1.01 to 1.1 times the family's largest step and a block for each pass, and 0.28 times for what is put aside
-//! in windows below the top (Go, heights 8 to 13). Cost: that of the sums, see [`crate::block::rows::kernel`].
+//! Memory: the family's largest step, about a block for each pass, and the rows set aside. Cost: that of the sums
+//! (`rows::kernel`).
 
 use keima_model::{BlockTables, Family, MOST_ENTRIES};
 
-use crate::block::out_of_core::passes::buffer::Line;
+use crate::block::out_of_core::passes::buffer::FamilyLayout;
 use crate::block::rows::kernel::{add_far, local};
 use crate::block::rows::lanes::{Moduli, Row};
-use crate::block::rows::tables::{entries, far, up};
+use crate::block::rows::tables::{entry_count, far_operations, far_operations_up};
 
 /// All passes of a family.
 pub(crate) struct Passes<'a, const K: usize> {
     pub(crate) tables: &'a BlockTables,
     pub(crate) family: &'a Family,
-    pub(crate) line: &'a Line,
-    /// The states begin after the first lead, and are followed by padding; when all is done they are at the beginning.
+    pub(crate) layout: &'a FamilyLayout,
+    /// The states begin after the first lead, and padding follows them. After all passes they begin at 0.
     pub(crate) rows: &'a mut [Row<K>],
-    /// [`Line::aside`] rows at least.
+    /// At least [`FamilyLayout::aside`] rows.
     pub(crate) aside: &'a mut [Row<K>],
     pub(crate) moduli: &'a Moduli<K>,
 }
@@ -54,13 +54,13 @@ impl<const K: usize> pulp::WithSimd for Passes<'_, K> {
 impl<const K: usize> Passes<'_, K> {
     #[inline(always)]
     fn pass(&mut self, pass: usize) {
-        let Self { tables, family, line, .. } = *self;
-        // A copy of its own: the rows that are written cannot be these.
+        let Self { tables, family, layout, .. } = *self;
+        // A copy: the compiler then knows that writes do not change the moduli.
         let moduli = *self.moduli;
-        let (from, to) = (line.leads[pass], line.leads[pass + 1]);
+        let (from, to) = (layout.leads[pass], layout.leads[pass + 1]);
         let after = |block: u32| {
             let start = to + tables.place(pass + 1, block) as usize;
-            start..start + entries(tables, block, pass + 1)
+            start..start + entry_count(tables, block, pass + 1)
         };
         let mut put = 0;
         for number in family.blocks.clone() {
@@ -69,7 +69,7 @@ impl<const K: usize> Passes<'_, K> {
             let source: &[Row<K>; MOST_ENTRIES] = rest.first_chunk().expect("buffers are padded");
             let table = &tables.signatures[tables.signature_of[number as usize] as usize].passes[pass];
             local(table, source, &mut done[after(number)], &moduli);
-            for (far, target) in far(tables, number, pass) {
+            for (far, target) in far_operations(tables, number, pass) {
                 if target > number {
                     for (row, &(entry, _)) in self.aside[put..].iter_mut().zip(&far.pairs) {
                         *row = source[usize::from(entry)];
@@ -84,7 +84,7 @@ impl<const K: usize> Passes<'_, K> {
         let mut taken = 0;
         if put > 0 {
             for number in family.blocks.clone() {
-                for (far, target) in up(tables, number, pass) {
+                for (far, target) in far_operations_up(tables, number, pass) {
                     add_far(far, self.aside[taken..].iter(), &mut self.rows[after(target)], &moduli);
                     taken += far.pairs.len();
                 }
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
     use keima_blocks::rows::PADDING;
 
-    /// Two blocks of 2 entries that have 3 after a pass: 0, x0 + x1, x0, beside what far operations bring.
+    /// Two blocks of 2 entries, with 3 after a pass: 0, x0 + x1, x0, and the values of far operations.
     fn tables(targets: &[u32]) -> BlockTables {
         let table = PassTable {
             in_degrees: vec![1, 1, 1],
@@ -126,14 +126,14 @@ mod tests {
         // Block 0 sends up, to block 2; 1 and 2 send down, to 0.
         let tables = tables(&[2, 0, 0]);
         let family = &tables.families[0];
-        let line = Line::new(&tables, family);
-        assert_eq!(line, Line { leads: vec![5, 0], aside: 2 });
+        let layout = FamilyLayout::new(&tables, family);
+        assert_eq!(layout, FamilyLayout { leads: vec![5, 0], aside: 2 });
         let mut rows: Vec<Row<1>> = [0, 0, 0, 0, 0, 1, 2, 10, 20, 100, 200].map(|value| [value]).into();
         let moduli = Moduli::new([(1 << 59) + 9]).unwrap();
         rows.resize(5 + 6 + PADDING, [0]);
         let mut aside = [[0]; 2];
         let (rows_of, aside, moduli) = (&mut rows, &mut aside[..], &moduli);
-        let passes = Passes { tables: &tables, family, line: &line, rows: rows_of, aside, moduli };
+        let passes = Passes { tables: &tables, family, layout: &layout, rows: rows_of, aside, moduli };
         pulp::Arch::new().dispatch(passes);
         // Each block is (0, x0, x0 + x1) by its own sources.
         let own = [0, 1, 3, 0, 10, 30, 0, 100, 300];

@@ -6,16 +6,16 @@
 //!   before pass p    . . . . | b0 b1 b2 b3 b4 ...        lead[p] rows in front of the states
 //! ```
 //!
-//! [`crate::block::out_of_core::passes::forward`] backwards, over the same buffer and the same leads: there each block is written in front of what is
-//! read for it, so here each is written behind what is yet to be read. Blocks are done in descending order, and what most
-//! far operations lead to stands in blocks that are yet to be done. What leads to blocks that come later, whose rows are
-//! written over by then, is put aside before the pass.
+//! The reverse of `forward`, over the same buffer and with the same leads. There each block is written in front of
+//! its source, so here each is written behind the rows that are still to be read. Blocks go in descending order. Most
+//! far operations lead to blocks that are not yet done, whose rows are still there. Rows of targets that are done
+//! earlier would be overwritten: these are set aside before the pass.
 //!
-//! Several threads take blocks whose sums find room behind all that is read for them: a pass in batches. Each block is
-//! written by one thread, and nobody writes what others read.
+//! Several threads work in batches: blocks whose new rows fit behind all rows that are read for them. Each block is
+//! written by one thread, and no thread writes what others read.
 //!
-//! Cost: as a forward pass, with an index to be checked for each row that is read. The ways that lead to each state, for the
-//! mass balance, are one more forward pass with one lane ([`arrivals`]).
+//! Cost: that of a forward pass, with a bounds check for each row that is read. The ways that lead to each state, for
+//! the mass balance, take one more forward pass with one lane ([`arrivals`]).
 
 use std::ops::Range;
 
@@ -24,38 +24,38 @@ use keima_model::{BlockTables, Family, PassTable};
 
 use crate::TaskError;
 use crate::block::out_of_core::passes::batches::Batches;
-use crate::block::out_of_core::passes::buffer::Line;
+use crate::block::out_of_core::passes::buffer::FamilyLayout;
 use crate::block::out_of_core::passes::forward::Passes;
 use crate::block::rows::lanes::{MOST_WAYS, Moduli, Row, add, dispatch};
-use crate::block::rows::ranges::{WORTH, ranges};
-use crate::block::rows::tables::{entries, far, up};
+use crate::block::rows::ranges::{LEAST_RANGE_ROWS, ranges};
+use crate::block::rows::tables::{entry_count, far_operations, far_operations_up};
 use crate::block::rows::threads::crew;
 
-/// Blocks for one thread.
-struct Piece<'p, const K: usize> {
+/// Blocks of a batch, for one thread.
+struct TransposedPart<'p, const K: usize> {
     blocks: Range<u32>,
     /// Their rows before the pass.
     own: &'p mut [Row<K>],
-    /// What was put aside for them.
+    /// Rows that were set aside for them.
     aside: &'p [Row<K>],
 }
 
 impl<const K: usize> Batches<'_, K> {
-    /// The states after the last pass are at the beginning of `rows`; when all is done those before the first begin after
-    /// the first lead. `aside` has room for what the line says.
+    /// The states after the last pass begin at 0 of `rows`. When all is done, the states before the first pass begin
+    /// after the first lead. `aside` has the rows that the layout asks for.
     pub(crate) fn run_transposed(&self, rows: &mut [Row<K>], aside: &mut [Row<K>]) -> Result<(), TaskError> {
         (0..self.tables.far.len()).rev().try_for_each(|pass| self.pass_transposed(pass, rows, aside))
     }
 
     /// Where a block ends after a pass.
     fn end_after(&self, pass: usize, block: u32) -> usize {
-        self.after(pass, block) + entries(self.tables, block, pass + 1)
+        self.after(pass, block) + entry_count(self.tables, block, pass + 1)
     }
 
     fn pass_transposed(&self, pass: usize, rows: &mut [Row<K>], aside: &mut [Row<K>]) -> Result<(), TaskError> {
         let mut put = self.put_aside(pass, rows, aside);
         let mut left = self.family.blocks.clone();
-        let mut until = self.line.leads[pass] + self.family.size[pass] as usize;
+        let mut until = self.layout.leads[pass] + self.family.size[pass] as usize;
         while !left.is_empty() {
             let start = self.last_blocks(pass, &left);
             let batch = start..left.end;
@@ -66,22 +66,22 @@ impl<const K: usize> Batches<'_, K> {
             let kept = &aside[from..put];
             put = from;
             if self.threads == 1 {
-                let piece = Piece { blocks: batch, own, aside: kept };
-                dispatch::<K, _>(Sums { batches: self, pass, piece, after });
+                let part = TransposedPart { blocks: batch, own, aside: kept };
+                dispatch::<K, _>(TransposedSums { batches: self, pass, part, after });
                 continue;
             }
-            let pieces = self.pieces(pass, &batch, own, kept);
+            let parts = self.parts(pass, &batch, own, kept);
             let after = &*after;
-            crew(self.threads, pieces, |piece| {
-                dispatch::<K, _>(Sums { batches: self, pass, piece, after });
+            crew(self.threads, parts, |part| {
+                dispatch::<K, _>(TransposedSums { batches: self, pass, part, after });
                 Ok::<_, TaskError>(())
             })?;
         }
         Ok(())
     }
 
-    /// Where the last blocks of those that are left begin whose rows before the pass stand behind all that is read for
-    /// them: one by one for a single thread.
+    /// First of the last blocks in `left` whose rows before the pass stand behind all rows that are read for them.
+    /// One block at a time for a single thread.
     fn last_blocks(&self, pass: usize, left: &Range<u32>) -> u32 {
         let last = left.end - 1;
         let read = self.end_after(pass, last);
@@ -96,31 +96,32 @@ impl<const K: usize> Batches<'_, K> {
         low
     }
 
-    fn pieces<'p>(
+    fn parts<'p>(
         &self,
         pass: usize,
         batch: &Range<u32>,
         own: &'p mut [Row<K>],
         aside: &'p [Row<K>],
-    ) -> Vec<Piece<'p, K>> {
+    ) -> Vec<TransposedPart<'p, K>> {
         let (mut own, mut aside) = (own, aside);
-        let piece = |blocks: Range<u32>| {
-            let rows = blocks.clone().map(|block| entries(self.tables, block, pass)).sum();
+        let part = |blocks: Range<u32>| {
+            let rows = blocks.clone().map(|block| entry_count(self.tables, block, pass)).sum();
             let (piece_rows, piece_aside);
             (piece_rows, own) = std::mem::take(&mut own).split_at_mut(rows);
             (piece_aside, aside) = aside.split_at(self.rows_aside(pass, &blocks));
-            Piece { blocks, own: piece_rows, aside: piece_aside }
+            TransposedPart { blocks, own: piece_rows, aside: piece_aside }
         };
-        ranges(self.tables, self.family, pass, batch, self.threads, self.worth).into_iter().map(piece).collect()
+        ranges(self.tables, self.family, pass, batch, self.threads, self.least_rows).into_iter().map(part).collect()
     }
 
-    /// Puts what operations lead to in later blocks aside, in the order of the blocks that they lead from; how many rows.
+    /// Sets the rows aside that operations lead to in blocks with larger numbers, in the order of the source blocks.
+    /// Returns how many.
     fn put_aside(&self, pass: usize, rows: &[Row<K>], aside: &mut [Row<K>]) -> usize {
         if self.tables.far[pass].descending {
             return 0;
         }
         let mut put = 0;
-        for (far, target) in self.family.blocks.clone().flat_map(|block| up(self.tables, block, pass)) {
+        for (far, target) in self.family.blocks.clone().flat_map(|block| far_operations_up(self.tables, block, pass)) {
             let target = &rows[self.after(pass, target)..];
             for (kept, &(_, to)) in aside[put..].iter_mut().zip(&far.pairs) {
                 *kept = target[usize::from(to)];
@@ -131,35 +132,37 @@ impl<const K: usize> Batches<'_, K> {
     }
 }
 
-/// The sums of a piece.
-struct Sums<'s, 'p, 'a, const K: usize> {
+/// The sums of the blocks of a part.
+struct TransposedSums<'s, 'p, 'a, const K: usize> {
     batches: &'s Batches<'a, K>,
     pass: usize,
-    piece: Piece<'p, K>,
+    part: TransposedPart<'p, K>,
     /// The buffer in front of the batch's rows.
     after: &'s [Row<K>],
 }
 
-impl<const K: usize> pulp::WithSimd for Sums<'_, '_, '_, K> {
+impl<const K: usize> pulp::WithSimd for TransposedSums<'_, '_, '_, K> {
     type Output = ();
     #[inline(always)]
     fn with_simd<S: pulp::Simd>(self, _: S) {
-        let Self { batches, pass, piece: Piece { blocks, mut own, mut aside }, after } = self;
+        let Self { batches, pass, part: TransposedPart { blocks, mut own, mut aside }, after } = self;
         let tables = batches.tables;
-        // A copy of its own: the rows that are written cannot be these.
+        // A copy: the compiler then knows that writes do not change the moduli.
         let moduli = *batches.moduli;
         let successors = |block: u32| &after[batches.after(pass, block)..batches.end_after(pass, block)];
         let mut groups: Vec<&[Row<K>]> = Vec::new();
         for number in blocks {
             let rows;
-            (rows, own) = own.split_at_mut(entries(tables, number, pass));
+            (rows, own) = own.split_at_mut(entry_count(tables, number, pass));
             let table = &tables.signatures[tables.signature_of[number as usize] as usize].passes[pass];
             groups.clear();
             groups.push(successors(number));
-            // What leads up was put aside: nobody takes it from there.
-            groups.extend(far(tables, number, pass).map(|(_, to)| if to > number { &[][..] } else { successors(to) }));
+            // Rows of targets with larger numbers were set aside, and are not read here.
+            groups.extend(
+                far_operations(tables, number, pass).map(|(_, to)| if to > number { &[][..] } else { successors(to) }),
+            );
             sums_of(table, &groups, rows, &moduli);
-            for (far, _) in up(tables, number, pass) {
+            for (far, _) in far_operations_up(tables, number, pass) {
                 for (&(from, _), value) in far.pairs.iter().zip(aside) {
                     moduli.put(&mut rows[usize::from(from)], value);
                 }
@@ -169,8 +172,8 @@ impl<const K: usize> pulp::WithSimd for Sums<'_, '_, '_, K> {
     }
 }
 
-/// Overwrites a block's rows by the sums over their successors, where `groups` has these: the block itself, then the
-/// targets of its far operations, empty for those that are left out.
+/// Overwrites a block's rows with the sums over their successors in `groups`: the block itself, then the targets of
+/// its far operations. Targets that are left out are empty.
 #[inline(always)]
 fn sums_of<const K: usize>(table: &PassTable, groups: &[&[Row<K>]], rows: &mut [Row<K>], moduli: &Moduli<K>) {
     for group in &table.rows {
@@ -193,7 +196,7 @@ fn sums_of<const K: usize>(table: &PassTable, groups: &[&[Row<K>]], rows: &mut [
     }
 }
 
-/// Sums of `D` rows each: of those of `there`, by the entry's places.
+/// Sums of `D` rows each: those of `there`, at the entry's `places`.
 #[inline(always)]
 fn rows_of<const K: usize, const D: usize>(
     there: &[&[Row<K>]; 3],
@@ -212,28 +215,28 @@ fn rows_of<const K: usize, const D: usize>(
     }
 }
 
-/// For each state at the window's last step the ways through the window that lead to it, into `ways`: a forward pass over
-/// ones.
+/// Counts the ways through the window to each state at its last step, into `ways`: a forward pass on ones.
 ///
-/// `rows` and `aside` are as for [`Passes`]; they are overwritten.
+/// `rows` and `aside` are as for [`Passes`]. They are overwritten.
 pub(crate) fn arrivals(
     tables: &BlockTables,
-    (family, line): (&Family, &Line),
+    family: &Family,
+    layout: &FamilyLayout,
     rows: &mut [Row<1>],
     aside: &mut [Row<1>],
     threads: usize,
     ways: &mut [u32],
 ) -> Result<(), TaskError> {
     let before = family.size.first().map_or(0, |&states| states as usize);
-    rows[line.leads[0]..][..before].fill([1]);
+    rows[layout.leads[0]..][..before].fill([1]);
     let too_many =
         || TaskError::Refused("a window leads to a state in 2^24 ways or more; this is a fault of the program".into());
-    // Ways are fewer than it: nothing is ever reduced.
+    // No number of ways reaches the modulus, so nothing is reduced.
     let moduli = &Moduli::new([MODULUS_LIMIT - 1]).ok_or_else(too_many)?;
-    if threads > 1 && before.max(ways.len()) >= 2 * WORTH {
-        Batches { tables, family, line, moduli, threads, worth: WORTH }.run(rows, aside)?;
+    if threads > 1 && before.max(ways.len()) >= 2 * LEAST_RANGE_ROWS {
+        Batches { tables, family, layout, moduli, threads, least_rows: LEAST_RANGE_ROWS }.run(rows, aside)?;
     } else {
-        dispatch::<1, _>(Passes { tables, family, line, rows, aside, moduli });
+        dispatch::<1, _>(Passes { tables, family, layout, rows, aside, moduli });
     }
     for (ways, row) in ways.iter_mut().zip(&*rows) {
         *ways = u32::try_from(row[0]).ok().filter(|&ways| ways < MOST_WAYS).ok_or_else(too_many)?;
@@ -248,11 +251,11 @@ mod tests {
     use keima_residue::{add_mod, mul_mod};
 
     use super::*;
-    use crate::block::out_of_core::passes::buffer::Lines;
+    use crate::block::out_of_core::passes::buffer::GroupLayout;
     use keima_blocks::rows::PADDING;
 
-    /// For any two vectors f, b of a family `<A f, b> = <f, A' b>`, where A are the passes of its window and A' the
-    /// transposed ones, by any number of threads.
+    /// For any two vectors f, b of a family `<A f, b> = <f, A' b>`. A are the passes of its window, A' the transposed
+    /// ones, by any number of threads.
     #[test]
     fn transposed_passes_are_transposed() {
         let mut put_aside = 0;
@@ -264,7 +267,7 @@ mod tests {
                 for (number, family) in tables.families.iter().enumerate() {
                     for (threads, room) in [(1, 0), (2, 1), (3, 1000), (2, 100_000)] {
                         let told = format!("{height} in {lengths:?}, window {window}, family {number}, room {room}");
-                        put_aside += check(tables, family, (threads, room), &told);
+                        put_aside += check(tables, family, threads, room, &told);
                     }
                 }
             }
@@ -272,40 +275,40 @@ mod tests {
         assert!(put_aside > 0, "some operations lead to later blocks");
     }
 
-    /// Rows that were put aside in a pass, at most.
-    fn check(tables: &BlockTables, family: &Family, (threads, room): (usize, usize), told: &str) -> usize {
+    /// Returns the most rows that were set aside in a pass.
+    fn check(tables: &BlockTables, family: &Family, threads: usize, room: usize, told: &str) -> usize {
         let moduli = &Moduli::new([(1 << 59) + 9, (1 << 59) + 5]).unwrap();
-        let lines = Lines::new(tables, std::slice::from_ref(family)).with_room(room);
-        let line = &lines.families[0];
+        let group_layout = GroupLayout::new(tables, std::slice::from_ref(family)).with_room(room);
+        let layout = &group_layout.families[0];
         let [before, after] = [0, tables.far.len()].map(|step| family.size[step] as usize);
         let vector = |states: usize, salt: u64| -> Vec<Row<2>> {
             let value = |n: u64| (n + salt).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             (0..states as u64).map(|n| moduli.values().map(|p| value(n) % p)).collect()
         };
         let (f, b) = (vector(before, 1), vector(after, 1 << 20));
-        let (mut rows, mut aside) = (vec![[0; 2]; lines.rows() + PADDING], vec![[0; 2]; line.aside]);
-        rows[line.leads[0]..][..before].copy_from_slice(&f);
-        let passes = Passes { tables, family, line, rows: &mut rows, aside: &mut aside, moduli };
+        let (mut rows, mut aside) = (vec![[0; 2]; group_layout.rows() + PADDING], vec![[0; 2]; layout.aside]);
+        rows[layout.leads[0]..][..before].copy_from_slice(&f);
+        let passes = Passes { tables, family, layout, rows: &mut rows, aside: &mut aside, moduli };
         pulp::Arch::new().dispatch(passes);
         let forward = rows[..after].to_vec();
         rows[..after].copy_from_slice(&b);
-        let batches = Batches { tables, family, line, moduli, threads, worth: 10 };
+        let batches = Batches { tables, family, layout, moduli, threads, least_rows: 10 };
         batches.run_transposed(&mut rows, &mut aside).unwrap();
-        let back = &rows[line.leads[0]..][..before];
+        let back = &rows[layout.leads[0]..][..before];
         for (lane, &p) in moduli.values().iter().enumerate() {
             let product = |one: &[Row<2>], other: &[Row<2>]| {
                 one.iter().zip(other).fold(0, |sum, (a, b)| add_mod(sum, mul_mod(a[lane], b[lane], p), p))
             };
             assert_eq!(product(&forward, &b), product(&f, back), "{told}");
         }
-        // What leads to each state is what comes of ones.
-        let mut ones = vec![[0; 1]; lines.rows() + PADDING];
+        // A forward pass on ones counts the ways to each state.
+        let mut ones = vec![[0; 1]; group_layout.rows() + PADDING];
         let mut ways = vec![0; after];
-        arrivals(tables, (family, line), &mut ones, &mut vec![[0]; line.aside], threads, &mut ways).unwrap();
+        arrivals(tables, family, layout, &mut ones, &mut vec![[0]; layout.aside], threads, &mut ways).unwrap();
         let all: u64 = ways.iter().map(|&ways| u64::from(ways)).sum();
         let descendants = |block: u32| &tables.signatures[tables.signature_of[block as usize] as usize].descendants;
         let expected: u64 = family.blocks.clone().flat_map(descendants).map(|&ways| u64::from(ways)).sum();
         assert_eq!((ways.len(), all), (after, expected), "{told}");
-        line.aside
+        layout.aside
     }
 }

@@ -1,19 +1,14 @@
-//! The headers of the runs at both ends of a task's window.
+//! The headers of the runs at both ends of a task's window, and the number of the boundary.
 
 use keima_model::{Direction, End, Window};
 use keima_runs::{BlockCut, KeyOrder, RunHeader};
 
 use keima_orders::TaskOrder;
 
-/// Header of the runs at one end of an order's window, which `window` reads.
-pub(crate) fn header(
-    order: &TaskOrder,
-    moduli: &[u64],
-    direction: Direction,
-    (end, window): (End, Window),
-) -> RunHeader {
+/// Header of the runs at one end of an order's window. The window `reader` reads them.
+pub(crate) fn header(order: &TaskOrder, moduli: &[u64], direction: Direction, end: End, reader: Window) -> RunHeader {
     let cut = order.block.as_ref().map(|block| BlockCut {
-        // Of more cells than a header holds there are no tables.
+        // A column with more cells than a header can hold has no tables.
         windows: block.windows.iter().map(|window| u8::try_from(window.len).unwrap_or(u8::MAX)).collect(),
         group_records: block.group_records,
     });
@@ -22,8 +17,8 @@ pub(crate) fn header(
         subject: order.subject(),
         boundary: boundary(order, end),
         key_order: match direction {
-            Direction::Forward => KeyOrder::Blocks { first: window.first, len: window.len },
-            Direction::Backward => KeyOrder::Transposed { first: window.first, len: window.len },
+            Direction::Forward => KeyOrder::Blocks { first: reader.first, len: reader.len },
+            Direction::Transposed => KeyOrder::Transposed { first: reader.first, len: reader.len },
         },
         cut,
         key_bytes: 8,

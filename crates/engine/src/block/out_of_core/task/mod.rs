@@ -1,8 +1,8 @@
 //! One task of the block executor out of core.
 //!
 //! [`run`] takes the task's groups through the window one after the other. A group gets memory and threads
-//! ([`share`]); its states are read ([`read_group`]), taken through the passes some lanes at a time ([`lane_slice`]), and
-//! written ([`write_runs`]) or multiplied with a vector that was kept ([`kept_product`]).
+//! ([`share`]). Its states are read ([`read_group`]) and go through the passes some lanes at a time ([`lane_slice`]).
+//! Then they are written ([`write_runs`]), or multiplied with a vector that was kept ([`kept_product`]).
 
 pub(crate) mod end_scan;
 pub(crate) mod header;

@@ -1,4 +1,4 @@
-//! The block executor out of core: one task of one stage takes groups of families through a window.
+//! One task out of core: takes its groups through the window one after the other, and reports.
 
 use std::time::Instant;
 
@@ -7,28 +7,29 @@ use keima_model::{Direction, ProblemInfo, Sources};
 use keima_runs::{FunctionalSum, PassTally, Split, Tally, TaskManifest};
 use zerocopy::{FromBytes as _, IntoBytes as _};
 
-use crate::block::out_of_core::group_tables::View;
+use crate::block::out_of_core::group_tables::GroupTables;
+use crate::block::out_of_core::groups::GroupId;
 use crate::block::out_of_core::memory::pool::NoMemory;
-use crate::block::out_of_core::passes::buffer::{Lines, Memory};
+use crate::block::out_of_core::passes::buffer::{GroupLayout, GroupMemory};
 use crate::block::out_of_core::passes::transposed::arrivals;
 use crate::block::out_of_core::prepared::Prepared;
 use crate::block::out_of_core::task::share::Share;
-use crate::block::out_of_core::task::stage::{Stage, refuse};
-use crate::block::out_of_core::task::work::Work;
-use crate::block::rows::tables::ends;
+use crate::block::out_of_core::task::stage::{BlockTask, refuse};
+use crate::block::out_of_core::task::work::GroupWork;
+use crate::block::rows::tables::family_ends;
 use crate::clock::nanos_since;
 use crate::splits::merge_equal;
 use crate::{Task, TaskError};
 
-/// Does one task: the groups whose numbers stand in the upper bits of the order's key range.
+/// Does one task: the groups whose numbers are in the upper bits of the order's key range.
 ///
-/// Blocking; uses one thread, and for a group that is worth more than one task's memory and threads as many as that
-/// memory would serve. On an error complete output runs may be left in the attempt's folder, for its owner to delete.
+/// Blocks the caller. Uses one thread; a group that gets the memory of several tasks also uses their threads. After
+/// an error complete output runs may remain in the attempt's folder. Its owner deletes them.
 pub fn run_block_task(prepared: &Prepared, info: &dyn ProblemInfo, task: &Task<'_>) -> Result<TaskManifest, TaskError> {
-    Stage::new(prepared, info, task)?.run()
+    BlockTask::new(prepared, info, task)?.run()
 }
 
-impl Stage<'_> {
+impl BlockTask<'_> {
     fn run(mut self) -> Result<TaskManifest, TaskError> {
         let order = self.task.order;
         let groups = self.prepared.groups(self.window) as u128;
@@ -42,22 +43,23 @@ impl Stage<'_> {
 
     /// Takes a group through the window.
     ///
-    /// `last` is what the tables for the group before have to offer; what these have is returned.
+    /// `last` are tables of the group before, for reuse. Returns this group's tables for the next.
     fn group(&mut self, number: u32, last: Option<Sources>) -> Result<Option<Sources>, TaskError> {
-        // Tables for the group before are nobody's memory any more: who has to wait lets them go.
-        let (allowance, last) = if let Some(allowance) = self.prepared.may_make(self.window, number, || true) {
+        // The tables of the group before are charged to nobody. A task that has to wait drops them.
+        let (allowance, last) = if let Some(allowance) = self.prepared.allow_part(self.window, number, || true) {
             (allowance, last)
         } else {
             drop(last);
-            let allowance = self.prepared.may_make(self.window, number, || self.is_to_stop());
+            let allowance = self.prepared.allow_part(self.window, number, || self.is_to_stop());
             (allowance.ok_or(TaskError::Stopped)?, None)
         };
         let started = Instant::now();
-        let view = self.prepared.view((self.direction, self.window), number, last)?;
-        let allowance = allowance.made(view.bytes());
-        let lines = Lines::new(view.tables(), view.families());
-        self.times.read_nanos += nanos_since(started);
-        let Share { lines, slices, words, threads } = self.share(&view, lines)?;
+        let group_tables =
+            self.prepared.group_tables(GroupId { direction: self.direction, window: self.window, number }, last)?;
+        let allowance = allowance.made(group_tables.bytes());
+        let layout = GroupLayout::new(group_tables.tables(), group_tables.families());
+        self.totals.times.read_nanos += nanos_since(started);
+        let Share { layout, slices, words, threads } = self.share(&group_tables, layout)?;
         let mut arena = self.prepared.pool.take(words, || self.is_to_stop()).map_err(|error| match error {
             NoMemory::Stopped => TaskError::Stopped,
             NoMemory::System(error) => {
@@ -65,21 +67,21 @@ impl Stage<'_> {
             }
         })?;
         drop(allowance);
-        let (front, rest) = arena.words().split_at_mut(self.arrival_words(&view));
-        let mut memory = Memory(rest);
-        let arrivals = self.arrivals(&view, &lines, threads, &mut memory, front)?;
-        let work = Work { view, lines, threads, arrivals };
+        let (front, rest) = arena.words().split_at_mut(self.arrival_words(&group_tables));
+        let mut memory = GroupMemory(rest);
+        let arrivals = self.arrivals(&group_tables, &layout, threads, &mut memory, front)?;
+        let work = GroupWork { group_tables, layout, threads, arrivals };
         self.through(&work, memory, &slices)?;
-        Ok(work.view.sources())
+        Ok(work.group_tables.sources())
     }
 
-    /// For transposed passes the ways that lead to each state of each family, in `words`.
+    /// Transposed: counts the ways that lead to each state of each family, in `words`.
     fn arrivals<'w>(
         &mut self,
-        view: &View<'_>,
-        lines: &Lines,
+        group_tables: &GroupTables<'_>,
+        layout: &GroupLayout,
         threads: usize,
-        memory: &mut Memory<'_>,
+        memory: &mut GroupMemory<'_>,
         words: &'w mut [u64],
     ) -> Result<Vec<&'w [u32]>, TaskError> {
         if self.direction == Direction::Forward {
@@ -87,21 +89,21 @@ impl Stage<'_> {
         }
         let started = Instant::now();
         let (Some((rows, aside)), Ok(mut left)) =
-            (memory.rows::<1>(lines), <[u32]>::mut_from_bytes(words.as_mut_bytes()))
+            (memory.rows::<1>(layout), <[u32]>::mut_from_bytes(words.as_mut_bytes()))
         else {
-            return refuse(format!("there is no memory for a lane of group {}", view.number));
+            return refuse(format!("there is no memory for a lane of group {}", group_tables.number));
         };
-        let mut all = Vec::with_capacity(lines.families.len());
-        for (family, line) in view.families().iter().zip(&lines.families) {
+        let mut all = Vec::with_capacity(layout.families.len());
+        for (family, layout) in group_tables.families().iter().zip(&layout.families) {
             if self.is_to_stop() {
                 return Err(TaskError::Stopped);
             }
-            let (own, later) = left.split_at_mut(ends(view.tables(), family).1 as usize);
-            arrivals(view.tables(), (family, line), rows, aside, threads, own)?;
+            let (own, later) = left.split_at_mut(family_ends(group_tables.tables(), family).1 as usize);
+            arrivals(group_tables.tables(), family, layout, rows, aside, threads, own)?;
             all.push(&*own);
             left = later;
         }
-        self.times.map_nanos += nanos_since(started) * threads as u64;
+        self.totals.times.map_nanos += nanos_since(started) * threads as u64;
         Ok(all)
     }
 
@@ -109,7 +111,7 @@ impl Stage<'_> {
         let order = self.task.order;
         let moduli = order.moduli.as_slice();
         let narrow = |tally: Tally, kept: usize| {
-            // Lanes of the runs that were read: the first ones, and the spare.
+            // Lanes of the input runs: the first ones, and the spare.
             let lanes = |row: Vec<u64>| row[..kept - 1].iter().chain(row.last()).copied().collect();
             Tally { states: tally.states, sums: lanes(tally.sums), fingerprint: lanes(tally.fingerprint) }
         };
@@ -122,9 +124,9 @@ impl Stage<'_> {
         splits.sort_unstable_by_key(|split| split.key);
         let splits = crate::splits::join_splits(merge_equal(&splits));
         let own = |(functional, lanes)| FunctionalSum { functional, lanes };
-        let mut functionals: Vec<FunctionalSum> = self.functionals.into_iter().map(own).collect();
-        if let Some(functional) = self.one_column {
-            // The whole first column, told by whoever does the first group.
+        let mut functionals: Vec<FunctionalSum> = self.totals.functionals.into_iter().map(own).collect();
+        if let Some(functional) = self.totals.one_column {
+            // The task with the first group reports the whole first column.
             let count = if order.low == 0 { self.prepared.one_column() } else { 0 };
             functionals.push(FunctionalSum { functional, lanes: moduli.iter().map(|p| count % p).collect() });
         }
@@ -132,19 +134,19 @@ impl Stage<'_> {
         TaskManifest {
             runs,
             splits,
-            input: narrow(self.input.finish(moduli), order.moduli_in().len()),
-            output: match self.join {
-                None => self.output.finish(moduli),
+            input: narrow(self.totals.input.finish(moduli), order.moduli_in().len()),
+            output: match self.kept {
+                None => self.totals.output.finish(moduli),
                 // Nothing is written.
                 Some(_) => Tally::zero(moduli.len()),
             },
-            kept: self.join.map(|join| narrow(join.tally.finish(moduli), join.moduli.len())),
-            passes: self.states.iter().map(|&states| PassTally { states, ..PassTally::default() }).collect(),
+            kept: self.kept.map(|kept_vector| narrow(kept_vector.tally.finish(moduli), kept_vector.moduli.len())),
+            passes: self.totals.states.iter().map(|&states| PassTally { states, ..PassTally::default() }).collect(),
             functionals,
-            bytes_read: self.bytes_read,
+            bytes_read: self.totals.bytes_read,
             bytes_written,
             bytes_spilled: 0,
-            times: self.times,
+            times: self.totals.times,
         }
     }
 }

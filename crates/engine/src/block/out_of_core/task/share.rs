@@ -1,44 +1,45 @@
-//! What a group gets of the worker's memory and threads, and how many lanes it takes at a time.
+//! The share of a group: memory, threads, and how many lanes it takes at a time.
 
 use std::ops::Range;
 
 use keima_blocks::lanes::slices;
-use keima_blocks::out_of_core::meeting_words;
 use keima_model::Direction;
 
 use crate::TaskError;
-use crate::block::out_of_core::group_tables::View;
-use crate::block::out_of_core::memory::demand::arrival_words;
-use crate::block::out_of_core::memory::pool::Words;
+use crate::block::out_of_core::group_tables::GroupTables;
+use crate::block::out_of_core::memory::demand::{KeptProductWords, arrival_words, kept_product_words};
+use crate::block::out_of_core::memory::pool::{Demand, PoolLimits};
 use crate::block::out_of_core::passes::batches;
-use crate::block::out_of_core::passes::buffer::Lines;
-use crate::block::out_of_core::task::stage::{Stage, refuse};
-use crate::block::rows::tables::ends;
+use crate::block::out_of_core::passes::buffer::GroupLayout;
+use crate::block::out_of_core::task::stage::{BlockTask, refuse};
+use crate::block::rows::tables::family_ends;
 
-/// Steps of a share in which tables count that are made for a group.
+/// Steps of a share to which the memory of a group's own tables is rounded up.
 const STEPS: usize = 16;
 
-/// What a group gets: its lines with room for its threads, slices of its lanes, words of memory, threads.
+/// What a group gets: its layout with room for its threads, slices of its lanes, words of memory, threads.
 pub(crate) struct Share {
-    pub(crate) lines: Lines,
+    pub(crate) layout: GroupLayout,
     pub(crate) slices: Vec<Range<usize>>,
-    pub(crate) words: Words,
+    pub(crate) words: Demand,
     pub(crate) threads: usize,
 }
 
-impl Stage<'_> {
-    /// As many lanes at a time as its part of the memory allows; one, where not even that fits and others have to wait.
-    pub(crate) fn share(&self, view: &View<'_>, lines: Lines) -> Result<Share, TaskError> {
+impl BlockTask<'_> {
+    /// Takes as many lanes at a time as the share allows. Takes one lane, and more memory than a share, where even
+    /// one does not fit.
+    pub(crate) fn share(&self, group_tables: &GroupTables<'_>, layout: GroupLayout) -> Result<Share, TaskError> {
         let pool = &self.prepared.pool;
-        let (join_lane, join) = self.join_words(view);
-        let needed = lines.rows().max(1) + join_lane;
-        let (share, all) = pool.words();
-        // Tables that are made for this group count as its memory, and the ways that lead to its states.
-        let (made, other) = ((view.bytes() / 8) as usize, self.arrival_words(view) + join);
-        let shares = self.shares(view.group.records);
+        let kept_product = self.kept_product_words(group_tables);
+        let needed = layout.rows().max(1) + kept_product.per_lane;
+        let PoolLimits { share_words: share, all_words: all } = pool.limits();
+        // The group's own tables count as its memory, and so do the ways that lead to its states.
+        let (made, other) =
+            ((group_tables.bytes() / 8) as usize, self.arrival_words(group_tables) + kept_product.beside);
+        let shares = self.shares(group_tables.group.records);
         let part = share.saturating_mul(shares).min(all);
         let fit = |beside: usize| part.saturating_sub(beside + other) / needed;
-        // In a few steps, so that pieces are of few sizes and serve other groups; where that costs nothing.
+        // Rounded, so that buffers have few sizes and serve other groups; but not where that costs a lane.
         let steps = made.next_multiple_of((share / STEPS).max(1));
         let beside = if needed + other + steps > all || fit(steps) < fit(made) { made } else { steps };
         let tables = beside + other;
@@ -46,7 +47,7 @@ impl Stage<'_> {
             return refuse(format!(
                 "group {} of window {:?} needs {} bytes of memory for each residue, but there are {} beside the \
                  tables; use more memory, or a shorter --window",
-                view.number,
+                group_tables.number,
                 self.task.order.window,
                 (needed + tables) * 8,
                 all * 8
@@ -59,34 +60,37 @@ impl Stage<'_> {
             .collect();
         let lanes = slices.first().map_or(1, Range::len);
         let words = needed * lanes + tables;
-        // Not where it only has to take others' memory: threads need some too, and nobody waits for it.
+        // Several threads only if the group is worth several shares. A group that merely needs more memory uses one
+        // thread.
         let threads = if shares > 1 { pool.threads(words.max(part)) } else { 1 };
-        let (lines, words) = if threads > 1 {
-            let each = lanes * lines.passes().max(1);
+        let (layout, words) = if threads > 1 {
+            let each = lanes * layout.passes().max(1);
             let most = part.max(words + words / 8).min(all);
             let room = batches::room(needed).min((most - words) / each);
-            (lines.with_room(room), part.max(words + room * each))
+            (layout.with_room(room), part.max(words + room * each))
         } else {
-            (lines, words)
+            (layout, words)
         };
-        Ok(Share { lines, slices, words: Words { all: words, beside }, threads })
+        Ok(Share { layout, slices, words: Demand { all: words, beside }, threads })
     }
 
-    /// Words for the ways that lead to a group's states, where its vector is transposed.
-    pub(crate) fn arrival_words(&self, view: &View<'_>) -> usize {
+    /// Words for the ways that lead to a group's states, if its vector is transposed.
+    pub(crate) fn arrival_words(&self, group_tables: &GroupTables<'_>) -> usize {
         if self.direction == Direction::Forward {
             return 0;
         }
-        arrival_words(view.tables(), view.families())
+        arrival_words(group_tables.tables(), group_tables.families())
     }
 
-    /// What a group's meeting with a kept vector takes beside, see [`meeting_words`].
-    fn join_words(&self, view: &View<'_>) -> (usize, usize) {
-        let states = || view.families().iter().map(|family| ends(view.tables(), family).0 as usize).sum();
-        if self.join.is_some() { meeting_words(states()) } else { (0, 0) }
+    /// Words for a group's product with a kept vector.
+    fn kept_product_words(&self, group_tables: &GroupTables<'_>) -> KeptProductWords {
+        let states =
+            || group_tables.families().iter().map(|family| family_ends(group_tables.tables(), family).0 as usize).sum();
+        if self.kept.is_some() { kept_product_words(states()) } else { KeptProductWords::default() }
     }
 
-    /// How many tasks' memory and threads a group of so many states is worth: with them it is done when all others are.
+    /// Number of shares (memory and threads) for a group of so many states, such that it finishes together with all
+    /// others.
     fn shares(&self, records: u64) -> usize {
         let slots = self.task.order.block.as_ref().map_or(1, |block| block.slots.max(1));
         self.prepared.pool.shares().worth(records, self.prepared.groups[self.window].records, slots) as usize

@@ -1,0 +1,169 @@
+//! The tables of an exchange, from an entry of a block to its position in the neighbour's vector.
+//!
+//! [`super`] draws them. X is the window whose blocks ask, Y its neighbour.
+//!
+//! Cost: three look-ups a state.
+
+use keima_model::End;
+
+use super::route::{BlockStarts, NO_ENTRY, NO_POSITION, NONE, Numbering, Route, index, outside_cells};
+use crate::go::block::window::{GoWindow, StateIndex};
+use crate::go::state::{Word, reverse};
+
+/// How to find positions in Y.
+pub(crate) enum Positions {
+    /// X and Y are one window, the only one of the column: `entries[signature]` has the entries of X's list in Y's.
+    Alone { starts: BlockStarts, entries: Vec<Vec<u16>> },
+    /// Two windows.
+    Neighbours(PositionTables),
+    /// Nobody asks for positions.
+    None,
+}
+
+/// The codes of X at one end, and which of them anybody asks for.
+pub(crate) struct Codes<'a, W> {
+    pub(crate) here: &'a GoWindow<W>,
+    pub(crate) end: End,
+    /// `patterns[signature][entry]`: number of the entry's colours.
+    pub(crate) patterns: &'a [Vec<u16>],
+    /// `asked[pattern]`: codes that lead to no family of Y are not asked for.
+    pub(crate) asked: &'a [bool],
+}
+
+/// The tables for two windows.
+pub(crate) struct PositionTables {
+    /// The row of `routes` for each X-block, by its rest.
+    rest_of: Vec<u32>,
+    /// The number of y, unreversed, for each X-block.
+    other_of: Vec<u32>,
+    /// `codes[signature][i]`: the number of entry i of the X-list; [`NONE`] if nobody asks for it.
+    codes: Vec<Vec<u32>>,
+    /// `routes[rest * code_count + code]`: the route to the block of Y.
+    routes: Vec<Route>,
+    code_count: usize,
+    /// `entries[2 * y * signature_count + row]`: the entry of y in a list of Y; of y's reversal where the block's outside
+    /// is reversed.
+    entries: Vec<u16>,
+    signature_count: usize,
+}
+
+impl Positions {
+    /// Positions where the window is its own neighbour.
+    pub(crate) fn alone<W: Word>(here: &GoWindow<W>, end: End, index_there: &StateIndex<W>) -> Result<Self, String> {
+        let there_end = 1 - index(end);
+        let lists = here.lists[index(end)].iter().zip(&index_there.entries[there_end]);
+        let entries = lists.map(|(list, entries)| list.iter().map(|code| entries.get(*code).unwrap_or(NO_ENTRY)));
+        Ok(Self::Alone {
+            starts: BlockStarts::new(here, there_end)?,
+            entries: entries.map(Iterator::collect).collect(),
+        })
+    }
+
+    /// Overwrites `positions` with those of all entries of X-block `block`. `FOLDED`: [`NO_POSITION`] for entries that Y
+    /// does not have.
+    pub(crate) fn all<const FOLDED: bool>(&self, block: u32, signature: u32, positions: &mut Vec<u64>) {
+        match self {
+            Self::Neighbours(tables) => {
+                let codes = tables.codes[signature as usize].iter().copied();
+                tables.through::<FOLDED>(block, codes, positions);
+            }
+            Self::None => positions.clear(),
+            Self::Alone { starts, entries } => {
+                positions.clear();
+                let start = starts.of(block);
+                positions.extend(entries[signature as usize].iter().map(|&entry| position::<FOLDED>(start, entry)));
+            }
+        }
+    }
+
+    /// The same for some entries.
+    pub(crate) fn some(&self, block: u32, signature: u32, entries: &[u16], positions: &mut Vec<u64>) {
+        match self {
+            Self::Neighbours(tables) => {
+                let codes = &tables.codes[signature as usize];
+                let codes = entries.iter().map(|&entry| codes[usize::from(entry)]);
+                tables.through::<false>(block, codes, positions);
+            }
+            Self::None => positions.clear(),
+            Self::Alone { starts, entries: there } => {
+                positions.clear();
+                let (start, there) = (starts.of(block), &there[signature as usize]);
+                positions.extend(entries.iter().map(|&entry| start + u64::from(there[usize::from(entry)])));
+            }
+        }
+    }
+
+    /// Memory that the tables take.
+    pub(crate) fn bytes(&self) -> u64 {
+        fn of<T>(items: &[T]) -> usize {
+            size_of_val(items)
+        }
+        match self {
+            Self::None => 0,
+            Self::Alone { starts, entries } => {
+                starts.bytes() + entries.iter().map(|entries| of(entries)).sum::<usize>() as u64
+            }
+            Self::Neighbours(tables) => {
+                let codes: usize = tables.codes.iter().map(|codes| of(codes)).sum();
+                let blocks = of(&tables.rest_of) + of(&tables.other_of);
+                (blocks + codes + of(&tables.routes) + of(&tables.entries)) as u64
+            }
+        }
+    }
+}
+
+#[inline]
+fn position<const FOLDED: bool>(start: u64, entry: u16) -> u64 {
+    if FOLDED && entry == NO_ENTRY { NO_POSITION } else { start + u64::from(entry) }
+}
+
+impl PositionTables {
+    /// The tables from X's codes to the blocks of `there`.
+    pub(crate) fn new<W: Word>(
+        codes_here: &Codes<'_, W>,
+        there: &GoWindow<W>,
+        index_there: &StateIndex<W>,
+    ) -> Result<Self, String> {
+        let Codes { here, end, patterns, asked } = *codes_here;
+        let here_end = index(end);
+        let there_end = 1 - here_end;
+        let (mut rests, mut others, mut codes) = (Numbering::default(), Numbering::default(), Numbering::default());
+        let rest_cells = !(here.inside | there.inside);
+        let (rest_of, other_of) = here
+            .outsides
+            .iter()
+            .map(|&word| (rests.number(word & rest_cells), others.number(word & there.inside)))
+            .unzip();
+        let mut number = |(&code, &pattern)| if asked[usize::from(pattern)] { codes.number(code) } else { NONE };
+        let lists = here.lists[here_end].iter().zip(patterns);
+        let list_codes = lists.map(|(list, patterns)| list.iter().zip(patterns).map(&mut number).collect()).collect();
+
+        let outside = outside_cells(there);
+        let starts = BlockStarts::new(there, there_end)?;
+        let signature_count = there.tables.signatures.len();
+        let mut routes = Vec::with_capacity(rests.words.len() * codes.words.len());
+        for &rest in &rests.words {
+            routes.extend(codes.words.iter().map(|&code| starts.route(index_there, outside, rest | code)));
+        }
+        let mut entries = vec![0; 2 * others.words.len() * signature_count];
+        for (&word, rows) in others.words.iter().zip(entries.chunks_exact_mut(2 * signature_count)) {
+            for (pair, list) in rows.as_chunks_mut().0.iter_mut().zip(&index_there.entries[there_end]) {
+                *pair = [word, reverse(word)].map(|word| list.get(word).unwrap_or(NO_ENTRY));
+            }
+        }
+        let code_count = codes.words.len();
+        Ok(Self { rest_of, other_of, codes: list_codes, routes, code_count, entries, signature_count })
+    }
+
+    fn through<const FOLDED: bool>(&self, block: u32, codes: impl Iterator<Item = u32>, positions: &mut Vec<u64>) {
+        positions.clear();
+        let block = block as usize;
+        let routes = &self.routes[self.rest_of[block] as usize * self.code_count..][..self.code_count];
+        let rows = 2 * self.signature_count;
+        let entries = &self.entries[self.other_of[block] as usize * rows..][..rows];
+        positions.extend(codes.map(|code| {
+            let route = routes[code as usize];
+            position::<FOLDED>(route.start(), entries[route.row()])
+        }));
+    }
+}
