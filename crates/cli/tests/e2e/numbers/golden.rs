@@ -274,7 +274,7 @@ fn executors_agree_and_are_chosen() {
     for (args, text) in [
         (&["hard-squares", "5x5", "--executor", "block"][..], "use --executor stream"),
         (&["go", "1x5", "--executor", "block"], "smaller side is 2 to 21"),
-        (&["go", "13x13", "--executor", "block", "--memory", "64MiB"], "give more memory"),
+        (&["go", "13x13", "--executor", "block", "--memory", "64MiB"], "raise --memory"),
         (&["go", "9x9", "--executor", "quick"], "possible values"),
     ] {
         let ran = keima(&[&["count"], args].concat());
