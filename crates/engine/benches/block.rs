@@ -63,7 +63,7 @@ fn bench<const K: usize>(column: &dyn BlockColumn, length: u32, threads: u32) {
     let starts = |block: u32, family: &keima_model::Family| {
         (family.start[step] + u64::from(last.base[step][block as usize])) as usize
     };
-    // Once through a column first: memory is handed out when it is touched.
+    // Goes through a column first, so that all memory has been touched.
     for window in 0..count {
         sweep.run(Direction::Forward, window, &now, &mut next, None).expect("balance");
         std::mem::swap(&mut now, &mut next);
@@ -100,7 +100,7 @@ fn bench<const K: usize>(column: &dyn BlockColumn, length: u32, threads: u32) {
         sum % u128::from(primes[0]),
         primes[0]
     );
-    // Backward: accepting states, at the first step of window 0.
+    // Transposed: accepting states, at the first step of window 0.
     let mut positions = Vec::new();
     for family in &last.families {
         for block in family.blocks.clone() {

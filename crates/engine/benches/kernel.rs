@@ -5,7 +5,7 @@
 //!   stream              a whole sweep of 7x7 by the stream executor, through its files: items are state-passes
 //! ```
 //!
-//! By number of residues carried at once. Times are told and fail nothing; `scripts/instructions` counts instructions.
+//! By number of residues carried at once. A bench fails on no time; `scripts/instructions` counts instructions.
 
 #[path = "../tests/common/mod.rs"]
 mod common;
@@ -32,7 +32,7 @@ fn column() -> Box<dyn BlockColumn> {
         .expect("windows that fit")
 }
 
-/// One column, forward or transposed, of a vector that is full.
+/// One column, forward or transposed, of a full vector.
 fn through<const K: usize>(bencher: Bencher, direction: Direction) {
     let column = column();
     let column = column.as_ref();

@@ -1,4 +1,4 @@
-//! The block executor's counts against published values, whatever the windows, the threads and the middle.
+//! Counts by the block executor equal published values, for any windows, threads and middle.
 
 #[path = "common/column.rs"]
 mod blocks;
@@ -44,8 +44,8 @@ fn run(
     }
 }
 
-/// All boards told are the published ones, and the spare agrees with the other residues; whether columns are folded or
-/// not.
+/// All reported boards equal the published ones, and the spare agrees with the other residues, with and without
+/// folding.
 fn check(height: u32, length: u32, lengths: &[u32], threads: usize, series: bool, lanes: Option<usize>) {
     for directions in [Directions::Both, Directions::Folded] {
         check_for(height, length, lengths, threads, series, lanes, directions);
@@ -98,7 +98,7 @@ fn counts_are_the_published_ones() {
         (6, 7, &[3, 3]),
         (7, 7, &[4, 3]),
         (8, 8, &[4, 4]),
-        // Long enough for numbers to grow on the way, in each direction and at each boundary.
+        // Long enough that vectors are widened, in each direction and at each boundary.
         (3, 60, &[2, 1]),
         (4, 40, &[2, 2]),
         (5, 31, &[2, 2, 1]),
@@ -109,7 +109,7 @@ fn counts_are_the_published_ones() {
         for (threads, series) in [(1, true), (2, false), (3, true)] {
             check(height, length, lengths, threads, series, None);
         }
-        // Forward alone: any number of residues at a time, of seven.
+        // Forward alone, with different numbers of residues at a time, of seven.
         for (threads, lanes) in [(1, 1), (2, 2), (3, 4), (1, 8)] {
             check(height, length, lengths, threads, true, Some(lanes));
         }
@@ -133,7 +133,7 @@ fn boards_with_numbers_of_more_than_eight_lanes_are_refused() {
     assert_eq!(counted.boards.last().map(|(columns, _)| *columns), Some(150));
 }
 
-/// What is said of a count beforehand is what it does.
+/// The planned passages are those of the count.
 #[test]
 fn the_steps_of_a_count_are_known_beforehand() {
     for (height, length, lengths, widest) in [
@@ -167,7 +167,7 @@ fn the_steps_of_a_count_are_known_beforehand() {
     assert_eq!(passages(&[Window { first: 0, len: 3 }], 3, 1, 3), Some(Vec::new()));
 }
 
-/// Residues that are there from before.
+/// Residues that are known before the count.
 struct Before(Vec<(u64, Vec<u64>)>);
 
 impl ResidueStore for Before {
@@ -200,7 +200,7 @@ fn sweeps_that_are_kept_are_not_done_again() {
     let whole = count_forward(&order, 2, &mut all).unwrap();
     assert_eq!(all.0.iter().map(|(modulus, _)| *modulus).collect::<Vec<_>>(), moduli);
     let sweep = whole.state_passes / 4;
-    // (residues that are kept, those of them with too few boards, lanes now, sweeps left)
+    // (kept residues, how many of them have too few boards, lanes now, sweeps left)
     for (kept, short, lanes, sweeps) in
         [(0, 0, 8, 1), (2, 0, 2, 3), (3, 0, 2, 2), (3, 1, 2, 3), (4, 0, 1, 3), (6, 0, 8, 1), (7, 0, 1, 0)]
     {
@@ -211,14 +211,14 @@ fn sweeps_that_are_kept_are_not_done_again() {
         assert_eq!(counted.state_passes, sweeps * sweep, "{kept} kept, {short} too short, {lanes} lanes");
         assert_eq!(before.0.len(), moduli.len() + short);
     }
-    // What is kept is believed: the spare tells where it is wrong.
+    // Kept residues are not checked on reading: the spare shows a wrong one.
     let mut wrong = Before(all.0.clone());
     wrong.0[3].1[5] ^= 1;
     let counted = count_forward(&order, 2, &mut wrong).unwrap();
     assert_ne!(counted.boards, whole.boards);
 }
 
-/// Tables of forward passes alone have no exchange with the window before, which a count in memory reads.
+/// Tables for forward passes alone have no exchange with the window before, which a count in memory reads.
 #[test]
 fn an_exchange_that_is_not_there_is_an_error() {
     let windows = [Window { first: 0, len: 3 }, Window { first: 3, len: 2 }];
@@ -250,7 +250,7 @@ fn what_is_stopped_stops() {
     assert!(matches!(count(&order), Err(BlockError::Stopped)));
 }
 
-/// Numbers that outgrow their lanes, since the bound was told too small, are found by the spare.
+/// Values too large for their lanes, because the bound was too small, are found by the spare.
 #[test]
 fn what_outgrows_its_lanes_is_found() {
     let column = column(4, &[2, 2]);

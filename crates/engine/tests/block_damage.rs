@@ -1,4 +1,4 @@
-//! Counts in memory by damaged tables and exchanges are refused, in each direction, before numbers have grown and after.
+//! Counts in memory with damaged tables and exchanges are refused, in each direction, before and after widening.
 
 #[path = "common/column.rs"]
 mod blocks;
@@ -10,23 +10,23 @@ use keima_engine::block::{BlockError, CountOrder, Counted, count, count_forward,
 use keima_model::{BlockColumn, BlockTables, Direction, Directions, End, Window};
 use keima_residue::primes_below;
 
-/// What is wrong with the positions of a block's entries at one end of a window.
+/// Damage to the positions of a block's entries at one end of a window.
 #[derive(Clone, Copy)]
 struct Bend {
     window: usize,
     end: End,
-    /// `None`: all blocks.
+    /// `None` means all blocks.
     block: Option<u32>,
     act: fn(&mut [u64]),
 }
 
-/// A column whose tables can be damaged, from some window of a count on.
+/// A column with tables that can be damaged, from some window of a count on.
 struct Damaged {
     whole: Box<dyn BlockColumn>,
     tables: Vec<BlockTables>,
     bend: Option<Bend>,
     from: u32,
-    /// Windows that the count has done.
+    /// Windows that the count has passed.
     done: AtomicU32,
 }
 
@@ -36,7 +36,7 @@ impl Damaged {
         Self { whole, tables, bend, from: 0, done: AtomicU32::new(0) }
     }
 
-    /// Damaged from the first window on that takes rows of so many lanes this way.
+    /// Damaged from the first window on that takes rows of so many lanes in this direction.
     fn damaged_from(mut self, length: u32, direction: Direction, width: u32) -> Self {
         let passages = passages(self.whole.windows(), 6, length, 3).unwrap();
         let first = passages.iter().position(|passage| passage.direction == direction && passage.lanes == width);
@@ -63,7 +63,7 @@ impl Damaged {
     }
 }
 
-/// Lengths of boards of six rows, and lanes of their widest rows.
+/// Lengths of boards of six rows, with the lanes of their widest rows.
 const LENGTHS: [(u32, u32); 2] = [(7, 2), (26, 4)];
 
 impl BlockColumn for Damaged {
@@ -130,10 +130,10 @@ impl BlockColumn for Damaged {
     }
 }
 
-/// One wrong index in a table is found by the mass balance, in each direction.
+/// Mass balance finds one wrong index in a table, in each direction.
 #[test]
 fn damaged_tables_are_found() {
-    // The signature of the most blocks, so that the damage meets states that are reached.
+    // The signature with the most blocks, so that the damage changes states that are reached.
     let common = |tables: &BlockTables| {
         let uses = |signature: u32| tables.signature_of.iter().filter(|&&s| s == signature).count();
         (0..tables.signatures.len() as u32).max_by_key(|&signature| uses(signature)).unwrap() as usize
@@ -161,11 +161,11 @@ fn damaged_tables_are_found() {
     }
 }
 
-/// A block of the middle of a vector, with states that are reached.
+/// A block in the middle of a vector, with states that are reached.
 const BENT: u32 = 60;
 
-/// A row that is read twice, and another that is not, are found in each direction and at every boundary, whether the
-/// column is folded or not.
+/// A row that is read twice, and another that is not read, are found in each direction and at every boundary, with
+/// and without folding.
 #[test]
 fn what_is_read_wrong_is_found() {
     fn twice(positions: &mut [u64]) {
@@ -194,16 +194,16 @@ fn what_is_read_wrong_is_found() {
     check(bend(1, End::Last), Direction::Transposed, None, "transposed, into the second window");
 }
 
-/// Rows that change places are found by the fingerprint, in each direction; at the start of a folded column, which has
-/// none, by the second cut.
+/// The fingerprint finds rows that change places, in each direction. The start of a folded column has no fingerprint:
+/// there the second cut finds them.
 #[test]
 fn rows_that_change_places_are_found() {
     let bend = |window, end| Bend { window, end, block: None, act: |positions| positions.rotate_left(1) };
     let (first, second) = (bend(0, End::First), bend(1, End::First));
     let (first_back, second_back) = (bend(0, End::Last), bend(1, End::Last));
     for (length, width) in LENGTHS {
-        // One thread has room to do all families pass by pass; else what is carried before a family is read, which is read
-        // for itself, would break the mass balance first.
+        // One thread has room to do all families pass by pass. Otherwise mass balance would break first, since the
+        // values of early operations are read on their own.
         let run_later = |bend, direction, directions, lanes: Option<usize>, later| {
             let column = Damaged::new(blocks::column(6, &[3, 3], directions), Some(bend));
             let mut column = if lanes.is_none() { column.damaged_from(length, direction, width) } else { column };
@@ -212,7 +212,7 @@ fn rows_that_change_places_are_found() {
         };
         let run = |bend, direction, directions, lanes| run_later(bend, direction, directions, lanes, 0);
         let check = |bend, direction, directions, lanes| {
-            // The first boundary has a fingerprint, of later ones not all do: where there is none the sums may show it.
+            // The first boundary has a fingerprint, later ones may not. Without one the sums may show the damage.
             let mut printed = 0;
             for later in 0..if width > 2 { 10 } else { 1 } {
                 let result = run_later(bend, direction, directions, lanes, later);
@@ -232,7 +232,7 @@ fn rows_that_change_places_are_found() {
             }
             check(first_back, Direction::Transposed, directions, None);
         }
-        // Into the column's first window nobody has written at first; what was wrong then may show in the sums of the next.
+        // Nobody has written before the column's first window. Its damage may show in the sums of the next window.
         for (bend, direction) in [(first, Direction::Forward), (second_back, Direction::Transposed)] {
             let result = run(bend, direction, Directions::Both, None);
             let found = matches!(result, Err(BlockError::Fingerprint { .. } | BlockError::Exchange { .. }));
@@ -240,7 +240,7 @@ fn rows_that_change_places_are_found() {
         }
         let swapped = Bend { window: 0, end: End::First, block: Some(BENT), act: |positions| positions.swap(0, 1) };
         let result = run(swapped, Direction::Forward, Directions::Folded, None);
-        // Larger numbers no longer fit their lanes when an odd one was halved.
+        // Halving an odd value makes it too large for its lanes.
         let found = matches!(result, Err(BlockError::TwoCuts { .. }));
         assert!(found || width > 2 && matches!(result, Err(BlockError::Spare { .. })), "{length} columns: {result:?}");
     }

@@ -1,5 +1,5 @@
-//! Vectors in memory against the stream executor's at every column's end, folded and not, whatever the lanes; a longer
-//! board's column ends are those of all shorter ones.
+//! Vectors in memory equal the stream executor's at every column end, folded and not, for any lanes. The column ends
+//! of a longer board are those of all shorter ones.
 
 #[path = "common/column.rs"]
 mod blocks;
@@ -19,8 +19,8 @@ use states::{add, empty, go, moduli, times};
 /// The values of all canonical states at a column's end.
 type Values<const K: usize> = BTreeMap<u128, Row<K>>;
 
-/// A count in memory, forward: the vector at each column's end, in canonical form, at the first only states that are there;
-/// and the sum over its accepting states, the count of the board that ends there.
+/// A count in memory, forward. Returns the vector at each column end in canonical form, at the first with its
+/// existing states only, and the sum over its accepting states: the count of the board that ends there.
 fn ends_in_memory<const K: usize>(
     height: u32,
     length: u32,
@@ -88,7 +88,7 @@ fn keys(column: &dyn BlockColumn) -> Vec<u128> {
     all
 }
 
-/// Of the outside without stones both colourings of a state are there, with the same value.
+/// Without stones outside, both colourings of a state are entries, with the same value.
 fn as_they_are<const K: usize>(column: &dyn BlockColumn, vector: &[Row<K>]) -> Values<K> {
     let mut values = Values::new();
     for (key, row) in keys(column).into_iter().zip(vector) {
@@ -97,9 +97,9 @@ fn as_they_are<const K: usize>(column: &dyn BlockColumn, vector: &[Row<K>]) -> V
     values
 }
 
-/// A column that began with one of two mirror images, which had the values of both, ends with values that are nobody's;
-/// but a state's and its image's add up to twice what each of them has where nothing is folded, since columns and
-/// images may change places.
+/// A folded column begins with one of two mirror images, with the values of both. At its end single values mean
+/// nothing. But a state and its image add up to twice the value of each without folding, since columns and images
+/// commute.
 fn unfolded<const K: usize>(column: &dyn BlockColumn, vector: &[Row<K>], moduli: &[u64]) -> Values<K> {
     let keys = keys(column);
     let (mut values, mut own, mut images) = (Values::new(), Vec::new(), Vec::new());
@@ -122,7 +122,7 @@ fn unfolded<const K: usize>(column: &dyn BlockColumn, vector: &[Row<K>], moduli:
     values
 }
 
-/// States, sums, fingerprints and counts of the boards that end there are those of the stream executor.
+/// States, sums, fingerprints and counts of all shorter boards equal the stream executor's.
 fn check(height: u32, length: u32, lengths: &[u32]) {
     fn check_for<const K: usize>(lengths: &[u32], (height, length): (u32, u32), theirs: &common::Sweep) {
         for directions in [Directions::Both, Directions::Folded] {
@@ -142,7 +142,7 @@ fn check(height: u32, length: u32, lengths: &[u32]) {
         }
     }
     let settings = Settings { window: 3, shards: 2, memory_bytes: 8 << 20, moduli: moduli(8) };
-    // The last vector of a board is never written: a longer one has those of this.
+    // The last vector of a board is never written, so a longer board writes it here.
     let found = sweep_with(&go(height, length + 1), &settings, &mut |_| {}).unwrap();
     check_for::<1>(lengths, (height, length), &found);
     check_for::<2>(lengths, (height, length), &found);
@@ -172,7 +172,7 @@ fn every_column_end_is_the_stream_executors_at_9x10() {
     check(9, 10, &[5, 4]);
 }
 
-/// Blocks of the longest windows, which have nearly as many entries as there are places.
+/// Blocks of the longest windows, with nearly as many entries as a block can have.
 #[test]
 fn every_column_end_is_the_stream_executors_with_windows_of_eight_cells() {
     check(9, 10, &[8, 1]);

@@ -1,5 +1,5 @@
-//! Vectors through the passes of a window, forward and transposed: each way of doing them gives the same rows, lanes do
-//! not know of each other, and the transposed passes are the transposes of the others.
+//! Vectors through the passes of a window, forward and transposed. Each way of doing them gives the same rows, lanes
+//! are independent, and the transposed passes are the transposes of the forward ones.
 
 #[path = "common/column.rs"]
 mod blocks;
@@ -13,13 +13,13 @@ fn column(height: u32, lengths: &[u32]) -> Box<dyn BlockColumn> {
     blocks::column(height, lengths, Directions::Both)
 }
 
-/// Lane `lane` has the same modulus and the same values whatever K.
+/// Lane `lane` has the same modulus and the same values for any K.
 fn moduli<const K: usize>() -> Row<K> {
     let primes: Vec<u64> = primes_below(1 << 60).take(K).collect();
     std::array::from_fn(|lane| primes[lane])
 }
 
-/// As many rows as the largest step of the column has.
+/// As many rows as the largest step of the column.
 fn rows<const K: usize>(column: &dyn BlockColumn, seed: u64) -> Vec<Row<K>> {
     let states = (0..column.windows().len()).flat_map(|w| column.tables(w).states.clone()).max().unwrap();
     let value =
@@ -27,8 +27,8 @@ fn rows<const K: usize>(column: &dyn BlockColumn, seed: u64) -> Vec<Row<K>> {
     (0..states).map(|i| std::array::from_fn(|lane| value(i, lane))).collect()
 }
 
-/// A vector through a window: the rows after it, and how many states are of families that threads shared, and that were
-/// done pass by pass.
+/// Takes a vector through a window. Returns the rows after it, the states of families that threads shared, and the
+/// states of families that went pass by pass.
 fn through<const K: usize>(
     column: &dyn BlockColumn,
     direction: Direction,
@@ -46,7 +46,7 @@ fn through<const K: usize>(
     (after, sweep.shared_states(), sweep.by_pass_states())
 }
 
-/// Whether small families are done block by block or pass by pass, the same comes out, with mass balance held.
+/// Small families give the same rows block by block and pass by pass, and keep mass balance.
 #[test]
 fn families_that_are_done_pass_by_pass_are_the_same() {
     fn check<const K: usize>(column: &dyn BlockColumn, what: &str) -> u64 {
@@ -72,7 +72,7 @@ fn families_that_are_done_pass_by_pass_are_the_same() {
     }
 }
 
-/// Whether a family is done by one thread or by all, the same comes out, with mass balance held.
+/// A family gives the same rows by one thread and by all, and keeps mass balance.
 #[test]
 fn families_that_threads_share_are_the_same() {
     fn check<const K: usize>(column: &dyn BlockColumn, what: &str) {
@@ -86,7 +86,7 @@ fn families_that_threads_share_are_the_same() {
                 let (apart, none, _) = through::<K>(column, direction, window, threads, u64::MAX, 0);
                 let (shared, some, _) = through::<K>(column, direction, window, threads, 0, 0);
                 assert_eq!(none, 0, "{what}");
-                // With few threads there may be no family that is large for them.
+                // Few threads may have no family that is large for them.
                 assert!(some > 0 || threads == 3, "{what}: nothing was shared");
                 assert!(apart == alone, "{what}: apart");
                 assert!(shared == alone, "{what}: shared");
@@ -102,7 +102,7 @@ fn families_that_threads_share_are_the_same() {
     }
 }
 
-/// Lanes, which may be done by the machine's widest instructions, are so many times one, which never is.
+/// Several lanes, which may use the widest instructions, equal so many single lanes, which never do.
 #[test]
 fn lanes_do_not_know_of_each_other() {
     fn lane<const K: usize>(rows: &[Row<K>], lane: usize) -> Vec<Row<1>> {
@@ -137,7 +137,7 @@ fn lanes_do_not_know_of_each_other() {
     }
 }
 
-/// With A the passes of a window, and x and y as they are read of the neighbouring vectors: <A x, y> = <x, A' y>.
+/// A is the passes of a window; x and y are read of the neighbouring vectors: <A x, y> = <x, A' y>.
 #[test]
 fn transposed_passes_are_the_transposes() {
     /// A vector as a window reads it at one end, block by block.

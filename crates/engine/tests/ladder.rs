@@ -1,4 +1,4 @@
-//! The engine against what stands below it on the ladder, and against itself with other settings.
+//! The engine against simpler counts of the same, and against itself with other settings.
 
 mod common;
 #[path = "common/hard_squares.rs"]
@@ -72,7 +72,7 @@ fn hard_squares_by_definition() {
 
 #[test]
 fn a_vector_larger_than_memory_spills_and_counts_the_same() {
-    // Sixteen lanes: the vector of 2^14 states has some 2 MB; a table of a task with 4 MiB holds 0.9 MB.
+    // Sixteen lanes: the vector of 2^14 states has about 2 MB; a table of a task with 4 MiB holds 0.9 MB.
     let problem = HardSquares::narrow(22, 3, 8);
     let roomy = sweep(&problem, &settings(22, 1, 64 << 20, 2)).expect("in memory");
     let tight = sweep(&problem, &settings(22, 1, 4 << 20, 2)).expect("out of core");

@@ -1,7 +1,7 @@
 //! The threads of tasks: as many as tasks have ever run at the same time. Each task takes the thread that was idle last.
 //!
-//! An allocator keeps freed memory for the thread that freed it. With few threads that are used again, little memory is
-//! kept.
+//! glibc's allocator keeps freed memory for the thread that freed it, so few threads that are used again keep less. That
+//! matters where the program has no allocator of its own: on machines other than x86-64.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc::{Sender, channel};

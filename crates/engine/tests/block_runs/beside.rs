@@ -1,5 +1,5 @@
-//! Two tasks of one worker at a time: where they do not fit its memory together the second waits, and tables that are
-//! made for a task count as its memory.
+//! Two tasks of one worker at a time: if both do not fit its memory the second waits. Tables made for a task count as
+//! its memory.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, mpsc};
@@ -16,7 +16,7 @@ use crate::common::Local;
 use crate::run::{Cut, Parted, Run, cut};
 use crate::states::go;
 
-/// Does something else before a task opens its first run, when it has its memory.
+/// Runs an action before a task opens its first run, when it has its memory.
 struct Meanwhile<'a, F> {
     runs: Local<'a>,
     what: Mutex<Option<F>>,
@@ -31,7 +31,7 @@ impl<F: FnOnce() + Send> FeedOpener for Meanwhile<'_, F> {
     }
 }
 
-/// Two tasks of a stage, with memory that they share.
+/// Two tasks of a stage with shared memory.
 struct Pair<'a> {
     run: &'a Run,
     info: &'a dyn ProblemInfo,
@@ -63,7 +63,7 @@ impl Pair<'_> {
         self.task(number, &AtomicBool::new(false), || ())
     }
 
-    /// While the first task reads the second begins, if it has memory before `patience` is over; else it is stopped.
+    /// While the first task reads, starts the second. Stops it if it gets no memory within `patience`.
     fn second_beside_first(&self, patience: Duration) -> Result<TaskManifest, TaskError> {
         let mut second = None;
         let first = self.task(0, &AtomicBool::new(false), || {
@@ -79,8 +79,7 @@ impl Pair<'_> {
     }
 }
 
-/// The memory beside what all tasks share, of a power of two, in which each of the two tasks can be done, but not both at
-/// a time.
+/// The memory, a power of two, in which each of two tasks can be done, but not both at a time.
 fn memory_of_one(parted: Parted) -> u64 {
     let cut = cut(&[3, 3, 2], 2000, 1, &[4]);
     let run = Run::new(8, 8, &cut);
@@ -90,7 +89,7 @@ fn memory_of_one(parted: Parted) -> u64 {
     let large = |group: &u32| run.prepared.make(1, *group).unwrap();
     let mut by_size: Vec<u32> = (0..groups).collect();
     by_size.sort_by_key(large);
-    // The two largest are about as large.
+    // The two largest have similar sizes.
     let orders = [by_size[by_size.len() - 1], by_size[by_size.len() - 2]].map(|group| TaskOrder {
         attempt: AttemptId { task: group, ..order.attempt },
         low: u128::from(group) << PLACE_BITS,

@@ -1,5 +1,5 @@
-//! Forward vectors against the stream executor's and against published values, whatever the windows, the groups, the shards
-//! and the lanes; and what is said of damaged inputs.
+//! Forward vectors equal the stream executor's and published values, for any windows, groups, shards and lanes.
+//! Damaged inputs get clear errors.
 
 use std::path::Path;
 
@@ -16,15 +16,15 @@ use crate::common::{Settings, sweep_with};
 use crate::run::{Cut, MEMORY_BYTES, Parted, Run, cut};
 use crate::states::{go, moduli};
 
-/// Counts a board, and holds every column's value against the published one; with `stream`, each column's end against
-/// the stream executor's.
+/// Counts a board, and compares every column's value with the published one. With `stream` compares each column end
+/// with the stream executor.
 fn check(height: u32, length: u32, cut: &Cut, stream: bool) {
     let run = Run::new(height, length, cut);
     let count = run.windows.len();
     let lanes = *cut.lanes.last().unwrap();
     let found = stream.then(|| {
         let settings = Settings { window: 3, shards: 2, memory_bytes: 8 << 20, moduli: moduli(lanes) };
-        // The last vector of a board is never written: a longer one has those of this.
+        // The last vector of a board is never written, so a longer board writes it here.
         sweep_with(&go(height, length + 1), &settings, &mut |_| {}).unwrap()
     });
     let mut vector = Vec::new();
@@ -78,7 +78,7 @@ fn every_column_end_is_the_stream_executors() {
         (7, 7, cut(&[4, 3], 300, 2, &[2, 4])),
         (7, 7, cut(&[3, 2, 2], 1000, 7, &[2, 4, 4, 8])),
         (8, 8, cut(&[3, 3, 2], 1 << 40, 1, &[2, 8])),
-        // More lanes than the numbers need, which widens each kind of row.
+        // More lanes than the values need, so that each kind of row is widened.
         (6, 6, cut(&[3, 3], 100, 2, &[8, 12, 16])),
         (5, 6, cut(&[3, 2], 50, 2, &[2, 6, 10, 12])),
         (7, 7, cut(&[3, 2, 2], 1000, 7, &[4, 16])),
@@ -123,7 +123,7 @@ fn every_column_end_is_the_stream_executors_at_10x10() {
     check(10, 10, &cut(&[5, 5], 20_000, 2, &[2, 4, 8]), true);
 }
 
-/// Longer boards than they are high.
+/// Boards that are longer than high.
 #[test]
 fn every_column_end_of_long_boards_is_the_stream_executors() {
     for (height, lengths) in
@@ -133,7 +133,7 @@ fn every_column_end_of_long_boards_is_the_stream_executors() {
     }
 }
 
-/// Groups that are worth several threads: each writes several runs, and nothing else changes.
+/// Groups large enough for several threads: each writes several runs, and nothing else changes.
 #[test]
 fn threads_do_a_group_together() {
     for (height, length, cut) in [
@@ -160,12 +160,12 @@ fn threads_do_a_group_together() {
     check(9, 9, &few, true);
 }
 
-/// Memory in which so many lanes of the largest family of a small board fit at a time.
+/// Memory for so many lanes of a small board's largest family.
 fn few_lanes_bytes(lanes: u64) -> u64 {
     lanes * 8 * 6000
 }
 
-/// A task has room for a twentieth of the vector, however large the largest family is.
+/// A task has room for a twentieth of the vector, whatever the size of the largest family.
 #[test]
 fn a_twentieth_of_the_vector_is_enough() {
     for lengths in [&[5, 4][..], &[3, 3, 3]] {
@@ -176,8 +176,8 @@ fn a_twentieth_of_the_vector_is_enough() {
     }
 }
 
-/// With little memory, lanes are done a few at a time. Each is read once, with the heads of blocks as often, but where
-/// lanes are made of others: then all of these are. Nothing else changes, neither what is written nor how much.
+/// With little memory, lanes go a few at a time. Each lane is read once, and the heads of blocks once for each slice.
+/// Where rows are widened, all lanes are read for each slice. What is written does not change.
 #[test]
 fn lanes_are_done_a_few_at_a_time() {
     lanes_of_rows_are_done_a_few_at_a_time(8, &[4, 2, 1]);
@@ -187,7 +187,7 @@ fn lanes_are_done_a_few_at_a_time() {
 
 fn lanes_of_rows_are_done_a_few_at_a_time(lanes: u64, few: &[u64]) {
     let whole = cut(&[4, 3], 2000, 2, &[2, lanes as usize]);
-    // Of the stage whose lanes are made of two, and of the same window a column on: bytes read.
+    // Bytes read: of the stage that widens rows of two lanes, and of the same window a column later.
     let read = |cut: &Cut| {
         let run = Run::new(7, 7, cut);
         let (mut vector, mut written, mut read) = (Vec::new(), 0, Vec::new());
@@ -224,7 +224,7 @@ proptest! {
     ) {
         let height: u32 = lengths.iter().sum();
         let lanes: Vec<usize> = std::iter::repeat_n(2, grows.min(2)).chain([4]).collect();
-        // There are no parts of a single window; a part's tables are a part of its task's memory.
+        // A single window has no partial tables; those of several count as their task's memory.
         let parted = if lengths.len() == 1 { Parted::Nobody } else { parted };
         let memory_bytes = if parted == Parted::Nobody { memory_bytes } else { memory_bytes + MEMORY_BYTES };
         let cut = Cut { lengths, group_records, groups, lanes, memory_bytes, threads, parted, middle: None };
@@ -232,7 +232,7 @@ proptest! {
     }
 }
 
-/// What is wrong with the inputs is said, and by whom.
+/// The error names what is wrong with the inputs, and which input.
 #[test]
 fn wrong_inputs_are_refused() {
     let cut = cut(&[3, 2], 50, 2, &[4]);
@@ -244,14 +244,14 @@ fn wrong_inputs_are_refused() {
     };
     let order = run.order(2, &vector);
     let text = refused(&TaskOrder { moduli: moduli(4)[1..].to_vec(), ..order.clone() });
-    assert!(text.contains("in rows of [1, 2, 4, 6, 8, 10, 12, 16], not of 3"), "{text}");
+    assert!(text.contains("have [1, 2, 4, 6, 8, 10, 12, 16] lanes, not 3"), "{text}");
     let small = Run::new(5, 5, &Cut { memory_bytes: 1 << 9, ..cut.clone() });
     match small.task(&small.order(0, &[])) {
         Err(TaskError::Refused(text)) => assert!(text.contains("bytes of memory"), "{text}"),
         other => panic!("{other:?}"),
     }
     let text = refused(&TaskOrder { window: Window { first: 0, len: 2 }, ..order.clone() });
-    assert!(text.contains("cut into"), "{text}");
+    assert!(text.contains("windows of the column"), "{text}");
     let text = refused(&TaskOrder { inputs: order.inputs[1..].to_vec(), ..order.clone() });
     assert!(text.contains("not those of one boundary"), "{text}");
     let mut strangers = order.clone();
@@ -261,10 +261,10 @@ fn wrong_inputs_are_refused() {
     let mut stage = order.block.clone().unwrap();
     stage.moduli_in = moduli(8);
     let text = refused(&TaskOrder { block: Some(stage), ..order });
-    assert!(text.contains("cannot be made"), "{text}");
+    assert!(text.contains("cannot be widened"), "{text}");
 }
 
-/// A flipped bit in a run is found when it is read.
+/// A flipped bit in a run is found on reading.
 #[test]
 fn damage_is_found() {
     let cut = cut(&[3, 2], 50, 2, &[2]);

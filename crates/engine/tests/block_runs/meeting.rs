@@ -1,4 +1,4 @@
-//! Transposed vectors, met with forward ones: the count is the published one, however it is cut.
+//! Products of transposed and forward vectors equal published counts, for any cut.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use crate::run::{Cut, Run, cut, total};
 use crate::states::moduli;
 
-/// The forward vector at the middle, and the transposed one before the stage in which it meets that.
+/// The forward vector at the middle, and the transposed one before the stage in which they meet.
 fn halves(run: &Run) -> (Vec<TaskManifest>, Vec<TaskManifest>) {
     let (mut kept, mut vector) = (Vec::new(), Vec::new());
     for stage in 0..run.forward() {
@@ -26,7 +26,7 @@ fn halves(run: &Run) -> (Vec<TaskManifest>, Vec<TaskManifest>) {
     (kept, vector)
 }
 
-/// Counts a board from both ends, and holds it against the published value.
+/// Counts a board from both ends, and compares with the published value.
 fn check(height: u32, length: u32, cut: &Cut) {
     let run = Run::new(height, length, cut);
     let (kept, vector) = halves(&run);
@@ -85,8 +85,8 @@ fn a_count_of_9x9_from_both_ends_is_the_count() {
     check(9, 9, &Cut { middle: Some(5), ..cut(&[5, 4], 5000, 2, &[2, 2, 4, 4, 6]) });
 }
 
-/// Rows of a transposed vector are listed under the keys of their states: with the forward vector's of the same states they
-/// add up to the count, at every boundary.
+/// The rows of a transposed vector are listed under their states' keys. Multiplied with the forward vector's rows
+/// they give the count, at every boundary.
 #[test]
 fn transposed_vectors_are_listed_by_their_keys() {
     for (height, length, lengths) in [(5, 5, &[3, 2][..]), (6, 6, &[2, 2, 2]), (7, 7, &[4, 3])] {
@@ -120,7 +120,7 @@ fn transposed_vectors_are_listed_by_their_keys() {
     }
 }
 
-/// Several threads do a group; and lanes are done a few at a time.
+/// Several threads work on a group, and lanes go a few at a time.
 #[test]
 fn threads_and_slices_do_not_change_it() {
     for (threads, memory_bytes) in [(2, 1 << 22), (3, 1 << 18), (1, 1 << 17), (1, 3 << 16)] {
@@ -145,7 +145,7 @@ proptest! {
     }
 }
 
-/// What is wrong with the orders and inputs of such stages is said.
+/// Errors name what is wrong with the orders and inputs of such stages.
 #[test]
 fn wrong_inputs_are_refused() {
     let cut = Cut { middle: Some(3), ..cut(&[3, 2], 50, 2, &[2, 4]) };
@@ -168,11 +168,11 @@ fn wrong_inputs_are_refused() {
         &|order| stage(order, &|block| drop(block.kept.as_mut().unwrap().inputs.remove(0))),
         "not those of one boundary",
     );
-    refused(&run, &|order| stage(order, &|block| block.kept.as_mut().unwrap().moduli = moduli(8)), "cannot be made");
+    refused(&run, &|order| stage(order, &|block| block.kept.as_mut().unwrap().moduli = moduli(8)), "cannot be widened");
     refused(&run, &|order| stage(order, &|block| block.direction = Direction::Forward), "only a transposed vector");
     let forward = Run::new(5, 5, &Cut { middle: None, ..cut });
     refused(&forward, &|_| {}, "forward passes alone");
-    // Runs of the one vector are none of the other.
+    // Runs of one vector cannot be used for the other.
     let mut strangers = order.clone();
     strangers.inputs.clone_from(&order.block.as_ref().unwrap().kept.as_ref().unwrap().inputs);
     match run.task(&strangers) {

@@ -1,4 +1,4 @@
-//! A board's count by tasks out of core, one after the other, cut as a test likes.
+//! A board's count by tasks out of core, one after the other, with chosen cuts and memory.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,31 +17,31 @@ use crate::blocks;
 use crate::common::Local;
 use crate::states::{SALT, add, empty, go, moduli, times};
 
-/// What must not change the result.
+/// Settings that must not change the result.
 #[derive(Clone, Debug)]
 pub(crate) struct Cut {
     pub(crate) lengths: Vec<u32>,
     pub(crate) group_records: u64,
     /// Groups of a task.
     pub(crate) groups: usize,
-    /// Lanes of the stages of each column from the second on; the last one goes on.
+    /// Lanes of the stages of each column from the second on. The last number holds for all later columns.
     pub(crate) lanes: Vec<usize>,
-    /// Memory of a task, where it does not take others'.
+    /// Memory of a task, if it does not take that of others.
     pub(crate) memory_bytes: u64,
-    /// Tasks that there is memory for: each group has all of it, and as many threads.
+    /// Tasks that fit the memory: each group has all of it, and as many threads.
     pub(crate) threads: u32,
-    /// Which tasks make the tables of their groups only.
+    /// Which tasks make only the tables of their groups.
     pub(crate) parted: Parted,
-    /// Where a transposed vector meets the forward one: after so many columns.
+    /// Columns after which a transposed vector meets the forward one.
     pub(crate) middle: Option<u32>,
 }
 
-/// Whose tables are made a part at a time.
+/// Which tasks make partial tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Parted {
     Nobody,
     Every,
-    /// Every second task: what it reads was written by both kinds, and both read what it writes.
+    /// Every second task: both kinds write what it reads, and both read what it writes.
     Second,
 }
 
@@ -59,14 +59,14 @@ pub(crate) struct Run {
     pub(crate) cut: Cut,
 }
 
-/// Where a stage stands.
+/// Place of a stage in the count.
 pub(crate) struct Place {
     pub(crate) direction: Direction,
-    /// Columns in front of its own.
+    /// Columns before its own.
     pub(crate) column: u32,
     /// Number of its window.
     pub(crate) window: usize,
-    /// Whether it is the first of its way, and the last.
+    /// Whether it is the first, and the last, of its direction.
     pub(crate) first: bool,
     pub(crate) last: bool,
 }
@@ -75,7 +75,7 @@ impl Run {
     pub(crate) fn new(height: u32, length: u32, cut: &Cut) -> Self {
         let problem = go(height, length);
         let windows = Window::of_lengths(&cut.lengths);
-        // Tasks have what the tables leave.
+        // Tasks have the memory beside the tables.
         let directions = if cut.middle.is_some() { Directions::Both } else { Directions::Forward };
         let column = blocks::column(height, &cut.lengths, directions);
         let bytes = column.bytes();
@@ -93,7 +93,7 @@ impl Run {
                 let parts = blocks::parts(height, &cut.lengths);
                 let bytes = parts.bytes();
                 let memory_bytes = cut.memory_bytes * u64::from(cut.threads) + bytes;
-                // Parts are made one at a time.
+                // One partial table at a time.
                 Prepared::by_part(parts, cut.group_records, memory_bytes, cut.threads).limiting_parts(0)
             }),
             problem,
@@ -102,7 +102,7 @@ impl Run {
         }
     }
 
-    /// Lanes of a stage. Where two vectors meet they have all.
+    /// Lanes of a stage: all where two vectors meet.
     pub(crate) fn lanes(&self, stage: usize) -> usize {
         let place = self.place(stage);
         let column = match place.direction {
@@ -117,7 +117,7 @@ impl Run {
         (self.board.length as usize - 1) * self.windows.len()
     }
 
-    /// Stages that go forward.
+    /// Number of forward stages.
     pub(crate) fn forward(&self) -> usize {
         self.cut.middle.map_or(self.stages(), |middle| (middle as usize - 1) * self.windows.len())
     }
@@ -140,7 +140,7 @@ impl Run {
         Place { direction: Direction::Transposed, column, window, first: back == 0, last }
     }
 
-    /// Lanes of what a stage reads.
+    /// Lanes of a stage's input.
     fn lanes_in(&self, stage: usize) -> usize {
         if self.place(stage).first { self.lanes(stage) } else { self.lanes(stage - 1) }
     }
@@ -178,7 +178,7 @@ impl Run {
         }
     }
 
-    /// The same for the stage in which a transposed vector meets the one that was kept.
+    /// The same for the stage that multiplies a transposed vector with the kept one.
     pub(crate) fn meeting(&self, vector: &[TaskManifest], kept: &[TaskManifest]) -> TaskOrder {
         let mut order = self.order(self.stages() - 1, vector);
         let inputs = inputs(kept);
@@ -209,7 +209,7 @@ impl Run {
         Ok(manifest)
     }
 
-    /// All tasks of a stage, one after the other; what they read is what the stage before wrote, and is deleted.
+    /// Runs all tasks of a stage, one after the other. They read what the stage before wrote, and it is deleted.
     pub(crate) fn stage(&self, stage: usize, vector: &[TaskManifest]) -> Vec<TaskManifest> {
         let made = self.tasks(stage, &self.order(stage, vector));
         if !self.place(stage).first {
@@ -221,7 +221,7 @@ impl Run {
         made
     }
 
-    /// The tasks of a stage whose order this is for all keys.
+    /// The tasks of a stage. `order` is the order for all keys.
     pub(crate) fn tasks(&self, stage: usize, order: &TaskOrder) -> Vec<TaskManifest> {
         let groups = self.prepared.groups(self.place(stage).window);
         let mut made = Vec::new();
@@ -248,14 +248,14 @@ impl Run {
         place.column * self.board.height + first + if place.direction == Direction::Forward { 0 } else { len }
     }
 
-    /// How many single states each canonical key stands for where a stage reads.
+    /// For each canonical key before a stage the number of single states that it stands for.
     pub(crate) fn times(&self, stage: usize) -> BTreeMap<u128, u64> {
         let place = self.place(stage);
         let column = blocks::column(self.board.height, &self.cut.lengths, Directions::Forward);
         times(column.as_ref(), (place.window, place.direction.enters()))
     }
 
-    /// The vector that a stage reads in canonical form, as the stream executor tells it.
+    /// The vector before a stage, in canonical form, as the stream executor has it.
     pub(crate) fn canonical(&self, stage: usize, vector: &[TaskManifest]) -> Tally {
         let moduli = moduli(self.lanes_in(stage));
         let times = self.times(stage);
@@ -266,7 +266,7 @@ impl Run {
         tally
     }
 
-    /// The vector that a stage reads: canonical keys, and their rows.
+    /// The vector before a stage: canonical keys and their rows.
     pub(crate) fn listed(&self, stage: usize, vector: &[TaskManifest]) -> Vec<(u128, Vec<u64>)> {
         let (order, place) = (self.order(stage, vector), self.place(stage));
         let Window { first, len } = order.window;

@@ -1,4 +1,4 @@
-//! Blocks of Go, in windows of given lengths.
+//! Tables of Go for tests, in windows of given lengths.
 
 use keima_model::{BlockColumn, BlockParts, BlockProblem, Board, Directions, Window};
 use keima_problems::go::Go;
@@ -9,7 +9,7 @@ pub(crate) fn column(height: u32, lengths: &[u32], directions: Directions) -> Bo
     Go::<u64>::new(String::new(), board).column(&Window::of_lengths(lengths), directions).unwrap()
 }
 
-/// What makes them a part at a time.
+/// The source of their partial tables.
 #[allow(dead_code)] // Not every test binary does.
 pub(crate) fn parts(height: u32, lengths: &[u32]) -> Box<dyn BlockParts> {
     let board = Board { height, length: height };

@@ -18,7 +18,7 @@ impl HardSquares {
     pub(crate) fn wide(height: u32, length: u32, coefficients: u32) -> AnyProblem {
         AnyProblem::Wide(Arc::new(Self { board: Board { height, length }, coefficients }))
     }
-    /// By definition: every set of cells.
+    /// Counts by definition: every set of cells.
     pub(crate) fn brute(&self) -> Vec<u64> {
         let (m, cells) = (self.board.height, self.board.passes());
         let mut counts = vec![0; self.coefficients as usize];

@@ -23,7 +23,7 @@ impl FeedOpener for Local<'_> {
     }
 }
 
-/// What must not change the result.
+/// Settings that must not change the result.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) window: u32,
@@ -32,7 +32,7 @@ pub(crate) struct Settings {
     pub(crate) moduli: Vec<u64>,
 }
 
-/// What a sweep finds out.
+/// The result of a sweep.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Sweep {
     /// Lanes of each functional.
@@ -78,7 +78,7 @@ fn cut(manifests: &[TaskManifest], shards: usize, family_bits: u32) -> Vec<(u128
     lows.zip(cuts.iter().copied().map(Some).chain([None])).collect()
 }
 
-/// Runs a whole sweep, shows every task's manifest, and checks on the way that each stage reads what the one before
+/// Runs a whole sweep, and passes every task's manifest to `show`. Checks that each stage reads what the stage before
 /// wrote.
 pub(crate) fn sweep_with(
     problem: &AnyProblem,
@@ -123,7 +123,7 @@ pub(crate) fn sweep_with(
                 high,
                 inputs: vector.iter().flat_map(|m| m.runs.iter().cloned().map(InputRun::here)).collect(),
                 task_memory_bytes: settings.memory_bytes,
-                // It must not matter, and it does not to whoever publishes what was left to them.
+                // Must not change the result. Runs left to be published are readable here.
                 durable: number % 2 == 0,
                 block: None,
             };

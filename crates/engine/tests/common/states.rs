@@ -1,5 +1,5 @@
-//! What a vector at the end of a column is held against the stream executor's by: its canonical states, each once, with
-//! their sums and fingerprint.
+//! What is compared with the stream executor at a column end: canonical states, each once, with their sums and
+//! fingerprint.
 
 use std::collections::BTreeMap;
 
@@ -25,10 +25,10 @@ pub(crate) fn empty(lanes: usize) -> Tally {
     Tally { states: 0, sums: vec![0; lanes], fingerprint: vec![0; lanes] }
 }
 
-/// A canonical state, which `times` single ones stand for with this value each.
+/// A canonical state that stands for `times` single ones, each with this value.
 pub(crate) fn add(tally: &mut Tally, key: u128, row: &[u64], times: u64, moduli: &[u64]) {
     let hash = Key::mix(key as u64, SALT) >> 16;
-    // States that are not reached yet stand in the blocks, too.
+    // Blocks also hold states that are not reached yet.
     tally.states += u64::from(row.iter().any(|&value| value > 0));
     for (lane, (&value, &p)) in row.iter().zip(moduli).enumerate() {
         let value = mul_mod(value, times, p);
@@ -37,7 +37,7 @@ pub(crate) fn add(tally: &mut Tally, key: u128, row: &[u64], times: u64, moduli:
     }
 }
 
-/// How many states each canonical key at an end of a window stands for.
+/// For each canonical key at an end of a window the number of states that it stands for.
 pub(crate) fn times(column: &dyn BlockColumn, (window, end): (usize, End)) -> BTreeMap<u128, u64> {
     let (mut times, mut keys) = (BTreeMap::new(), Vec::new());
     for block in 0..column.tables(window).signature_of.len() as u32 {
