@@ -124,7 +124,7 @@ fn to_text(header: &RunHeader, manifest: &RunManifest) -> String {
     let mut lines = vec![format!("{}: sound, {}", manifest.id, show_bytes(manifest.bytes))];
     let mut line = |name: &str, value: String| lines.push(format!("  {name:<10} {value}"));
     line("of", format!("{}, job {:016x}", header.subject, header.job_tag));
-    let way = if matches!(header.key_order, KeyOrder::Transposed { .. }) { ", backward" } else { "" };
+    let way = if matches!(header.key_order, KeyOrder::Transposed { .. }) { ", of the transposed vector" } else { "" };
     line("boundary", format!("after {} passes{way}", header.boundary));
     line(
         "records",

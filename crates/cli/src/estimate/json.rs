@@ -1,16 +1,25 @@
 //! An estimate as one JSON object, in bytes, seconds and plain numbers; what is unknown is null.
 
 use keima_count::estimate::{StageOutline, StageTime, Times, Way};
+use keima_model::Direction;
 use serde_json::{Value, json};
 
 use super::Estimate;
 
-/// The way's name.
+/// The name of a way to count.
 fn way(way: Way) -> &'static str {
     match way {
         Way::InMemory => "memory",
         Way::OneProcess => "process",
         Way::Cluster => "cluster",
+    }
+}
+
+/// The name of a direction.
+fn direction(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Forward => "forward",
+        Direction::Transposed => "backward",
     }
 }
 
@@ -88,7 +97,7 @@ fn stages(stages: &[StageOutline], times: &[StageTime]) -> Value {
             "column": stage.column,
             "first_cell": stage.window.first,
             "cells": stage.window.len,
-            "direction": format!("{:?}", stage.direction).to_lowercase(),
+            "direction": direction(stage.direction),
             "lanes": stage.lanes,
             "states_before": stage.states_before,
             "states_after": stage.states_after,

@@ -133,7 +133,7 @@ pub(crate) fn position(status: &JobStatus) -> String {
     let sweeps = plan.map_or(1, |p| p.sweeps.len());
     let mut text = format!("pass {} of {}, column {} of {columns}", status.pass, status.passes, status.column + 1);
     if plan.is_some_and(|p| status.stage < p.stages() && p.stage(status.stage).direction == Direction::Transposed) {
-        text += ", backward";
+        text += ", transposed";
     }
     if sweeps > 1 {
         text += &format!(", sweep {} of {sweeps}", (status.sweep as usize + 1).min(sweeps));

@@ -179,7 +179,7 @@ fn measured_speeds(speeds: &Speeds, outline: &Outline) -> String {
     if outline.way == Way::InMemory {
         let sweeps = speeds.sweeps.iter().map(|sweep| {
             let lanes = plural(sweep.lanes, "lane");
-            format!("{lanes}: {:.1} forward, {:.1} backward", sweep.forward_nanos, sweep.backward_nanos)
+            format!("{lanes}: {:.1} forward, {:.1} transposed", sweep.forward_nanos, sweep.backward_nanos)
         });
         let sweeps = sweeps.collect::<Vec<_>>().join("; ");
         return format!(

@@ -80,7 +80,7 @@ pub(super) fn stages(outline: &Outline, times: &Times) -> Vec<String> {
     };
     let mut rows = vec![header.iter().map(|&name| name.to_owned()).collect::<Vec<_>>()];
     let mut all: Vec<(&StageOutline, &StageTime)> = outline.stages.iter().zip(&times.stages).collect();
-    // In memory one forward stage comes between the backward ones.
+    // In memory one forward stage comes between the transposed ones.
     all.sort_by_key(|(stage, _)| (stage.sweep, stage.direction == Direction::Transposed, stage.column));
     let of_column = |a: &(&StageOutline, &StageTime), b: &(&StageOutline, &StageTime)| {
         (a.0.sweep, a.0.column, a.0.direction) == (b.0.sweep, b.0.column, b.0.direction)

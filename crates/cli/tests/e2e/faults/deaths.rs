@@ -200,7 +200,7 @@ fn a_scratch_folder_vanishes_and_copies_are_used() {
     }
 }
 
-/// A worker loses its scratch folder in the backward stages. With second copies the job falls back to the kept forward
+/// A worker loses its scratch folder in the transposed stages. With second copies the job falls back to the kept forward
 /// vector or a later boundary, without them to the start.
 #[test]
 fn the_vector_that_is_kept_vanishes() {

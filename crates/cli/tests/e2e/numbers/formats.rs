@@ -209,10 +209,7 @@ fn text_is_aligned_and_tells_why_estimates_are_off() {
 fn laws_are_checked_and_not_shown() {
     let object = json("quoridor 3 --all");
     let known = object["checks"].as_array().unwrap().iter().find(|check| check["name"] == "known_rows").unwrap();
-    assert_eq!(
-        (&known["ok"], &known["detail"]),
-        (&true.into(), &"4 rows equal their known values".into())
-    );
+    assert_eq!((&known["ok"], &known["detail"]), (&true.into(), &"4 rows equal their known values".into()));
     let rows = object["counts"].as_array().unwrap();
     assert!(rows.iter().all(|row| row["table"] != "fence_law"));
     for format in ["text", "csv"] {

@@ -1,5 +1,7 @@
 //! `keima estimate`: a forecast for people and for programs, before anything is run.
 
+use std::collections::BTreeSet;
+
 use super::usage::check;
 use crate::harness::process::keima;
 
@@ -55,6 +57,9 @@ fn estimates() {
     assert_eq!(estimate["offer"]["cache_bytes"].as_u64(), Some(3 << 20), "{estimate}");
     let estimate = json(&["go", "5x5", "--memory", "1GiB"]);
     assert_eq!(estimate["stages_that_wait_for_largest_family"].as_u64(), Some(0), "in memory: {estimate}");
+    let stages = estimate["stages"].as_array().unwrap();
+    let directions: BTreeSet<&str> = stages.iter().map(|stage| stage["direction"].as_str().unwrap()).collect();
+    assert_eq!(directions, BTreeSet::from(["backward", "forward"]), "{estimate}");
     let estimate = json(&["knight", "8x8", "--closed"]);
     for name in [
         "peak_states",
