@@ -1,15 +1,8 @@
 //! One life of the coordinator: the numbers that no other life gives out.
 
-use crate::api::StoreId;
+use keima_model::mix::split_mix;
 
-/// One step of `SplitMix64` (Steele, Lea, Flood 2014).
-pub(crate) const fn split_mix(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut z = *state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
+use crate::api::StoreId;
 
 /// From a start of the coordinator to its end.
 pub(crate) struct Life {

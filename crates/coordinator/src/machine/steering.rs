@@ -1,10 +1,10 @@
 //! What users do with jobs: submit, pause, resume, cancel.
 
+use keima_model::mix::split_mix;
 use keima_orders::JobId;
 
 use super::Coordinator;
 use crate::api::{CallError, JobSpec, Millis, State};
-use crate::fleet::life::split_mix;
 use crate::job::{Job, reopen};
 use crate::plan::{PlanLimits, choose_plan};
 use crate::store::records::{Notes, Record, Totals};

@@ -6,12 +6,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use keima_model::mix::split_mix;
 use keima_runs::{RunId, TaskManifest};
 
 use super::labour::{File, compute};
 use super::toy::{Toys, request};
 use crate::fleet::lease::LEASES_PER_SLOT;
-use crate::fleet::life::split_mix;
 use crate::job::stage::StageRun;
 use crate::store::records::{Boundary, Committed};
 use crate::{

@@ -28,7 +28,7 @@ pub(crate) mod route;
 
 use std::sync::Arc;
 
-use keima_model::{End, SAMPLE_ONE_IN};
+use keima_model::{End, SAMPLE_ONE_IN, mix};
 use rustc_hash::FxHashMap;
 
 use crate::go::block::cells::{colours, reverse_colours};
@@ -55,9 +55,7 @@ pub(crate) struct Exchange {
 
 /// A hash of the codes of some cells, the same for their reversal, below [`SAMPLE_ONE_IN`].
 fn hash<W: Word>(word: W) -> u8 {
-    let wide = word.min(reverse(word)).widen();
-    let folded = wide as u64 ^ ((wide >> 64) as u64).wrapping_mul(0xd6e8_feb8_6659_fd93);
-    let mixed = folded.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mixed = mix::fold(word.min(reverse(word)).widen()).wrapping_mul(mix::GOLDEN);
     ((mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 32) as u8 % SAMPLE_ONE_IN as u8
 }
 
