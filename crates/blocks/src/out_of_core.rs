@@ -22,10 +22,19 @@ pub const fn ways_words(states: usize) -> usize {
     states.div_ceil(2)
 }
 
-/// Words that a meeting of so many states takes, for each lane and beside: a sample of them, one in 64, with a place for
+/// Words for the product with a kept vector.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KeptProductWords {
+    /// For each lane.
+    pub per_lane: usize,
+    /// Beside the lanes.
+    pub beside: usize,
+}
+
+/// Words for the product of so many states with those of a kept vector: a sample of them, one in 64, with a place for
 /// each, in lists that may have twice the room; and a bit for each state.
-pub const fn meeting_words(states: usize) -> (usize, usize) {
-    (states / 32, states / 64 * 3)
+pub const fn kept_product_words(states: usize) -> KeptProductWords {
+    KeptProductWords { per_lane: states / 32, beside: states / 64 * 3 }
 }
 
 /// What a cut of the column into windows needs of each worker.

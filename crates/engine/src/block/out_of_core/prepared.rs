@@ -4,6 +4,7 @@
 use std::sync::OnceLock;
 
 use keima_blocks::limits::PLACE_BITS;
+use keima_blocks::out_of_core::kept_product_words;
 use keima_blocks::rows::buffer_rows;
 use keima_model::{BlockColumn, BlockParts, Direction, End, FamilyList, Sources, Window};
 use keima_runs::RunManifest;
@@ -13,7 +14,7 @@ use crate::block::out_of_core::gather::Gather;
 use crate::block::out_of_core::group_tables::GroupTables;
 use crate::block::out_of_core::groups::{GroupId, Groups, place_of, section_key};
 use crate::block::out_of_core::memory::allowance::{Allowance, PartAllowances};
-use crate::block::out_of_core::memory::demand::{arrival_words, kept_product_words};
+use crate::block::out_of_core::memory::demand::arrival_words;
 use crate::block::out_of_core::memory::pool::MemoryPool;
 use crate::block::out_of_core::passes::buffer::GroupLayout;
 

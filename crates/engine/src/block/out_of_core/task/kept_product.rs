@@ -11,7 +11,7 @@
 //! Each state counts as often as its key has entries, times their weight.
 //!
 //! Cost: reading and placing a row, and a multiplication for each lane. Memory: a bit for each state, and the sampled
-//! rows with their places, one in 64 (see [`keima_blocks::out_of_core::meeting_words`]).
+//! rows with their places, one in 64 (see [`keima_blocks::out_of_core::kept_product_words`]).
 
 use keima_model::{Direction, End, MOST_WEIGHT};
 use keima_residue::residue_of;

@@ -3,11 +3,12 @@
 use std::ops::Range;
 
 use keima_blocks::lanes::slices;
+use keima_blocks::out_of_core::{KeptProductWords, kept_product_words};
 use keima_model::Direction;
 
 use crate::TaskError;
 use crate::block::out_of_core::group_tables::GroupTables;
-use crate::block::out_of_core::memory::demand::{KeptProductWords, arrival_words, kept_product_words};
+use crate::block::out_of_core::memory::demand::arrival_words;
 use crate::block::out_of_core::memory::pool::{Demand, PoolLimits};
 use crate::block::out_of_core::passes::batches;
 use crate::block::out_of_core::passes::buffer::GroupLayout;
