@@ -9,6 +9,7 @@
 //!   lanes      all of a stage, or a slice after the other where memory is scarce               [`lanes`]
 //!   worker     what a cut of the column needs of it: tables, and the largest family's rows     [`out_of_core`]
 //!   in memory  vectors and the threads' buffers in one process                                 [`in_memory`]
+//!   messages   sizes as people read them                                                       [`sizes`]
 //! ```
 //!
 //! Everything here is a pure function of numbers. Nothing allocates, waits or measures. A test of `keima-count`
@@ -27,3 +28,4 @@ pub mod parts;
 pub mod pool;
 pub mod process;
 pub mod rows;
+pub mod sizes;

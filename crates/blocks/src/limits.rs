@@ -22,6 +22,9 @@ pub const LONGEST_WINDOW: u32 = 7;
 /// The same at an end of the column. Lists have up to 59,608 codes there; elsewhere one has 72,411 (Go).
 pub const LONGEST_WINDOW_AT_END: u32 = 8;
 
+/// The least memory of a task. With less, its buffers leave no room for states.
+pub const LEAST_TASK_BYTES: u64 = 8 << 20;
+
 /// Share of a stream task's memory, in percent, for its two tables.
 pub const TABLE_PERCENT: u64 = 45;
 

@@ -20,6 +20,12 @@ pub const fn task_memory_bytes(memory_bytes: u64, slots: u32) -> u64 {
     memory_bytes.saturating_sub(PROCESS_OVERHEAD_BYTES) / slots as u64
 }
 
+/// The least memory of a process that runs `slots` tasks at a time, each with `task_memory_bytes`.
+pub const fn process_memory_bytes(task_memory_bytes: u64, slots: u32) -> u64 {
+    let slots = if slots == 0 { 1 } else { slots };
+    task_memory_bytes.saturating_mul(slots as u64).saturating_add(PROCESS_OVERHEAD_BYTES)
+}
+
 /// What the allocator keeps beside tables of `table_bytes` that are made for all families at once.
 pub const fn left_over_bytes(table_bytes: u64) -> u64 {
     table_bytes / LEFT_OVER_ONE_IN
@@ -41,6 +47,8 @@ mod tests {
     fn tasks_share_what_the_process_leaves() {
         let check = |memory: u64, slots, expected: u64| {
             assert_eq!(task_memory_bytes(memory << 20, slots), expected << 20, "{memory} MiB, {slots} slots");
+            let least = process_memory_bytes(expected << 20, slots);
+            assert_eq!(task_memory_bytes(least, slots), expected << 20, "{least}, {slots} slots");
         };
         check(192, 2, 80);
         check(192, 1, 160);

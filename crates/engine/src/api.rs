@@ -2,12 +2,12 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use keima_orders::TaskOrder;
 use keima_runs::{BlockFeed, DiskBudget, RunError, RunHeader, RunId, RunManifest, RunPart};
 
-use crate::Buffers;
+use crate::{Buffers, MemoryRefused};
 
 /// Opens a part of a run wherever it is: in a local file, in a shared folder, on another worker.
 pub trait FeedOpener: Sync {
@@ -29,8 +29,18 @@ pub struct Task<'a> {
     pub stop: &'a AtomicBool,
     /// Number of states read so far, for progress.
     pub states_done: &'a AtomicU64,
+    /// Counts up as long as the task gets on, whatever it does; not while it waits. Whoever looks sees a task that hangs.
+    pub pulse: &'a AtomicU64,
     /// Large buffers, kept from task to task.
     pub buffers: &'a Buffers,
+}
+
+impl Task<'_> {
+    /// Whether the caller stopped the task. Asked between two steps of the work, so it counts as one.
+    pub(crate) fn is_to_stop(&self) -> bool {
+        self.pulse.fetch_add(1, Ordering::Relaxed);
+        self.stop.load(Ordering::Relaxed)
+    }
 }
 
 /// Why a task could not be done.
@@ -63,6 +73,9 @@ pub enum TaskError {
     /// The order cannot be carried out.
     #[error("{0}")]
     Refused(String),
+    /// The system has too little memory for what the order allows.
+    #[error(transparent)]
+    Memory(#[from] MemoryRefused),
     /// `stop` was set.
     #[error("the task was told to stop")]
     Stopped,

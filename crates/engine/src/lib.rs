@@ -15,11 +15,13 @@
 mod api;
 pub mod block;
 mod clock;
+mod memory;
 mod splits;
 mod stream;
 mod tally;
 
 pub use api::{FeedOpener, Task, TaskError};
+pub use memory::MemoryRefused;
 pub use stream::buffers::Buffers;
 pub use stream::run_task;
 

@@ -1,8 +1,8 @@
 //! Sums that a task takes on the way to detect a wrong number: mass balance, fingerprint, functionals.
 //!
-//! Mass balance, for every pass and lane: sum of new values = sum of old values x successors. The two sides come from
-//! different data at different times. The old values are added when a state is expanded, the new ones when the next
-//! step reads them.
+//! Mass balance, for every pass and lane: sum of new values = sum of old values x successors, each moved up by its shift.
+//! What moves beyond the last coefficient is dropped on both sides. The two sides come from different data at different
+//! times: the old values are added when a state is expanded, the new ones when the next step reads them.
 //!
 //! Fingerprint: sum of h(canonical key) x value, with a keyed 48-bit hash h. The fingerprints of vectors that differ
 //! in one key or one value differ too, except with probability 2^-48. Plain sums do not see a state in a wrong place.
@@ -121,7 +121,7 @@ pub(crate) struct PassSums {
     pub(crate) successors: u64,
     /// Sum of the values of the states with `d` successors.
     by_degree: Vec<LaneSums>,
-    /// Sum of n x value, where n successors move their coefficients up by `s`.
+    /// Sum of n x value, where n successors move their coefficients up by `s`. Empty while no successor has a shift.
     by_shift: Vec<LaneSums>,
 }
 
@@ -133,7 +133,15 @@ impl PassSums {
     /// Adds a batch of at most 65,535 states.
     pub(crate) fn add(&mut self, degrees: &[u8], shifts: &[u8], rows: &[u64], moduli: &[u64]) {
         self.states += degrees.len() as u64;
+        self.successors += degrees.iter().map(|&d| u64::from(d)).sum::<u64>();
         let lanes = self.lanes;
+        if self.by_shift.is_empty() && !shifts.is_empty() {
+            // Successors of earlier batches have not moved.
+            let mut unmoved = LaneSums::new(lanes);
+            unmoved.add(1, &self.all_successors(moduli));
+            unmoved.fold(moduli);
+            self.by_shift.push(unmoved);
+        }
         let most = usize::from(degrees.iter().copied().max().unwrap_or(0));
         while self.by_degree.len() <= most {
             self.by_degree.push(LaneSums::new(lanes));
@@ -142,11 +150,12 @@ impl PassSums {
             self.by_degree[usize::from(degree)].add(1, row);
         }
         self.by_degree.iter_mut().for_each(|s| s.fold(moduli));
+        let Some(unmoved) = self.by_shift.first_mut() else { return };
         if shifts.is_empty() {
-            self.successors += degrees.iter().map(|&d| u64::from(d)).sum::<u64>();
+            degrees.iter().zip(rows.chunks_exact(lanes)).for_each(|(&degree, row)| unmoved.add(degree.into(), row));
+            unmoved.fold(moduli);
             return;
         }
-        self.successors += shifts.len() as u64;
         let most = usize::from(shifts.iter().copied().max().unwrap_or(0));
         while self.by_shift.len() <= most {
             self.by_shift.push(LaneSums::new(lanes));
@@ -175,17 +184,23 @@ impl PassSums {
 
     /// The sum that mass balance demands of the new states, for each lane.
     pub(crate) fn expected(&self, moduli: &[u64]) -> Vec<u64> {
-        let mut total = vec![0; self.lanes];
         if self.by_shift.is_empty() {
-            for (degree, sums) in self.by_degree.iter().enumerate() {
-                for _ in 0..degree {
-                    keima_residue::add_row(&mut total, &sums.values(moduli), moduli);
-                }
-            }
-        } else {
-            for (shift, sums) in self.by_shift.iter().enumerate() {
-                let up = (shift * moduli.len()).min(self.lanes);
-                keima_residue::add_row(&mut total[up..], &sums.values(moduli), moduli);
+            return self.all_successors(moduli);
+        }
+        let mut total = vec![0; self.lanes];
+        for (shift, sums) in self.by_shift.iter().enumerate() {
+            let up = (shift * moduli.len()).min(self.lanes);
+            keima_residue::add_row(&mut total[up..], &sums.values(moduli), moduli);
+        }
+        total
+    }
+
+    /// The sum of all successors, before any moves up.
+    fn all_successors(&self, moduli: &[u64]) -> Vec<u64> {
+        let mut total = vec![0; self.lanes];
+        for (degree, sums) in self.by_degree.iter().enumerate() {
+            for _ in 0..degree {
+                keima_residue::add_row(&mut total, &sums.values(moduli), moduli);
             }
         }
         total
@@ -196,6 +211,7 @@ impl PassSums {
             states: self.states,
             successors: self.successors,
             by_degree: self.by_degree.iter().map(|s| s.values(moduli)).collect(),
+            by_shift: self.by_shift.iter().map(|s| s.values(moduli)).collect(),
             new_sums,
         }
     }
@@ -236,5 +252,20 @@ mod tests {
         shifted.add(&[2, 3], &[0, 1, 1, 1, 2], &[1, 10, 2, 20], &MODULI[..1]);
         assert_eq!(shifted.expected(&MODULI[..1]), [1, 10 + 1 + 2 + 2]);
         assert_eq!(shifted.successors, 5);
+    }
+
+    /// A problem may leave out the shifts of a batch in which nothing moves: any batch, in any order.
+    #[test]
+    fn batches_with_and_without_shifts_make_one_sum() {
+        let batches: [(&[u8], &[u8], &[u64]); 3] =
+            [(&[2], &[], &[1, 10]), (&[1, 1], &[0, 1], &[2, 20, 3, 30]), (&[3], &[], &[4, 40])];
+        for order in [[0, 1, 2], [1, 0, 2], [2, 0, 1]] {
+            let mut sums = PassSums::new(2);
+            for (degrees, shifts, rows) in order.map(|i| batches[i]) {
+                sums.add(degrees, shifts, rows, &MODULI[..1]);
+            }
+            assert_eq!(sums.expected(&MODULI[..1]), [2 + 2 + 12, 20 + 20 + 3 + 120], "{order:?}");
+            assert_eq!(sums.successors, 7);
+        }
     }
 }

@@ -5,7 +5,9 @@ mod blocks;
 
 use std::sync::atomic::AtomicBool;
 
-use keima_engine::block::{BlockError, CountOrder, Counted, ResidueStore, count, count_forward, passages};
+use keima_engine::block::{
+    BlockError, CountOrder, Counted, ResidueStore, WindowEvidence, count, count_forward, passages,
+};
 use keima_model::{BlockColumn, BlockProblem, Board, Direction, Directions, Window};
 use keima_problems::go::{Go, published};
 use keima_residue::{crt, primes_below};
@@ -174,7 +176,7 @@ impl ResidueStore for Before {
     fn find(&self, modulus: u64) -> Option<Vec<u64>> {
         self.0.iter().find(|(found, _)| *found == modulus).map(|(_, boards)| boards.clone())
     }
-    fn keep(&mut self, found: &[(u64, Vec<u64>)]) {
+    fn keep(&mut self, found: &[(u64, Vec<u64>)], _: &[WindowEvidence]) {
         self.0.extend_from_slice(found);
     }
 }

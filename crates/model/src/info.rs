@@ -140,8 +140,9 @@ pub trait ProblemInfo: Send + Sync {
     }
     /// The board in the orientation in which it is filled.
     fn board(&self) -> Board;
-    /// Everything that determines the numbers, in one line. Jobs and runs of different problems must differ in it. By
-    /// default name and board: enough for problems without options whose keys are always the same.
+    /// What is counted and how states are written as keys, in one line. Jobs and runs of different problems must differ in
+    /// it. By default name and board: enough for problems without options whose keys are always the same. A fingerprint of
+    /// the recurrence is added by [`crate::AnyProblem::identity`].
     fn identity(&self) -> String {
         format!("{}: board {}", self.name(), self.board())
     }
@@ -199,8 +200,9 @@ pub trait ProblemInfo: Send + Sync {
         "this problem has no block form"
     }
     /// The problem's own conservation law for one pass and one modulus. `by_degree[d]` is the sum of the old values with d
-    /// successors, `new` the sum of the new values, both modulo `modulus`. `Err` says what was expected and what came. `None`,
-    /// whatever is given, means that there is no such law. Only called for problems with one coefficient.
+    /// successors, `new` the sum of the new values (without those that move beyond the only coefficient), both modulo
+    /// `modulus`. `Err` says what was expected and what came. `None`, whatever is given, means that there is no such law.
+    /// Only called for problems with one coefficient.
     fn law(&self, pass: u32, by_degree: &[u64], new: u64, modulus: u64) -> Option<Result<(), String>> {
         let _ = (pass, by_degree, new, modulus);
         None

@@ -12,10 +12,13 @@
 
 mod blocks;
 mod board;
+mod identity;
 mod info;
 mod key;
 pub mod mix;
 mod problem;
+mod similar;
+mod tree;
 
 pub use blocks::column::{BlockColumn, MOST_WEIGHT, SAMPLE_ONE_IN};
 pub use blocks::direction::{Direction, Directions, End};
@@ -24,6 +27,9 @@ pub use blocks::parts::{BlockPart, BlockParts, PartsBytes, Sources};
 pub use blocks::problem::BlockProblem;
 pub use blocks::tables::{BlockTables, Family, Far, FarTargets, MOST_ENTRIES, PassTable, RowGroup, Signature};
 pub use board::{Board, Layout, Window};
+pub use identity::identity_hash;
 pub use info::{About, Decimal, Forecast, Formula, Functional, ProblemInfo, Report, ReportColumn, ReportRow};
 pub use key::Key;
 pub use problem::{AnyProblem, Problem, ProblemError, ProblemRequest, Registry, Successors};
+pub use similar::{did_you_mean, similar};
+pub use tree::Tree;

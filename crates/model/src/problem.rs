@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Key, Layout, ProblemInfo, Window};
+use crate::{Key, Layout, ProblemInfo, Window, did_you_mean};
 
 /// Successors of a batch of states, in the order of the states.
 ///
@@ -72,6 +72,15 @@ pub trait Problem<K: Key>: ProblemInfo {
     fn weigh(&self, functional: usize, window: Window, keys: &[K], weights: &mut [u32]) {
         let _ = (functional, window, keys);
         weights.fill(1);
+    }
+    /// Overwrites `strata` with the strata of `keys` (working form of `window`, after the same number of passes) for
+    /// sampling: states of one stratum should have about as many completions. Both slices have one length. Any strata give
+    /// unbiased estimates. By default the number of bits that are set in the key.
+    fn strata(&self, window: Window, keys: &[K], strata: &mut [u32]) {
+        let _ = window;
+        for (stratum, key) in strata.iter_mut().zip(keys) {
+            *stratum = key.widen().count_ones();
+        }
     }
 }
 
@@ -145,7 +154,7 @@ impl ProblemRequest {
 #[derive(Debug, thiserror::Error, Clone, PartialEq, Eq)]
 pub enum ProblemError {
     /// No problem of that name.
-    #[error("there is no problem called {got:?}; known problems: {known}")]
+    #[error("there is no problem called {got:?}{}; known problems: {known}", did_you_mean(got, known.split(", ")))]
     UnknownProblem {
         /// The name.
         got: String,
@@ -163,17 +172,26 @@ pub enum ProblemError {
         why: String,
     },
     /// An option is not known to the problem, or its value is out of range.
-    #[error("{problem}: option {option}={got:?}: {why}")]
+    #[error("{problem}: {}{why}", typed(option, got))]
     BadOption {
         /// The problem asked.
         problem: String,
-        /// Option's name.
+        /// Option's name; empty where an option is missing.
         option: String,
         /// What came.
         got: String,
         /// What is expected.
         why: String,
     },
+}
+
+/// An option as it was typed, to be followed by what is wrong with it: `"option hamiltonian: "`, `option max-fences="-3": `.
+fn typed(option: &str, got: &str) -> String {
+    match (option, got) {
+        ("", _) => String::new(),
+        (option, "") => format!("option {option}: "),
+        (option, got) => format!("option {option}={got:?}: "),
+    }
 }
 
 /// Opens problems by name. `problems` implements it; everything else is handed one.

@@ -43,6 +43,11 @@ pub struct AttemptId {
 }
 
 impl AttemptId {
+    /// The job that a run's name begins with. Cheaper than [`AttemptId::of_run`], and for any name that begins so.
+    pub fn job_of_run(run: &RunId) -> Option<JobId> {
+        run.0.strip_prefix('j')?.split_once('/')?.0.parse().ok().map(JobId)
+    }
+
     /// The attempt that wrote a run, by the run's name; `None` where no attempt gives such a name.
     pub fn of_run(run: &RunId) -> Option<Self> {
         let mut parts = run.0.split('/');

@@ -14,6 +14,8 @@ pub struct Holder {
     pub address: String,
     /// Its scratch folder, for workers that see it on a shared file system.
     pub folder: String,
+    /// Fingerprint of the certificate of its run service, `sha256:` and 64 hex digits; empty for plain text.
+    pub fingerprint: String,
 }
 
 /// A run to read, and where.

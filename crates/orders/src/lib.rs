@@ -9,7 +9,9 @@
 mod ids;
 mod inputs;
 mod order;
+mod origin;
 
 pub use ids::{AttemptId, JobId, WorkerId};
 pub use inputs::{Holder, InputRun};
 pub use order::{BlockOrder, KeptOrder, TaskOrder};
+pub use origin::Origin;

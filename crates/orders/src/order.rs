@@ -1,10 +1,10 @@
 //! The work of one stage on one shard.
 
-use keima_model::{Direction, Layout, ProblemRequest, Window};
-use keima_runs::MAX_SUBJECT_BYTES;
+use keima_model::{Direction, Layout, ProblemRequest, Window, identity_hash};
+use keima_runs::{MAX_BUILD_BYTES, MAX_SUBJECT_BYTES};
 use serde::{Deserialize, Serialize};
 
-use crate::{AttemptId, InputRun};
+use crate::{AttemptId, InputRun, Origin};
 
 /// The work of one stage on one shard, as one attempt is to do it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,6 +13,8 @@ pub struct TaskOrder {
     pub attempt: AttemptId,
     /// The problem.
     pub problem: ProblemRequest,
+    /// What the problem must be, and which programs are at work.
+    pub origin: Origin,
     /// Goes into run headers: see `keima_runs::RunHeader::job_tag`.
     pub job_tag: u64,
     /// Salt of the fingerprint's hash, one per job.
@@ -46,8 +48,17 @@ pub struct TaskOrder {
 impl TaskOrder {
     /// What run headers say is counted: the words of the request, cut to what a header holds.
     pub fn subject(&self) -> String {
-        let printable = |c: char| if c == ' ' || c.is_ascii_graphic() { c } else { '?' };
-        self.problem.words().chars().take(MAX_SUBJECT_BYTES).map(printable).collect()
+        printable(&self.problem.words(), MAX_SUBJECT_BYTES)
+    }
+
+    /// What run headers say of the problem's identity: a hash of it.
+    pub fn definition(&self) -> u64 {
+        identity_hash(&self.origin.identity)
+    }
+
+    /// What run headers say of the program that began the job, cut to what a header holds.
+    pub fn begun_by(&self) -> String {
+        printable(&self.origin.begun_by, MAX_BUILD_BYTES)
     }
 
     /// Moduli of the runs that are read.
@@ -95,4 +106,10 @@ pub struct KeptOrder {
     pub inputs: Vec<InputRun>,
     /// Their moduli: all of the stage's, or the first ones and the last.
     pub moduli: Vec<u64>,
+}
+
+/// The first characters of a text, in printable ASCII.
+fn printable(text: &str, most: usize) -> String {
+    let printable = |c: char| if c == ' ' || c.is_ascii_graphic() { c } else { '?' };
+    text.chars().take(most).map(printable).collect()
 }

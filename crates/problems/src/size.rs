@@ -8,6 +8,12 @@ pub(crate) fn board(request: &ProblemRequest, most_height: u32, most_length: u32
     Ok(Board { height: first.min(second), length: first.max(second) })
 }
 
+/// The turned board of such a request: the larger side becomes the height. `None` for a square, or if it would be too high.
+pub(crate) fn turned(request: &ProblemRequest, most_height: u32, most_length: u32) -> Option<Board> {
+    let Board { height, length } = board(request, most_height, most_length).ok()?;
+    (height < length && length <= most_height).then_some(Board { height: length, length: height })
+}
+
 /// Both sides of a request whose size is `"MxN"`, in its order. The smaller one is at most `most_height`.
 pub(crate) fn sides(request: &ProblemRequest, most_height: u32, most_length: u32) -> Result<(u32, u32), ProblemError> {
     read(&request.size, most_height, most_length).map_err(|why| ProblemError::BadSize {

@@ -10,6 +10,6 @@ mod modular;
 mod primes;
 
 pub use crt::{CrtError, crt, residue_of};
-pub use modular::{Accumulator, add_mod, add_row, mul_mod, reduce_wide};
+pub use modular::{Accumulator, add_mod, add_row, inverse, mul_mod, pow_mod, reduce_wide};
 pub use primes::{is_prime, primes_below};
 pub use rug::{Integer, Rational};

@@ -61,6 +61,25 @@ impl Accumulator {
     }
 }
 
+/// base^exponent modulo a number from 1 on.
+pub fn pow_mod(mut base: u64, mut exponent: u64, modulus: u64) -> u64 {
+    let mut power = 1 % modulus;
+    base %= modulus;
+    while exponent > 0 {
+        if exponent & 1 == 1 {
+            power = mul_mod(power, base, modulus);
+        }
+        base = mul_mod(base, base, modulus);
+        exponent >>= 1;
+    }
+    power
+}
+
+/// The inverse of a number that a prime does not divide, modulo that prime (Fermat).
+pub fn inverse(value: u64, prime: u64) -> u64 {
+    pow_mod(value, prime.saturating_sub(2), prime)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

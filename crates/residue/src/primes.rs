@@ -4,22 +4,9 @@
 //! bases*, 2015), so for 64 bits the answer is proved, not probable. Cost: at most 12 * 64 multiplications per candidate,
 //! and about 40 candidates per prime.
 
-use crate::mul_mod;
+use crate::{mul_mod, pow_mod};
 
 const BASES: [u64; 12] = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37];
-
-fn pow_mod(mut base: u64, mut exponent: u64, modulus: u64) -> u64 {
-    let mut power = 1 % modulus;
-    base %= modulus;
-    while exponent > 0 {
-        if exponent & 1 == 1 {
-            power = mul_mod(power, base, modulus);
-        }
-        base = mul_mod(base, base, modulus);
-        exponent >>= 1;
-    }
-    power
-}
 
 /// Whether `n` is prime.
 pub fn is_prime(n: u64) -> bool {

@@ -21,8 +21,8 @@ pub enum RunError {
     },
     /// The scratch folder would grow over its cap.
     #[error(
-        "the scratch folder is at its cap: {used} of {cap} bytes are in use and {wanted} more are needed; raise the \
-         disk cap or free space"
+        "the scratch folder is at its limit: {} of {} are in use, and {} more are needed; raise --disk, or free space",
+        mebibytes(*used), mebibytes(*cap), mebibytes(*wanted)
     )]
     DiskCap {
         /// Cap in bytes.
@@ -241,3 +241,8 @@ pub struct MergeError {
 
 // Results carry errors by value through hot paths: keep them small.
 const _: () = assert!(size_of::<MergeError>() < 128);
+
+/// `"12.5 MiB"`.
+fn mebibytes(bytes: u64) -> String {
+    format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20))
+}

@@ -15,13 +15,15 @@ mod manifest;
 mod part;
 mod read;
 mod record;
+pub mod watch;
 mod write;
 
 pub use error::{MergeError, RunError};
 pub use format::footer::MAX_SPLITS;
-pub use format::header::{FORMAT_VERSION, MAX_LANES, MAX_SUBJECT_BYTES};
+pub use format::header::{FORMAT_VERSION, MAX_BUILD_BYTES, MAX_LANES, MAX_SUBJECT_BYTES};
 pub use manifest::{
-    BlockCut, FunctionalSum, KeyOrder, PassTally, RunHeader, RunId, RunManifest, Split, Tally, TaskManifest, TaskTimes,
+    Balance, BlockCut, FunctionalSum, KeyOrder, PassTally, RunHeader, RunId, RunManifest, Split, Tally, TaskManifest,
+    TaskSums, TaskTimes,
 };
 pub use part::RunPart;
 pub use read::{
@@ -29,5 +31,6 @@ pub use read::{
 };
 pub use record::{Batch, RunKey};
 pub use write::{
-    DiskBudget, Intake, RunOptions, RunWriter, Section, SlicedWriter, publish_durably, run_path, temporary_path,
+    DiskBudget, Intake, RunOptions, RunWriter, Section, SlicedWriter, flush_runs, publish_durably, run_path,
+    temporary_path,
 };

@@ -68,6 +68,10 @@ pub struct BlockCut {
 pub struct RunHeader {
     /// Hash of the job's name, problem and board. It tells the runs of different jobs apart.
     pub job_tag: u64,
+    /// Hash of the problem's identity: what is counted, by which recurrence.
+    pub definition: u64,
+    /// Build of the program that began the job, for people: printable ASCII, at most [`crate::MAX_BUILD_BYTES`].
+    pub build: String,
     /// What is counted, for people who find the file: problem, size and options in printable ASCII.
     pub subject: String,
     /// Number of passes before this vector.
@@ -154,8 +158,20 @@ pub struct PassTally {
     pub successors: u64,
     /// `by_degree[d][lane]`: sum of the old values of states with `d` successors.
     pub by_degree: Vec<Vec<u64>>,
+    /// `by_shift[s][lane]`: sum of the values of successors that move up by `s` coefficients, before they move. Empty where
+    /// nothing moves.
+    pub by_shift: Vec<Vec<u64>>,
     /// Sum of each lane after the pass.
     pub new_sums: Vec<u64>,
+}
+
+/// Both sides of the mass balance of a window, for tasks that do not tell each pass: sums over all families, per lane.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Balance {
+    /// Sum of value x ways through the window, over the entries that went in.
+    pub expected: Vec<u64>,
+    /// Sum of the entries that came out. An entry that stands for another one's key counts too.
+    pub got: Vec<u64>,
 }
 
 /// Time of a task by kind of work, in nanoseconds of its thread.
@@ -205,6 +221,8 @@ pub struct TaskManifest {
     pub passes: Vec<PassTally>,
     /// Functionals of the stage's passes.
     pub functionals: Vec<FunctionalSum>,
+    /// Mass balance of the whole window; by blocks only.
+    pub balance: Option<Balance>,
     /// Bytes read from runs.
     pub bytes_read: u64,
     /// Bytes written, spills included.
@@ -213,4 +231,46 @@ pub struct TaskManifest {
     pub bytes_spilled: u64,
     /// Time by kind of work.
     pub times: TaskTimes,
+}
+
+/// What finished tasks did, all together, for those who watch. Sums saturate.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TaskSums {
+    /// Tasks.
+    pub tasks: u64,
+    /// States that they read, each counted once for each pass.
+    pub states: u64,
+    /// Bytes that they read from runs.
+    pub bytes_read: u64,
+    /// Bytes that they wrote, spills included.
+    pub bytes_written: u64,
+    /// Bytes of spilled and intermediate runs.
+    pub bytes_spilled: u64,
+    /// Their thread time.
+    pub times: TaskTimes,
+}
+
+impl TaskSums {
+    /// Adds a finished task.
+    pub fn add(&mut self, task: &TaskManifest) {
+        let states = task.passes.iter().fold(0, |sum: u64, pass| sum.saturating_add(pass.states));
+        self.tasks = self.tasks.saturating_add(1);
+        self.states = self.states.saturating_add(states);
+        self.bytes_read = self.bytes_read.saturating_add(task.bytes_read);
+        self.bytes_written = self.bytes_written.saturating_add(task.bytes_written);
+        self.bytes_spilled = self.bytes_spilled.saturating_add(task.bytes_spilled);
+        self.times.add(task.times);
+    }
+}
+
+impl TaskManifest {
+    /// Drops what only the end of the task's stage has a use for: the sums of its passes and its mass balance. The numbers
+    /// of states stay.
+    pub fn forget_tallies(&mut self) {
+        self.balance = None;
+        for pass in &mut self.passes {
+            let PassTally { states, successors, .. } = *pass;
+            *pass = PassTally { states, successors, ..PassTally::default() };
+        }
+    }
 }

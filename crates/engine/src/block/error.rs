@@ -4,14 +4,14 @@ use std::ops::Range;
 
 use keima_model::Window;
 
+use crate::MemoryRefused;
+
 /// Why a vector could not be taken through a window.
 #[derive(Debug, thiserror::Error)]
 pub enum BlockError {
-    /// The system has no memory left.
-    #[error(
-        "no memory for a vector: {0}; use fewer threads or residues, a machine with more memory, or --executor stream"
-    )]
-    Memory(#[from] std::io::Error),
+    /// The system has too little memory for a vector.
+    #[error(transparent)]
+    Memory(#[from] MemoryRefused),
     /// Mass balance is violated.
     #[error(
         "mass balance of blocks {blocks:?} over cells {}..{} is violated modulo {modulus}: expected {expected}, got {got}; \

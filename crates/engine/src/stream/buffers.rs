@@ -7,6 +7,8 @@
 use std::any::Any;
 use std::sync::{Mutex, PoisonError};
 
+use crate::MemoryRefused;
+use crate::memory::reserved;
 use crate::stream::budget::Budget;
 use crate::stream::spill::EngineKey;
 use crate::stream::table::Table;
@@ -30,25 +32,25 @@ pub(crate) struct Set<K> {
 
 impl Buffers {
     /// Takes a set that fits, or makes a new one. Frees sets of another size: they belong to a finished job or sweep.
-    pub(crate) fn take<K: EngineKey>(&self, budget: Budget, lanes: usize) -> Set<K> {
+    pub(crate) fn take<K: EngineKey>(&self, budget: Budget, lanes: usize) -> Result<Set<K>, MemoryRefused> {
         let mut sets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         while let Some(set) = sets.pop() {
             if let Ok(set) = set.downcast::<Set<K>>()
                 && set.budget == budget
                 && set.lanes == lanes
             {
-                return *set;
+                return Ok(*set);
             }
         }
-        Set {
+        Ok(Set {
             budget,
             lanes,
-            front: Table::with_room(lanes, budget.table_records),
-            back: Table::with_room(lanes, budget.table_records),
-            order: Vec::with_capacity(budget.output_records),
-            rows: Vec::with_capacity(budget.output_records * lanes),
+            front: Table::with_room(lanes, budget.table_records)?,
+            back: Table::with_room(lanes, budget.table_records)?,
+            order: reserved(budget.output_records)?,
+            rows: reserved(budget.output_records.saturating_mul(lanes))?,
             spill_order: Vec::new(),
-        }
+        })
     }
 
     /// Frees the unused sets.

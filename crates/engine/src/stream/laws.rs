@@ -74,7 +74,7 @@ fn same(order: &TaskOrder, check: &'static str, pass: u32, expected: &[u64], got
 mod tests {
     use super::*;
     use keima_model::{Board, Forecast, Functional, Layout, ProblemRequest, Window};
-    use keima_orders::{AttemptId, JobId};
+    use keima_orders::{AttemptId, JobId, Origin};
 
     /// The least problem that has a law: every state has exactly two successors.
     struct Doubling;
@@ -126,6 +126,7 @@ mod tests {
         TaskOrder {
             attempt: AttemptId { job: JobId(1), sweep: 0, generation: 0, task: 0, attempt: 0 },
             problem: ProblemRequest { name: "tower".into(), size: "1x1".into(), options: Vec::new() },
+            origin: Origin::default(),
             job_tag: 0,
             salt: 0,
             moduli: MODULI.to_vec(),

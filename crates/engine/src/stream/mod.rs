@@ -25,6 +25,7 @@ pub(crate) mod spill;
 mod table;
 mod task;
 
+use keima_blocks::sizes::show_bytes;
 use keima_model::AnyProblem;
 use keima_runs::TaskManifest;
 
@@ -58,12 +59,13 @@ pub fn run_task(problem: &AnyProblem, task: &Task<'_>) -> Result<TaskManifest, T
     }
     if order.task_memory_bytes < MIN_TASK_BYTES {
         return refuse(format!(
-            "a task needs at least {MIN_TASK_BYTES} bytes of memory, but was given {}; use fewer threads or more memory",
-            order.task_memory_bytes
+            "a task needs at least {} of memory, but was given {}; raise --memory, or use fewer --threads",
+            show_bytes(MIN_TASK_BYTES),
+            show_bytes(order.task_memory_bytes)
         ));
     }
     match problem {
-        AnyProblem::Narrow(p) => StreamTask::new(p.as_ref(), task).run(),
-        AnyProblem::Wide(p) => StreamTask::new(p.as_ref(), task).run(),
+        AnyProblem::Narrow(p) => StreamTask::new(p.as_ref(), task)?.run(),
+        AnyProblem::Wide(p) => StreamTask::new(p.as_ref(), task)?.run(),
     }
 }

@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use keima_model::Key;
 use keima_orders::InputRun;
@@ -65,7 +64,7 @@ impl<'a> Spiller<'a> {
     }
 
     pub(crate) fn check_stop(&self) -> Result<(), TaskError> {
-        if self.task.stop.load(Ordering::Relaxed) { Err(TaskError::Stopped) } else { Ok(()) }
+        if self.task.is_to_stop() { Err(TaskError::Stopped) } else { Ok(()) }
     }
 
     fn scratch(&self) -> &'a Path {

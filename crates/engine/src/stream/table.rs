@@ -16,6 +16,9 @@
 use keima_model::{Key, mix};
 use keima_residue::add_mod;
 
+use crate::MemoryRefused;
+use crate::memory::reserved;
+
 /// Distinct keys with their values, in order of first arrival.
 pub(crate) struct Table<K> {
     slots: Vec<u32>,
@@ -44,15 +47,15 @@ impl<K: Key> Table<K> {
     }
 
     /// An empty table with room reserved, but not touched, for `records`.
-    pub(crate) fn with_room(lanes: usize, records: usize) -> Self {
-        Self {
+    pub(crate) fn with_room(lanes: usize, records: usize) -> Result<Self, MemoryRefused> {
+        Ok(Self {
             slots: vec![0; MIN_SLOTS],
             shift: 64 - MIN_SLOTS.trailing_zeros(),
             lanes,
-            keys: Vec::with_capacity(records),
-            rows: Vec::with_capacity(records * lanes),
+            keys: reserved(records)?,
+            rows: reserved(records.saturating_mul(lanes))?,
             places: Vec::new(),
-        }
+        })
     }
 
     /// A table without memory. It replaces one that is being read.
@@ -261,7 +264,7 @@ mod tests {
             if !shifted {
                 batches.iter_mut().flatten().for_each(|r| r.1 = 0);
             }
-            let mut table = Table::<u64>::with_room(lanes, 10);
+            let mut table = Table::<u64>::with_room(lanes, 10).unwrap();
             table.reset(expected);
             for batch in &batches {
                 let keys: Vec<u64> = batch.iter().map(|r| r.0).collect();

@@ -53,7 +53,7 @@ pub(crate) struct StreamTask<'a, K: EngineKey> {
 }
 
 impl<'a, K: EngineKey> StreamTask<'a, K> {
-    pub(crate) fn new(problem: &'a dyn Problem<K>, task: &'a Task<'a>) -> Self {
+    pub(crate) fn new(problem: &'a dyn Problem<K>, task: &'a Task<'a>) -> Result<Self, TaskError> {
         let order = task.order;
         let lanes = order.moduli.len() * problem.coefficients() as usize;
         let budget = Budget::new::<K>(order.task_memory_bytes, lanes);
@@ -61,13 +61,13 @@ impl<'a, K: EngineKey> StreamTask<'a, K> {
             let all = problem.functionals().into_iter().enumerate();
             all.filter(|(_, f)| f.after_pass == pass).map(|(i, _)| (i, LaneSums::new(lanes))).collect()
         };
-        Self {
+        Ok(Self {
             problem,
             task,
             budget,
             lanes,
             spiller: Spiller::new(task, budget),
-            set: task.buffers.take(budget, lanes),
+            set: task.buffers.take(budget, lanes)?,
             successors: Successors::default(),
             passes: (0..order.window.len).map(|_| PassSums::new(lanes)).collect(),
             functionals: (0..order.window.len).map(|i| after(order.first_pass + i)).collect(),
@@ -76,12 +76,14 @@ impl<'a, K: EngineKey> StreamTask<'a, K> {
             out: None,
             keys: Vec::new(),
             times: TaskTimes::default(),
-        }
+        })
     }
 
     fn header(&self, boundary: u32, key_order: KeyOrder) -> RunHeader {
         RunHeader {
             job_tag: self.task.order.job_tag,
+            definition: self.task.order.definition(),
+            build: self.task.order.begun_by(),
             subject: self.task.order.subject(),
             boundary,
             key_order,
@@ -361,6 +363,7 @@ impl<'a, K: EngineKey> StreamTask<'a, K> {
                 .flatten()
                 .map(|(i, sums)| FunctionalSum { functional: *i as u32, lanes: sums.values(moduli) })
                 .collect(),
+            balance: None,
             bytes_read: self.spiller.bytes_read + input.bytes_read(),
             bytes_written: self.spiller.bytes_written,
             bytes_spilled: self.spiller.bytes_spilled,

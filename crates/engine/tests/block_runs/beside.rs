@@ -54,6 +54,7 @@ impl Pair<'_> {
             disk: &self.run.disk,
             stop,
             states_done: &AtomicU64::new(0),
+            pulse: &AtomicU64::new(0),
             buffers: &Buffers::default(),
         };
         run_block_task(&self.prepared, self.info, &task)

@@ -247,7 +247,7 @@ fn wrong_inputs_are_refused() {
     assert!(text.contains("have [1, 2, 4, 6, 8, 10, 12, 16] lanes, not 3"), "{text}");
     let small = Run::new(5, 5, &Cut { memory_bytes: 1 << 9, ..cut.clone() });
     match small.task(&small.order(0, &[])) {
-        Err(TaskError::Refused(text)) => assert!(text.contains("bytes of memory"), "{text}"),
+        Err(TaskError::Refused(text)) => assert!(text.contains("for each residue"), "{text}"),
         other => panic!("{other:?}"),
     }
     let text = refused(&TaskOrder { window: Window { first: 0, len: 2 }, ..order.clone() });

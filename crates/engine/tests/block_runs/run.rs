@@ -8,7 +8,7 @@ use keima_blocks::limits::PLACE_BITS;
 use keima_engine::block::{GroupId, Prepared, run_block_task};
 use keima_engine::{Buffers, Task, TaskError};
 use keima_model::{AnyProblem, Board, Direction, Directions, Layout, ProblemRequest, Window};
-use keima_orders::{AttemptId, BlockOrder, InputRun, JobId, KeptOrder, TaskOrder};
+use keima_orders::{AttemptId, BlockOrder, InputRun, JobId, KeptOrder, Origin, TaskOrder};
 use keima_runs::{
     BlockCut, DiskBudget, KeyOrder, RunCursor, RunHeader, RunPart, Tally, TaskManifest, publish_durably, run_path,
 };
@@ -152,6 +152,7 @@ impl Run {
         TaskOrder {
             attempt: AttemptId { job: JobId(1), sweep: 0, generation: stage as u32, task: 0, attempt: 0 },
             problem: ProblemRequest { name: "go".to_owned(), size: self.board.to_string(), options: Vec::new() },
+            origin: Origin::default(),
             job_tag: 77,
             salt: SALT,
             moduli: moduli(self.lanes(stage)),
@@ -200,6 +201,7 @@ impl Run {
                 disk: &self.disk,
                 stop: &AtomicBool::new(false),
                 states_done: &AtomicU64::new(0),
+                pulse: &AtomicU64::new(0),
                 buffers: &Buffers::default(),
             },
         )?;
@@ -272,6 +274,8 @@ impl Run {
         let Window { first, len } = order.window;
         let header = RunHeader {
             job_tag: 77,
+            definition: order.definition(),
+            build: order.begun_by(),
             subject: order.subject(),
             boundary: self.boundary(stage),
             key_order: match place.direction {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use keima_engine::{Buffers, FeedOpener, Task, TaskError, run_task};
 use keima_model::{AnyProblem, Layout, ProblemRequest, Window};
-use keima_orders::{AttemptId, InputRun, JobId, TaskOrder};
+use keima_orders::{AttemptId, InputRun, JobId, Origin, TaskOrder};
 use keima_runs::{
     BlockFeed, DiskBudget, LocalRun, RunError, RunHeader, RunManifest, RunPart, Tally, TaskManifest, publish_durably,
     run_path,
@@ -59,6 +59,7 @@ pub(crate) fn task(
             disk,
             stop: &AtomicBool::new(false),
             states_done: &AtomicU64::new(0),
+            pulse: &AtomicU64::new(0),
             buffers: &Buffers::default(),
         },
     )
@@ -111,6 +112,7 @@ pub(crate) fn sweep_with(
                     attempt: 0,
                 },
                 problem: ProblemRequest { name: info.name().to_owned(), size: info.size(), options: Vec::new() },
+                origin: Origin::default(),
                 job_tag: 77,
                 salt: 99,
                 moduli: settings.moduli.clone(),

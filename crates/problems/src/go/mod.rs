@@ -11,6 +11,9 @@
 //!   writes them as keys. [`automaton`] counts them beforehand, by the rule of `kink.rs`. [`published`] has known values and
 //!   the asymptotic formula, [`block`] the block form.
 //!
+//! [`rules`] has the rules of moves on small boards: captures and suicide, for games. [`wide`] has
+//! borders of any height, for estimates by sampling.
+//!
 //! Cost: fewer than 5.4^m states a pass, each with two or three successors. [`automaton`] has the exact numbers.
 
 pub mod automaton;
@@ -21,12 +24,15 @@ mod kink;
 pub mod layout;
 pub mod published;
 mod request;
+pub mod rules;
 pub mod state;
+pub mod wide;
 
 use keima_model::{BlockProblem, Board, Forecast, Functional, Layout, Problem, ProblemInfo, Successors, Window};
 
 use crate::per_window::PerWindow;
 use layout::Codec;
+pub(crate) use request::turned;
 pub use request::{ABOUT, MAX_HEIGHT, MAX_LENGTH, open};
 use state::Word;
 
@@ -220,6 +226,13 @@ impl<K: Word> Problem<K> for Go<K> {
     fn weigh(&self, _functional: usize, _window: Window, keys: &[K], weights: &mut [u32]) {
         for (weight, &key) in weights.iter_mut().zip(keys) {
             *weight = u32::from(state::accepts(key));
+        }
+    }
+
+    fn strata(&self, _window: Window, keys: &[K], strata: &mut [u32]) {
+        for (stratum, &key) in strata.iter_mut().zip(keys) {
+            // The paper's: the fewer strings wait for a liberty, the more completions there are.
+            *stratum = self.board.height.saturating_sub(state::needy_strings(key));
         }
     }
 }

@@ -39,6 +39,17 @@ pub fn open(request: &ProblemRequest) -> Result<AnyProblem, ProblemError> {
     })
 }
 
+/// The same number on the turned board; `None` for a square board, or one that would be too high.
+pub(crate) fn turned(request: &ProblemRequest) -> Option<AnyProblem> {
+    let board = size::turned(request, MAX_HEIGHT, MAX_LENGTH)?;
+    let size = request.size.clone();
+    Some(if board.height <= MAX_NARROW_HEIGHT {
+        AnyProblem::Narrow(Arc::new(Go::<u64>::new(size, board)))
+    } else {
+        AnyProblem::Wide(Arc::new(Go::<u128>::new(size, board)))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use keima_model::Board;

@@ -65,6 +65,12 @@ pub fn accepts<W: Word>(state: W) -> bool {
     (state >> 3) & W::ONES == W::ZERO
 }
 
+/// Number of strings of the border that still wait for a liberty: each has one needy stone with no other above it.
+#[inline]
+pub fn needy_strings<W: Word>(state: W) -> u32 {
+    (state >> 3 & !(state >> 1) & W::ONES).count()
+}
+
 /// The representative of `{state, reverse(state)}`: its first stone in `first_cells` is black, or its first stone of all if
 /// there is none there. `first_cells` has the low bit of the nibble of each of its cells.
 #[inline]

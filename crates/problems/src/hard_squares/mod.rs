@@ -20,6 +20,7 @@ mod request;
 
 use keima_model::{Board, Forecast, Functional, Layout, Problem, ProblemInfo, Successors, Window};
 
+pub(crate) use request::turned;
 pub use request::{ABOUT, open};
 
 /// The number of independent sets of a grid as a border-state recurrence.

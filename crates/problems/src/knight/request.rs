@@ -65,6 +65,22 @@ pub fn open(request: &ProblemRequest) -> Result<AnyProblem, ProblemError> {
     })
 }
 
+/// The same number on the turned board; `None` for a square board, one that would be too high, or tours between two squares.
+pub(crate) fn turned(request: &ProblemRequest) -> Option<AnyProblem> {
+    let board = crate::size::turned(request, MAX_HEIGHT, MAX_LENGTH)?;
+    let tours = match wanted(&request.options, board.length, board.height).ok()? {
+        Wanted::Open => Tours::Open,
+        Wanted::Closed => Tours::Closed,
+        Wanted::Between(..) => return None,
+    };
+    let size = request.size.clone();
+    Some(if board.height <= MAX_NARROW_HEIGHT {
+        AnyProblem::Narrow(Arc::new(Knight::<u64>::new(size, board, tours, Prunes::ALL)))
+    } else {
+        AnyProblem::Wide(Arc::new(Knight::<u128>::new(size, board, tours, Prunes::ALL)))
+    })
+}
+
 /// Row and column, counted from 0.
 type Square = (u32, u32);
 
@@ -116,7 +132,7 @@ fn wanted(options: &[(String, String)], rows: u32, columns: u32) -> Result<Wante
         (None, Some((from, _)), Some((to, _))) => Ok(Wanted::Between(from, to)),
         (None, Some(_), None) => Err(bad_option("to", "", "missing: --from needs --to, the tour's other end")),
         (None, None, Some(_)) => Err(bad_option("from", "", "missing: --to needs --from, the tour's other end")),
-        (None, None, None) => Err(bad_option("open", "", CHOICE)),
+        (None, None, None) => Err(bad_option("", "", CHOICE)),
         (Some(_), Some((_, value)), _) => Err(bad_option("from", value, format!("too many choices; {CHOICE}"))),
         (Some(_), None, Some((_, value))) => Err(bad_option("to", value, format!("too many choices; {CHOICE}"))),
     }

@@ -6,11 +6,8 @@
 //!
 //! Cost: two floods an arrangement; 5 x 5 squares have 1.3 million arrangements.
 
-/// A set of squares: square (row, column) is bit `row * n + column`.
-type Squares = u128;
-
-/// Most squares a side: n^2 bits must fit a [`Squares`].
-pub const MAX_SIDE: u32 = 11;
+pub use super::rules::MAX_SIDE;
+use super::rules::{Direction, Open, Squares};
 
 /// Numbers of legal positions by number of fences.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,35 +25,17 @@ pub struct Counts {
 /// Counts the legal positions on `n` x `n` squares with up to `max_fences` fences; `None` where `n` is not in
 /// 2..=[`MAX_SIDE`].
 pub fn count(n: u32, max_fences: u32) -> Option<Counts> {
-    if !(2..=MAX_SIDE).contains(&n) {
-        return None;
-    }
+    let open = Open::new(n)?;
     let rows = max_fences.min((n - 1) * (n - 1)) as usize + 1;
     let zero = || vec![0; rows];
     let counts = Counts { fences: zero(), all: zero(), not_both: zero(), neither: zero() };
-    let all = (1 << (n * n)) - 1;
-    let last_row = all & !(all >> n);
-    let mut search = Search { n, all, last_row, h: vec![], v: vec![], counts };
-    search.fill(0, Open { right: all & !column(n, n - 1), down: all & !last_row });
+    let mut search = Search { n, h: vec![], v: vec![], counts };
+    search.fill(0, open);
     Some(search.counts)
-}
-
-/// The squares of a column.
-fn column(n: u32, at: u32) -> Squares {
-    (0..n).fold(0, |set, row| set | 1 << (row * n + at))
-}
-
-/// Squares whose edge to the square at their right, or below them, is open.
-#[derive(Clone, Copy)]
-struct Open {
-    right: Squares,
-    down: Squares,
 }
 
 struct Search {
     n: u32,
-    all: Squares,
-    last_row: Squares,
     /// Intersections with a horizontal fence so far, and with a vertical one.
     h: Vec<(u32, u32)>,
     v: Vec<(u32, u32)>,
@@ -76,24 +55,22 @@ impl Search {
             return;
         }
         let (row, col) = (from / side, from % side);
-        let square = 1 << (row * self.n + col);
         // A fence is two edges long: no two H side by side, no two V one above the other.
         if col == 0 || !self.h.contains(&(row, col - 1)) {
             self.h.push((row, col));
-            self.fill(from + 1, Open { down: open.down & !(square | square << 1), ..open });
+            self.fill(from + 1, open.with_fence(Direction::Horizontal, row, col));
             self.h.pop();
         }
         if row == 0 || !self.v.contains(&(row - 1, col)) {
             self.v.push((row, col));
-            self.fill(from + 1, Open { right: open.right & !(square | square << self.n), ..open });
+            self.fill(from + 1, open.with_fence(Direction::Vertical, row, col));
             self.v.pop();
         }
     }
 
     fn place_pawns(&mut self, open: Open) {
-        // The first player's goal is the last row, the second's the first row.
-        let goals = [self.last_row, (1 << self.n) - 1];
-        let [first, second] = goals.map(|goal| self.reaches(goal, open));
+        let goals = [open.goal(0), open.goal(1)];
+        let [first, second] = goals.map(|goal| open.reaches(goal));
         let pairs = |first: Squares, second: Squares| {
             let count = |set: Squares| u128::from(set.count_ones());
             count(first) * count(second) - count(first & second)
@@ -104,20 +81,6 @@ impl Search {
         self.counts.all[fences] += all;
         self.counts.not_both[fences] += all - pairs(first & goals[0], second & goals[1]);
         self.counts.neither[fences] += pairs(first & !goals[0], second & !goals[1]);
-    }
-
-    /// The squares from which `goal` can be reached.
-    fn reaches(&self, goal: Squares, open: Open) -> Squares {
-        let mut reached = goal;
-        loop {
-            let sideways = (reached & open.right) << 1 | reached >> 1 & open.right;
-            let upright = (reached & open.down) << self.n | reached >> self.n & open.down;
-            let next = reached | (sideways | upright) & self.all;
-            if next == reached {
-                return reached;
-            }
-            reached = next;
-        }
     }
 }
 

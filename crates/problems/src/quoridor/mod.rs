@@ -11,6 +11,8 @@
 //! - [`Quoridor`]: the same recurrence in the engine's terms; [`state`] has states, [`step`] their successors, [`fences`] the
 //!   sums that states without pawns must have, [`frontiers`] the numbers of states, [`tables`] the tables of results.
 //!
+//! [`rules`] has fences, ways and moves of pawns, for [`brute`] and for players.
+//!
 //! A pass fills one intersection. Values are polynomials in the number of fences. Cost: [`frontiers`] bounds the states.
 //!
 //! Three linear functionals of one run give all variants. F counts the arrangements of fences: states with both pawns
@@ -32,6 +34,7 @@ pub mod brute;
 pub mod fences;
 pub mod frontiers;
 mod request;
+pub mod rules;
 pub mod state;
 pub mod step;
 pub mod tables;

@@ -15,11 +15,14 @@
 //!   44  2   length of the run's id
 //!   46  2   length of the subject
 //!   48  8   records of a group of blocks, 0 if no blocks
-//!   56  1   windows of a column, 0 if no blocks
-//!   57  8 each   moduli
+//!   56  8   definition: a hash of the problem's identity
+//!   64  2   length of the build
+//!   66  1   windows of a column, 0 if no blocks
+//!   67  8 each   moduli
 //!       1 each   cells in each window of a column
 //!       ..  the run's id, ASCII
 //!       ..  the subject, printable ASCII
+//!       ..  the build of the program that began the job, printable ASCII
 //!       4   CRC-32C of all bytes before
 //! ```
 //!
@@ -31,10 +34,10 @@ use crate::{BlockCut, KeyOrder, RunError, RunHeader, RunId, RunKey};
 
 pub(crate) const MAGIC: [u8; 8] = *b"KEIMARUN";
 /// The format version that this program writes and reads.
-pub const FORMAT_VERSION: u32 = 7;
+pub const FORMAT_VERSION: u32 = 8;
 
 /// Length of the header's fixed part.
-pub(crate) const FIXED_BYTES: usize = 57;
+pub(crate) const FIXED_BYTES: usize = 67;
 /// Most moduli of a sweep.
 pub(crate) const MAX_MODULI: usize = 256;
 /// Most lanes of a value.
@@ -43,11 +46,13 @@ pub const MAX_LANES: usize = 4096;
 pub(crate) const MAX_ID_BYTES: usize = 200;
 /// Longest subject in bytes.
 pub const MAX_SUBJECT_BYTES: usize = 400;
+/// Longest name of a build in bytes.
+pub const MAX_BUILD_BYTES: usize = 64;
 /// Most windows of a column.
 const MAX_WINDOWS: usize = 64;
 /// Longest header.
 pub(crate) const MAX_HEADER_BYTES: usize =
-    FIXED_BYTES + 8 * MAX_MODULI + MAX_WINDOWS + MAX_ID_BYTES + MAX_SUBJECT_BYTES + 4;
+    FIXED_BYTES + 8 * MAX_MODULI + MAX_WINDOWS + MAX_ID_BYTES + MAX_SUBJECT_BYTES + MAX_BUILD_BYTES + 4;
 
 /// What encoding and decoding of records need from a header.
 #[derive(Clone, Debug)]
@@ -121,10 +126,13 @@ fn check_bounds(header: &RunHeader) -> Result<(), RunError> {
     if lanes == 0 || lanes > MAX_LANES {
         return bad("number of lanes", format!("1 to {MAX_LANES}"), lanes.to_string());
     }
-    let printable = header.subject.bytes().all(|b| (b' '..=b'~').contains(&b));
-    if header.subject.len() > MAX_SUBJECT_BYTES || !printable {
-        let got = header.subject.chars().take(MAX_SUBJECT_BYTES).collect();
-        return bad("subject", format!("at most {MAX_SUBJECT_BYTES} printable ASCII characters"), got);
+    for (what, text, most) in
+        [("subject", &header.subject, MAX_SUBJECT_BYTES), ("build", &header.build, MAX_BUILD_BYTES)]
+    {
+        let printable = text.bytes().all(|b| (b' '..=b'~').contains(&b));
+        if text.len() > most || !printable {
+            return bad(what, format!("at most {most} printable ASCII characters"), text.chars().take(most).collect());
+        }
     }
     let blocks = header.key_order.is_of_blocks();
     let sound = |cut: &BlockCut| (1..=MAX_WINDOWS).contains(&cut.windows.len()) && !cut.windows.contains(&0);
@@ -140,7 +148,7 @@ pub(crate) fn encode(header: &RunHeader, id: &RunId) -> Result<(Vec<u8>, u32), R
     check_bounds(header)?;
     check_id(id)?;
     let (windows, group_records) = header.cut.as_ref().map_or((&[][..], 0), |cut| (&cut.windows, cut.group_records));
-    let texts = id.0.len() + header.subject.len();
+    let texts = id.0.len() + header.subject.len() + header.build.len();
     let bytes = FIXED_BYTES + 8 * header.moduli.len() + windows.len() + texts + 4;
     let (kind, first, len) = match header.key_order {
         KeyOrder::Canonical => (0, 0, 0),
@@ -162,6 +170,8 @@ pub(crate) fn encode(header: &RunHeader, id: &RunId) -> Result<(Vec<u8>, u32), R
     out.extend((id.0.len() as u16).to_le_bytes());
     out.extend((header.subject.len() as u16).to_le_bytes());
     out.extend(group_records.to_le_bytes());
+    out.extend(header.definition.to_le_bytes());
+    out.extend((header.build.len() as u16).to_le_bytes());
     out.push(windows.len() as u8);
     for modulus in &header.moduli {
         out.extend(modulus.to_le_bytes());
@@ -169,12 +179,14 @@ pub(crate) fn encode(header: &RunHeader, id: &RunId) -> Result<(Vec<u8>, u32), R
     out.extend(windows);
     out.extend(id.0.as_bytes());
     out.extend(header.subject.as_bytes());
+    out.extend(header.build.as_bytes());
     let crc = crc32c::crc32c(&out);
     out.extend(crc.to_le_bytes());
     Ok((out, crc))
 }
 
-/// Checks magic and version, which have the same offsets in every format version. Returns the header's length.
+/// Checks magic and length of a header, which have the same offsets in every format version. Returns the length. Another
+/// version is an error only if its header cannot be read to its checksum: see [`decode`].
 pub(crate) fn length(start: &[u8; 16], place: &str) -> Result<usize, RunError> {
     let malformed = |what| RunError::Malformed { place: place.into(), what, at: 12 };
     let mut fields = Fields(start);
@@ -184,13 +196,19 @@ pub(crate) fn length(start: &[u8; 16], place: &str) -> Result<usize, RunError> {
     if magic != MAGIC {
         return Err(RunError::BadMagic { place: place.into(), got: magic });
     }
-    if version != FORMAT_VERSION {
-        return Err(RunError::OtherVersion { place: place.into(), expected: FORMAT_VERSION, got: version });
+    let ours = version == FORMAT_VERSION;
+    let least = if ours { FIXED_BYTES + 8 + 1 + 4 } else { start.len() + 4 };
+    if (least..=MAX_HEADER_BYTES).contains(&(bytes as usize)) {
+        Ok(bytes as usize)
+    } else if ours {
+        Err(malformed("its header's length is out of bounds"))
+    } else {
+        Err(other_version(version, place))
     }
-    if !(FIXED_BYTES + 8 + 1 + 4..=MAX_HEADER_BYTES).contains(&(bytes as usize)) {
-        return Err(malformed("its header's length is out of bounds"));
-    }
-    Ok(bytes as usize)
+}
+
+fn other_version(got: u32, place: &str) -> RunError {
+    RunError::OtherVersion { place: place.into(), expected: FORMAT_VERSION, got }
 }
 
 /// Reads a header whose length [`length`] gave. Returns it with its run's id and its checksum.
@@ -202,6 +220,11 @@ pub(crate) fn decode(bytes: &[u8], place: &str) -> Result<(RunHeader, RunId, u32
     let (expected, got) = (u32::from_le_bytes(*stored), crc32c::crc32c(body));
     if expected != got {
         return Err(RunError::Checksum { place: place.into(), what: "the header", at: 0, expected, got });
+    }
+    // After the checksum, which stands at the end in every version: a damaged version is damage, and such a run goes.
+    match Fields(body.get(8..).unwrap_or_default()).u32() {
+        Some(FORMAT_VERSION) => {}
+        version => return Err(other_version(version.unwrap_or(0), place)),
     }
     let (header, id) = fields(body).ok_or_else(|| malformed("its header contradicts itself"))?;
     // A header must be encoded again to the same bytes: no free bits, nothing left over.
@@ -223,6 +246,8 @@ fn fields(body: &[u8]) -> Option<(RunHeader, RunId)> {
     let coefficients = fields.u32()?;
     let (id_bytes, subject_bytes) = (fields.u16()?, fields.u16()?);
     let group_records = fields.u64()?;
+    let definition = fields.u64()?;
+    let build_bytes = fields.u16()?;
     let windows = fields.u8()?;
     let key_order = match kind {
         0 => KeyOrder::Canonical,
@@ -236,8 +261,11 @@ fn fields(body: &[u8]) -> Option<(RunHeader, RunId)> {
     let windows = fields.bytes(windows.into())?.to_vec();
     let id = String::from_utf8(fields.bytes(id_bytes.into())?.to_vec()).ok()?;
     let subject = String::from_utf8(fields.bytes(subject_bytes.into())?.to_vec()).ok()?;
+    let build = String::from_utf8(fields.bytes(build_bytes.into())?.to_vec()).ok()?;
     let cut = key_order.is_of_blocks().then_some(BlockCut { windows, group_records });
-    Some((RunHeader { job_tag, subject, boundary, key_order, cut, key_bytes, moduli, coefficients }, RunId(id)))
+    let header =
+        RunHeader { job_tag, definition, build, subject, boundary, key_order, cut, key_bytes, moduli, coefficients };
+    Some((header, RunId(id)))
 }
 
 /// Names the first field in which two headers differ, if any.
@@ -245,6 +273,13 @@ pub(crate) fn compare(expected: &RunHeader, got: &RunHeader, place: &str) -> Res
     if got.job_tag != expected.job_tag {
         let hex = |tag: u64| format!("{tag:016x}");
         return Err(other(place, "job", hex(expected.job_tag), hex(got.job_tag)));
+    }
+    if got.definition != expected.definition {
+        let hex = |hash: u64| format!("{hash:016x}");
+        return Err(other(place, "definition of the problem", hex(expected.definition), hex(got.definition)));
+    }
+    if got.build != expected.build {
+        return Err(other(place, "build that began the job", &expected.build, &got.build));
     }
     if got.subject != expected.subject {
         return Err(other(place, "subject", &expected.subject, &got.subject));

@@ -171,8 +171,18 @@ mod tests {
         let (id, disk) = (RunId("r".to_owned()), Arc::new(DiskBudget::new(u64::MAX)));
         let (key_order, moduli) = (KeyOrder::Canonical, vec![97; 3]);
         let subject = String::new();
-        let header =
-            RunHeader { job_tag: 1, subject, boundary: 1, key_order, cut: None, key_bytes: 8, moduli, coefficients: 1 };
+        let header = RunHeader {
+            job_tag: 1,
+            definition: 2,
+            build: String::new(),
+            subject,
+            boundary: 1,
+            key_order,
+            cut: None,
+            key_bytes: 8,
+            moduli,
+            coefficients: 1,
+        };
         for (blocks, keys) in [(1, 2_u64), (100, 2), (256, 3), (257, 1), (1500, 2), (700, 150)] {
             let path = run_path(dir.path(), &id).unwrap();
             let options = RunOptions { block_bytes: 32 * keys as usize, ..RunOptions::default() };

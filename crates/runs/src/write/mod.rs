@@ -8,6 +8,6 @@ mod writer;
 
 pub use disk::DiskBudget;
 pub use intake::Intake;
-pub use publish::{publish_durably, run_path, temporary_path};
+pub use publish::{flush_runs, publish_durably, run_path, temporary_path};
 pub use sliced::{Section, SlicedWriter};
 pub use writer::{RunOptions, RunWriter};

@@ -10,12 +10,13 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::format::header;
+use crate::watch::{self, Change};
 use crate::{DiskBudget, RunError, RunId};
 
 /// The path of a run below its holder's scratch folder: `root/id.run`. Refuses ids that are not components of
@@ -34,7 +35,8 @@ pub fn temporary_path(root: &Path, id: &RunId) -> Result<PathBuf, RunError> {
 /// Creates the folders above `path`.
 pub(crate) fn create_folders(path: &Path) -> Result<(), RunError> {
     let Some(parent) = path.parent() else { return Ok(()) };
-    fs::create_dir_all(parent).map_err(RunError::io(parent, "create the folder"))
+    let made = watch::before(Change::Folder(parent)).and_then(|()| fs::create_dir_all(parent));
+    made.map_err(RunError::io(parent, "create the folder"))
 }
 
 /// Publishes runs that were written with [`crate::RunOptions::durable`]: flushes each file to stable storage, renames
@@ -45,16 +47,36 @@ pub fn publish_durably<'a>(root: &Path, runs: impl IntoIterator<Item = &'a RunId
     let mut folders = BTreeSet::new();
     for run in runs {
         let (written, target) = (temporary_path(root, run)?, run_path(root, run)?);
-        let synced = File::open(&written).and_then(|file| file.sync_all());
-        synced.map_err(RunError::io(&written, "flush"))?;
+        sync_file(&written).map_err(RunError::io(&written, "flush"))?;
         rename(&written, &target)?;
         folders.extend(folders_above(root, &target).map(Path::to_owned));
     }
     folders.iter().try_for_each(|folder| sync_folder(folder))
 }
 
+/// Flushes published runs to stable storage, with the folders above. Returns those that are there now; one that cannot be
+/// flushed, or is gone, is not among them.
+///
+/// Blocks. Cost: one fsync per file and per folder.
+pub fn flush_runs(root: &Path, runs: impl IntoIterator<Item = RunId>) -> BTreeSet<RunId> {
+    let (mut folders, mut flushed) = (BTreeSet::new(), BTreeSet::new());
+    for run in runs {
+        let Ok(path) = run_path(root, &run) else { continue };
+        if sync_file(&path).is_ok() {
+            folders.extend(folders_above(root, &path).map(Path::to_owned));
+            flushed.insert(run);
+        }
+    }
+    if folders.iter().any(|folder| sync_folder(folder).is_err()) {
+        flushed.clear();
+    }
+    flushed
+}
+
 pub(crate) fn rename(written: &Path, target: &Path) -> Result<(), RunError> {
-    fs::rename(written, target).map_err(RunError::io(target, "rename the finished file to"))
+    let renamed =
+        watch::before(Change::Rename { from: written, to: target }).and_then(|()| fs::rename(written, target));
+    renamed.map_err(RunError::io(target, "rename the finished file to"))
 }
 
 /// Flushes all folders from that of `path` up to `root`: this or another thread may just have made any of them.
@@ -68,8 +90,13 @@ fn folders_above<'p>(root: &Path, path: &'p Path) -> impl Iterator<Item = &'p Pa
     path.ancestors().skip(1).take_while(move |folder| folder.starts_with(&root))
 }
 
+fn sync_file(path: &Path) -> io::Result<()> {
+    watch::before(Change::Sync(path))?;
+    File::open(path)?.sync_all()
+}
+
 fn sync_folder(folder: &Path) -> Result<(), RunError> {
-    let synced = File::open(folder).and_then(|file| file.sync_all());
+    let synced = watch::before(Change::SyncFolder(folder)).and_then(|()| File::open(folder)?.sync_all());
     synced.map_err(RunError::io(folder, "flush the folder"))
 }
 
@@ -96,7 +123,9 @@ impl Pending {
         if target.exists() {
             return Err(RunError::Exists { path: target });
         }
-        let file = OpenOptions::new().write(true).create_new(true).open(&path).map_err(|source| {
+        let file = watch::before(Change::Create(&path))
+            .and_then(|()| OpenOptions::new().write(true).create_new(true).open(&path));
+        let file = file.map_err(|source| {
             if source.kind() == ErrorKind::AlreadyExists {
                 RunError::Exists { path: path.clone() }
             } else {
@@ -135,7 +164,11 @@ impl Pending {
 
     /// Writes `bytes` at `offset`, within the reserved bytes.
     pub(crate) fn write_at(&mut self, offset: u64, bytes: &[u8]) -> Result<(), RunError> {
-        self.attempt(|pending| pending.file.write_all_at(bytes, offset).map_err(RunError::io(&pending.path, "write")))
+        self.attempt(|pending| {
+            let written = watch::before(Change::Write { path: &pending.path, offset, bytes })
+                .and_then(|()| pending.file.write_all_at(bytes, offset));
+            written.map_err(RunError::io(&pending.path, "write"))
+        })
     }
 
     /// Counts as failed until `act` succeeds, so that no file with a hole is published.
@@ -167,7 +200,7 @@ impl Drop for Pending {
         if self.complete {
             return;
         }
-        match fs::remove_file(&self.path) {
+        match watch::before(Change::Remove(&self.path)).and_then(|()| fs::remove_file(&self.path)) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
                 // Still on disk, so still charged.
                 tracing::warn!(path = %self.path.display(), %error, "cannot remove an unfinished run; remove it by hand");

@@ -15,6 +15,8 @@ pub(crate) type Records<K> = Vec<(K, Vec<u64>)>;
 pub(crate) fn header<K: RunKey>(moduli: usize, coefficients: u32) -> RunHeader {
     RunHeader {
         job_tag: 0x1122_3344_5566_7788,
+        definition: 0x99aa_bbcc_ddee_ff00,
+        build: "0.1.0+7".to_owned(),
         subject: "toy 9x9 walls=3".to_owned(),
         boundary: 17,
         key_order: KeyOrder::Window { first: 3, len: 4 },

@@ -171,6 +171,8 @@ fn another_run_is_refused_by_name() {
     };
     let base = || header.clone();
     check("job", manifest, &RunHeader { job_tag: 1, ..base() });
+    check("definition of the problem", manifest, &RunHeader { definition: 1, ..base() });
+    check("build that began the job", manifest, &RunHeader { build: "0.1.0+8".to_owned(), ..base() });
     check("subject", manifest, &RunHeader { subject: "toy 9x9".to_owned(), ..base() });
     check("boundary", manifest, &RunHeader { boundary: 18, ..base() });
     let cut = Some(BlockCut { windows: vec![3, 4], group_records: 5 });
@@ -203,11 +205,21 @@ fn what_is_no_run_file_says_so() {
     let (verified, read, _) = sample.judge(&bytes);
     assert!(matches!(verified.unwrap_err(), RunError::BadMagic { .. }));
     assert!(matches!(read.unwrap_err(), RunError::BadMagic { .. }));
-    let mut bytes = sample.bytes.clone();
-    bytes[8] += 1;
-    let error = sample.judge(&bytes).0.unwrap_err();
-    let next = |got| got == FORMAT_VERSION + 1;
-    assert!(matches!(error, RunError::OtherVersion { expected: FORMAT_VERSION, got, .. } if next(got)), "{error}");
+    // Another version is one only if the header's checksum agrees; else the version is damaged, and so is the run.
+    let length = u32::from_le_bytes(sample.bytes[12..16].try_into().unwrap()) as usize;
+    for is_signed in [true, false] {
+        let mut bytes = sample.bytes.clone();
+        bytes[8] += 1;
+        if is_signed {
+            let crc = crc32c::crc32c(&bytes[..length - 4]);
+            bytes[length - 4..length].copy_from_slice(&crc.to_le_bytes());
+        }
+        let error = sample.judge(&bytes).0.unwrap_err();
+        let next = |got| got == FORMAT_VERSION + 1;
+        let is_other = matches!(error, RunError::OtherVersion { expected: FORMAT_VERSION, got, .. } if next(got));
+        let is_damaged = matches!(error, RunError::Checksum { what: "the header", .. });
+        assert_eq!((is_other, is_damaged), (is_signed, !is_signed), "{error}");
+    }
     let error = sample.judge(&[]).0.unwrap_err();
     assert!(matches!(error, RunError::Truncated { .. }), "{error}");
 

@@ -25,6 +25,8 @@ fn dump(bytes: &[u8]) -> String {
 fn example() -> (RunHeader, Records<u64>, Vec<u8>) {
     let header = RunHeader {
         job_tag: 0x0123_4567_89ab_cdef,
+        definition: 0xfedc_ba98_7654_3210,
+        build: "0.1.0".to_owned(),
         subject: "toy 7x7".to_owned(),
         boundary: 12,
         key_order: KeyOrder::Window { first: 3, len: 4 },
@@ -59,15 +61,18 @@ fn a_reader_made_from_the_drawing_reads_the_same() {
     let small = |at: usize, length: usize| number(at, length) as usize;
     // Header.
     assert_eq!(&bytes[..8], b"KEIMARUN");
-    assert_eq!((number(8, 4), number(16, 8), number(24, 4)), (7, u128::from(header.job_tag), 12));
+    assert_eq!((number(8, 4), number(16, 8), number(24, 4)), (8, u128::from(header.job_tag), 12));
     assert_eq!((bytes[28], bytes[29]), (8, 1));
-    assert_eq!((number(32, 4), number(36, 4), number(40, 4), number(48, 8), number(56, 1)), (3, 4, 1, 0, 0));
+    assert_eq!((number(32, 4), number(36, 4), number(40, 4), number(48, 8), number(66, 1)), (3, 4, 1, 0, 0));
+    assert_eq!(number(56, 8), u128::from(header.definition));
     let (header_bytes, moduli, id_bytes, subject_bytes) = (small(12, 4), small(30, 2), small(44, 2), small(46, 2));
-    let listed: Vec<u64> = (0..moduli).map(|i| number(57 + 8 * i, 8) as u64).collect();
+    let build_bytes = small(64, 2);
+    let listed: Vec<u64> = (0..moduli).map(|i| number(67 + 8 * i, 8) as u64).collect();
     assert_eq!(listed, header.moduli);
-    assert_eq!(&bytes[57 + 8 * moduli..][..id_bytes], b"j1/r0");
-    assert_eq!(&bytes[57 + 8 * moduli + id_bytes..][..subject_bytes], b"toy 7x7");
-    assert_eq!(header_bytes, 57 + 8 * moduli + id_bytes + subject_bytes + 4);
+    assert_eq!(&bytes[67 + 8 * moduli..][..id_bytes], b"j1/r0");
+    assert_eq!(&bytes[67 + 8 * moduli + id_bytes..][..subject_bytes], b"toy 7x7");
+    assert_eq!(&bytes[67 + 8 * moduli + id_bytes + subject_bytes..][..build_bytes], b"0.1.0");
+    assert_eq!(header_bytes, 67 + 8 * moduli + id_bytes + subject_bytes + build_bytes + 4);
     let seed = crc32c::crc32c(&bytes[..header_bytes - 4]);
     assert_eq!(number(header_bytes - 4, 4), u128::from(seed));
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::common::*;
 use keima_runs::{
-    BlockCut, DiskBudget, KeyOrder, MAX_SUBJECT_BYTES, RunError, RunHeader, RunOptions, RunWriter, open_verified,
-    run_path,
+    BlockCut, DiskBudget, KeyOrder, MAX_BUILD_BYTES, MAX_SUBJECT_BYTES, RunError, RunHeader, RunOptions, RunWriter,
+    open_verified, run_path,
 };
 use tempfile::tempdir;
 
@@ -189,11 +189,14 @@ fn headers_that_no_run_can_have_are_refused() {
     check("number of lanes", RunHeader { coefficients: 2049, ..good.clone() });
     check("subject", RunHeader { subject: "g\u{f6}".to_owned(), ..good.clone() });
     check("subject", RunHeader { subject: "g".repeat(MAX_SUBJECT_BYTES + 1), ..good.clone() });
+    check("build", RunHeader { build: "0.1.0\n".to_owned(), ..good.clone() });
+    check("build", RunHeader { build: "1".repeat(MAX_BUILD_BYTES + 1), ..good.clone() });
     let cut = |windows: &[u8]| Some(BlockCut { windows: windows.to_vec(), group_records: 5 });
     let blocks = |windows| RunHeader {
         key_order: KeyOrder::Blocks { first: 3, len: 4 },
         cut: cut(windows),
         subject: "g".repeat(MAX_SUBJECT_BYTES),
+        build: "1".repeat(MAX_BUILD_BYTES),
         ..good.clone()
     };
     check("cut of a column", RunHeader { cut: cut(&[3, 4]), ..good.clone() });

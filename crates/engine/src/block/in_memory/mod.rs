@@ -8,4 +8,5 @@ pub(super) mod count;
 pub(super) mod family;
 pub(super) mod mail;
 pub(super) mod plan;
+pub(super) mod speed;
 pub(super) mod sweep;

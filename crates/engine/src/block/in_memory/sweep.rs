@@ -17,13 +17,13 @@ use std::sync::atomic::AtomicBool;
 
 use keima_blocks::in_memory::{buffer_rows, by_pass_bytes};
 use keima_model::{BlockColumn, Direction, End, Family};
-use keima_runs::TaskTimes;
+use keima_runs::{Balance, TaskTimes};
 
 use crate::block::error::BlockError;
 use crate::block::in_memory::family::by_pass;
 use crate::block::in_memory::family::fused::Fused;
 use crate::block::in_memory::family::stage::{WindowInput, WindowStage};
-use crate::block::in_memory::family::sums::Masses;
+use crate::block::in_memory::family::sums::{Masses, WindowSums};
 use crate::block::in_memory::family::worker::Worker;
 use crate::block::in_memory::mail::MailLayout;
 use crate::block::rows::lanes::{MOST_WAYS, Moduli, Row};
@@ -79,6 +79,8 @@ pub struct Sweep<'a, const K: usize> {
     by_pass_bytes: usize,
     by_pass_states: u64,
     times: TaskTimes,
+    /// Of the newest window.
+    balance: Balance,
     /// Windows that the vector has passed.
     windows_done: u64,
     /// Key of the fingerprints.
@@ -92,7 +94,7 @@ impl<'a, const K: usize> Sweep<'a, K> {
         static NEVER: AtomicBool = AtomicBool::new(false);
         let column_mail = ColumnMail::new(column)?;
         let buffer = |thread| Rows::zeroed(column_mail.buffer_rows(thread));
-        let buffers = (0..threads.max(1)).map(buffer).collect::<std::io::Result<_>>()?;
+        let buffers = (0..threads.max(1)).map(buffer).collect::<Result<_, _>>()?;
         Ok(Self::with_buffers(column, moduli, column_mail, buffers, &NEVER))
     }
 
@@ -115,6 +117,7 @@ impl<'a, const K: usize> Sweep<'a, K> {
             by_pass_bytes: by_pass_bytes(K),
             by_pass_states: 0,
             times: TaskTimes::default(),
+            balance: Balance::default(),
             windows_done: 0,
             salt: 0,
             stop,
@@ -150,6 +153,11 @@ impl<'a, const K: usize> Sweep<'a, K> {
     /// Time of all threads in all windows so far. Reading is the exchange; mapping is the passes.
     pub fn times(&self) -> TaskTimes {
         self.times
+    }
+
+    /// Both sides of the newest window's mass balance, in each lane.
+    pub(crate) fn balance(&mut self) -> Balance {
+        std::mem::take(&mut self.balance)
     }
 
     /// States after the window, over all windows so far, of families that threads shared.
@@ -244,12 +252,14 @@ impl<'a, const K: usize> Sweep<'a, K> {
         // Only the first worker has room for the largest family's mail.
         let first = tasks.pop();
         each(&mut workers, first, tasks, |(family, own), worker| stage.family(family, own, worker))?;
-        let modulus = self.moduli.values()[K - 1];
+        let moduli = self.moduli.values();
         self.windows_done += 1;
         self.by_pass_states += workers.iter().map(|worker| worker.by_pass_states).sum::<u64>();
         for worker in &workers {
             self.times.add(worker.times);
         }
-        Ok(workers.iter().fold(Masses::default(), |all, worker| all.plus(worker.masses, modulus)))
+        let sums = workers.iter().fold(WindowSums::default(), |all, worker| all.plus(&worker.window, moduli));
+        self.balance = Balance { expected: sums.expected.to_vec(), got: sums.got.to_vec() };
+        Ok(sums.masses)
     }
 }

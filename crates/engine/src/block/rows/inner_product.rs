@@ -22,6 +22,7 @@ use crate::block::rows::lanes::{Moduli, Row};
 use crate::block::rows::mixed_radix::Radix;
 use crate::block::rows::prefetch::read_on;
 use crate::block::rows::tables::{each_block, step_at};
+use crate::block::rows::threads::crew;
 
 /// Blocks that a thread takes at a time.
 const BLOCKS_AT_A_TIME: usize = 64;
@@ -155,13 +156,7 @@ pub(crate) fn product<const F: usize, const B: usize>(
             }
         }
     };
-    let parts = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..threads.max(1)).map(|_| scope.spawn(work)).collect();
-        threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap_or(Err(BlockError::Poisoned)))
-            .collect::<Result<Vec<_>, _>>()
-    })?;
+    let parts = crew(threads, 0..threads.max(1), |_| work())?;
     let (mut total, f_places, b_places) = (ExactSum::default(), f_radix.places(), b_radix.places());
     for sums in &parts {
         sums.add_to(&mut total, &f_places, &b_places);

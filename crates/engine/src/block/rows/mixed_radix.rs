@@ -9,7 +9,7 @@
 //!
 //! Cost: two multiplications for each product with a constant. R digits take R (R-1) / 2 such products.
 
-use keima_residue::{Integer, mul_mod};
+use keima_residue::{Integer, inverse};
 
 use crate::block::rows::lanes::Row;
 
@@ -38,19 +38,6 @@ impl Times {
         let rest = x.wrapping_mul(self.factor).wrapping_sub(times.wrapping_mul(self.modulus));
         rest.min(rest.wrapping_sub(self.modulus))
     }
-}
-
-/// x^(p-2), the inverse of x modulo a prime p.
-fn inverse(x: u64, prime: u64) -> u64 {
-    let (mut power, mut base, mut exponent) = (1, x % prime, prime - 2);
-    while exponent > 0 {
-        if exponent & 1 == 1 {
-            power = mul_mod(power, base, prime);
-        }
-        base = mul_mod(base, base, prime);
-        exponent >>= 1;
-    }
-    power
 }
 
 /// Converts K lanes (K-1 primes, then the spare) to digits.

@@ -1,6 +1,6 @@
 //! Lookups in a window's tables.
 
-use keima_model::{BlockColumn, BlockTables, End, Family, Far};
+use keima_model::{BlockColumn, BlockTables, Direction, End, Family, Far};
 
 use crate::block::error::BlockError;
 
@@ -20,6 +20,12 @@ pub fn largest(column: &dyn BlockColumn) -> (u64, u64) {
     };
     let family = tables().flat_map(|t| &t.families).flat_map(|f| f.size.iter().copied()).max().unwrap_or(0);
     (tables().map(ends).max().unwrap_or(0), family)
+}
+
+/// Number of states of the vector that a window leaves.
+pub(crate) fn states_after(column: &dyn BlockColumn, direction: Direction, window: usize) -> u64 {
+    let tables = column.tables(window);
+    tables.states[step_at(tables, direction.leaves())]
 }
 
 /// Number of entries of a family at the window's first and last step.

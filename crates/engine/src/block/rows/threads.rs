@@ -22,58 +22,89 @@ impl From<Poisoned> for TaskError {
 }
 
 /// Runs `act` on every task with `threads` threads, of which the caller's is one. Results keep the order of the
-/// tasks.
+/// tasks. Where the system gives fewer threads, these do all tasks.
 pub(crate) fn crew<T: Send, R: Send, E: From<Poisoned> + Send>(
     threads: usize,
     tasks: impl IntoIterator<Item = T>,
     act: impl Fn(T) -> Result<R, E> + Sync,
 ) -> Result<Vec<R>, E> {
-    let mut done: Vec<Vec<(usize, R)>> = Vec::new();
-    done.resize_with(threads.max(1), Vec::new);
-    each(&mut done, None, tasks.into_iter().enumerate().collect(), |(number, task), own| {
-        own.push((number, act(task)?));
-        Ok::<_, E>(())
+    let tasks: Vec<_> = tasks.into_iter().map(|task| Mutex::new((Some(task), None))).collect();
+    take_turns(threads.max(1), tasks.len(), &|number, _| {
+        let Ok(mut own) = tasks[number].lock() else { return false };
+        let result = own.0.take().map(&act);
+        let done = matches!(result, Some(Ok(_)));
+        own.1 = result;
+        done
     })?;
-    let mut done: Vec<(usize, R)> = done.into_iter().flatten().collect();
-    done.sort_unstable_by_key(|&(number, _)| number);
-    Ok(done.into_iter().map(|(_, result)| result).collect())
+    let mut results = Vec::with_capacity(tasks.len());
+    let mut undone = false;
+    for task in tasks {
+        match task.into_inner().map_err(|_| Poisoned)?.1 {
+            Some(result) => results.push(result?),
+            None => undone = true,
+        }
+    }
+    if undone { Err(Poisoned.into()) } else { Ok(results) }
 }
 
 /// Runs `act` on all tasks. Each worker, on a thread of its own, takes the next task from the end of the list. The
-/// first worker runs on the caller's thread and begins with `first`.
+/// first worker runs on the caller's thread and begins with `first`. Where the system gives fewer threads, these do all
+/// tasks. The error is that of the task that failed first.
 pub(crate) fn each<T: Send, W: Send, E: From<Poisoned> + Send>(
     workers: &mut [W],
     first: Option<T>,
     mut tasks: Vec<T>,
     act: impl Fn(T, &mut W) -> Result<(), E> + Sync,
 ) -> Result<(), E> {
-    let Some((caller, others)) = workers.split_first_mut() else { return Err(Poisoned.into()) };
-    let first = first.or_else(|| tasks.pop());
-    let others_needed = tasks.len().min(others.len());
-    let tasks = Mutex::new(tasks);
-    let work = |first: Option<T>, worker: &mut W| {
+    tasks.extend(first);
+    let workers: Vec<_> = workers.iter_mut().map(Mutex::new).collect();
+    let tasks: Vec<_> = tasks.into_iter().map(|task| Mutex::new(Some(task))).collect();
+    let failed = Mutex::new(None);
+    take_turns(workers.len(), tasks.len(), &|number, thread| {
+        let task = tasks[number].lock().ok().and_then(|mut task| task.take());
+        let (Some(task), Ok(mut worker)) = (task, workers[thread].lock()) else { return false };
+        let Err(error) = act(task, &mut worker) else { return true };
+        if let Ok(mut failed) = failed.lock() {
+            failed.get_or_insert(error);
+        }
+        false
+    })?;
+    failed.into_inner().map_err(|_| Poisoned)?.map_or(Ok(()), Err)
+}
+
+/// Calls `act(task, thread)` for every task from the last to the first, until it is false for one. Thread 0 is the
+/// caller's and takes the last task.
+///
+/// It is not generic: a copy for each kind of task and each width of rows takes minutes to build.
+///
+/// # Errors
+///
+/// A thread panicked, or there is none.
+fn take_turns(threads: usize, tasks: usize, act: &(dyn Fn(usize, usize) -> bool + Sync)) -> Result<(), Poisoned> {
+    let others = tasks.saturating_sub(1).min(threads.checked_sub(1).ok_or(Poisoned)?);
+    let Some(first) = tasks.checked_sub(1) else { return Ok(()) };
+    let left = Mutex::new(first);
+    let work = |first: Option<usize>, thread: usize| {
         let mut next = first;
         loop {
-            if let Some(task) = next.take() {
-                act(task, worker).inspect_err(|_| {
-                    // Nobody needs the other tasks any more.
-                    if let Ok(mut tasks) = tasks.lock() {
-                        tasks.clear();
-                    }
-                })?;
+            if let Some(task) = next
+                && !act(task, thread)
+            {
+                // Nobody needs the other tasks any more.
+                left.lock().map(|mut left| *left = 0).map_err(|_| Poisoned)?;
             }
-            next = tasks.lock().map_err(|_| Poisoned)?.pop();
-            if next.is_none() {
-                return Ok(());
-            }
+            let mut left = left.lock().map_err(|_| Poisoned)?;
+            let Some(task) = left.checked_sub(1) else { return Ok(()) };
+            *left = task;
+            next = Some(task);
         }
     };
     std::thread::scope(|scope| {
         let work = &work;
-        let others = &mut others[..others_needed];
-        let threads: Vec<_> = others.iter_mut().map(|worker| scope.spawn(move || work(None, worker))).collect();
-        let own = work(first, caller);
-        threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(Poisoned.into()))).fold(own, Result::and)
+        let start = |thread| std::thread::Builder::new().spawn_scoped(scope, move || work(None, thread)).ok();
+        let others: Vec<_> = (1..=others).map_while(start).collect();
+        let own = work(Some(first), 0);
+        others.into_iter().map(|thread| thread.join().unwrap_or(Err(Poisoned))).fold(own, Result::and)
     })
 }
 

@@ -8,6 +8,7 @@ use std::ops::{Deref, DerefMut};
 use memmap2::MmapMut;
 use zerocopy::{FromBytes as _, IntoBytes as _};
 
+use crate::MemoryRefused;
 use crate::block::rows::lanes::Row;
 
 /// Why memory can be read as words: mappings begin at pages, and lengths are whole rows.
@@ -29,7 +30,7 @@ pub(crate) struct RowStore {
 impl RowStore {
     /// `len` rows with arbitrary contents. Takes the smallest mapping that is large enough. If there is none, maps
     /// `most_bytes`, so that the memory can serve more lanes later.
-    pub(crate) fn take<const K: usize>(&mut self, len: usize, most_bytes: usize) -> std::io::Result<Rows<K>> {
+    pub(crate) fn take<const K: usize>(&mut self, len: usize, most_bytes: usize) -> Result<Rows<K>, MemoryRefused> {
         let bytes = len * size_of::<Row<K>>();
         let fits = (0..self.maps.len()).filter(|&i| self.maps[i].len() >= bytes).min_by_key(|&i| self.maps[i].len());
         match fits {
@@ -46,9 +47,12 @@ impl RowStore {
 
 impl<const K: usize> Rows<K> {
     /// Rows of zeros.
-    pub fn zeroed(len: usize) -> std::io::Result<Self> {
-        let bytes = len.max(1).checked_mul(size_of::<Row<K>>()).ok_or(std::io::ErrorKind::OutOfMemory)?;
-        let map = MmapMut::map_anon(bytes)?;
+    pub fn zeroed(len: usize) -> Result<Self, MemoryRefused> {
+        let bytes = len.max(1).saturating_mul(size_of::<Row<K>>());
+        let refused = |source| MemoryRefused { bytes: bytes as u64, source };
+        // The system refuses more than any address space; the call itself cannot ask for it.
+        let fits = isize::try_from(bytes).map_err(|_| refused(std::io::ErrorKind::OutOfMemory.into()));
+        let map = fits.and_then(|_| MmapMut::map_anon(bytes).map_err(refused))?;
         #[cfg(target_os = "linux")]
         // Only advice: without it pages are small and access is slower.
         let _ = map.advise(memmap2::Advice::HugePage);
@@ -71,7 +75,7 @@ pub struct Ways {
 
 impl Ways {
     /// Zero ways to each of `len` states.
-    pub(crate) fn zeroed(len: usize) -> std::io::Result<Self> {
+    pub(crate) fn zeroed(len: usize) -> Result<Self, MemoryRefused> {
         Ok(Self { words: Rows::zeroed(len.div_ceil(2))?, len })
     }
 }

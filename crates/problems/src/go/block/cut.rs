@@ -33,11 +33,18 @@ pub(crate) fn check_cut(height: u32, windows: &[Window]) -> Result<(), String> {
     }
 }
 
-/// Runs `make` on each item, with a thread for each. Building tables takes seconds, and there are few windows.
+/// Runs `make` on each item, with a thread for each as far as the system gives them. Building tables takes seconds, and
+/// there are few windows.
 pub(crate) fn in_parallel<T: Sync, R: Send>(items: &[T], make: impl Fn(&T) -> R + Sync) -> Result<Vec<R>, String> {
     std::thread::scope(|scope| {
-        let threads: Vec<_> = items.iter().map(|item| scope.spawn(|| make(item))).collect();
-        let results = threads.into_iter().map(std::thread::ScopedJoinHandle::join);
-        results.collect::<Result<_, _>>().map_err(|_| "a thread failed while tables were built".to_owned())
+        let make = &make;
+        let start = |item| std::thread::Builder::new().spawn_scoped(scope, move || make(item)).map_err(|_| item);
+        let threads: Vec<_> = items.iter().map(start).collect();
+        let failed = |_| "a thread failed while tables were built".to_owned();
+        let results = threads.into_iter().map(|thread| match thread {
+            Ok(thread) => thread.join().map_err(failed),
+            Err(item) => Ok(make(item)),
+        });
+        results.collect()
     })
 }

@@ -16,6 +16,7 @@ use std::path::PathBuf;
 use rustix::fs::{OFlags, fcntl_setfl};
 
 use crate::RunError;
+use crate::watch::{self, Change};
 
 /// Alignment in memory and in the file. Disks have blocks of 512 or 4096 bytes.
 const ALIGN: usize = 4096;
@@ -38,7 +39,8 @@ pub(super) struct PastCache {
 impl PastCache {
     /// Creates `path`, which must not exist.
     pub(super) fn create(path: PathBuf) -> Result<Self, RunError> {
-        let file = OpenOptions::new().write(true).create_new(true).open(&path);
+        let file = watch::before(Change::Create(&path))
+            .and_then(|()| OpenOptions::new().write(true).create_new(true).open(&path));
         let file = file.map_err(RunError::io(&path, "create"))?;
         let room = vec![0; PIECE_BYTES + ALIGN];
         let start = room.as_ptr().align_offset(ALIGN).min(ALIGN);
@@ -66,12 +68,16 @@ impl PastCache {
         self.flush(self.filled / ALIGN * ALIGN)?;
         self.through_cache()?;
         self.flush(self.filled)?;
-        self.file.sync_all().map_err(RunError::io(&self.path, "flush"))?;
+        let synced = watch::before(Change::Sync(&self.path)).and_then(|()| self.file.sync_all());
+        synced.map_err(RunError::io(&self.path, "flush"))?;
         Ok(self.path)
     }
 
     /// Writes the first `bytes` of the buffer.
     fn flush(&mut self, bytes: usize) -> Result<(), RunError> {
+        let written = &self.room[self.start..self.start + bytes];
+        watch::before(Change::Write { path: &self.path, offset: self.written, bytes: written })
+            .map_err(RunError::io(&self.path, "write"))?;
         let mut done = self.file.write_all_at(&self.room[self.start..self.start + bytes], self.written);
         if self.direct && done.as_ref().is_err_and(|error| error.kind() == ErrorKind::InvalidInput) {
             self.through_cache()?;

@@ -21,19 +21,20 @@
 //!
 //! Memory: at most 1 forward and 2 transposed vectors at a time. Cost: the passes of n-1 columns.
 
-use keima_model::{Direction, End};
+use keima_model::{Direction, End, Window};
 use keima_residue::residue_of;
+use keima_runs::Balance;
 
 use crate::block::error::BlockError;
-use crate::block::in_memory::count::order::{CountOrder, Counted};
+use crate::block::in_memory::count::order::{CountOrder, Counted, TwoCuts, WindowEvidence};
 use crate::block::in_memory::count::widening::{AnyRows, widen, with_rows};
 use crate::block::in_memory::family::sums::Masses;
 use crate::block::in_memory::plan::scheme::Scheme;
 use crate::block::in_memory::sweep::{ColumnMail, Sweep};
 use crate::block::rows::inner_product::{self, CheckedCount, Vector};
 use crate::block::rows::lanes::{Moduli, Row};
-use crate::block::rows::tables::each_block;
-use crate::block::rows::tables::largest;
+use crate::block::rows::tables::{each_block, largest, states_after};
+use crate::block::rows::threads::crew;
 use crate::block::rows::vector::{RowStore, Rows, Ways};
 
 struct Counter<'a> {
@@ -52,6 +53,8 @@ struct Counter<'a> {
     masses_before: [Option<Masses>; 2],
     /// Windows that each vector has passed.
     windows_done: [u64; 2],
+    /// The column that a vector passes, from 0.
+    column: u32,
     counted: Counted,
 }
 
@@ -80,6 +83,7 @@ impl<'a> Counter<'a> {
             arrivals: Vec::new(),
             masses_before: [None; 2],
             windows_done: [0; 2],
+            column: 0,
             counted: Counted::default(),
         })
     }
@@ -118,6 +122,7 @@ impl<'a> Counter<'a> {
         let mut forward = AnyRows::Two(self.start()?);
         self.read_column(1, &forward)?;
         for columns in 1..middle {
+            self.column = columns;
             forward = self.advance(Direction::Forward, forward, 0..windows, height * (columns - 1))?;
             self.read_column(columns + 1, &forward)?;
         }
@@ -129,6 +134,7 @@ impl<'a> Counter<'a> {
             let last = left + 1 == length - middle;
             let stop_at = usize::from(last);
             let cells = height * left;
+            self.column = length - 1 - left;
             transposed = self.advance(Direction::Transposed, transposed, stop_at..windows, cells)?;
             if last {
                 // The same count one window later, modulo the spare: the forward vector passes the window that the
@@ -144,6 +150,7 @@ impl<'a> Counter<'a> {
                     let (modulus, one) = (self.scheme.spare, count.spare);
                     return Err(BlockError::TwoCuts { what, modulus, one, other });
                 }
+                self.counted.cuts = Some(TwoCuts { modulus: self.scheme.spare, one: count.spare, other });
                 self.counted.two_cuts =
                     format!("the inner products of both directions agree {what} modulo {}", self.scheme.spare);
                 self.tell(length, &count);
@@ -194,7 +201,10 @@ impl<'a> Counter<'a> {
     fn zeros<const K: usize>(&mut self) -> Result<Rows<K>, BlockError> {
         let mut rows = self.rows::<K>()?;
         let piece = rows.len().div_ceil(self.order.threads.max(1)).max(1);
-        std::thread::scope(|scope| rows.chunks_mut(piece).for_each(|piece| drop(scope.spawn(|| piece.fill([0; K])))));
+        crew(self.order.threads, rows.chunks_mut(piece), |piece| {
+            piece.fill([0; K]);
+            Ok::<_, BlockError>(())
+        })?;
         Ok(rows)
     }
 
@@ -233,12 +243,13 @@ impl<'a> Counter<'a> {
         let mut both = Rows::<1>::from(self.rows::<2>()?);
         let (spares, ahead) = both.split_at_mut(self.states);
         let piece = spares.len().div_ceil(self.order.threads.max(1)).max(1);
-        with_rows!(forward, rows => std::thread::scope(|scope| {
-            for (spares, rows) in spares.chunks_mut(piece).zip(rows.chunks(piece)) {
-                scope.spawn(move || spares.iter_mut().zip(rows).for_each(|(spare, row)| spare[0] = row[row.len() - 1]));
-            }
-        }));
-        let masses = self.through(Direction::Forward, 0, spares, ahead, self.moduli()?)?;
+        with_rows!(forward, rows => {
+            crew(self.order.threads, spares.chunks_mut(piece).zip(rows.chunks(piece)), |(spares, rows)| {
+                spares.iter_mut().zip(rows).for_each(|(spare, row)| spare[0] = row[row.len() - 1]);
+                Ok::<_, BlockError>(())
+            })?;
+        });
+        let (masses, _) = self.through(Direction::Forward, 0, spares, ahead, self.moduli()?)?;
         masses.hold(self.masses_before[0], self.order.column.windows()[0], self.scheme.spare)?;
         Ok(both)
     }
@@ -292,11 +303,26 @@ impl<'a> Counter<'a> {
     {
         let mut after = self.rows::<K>()?;
         let moduli = self.moduli()?;
-        let masses = self.through(direction, window, before, &mut after, moduli)?;
+        let lanes = moduli.values().to_vec();
+        let (masses, balance) = self.through(direction, window, before, &mut after, moduli)?;
         let way = usize::from(direction == Direction::Transposed);
         masses.hold(self.masses_before[way], self.order.column.windows()[window], self.scheme.spare)?;
         self.masses_before[way] = Some(masses);
         self.windows_done[way] += 1;
+        let Window { first, len } = self.order.column.windows()[window];
+        let evidence = WindowEvidence {
+            transposed: direction == Direction::Transposed,
+            first_pass: self.column * self.order.height + first,
+            cells: len,
+            moduli: lanes,
+            states: states_after(self.order.column, direction, window),
+            masses,
+            balance,
+        };
+        match self.counted.evidence.first_mut() {
+            Some((_, windows)) => windows.push(evidence),
+            None => self.counted.evidence.push((self.order.moduli.to_vec(), vec![evidence])),
+        }
         Ok(after.into())
     }
 
@@ -307,7 +333,7 @@ impl<'a> Counter<'a> {
         before: &[Row<K>],
         after: &mut [Row<K>],
         moduli: Moduli<K>,
-    ) -> Result<Masses, BlockError> {
+    ) -> Result<(Masses, Balance), BlockError> {
         (self.order.progress)(self.done, self.windows);
         let windows_done = self.windows_done[usize::from(direction == Direction::Transposed)];
         let mut sweep = self.sweep(moduli)?.after_windows(self.order.salt, windows_done);
@@ -318,17 +344,18 @@ impl<'a> Counter<'a> {
         }
         let masses = sweep.run(direction, window, before, after, arrivals)?;
         self.counted.times.add(sweep.times());
+        let balance = sweep.balance();
         self.put_back_buffers(sweep);
         self.done += 1;
         let states = &self.order.column.tables(window).states;
         self.counted.state_passes += states.iter().take(states.len() - 1).sum::<u64>();
-        Ok(masses)
+        Ok((masses, balance))
     }
 
     fn sweep<const K: usize>(&mut self, moduli: Moduli<K>) -> Result<Sweep<'a, K>, BlockError> {
         let lengths = (0..self.order.threads.max(1)).map(|thread| self.column_mail.buffer_rows(thread));
         let take = |len| self.buffers.take(len, len * 8 * self.scheme.most_lanes);
-        let buffers = lengths.map(take).collect::<std::io::Result<_>>()?;
+        let buffers = lengths.map(take).collect::<Result<_, _>>()?;
         Ok(Sweep::with_buffers(self.order.column, moduli, self.column_mail.clone(), buffers, self.order.stop))
     }
 

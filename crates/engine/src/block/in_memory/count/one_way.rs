@@ -12,23 +12,27 @@
 //!
 //! Memory: two vectors of K residues, and each thread's mail. Cost: the passes of n-1 columns for each sweep.
 
-use keima_model::{Direction, End};
+use keima_model::{Direction, End, Window};
 use keima_runs::TaskTimes;
 
 use crate::block::error::BlockError;
-use crate::block::in_memory::count::order::{CountOrder, Counted};
+use crate::block::in_memory::count::order::{CountOrder, Counted, SweepEvidence, WindowEvidence};
 use crate::block::in_memory::sweep::{ColumnMail, Sweep};
 use crate::block::rows::inner_product::{self, Vector};
 use crate::block::rows::lanes::{Moduli, Row};
-use crate::block::rows::tables::largest;
+use crate::block::rows::tables::{largest, states_after};
 use crate::block::rows::vector::{RowStore, Rows};
 
 /// Keeps the residues of finished sweeps, so that an interrupted count can go on.
 pub trait ResidueStore {
     /// The residues modulo `modulus` of all boards, from one column on, if they are known.
     fn find(&self, modulus: u64) -> Option<Vec<u64>>;
-    /// Keeps the residues that a sweep has found, for each of its primes.
-    fn keep(&mut self, found: &[(u64, Vec<u64>)]);
+    /// Keeps the residues that a sweep has found, for each of its primes, and what its windows have shown.
+    fn keep(&mut self, found: &[(u64, Vec<u64>)], evidence: &[WindowEvidence]);
+    /// What the windows of kept sweeps have shown, each sweep with its primes.
+    fn evidence(&self) -> Vec<SweepEvidence> {
+        Vec::new()
+    }
 }
 
 /// Keeps nothing.
@@ -36,7 +40,7 @@ impl ResidueStore for () {
     fn find(&self, _: u64) -> Option<Vec<u64>> {
         None
     }
-    fn keep(&mut self, _: &[(u64, Vec<u64>)]) {}
+    fn keep(&mut self, _: &[(u64, Vec<u64>)], _: &[WindowEvidence]) {}
 }
 
 /// Counts the board and all shorter ones, `lanes` residues at a time: 1, 2, 4 or 8. Does not count residues that are
@@ -60,7 +64,12 @@ pub fn count_forward(order: &CountOrder<'_>, lanes: usize, kept: &mut dyn Residu
         windows: done + windows(missing.len()),
         state_passes: 0,
         times: TaskTimes::default(),
+        evidence: Vec::new(),
     };
+    let is_wanted = |(moduli, _): &SweepEvidence| {
+        moduli.iter().all(|modulus| order.moduli.iter().zip(&found).any(|(m, kept)| m == modulus && kept.is_some()))
+    };
+    let mut sweeps: Vec<SweepEvidence> = kept.evidence().into_iter().filter(is_wanted).collect();
     for missing in missing.chunks(lanes) {
         let moduli: Vec<u64> = missing.iter().map(|&i| order.moduli[i]).collect();
         let boards = match moduli.len() {
@@ -69,7 +78,9 @@ pub fn count_forward(order: &CountOrder<'_>, lanes: usize, kept: &mut dyn Residu
             3 | 4 => counter.sweep::<4>(&moduli)?,
             _ => counter.sweep::<8>(&moduli)?,
         };
-        kept.keep(&boards);
+        let evidence = std::mem::take(&mut counter.evidence);
+        kept.keep(&boards, &evidence);
+        sweeps.push((boards.iter().map(|(modulus, _)| *modulus).collect(), evidence));
         for (&i, (_, boards)) in missing.iter().zip(boards) {
             found[i] = Some(boards);
         }
@@ -81,6 +92,8 @@ pub fn count_forward(order: &CountOrder<'_>, lanes: usize, kept: &mut dyn Residu
         state_passes: counter.state_passes,
         times: counter.times,
         middle: order.length,
+        evidence: sweeps,
+        cuts: None,
         two_cuts: String::new(),
     })
 }
@@ -95,6 +108,8 @@ struct Counter<'a> {
     windows: u32,
     state_passes: u64,
     times: TaskTimes,
+    /// Of the windows of the present sweep.
+    evidence: Vec<WindowEvidence>,
 }
 
 impl Counter<'_> {
@@ -122,11 +137,21 @@ impl Counter<'_> {
         };
         read(&before);
         let mut masses_before = None;
-        for window in (1..order.length).flat_map(|_| 0..windows) {
+        for (column, window) in (1..order.length).flat_map(|column| (0..windows).map(move |window| (column, window))) {
             (order.progress)(self.done, self.windows);
             let masses = sweep.run(Direction::Forward, window, &before, &mut after, None)?;
             masses.hold(masses_before, order.column.windows()[window], row[K - 1])?;
             masses_before = Some(masses);
+            let Window { first, len } = order.column.windows()[window];
+            self.evidence.push(WindowEvidence {
+                transposed: false,
+                first_pass: column * order.height + first,
+                cells: len,
+                moduli: row.to_vec(),
+                states: states_after(order.column, Direction::Forward, window),
+                masses,
+                balance: sweep.balance(),
+            });
             std::mem::swap(&mut before, &mut after);
             self.done += 1;
             let states = &order.column.tables(window).states;

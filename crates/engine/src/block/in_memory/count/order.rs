@@ -2,8 +2,11 @@
 
 use std::sync::atomic::AtomicBool;
 
-use keima_model::BlockColumn;
-use keima_runs::TaskTimes;
+use keima_model::{BlockColumn, Direction};
+use keima_runs::{Balance, TaskTimes};
+use serde::{Deserialize, Serialize};
+
+use crate::block::in_memory::family::sums::Masses;
 
 /// What to count, and how.
 pub struct CountOrder<'a> {
@@ -29,6 +32,46 @@ pub struct CountOrder<'a> {
     pub progress: &'a (dyn Fn(u32, u32) + Sync),
 }
 
+/// What one window of a count in memory has shown: the evidence that goes into the count's certificate.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WindowEvidence {
+    /// Whether the vector goes back from the end of the board.
+    pub transposed: bool,
+    /// First pass of the window.
+    pub first_pass: u32,
+    /// Cells that it adds.
+    pub cells: u32,
+    /// Moduli of the lanes. The last one's sums are compared between windows.
+    pub moduli: Vec<u64>,
+    /// States of the vector after the window.
+    pub states: u64,
+    /// Sums and fingerprints of what was read and written, modulo the last of the moduli.
+    pub masses: Masses,
+    /// Mass balance of all families, in each lane.
+    pub balance: Balance,
+}
+
+impl WindowEvidence {
+    /// Whether it belongs to a forward vector.
+    pub const fn direction(&self) -> Direction {
+        if self.transposed { Direction::Transposed } else { Direction::Forward }
+    }
+}
+
+/// The primes of a sweep, and what its windows have shown.
+pub type SweepEvidence = (Vec<u64>, Vec<WindowEvidence>);
+
+/// One quantity that was computed at two boundaries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TwoCuts {
+    /// The prime.
+    pub modulus: u64,
+    /// The inner product where the vectors meet.
+    pub one: u64,
+    /// The same one window away.
+    pub other: u64,
+}
+
 /// The result of a count.
 #[derive(Clone, Debug, Default)]
 pub struct Counted {
@@ -41,6 +84,10 @@ pub struct Counted {
     pub times: TaskTimes,
     /// Columns of the forward vector, to where the two directions met.
     pub middle: u32,
+    /// The windows of each sweep, in order. A count from both ends is one sweep.
+    pub evidence: Vec<SweepEvidence>,
+    /// The inner products at two boundaries. `None` where all columns were done forward.
+    pub cuts: Option<TwoCuts>,
     /// A sentence about the comparison at two boundaries. Empty where all columns were done forward.
     pub two_cuts: String,
 }

@@ -81,7 +81,7 @@ impl<const K: usize> WindowStage<'_, K> {
             worker.by_pass_states += family.size.first().copied().unwrap_or(0);
             let Worker { positions, sums, times, .. } = worker;
             dispatch_in_memory::<K, _>(PassByPass { stage: self, family, own, buffers, positions, sums, times })?;
-            return self.close(family, &worker.sums, &mut worker.masses);
+            return self.close(family, &worker.sums, &mut worker.window);
         }
         let mail = std::mem::take(&mut worker.mail);
         let early = self.fused.mail.early(family);
@@ -109,7 +109,7 @@ impl<const K: usize> WindowStage<'_, K> {
             }
         }
         worker.mail = mail;
-        self.close(family, &worker.sums, &mut worker.masses)
+        self.close(family, &worker.sums, &mut worker.window)
     }
 
     /// Takes blocks that are read together through the window. `own` has their rows of the vector after.

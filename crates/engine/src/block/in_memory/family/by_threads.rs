@@ -78,7 +78,7 @@ impl<const K: usize> WindowStage<'_, K> {
         result?;
         let sums = self.sum_all(workers.iter().map(|worker| &worker.sums));
         let Some(first) = workers.first_mut() else { return Err(BlockError::Order) };
-        self.close(family, &sums, &mut first.masses)
+        self.close(family, &sums, &mut first.window)
     }
 
     fn levels(

@@ -1,6 +1,7 @@
 //! Sums of a family's states before and after a window, and the laws that they obey.
 
 use keima_model::{Direction, Family, Window};
+use serde::{Deserialize, Serialize};
 
 use crate::block::error::BlockError;
 use crate::block::in_memory::family::fingerprint::BlockSample;
@@ -37,7 +38,7 @@ impl<const K: usize> Default for FamilySums<K> {
 /// Sums over all states, each times its weight ([`BlockColumn::weight`](keima_model::BlockColumn::weight)), modulo
 /// the last lane's prime. A window must read what stood in the vector before, whichever window wrote that and in
 /// whatever order. A row that is read twice, or not at all, shows. The fingerprints show rows in wrong places.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Masses {
     /// Of the rows that were read. Where the column is folded, images are added.
     pub read: u64,
@@ -75,11 +76,52 @@ impl Masses {
     }
 }
 
+/// What the families of a window add up to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WindowSums<const K: usize> {
+    pub(crate) masses: Masses,
+    /// Both sides of mass balance, in each lane.
+    pub(crate) expected: [u64; K],
+    pub(crate) got: [u64; K],
+}
+
+impl<const K: usize> Default for WindowSums<K> {
+    fn default() -> Self {
+        Self { masses: Masses::default(), expected: [0; K], got: [0; K] }
+    }
+}
+
+impl<const K: usize> WindowSums<K> {
+    /// The sums of both.
+    pub(crate) fn plus(self, other: &Self, moduli: &[u64; K]) -> Self {
+        let add = |one: [u64; K], other: [u64; K]| {
+            std::array::from_fn(|lane| keima_residue::add_mod(one[lane], other[lane], moduli[lane]))
+        };
+        Self {
+            masses: self.masses.plus(other.masses, moduli[K - 1]),
+            expected: add(self.expected, other.expected),
+            got: add(self.got, other.got),
+        }
+    }
+}
+
 impl<const K: usize> WindowStage<'_, K> {
-    /// Checks a family's laws, and adds its part to the masses.
-    pub(crate) fn close(&self, family: &Family, sums: &FamilySums<K>, masses: &mut Masses) -> Result<(), BlockError> {
+    /// Checks a family's laws, and adds its part to the window's sums.
+    pub(crate) fn close(
+        &self,
+        family: &Family,
+        sums: &FamilySums<K>,
+        window: &mut WindowSums<K>,
+    ) -> Result<(), BlockError> {
         self.balance(family, sums)?;
-        *masses = masses.plus(self.masses(family, sums), self.last_modulus());
+        let moduli = self.fused.moduli.values();
+        let narrow = |wide: &[u128; K]| std::array::from_fn(|lane| (wide[lane] % u128::from(moduli[lane])) as u64);
+        let own = WindowSums {
+            masses: self.masses(family, sums),
+            expected: narrow(&sums.expected),
+            got: narrow(&sums.written),
+        };
+        *window = window.plus(&own, moduli);
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use keima_model::MOST_ENTRIES;
 use keima_runs::TaskTimes;
 
 use crate::block::in_memory::family::exchange::Positions;
-use crate::block::in_memory::family::sums::{FamilySums, Masses};
+use crate::block::in_memory::family::sums::{FamilySums, WindowSums};
 use crate::block::rows::kernel::BlockRows;
 use crate::block::rows::lanes::Row;
 
@@ -21,7 +21,7 @@ pub(crate) struct Worker<'m, const K: usize> {
     /// Sums of the present family.
     pub(crate) sums: FamilySums<K>,
     /// Sums of all families so far.
-    pub(crate) masses: Masses,
+    pub(crate) window: WindowSums<K>,
     /// States before the window of families that went pass by pass.
     pub(crate) by_pass_states: u64,
     /// Time for reading vectors and for passes.
@@ -39,7 +39,7 @@ impl<'m, const K: usize> Worker<'m, K> {
             mail,
             positions: Positions::default(),
             sums: FamilySums::default(),
-            masses: Masses::default(),
+            window: WindowSums::default(),
             by_pass_states: 0,
             times: TaskTimes::default(),
         })

@@ -14,6 +14,7 @@ use keima_blocks::lanes::MOST_LANES;
 use keima_blocks::pool::Shares;
 use keima_blocks::rows::PADDING;
 
+use crate::MemoryRefused;
 use crate::block::out_of_core::memory::fifo::FifoQueue;
 use crate::block::rows::vector::Rows;
 
@@ -59,7 +60,7 @@ pub(crate) struct Demand {
 
 impl PoolState {
     /// A kept buffer, or a new one, with the words to charge. `None` while others hold too much.
-    fn grant(&mut self, words: Demand, shares: Shares) -> Option<std::io::Result<(Rows<1>, usize)>> {
+    fn grant(&mut self, words: Demand, shares: Shares) -> Option<Result<(Rows<1>, usize), MemoryRefused>> {
         let own = words.all.saturating_sub(words.beside);
         let all_words = shares.all as usize;
         let sizes = shares.kept_sizes(words.all as u64, words.beside as u64);
@@ -91,7 +92,7 @@ impl PoolState {
 #[derive(Debug)]
 pub(crate) enum NoMemory {
     Stopped,
-    System(std::io::Error),
+    System(MemoryRefused),
 }
 
 impl MemoryPool {

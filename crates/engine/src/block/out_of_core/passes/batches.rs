@@ -127,7 +127,7 @@ impl<'a, const K: usize> Batches<'a, K> {
                     list.push(Carried { target, far, at });
                     at += far.pairs.len();
                 }
-                list.sort_unstable_by_key(|carried: &Carried<'_>| carried.target);
+                sort_by_target(&mut list);
                 Ok::<_, TaskError>(list)
             })?;
             self.carry(pass, &lists, CarriedFrom::Aside(aside), &mut rows[..self.after(pass, self.family.blocks.end)])?;
@@ -197,6 +197,11 @@ impl<'a, const K: usize> Batches<'a, K> {
     }
 }
 
+/// Sorts operations by their targets. It is not generic, so there is one copy for all widths of rows.
+fn sort_by_target(carried: &mut [Carried<'_>]) {
+    carried.sort_unstable_by_key(|carried| carried.target);
+}
+
 /// The sums within the blocks of a part. Returns the far operations to carry.
 struct BatchSums<'s, 'p, 'a, const K: usize> {
     batches: &'s Batches<'a, K>,
@@ -234,7 +239,7 @@ impl<'a, const K: usize> pulp::WithSimd for BatchSums<'_, '_, 'a, K> {
                 }
             }
         }
-        carried.sort_unstable_by_key(|carried| carried.target);
+        sort_by_target(&mut carried);
         carried
     }
 }

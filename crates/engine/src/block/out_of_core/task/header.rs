@@ -14,6 +14,8 @@ pub(crate) fn header(order: &TaskOrder, moduli: &[u64], direction: Direction, en
     });
     RunHeader {
         job_tag: order.job_tag,
+        definition: order.definition(),
+        build: order.begun_by(),
         subject: order.subject(),
         boundary: boundary(order, end),
         key_order: match direction {

@@ -15,7 +15,6 @@
 
 use keima_model::{Direction, End, MOST_WEIGHT};
 use keima_residue::residue_of;
-use keima_runs::RunManifest;
 
 use crate::TaskError;
 use crate::block::out_of_core::gather::Gather;
@@ -23,6 +22,7 @@ use crate::block::out_of_core::group_tables::GroupTables;
 use crate::block::out_of_core::groups::GroupId;
 use crate::block::out_of_core::passes::buffer::GroupMemory;
 use crate::block::out_of_core::task::end_scan::EndScan;
+use crate::block::out_of_core::task::read_group::longest_last;
 use crate::block::out_of_core::task::stage::{BlockTask, refuse};
 use crate::block::out_of_core::task::work::{GroupWork, LaneSlice};
 use crate::block::rows::inner_product::WideSum;
@@ -190,8 +190,7 @@ impl BlockTask<'_> {
             bytes: 0,
         };
         let mut readers: Vec<KeptReader<'_, J>> = (0..work.threads.max(1)).map(|_| reader()).collect();
-        let mut runs: Vec<&RunManifest> = kept.inputs.iter().map(|input| &input.manifest).collect();
-        runs.sort_by_key(|run| run.records);
+        let runs = longest_last(kept.inputs.iter().map(|input| &input.manifest).collect());
         let wanted = kept_vector.widen.reads(first, J);
         each(&mut readers, None, runs, |run, reader| {
             if self.is_to_stop() {

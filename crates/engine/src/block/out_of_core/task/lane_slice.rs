@@ -24,6 +24,7 @@
 use std::time::Instant;
 
 use keima_model::{Direction, Family};
+use keima_runs::Balance;
 
 use crate::TaskError;
 use crate::block::out_of_core::group_tables::GroupTables;
@@ -98,6 +99,9 @@ impl BlockTask<'_> {
             let read_off = direction == Direction::Forward && !self.totals.functionals.is_empty();
             let comes_out = going_out.family(threads, family, rows, Scanned::Leaves { read_off })?;
             self.balance(group_tables, lanes, goes_in.conserved, comes_out.conserved)?;
+            let Balance { expected, got } = &mut self.totals.balance;
+            add_lanes(expected, lanes, goes_in.conserved);
+            add_lanes(got, lanes, comes_out.conserved);
             if lanes.first == 0 {
                 self.count_states(group_tables, family);
             }
@@ -187,10 +191,15 @@ impl BlockTask<'_> {
     /// Adds a family's part to the functionals at a column's end.
     fn read_off<const J: usize>(&mut self, lanes: &LaneSlice<J>, accepted: &[u128; J]) {
         for (_, sums) in &mut self.totals.functionals {
-            for ((sum, total), &modulus) in sums[lanes.first..].iter_mut().zip(accepted).zip(lanes.moduli.values()) {
-                *sum = ((u128::from(*sum) + total) % u128::from(modulus)) as u64;
-            }
+            add_lanes(sums, lanes, *accepted);
         }
+    }
+}
+
+/// Adds sums of some lanes to those of all lanes.
+fn add_lanes<const J: usize>(all: &mut [u64], lanes: &LaneSlice<J>, sums: [u128; J]) {
+    for ((all, sum), &modulus) in all.iter_mut().skip(lanes.first).zip(sums).zip(lanes.moduli.values()) {
+        *all = ((u128::from(*all) + sum) % u128::from(modulus)) as u64;
     }
 }
 

@@ -91,10 +91,7 @@ impl BlockTask<'_> {
             return refuse("rows are not made of words; this is a fault of the program, please report it".to_owned());
         };
         let shared: SharedStates<'_, J> = shared;
-        // The longest runs are taken first.
-        let mut runs: Vec<&RunManifest> = runs.collect();
-        runs.sort_by_key(|run| run.records);
-        each(&mut readers, None, runs, |run, reader| {
+        each(&mut readers, None, longest_last(runs.collect()), |run, reader| {
             let section = reader.gather.open(run, &self.header_in, wanted.clone(), self.task)?;
             self.read_section(section, lanes, reader, &mut { shared })
         })?;
@@ -119,6 +116,13 @@ impl BlockTask<'_> {
         }
         Ok(())
     }
+}
+
+/// Runs in the order in which threads take them from the end of a list, so that they read the longest first. It is not
+/// generic, so there is one copy for all widths of rows.
+pub(crate) fn longest_last(mut runs: Vec<&RunManifest>) -> Vec<&RunManifest> {
+    runs.sort_by_key(|run| run.records);
+    runs
 }
 
 /// Sets the last boundary: each accepting state has one completion.

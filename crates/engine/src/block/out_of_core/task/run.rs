@@ -1,5 +1,6 @@
 //! One task out of core: takes its groups through the window one after the other, and reports.
 
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use keima_blocks::limits::PLACE_BITS;
@@ -50,7 +51,7 @@ impl BlockTask<'_> {
             (allowance, last)
         } else {
             drop(last);
-            let allowance = self.prepared.allow_part(self.window, number, || self.is_to_stop());
+            let allowance = self.prepared.allow_part(self.window, number, || self.task.stop.load(Ordering::Relaxed));
             (allowance.ok_or(TaskError::Stopped)?, None)
         };
         let started = Instant::now();
@@ -60,11 +61,10 @@ impl BlockTask<'_> {
         let layout = GroupLayout::new(group_tables.tables(), group_tables.families());
         self.totals.times.read_nanos += nanos_since(started);
         let Share { layout, slices, words, threads } = self.share(&group_tables, layout)?;
-        let mut arena = self.prepared.pool.take(words, || self.is_to_stop()).map_err(|error| match error {
+        let stopped = || self.task.stop.load(Ordering::Relaxed);
+        let mut arena = self.prepared.pool.take(words, stopped).map_err(|error| match error {
             NoMemory::Stopped => TaskError::Stopped,
-            NoMemory::System(error) => {
-                TaskError::Refused(format!("no memory for a task of {} bytes: {error}", words.all * 8))
-            }
+            NoMemory::System(refused) => refused.into(),
         })?;
         drop(allowance);
         let (front, rest) = arena.words().split_at_mut(self.arrival_words(&group_tables));
@@ -143,6 +143,7 @@ impl BlockTask<'_> {
             kept: self.kept.map(|kept_vector| narrow(kept_vector.tally.finish(moduli), kept_vector.moduli.len())),
             passes: self.totals.states.iter().map(|&states| PassTally { states, ..PassTally::default() }).collect(),
             functionals,
+            balance: Some(self.totals.balance),
             bytes_read: self.totals.bytes_read,
             bytes_written,
             bytes_spilled: 0,

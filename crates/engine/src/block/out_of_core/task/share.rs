@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use keima_blocks::lanes::slices;
 use keima_blocks::out_of_core::{KeptProductWords, kept_product_words};
+use keima_blocks::sizes::show_bytes;
 use keima_model::Direction;
 
 use crate::TaskError;
@@ -46,12 +47,12 @@ impl BlockTask<'_> {
         let tables = beside + other;
         if needed + tables > all {
             return refuse(format!(
-                "group {} of window {:?} needs {} bytes of memory for each residue, but there are {} beside the \
-                 tables; use more memory, or a shorter --window",
+                "group {} of window {:?} needs {} for each residue, but there are {} beside the tables; raise --memory, or \
+                 use a shorter --window",
                 group_tables.number,
                 self.task.order.window,
-                (needed + tables) * 8,
-                all * 8
+                show_bytes((needed + tables) as u64 * 8),
+                show_bytes(all as u64 * 8)
             ));
         }
         let fit = u32::try_from(fit(beside)).unwrap_or(u32::MAX);

@@ -19,12 +19,10 @@
 //! Laws: see `lane_slice`. The coordinator compares the sums and fingerprints of the input with those that were
 //! written. Input with fewer moduli than the stage is widened, which checks every row's spare lane.
 
-use std::sync::atomic::Ordering;
-
 use keima_blocks::lanes::LANES;
 use keima_blocks::limits::MODULUS_LIMIT;
 use keima_model::{Direction, ProblemInfo};
-use keima_runs::{RunHeader, RunManifest, Split, TaskTimes};
+use keima_runs::{Balance, RunHeader, RunManifest, Split, TaskTimes};
 
 use crate::block::out_of_core::prepared::Prepared;
 use crate::block::out_of_core::task::header::header;
@@ -62,6 +60,8 @@ pub(crate) struct TaskTotals {
     pub(crate) output: EndTally,
     /// States before each pass.
     pub(crate) states: Vec<u64>,
+    /// Both sides of the mass balance, over all families so far.
+    pub(crate) balance: Balance,
     pub(crate) bytes_read: u64,
     pub(crate) times: TaskTimes,
 }
@@ -133,6 +133,7 @@ impl<'a> BlockTask<'a> {
                 input: EndTally::new(order.salt, lanes),
                 output: EndTally::new(order.salt, lanes),
                 states: vec![0; order.window.len as usize],
+                balance: Balance { expected: vec![0; lanes], got: vec![0; lanes] },
                 bytes_read: 0,
                 times: TaskTimes::default(),
             },
@@ -146,7 +147,7 @@ impl<'a> BlockTask<'a> {
     }
 
     pub(crate) fn is_to_stop(&self) -> bool {
-        self.task.stop.load(Ordering::Relaxed)
+        self.task.is_to_stop()
     }
 
     pub(crate) fn lanes<const J: usize>(&self, first: usize) -> Result<LaneSlice<J>, TaskError> {
