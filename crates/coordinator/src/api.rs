@@ -7,7 +7,7 @@ use std::fmt;
 
 use keima_model::ProblemRequest;
 use keima_orders::{AttemptId, Holder, InputRun, JobId, TaskOrder, WorkerId};
-use keima_runs::{RunId, TaskManifest};
+use keima_runs::{RunId, RunManifest, TaskManifest};
 use serde::{Deserialize, Serialize};
 
 /// Milliseconds since the Unix epoch, by the caller's clock.
@@ -29,6 +29,41 @@ pub enum Work {
     Stage(Box<TaskOrder>),
     /// A second copy of a run: of the same name, fsynced. The report is a task manifest that holds only this run.
     Copy(Box<InputRun>),
+    /// A run to bring to the archive, or from there. The report is the same.
+    Archive(Box<ArchiveWork>),
+}
+
+/// Which way a run goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Toward {
+    /// From the worker's scratch folder to the archive.
+    Archive,
+    /// From the archive to the worker's scratch folder.
+    Workers,
+}
+
+/// A run to bring to the archive, or from there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArchiveWork {
+    /// Which way.
+    pub toward: Toward,
+    /// The run.
+    pub run: RunManifest,
+    /// Name of its object below the archive's root: parts of `[a-z0-9.-]` joined by slashes.
+    pub object: String,
+}
+
+/// A checkpoint to put into the archive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Publication {
+    /// The job.
+    pub job: JobId,
+    /// Generation of the round that it ends.
+    pub generation: u32,
+    /// Name below the archive's root.
+    pub name: String,
+    /// The file.
+    pub bytes: Vec<u8>,
 }
 
 /// A worker's time-limited right to do a task.
@@ -53,6 +88,8 @@ pub struct Running {
     pub nonce: u64,
     /// States read so far, for progress.
     pub states_done: u64,
+    /// Counts up as long as the attempt gets on, whatever it does. A lease is kept by progress, not by life.
+    pub pulse: u64,
 }
 
 /// Name of one coordinator's store, drawn when its data folder is new and never changed. Job numbers are unique only
@@ -71,6 +108,11 @@ impl fmt::Display for StoreId {
 pub struct Hello {
     /// Its name and address.
     pub holder: Holder,
+    /// Drawn at the start of its process: tells two processes of one name apart.
+    pub incarnation: u64,
+    /// Where its scratch folder is: the machine's present life, device and inode. Two processes in one place cannot live at a
+    /// time, for the folder is locked. Empty where that is not known.
+    pub place: String,
     /// Most tasks at a time.
     pub slots: u32,
     /// Memory that one task may use.
@@ -84,6 +126,10 @@ pub struct Hello {
     pub running: Vec<Running>,
     /// The store of the coordinator that it last worked for, to which its runs belong. `None` in a new scratch folder.
     pub store: Option<StoreId>,
+    /// Build of its program.
+    pub build: String,
+    /// Whether it reaches the archive.
+    pub archive: bool,
 }
 
 /// Answer to [`Hello`].
@@ -192,6 +238,52 @@ pub enum CallError {
         /// The store of this coordinator.
         ours: StoreId,
     },
+    /// The worker's program is another build of keima. It might count otherwise.
+    #[error(
+        "worker {worker} is build {theirs:?} of keima, this coordinator is build {ours:?}: they might count differently; install the \
+         same keima on both machines and start the worker again. Its runs stay"
+    )]
+    OtherBuild {
+        /// The worker.
+        worker: WorkerId,
+        /// Its build.
+        theirs: String,
+        /// The coordinator's.
+        ours: String,
+    },
+    /// Another living process has the worker's name.
+    #[error(
+        "worker {worker} is at work already: another process of that name has its scratch folder at {other}. This one, with \
+         scratch folder {folder}, gets no tasks, and nothing was changed. If its folder is a copy of the other one (a cloned \
+         disk, say), delete the files worker.id and worker.lock in it and start the worker again: it takes a name of its own"
+    )]
+    NameTaken {
+        /// The worker.
+        worker: WorkerId,
+        /// The scratch folder of the process that is refused.
+        folder: String,
+        /// Address and scratch folder of the other one.
+        other: String,
+    },
+    /// Another process has the worker's name, and may have died.
+    #[error(
+        "another process is worker {worker}, and was heard of {silent_millis} ms ago; if it stays silent, this one takes its \
+         place"
+    )]
+    NameContested {
+        /// The worker.
+        worker: WorkerId,
+        /// Since when the other one is silent.
+        silent_millis: Millis,
+    },
+    /// So many workers are here that no other one is taken on.
+    #[error(
+        "{most} workers are here already, and no more are taken on; stop some, or wait until dead ones are forgotten"
+    )]
+    TooManyWorkers {
+        /// The limit.
+        most: usize,
+    },
     /// No such job.
     #[error("there is no job {0}; `keima jobs` lists them")]
     NoSuchJob(JobId),
@@ -236,6 +328,52 @@ pub struct JobSpec {
     /// Whether the counts of all shorter boards are wanted too. Then no vectors meet in the middle: only a forward vector
     /// passes the ends of shorter boards.
     pub series: bool,
+    /// Whether to count modulo other primes than those that the planner takes first: for a second count of one number.
+    pub other_primes: bool,
+    /// Which of these figures follow the workers that are there, as long as no task is granted.
+    pub follows: Follows,
+}
+
+impl JobSpec {
+    /// A job that leaves everything to the planner but the memory of a task.
+    pub const fn of(problem: ProblemRequest, task_memory_bytes: u64) -> Self {
+        Self {
+            problem,
+            priority: 0,
+            task_memory_bytes,
+            disk_bytes: None,
+            residues_per_sweep: None,
+            window: None,
+            slots: 2,
+            worker_slots: 0,
+            executor: Executor::Auto,
+            series: false,
+            other_primes: false,
+            follows: Follows { task_memory: false, disk: false, slots: false },
+        }
+    }
+}
+
+/// What of a job's limits is not the user's wish but what the workers offer. Until its first task is granted, the job is
+/// planned anew when other workers are there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Follows {
+    /// The memory of one task is the least that any worker offers.
+    pub task_memory: bool,
+    /// The disk is that of all workers together.
+    pub disk: bool,
+    /// The numbers of tasks at a time are those of the workers.
+    pub slots: bool,
+}
+
+impl Follows {
+    /// Nothing was typed: all of it.
+    pub const ALL: Self = Self { task_memory: true, disk: true, slots: true };
+
+    /// Whether anything follows the workers.
+    pub const fn any(self) -> bool {
+        self.task_memory || self.disk || self.slots
+    }
 }
 
 /// The executor that a user asks for.

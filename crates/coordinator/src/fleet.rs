@@ -1,6 +1,6 @@
 //! What all jobs share: the clock, the workers, the leases, the journal.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use keima_orders::{AttemptId, JobId, WorkerId};
 use keima_runs::{RunId, RunManifest};
@@ -8,15 +8,30 @@ use keima_runs::{RunId, RunManifest};
 use self::config::Config;
 use self::lease::Lease;
 use self::life::Life;
+use self::watched::{About, EventKind, Watched};
 use self::worker::Worker;
-use crate::api::{Grant, Millis, Work};
+use crate::api::{Grant, Millis, Publication, Work};
 use crate::store::journal::Journal;
 use crate::store::records::GrantRecord;
 
 pub(crate) mod config;
 pub(crate) mod lease;
 pub(crate) mod life;
+pub(crate) mod watched;
 pub(crate) mod worker;
+
+/// What the workers that are here offer, as far as plans depend on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Offer {
+    /// Memory of one task: the least and the most that any worker has.
+    pub(crate) least_task_bytes: u64,
+    pub(crate) most_task_bytes: u64,
+    /// Disk of all workers together.
+    pub(crate) disk_bytes: u64,
+    /// Tasks at a time: of all workers together, and of the worker with the fewest.
+    pub(crate) slots: u32,
+    pub(crate) worker_slots: u32,
+}
 
 /// Workers and their leases, with the clock, the journal and the settings.
 pub(crate) struct Fleet {
@@ -27,17 +42,35 @@ pub(crate) struct Fleet {
     pub(crate) workers: BTreeMap<WorkerId, Worker>,
     /// Every living grant. Attempts at a task stand together.
     pub(crate) leases: BTreeMap<AttemptId, Lease>,
+    /// The attempts of each worker that has some; `true` for second copies and archive work.
+    leases_on: BTreeMap<WorkerId, BTreeMap<AttemptId, bool>>,
+    /// Workers that may hold a run: those that ever said so. [`Worker::held`] says whether they do.
+    holders: HashMap<RunId, Vec<WorkerId>>,
     pub(crate) journal: Journal,
     /// Since when at least one worker is here; `None` while all are away.
     pub(crate) here_since: Option<Millis>,
-    /// Grows whenever a run may have become readable or unreadable.
-    pub(crate) holdings_serial: u64,
-    /// Grows whenever there may be work for a worker that found none.
+    /// Grows whenever any run may have become unreadable.
+    pub(crate) lost_serial: u64,
+    /// Grows whenever a run that could not be read may have become readable.
+    pub(crate) gained_serial: u64,
+    /// Grows whenever runs of any worker may have become unneeded.
+    pub(crate) unneeded_serial: u64,
+    /// Grows whenever there may be work for every worker that found none.
     pub(crate) work_serial: u64,
+    /// Grows with each single task that a worker that found none may now do.
+    pub(crate) few_serial: u64,
+    /// Queued jobs that a worker asked for, and that are to be planned anew first.
+    pub(crate) plans_wanted: BTreeSet<JobId>,
+    /// Events and sums, for those who watch.
+    pub(crate) watched: Watched,
+    /// Checkpoints to put into the archive.
+    pub(crate) publications: Vec<Publication>,
+    /// Folders of the archive that nobody needs any more.
+    pub(crate) removals: Vec<String>,
 }
 
 impl Fleet {
-    pub(crate) const fn new(config: Config, life: Life) -> Self {
+    pub(crate) fn new(config: Config, life: Life) -> Self {
         Self {
             journal: Journal::new(config.durability),
             config,
@@ -45,43 +78,85 @@ impl Fleet {
             now: 0,
             workers: BTreeMap::new(),
             leases: BTreeMap::new(),
+            leases_on: BTreeMap::new(),
+            holders: HashMap::new(),
             here_since: None,
-            holdings_serial: 0,
+            lost_serial: 0,
+            gained_serial: 0,
+            unneeded_serial: 0,
             work_serial: 0,
+            few_serial: 0,
+            plans_wanted: BTreeSet::new(),
+            watched: Watched::default(),
+            publications: Vec::new(),
+            removals: Vec::new(),
         }
     }
 
-    /// A worker may now find work.
+    /// Tells those who watch.
+    pub(crate) fn tell(&mut self, kind: EventKind, about: About<'_>, text: &str) {
+        self.watched.add(self.now, kind, about, text);
+    }
+
+    /// Every worker may now find work.
     pub(crate) const fn work_changed(&mut self) {
         self.work_serial += 1;
     }
 
-    /// Runs may have become readable or unreadable.
+    /// Some worker may now find a task. Where thousands wait, waking all of them for it would take longer than the task.
+    pub(crate) const fn a_task_came(&mut self) {
+        self.few_serial += 1;
+    }
+
+    /// Any runs may have become readable or unreadable.
     pub(crate) const fn holdings_changed(&mut self) {
-        self.holdings_serial += 1;
+        self.lost_serial += 1;
         self.work_serial += 1;
+    }
+
+    /// Runs may have become readable; none has become unreadable.
+    pub(crate) const fn holdings_grew(&mut self) {
+        self.gained_serial += 1;
+    }
+
+    /// Runs may have become unneeded, whoever holds them.
+    pub(crate) const fn runs_became_unneeded(&mut self) {
+        self.unneeded_serial += 1;
     }
 
     /// Gives a worker a lease on an attempt.
     pub(crate) fn grant(&mut self, attempt: AttemptId, worker: &WorkerId, work: Work) -> Grant {
         let nonce = self.life.random();
-        let lease_millis = self.config.lease_millis;
-        let copy = matches!(work, Work::Copy(_));
+        let (lease_millis, now) = (self.config.lease_millis, self.now);
+        let copy = !matches!(work, Work::Stage(_));
         self.journal.put_grant(&GrantRecord { attempt, nonce, worker: worker.clone(), copy });
-        let (granted, deadline) = (self.now, self.now.saturating_add(lease_millis));
-        let lease = Lease { nonce, worker: worker.clone(), granted, deadline, states_done: 0, copy };
-        self.leases.insert(attempt, lease);
+        self.add_lease(attempt, Lease::new(nonce, worker.clone(), copy, now, &self.config));
         Grant { attempt, nonce, lease_millis, work }
+    }
+
+    /// A lease begins.
+    pub(crate) fn add_lease(&mut self, attempt: AttemptId, lease: Lease) {
+        self.leases_on.entry(lease.worker.clone()).or_default().insert(attempt, lease.copy);
+        self.leases.insert(attempt, lease);
     }
 
     /// Ends a lease. With `abandon`, its worker is told to stop.
     pub(crate) fn end_lease(&mut self, attempt: AttemptId, abandon: bool) -> Option<Lease> {
         let lease = self.leases.remove(&attempt)?;
         self.journal.delete_grant(attempt);
-        if abandon && let Some(worker) = self.workers.get_mut(&lease.worker) {
-            worker.abandon.insert(attempt);
+        if let Some(own) = self.leases_on.get_mut(&lease.worker) {
+            own.remove(&attempt);
+            if own.is_empty() {
+                self.leases_on.remove(&lease.worker);
+            }
         }
-        self.work_changed();
+        if let Some(worker) = self.workers.get_mut(&lease.worker) {
+            // What the attempt wrote is wanted no more, unless it is committed.
+            worker.tidy = None;
+            if abandon {
+                worker.abandon.insert(attempt);
+            }
+        }
         Some(lease)
     }
 
@@ -97,14 +172,25 @@ impl Fleet {
         self.leases.range(first..).take_while(move |(id, _)| id.job == job)
     }
 
-    /// Living attempts of a job at tasks of its stage, second copies left out.
+    /// Living attempts of a job at tasks of its stage, second copies and archive work left out.
     pub(crate) fn tasks_of_job(&self, job: JobId) -> impl Iterator<Item = &Lease> {
         self.attempts_of_job(job).map(|(_, lease)| lease).filter(|lease| !lease.copy)
     }
 
-    /// Living attempts on one worker.
-    pub(crate) fn attempts_on<'a>(&'a self, worker: &'a WorkerId) -> impl Iterator<Item = (&'a AttemptId, &'a Lease)> {
-        self.leases.iter().filter(move |(_, lease)| lease.worker == *worker)
+    /// Living attempts on one worker; `true` for second copies and archive work.
+    pub(crate) fn attempts_on(&self, worker: &WorkerId) -> impl Iterator<Item = (AttemptId, bool)> {
+        self.leases_on.get(worker).into_iter().flatten().map(|(&attempt, &copy)| (attempt, copy))
+    }
+
+    /// Living attempts of a job on one worker.
+    pub(crate) fn attempts_of_job_on(&self, job: JobId, worker: &WorkerId) -> usize {
+        self.attempts_on(worker).filter(|(attempt, _)| attempt.job == job).count()
+    }
+
+    /// Whether an attempt has not got on for so long that its lease ends.
+    pub(crate) fn has_stalled(&self, attempt: AttemptId) -> bool {
+        let lease = self.leases.get(&attempt);
+        lease.is_some_and(|lease| lease.still_millis(self.now) >= self.config.stall_millis)
     }
 
     /// Whether an attempt is alive on a worker.
@@ -114,21 +200,77 @@ impl Fleet {
 
     /// A worker has a run.
     pub(crate) fn hold(&mut self, worker: &WorkerId, run: &RunManifest) {
-        if let Some(worker) = self.workers.get_mut(worker) {
-            worker.held.insert(run.id.clone(), run.bytes);
+        let Some(known) = self.workers.get_mut(worker) else { return };
+        known.held.insert(run.id.clone(), run.bytes);
+        self.note_holder(worker, &run.id);
+    }
+
+    /// A worker that only records name has a run.
+    pub(crate) fn expect_run(&mut self, worker: &WorkerId, run: &RunId, bytes: u64) {
+        self.expect_worker(worker).held.insert(run.clone(), bytes);
+        self.note_holder(worker, run);
+    }
+
+    /// Remembers that a worker holds a run, beside what [`Worker::held`] says.
+    pub(crate) fn note_holder(&mut self, worker: &WorkerId, run: &RunId) {
+        match self.holders.get_mut(run) {
+            Some(holders) if holders.contains(worker) => {}
+            Some(holders) => holders.push(worker.clone()),
+            None => {
+                self.holders.insert(run.clone(), vec![worker.clone()]);
+            }
         }
+    }
+
+    /// A worker holds a run no more.
+    pub(crate) fn forget_holder(&mut self, worker: &WorkerId, run: &RunId) {
+        if let Some(holders) = self.holders.get_mut(run) {
+            holders.retain(|other| other != worker);
+            if holders.is_empty() {
+                self.holders.remove(run);
+            }
+        }
+    }
+
+    /// Forgets a worker.
+    pub(crate) fn forget_worker(&mut self, id: &WorkerId) {
+        let Some(worker) = self.workers.remove(id) else { return };
+        worker.held.keys().for_each(|run| self.forget_holder(id, run));
+    }
+
+    /// Workers that say they have a run, by their names.
+    fn all_holders_of(&self, run: &RunId) -> impl Iterator<Item = (&WorkerId, &Worker)> {
+        let holders = self.holders.get(run).into_iter().flatten();
+        holders.filter_map(|id| self.workers.get_key_value(id)).filter(|(_, worker)| worker.held.contains_key(run))
+    }
+
+    /// Workers that are here and say they have a run.
+    pub(crate) fn holders_here(&self, run: &RunId) -> impl Iterator<Item = (&WorkerId, &Worker)> {
+        self.all_holders_of(run).filter(|(_, worker)| worker.here)
     }
 
     /// Workers that say they have a run, those that are here first.
     pub(crate) fn holders_of(&self, run: &RunId) -> Vec<(&WorkerId, &Worker)> {
-        let mut holders: Vec<_> = self.workers.iter().filter(|(_, w)| w.held.contains_key(run)).collect();
-        holders.sort_by_key(|(_, w)| !w.here);
+        let mut holders: Vec<_> = self.all_holders_of(run).collect();
+        holders.sort_by_key(|&(id, w)| (!w.here, id));
         holders
     }
 
     /// Workers that are here.
     pub(crate) fn here(&self) -> impl Iterator<Item = (&WorkerId, &Worker)> {
         self.workers.iter().filter(|(_, worker)| worker.here)
+    }
+
+    /// What the workers that are here offer; `None` while nobody is here.
+    pub(crate) fn offer(&self) -> Option<Offer> {
+        let workers = || self.here().map(|(_, worker)| worker);
+        Some(Offer {
+            least_task_bytes: workers().map(|worker| worker.task_memory_bytes).min()?,
+            most_task_bytes: workers().map(|worker| worker.task_memory_bytes).max()?,
+            disk_bytes: workers().fold(0, |sum, worker| sum.saturating_add(worker.disk_bytes)),
+            slots: workers().fold(0, |sum, worker| sum.saturating_add(worker.slots)),
+            worker_slots: workers().map(|worker| worker.slots).min()?,
+        })
     }
 
     /// Whether a worker is here.
@@ -153,21 +295,22 @@ impl Fleet {
         self.here_since = if anybody { self.here_since.or(Some(self.now)) } else { None };
     }
 
-    /// Workers that were silent for the time of a lease are away.
-    pub(crate) fn miss_silent_workers(&mut self) {
-        let mut changed = false;
-        for worker in self.workers.values_mut().filter(|w| w.here) {
+    /// Workers that were silent for the time of a lease are away. Returns those that were here until now.
+    pub(crate) fn miss_silent_workers(&mut self) -> Vec<WorkerId> {
+        let mut missed = Vec::new();
+        for (id, worker) in self.workers.iter_mut().filter(|(_, worker)| worker.here) {
             let until = worker.last_heard.saturating_add(self.config.lease_millis);
             if until <= self.now {
                 worker.here = false;
                 worker.away_since = until;
-                changed = true;
+                missed.push(id.clone());
             }
         }
-        if changed {
+        if !missed.is_empty() {
             self.update_presence();
             self.holdings_changed();
         }
+        missed
     }
 
     /// A worker that may be the only one with a run, even if it was not heard of in this life.

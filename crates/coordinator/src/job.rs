@@ -8,37 +8,44 @@
 //! ```
 //!
 //! A pause takes effect at once: no more tasks are granted; tasks under way finish and are committed. A job pauses by
-//! itself, with the reason, when no worker can go on with it.
+//! itself, with the reason, when no worker can go on with it, and goes on by itself when one can.
 
 use keima_model::{AnyProblem, ProblemInfo};
 use keima_orders::{AttemptId, JobId};
 use keima_runs::RunId;
 
+use self::archive::Archive;
 use self::boundaries::Boundaries;
 use self::copies::Copies;
+use self::failures::second_try::Doubts;
 use self::functionals::Functionals;
 use self::health::Health;
-use self::progress::Rate;
+use self::shown::progress::Rate;
 use self::stage::StageRun;
+use self::stage::evidence::Evidence;
 use crate::api::{Millis, State};
-use crate::fleet::Fleet;
+use crate::fleet::watched::{About, EventKind};
+use crate::fleet::{Fleet, Offer};
 use crate::outcome::{Check, Outcome, recombine};
 use crate::store::records::Record;
 
+pub(crate) mod archive;
 mod attempts;
+mod batch;
 pub(crate) mod boundaries;
 pub(crate) mod copies;
-mod copying;
-mod failures;
+pub(crate) mod failures;
 pub(crate) mod functionals;
 pub(crate) mod health;
-pub(crate) mod progress;
-mod restore;
+pub(crate) mod lives;
 mod retention;
+pub(crate) mod shown;
 pub(crate) mod stage;
-pub(crate) mod status;
 
-pub(crate) use self::restore::reopen;
+pub(crate) use self::lives::reopen;
+
+/// Time under way after which a running job's record is stored, whatever else happens.
+const MOST_UNSTORED_MILLIS: Millis = 10_000;
 
 /// A job and everything that is under way for it.
 pub(crate) struct Job {
@@ -49,10 +56,22 @@ pub(crate) struct Job {
     pub(crate) stage: Option<StageRun>,
     pub(crate) boundaries: Boundaries,
     pub(crate) functionals: Functionals,
+    pub(crate) evidence: Evidence,
+    /// Of `record.active_millis`, what is stored.
+    pub(crate) stored_millis: Millis,
     pub(crate) copies: Copies,
+    pub(crate) archive: Archive,
     pub(crate) health: Health,
     pub(crate) rate: Rate,
     pub(crate) resumed_from: Option<String>,
+    /// What a failed check has put in doubt, until it is repeated.
+    pub(crate) doubts: Doubts,
+    /// What the workers offered when it was planned, if its limits follow them.
+    pub(crate) planned_for: Option<Offer>,
+    /// Whether somebody makes it another plan now.
+    pub(crate) is_being_planned: bool,
+    /// When the bytes on disk were added up last.
+    pub(crate) disk_seen: Option<Millis>,
 }
 
 impl Job {
@@ -64,10 +83,17 @@ impl Job {
             stage: None,
             boundaries: Boundaries::new(now),
             functionals: Functionals::default(),
+            evidence: Evidence::default(),
+            stored_millis: 0,
             copies: Copies::new(now),
+            archive: Archive::new(now),
             health: Health::default(),
             rate: Rate::default(),
             resumed_from: None,
+            doubts: Doubts::default(),
+            planned_for: None,
+            is_being_planned: false,
+            disk_seen: None,
         }
     }
 
@@ -79,6 +105,17 @@ impl Job {
     /// Whether the job wants work.
     pub(crate) fn is_live(&self) -> bool {
         matches!(self.record.state, State::Queued | State::Running) && self.problem.is_some()
+    }
+
+    /// Whether no stage was ever cut: then it may get another plan.
+    pub(crate) fn is_not_begun(&self) -> bool {
+        self.record.state == State::Queued && self.record.generation == 0
+    }
+
+    /// Whether it is to be planned for the workers that are here before it begins.
+    pub(crate) fn wants_plan(&self, fleet: &Fleet) -> bool {
+        let stale = || fleet.offer().is_some_and(|offer| self.planned_for != Some(offer));
+        self.is_not_begun() && self.record.spec.follows.any() && !self.is_being_planned && stale()
     }
 
     /// Whether nothing more will happen.
@@ -102,28 +139,57 @@ impl Job {
         self.record.notes.add(text);
     }
 
+    /// Tells those who watch that the job is in another state.
+    pub(crate) fn tell_state(&self, fleet: &mut Fleet) {
+        let (state, reason) = (self.record.state, &self.record.reason);
+        let text = if reason.is_empty() { state.to_string() } else { format!("{state}: {reason}") };
+        fleet.tell(EventKind::Job, About::job(self.id), &text);
+    }
+
     /// Stores the job's own record, on stable storage.
     pub(crate) fn store(&self, fleet: &mut Fleet) {
         fleet.journal.put_job_durably(self.id, &self.record);
     }
 
     /// The job is under way for so much longer.
-    pub(crate) fn age(&mut self, elapsed: Millis, fleet: &Fleet) {
+    pub(crate) fn age(&mut self, elapsed: Millis, fleet: &mut Fleet) {
         if elapsed > 0 && self.record.state == State::Running && fleet.attempts_of_job(self.id).next().is_some() {
             self.record.active_millis = self.record.active_millis.saturating_add(elapsed);
             self.rate.age(elapsed);
+            // A kill must not hide time: at most so much of it is forgotten.
+            if self.record.active_millis.saturating_sub(self.stored_millis) >= MOST_UNSTORED_MILLIS {
+                self.stored_millis = self.record.active_millis;
+                fleet.journal.put_job(self.id, &self.record);
+            }
         }
     }
 
     /// Brings the most bytes on disk up to date.
     pub(crate) fn update_disk_peak(&mut self, fleet: &Fleet) {
+        self.disk_seen = Some(fleet.now);
         self.record.disk_peak_bytes = self.record.disk_peak_bytes.max(self.boundaries.disk_bytes(fleet));
+    }
+
+    /// The same while a stage is under way, as often as a worker says what it holds. What it writes counts in full at its end.
+    pub(crate) fn watch_disk_peak(&mut self, fleet: &Fleet) {
+        let is_due = |at: Millis| fleet.now.saturating_sub(at) >= fleet.config.heartbeat_millis;
+        if !self.is_over() && self.disk_seen.is_none_or(is_due) {
+            self.update_disk_peak(fleet);
+        }
     }
 
     /// Stops granting; tasks under way may finish.
     pub(crate) fn pause(&mut self, fleet: &mut Fleet, reason: String) {
-        self.record.state = State::Paused;
+        (self.record.state, self.record.waits) = (State::Paused, false);
         self.record.reason = reason;
+        self.tell_state(fleet);
+        self.store(fleet);
+    }
+
+    /// Pauses until a worker may do its tasks again.
+    pub(crate) fn wait(&mut self, fleet: &mut Fleet, reason: String) {
+        self.pause(fleet, reason);
+        self.record.waits = true;
         self.store(fleet);
     }
 
@@ -131,22 +197,40 @@ impl Job {
     pub(crate) fn resume(&mut self, fleet: &mut Fleet) {
         self.health.forgive();
         self.stage.iter_mut().for_each(StageRun::forgive);
+        self.go_on(fleet);
+    }
+
+    /// Goes on after a pause.
+    pub(crate) fn go_on(&mut self, fleet: &mut Fleet) {
+        self.record.waits = false;
         self.record.state = if self.record.generation == 0 { State::Queued } else { State::Running };
         self.record.reason.clear();
+        self.tell_state(fleet);
         self.store(fleet);
         fleet.work_changed();
     }
 
     /// Ends the job: calls back its leases, drops its runs and the records of what was under way.
     pub(crate) fn end(&mut self, fleet: &mut Fleet, state: State, reason: String) {
-        self.record.state = state;
+        let all_swept = self.record.sweep as usize >= self.record.plan.sweeps.len();
+        let stage = if all_swept { self.record.plan.stages() } else { self.boundaries.next_stage() };
+        self.record.last_stage = Some(stage);
+        (self.record.state, self.record.waits) = (state, false);
         self.record.reason = reason;
+        self.tell_state(fleet);
         self.end_leases(fleet, |_| true);
         self.drop_stage(fleet);
         self.drop_boundaries(fleet, 0);
         self.copies.round = None;
+        self.archive = Archive::new(fleet.now);
+        fleet.publications.retain(|publication| publication.job != self.id);
+        self.leave_archive(fleet);
         self.boundaries.forget_all_runs();
+        fleet.runs_became_unneeded();
         self.health = Health::default();
+        if state != State::Done {
+            self.drop_all_evidence(fleet);
+        }
         self.store(fleet);
     }
 
@@ -162,6 +246,8 @@ impl Job {
                 series: Vec::new(),
                 checks: vec![Check::new(check, false, evidence)],
                 ok: false,
+                identity: self.record.identity.clone(),
+                builds: self.record.builds.clone(),
             });
         }
         self.end(fleet, State::CheckFailed, format!("{check}: {evidence}"));
@@ -174,16 +260,12 @@ impl Job {
         for attempt in attempts {
             fleet.end_lease(attempt, true);
         }
+        fleet.work_changed();
     }
 
-    /// After the last sweep: computes the count and checks it.
-    pub(crate) fn finish(&mut self, fleet: &mut Fleet) {
-        let Some(info) = self.info() else { return };
-        let values = self.functionals.all(Some(info), &self.record.plan);
-        let mut outcome = recombine(info, &self.record.plan, &values);
-        self.checks_on_the_way(info).into_iter().for_each(|check| outcome.add_check(check));
-        let failed: Vec<String> =
-            outcome.checks.iter().filter(|c| !c.ok).map(|c| format!("{}: {}", c.name, c.detail)).collect();
+    /// After the last sweep: ends the job with its count, or with the checks that fail.
+    pub(crate) fn finish(&mut self, fleet: &mut Fleet, outcome: Outcome) {
+        let failed = outcome.failed_checks();
         let ok = outcome.ok;
         self.record.outcome = Some(outcome);
         if ok {
@@ -193,6 +275,16 @@ impl Job {
         }
     }
 
+    /// The count and its checks, from the residues so far.
+    pub(crate) fn outcome(&self) -> Option<Outcome> {
+        let info = self.info()?;
+        let values = self.functionals.all(Some(info), &self.record.plan);
+        let outcome = recombine(info, &self.record.plan, &values);
+        let mut outcome = outcome.of(&self.record.identity, &self.record.builds);
+        self.checks_on_the_way(info).into_iter().for_each(|check| outcome.add_check(check));
+        Some(outcome)
+    }
+
     /// The laws that held in every task and stage. A job that breaks one ends at once: it does not come here.
     fn checks_on_the_way(&self, info: &dyn ProblemInfo) -> Vec<Check> {
         let (tasks, stages) = (self.record.totals.tasks, self.record.totals.stages);
@@ -200,30 +292,38 @@ impl Job {
         let by_blocks = self.record.plan.block().is_some();
         let (balance, fingerprint) = if by_blocks {
             (
-                format!("every family of {tasks} tasks, modulo every prime that it had"),
+                format!("holds in {tasks} tasks, for every family and every prime"),
                 format!(
-                    "what {stages} stages read has the sums of what was written, and keyed fingerprints of one state in {}",
+                    "{stages} stages read what was written, by sums of all states and keyed fingerprints of one in {}",
                     keima_model::SAMPLE_ONE_IN
                 ),
             )
         } else {
             (
-                format!("every pass of {tasks} tasks, modulo every prime"),
-                format!("what {stages} stages read has the sums and keyed fingerprints of what was written"),
+                format!("holds in {tasks} tasks, for every pass and every prime"),
+                format!("{stages} stages read what was written, by sums and keyed fingerprints of all states"),
             )
         };
         let mut checks = vec![Check::new("mass_balance", true, balance)];
         if !by_blocks && info.has_law() {
-            let law = format!("{}'s own law, every pass of {tasks} tasks, modulo every prime", info.name());
+            let law = format!("the law of {} holds in {tasks} tasks, for every pass and every prime", info.name());
             checks.push(Check::new("problem_law", true, law));
         }
         checks.push(Check::new("fingerprint", true, fingerprint));
         if sweeps > 1 {
             let detail = format!(
-                "the number of states at every boundary, and before the passes between them where tasks know it, is the same in \
-                 {sweeps} sweeps"
+                "{sweeps} sweeps have the same numbers of states, at every boundary and before every pass that tasks count"
             );
             checks.push(Check::new("state_counts", true, detail));
+        }
+        if self.record.totals.recounts > 0 {
+            let (recounts, alone) = (self.record.totals.recounts, self.record.totals.answers_alone);
+            let answers = match alone {
+                0 => "all that read a part of the answer among them".to_owned(),
+                _ => format!("but not {alone} of those that read a part of the answer"),
+            };
+            let detail = format!("{recounts} tasks were each done by two workers, with the same outcome, {answers}");
+            checks.push(Check::new("recount", true, detail));
         }
         checks
     }

@@ -5,6 +5,7 @@
 //!   job       one job: its stage, boundaries, functionals, copies, health, status
 //!   fleet     what all jobs share: clock, workers, leases, journal
 //!   store     the records of jobs, and reading them back
+//!   certificate   the evidence of a count, in a form that others can check
 //!   outcome   from residues to a count, with its checks
 //!   plan      from a submission to sweeps and stages
 //!   api       what coordinator, workers and clients tell each other
@@ -18,6 +19,7 @@
 #![forbid(unsafe_code)]
 
 mod api;
+mod certificate;
 mod fleet;
 mod job;
 mod machine;
@@ -26,15 +28,24 @@ mod plan;
 mod store;
 
 pub use api::*;
+pub use certificate::{
+    Certified, History, ManifestDigest, StageEvidence, SweepEvidence, VectorEvidence, canonical, certificate,
+    certificate_hash, manifest_digest, read_certificate,
+};
 pub use fleet::config::Config;
+pub use fleet::watched::{Event, EventKind, MOST_EVENTS, Sums, TASK_CLASSES_MILLIS};
 pub use job::health::{Remedy, Stuck};
-pub use job::status::{JobStatus, JobWorker};
+pub use job::lives::settling::Kept;
+pub use job::shown::status::{AtRisk, JobStatus, JobWorker};
+pub use job::shown::view::{DurableBoundary, JobView, RunningTask};
 pub use keima_orders::{AttemptId, Holder, InputRun, JobId, WorkerId};
-pub use machine::{Coordinator, WorkerStatus};
+pub use machine::{Coordinator, NewPlan, PlanRequest, Planned, Standing, Submission, WorkerStatus};
 pub use outcome::{Check, FunctionalValues, Outcome, Residue, SeriesEntry, Table, TableRow, early, recombine, tables};
 pub use plan::{
     BlockPlan, Execution, LARGE_VECTOR_BYTES, Plan, PlanError, PlanLimits, Stage, block_plan, choose_plan,
     in_memory_plan, plan,
 };
+pub use store::checkpoint::{Checkpoint, CheckpointError, MOST_CHECKPOINT_BYTES, is_checkpoint_name};
 pub use store::journal::{Changes, Durability, EncodeError};
-pub use store::restore::RestoreError;
+pub use store::keys::VERSION_KEY;
+pub use store::restore::{RestoreError, check_stored_version};

@@ -46,11 +46,15 @@
 //!
 //! The clock never runs here: every call is told the time, and time never runs backwards for the machine.
 
+mod archive;
 mod leases;
+mod planning;
+mod settling;
 mod status;
 mod steering;
 #[cfg(test)]
 mod tests;
+mod watching;
 mod workers;
 
 use std::collections::BTreeMap;
@@ -63,11 +67,13 @@ use crate::api::Millis;
 use crate::fleet::Fleet;
 use crate::fleet::config::Config;
 use crate::fleet::life::Life;
+use crate::fleet::watched::{About, EventKind};
 use crate::job::Job;
 use crate::store::journal::{Changes, EncodeError};
 use crate::store::restore::{RestoreError, Stored};
 
-pub use self::status::WorkerStatus;
+pub use self::planning::{NewPlan, PlanRequest, Planned, Submission};
+pub use self::status::{Standing, WorkerStatus};
 
 /// Jobs, workers and everything that is known of them.
 ///
@@ -78,13 +84,18 @@ pub struct Coordinator {
     registry: Arc<dyn Registry>,
     jobs: BTreeMap<JobId, Job>,
     next_job: u64,
+    /// By the number that names of runs begin with: the jobs that go on with such runs of a checkpoint.
+    adopted: BTreeMap<JobId, Vec<JobId>>,
+    /// The process stops: nothing is granted any more.
+    is_settling: bool,
 }
 
 impl Coordinator {
     /// A coordinator without a past. `seed` feeds nonces and the jobs' tags and salts; it should be random.
     pub fn new(config: Config, registry: Arc<dyn Registry>, seed: u64) -> Self {
         let fleet = Fleet::new(config, Life::new(seed, 0, None));
-        let mut coordinator = Self { fleet, registry, jobs: BTreeMap::new(), next_job: 1 };
+        let mut coordinator =
+            Self { fleet, registry, jobs: BTreeMap::new(), next_job: 1, adopted: BTreeMap::new(), is_settling: false };
         coordinator.store_meta();
         // Workers will keep the store's name.
         coordinator.fleet.journal.must_be_durable();
@@ -116,7 +127,11 @@ impl Coordinator {
             }
             records.delete_rest(&mut fleet.journal);
         }
-        let mut coordinator = Self { fleet, registry, jobs, next_job };
+        let mut adopted: BTreeMap<JobId, Vec<JobId>> = BTreeMap::new();
+        for (id, job) in &jobs {
+            job.record.adopted.iter().for_each(|name| adopted.entry(*name).or_default().push(*id));
+        }
+        let mut coordinator = Self { fleet, registry, jobs, next_job, adopted, is_settling: false };
         coordinator.store_meta();
         coordinator.fleet.journal.must_be_durable();
         Ok(coordinator)
@@ -133,10 +148,20 @@ impl Coordinator {
         self.fleet.work_serial
     }
 
+    /// A number that grows with each single task that came up, for which a few waiting workers suffice.
+    pub const fn few_serial(&self) -> u64 {
+        self.fleet.few_serial
+    }
+
     /// Lets time pass: leases, silent workers, lost inputs. To be called every quarter of a second or so.
     pub fn tick(&mut self, now: Millis) {
         self.advance(now);
-        self.fleet.miss_silent_workers();
+        for worker in self.fleet.miss_silent_workers() {
+            self.fleet.tell(EventKind::WorkerLost, About::worker(&worker), "silent for the time of a lease");
+            for job in self.jobs.values_mut().filter(|job| !job.is_over()) {
+                job.note_missed(&self.fleet, &worker);
+            }
+        }
         self.expire_leases();
         for job in self.jobs.values_mut() {
             job.look_after(&mut self.fleet);
@@ -151,7 +176,7 @@ impl Coordinator {
         // The first call sets the clock; a jump (a machine that slept) is not time that was worked.
         let elapsed = if past == 0 { 0 } else { (self.fleet.now - past).min(self.fleet.config.lease_millis) };
         for job in self.jobs.values_mut() {
-            job.age(elapsed, &self.fleet);
+            job.age(elapsed, &mut self.fleet);
         }
     }
 

@@ -91,13 +91,30 @@ pub struct Outcome {
     pub checks: Vec<Check>,
     /// Whether all checks hold.
     pub ok: bool,
+    /// What was counted: [`keima_model::AnyProblem::identity`]. Empty until somebody fills it in.
+    pub identity: String,
+    /// The builds of keima that took part, the one that began the job first.
+    pub builds: Vec<String>,
 }
 
 impl Outcome {
+    /// The same with what was counted, and by which builds.
+    #[must_use]
+    pub fn of(mut self, identity: &str, builds: &[String]) -> Self {
+        identity.clone_into(&mut self.identity);
+        self.builds = builds.to_vec();
+        self
+    }
+
     /// Adds a check of the run; a failed one withholds every count.
     pub fn add_check(&mut self, check: Check) {
         self.checks.push(check);
         self.settle();
+    }
+
+    /// The checks that fail, a line each.
+    pub(crate) fn failed_checks(&self) -> Vec<String> {
+        self.checks.iter().filter(|c| !c.ok).map(|c| format!("{}: {}", c.name, c.detail)).collect()
     }
 
     fn settle(&mut self) {
@@ -162,6 +179,8 @@ pub fn recombine(info: &dyn ProblemInfo, plan: &Plan, values: &FunctionalValues)
         series,
         checks,
         ok: true,
+        identity: String::new(),
+        builds: Vec::new(),
     };
     outcome.settle();
     outcome

@@ -2,7 +2,9 @@
 //!
 //! Below the jobs: the journal takes records and knows nothing of those who write them.
 
+pub(crate) mod checkpoint;
 pub(crate) mod journal;
 pub(crate) mod keys;
 pub(crate) mod records;
 pub(crate) mod restore;
+mod run_index;

@@ -10,6 +10,9 @@ pub struct Config {
     /// A lease ends this long after the grant or the last heartbeat that names the attempt. A worker that is silent
     /// for as long counts as away.
     pub lease_millis: Millis,
+    /// A lease ends when its attempt has not got on for so long, however often its worker is heard of: its disk may hang.
+    /// Much sooner, after the time of a lease, such a task is granted once more to a worker that is idle.
+    pub stall_millis: Millis,
     /// Time between a worker's heartbeats; a few fit into a lease.
     pub heartbeat_millis: Millis,
     /// How long the coordinator waits for runs on a worker that is away. After that they count as lost.
@@ -21,6 +24,8 @@ pub struct Config {
     /// A column end gets second copies if the last one that did is older than this. Copies save time after a lost disk;
     /// where columns are short, copying each would cost more than that.
     pub copy_interval_millis: Millis,
+    /// A column end goes to the archive if the last one that did is older than this. `None` where there is no archive.
+    pub archive_interval_millis: Option<Millis>,
     /// What is stored.
     pub durability: Durability,
     /// Whether slow last tasks of a stage are granted a second time.
@@ -31,22 +36,35 @@ pub struct Config {
     pub speculate_min_millis: Millis,
     /// How long a worker whose scratch folder is full gets no tasks of the job.
     pub disk_wait_millis: Millis,
+    /// Of each worker's work, roughly one part in so many is done again by another worker and compared, and all of the stages
+    /// that read the answer, while two workers are there. 0 for none.
+    pub recount_one_in: u64,
+    /// Tasks get at most about so many records, where the plan would have given them more; `None` for the plan's own
+    /// figure. For tests: small boards have one task a stage otherwise.
+    pub most_task_records: Option<u64>,
+    /// Build of this program; workers of another are refused. Empty where nobody says it.
+    pub build: String,
 }
 
 impl Default for Config {
     fn default() -> Self {
         Self {
             lease_millis: 30_000,
+            stall_millis: 600_000,
             heartbeat_millis: 5_000,
             grace_millis: 60_000,
             durable_interval_millis: 60_000,
             second_copies: true,
             copy_interval_millis: 60_000,
+            archive_interval_millis: None,
             durability: Durability::Cluster,
             speculate: true,
             speculate_factor: 3,
             speculate_min_millis: 5_000,
             disk_wait_millis: 60_000,
+            recount_one_in: 64,
+            most_task_records: None,
+            build: String::new(),
         }
     }
 }

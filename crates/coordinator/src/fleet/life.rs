@@ -10,7 +10,6 @@ pub(crate) struct Life {
     pub(crate) store: StoreId,
     /// Lives of this coordinator before this one.
     pub(crate) boot: u32,
-    next_epoch: u32,
     random: u64,
 }
 
@@ -20,7 +19,7 @@ impl Life {
         let mut random = seed ^ u64::from(boot).wrapping_mul(0xd6e8_feb8_6659_fd93);
         split_mix(&mut random);
         let store = store.unwrap_or_else(|| StoreId(split_mix(&mut random)));
-        Self { store, boot, next_epoch: 0, random }
+        Self { store, boot, random }
     }
 
     /// A random number.
@@ -28,10 +27,10 @@ impl Life {
         split_mix(&mut self.random)
     }
 
-    /// An epoch that no earlier life gave out.
-    pub(crate) fn new_epoch(&mut self) -> u64 {
-        self.next_epoch = self.next_epoch.wrapping_add(1);
-        u64::from(self.boot) << 32 | u64::from(self.next_epoch)
+    /// An epoch: a number that nobody guesses, other than 0.
+    pub(crate) const fn new_epoch(&mut self) -> u64 {
+        let epoch = self.random();
+        if epoch == 0 { 1 } else { epoch }
     }
 
     /// The smallest number of a generation or attempt in this life.

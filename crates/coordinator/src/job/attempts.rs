@@ -37,6 +37,11 @@ impl Attempts {
         self.failures.get(worker).is_some_and(|&failures| failures >= MOST_FAILURES)
     }
 
+    /// Gives a worker another try.
+    pub(crate) fn forgive_worker(&mut self, worker: &WorkerId) {
+        self.failures.remove(worker);
+    }
+
     /// Gives every worker another try.
     pub(crate) fn forgive(&mut self) {
         self.failures.clear();

@@ -11,13 +11,14 @@
 //! unless that stage begins a vector. Where two vectors meet, the forward one is kept until they do: without it the
 //! boundaries of the transposed one are worth nothing.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use keima_model::Direction;
 use keima_orders::{InputRun, WorkerId};
 use keima_runs::{RunId, RunManifest};
 
 use super::health::copies::CopyHealth;
+use super::shown::status::AtRisk;
 use crate::api::Millis;
 use crate::fleet::Fleet;
 use crate::plan::Plan;
@@ -33,10 +34,11 @@ pub(crate) struct Boundaries {
     pub(crate) last_durable_at: Millis,
 }
 
-/// Runs that cannot be read, as of the state of holdings with this number.
+/// Runs that cannot be read, as of the state of holdings with these numbers.
 #[derive(Default)]
 struct Missing {
-    as_of: Option<u64>,
+    lost_as_of: Option<u64>,
+    gained_as_of: u64,
     /// Of what the stage under way reads.
     input: Vec<RunManifest>,
     /// Of the vector that a later stage will meet.
@@ -64,6 +66,11 @@ impl Boundaries {
         self.list.last()
     }
 
+    /// The newest boundary, to change it.
+    pub(crate) fn last_mut(&mut self) -> Option<&mut Boundary> {
+        self.list.last_mut()
+    }
+
     pub(crate) const fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
@@ -71,6 +78,11 @@ impl Boundaries {
     /// The boundary that a stage of this generation wrote.
     pub(crate) fn of_generation(&self, generation: u32) -> Option<&Boundary> {
         self.list.iter().find(|boundary| boundary.head.generation == generation)
+    }
+
+    /// Runs that cannot be read now and that the stage under way, or a later one, reads.
+    pub(crate) fn missing(&self) -> impl Iterator<Item = &RunManifest> {
+        self.missing.input.iter().chain(&self.missing.kept)
     }
 
     pub(crate) fn of_generation_mut(&mut self, generation: u32) -> Option<&mut Boundary> {
@@ -155,12 +167,18 @@ impl Boundaries {
 
     /// The missing runs must be looked for again.
     pub(crate) fn forget_missing(&mut self) {
-        self.missing.as_of = None;
+        self.missing.lost_as_of = None;
     }
 
     /// Brings the list of missing runs up to date, for a stage.
     pub(crate) fn refresh_missing(&mut self, plan: &Plan, stage: u32, copies: &CopyHealth, fleet: &Fleet) {
-        if self.missing.as_of == Some(fleet.holdings_serial) && !copies.has_strikes() {
+        if self.missing.lost_as_of == Some(fleet.lost_serial) {
+            // No other run is missing. Of those that are, some may be back, or be tried again by now.
+            if self.missing.gained_as_of != fleet.gained_serial || copies.has_strikes() {
+                self.missing.gained_as_of = fleet.gained_serial;
+                self.missing.input.retain(|run| !copies.is_readable(&run.id, fleet));
+                self.missing.kept.retain(|run| !copies.is_readable(&run.id, fleet));
+            }
             return;
         }
         let missing = |boundary: Option<&Boundary>| -> Vec<RunManifest> {
@@ -171,7 +189,8 @@ impl Boundaries {
         if plan.meets(stage) {
             input.append(&mut kept);
         }
-        self.missing = Missing { as_of: Some(fleet.holdings_serial), input, kept };
+        let (lost_as_of, gained_as_of) = (Some(fleet.lost_serial), fleet.gained_serial);
+        self.missing = Missing { lost_as_of, gained_as_of, input, kept };
     }
 
     /// Whether all runs that a shard of the stage under way reads can be read.
@@ -196,19 +215,25 @@ impl Boundaries {
     }
 
     /// Takes out every boundary that nothing keeps. What keeps one: it is the newest; the newest durable one; the newest
-    /// copied one; it is being copied; another vector is to meet it.
-    pub(crate) fn take_superseded(&mut self, plan: &Plan, being_copied: Option<u32>) -> Vec<Boundary> {
+    /// copied one; the newest archived one; it is being copied or stored in the archive; another vector is to meet it.
+    pub(crate) fn take_superseded(
+        &mut self,
+        plan: &Plan,
+        being_copied: Option<u32>,
+        being_stored: &[u32],
+    ) -> Vec<Boundary> {
         let newest =
             |which: fn(&Head) -> bool| self.list.iter().rev().find(|b| which(&b.head)).map(|b| b.head.generation);
         let kept = [
             newest(|_| true),
             newest(|head| head.durable),
             newest(|head| head.copied),
+            newest(|head| head.archive.is_some()),
             being_copied,
             self.kept(plan).map(|kept| kept.head.generation),
         ];
-        let (keep, go) =
-            std::mem::take(&mut self.list).into_iter().partition(|b| kept.contains(&Some(b.head.generation)));
+        let stays = |generation: u32| kept.contains(&Some(generation)) || being_stored.contains(&generation);
+        let (keep, go) = std::mem::take(&mut self.list).into_iter().partition(|b| stays(b.head.generation));
         self.list = keep;
         go
     }
@@ -221,6 +246,26 @@ impl Boundaries {
         let copied = |b: &&Boundary| b.head.copied && copies.is_on_two(b, fleet);
         let newest = self.list.iter().rev().filter(useful).find(copied)?;
         Some(plan.passes_before(newest.head.stage + 1))
+    }
+
+    /// The worker whose loss now costs the most passes, and the passes that would be left.
+    pub(crate) fn at_risk(&self, plan: &Plan, copies: &CopyHealth, fleet: &Fleet) -> Option<AtRisk> {
+        let needed: Vec<_> = self.list.iter().map(|boundary| copies.needed_for(boundary, fleet)).collect();
+        let needed_for_kept = self.kept(plan).map(|kept| copies.needed_for(kept, fleet));
+        let left_without = |gone: &WorkerId| {
+            let outlives =
+                |needed: &Option<BTreeSet<&WorkerId>>| needed.as_ref().is_some_and(|all| !all.contains(gone));
+            // A transposed vector is worth nothing without the one that it is to meet.
+            let kept_is_safe = needed_for_kept.as_ref().is_none_or(outlives);
+            let useful = |b: &Boundary| kept_is_safe || b.head.direction == Direction::Forward;
+            let mut newest_first = self.list.iter().zip(&needed).rev();
+            let newest = newest_first.find(|(boundary, needed)| useful(boundary) && outlives(needed));
+            newest.map_or(0, |(boundary, _)| plan.passes_before(boundary.head.stage + 1))
+        };
+        let done = plan.passes_before(self.next_stage());
+        let workers = fleet.here().filter(|(_, worker)| worker.held.keys().any(|run| self.needs(run)));
+        let costs = workers.map(|(id, _)| AtRisk { worker: id.clone(), passes_left: left_without(id) });
+        costs.min_by_key(|at_risk| at_risk.passes_left).filter(|at_risk| at_risk.passes_left < done)
     }
 
     /// Bytes of the needed runs on all workers, second copies included. Runs that are to be deleted do not count: their
@@ -240,6 +285,6 @@ pub(crate) fn inputs(
     copies: &CopyHealth,
     fleet: &Fleet,
 ) -> Vec<InputRun> {
-    let runs = boundary.into_iter().flat_map(Boundary::runs).filter(|run| shard.meets(run));
+    let runs = boundary.into_iter().flat_map(|boundary| boundary.runs_of(shard));
     runs.map(|run| InputRun { manifest: run.clone(), holders: copies.holders(&run.id, reader, fleet) }).collect()
 }

@@ -1,11 +1,13 @@
 //! One round of second copies: every run of one boundary gets another holder.
 
+mod copying;
+
 use std::collections::BTreeMap;
 
 use keima_orders::WorkerId;
-use keima_runs::{RunId, RunManifest};
+use keima_runs::RunId;
 
-use super::attempts::Attempts;
+use super::batch::{Batch, Item};
 use super::health::Health;
 use crate::api::Millis;
 use crate::fleet::Fleet;
@@ -16,17 +18,27 @@ pub(crate) struct Copies {
     pub(crate) round: Option<CopyRound>,
     /// When the last round began.
     pub(crate) last_at: Millis,
+    /// When the last column ended, and how long it took.
+    column_at: Millis,
+    column_millis: Millis,
 }
 
 impl Copies {
     pub(crate) const fn new(now: Millis) -> Self {
-        Self { round: None, last_at: now }
+        Self { round: None, last_at: now, column_at: now, column_millis: 0 }
     }
 
-    /// Whether it is time for copies of the next column end.
+    /// Whether it is time for copies of the next column end: because the last ones are old, or because they would be before
+    /// the column after that ends.
     pub(crate) fn are_due(&self, fleet: &Fleet) -> bool {
-        let age = fleet.now.saturating_sub(self.last_at);
+        let age = fleet.now.saturating_sub(self.last_at).saturating_add(self.column_millis);
         fleet.config.second_copies && age >= fleet.config.copy_interval_millis
+    }
+
+    /// A column has ended.
+    pub(crate) fn column_ended(&mut self, now: Millis) {
+        self.column_millis = now.saturating_sub(self.column_at);
+        self.column_at = now;
     }
 
     /// Generation of the boundary that is being copied.
@@ -41,9 +53,8 @@ impl Copies {
 
     /// A copy could not be made on a worker.
     pub(crate) fn failed(&mut self, generation: u32, task: u32, worker: &WorkerId) {
-        let round = self.round.as_mut().filter(|round| round.generation == generation);
-        if let Some(task) = round.and_then(|round| round.tasks.get_mut(task as usize)) {
-            task.attempts.failed(worker);
+        if let Some(round) = self.round.as_mut().filter(|round| round.generation == generation) {
+            round.batch.failed(task, worker);
         }
     }
 }
@@ -54,46 +65,55 @@ pub(crate) struct CopyRound {
     pub(crate) boundary: u32,
     /// Generation of the copies' attempts.
     pub(crate) generation: u32,
-    pub(crate) tasks: Vec<CopyTask>,
+    pub(crate) batch: Batch<()>,
+    /// [`Fleet::gained_serial`] when it was looked through last.
+    as_of: u64,
 }
 
 impl CopyRound {
     pub(crate) fn new(boundary: &Boundary, generation: u32) -> Self {
-        let task = |run: &RunManifest| CopyTask { run: run.clone(), done: false, attempts: Attempts::default() };
-        Self { boundary: boundary.head.generation, generation, tasks: boundary.runs().map(task).collect() }
+        let batch = Batch::new(boundary.runs().map(|run| (run.clone(), ())));
+        Self { boundary: boundary.head.generation, generation, batch, as_of: u64::MAX }
     }
 
     /// Whether the round cannot end: a run is lost, or every worker that could copy it has failed.
     pub(crate) fn is_vain(&self, health: &Health, fleet: &Fleet) -> bool {
         let anybody_may = |task: &CopyTask| fleet.here().any(|(id, _)| task.may_be_done_by(id, health, fleet));
         let lost = |run: &RunId| health.copies.lost(run, fleet).is_some();
-        self.tasks.iter().any(|task| !task.done && (!anybody_may(task) || lost(&task.run.id)))
+        self.batch.open().any(|task| !anybody_may(task) || lost(&task.run.id))
     }
 
-    /// Whether a worker now holds a run that is still to be copied.
-    pub(crate) fn wants_any_of(&self, held: &BTreeMap<RunId, u64>) -> bool {
-        self.tasks.iter().any(|task| !task.done && held.contains_key(&task.run.id))
-    }
-
-    /// Marks runs that have two holders; `true` when all have.
-    pub(crate) fn settle(&mut self, health: &Health, fleet: &Fleet) -> bool {
-        for task in self.tasks.iter_mut().filter(|task| !task.done) {
-            task.done = health.copies.has_two_holders(&task.run.id, fleet);
+    /// Marks those of a worker's runs that have two holders.
+    pub(crate) fn settle_held(&mut self, held: &BTreeMap<RunId, u64>, health: &Health, fleet: &Fleet) {
+        let numbers: Vec<u32> = held.keys().filter_map(|run| self.batch.number_of(run)).collect();
+        for number in numbers {
+            self.settle_one(number, health, fleet);
         }
-        self.tasks.iter().all(|task| task.done)
+    }
+
+    /// Marks all runs that have two holders, if workers came or came back since that was done last.
+    pub(crate) fn settle(&mut self, health: &Health, fleet: &Fleet) {
+        if self.as_of != fleet.gained_serial {
+            self.as_of = fleet.gained_serial;
+            (0..self.batch.len()).for_each(|number| self.settle_one(number, health, fleet));
+        }
+    }
+
+    /// Marks a run if it has two holders.
+    pub(crate) fn settle_one(&mut self, number: u32, health: &Health, fleet: &Fleet) {
+        let Some(task) = self.batch.get(number).filter(|task| !task.done) else { return };
+        if health.copies.has_two_holders(&task.run.id, fleet) {
+            self.batch.settle(number);
+        }
     }
 }
 
 /// The copying of one run.
-pub(crate) struct CopyTask {
-    pub(crate) run: RunManifest,
-    pub(crate) done: bool,
-    pub(crate) attempts: Attempts,
-}
+type CopyTask = Item<()>;
 
 impl CopyTask {
     /// Whether a worker may be asked for the copy.
-    pub(crate) fn may_be_done_by(&self, worker: &WorkerId, health: &Health, fleet: &Fleet) -> bool {
+    fn may_be_done_by(&self, worker: &WorkerId, health: &Health, fleet: &Fleet) -> bool {
         !health.is_aside(worker)
             && !self.attempts.is_hopeless(worker)
             && fleet.workers.get(worker).is_some_and(|w| !w.held.contains_key(&self.run.id))

@@ -33,10 +33,25 @@ impl Functionals {
         self.lanes.get(&id).map(Vec::as_slice)
     }
 
+    /// All residues.
+    pub(crate) fn residues(&self) -> impl Iterator<Item = (&ValueId, &Vec<u64>)> {
+        self.lanes.iter()
+    }
+
     /// Keeps the residues of a functional, and its value if they suffice.
     pub(crate) fn insert(&mut self, id: ValueId, lanes: Vec<u64>, info: Option<&dyn ProblemInfo>, plan: &Plan) {
         self.lanes.insert(id, lanes);
         self.evaluate(id.functional, info, plan);
+    }
+
+    /// Forgets the residues of a functional in one sweep; whether there were any.
+    pub(crate) fn remove(&mut self, id: ValueId, info: Option<&dyn ProblemInfo>, plan: &Plan) -> bool {
+        let known = self.lanes.remove(&id).is_some();
+        if known {
+            self.early.remove(&id.functional);
+            self.evaluate(id.functional, info, plan);
+        }
+        known
     }
 
     /// The early value of a functional, with its checks.

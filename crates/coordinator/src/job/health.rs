@@ -4,17 +4,23 @@
 //!   a full disk            a short wait, since deleting may lag behind; then a long one
 //!   no room for a copy     no second copies for a while; tasks go on
 //!   three damaged copies   set aside: its disk or memory is bad
-//!   a refusal              set aside
 //!   a task fails twice     set aside
+//!   a refusal              set aside
+//!   a wrong count          set aside
 //!   runs out of reach      the reader or the holder is set aside, by who else cannot read them
+//!   a task does not get on set aside for a while: its disk hangs
 //! ```
 //!
-//! A worker that is set aside gets no tasks of the job until its time is over, or until a person resumes the job.
+//! A worker that is set aside gets no tasks of the job until its time is over, until its process is started again, or until a
+//! person resumes the job. While nobody else can go on, times are short at first and then longer; and then workers with
+//! damaged copies or failed tasks are tried again too, since what was wrong may be over. Workers that refuse the job or
+//! count wrongly never are.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use keima_orders::WorkerId;
+use keima_blocks::sizes::show_bytes;
+use keima_orders::{AttemptId, WorkerId};
 use keima_runs::RunId;
 
 use self::copies::CopyHealth;
@@ -32,6 +38,8 @@ mod tests;
 const MOST_DAMAGE: u32 = 3;
 /// Grace times until a worker that does not reach another is tried again: each trial delays tasks by one.
 const UNREACHED_GRACE_TIMES: u64 = 8;
+/// So often a job that stands still doubles the time until it tries again.
+const MOST_DOUBLINGS: u32 = 3;
 
 /// What a person can do for a worker that is set aside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,6 +48,8 @@ pub enum Remedy {
     Disk,
     /// Others do not reach it.
     Reach,
+    /// Its tasks do not get on.
+    Hang,
     /// The reason says what is wrong.
     Other,
 }
@@ -49,7 +59,8 @@ impl Remedy {
         match self {
             Self::Disk => "free space there or give the worker a larger cap (--disk)",
             Self::Reach => "start workers with a --listen ADDRESS:PORT that the others reach, or open their ports",
-            Self::Other => "repair the cause",
+            Self::Hang => "look at the disk of its scratch folder and at its network",
+            Self::Other => "repair the cause and start the worker again",
         }
     }
 }
@@ -75,19 +86,26 @@ impl fmt::Display for Stuck {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Aside {
     pub(crate) reason: String,
-    /// `None` until a person resumes the job.
+    /// `None` until its process is started again, or a person resumes the job.
     until: Option<Millis>,
     /// Whether the job waits for it rather than pauses, if nobody else can go on.
     pub(crate) short: bool,
+    /// Whether it is tried again after a while if nobody else can go on, though its time has no end.
+    last_resort: bool,
     pub(crate) remedy: Remedy,
     /// The worker that it does not reach. When that one is away, nobody waits for its runs any more.
     unreached: Option<WorkerId>,
 }
 
 impl Aside {
-    /// Until a person resumes the job.
-    const fn for_good(reason: String) -> Self {
-        Self { reason, until: None, short: false, remedy: Remedy::Other, unreached: None }
+    /// Until a person resumes the job; or, as a last resort, until nobody else can go on.
+    const fn without_end(reason: String, last_resort: bool) -> Self {
+        Self { reason, until: None, short: false, last_resort, remedy: Remedy::Other, unreached: None }
+    }
+
+    /// Until a time.
+    const fn until(at: Millis, reason: String, remedy: Remedy) -> Self {
+        Self { reason, until: Some(at), short: false, last_resort: false, remedy, unreached: None }
     }
 }
 
@@ -101,6 +119,9 @@ struct WorkerHealth {
     no_copies_until: Option<Millis>,
     /// Damaged copies in all.
     damage: u32,
+    /// States that it has read in finished tasks, and those of tasks that were drawn for another worker to do again.
+    states: u64,
+    drawn: u64,
 }
 
 /// Workers and copies of runs, as one job sees them.
@@ -108,6 +129,8 @@ struct WorkerHealth {
 pub(crate) struct Health {
     workers: BTreeMap<WorkerId, WorkerHealth>,
     pub(crate) copies: CopyHealth,
+    /// How often in a row the job stood still, since a task was finished last.
+    standstills: u32,
 }
 
 impl Health {
@@ -129,9 +152,22 @@ impl Health {
 
     /// A worker finished a task: its disk is not full.
     pub(crate) fn finished_task(&mut self, worker: &WorkerId) {
+        self.standstills = 0;
         if let Some(health) = self.workers.get_mut(worker) {
             health.disk_failures = 0;
         }
+    }
+
+    /// Counts a worker's finished task of so many states, and says whether another worker is to do it again: if it must be, or if
+    /// less than one part in `one_in` of the worker's states would be.
+    pub(crate) fn draw(&mut self, worker: &WorkerId, states: u64, one_in: u64, certain: bool) -> bool {
+        let health = self.of(worker);
+        health.states = health.states.saturating_add(states.max(1));
+        let drawn = certain || health.drawn.saturating_mul(one_in) < health.states;
+        if drawn {
+            health.drawn = health.drawn.saturating_add(states.max(1));
+        }
+        drawn
     }
 
     /// A worker made a second copy: it has room.
@@ -149,22 +185,65 @@ impl Health {
         }
     }
 
-    /// A worker's scratch folder was full in a task.
-    pub(crate) fn full_disk(&mut self, fleet: &Fleet, worker: &WorkerId, text: &str, notes: &mut Notes) {
+    /// A worker's scratch folder was full in a task. `needed_bytes` is the forecast of all scratch folders together, 0 where
+    /// there is none.
+    pub(crate) fn full_disk(
+        &mut self,
+        fleet: &Fleet,
+        worker: &WorkerId,
+        text: &str,
+        needed_bytes: u64,
+        notes: &mut Notes,
+    ) {
         let health = self.of(worker);
         health.disk_failures += 1;
         // The first time, runs that are to be deleted may be about to go.
         let short = health.disk_failures == 1;
         let wait = if short { fleet.config.heartbeat_millis.saturating_mul(2) } else { fleet.config.disk_wait_millis };
         let folder = fleet.workers.get(worker).map_or(String::new(), |w| w.holder.folder.clone());
-        let reason = format!("its disk is full: scratch folder {folder:?}: {text}");
-        let until = Some(fleet.now.saturating_add(wait));
-        self.set_aside(worker, Aside { reason, until, short, remedy: Remedy::Disk, unreached: None }, notes);
+        let need = match needed_bytes {
+            0 => String::new(),
+            bytes => format!("; the job needs about {} on all workers together", show_bytes(bytes)),
+        };
+        let reason = format!("its disk is full: scratch folder {folder:?}: {text}{need}");
+        let aside = Aside::until(fleet.now.saturating_add(wait), reason, Remedy::Disk);
+        self.set_aside(worker, Aside { short, ..aside }, notes);
+    }
+
+    /// A task does not get on, though the worker lives.
+    pub(crate) fn hangs(&mut self, fleet: &Fleet, worker: &WorkerId, attempt: AttemptId, notes: &mut Notes) {
+        let reason = format!("it lives, but its task {attempt} does not get on: its disk or its network may hang");
+        let until = fleet.now.saturating_add(long_wait_millis(fleet));
+        self.set_aside(worker, Aside::until(until, reason, Remedy::Hang), notes);
+    }
+
+    fn is_hanging(&self, worker: &WorkerId) -> bool {
+        self.aside(worker).is_some_and(|aside| aside.remedy == Remedy::Hang)
+    }
+
+    /// Nobody can go on. Workers whose time aside would end anyway are tried again sooner, and some whose time has no end are
+    /// tried at all: that costs nobody anything.
+    pub(crate) fn try_again_later(&mut self, fleet: &Fleet) {
+        let least = fleet.config.grace_millis.max(fleet.config.heartbeat_millis.saturating_mul(2));
+        let at = fleet.now.saturating_add(least << self.standstills.min(MOST_DOUBLINGS));
+        self.standstills = self.standstills.saturating_add(1);
+        for aside in self.workers.values_mut().filter_map(|health| health.aside.as_mut()) {
+            aside.until = match aside.until {
+                Some(until) if aside.remedy == Remedy::Disk => Some(until.max(at)),
+                Some(until) => Some(until.min(at)),
+                None => aside.last_resort.then_some(at),
+            };
+        }
     }
 
     /// Sets a worker aside until a person resumes the job.
     pub(crate) fn set_aside_for_good(&mut self, worker: &WorkerId, reason: String, notes: &mut Notes) {
-        self.set_aside(worker, Aside::for_good(reason), notes);
+        self.set_aside(worker, Aside::without_end(reason, false), notes);
+    }
+
+    /// Sets a worker aside while others can go on.
+    pub(crate) fn set_aside_unless_alone(&mut self, worker: &WorkerId, reason: String, notes: &mut Notes) {
+        self.set_aside(worker, Aside::without_end(reason, true), notes);
     }
 
     /// A copy is damaged: it is never used again.
@@ -175,7 +254,7 @@ impl Health {
         let damage = health.damage;
         if damage >= MOST_DAMAGE {
             let reason = format!("{damage} runs that it held were damaged; check its disk and memory");
-            self.set_aside_for_good(unread.holder, reason, notes);
+            self.set_aside_unless_alone(unread.holder, reason, notes);
         }
     }
 
@@ -201,7 +280,7 @@ impl Health {
         let Some(readers) = self.copies.strike(unread, worker.last_heard, fleet) else { return };
         if readers.contains(holder) {
             self.never_use(unread, notes);
-        } else if readers.len() == 1 {
+        } else if readers.len() == 1 && !self.is_hanging(holder) {
             let reason = format!("it cannot read from worker {holder}: {text}");
             self.set_aside(reader, unreached(fleet, reason, Some(holder)), notes);
         } else {
@@ -210,23 +289,35 @@ impl Health {
                 self.copies.avoid(RunCopy { run, worker: holder.clone() });
             }
             let several = readers.len();
-            let reason = format!("{several} workers cannot read from it; its runs are not used any more: {text}");
+            let others =
+                if several == 1 { "another worker cannot".into() } else { format!("{several} workers cannot") };
+            let reason = format!("{others} read from it; its runs are not used any more: {text}");
             self.set_aside(holder, unreached(fleet, reason, None), notes);
             self.forgive_readers(&readers);
         }
     }
 
-    /// Ends every set-aside whose time is over; `true` where there was one.
-    pub(crate) fn end_asides(&mut self, fleet: &Fleet) -> bool {
-        let mut ended = false;
-        for health in self.workers.values_mut() {
+    /// Ends every set-aside whose time is over, and returns whose.
+    pub(crate) fn end_asides(&mut self, fleet: &Fleet) -> Vec<WorkerId> {
+        let mut ended = Vec::new();
+        let asides = self.workers.iter().filter_map(|(id, health)| Some((id, health.aside.as_ref()?)));
+        let hanging: BTreeSet<WorkerId> =
+            asides.filter(|(_, aside)| aside.remedy == Remedy::Hang).map(|(id, _)| id.clone()).collect();
+        for (id, health) in &mut self.workers {
             let over = |aside: &Aside| {
-                aside.until.is_some_and(|until| until <= fleet.now)
-                    || aside.unreached.as_ref().is_some_and(|id| !fleet.is_here(id))
+                let excused = |id: &WorkerId| !fleet.is_here(id) || hanging.contains(id);
+                aside.until.is_some_and(|until| until <= fleet.now) || aside.unreached.as_ref().is_some_and(excused)
             };
-            ended |= health.aside.take_if(|aside| over(aside)).is_some();
+            if health.aside.take_if(|aside| over(aside)).is_some() {
+                ended.push(id.clone());
+            }
         }
         ended
+    }
+
+    /// Gives a worker another try. Copies stay as they are.
+    pub(crate) fn forgive_worker(&mut self, worker: &WorkerId) {
+        self.workers.remove(worker);
     }
 
     /// Gives every worker another try. Copies stay as they are.
@@ -264,9 +355,13 @@ impl Health {
     }
 }
 
+/// The time aside of a worker that others can do without.
+const fn long_wait_millis(fleet: &Fleet) -> Millis {
+    fleet.config.grace_millis.saturating_mul(UNREACHED_GRACE_TIMES)
+}
+
 /// A worker cannot read from another, which is `unreached`; or, with `None`, others cannot read from it.
 fn unreached(fleet: &Fleet, reason: String, unreached: Option<&WorkerId>) -> Aside {
-    let wait = fleet.config.grace_millis.saturating_mul(UNREACHED_GRACE_TIMES);
-    let until = Some(fleet.now.saturating_add(wait));
-    Aside { reason, until, short: false, remedy: Remedy::Reach, unreached: unreached.cloned() }
+    let until = fleet.now.saturating_add(long_wait_millis(fleet));
+    Aside { unreached: unreached.cloned(), ..Aside::until(until, reason, Remedy::Reach) }
 }

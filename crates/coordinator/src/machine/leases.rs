@@ -6,8 +6,8 @@
 //!      +---- deadline --+---------------------+
 //! ```
 //!
-//! A report counts only if it comes from the attempt's own worker, with the attempt's own nonce, while the lease lives. A
-//! repeated report gets the same answer.
+//! The deadline moves while the attempt gets on, not only while its worker lives. A report counts only if it comes from the
+//! attempt's own worker, with the attempt's own nonce, while the lease lives. A repeated report gets the same answer.
 
 use keima_orders::{AttemptId, JobId, WorkerId};
 
@@ -15,6 +15,7 @@ use super::Coordinator;
 use crate::api::{CallError, Grant, Housekeeping, Millis, Report, Verdict, Wanted};
 use crate::fleet::Fleet;
 use crate::fleet::lease::LEASES_PER_SLOT;
+use crate::fleet::watched::{About, EventKind};
 use crate::job::Job;
 
 impl Coordinator {
@@ -25,17 +26,22 @@ impl Coordinator {
     pub fn pull(&mut self, now: Millis, id: &WorkerId, epoch: u64, wanted: Wanted) -> Result<Option<Grant>, CallError> {
         self.advance(now);
         self.introduced(id, epoch)?;
+        if self.is_settling {
+            return Ok(None);
+        }
         let slots = self.fleet.workers.get(id).map_or(0, |w| w.slots) as usize;
         let (most, copy) = match wanted {
             Wanted::Task => (slots.saturating_mul(LEASES_PER_SLOT), false),
             Wanted::Copy => (1, true),
         };
-        if self.fleet.attempts_on(id).filter(|(_, lease)| lease.copy == copy).count() >= most {
+        if self.fleet.attempts_on(id).filter(|(_, is_copy)| *is_copy == copy).count() >= most {
             return Ok(None);
         }
         let order = self.by_priority();
         if copy {
-            return Ok(self.first_of(&order, |job, fleet| job.grant_copy(fleet, id)));
+            // Another machine's copy is sooner made, and sooner there.
+            let copy = self.first_of(&order, |job, fleet| job.grant_copy(fleet, id));
+            return Ok(copy.or_else(|| self.first_of(&order, |job, fleet| job.grant_archive_work(fleet, id))));
         }
         if let Some(grant) = self.first_of(&order, |job, fleet| job.grant_task(fleet, id)) {
             return Ok(Some(grant));
@@ -75,11 +81,15 @@ impl Coordinator {
     ) -> Result<(Verdict, Housekeeping), CallError> {
         self.advance(now);
         self.introduced(id, epoch)?;
+        let is_done = matches!(report, Report::Done(_));
         let verdict = self.take_report(id, attempt, nonce, report);
-        if let Some(job) = self.jobs.get_mut(&attempt.job) {
+        // What a finished task brings about is handled with it; the rest is the next tick's. Failures are handled at once.
+        let went_well = is_done && verdict == Verdict::Accepted;
+        if let Some(job) = self.jobs.get_mut(&attempt.job).filter(|_| !went_well) {
             job.look_after(&mut self.fleet);
+            self.fleet.work_changed();
         }
-        Ok((verdict, self.housekeeping(id)))
+        Ok((verdict, self.news_for(id)))
     }
 
     fn take_report(&mut self, id: &WorkerId, attempt: AttemptId, nonce: u64, report: Report) -> Verdict {
@@ -93,6 +103,9 @@ impl Coordinator {
         };
         match (report, copy) {
             (Report::Done(manifest), false) => job.commit(fleet, attempt, *manifest),
+            (Report::Done(manifest), true) if job.archive.round_of(attempt.generation).is_some() => {
+                job.commit_archive_work(fleet, attempt, &manifest)
+            }
             (Report::Done(manifest), true) => job.commit_copy(fleet, attempt, &manifest),
             (Report::Failed(failure), _) => {
                 job.fail(fleet, attempt, failure);
@@ -105,17 +118,25 @@ impl Coordinator {
     pub(crate) fn drop_attempt(&mut self, attempt: AttemptId, abandon: bool) {
         self.fleet.end_lease(attempt, abandon);
         if let Some(job) = self.jobs.get_mut(&attempt.job) {
+            job.record.totals.failed_attempts += 1;
             job.back_to_pending(attempt, &self.fleet);
         }
+        self.fleet.work_changed();
     }
 
-    /// Leases whose deadline has passed end.
+    /// Leases whose deadline has passed end. A worker that is here, and whose attempt did not get on, hangs.
     pub(crate) fn expire_leases(&mut self) {
         let now = self.fleet.now;
-        let expired: Vec<AttemptId> =
-            self.fleet.leases.iter().filter(|(_, lease)| lease.deadline <= now).map(|(id, _)| *id).collect();
-        for attempt in expired {
+        let expired = self.fleet.leases.iter().filter(|(_, lease)| lease.deadline <= now);
+        let expired: Vec<(AttemptId, WorkerId)> = expired.map(|(id, lease)| (*id, lease.worker.clone())).collect();
+        for (attempt, worker) in expired {
+            let hangs = self.fleet.is_here(&worker) && self.fleet.has_stalled(attempt);
+            let why = if hangs { "its worker lives, but it does not get on" } else { "its worker is silent" };
+            self.fleet.tell(EventKind::LeaseExpired, About::attempt(attempt, &worker), why);
             self.drop_attempt(attempt, true);
+            if let Some(job) = self.jobs.get_mut(&attempt.job).filter(|_| hangs) {
+                job.stalled(&self.fleet, attempt, &worker);
+            }
         }
     }
 }

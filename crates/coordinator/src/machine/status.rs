@@ -1,13 +1,16 @@
 //! What users are told of all jobs and workers.
 
-use keima_orders::{JobId, WorkerId};
+use keima_orders::{AttemptId, JobId, WorkerId};
+use keima_runs::RunId;
 use serde::{Deserialize, Serialize};
 
 use super::Coordinator;
-use crate::api::{CallError, Millis};
+use crate::api::{CallError, Millis, State};
 use crate::fleet::worker::Worker;
+use crate::job::Job;
 use crate::job::health::Stuck;
-use crate::job::status::JobStatus;
+use crate::job::shown::status::JobStatus;
+use crate::store::records::Committed;
 
 /// What is known of a worker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,7 +41,40 @@ pub struct WorkerStatus {
     pub set_aside: Vec<(JobId, String)>,
 }
 
+/// A finished task that stands in a manifest, and who has its runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// The attempt whose runs they are.
+    pub attempt: AttemptId,
+    /// Its nonce.
+    pub nonce: u64,
+    /// The worker that made them.
+    pub writer: WorkerId,
+    /// Whether they were on stable storage before it reported them.
+    pub durable: bool,
+    /// Each run with the workers that hold it, as far as the coordinator knows.
+    pub runs: Vec<(RunId, Vec<WorkerId>)>,
+}
+
 impl Coordinator {
+    /// The finished tasks whose runs jobs need: those of the kept boundaries, then those of the stage under way.
+    pub fn standing(&self) -> Vec<Standing> {
+        let live = self.jobs.values().filter(|job| !job.is_over());
+        let done = live.flat_map(|job| {
+            let kept = job.boundaries.iter().flat_map(|b| b.tasks.iter().map(|done| (b.head.durable, done)));
+            let under_way = job.stage.iter().flat_map(|stage| stage.done().map(|done| (stage.durable, done)));
+            kept.chain(under_way).map(move |(durable, done)| (job, durable, done))
+        });
+        let stands = |(job, durable, done): (&Job, bool, &Committed)| Standing {
+            durable,
+            attempt: done.attempt,
+            nonce: done.nonce,
+            writer: done.writer.clone(),
+            runs: done.manifest.runs.iter().map(|run| (run.id.clone(), self.sound_holders(job, &run.id))).collect(),
+        };
+        done.map(stands).collect()
+    }
+
     /// All jobs, the oldest first, without their values.
     pub fn jobs(&self) -> Vec<JobStatus> {
         self.jobs.values().map(|job| job.status(&self.fleet).without_values()).collect()
@@ -50,9 +86,30 @@ impl Coordinator {
         self.jobs.get(&id).map(|job| job.status(&self.fleet)).ok_or(CallError::NoSuchJob(id))
     }
 
+    /// The certificate of a finished job in canonical form; `None` where there is none, see `docs/reference/certificate.md`.
+    pub fn certificate(&self, id: JobId) -> Result<Option<String>, CallError> {
+        self.jobs.get(&id).map(Job::certificate).ok_or(CallError::NoSuchJob(id))
+    }
+
+    /// The state of a job; `None` where there is no such job. Costs nothing, unlike its status.
+    pub fn state(&self, id: JobId) -> Option<State> {
+        self.jobs.get(&id).map(|job| job.record.state)
+    }
+
     /// Why no worker can go on with a job; `None` if one can, or if the coordinator was restarted since.
     pub fn stuck(&self, id: JobId) -> Option<Stuck> {
         self.jobs.get(&id)?.stuck(&self.fleet)
+    }
+
+    /// Attempts whose leases live.
+    pub fn leased(&self) -> Vec<AttemptId> {
+        self.fleet.leases.keys().copied().collect()
+    }
+
+    /// Workers with a copy of a run that the job does not take for damaged.
+    fn sound_holders(&self, job: &Job, run: &RunId) -> Vec<WorkerId> {
+        let holders = self.fleet.holders_of(run).into_iter().map(|(id, _)| id);
+        holders.filter(|id| !job.health.copies.is_bad(run, id)).cloned().collect()
     }
 
     /// All remembered workers.

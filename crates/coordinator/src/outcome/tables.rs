@@ -131,6 +131,8 @@ mod tests {
             series: vec![entry(1, "5"), entry(3, "489")],
             checks: Vec::new(),
             ok,
+            identity: String::new(),
+            builds: Vec::new(),
         }
     }
 

@@ -83,14 +83,14 @@ pub fn block_plan(info: &dyn ProblemInfo, key_bytes: u32, limits: &PlanLimits) -
     let no_blocks = |why| PlanError::NoBlocks { what: format!("{} {}", info.name(), info.size()), why };
     let blocks = info.blocks().ok_or_else(|| no_blocks(info.why_no_blocks()))?;
     if info.board().length < 2 || info.coefficients() != 1 {
-        return Err(no_blocks("blocks begin with the second column of a board"));
+        return Err(no_blocks("the board has a single column, or several numbers for each state"));
     }
     limits.check()?;
     let request = Request { info, blocks, key_bytes, limits, states: saturated_states(info)? };
     let needed = moduli::below(MODULUS_LIMIT.into(), &bound_product(&info.bound())).len() as u32;
     let memory = cuts::windows(&request, needed)?;
     let both = memory.both_ways(&request);
-    let mut refusal = no_blocks("no number of residues suits it");
+    let mut refusal = no_blocks("no number of residues a sweep fits");
     // As many residues at a time as were asked for, or as memory and disk allow.
     let most = limits.residues_per_sweep.unwrap_or(MOST_LANES);
     for lanes in LANES.into_iter().rev().filter(|&lanes| lanes <= most) {

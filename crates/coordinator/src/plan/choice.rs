@@ -46,11 +46,12 @@ fn taken_otherwise(plan: &Plan, limits: &PlanLimits) -> String {
     let mut text = String::new();
     let longest = longest_window(plan.board.height);
     if limits.window.is_some_and(|window| window > longest) {
-        text += &format!("; windows of blocks have at most {longest} cells");
+        text += &format!("; its windows have at most {longest} cells");
     }
     let largest = plan.sweeps.first().map_or(0, |&(first, end)| end - first);
     if limits.residues_per_sweep.is_some_and(|asked| asked != largest) {
-        text += &format!("; {largest} residues a sweep: blocks take {}, and not more than needed", one_of(&LANES));
+        text +=
+            &format!("; {largest} residues a sweep, since it takes {}, and no more than are needed", one_of(&LANES));
     }
     if let Some(middle) = plan.middle() {
         text += &format!("; vectors from both ends meet after column {middle}");

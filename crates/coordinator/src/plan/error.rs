@@ -1,12 +1,14 @@
 //! Why a job cannot be planned, and what to do about it.
 
+use keima_blocks::sizes::show_bytes;
+
 /// A limit that no plan keeps, or words that make no plan.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     /// The forecast of disk exceeds the cap.
     #[error(
-        "needs about {} of disk with {residues_per_sweep} {} a sweep, but --disk allows {}: {}",
-        size(*needed_bytes), residues(*residues_per_sweep), size(*allowed_bytes), disk_advice(*residues_per_sweep)
+        "the count needs about {} of disk with {residues_per_sweep} {} a sweep, but --disk allows {}: {}",
+        show_bytes(*needed_bytes), residues(*residues_per_sweep), show_bytes(*allowed_bytes), disk_advice(*residues_per_sweep)
     )]
     Disk {
         /// Forecast of the peak.
@@ -18,9 +20,9 @@ pub enum PlanError {
     },
     /// A task has too little memory.
     #[error(
-        "each task needs at least {} for states of {lanes} {}, and has {}; raise --memory (of submit: --task-memory), or \
-         use fewer threads or fewer residues a sweep",
-        size(*least_bytes), if *lanes == 1 { "lane" } else { "lanes" }, size(*got_bytes)
+        "each task needs at least {} but has {}; raise --memory (of submit: --task-memory), or use fewer threads{}",
+        show_bytes(*least_bytes), show_bytes(*got_bytes),
+        if *lanes > 1 { " or fewer residues a sweep" } else { "" }
     )]
     TaskMemory {
         /// What was offered.
@@ -40,10 +42,10 @@ pub enum PlanError {
     },
     /// A family does not fit a task.
     #[error(
-        "the block executor needs at least {} for each task, and has {}: the tables and one residue of the largest family \
-         take that much, even if a single task at a time uses all of a worker's memory; raise --memory (of submit: \
+        "the block executor needs at least {} for each task, but has {}: the tables and one residue of the largest family \
+         take that much, even if one task at a time uses all of a worker's memory; raise --memory (of submit: \
          --task-memory), leave out --window if it was given, or use --executor stream",
-        size(*least_bytes), size(*got_bytes)
+        show_bytes(*least_bytes), show_bytes(*got_bytes)
     )]
     Family {
         /// What was offered.
@@ -59,8 +61,8 @@ pub enum PlanError {
     },
     /// A record of a run has no room for all coefficients.
     #[error(
-        "each state has {coefficients} numbers for each residue, but a record has room for {most} in all; choose a smaller \
-         size, or options that ask for fewer numbers"
+        "each state has {coefficients} numbers for each residue, but a record has room for {most}; choose a smaller size, or \
+         options that ask for fewer numbers"
     )]
     Coefficients {
         /// What came.
@@ -84,12 +86,4 @@ fn disk_advice(residues_per_sweep: u32) -> &'static str {
 
 const fn residues(number: u32) -> &'static str {
     if number == 1 { "residue" } else { "residues" }
-}
-
-/// `bytes` in the largest binary unit of which there is at least one, with one decimal: `"1.5 GiB"`.
-fn size(bytes: u64) -> String {
-    let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
-    let place = bytes.checked_ilog2().unwrap_or(0) / 10;
-    let unit = units.get(place as usize).unwrap_or(&"B");
-    format!("{:.1} {unit}", bytes as f64 / (1_u64 << (10 * place)) as f64)
 }

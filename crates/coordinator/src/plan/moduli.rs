@@ -5,7 +5,10 @@
 //! the primes lie just below 2^60, unless that costs a residue.
 
 use keima_blocks::limits::MODULUS_LIMIT;
+use keima_model::ProblemInfo;
 use keima_residue::{Integer, primes_below};
+
+use super::Plan;
 
 /// Limits of the two families, the preferred one first.
 const LIMITS: [u128; 2] = [MODULUS_LIMIT as u128, 1 << 64];
@@ -29,6 +32,20 @@ pub(crate) fn bound_text(powers: &[(u32, u32)]) -> String {
 pub(super) fn choose(bound: &Integer) -> Vec<u64> {
     // The first of equally short ones.
     LIMITS.map(|limit| below(limit, bound)).into_iter().min_by_key(Vec::len).unwrap_or_default()
+}
+
+impl Plan {
+    /// The same plan modulo other primes, the next ones below those that it has: for a second count of one number.
+    #[must_use]
+    pub fn with_other_primes(self, info: &dyn ProblemInfo) -> Self {
+        let number = self.moduli.len();
+        let Some(&largest) = self.moduli.iter().max() else { return self };
+        let primes: Vec<u64> = primes_below(u128::from(largest) + 1).skip(number).take(number).collect();
+        let moduli: Vec<u64> = primes.iter().skip(1).chain(primes.first()).copied().collect();
+        let product: Integer = moduli.iter().rev().skip(1).map(|&prime| Integer::from(prime)).product();
+        // They are smaller by a part in 10^15. Where that is too much, the plan keeps its own.
+        if product > bound_product(&info.bound()) { Self { moduli, ..self } } else { self }
+    }
 }
 
 /// The fewest primes just below `limit` that suffice, and the spare.

@@ -1,6 +1,8 @@
 //! Plans of the stream executor.
 
-use keima_blocks::limits::OUTPUT_PERCENT;
+use std::collections::BTreeMap;
+
+use keima_blocks::limits::{LEAST_TASK_BYTES, OUTPUT_PERCENT};
 use keima_model::{ProblemInfo, Window};
 use keima_runs::MAX_LANES;
 
@@ -14,8 +16,6 @@ use super::{Execution, Plan, PlanError, PlanLimits};
 const MOST_RESIDUES_PER_SWEEP: u32 = 8;
 /// Longest window that the planner chooses unless asked. Longer ones save few shuffles and make families large.
 const LONGEST_WINDOW: u32 = 4;
-/// With less memory than this, a task's buffers leave no room for states.
-const LEAST_TASK_MEMORY_BYTES: u64 = 8 << 20;
 /// A task must be able to buffer this many records, however many lanes they have.
 const LEAST_TASK_RECORDS: u64 = 256;
 /// For a task that writes fewer records than this, granting and committing cost more than the work.
@@ -47,11 +47,16 @@ pub fn plan(info: &dyn ProblemInfo, key_bytes: u32, limits: &PlanLimits) -> Resu
     let fewest = total.div_ceil(asked.unwrap_or(MOST_RESIDUES_PER_SWEEP).min(most_lanes / coefficients));
     let most = if asked.is_some() { fewest } else { total };
 
-    let attempt = |sweep_count: u32| {
+    // A problem may take long to count a family, and every number of sweeps asks for the same ones.
+    let mut families: BTreeMap<(u32, u32), Option<u128>> = BTreeMap::new();
+    let mut largest_family =
+        |window: &Window| *families.entry((window.first, window.len)).or_insert_with(|| info.largest_family(*window));
+
+    let mut attempt = |sweep_count: u32| {
         let sweeps = balanced(total, sweep_count);
         let lanes = total.div_ceil(sweep_count).saturating_mul(coefficients);
         let task_records = task_records(limits.task_memory_bytes, key_bytes, lanes)?;
-        let windows = windows(info, limits, task_records, states.iter().max().copied());
+        let windows = windows(board.height, limits, task_records, states.iter().max().copied(), &mut largest_family);
         let record_bytes = (8.0 * f64::from(lanes) + KEY_BYTES_ON_DISK) * INDEX_FACTOR;
         let mut plan = Plan {
             execution: Execution::Stream,
@@ -82,7 +87,10 @@ pub fn plan(info: &dyn ProblemInfo, key_bytes: u32, limits: &PlanLimits) -> Resu
         }
     };
     let mut refusal = None;
-    for sweep_count in fewest..=most {
+    // Numbers of sweeps whose largest has the same number of residues make the same plan: try each once.
+    let mut counts: Vec<u32> = (fewest..=most).collect();
+    counts.dedup_by_key(|&mut count| total.div_ceil(count));
+    for sweep_count in counts {
         match attempt(sweep_count) {
             Ok(plan) => return Ok(plan),
             Err(error) => refusal = Some(error),
@@ -100,7 +108,7 @@ fn balanced(total: u32, count: u32) -> Vec<(u32, u32)> {
 fn task_records(task_memory_bytes: u64, key_bytes: u32, lanes: u32) -> Result<u64, PlanError> {
     let record_bytes = u64::from(key_bytes) + 8 * u64::from(lanes) + SORT_INDEX_BYTES;
     let least_for_records = (LEAST_TASK_RECORDS * record_bytes).div_ceil(OUTPUT_PERCENT) * 100;
-    let least_bytes = LEAST_TASK_MEMORY_BYTES.max(least_for_records);
+    let least_bytes = LEAST_TASK_BYTES.max(least_for_records);
     if task_memory_bytes < least_bytes {
         return Err(PlanError::TaskMemory { got_bytes: task_memory_bytes, least_bytes, lanes });
     }
@@ -112,16 +120,21 @@ fn task_records(task_memory_bytes: u64, key_bytes: u32, lanes: u32) -> Result<u6
 /// Longer windows mean fewer shuffles. But a family that is much larger than a task spills in every pass, and at the
 /// stage's end all others wait for its task. If no length keeps families small enough, windows are single cells. If the
 /// problem does not know its families, the planner takes each to be as large as the vector.
-fn windows(info: &dyn ProblemInfo, limits: &PlanLimits, task_records: u64, peak_states: Option<u64>) -> Vec<Window> {
-    let height = info.board().height;
+fn windows(
+    height: u32,
+    limits: &PlanLimits,
+    task_records: u64,
+    peak_states: Option<u64>,
+    mut largest_family: impl FnMut(&Window) -> Option<u128>,
+) -> Vec<Window> {
     if let Some(len) = limits.window {
         return Window::cut(height, len);
     }
     let most = u128::from(task_records) * FAMILY_PERCENT / 100;
-    let fits = |window: &Window| {
-        let family = info.largest_family(*window).or(peak_states.map(u128::from));
+    let mut fits = |window: &Window| {
+        let family = largest_family(window).or(peak_states.map(u128::from));
         family.is_none_or(|states| states <= most)
     };
     let mut cuts = (1..=LONGEST_WINDOW.min(height)).rev().map(|len| Window::cut(height, len));
-    cuts.find(|windows| windows.iter().all(fits)).unwrap_or_else(|| Window::cut(height, 1))
+    cuts.find(|windows| windows.iter().all(&mut fits)).unwrap_or_else(|| Window::cut(height, 1))
 }

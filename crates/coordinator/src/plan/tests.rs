@@ -183,17 +183,17 @@ fn refusals_say_what_to_do() {
             assert!(text.contains(word), "{text:?} does not say {word:?}");
         }
     };
-    check(&|_, l| l.disk_bytes = Some(10 << 30), &["10.0 GiB", "with 1 residue a sweep", "raise --disk"]);
+    check(&|_, l| l.disk_bytes = Some(10 << 30), &["10 GiB", "with 1 residue a sweep", "raise --disk"]);
     let two = |_: &mut Example, l: &mut PlanLimits| (l.disk_bytes, l.residues_per_sweep) = (Some(30 << 30), Some(2));
     check(&two, &["with 2 residues", "fewer residues"]);
-    check(&|_, l| l.disk_bytes = Some(0), &["--disk allows 0.0 B"]);
-    check(&|_, l| l.task_memory_bytes = 1 << 20, &["1.0 MiB", "at least 8.0 MiB", "raise --memory", "fewer threads"]);
-    check(&|_, l| l.task_memory_bytes = 0, &["at least 8.0 MiB"]);
+    check(&|_, l| l.disk_bytes = Some(0), &["--disk allows 0 B"]);
+    check(&|_, l| l.task_memory_bytes = 1 << 20, &["has 1 MiB", "at least 8 MiB", "raise --memory", "fewer threads"]);
+    check(&|_, l| l.task_memory_bytes = 0, &["at least 8 MiB"]);
     check(&|_, l| l.window = Some(0), &["window is 0", "at least 1"]);
     check(&|_, l| l.residues_per_sweep = Some(0), &["residues-per-sweep is 0"]);
     check(&|e, _| e.board.length = 0, &["9x0", "at least one cell"]);
     check(&|e, _| e.states = Some(vec![1; 81]), &["81 state counts", "expected 82"]);
-    check(&|e, l| (e.states, l.disk_bytes) = (Some(vec![u128::MAX; 82]), Some(u64::MAX - 1)), &["16.0 EiB"]);
+    check(&|e, l| (e.states, l.disk_bytes) = (Some(vec![u128::MAX; 82]), Some(u64::MAX - 1)), &["16 EiB"]);
     // Without a forecast nothing is refused for disk.
     let limits = PlanLimits { disk_bytes: Some(0), ..GENEROUS };
     assert!(plan(&Example::new(9, 9), 8, &limits).is_ok());

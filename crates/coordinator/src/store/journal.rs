@@ -10,15 +10,17 @@ use serde::Serialize;
 
 use super::keys::{self, BOOT_KEY, NEXT_KEY, STORE_KEY, VERSION_KEY};
 use super::records::{Boundary, Committed, GrantRecord, Head, Record, RunCopy, StageRecord, VERSION};
+use super::restore::StageNumber;
 use crate::api::StoreId;
+use crate::certificate::StageEvidence;
 
 /// How much of a job's progress survives a restart of the coordinator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
     /// For a cluster. Grants, single commits and every boundary are stored: a restart loses no work.
     Cluster,
-    /// For one process. Submissions, durable boundaries, functionals and results are stored. A short count then hardly
-    /// writes, and a restart goes back to a durable boundary.
+    /// For one process. Submissions, durable boundaries, functionals and results are stored, and the stage under way at a
+    /// clean stop. A short count then hardly writes, and a restart after a kill goes back to a durable boundary.
     OneProcess,
 }
 
@@ -66,13 +68,22 @@ pub(crate) struct Journal {
     puts: BTreeMap<String, Vec<u8>>,
     deletes: BTreeSet<String>,
     durable: bool,
+    /// Jobs of which the stage under way is stored, whatever the durability: it was so at a clean stop.
+    kept_stages: BTreeSet<JobId>,
     /// The first record that could not be encoded.
     failure: Option<EncodeError>,
 }
 
 impl Journal {
     pub(crate) const fn new(durability: Durability) -> Self {
-        Self { durability, puts: BTreeMap::new(), deletes: BTreeSet::new(), durable: false, failure: None }
+        Self {
+            durability,
+            puts: BTreeMap::new(),
+            deletes: BTreeSet::new(),
+            durable: false,
+            kept_stages: BTreeSet::new(),
+            failure: None,
+        }
     }
 
     /// What the owner chose.
@@ -137,6 +148,30 @@ impl Journal {
         self.put(keys::value_key(job, sweep, functional), lanes);
     }
 
+    /// Deletes the residues of a functional in one sweep.
+    pub(crate) fn delete_value(&mut self, job: JobId, sweep: u32, functional: u32) {
+        self.delete(keys::value_key(job, sweep, functional));
+    }
+
+    /// Stores the evidence of a stage, and returns the record. `None` if it cannot be encoded.
+    pub(crate) fn put_evidence(&mut self, job: JobId, stage: StageNumber, evidence: &StageEvidence) -> Option<Vec<u8>> {
+        let key = keys::evidence_key(job, stage);
+        self.put(key.clone(), evidence);
+        self.puts.get(&key).cloned()
+    }
+
+    /// Stores the evidence of a stage that another coordinator has encoded.
+    pub(crate) fn put_stage_evidence(&mut self, job: JobId, stage: StageNumber, encoded: Vec<u8>) {
+        let key = keys::evidence_key(job, stage);
+        self.deletes.remove(&key);
+        self.puts.insert(key, encoded);
+    }
+
+    /// Deletes the evidence of a stage.
+    pub(crate) fn delete_evidence(&mut self, job: JobId, stage: StageNumber) {
+        self.delete(keys::evidence_key(job, stage));
+    }
+
     /// Stores a boundary's head, on stable storage.
     pub(crate) fn put_head(&mut self, job: JobId, head: &Head) {
         self.put(keys::boundary_key(job, head), head);
@@ -169,9 +204,20 @@ impl Journal {
         }
     }
 
+    /// Stores how the stage under way is cut, whatever the durability: for a clean stop.
+    pub(crate) fn keep_stage(&mut self, job: JobId, stage: &StageRecord) {
+        self.put(keys::stage_key(job), stage);
+        self.has_stage(job);
+    }
+
+    /// Takes note that the stage under way of a job is stored.
+    pub(crate) fn has_stage(&mut self, job: JobId) {
+        self.kept_stages.insert(job);
+    }
+
     /// Deletes the record of the stage under way.
     pub(crate) fn delete_stage(&mut self, job: JobId) {
-        if self.durability.stores_stage_under_way() {
+        if self.kept_stages.remove(&job) || self.durability.stores_stage_under_way() {
             self.delete(keys::stage_key(job));
         }
     }

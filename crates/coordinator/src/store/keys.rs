@@ -7,6 +7,7 @@
 //!   meta/next                           u64, number of the next job
 //!   job/J                               Record
 //!   value/J/SWEEP/FUNCTIONAL            Vec<u64>, one per lane
+//!   evidence/J/SWEEP/STAGE              StageEvidence, for the certificate; kept until the job is removed
 //!   boundary/J/SWEEP/GENERATION         Head
 //!   task/J/SWEEP/GENERATION/TASK        Committed: of a boundary, or of the stage under way
 //!   copy/J/WORKER/RUN                   RunCopy: a second copy
@@ -17,8 +18,10 @@
 use keima_orders::{AttemptId, JobId};
 
 use super::records::{Head, RunCopy};
+use super::restore::StageNumber;
 
-pub(super) const VERSION_KEY: &str = "meta/version";
+/// Key of the record that holds the version of the records' layout.
+pub const VERSION_KEY: &str = "meta/version";
 pub(super) const STORE_KEY: &str = "meta/store";
 pub(super) const BOOT_KEY: &str = "meta/boot";
 pub(super) const NEXT_KEY: &str = "meta/next";
@@ -29,6 +32,10 @@ pub(super) fn job_key(job: JobId) -> String {
 
 pub(super) fn value_key(job: JobId, sweep: u32, functional: u32) -> String {
     format!("value/{}/{sweep}/{functional}", job.0)
+}
+
+pub(super) fn evidence_key(job: JobId, StageNumber { sweep, stage }: StageNumber) -> String {
+    format!("evidence/{}/{sweep}/{stage}", job.0)
 }
 
 pub(super) fn boundary_key(job: JobId, head: &Head) -> String {

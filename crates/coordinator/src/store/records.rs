@@ -5,16 +5,17 @@ use std::collections::VecDeque;
 use std::fmt;
 
 use keima_model::Direction;
-use keima_orders::{AttemptId, WorkerId};
+use keima_orders::{AttemptId, JobId, Origin, WorkerId};
 use keima_runs::{RunId, RunManifest, Tally, TaskManifest, TaskTimes};
 use serde::{Deserialize, Serialize};
 
 use crate::api::{JobSpec, Millis, State};
 use crate::outcome::Outcome;
 use crate::plan::Plan;
+use crate::store::run_index::RunIndex;
 
 /// Layout of the records and meaning of their figures. A store of another version is refused.
-pub(crate) const VERSION: u32 = 6;
+pub(crate) const VERSION: u32 = 9;
 /// Most notes of a job. The oldest go first.
 const MOST_NOTES: usize = 64;
 
@@ -22,23 +23,53 @@ const MOST_NOTES: usize = 64;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Record {
     pub(crate) spec: JobSpec,
+    /// What is counted: `AnyProblem::identity`.
     pub(crate) identity: String,
+    /// Builds of the coordinators that have had the job, the one that began it first.
+    pub(crate) builds: Vec<String>,
     pub(crate) size: String,
     pub(crate) plan: Plan,
     pub(crate) tag: u64,
     pub(crate) salt: u64,
+    /// Draws the tasks that are counted again; no worker is told it.
+    pub(crate) lot: u64,
     pub(crate) state: State,
     pub(crate) reason: String,
+    /// Whether it paused by itself, and goes on when a worker may do its tasks again.
+    pub(crate) waits: bool,
     pub(crate) sweep: u32,
     /// Generation of the newest stage or round of copies.
     pub(crate) generation: u32,
+    /// Time under way in all lives, lost work included.
     pub(crate) active_millis: Millis,
+    /// Coordinators that have had the job, one after the other.
+    pub(crate) lives: u32,
     pub(crate) totals: Totals,
     /// Number of states before each pass; `None` where it is not known exactly.
     pub(crate) pass_states: Vec<Option<u64>>,
     pub(crate) notes: Notes,
     pub(crate) disk_peak_bytes: u64,
+    /// Workers on whose word alone each finished sweep rests.
+    pub(crate) trusted: Vec<Vec<WorkerId>>,
+    /// Failed checks after which the job went on from an older boundary.
+    pub(crate) second_tries: Vec<FailedCheck>,
+    /// The stage that was under way when the job ended; the number of stages when it was done.
+    pub(crate) last_stage: Option<u32>,
     pub(crate) outcome: Option<Outcome>,
+    /// Jobs whose numbers its first runs' names begin with, if it goes on from a checkpoint.
+    pub(crate) adopted: Vec<JobId>,
+}
+
+impl Record {
+    /// What orders say of the job's origin.
+    pub(crate) fn origin(&self) -> Origin {
+        let build = |build: Option<&String>| build.cloned().unwrap_or_default();
+        Origin {
+            identity: self.identity.clone(),
+            build: build(self.builds.last()),
+            begun_by: build(self.builds.first()),
+        }
+    }
 }
 
 /// Sums over all tasks of a job, repeated ones included.
@@ -50,6 +81,14 @@ pub(crate) struct Totals {
     pub(crate) times: TaskTimes,
     pub(crate) tasks: u64,
     pub(crate) stages: u64,
+    /// Tasks that two workers have done, with the same outcome.
+    pub(crate) recounts: u64,
+    /// Tasks that read a part of the answer, and that one worker alone has done.
+    pub(crate) answers_alone: u64,
+    /// Attempts at tasks that failed or ended without a report.
+    pub(crate) failed_attempts: u64,
+    /// How often the job went back to an older boundary, or to a sweep's start.
+    pub(crate) fall_backs: u64,
 }
 
 impl Totals {
@@ -78,6 +117,13 @@ impl Notes {
         }
     }
 
+    /// Adds a line, unless it is there.
+    pub(crate) fn add_once(&mut self, text: &str) {
+        if !self.0.iter().any(|line| line == text) {
+            self.add(text.to_owned());
+        }
+    }
+
     /// All lines.
     pub(crate) fn to_vec(&self) -> Vec<String> {
         self.0.iter().cloned().collect()
@@ -90,6 +136,8 @@ pub(crate) struct Committed {
     pub(crate) attempt: AttemptId,
     pub(crate) nonce: u64,
     pub(crate) writer: WorkerId,
+    /// Another worker that counted the same.
+    pub(crate) second: Option<WorkerId>,
     pub(crate) manifest: TaskManifest,
 }
 
@@ -108,11 +156,15 @@ pub(crate) struct Head {
     pub(crate) durable: bool,
     /// Whether every run once had two holders.
     pub(crate) copied: bool,
+    /// The folder of the archive that has all its runs.
+    pub(crate) archive: Option<String>,
     /// Sums, fingerprint and states that its tasks wrote.
     pub(crate) totals: Tally,
     /// Whether `totals.states` counts distinct keys. If not, it is an upper bound.
     pub(crate) exact: bool,
     pub(crate) tasks: u32,
+    /// Workers on whose word alone it rests: those who did a task of this sweep that no other has done too. Sorted.
+    pub(crate) trusted: Vec<WorkerId>,
 }
 
 impl fmt::Display for Head {
@@ -125,7 +177,7 @@ impl fmt::Display for Head {
 }
 
 /// The vector between two stages.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Boundary {
     pub(crate) head: Head,
     pub(crate) tasks: Vec<Committed>,
@@ -133,9 +185,30 @@ pub(crate) struct Boundary {
     pub(crate) copies: std::collections::BTreeSet<RunCopy>,
     /// Whether its records are in the store.
     pub(crate) stored: bool,
+    /// Its runs by their keys.
+    by_key: RunIndex,
 }
 
 impl Boundary {
+    /// A vector without second copies.
+    pub(crate) fn new(head: Head, tasks: Vec<Committed>, stored: bool) -> Self {
+        let by_key = RunIndex::new(&tasks);
+        Self { head, tasks, copies: std::collections::BTreeSet::new(), stored, by_key }
+    }
+
+    /// Runs that may hold keys of a shard, in the order of [`Self::runs`].
+    pub(crate) fn runs_of(&self, shard: &Shard) -> impl Iterator<Item = &RunManifest> {
+        let places = self.by_key.meeting(shard);
+        places
+            .into_iter()
+            .filter_map(|place| self.tasks.get(place.task as usize)?.manifest.runs.get(place.run as usize))
+    }
+
+    /// Whether any run may hold keys of a shard.
+    pub(crate) fn meets(&self, shard: &Shard) -> bool {
+        self.by_key.meets(shard)
+    }
+
     /// All runs of the vector.
     pub(crate) fn runs(&self) -> impl Iterator<Item = &RunManifest> {
         self.tasks.iter().flat_map(|task| &task.manifest.runs)
@@ -145,6 +218,16 @@ impl Boundary {
     pub(crate) fn bytes(&self) -> u64 {
         self.runs().fold(0, |sum, run| sum.saturating_add(run.bytes))
     }
+}
+
+/// A check that failed, and where.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FailedCheck {
+    pub(crate) check: String,
+    pub(crate) sweep: u32,
+    pub(crate) stage: u32,
+    /// What was expected, and what came.
+    pub(crate) evidence: String,
 }
 
 /// One copy of a run.
@@ -188,6 +271,8 @@ pub(crate) struct StageRecord {
     pub(crate) closed: bool,
     /// The shard of each task.
     pub(crate) shards: Vec<Shard>,
+    /// Tasks of which workers have made different things.
+    pub(crate) doubted: Vec<u32>,
 }
 
 /// A living grant.
@@ -223,6 +308,8 @@ mod tests {
     fn notes_skip_repeats_and_drop_the_oldest() {
         let mut notes = Notes::default();
         (0..MOST_NOTES + 2).for_each(|line| notes.add(format!("line {}", line / 2)));
+        assert_eq!(notes.to_vec().len(), MOST_NOTES / 2 + 1);
+        notes.add_once("line 3");
         assert_eq!(notes.to_vec().len(), MOST_NOTES / 2 + 1);
         (0..MOST_NOTES).for_each(|line| notes.add(format!("new line {line}")));
         assert_eq!(notes.to_vec().first().map(String::as_str), Some("new line 0"));

@@ -9,6 +9,7 @@ use super::journal::Journal;
 use super::keys::VERSION_KEY;
 use super::records::{Committed, GrantRecord, Head, Record, RunCopy, StageRecord, VERSION};
 use crate::api::StoreId;
+use crate::certificate::StageEvidence;
 
 /// Why a store cannot be restored.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -44,6 +45,12 @@ fn decode<T: DeserializeOwned>(key: &str, value: &[u8]) -> Result<T, RestoreErro
     postcard::from_bytes(value).map_err(|error| damaged(key, &error))
 }
 
+/// Whether this program reads records of the version that the record [`VERSION_KEY`] holds.
+pub fn check_stored_version(value: &[u8]) -> Result<(), RestoreError> {
+    let got: u32 = decode(VERSION_KEY, value)?;
+    if got == VERSION { Ok(()) } else { Err(RestoreError::Version { expected: VERSION, got }) }
+}
+
 /// A record with its key.
 pub(crate) struct Keyed<T> {
     pub(crate) key: String,
@@ -64,11 +71,20 @@ pub(crate) struct StageId {
     pub(crate) generation: u32,
 }
 
+/// Identifies the evidence of a stage: a repeated stage has the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct StageNumber {
+    pub(crate) sweep: u32,
+    pub(crate) stage: u32,
+}
+
 /// All records of a job.
 #[derive(Default)]
 pub(crate) struct JobRecords {
     pub(crate) record: Option<Record>,
     pub(crate) values: BTreeMap<ValueId, Vec<u64>>,
+    /// Encoded, as they are stored.
+    pub(crate) evidence: BTreeMap<StageNumber, Vec<u8>>,
     pub(crate) heads: Vec<Keyed<Head>>,
     pub(crate) tasks: BTreeMap<StageId, Vec<Keyed<Committed>>>,
     pub(crate) copies: Vec<Keyed<RunCopy>>,
@@ -102,10 +118,7 @@ impl Stored {
         // The version first: records of another layout may not even have readable keys.
         let version = records.iter().find(|(key, _)| key == VERSION_KEY);
         let version = version.ok_or_else(|| damaged(VERSION_KEY, &"it is missing"))?;
-        let got: u32 = decode(VERSION_KEY, &version.1)?;
-        if got != VERSION {
-            return Err(RestoreError::Version { expected: VERSION, got });
-        }
+        check_stored_version(&version.1)?;
         let mut stored = Self { store: StoreId::default(), boot: 0, next_job: 0, jobs: BTreeMap::new() };
         let mut store = None;
         for (key, value) in records {
@@ -143,7 +156,7 @@ impl Stored {
             job.grants.push(Keyed { key: key.to_owned(), record });
             return Ok(());
         }
-        if !["job", "value", "boundary", "task", "copy", "stage"].contains(&kind) {
+        if !["job", "value", "evidence", "boundary", "task", "copy", "stage"].contains(&kind) {
             return Err(damaged(key, &"unknown kind of record"));
         }
         let job = self.jobs.entry(JobId(number(0)?)).or_default();
@@ -153,6 +166,10 @@ impl Stored {
             "value" => {
                 let id = ValueId { sweep: short(1)?, functional: short(2)? };
                 job.values.insert(id, decode(key, value)?);
+            }
+            "evidence" => {
+                decode::<StageEvidence>(key, value)?;
+                job.evidence.insert(StageNumber { sweep: short(1)?, stage: short(2)? }, value.to_vec());
             }
             "boundary" => job.heads.push(Keyed { key: key_text, record: decode(key, value)? }),
             "task" => {

@@ -1,9 +1,9 @@
 //! Copies of runs that cannot be read: which ones a job avoids, and which runs it has lost.
 //!
 //! A run can be read when a worker that is here holds a sound copy. It is lost when no holder of a sound copy is here or
-//! awaited.
+//! awaited, and the archive has none.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use keima_orders::{Holder, WorkerId};
 use keima_runs::RunId;
@@ -45,6 +45,8 @@ pub(crate) struct CopyHealth {
     /// Copies that are never used again.
     bad: BTreeSet<RunCopy>,
     strikes: BTreeMap<RunCopy, Strike>,
+    /// Runs that the archive has, as far as nobody found otherwise.
+    archived: HashSet<RunId>,
 }
 
 impl CopyHealth {
@@ -74,11 +76,41 @@ impl CopyHealth {
     /// Whether a worker that is here has a sound copy that may be tried now.
     pub(crate) fn is_readable(&self, run: &RunId, fleet: &Fleet) -> bool {
         let sound = |id| !self.is_bad(run, id) && !self.is_suspended(run, id, fleet);
-        fleet.here().any(|(id, worker)| worker.held.contains_key(run) && sound(id))
+        fleet.holders_here(run).any(|(id, _)| sound(id))
     }
 
     /// Why a run is lost; `None` while there is hope, or while no worker is here that could count it again.
     pub(crate) fn lost(&self, run: &RunId, fleet: &Fleet) -> Option<String> {
+        if self.archived.contains(run) {
+            return None;
+        }
+        self.unheld(run, fleet)
+    }
+
+    /// Whether the archive has a run that nobody holds or will bring back.
+    pub(crate) fn is_to_fetch(&self, run: &RunId, fleet: &Fleet) -> bool {
+        self.archived.contains(run) && self.unheld(run, fleet).is_some()
+    }
+
+    /// The archive has a run.
+    pub(crate) fn can_fetch(&mut self, run: &RunId) {
+        self.archived.insert(run.clone());
+    }
+
+    /// A worker has fetched a run anew: a bad copy of it is replaced.
+    pub(crate) fn renewed(&mut self, run: &RunId, worker: &WorkerId) {
+        let copy = RunCopy::new(run, worker);
+        self.bad.remove(&copy);
+        self.strikes.remove(&copy);
+    }
+
+    /// The archive has not, or not any more, a sound copy of a run.
+    pub(crate) fn cannot_fetch(&mut self, run: &RunId) {
+        self.archived.remove(run);
+    }
+
+    /// Why no worker has a sound copy of a run, or will bring it back.
+    fn unheld(&self, run: &RunId, fleet: &Fleet) -> Option<String> {
         fleet.here_since?;
         let mut why = "no worker holds a sound copy".to_string();
         for (id, worker) in fleet.holders_of(run).into_iter().filter(|(id, _)| !self.is_bad(run, id)) {
@@ -98,7 +130,21 @@ impl CopyHealth {
 
     /// Whether two workers that are here hold sound copies of a run.
     pub(crate) fn has_two_holders(&self, run: &RunId, fleet: &Fleet) -> bool {
-        fleet.here().filter(|(id, w)| w.held.contains_key(run) && !self.is_bad(run, id)).count() >= 2
+        fleet.holders_here(run).filter(|(id, _)| !self.is_bad(run, id)).count() >= 2
+    }
+
+    /// The workers without which a boundary is not whole: those that alone, of all that are here, hold a sound copy of one of its
+    /// runs. `None` if nobody here holds one of the runs.
+    pub(crate) fn needed_for<'f>(&self, boundary: &Boundary, fleet: &'f Fleet) -> Option<BTreeSet<&'f WorkerId>> {
+        let mut needed = BTreeSet::new();
+        for run in boundary.runs() {
+            let mut holders = fleet.holders_here(&run.id).filter(|(id, _)| !self.is_bad(&run.id, id));
+            let (first, _) = holders.next()?;
+            if holders.next().is_none() {
+                needed.insert(first);
+            }
+        }
+        Some(needed)
     }
 
     /// Whether every run of a boundary has two holders now.
@@ -150,6 +196,7 @@ impl CopyHealth {
 
     /// Forgets a run that is not needed any more.
     pub(super) fn forget_run(&mut self, run: &RunId) {
+        self.archived.remove(run);
         self.bad.retain(|bad| bad.run != *run);
         self.strikes.retain(|struck, _| struck.run != *run);
     }

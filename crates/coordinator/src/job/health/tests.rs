@@ -23,7 +23,8 @@ fn fleet(workers: usize) -> (Fleet, RunId) {
     for number in 0..workers {
         let id = worker(number);
         let known = fleet.expect_worker(&id);
-        known.holder = Holder { worker: id, address: String::new(), folder: "/scratch".to_owned() };
+        known.holder =
+            Holder { worker: id, address: String::new(), folder: "/scratch".to_owned(), fingerprint: String::new() };
         known.here = true;
     }
     fleet.update_presence();
@@ -98,18 +99,19 @@ fn a_full_disk_is_waited_for_shortly_then_long() {
     let (mut health, mut notes) = (Health::default(), Notes::default());
     let (short, long) = (2 * fleet.config.heartbeat_millis, fleet.config.disk_wait_millis);
     for (wait_millis, is_short) in [(short, true), (long, false), (long, false)] {
-        health.full_disk(&fleet, &worker(0), "no space", &mut notes);
+        health.full_disk(&fleet, &worker(0), "no space", 3 << 20, &mut notes);
         assert_eq!(health.aside(&worker(0)).map(|aside| aside.short), Some(is_short));
         wait(&mut fleet, wait_millis - 1);
-        assert!(!health.end_asides(&fleet) && health.is_aside(&worker(0)));
+        assert!(health.end_asides(&fleet).is_empty() && health.is_aside(&worker(0)));
         wait(&mut fleet, 1);
-        assert!(health.end_asides(&fleet) && !health.is_aside(&worker(0)));
+        assert!(!health.end_asides(&fleet).is_empty() && !health.is_aside(&worker(0)));
     }
     // A finished task proves that there is room again.
     health.finished_task(&worker(0));
-    health.full_disk(&fleet, &worker(0), "no space", &mut notes);
+    health.full_disk(&fleet, &worker(0), "no space", 3 << 20, &mut notes);
     assert_eq!(health.aside(&worker(0)).map(|aside| aside.short), Some(true));
-    assert!(notes.to_vec().iter().all(|note| note.contains("/scratch")), "{notes:?}");
+    let told = |note: &String| note.contains("/scratch") && note.contains("about 3 MiB on all workers");
+    assert!(notes.to_vec().iter().all(told), "{notes:?}");
 }
 
 #[test]
@@ -121,7 +123,13 @@ fn the_third_damaged_copy_sets_a_worker_aside_until_it_is_forgiven() {
         assert_eq!(health.is_aside(&worker(0)), damaged == 3, "{damaged}");
     }
     wait(&mut fleet, 1 << 40);
-    assert!(!health.end_asides(&fleet) && health.is_aside(&worker(0)), "time alone does not repair it");
+    assert!(health.end_asides(&fleet).is_empty() && health.is_aside(&worker(0)), "time alone does not repair it");
+    // Where nobody else can go on it is tried again, and set aside again by the next damage.
+    health.try_again_later(&fleet);
+    wait(&mut fleet, 1 << 40);
+    assert_eq!(health.end_asides(&fleet), [worker(0)]);
+    health.damaged(unread(&run, &worker(0), &worker(1)), &mut notes);
+    assert!(health.is_aside(&worker(0)));
     health.forgive();
     assert!(!health.is_aside(&worker(0)));
     assert!(health.copies.is_bad(&run, &worker(0)), "a damaged copy stays damaged");

@@ -4,11 +4,12 @@ use keima_orders::{AttemptId, WorkerId};
 use keima_runs::{Split, TaskManifest};
 
 use super::laws::{Asked, Fault};
+use super::recount::Finding;
 use super::{StageRun, Task};
 use crate::api::{Millis, Verdict};
 use crate::fleet::Fleet;
+use crate::fleet::watched::{About, EventKind};
 use crate::job::Job;
-use crate::job::functionals::read_by_stage;
 use crate::store::records::Committed;
 
 /// Split points that are kept of a whole boundary, roughly.
@@ -31,7 +32,7 @@ impl Job {
         Some(Asked {
             order: self.order(stage, attempt, shard),
             coefficients: plan.coefficients,
-            functionals: read_by_stage(self.info(), plan, stage.number),
+            functionals: stage.functionals.clone(),
         })
     }
 
@@ -42,27 +43,83 @@ impl Job {
             _ => Err(Fault::Form("its stage is over".into())),
         };
         let refused = |text: &str| Verdict::Refused { reason: format!("{attempt}: {text}") };
+        let tidy = fleet.leases.get(&attempt).and_then(|lease| fleet.workers.get(&lease.worker)?.tidy);
         let Some(lease) = fleet.end_lease(attempt, false) else { return refused("the lease has ended") };
         if let Err(fault) = checked {
+            self.record.totals.failed_attempts += 1;
             self.back_to_pending(attempt, fleet);
             let (Fault::Form(text) | Fault::Law(text)) = &fault;
+            let kind = if matches!(fault, Fault::Law(_)) { EventKind::CheckFailed } else { EventKind::AttemptFailed };
+            fleet.tell(kind, About::attempt(attempt, &lease.worker), text);
             match &fault {
                 Fault::Form(_) => self.failed_there(attempt, &lease.worker, &format!("malformed manifest: {text}")),
                 Fault::Law(_) => self.broke_law(fleet, attempt, &lease.worker, text),
             }
             return refused(text);
         }
-        self.count_in(fleet, &manifest, &lease.worker);
+        fleet.watched.sums.add(&manifest, fleet.now.saturating_sub(lease.granted));
+        let worker = lease.worker;
+        let mut second = None;
+        match self.hold_against(attempt, &worker, &manifest) {
+            Finding::Alone => {}
+            Finding::Agrees => {
+                self.record.totals.add(&manifest);
+                self.health.finished_task(&worker);
+                self.agree(fleet, attempt.task, worker);
+                self.back_to_pending(attempt, fleet);
+                self.end_others(fleet, attempt);
+                self.complete_if_done(fleet);
+                // Nobody needs its runs: the next answers tell the worker to delete them.
+                return Verdict::Accepted;
+            }
+            Finding::Differs => {
+                self.record.totals.add(&manifest);
+                self.disagree(fleet, attempt, &worker, &manifest);
+                let why = "another worker counts the task differently";
+                fleet.tell(EventKind::CheckFailed, About::attempt(attempt, &worker), why);
+                return refused("another worker counts the task differently; it is done again");
+            }
+            Finding::Settles(other) => {
+                second = Some(other);
+                self.resolve_dispute(fleet, attempt, &worker, &manifest);
+                if self.task_mut(attempt).is_none() {
+                    return refused("a worker counted wrongly, and the job goes on from before that");
+                }
+            }
+        }
+        self.count_in(fleet, &manifest, &worker);
+        // All that it wrote is needed now. What it left beside that, its next heartbeat shows.
+        if let Some(worker) = fleet.workers.get_mut(&worker) {
+            worker.tidy = tidy;
+        }
+        self.end_others(fleet, attempt);
+        let elapsed = fleet.now.saturating_sub(lease.granted);
+        self.record.totals.recounts += u64::from(second.is_some());
+        self.set_done(fleet, Committed { attempt, nonce: lease.nonce, writer: worker, second, manifest }, elapsed);
+        self.draw(fleet, attempt.task);
+        self.complete_if_done(fleet);
+        Verdict::Accepted
+    }
+
+    /// Ends the other attempts at a task: nobody needs them any more.
+    fn end_others(&mut self, fleet: &mut Fleet, attempt: AttemptId) {
         let others: Vec<AttemptId> = fleet.attempts(attempt).map(|(other, _)| *other).collect();
         for other in others {
-            fleet.end_lease(other, true);
+            let Some(beaten) = fleet.end_lease(other, true) else { continue };
+            // Another worker did the whole task in the time in which this one did nothing.
+            let hangs = beaten.still_millis(fleet.now) >= fleet.config.lease_millis.saturating_mul(2);
+            if hangs && fleet.is_here(&beaten.worker) {
+                self.stalled(fleet, other, &beaten.worker);
+            }
         }
-        let elapsed = fleet.now.saturating_sub(lease.granted);
-        self.set_done(fleet, Committed { attempt, nonce: lease.nonce, writer: lease.worker, manifest }, elapsed);
+    }
+
+    fn complete_if_done(&mut self, fleet: &mut Fleet) {
         if self.stage.as_ref().is_some_and(StageRun::is_complete) {
             self.complete_stage(fleet);
+        } else {
+            self.look_after_recounts(fleet);
         }
-        Verdict::Accepted
     }
 
     fn count_in(&mut self, fleet: &mut Fleet, manifest: &TaskManifest, worker: &WorkerId) {
@@ -91,12 +148,8 @@ impl Job {
     }
 }
 
-/// Drops the parts of a checked manifest that nobody reads any more, and splits beyond what cutting can use.
+/// Drops splits of a checked manifest beyond what cutting can use.
 fn trim(manifest: &mut TaskManifest, tasks: usize) {
-    for pass in &mut manifest.passes {
-        pass.by_degree.clear();
-        pass.new_sums.clear();
-    }
     if manifest.splits.is_empty() {
         let ends = manifest.runs.iter().map(|run| Split { key: run.last_key.saturating_add(1), records: run.records });
         manifest.splits = ends.collect();

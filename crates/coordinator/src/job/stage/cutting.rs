@@ -28,7 +28,8 @@ impl Job {
         let generation = self.new_generation(fleet);
         let cut = self.cut_stage(number, fleet);
         let shards = self.without_empty(number, cut.shards);
-        let stage = StageRun::new(number, generation, self.must_be_durable(number, fleet), cut.closed, shards);
+        let mut stage = StageRun::new(number, generation, self.must_be_durable(number, fleet), cut.closed, shards);
+        self.note_answer(&mut stage);
         fleet.journal.put_stage(self.id, &stage.record(self.record.sweep));
         self.stage = Some(stage);
         self.boundaries.forget_missing();
@@ -100,7 +101,7 @@ impl Job {
     /// Shards in which some run may have keys.
     fn without_empty(&self, number: u32, mut shards: Vec<Shard>) -> Vec<Shard> {
         if let Some(input) = self.boundaries.input_of(&self.record.plan, number) {
-            shards.retain(|shard| input.runs().any(|run| shard.meets(run)));
+            shards.retain(|shard| input.meets(shard));
         }
         shards
     }

@@ -2,70 +2,133 @@
 
 use keima_orders::{AttemptId, BlockOrder, KeptOrder, TaskOrder, WorkerId};
 
-use super::StageRun;
+use super::{StageRun, Task};
 use crate::api::{Grant, Millis, State, Work};
 use crate::fleet::Fleet;
+use crate::fleet::config::Config;
+use crate::fleet::lease::Lease;
 use crate::job::Job;
 use crate::job::boundaries::inputs;
 use crate::store::records::Shard;
 
+/// Late tasks are looked for so often in the time of a lease, where more leases than this live.
+const LATE_LOOKS_PER_LEASE: Millis = 64;
+const FEW_LEASES: usize = 256;
+/// Most attempts at a task that live at a time.
+const MOST_ATTEMPTS: usize = 4;
+
 impl Job {
-    /// A task that lost an attempt is pending, unless it is done or has another attempt.
+    /// A task or a copy that lost an attempt is pending, unless it is done or has another attempt.
     pub(crate) fn back_to_pending(&mut self, attempt: AttemptId, fleet: &Fleet) {
-        let Some(stage) = self.stage.as_mut().filter(|stage| stage.generation == attempt.generation) else { return };
-        if fleet.attempts(attempt).next().is_none() {
+        if fleet.attempts(attempt).next().is_some() {
+            return;
+        }
+        if let Some(round) = self.copies.round.as_mut().filter(|round| round.generation == attempt.generation) {
+            round.batch.put_back(attempt.task);
+        }
+        if let Some(round) = self.archive.round_of_mut(attempt.generation) {
+            round.batch.put_back(attempt.task);
+        }
+        if let Some(stage) = self.stage.as_mut().filter(|stage| stage.generation == attempt.generation) {
             stage.put_back(attempt.task);
         }
     }
 
     /// A pending task for a worker, the largest one that it can do.
     pub(crate) fn grant_task(&mut self, fleet: &mut Fleet, worker: &WorkerId) -> Option<Grant> {
-        if !self.is_live() || !self.may_use(fleet, worker) {
+        if !self.is_live() || self.is_being_planned {
+            return None;
+        }
+        if self.wants_plan(fleet) {
+            fleet.plans_wanted.insert(self.id);
+            return None;
+        }
+        if !self.may_use(fleet, worker) {
             return None;
         }
         self.ensure_stage(fleet);
         self.refresh_missing(fleet);
         let stage = self.stage.as_ref().filter(|_| self.is_live())?;
-        let task = stage.pending().find(|&task| self.can_do(stage, task, worker))?;
+        // Few tasks are counted again. They go first, so that the stage need not wait for them at its end.
+        let again = self.task_to_recount(fleet, worker);
+        let task = again.or_else(|| stage.pending().find(|&task| self.can_do(fleet, stage, task, worker)))?;
         self.grant(fleet, task, worker)
     }
 
     /// Whether a worker may do a task, and its inputs can be read.
-    fn can_do(&self, stage: &StageRun, number: u32, worker: &WorkerId) -> bool {
+    pub(super) fn can_do(&self, fleet: &Fleet, stage: &StageRun, number: u32, worker: &WorkerId) -> bool {
         let task = stage.tasks.get(number as usize);
-        task.is_some_and(|task| !task.attempts.is_hopeless(worker) && self.boundaries.can_read(&task.shard))
+        let fit = |task: &Task| !task.attempts.is_hopeless(worker) && self.may_speak(fleet, task, worker);
+        task.is_some_and(|task| fit(task) && self.boundaries.can_read(&task.shard))
     }
 
-    /// A slow task of another worker, granted once more.
+    /// A task that is slow on another worker, or does not get on at all, granted once more. Called when no pending task can
+    /// be done.
     pub(crate) fn grant_again(&mut self, fleet: &mut Fleet, worker: &WorkerId) -> Option<Grant> {
         if !fleet.config.speculate || !self.is_live() || !self.may_use(fleet, worker) {
             return None;
         }
-        let stage = self.stage.as_ref().filter(|stage| stage.pending().next().is_none())?;
-        let median = stage.median_duration()?;
-        let slow = median.saturating_mul(fleet.config.speculate_factor).max(fleet.config.speculate_min_millis);
-        let slow_tasks = (0..).zip(&stage.tasks).filter(|(_, task)| task.done.is_none()).filter_map(|(number, _)| {
-            let elapsed = self.only_attempt_elsewhere(fleet, stage, number, worker)?;
-            (elapsed > slow && self.can_do(stage, number, worker)).then_some((elapsed, number))
+        self.look_for_late(fleet);
+        let stage = self.stage.as_ref()?;
+        // Done again may also be what another worker was to do again.
+        let by_other = |task: &Task| task.done.as_ref().is_some_and(|done| done.writer != *worker);
+        let is_open =
+            |(number, task): &(u32, &Task)| task.done.is_none() || stage.recounts.contains(number) && by_other(task);
+        let (_, late) = stage.late.as_ref().filter(|(_, late)| !late.is_empty())?;
+        let median = stage.median_duration();
+        let open = late.iter().filter_map(|&number| Some((number, stage.tasks.get(number as usize)?)));
+        let late = open.filter(is_open).filter_map(|(number, _)| {
+            let late_millis = self.late_elsewhere(fleet, stage, number, Some(worker), median)?;
+            self.can_do(fleet, stage, number, worker).then_some((late_millis, number))
         });
-        let (_, slowest) = slow_tasks.max()?;
-        self.grant(fleet, slowest, worker)
+        let (_, latest) = late.max()?;
+        self.grant(fleet, latest, worker)
     }
 
-    /// The time since the only attempt at a task was granted, if another worker has it.
-    fn only_attempt_elsewhere(
+    /// Lists the tasks that are late. Where many are under way, that takes its time, and once in a while is enough.
+    fn look_for_late(&mut self, fleet: &Fleet) {
+        let Some(stage) = self.stage.as_ref() else { return };
+        let wait_millis = fleet.config.lease_millis / LATE_LOOKS_PER_LEASE;
+        let is_fresh = |at: &Millis| fleet.leases.len() > FEW_LEASES && fleet.now.saturating_sub(*at) < wait_millis;
+        if stage.late.as_ref().is_some_and(|(at, _)| is_fresh(at)) {
+            return;
+        }
+        let median = stage.median_duration();
+        let attempts = fleet.attempts_of_job(self.id).map(|(attempt, _)| attempt);
+        let mut numbers: Vec<u32> = attempts.filter(|a| a.generation == stage.generation).map(|a| a.task).collect();
+        numbers.dedup();
+        numbers.retain(|&number| self.late_elsewhere(fleet, stage, number, None, median).is_some());
+        if let Some(stage) = &mut self.stage {
+            stage.late = Some((fleet.now, numbers));
+        }
+    }
+
+    /// How late a task is that others work on; `None` if it is not. It is late when none of its attempts gets on; when there
+    /// is only one, also when that takes much longer than the stage's finished tasks did.
+    fn late_elsewhere(
         &self,
         fleet: &Fleet,
         stage: &StageRun,
         number: u32,
-        worker: &WorkerId,
+        worker: Option<&WorkerId>,
+        median: Option<Millis>,
     ) -> Option<Millis> {
-        let mut attempts = fleet.attempts(self.attempt(stage, number, 0));
-        let (_, lease) = attempts.next().filter(|(_, lease)| lease.worker != *worker)?;
-        attempts.next().is_none().then(|| fleet.now.saturating_sub(lease.granted))
+        let Config { lease_millis, speculate_factor, speculate_min_millis, .. } = fleet.config;
+        let attempts: Vec<&Lease> = fleet.attempts(self.attempt(stage, number, 0)).map(|(_, lease)| lease).collect();
+        if attempts.len() >= MOST_ATTEMPTS || attempts.iter().any(|lease| Some(&lease.worker) == worker) {
+            return None;
+        }
+        let still_millis = attempts.iter().map(|lease| lease.still_millis(fleet.now)).min()?;
+        if still_millis >= lease_millis {
+            return Some(still_millis);
+        }
+        let &[only] = attempts.as_slice() else { return None };
+        let slow_millis = median?.saturating_mul(speculate_factor).max(speculate_min_millis);
+        let taken_millis = fleet.now.saturating_sub(only.granted);
+        (taken_millis > slow_millis).then_some(taken_millis)
     }
 
-    fn attempt(&self, stage: &StageRun, task: u32, attempt: u32) -> AttemptId {
+    pub(super) fn attempt(&self, stage: &StageRun, task: u32, attempt: u32) -> AttemptId {
         AttemptId { job: self.id, sweep: self.record.sweep, generation: stage.generation, task, attempt }
     }
 
@@ -74,6 +137,8 @@ impl Job {
         let task = stage.tasks.get(number as usize)?;
         let attempt = self.attempt(stage, number, task.attempts.next(fleet.life.first_number()));
         let mut order = self.order(stage, attempt, task.shard);
+        // What is counted again is compared and not kept.
+        order.durable &= task.done.is_none();
         let plan = &self.record.plan;
         let inputs = |boundary| inputs(boundary, &task.shard, worker, &self.health.copies, fleet);
         order.inputs = inputs(self.boundaries.input_of(plan, stage.number));
@@ -88,6 +153,7 @@ impl Job {
         stage.tasks.get_mut(number as usize)?.attempts.granted(attempt.attempt);
         if self.record.state == State::Queued {
             self.record.state = State::Running;
+            self.tell_state(fleet);
             fleet.journal.put_job(self.id, &self.record);
         }
         Some(fleet.grant(attempt, worker, Work::Stage(Box::new(order))))
@@ -112,6 +178,7 @@ impl Job {
         TaskOrder {
             attempt,
             problem: record.spec.problem.clone(),
+            origin: record.origin(),
             job_tag: record.tag,
             salt: record.salt,
             moduli: plan.stage_moduli(record.sweep, stage.number),

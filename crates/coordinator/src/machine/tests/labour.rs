@@ -7,8 +7,6 @@ use keima_orders::TaskOrder;
 use keima_residue::{add_mod, mul_mod};
 use keima_runs::{FunctionalSum, PassTally, RunId, RunManifest, Split, Tally, TaskManifest};
 
-use super::toy::Toys;
-
 type Records = BTreeMap<u64, Vec<u64>>;
 
 /// A run on a worker's disk.
@@ -47,11 +45,12 @@ fn tally(records: &Records, canonical: impl Fn(u64) -> u64, salt: u64, moduli: &
 
 /// Does a task in plain maps.
 pub(super) fn compute(
+    registry: &dyn Registry,
     attempt: &str,
     order: &TaskOrder,
     inputs: Vec<BTreeMap<u64, Vec<u64>>>,
 ) -> (TaskManifest, Vec<File>) {
-    let AnyProblem::Narrow(problem) = Toys.open(&order.problem).expect("a toy") else { panic!("narrow keys") };
+    let AnyProblem::Narrow(problem) = registry.open(&order.problem).expect("a toy") else { panic!("narrow keys") };
     let problem: &dyn Problem<u64> = &*problem;
     let moduli = &order.moduli;
     let add = |to: &mut Records, key: u64, row: &[u64]| {

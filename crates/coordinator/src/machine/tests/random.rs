@@ -92,7 +92,9 @@ fn step(sim: &mut Sim, workers: u64, restarts: bool) {
             sim.save();
         }
         97 => {
-            sim.coordinator.goodbye(sim.now, &id);
+            if let Some(epoch) = sim.workers[&id].epoch {
+                let _ = sim.coordinator.goodbye(sim.now, &id, epoch);
+            }
             sim.save();
             sim.kill(&id, |_| true);
         }
@@ -132,8 +134,8 @@ fn check(what: &'static str, seeds: std::ops::Range<u64>, config: &Config, resta
         sim.slots = 1 + (seed / 3 % 2) as u32;
         let (height, length) = (3 + sim.below(2) as u32, 2 + sim.below(3) as u32);
         let residues = 1 + sim.below(3) as u32;
-        let first = sim.submit(spec(&format!("{height}x{length}"), residues));
-        let second = sim.submit(crate::JobSpec { priority: 1, ..spec("2x3", 3) });
+        let first = sim.submit(&spec(&format!("{height}x{length}"), residues));
+        let second = sim.submit(&crate::JobSpec { priority: 1, ..spec("2x3", 3) });
         for _ in 0..600 {
             step(&mut sim, workers, restarts);
         }
@@ -142,18 +144,17 @@ fn check(what: &'static str, seeds: std::ops::Range<u64>, config: &Config, resta
             assert_eq!(status.state, State::Done, "{}: {:#?}", status.reason, status.notes);
             let fallbacks = status.notes.iter().filter(|note| note.starts_with("fell back")).count();
             (0..fallbacks).for_each(|_| sim.count("fallback"));
-            assert_eq!(status.outcome.expect("it is done").count, Colourings(board).brute().to_string());
+            assert_eq!(status.outcome.expect("it is done").count, Colourings::new(board).brute().to_string());
         }
         // Nothing is left behind.
         for _ in 0..2 {
             (0..workers as usize).for_each(|number| sim.heartbeat(&worker(number)));
         }
         assert!(sim.workers.values().all(|w| w.disk.is_empty()), "runs of finished jobs are left");
-        let left: Vec<&String> = sim
-            .store
-            .keys()
-            .filter(|key| !key.starts_with("meta/") && !key.starts_with("job/") && !key.starts_with("value/"))
-            .collect();
+        assert!(sim.archive.checkpoints.is_empty(), "checkpoints of finished jobs are left");
+        // What results and certificates are made of stays.
+        let stays = |key: &&String| ["meta/", "job/", "value/", "evidence/"].iter().any(|kind| key.starts_with(kind));
+        let left: Vec<&String> = sim.store.keys().filter(|key| !stays(key)).collect();
         assert!(left.is_empty(), "records of finished jobs are left: {left:?}");
         for (event, count) in sim.events {
             *events.entry(event).or_insert(0) += count;
@@ -174,6 +175,15 @@ fn a_cluster_counts_right_whatever_happens() {
     check("cluster", 0..80, &config(), true, &wanted);
     let seldom = Config { copy_interval_millis: 1_000, ..config() };
     check("cluster with few copies", 80..110, &seldom, true, &wanted);
+}
+
+#[test]
+fn a_cluster_with_an_archive_counts_right_whatever_happens() {
+    let config = Config { archive_interval_millis: Some(0), durable_interval_millis: 1 << 40, ..config() };
+    let wanted = [TROUBLE, &["store", "checkpoint", "fetch", "restart", "power failure"]].concat();
+    check("archive", 3000..3040, &config, true, &wanted);
+    let alone = Config { second_copies: false, archive_interval_millis: Some(500), ..config };
+    check("archive without second copies", 3040..3070, &alone, true, &wanted);
 }
 
 #[test]

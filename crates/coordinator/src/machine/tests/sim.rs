@@ -6,11 +6,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use keima_model::Registry;
 use keima_model::mix::split_mix;
-use keima_runs::{RunId, TaskManifest};
+use keima_orders::TaskOrder;
+use keima_runs::{RunId, RunManifest, TaskManifest};
 
+use super::depot::Archive;
 use super::labour::{File, compute};
-use super::toy::{Toys, request};
+use super::toy::{LooseToys, Toys, request};
 use crate::fleet::lease::LEASES_PER_SLOT;
 use crate::job::stage::StageRun;
 use crate::store::records::{Boundary, Committed};
@@ -31,9 +34,22 @@ pub(super) struct FakeWorker {
     pub(super) store: Option<StoreId>,
     /// Not heard of, and not hearing.
     pub(super) silent: bool,
+    /// Its disk hangs: its tasks do not get on.
+    pub(super) hangs: bool,
+    /// Counts up at every heartbeat, unless it hangs.
+    pub(super) pulse: u64,
+    /// Of its process: another one after each death.
+    pub(super) incarnation: u64,
     /// What it reported last, to be told again at a bad time.
     pub(super) said: Option<(Grant, Report)>,
+    /// Whether its program has another recurrence under the same name.
+    pub(super) loose: bool,
+    /// What it makes of its results before it reports them.
+    pub(super) lie: Option<Lie>,
 }
+
+/// Changes a result.
+pub(super) type Lie = Box<dyn FnMut(&TaskOrder, &mut TaskManifest)>;
 
 pub(super) struct Sim {
     pub(super) random: u64,
@@ -52,6 +68,7 @@ pub(super) struct Sim {
     pub(super) slots: u32,
     /// (reader, holder): the one does not reach the other.
     pub(super) walls: BTreeSet<(WorkerId, WorkerId)>,
+    pub(super) archive: Archive,
 }
 
 pub(super) fn worker(number: usize) -> WorkerId {
@@ -60,22 +77,17 @@ pub(super) fn worker(number: usize) -> WorkerId {
 
 pub(super) fn spec(size: &str, residues_per_sweep: u32) -> JobSpec {
     JobSpec {
-        worker_slots: 0,
         executor: crate::Executor::Stream,
-        problem: request(size),
-        priority: 0,
-        task_memory_bytes: 64 << 20,
-        disk_bytes: None,
         residues_per_sweep: Some(residues_per_sweep),
         window: Some(2),
-        slots: 2,
-        series: false,
+        ..JobSpec::of(request(size), 64 << 20)
     }
 }
 
 pub(super) fn config() -> Config {
     Config {
         lease_millis: 1_000,
+        stall_millis: 8_000,
         heartbeat_millis: 300,
         grace_millis: 3_000,
         durable_interval_millis: 2_000,
@@ -101,6 +113,7 @@ impl Sim {
             task_memory_bytes: 1 << 30,
             slots: 2,
             walls: BTreeSet::new(),
+            archive: Archive::default(),
         }
     }
 
@@ -114,6 +127,12 @@ impl Sim {
 
     /// What the caller of the machine does before an answer leaves.
     pub(super) fn save(&mut self) {
+        while let Some(request) = self.coordinator.take_plan_request() {
+            let plan = request.make();
+            self.coordinator.take_plan(self.now, plan);
+            self.count("plan");
+        }
+        self.serve_archive();
         let changes = self.coordinator.take_changes().expect("records can be encoded");
         self.store.extend(changes.puts);
         for key in changes.deletes {
@@ -125,8 +144,9 @@ impl Sim {
     }
 
     /// A job whose tasks are cut as fine as can be.
-    pub(super) fn submit(&mut self, spec: JobSpec) -> JobId {
-        let id = self.coordinator.submit(self.now, spec).expect("a good job");
+    pub(super) fn submit(&mut self, spec: &JobSpec) -> JobId {
+        let planned = self.coordinator.consider(spec).plan(&Toys).expect("a good job");
+        let id = self.coordinator.admit(self.now, planned);
         let job = self.coordinator.jobs.get_mut(&id).expect("it was just submitted");
         (job.record.plan.task_records, job.record.plan.min_task_records) = (5, 1);
         job.store(&mut self.coordinator.fleet);
@@ -159,13 +179,22 @@ impl Sim {
     pub(super) fn hello(&mut self, id: &WorkerId) {
         let me = &self.workers[id];
         let hello = Hello {
-            holder: Holder { worker: id.clone(), address: String::new(), folder: format!("/scratch/{id}") },
+            incarnation: me.incarnation,
+            place: format!("disk of {id}"),
+            holder: Holder {
+                worker: id.clone(),
+                address: String::new(),
+                folder: format!("/scratch/{id}"),
+                fingerprint: String::new(),
+            },
             slots: self.slots,
             task_memory_bytes: self.task_memory_bytes,
             disk_bytes: 1 << 40,
             held: me.disk.keys().cloned().collect(),
             running: running(me),
             store: me.store,
+            build: self.config.build.clone(),
+            archive: self.config.archive_interval_millis.is_some(),
         };
         let welcome = self.coordinator.hello(self.now, hello).expect("its own store");
         self.save();
@@ -199,6 +228,8 @@ impl Sim {
 
     pub(super) fn heartbeat(&mut self, id: &WorkerId) {
         let Some(epoch) = self.epoch(id) else { return };
+        let me = self.workers.get_mut(id).expect("known");
+        me.pulse += u64::from(!me.hangs);
         let (now, me) = (self.now, &self.workers[id]);
         let held: Vec<RunId> = me.disk.keys().cloned().collect();
         let answer = self.coordinator.heartbeat(now, id, epoch, &running(me), &held, 0);
@@ -221,7 +252,7 @@ impl Sim {
         let Some(epoch) = self.epoch(id) else { return false };
         let answer = self.coordinator.pull(self.now, id, epoch, wanted);
         let Some(Some(grant)) = self.taken(id, answer) else { return false };
-        let copies = self.coordinator.fleet.attempts_on(id).filter(|(_, lease)| lease.copy).count();
+        let copies = self.coordinator.fleet.attempts_on(id).filter(|(_, copy)| *copy).count();
         let tasks = self.coordinator.fleet.attempts_on(id).count() - copies;
         assert!(tasks <= most && copies <= 1, "{tasks} tasks, {copies} copies, {} slots", self.slots);
         assert!(self.workers[id].running.iter().all(|g| g.attempt != grant.attempt), "an attempt's name came twice");
@@ -293,6 +324,7 @@ impl Sim {
                 }
                 Err(failure) => Report::Failed(failure),
             },
+            Work::Archive(work) => self.carry(id, work),
             Work::Stage(order) => {
                 let mut inputs = Vec::new();
                 for input in &order.inputs {
@@ -301,7 +333,11 @@ impl Sim {
                         Err(failure) => return Report::Failed(failure),
                     }
                 }
-                let (manifest, files) = compute(&grant.attempt.to_string(), order, inputs);
+                let registry: &dyn Registry = if self.workers[id].loose { &LooseToys } else { &Toys };
+                let (mut manifest, files) = compute(registry, &grant.attempt.to_string(), order, inputs);
+                if let Some(lie) = &mut self.workers.get_mut(id).expect("known").lie {
+                    lie(order, &mut manifest);
+                }
                 let me = self.workers.get_mut(id).expect("known");
                 me.disk.extend(files.into_iter().map(|file| (file.manifest.id.clone(), file)));
                 Report::Done(Box::new(manifest))
@@ -317,7 +353,7 @@ impl Sim {
                 self.count("wall");
             }
             let of = &self.workers[&holder.worker];
-            let file = of.disk.get(run).filter(|_| !of.silent && !wall);
+            let file = of.disk.get(run).filter(|_| !of.silent && !wall && (!of.hangs || holder.worker == *reader));
             if let Some(file) = file.filter(|file| !file.damaged) {
                 return Ok(file.clone());
             }
@@ -334,6 +370,9 @@ impl Sim {
 
     /// Does the worker's task number `at` and reports it.
     pub(super) fn work(&mut self, id: &WorkerId, at: usize) {
+        if self.workers[id].hangs {
+            return;
+        }
         let Some(grant) = self.workers[id].running.get(at).cloned() else { return };
         let report = self.execute(id, &grant);
         self.report(id, &grant, report);
@@ -344,6 +383,7 @@ impl Sim {
         let me = self.workers.get_mut(id).expect("known");
         me.disk.retain(|_, file| keep(file));
         (me.running, me.epoch, me.silent) = (Vec::new(), None, false);
+        me.incarnation += 1;
     }
 
     /// Everybody works without trouble until the job is over.
@@ -377,8 +417,10 @@ impl Sim {
             let all = || job.boundaries.iter().flat_map(|b| &b.tasks).chain(job.stage.iter().flat_map(StageRun::done));
             let mut names = BTreeSet::new();
             for done in all() {
-                let prefix = format!("{}/", done.attempt);
-                assert!(done.manifest.runs.iter().all(|run| run.id.0.starts_with(&prefix)), "runs of two attempts");
+                let number = |job: &JobId| format!("{job}/{}/", done.attempt.to_string().split_once('/').unwrap().1);
+                let prefixes: Vec<String> = std::iter::once(&job.id).chain(&job.record.adopted).map(number).collect();
+                let own = |run: &RunManifest| prefixes.iter().any(|prefix| run.id.0.starts_with(prefix));
+                assert!(done.manifest.runs.iter().all(own), "runs of two attempts");
                 let task = crate::AttemptId { attempt: 0, ..done.attempt };
                 assert!(names.insert(task), "a task stands twice");
             }
@@ -400,7 +442,9 @@ impl Sim {
                     };
                     let leased = self.coordinator.fleet.attempts(of).count();
                     let pending = stage.pending().any(|pending| pending == number);
-                    let states = usize::from(task.done.is_some()) + usize::from(pending) + usize::from(leased > 0);
+                    // A finished task may be counted again.
+                    let open = usize::from(leased > 0 && task.done.is_none());
+                    let states = usize::from(task.done.is_some()) + usize::from(pending) + open;
                     assert_eq!(
                         states,
                         1,
@@ -421,7 +465,8 @@ impl Sim {
 }
 
 fn running(me: &FakeWorker) -> Vec<Running> {
-    me.running.iter().map(|g| Running { attempt: g.attempt, nonce: g.nonce, states_done: 1 }).collect()
+    let running = |g: &Grant| Running { attempt: g.attempt, nonce: g.nonce, states_done: 1, pulse: me.pulse };
+    me.running.iter().map(running).collect()
 }
 
 /// Runs of all boundaries that a store holds.

@@ -11,13 +11,25 @@ use keima_model::{
     Window,
 };
 
-pub(super) struct Colourings(pub(super) Board);
+pub(super) struct Colourings(pub(super) Board, Rule);
+
+/// Which colours a cell may have.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rule {
+    /// Unlike the cell above and the cell to the left.
+    Both,
+    /// Another recurrence under the same name: unlike the cell above, and in the first row also unlike the cell to the left.
+    Loose,
+}
 
 fn cell(key: u64, cell: u32) -> u64 {
     key >> (2 * cell) & 3
 }
 
 impl Colourings {
+    pub(super) const fn new(board: Board) -> Self {
+        Self(board, Rule::Both)
+    }
     /// Cells in the order of a layout, lowest bits first.
     fn places(&self, layout: Layout) -> Vec<u32> {
         match layout {
@@ -47,7 +59,7 @@ impl Colourings {
         let above = if c == 0 { 3 } else { cell(key, c - 1) };
         let old = cell(key, c);
         (0..3)
-            .filter(move |&colour| colour != above && colour != old)
+            .filter(move |&colour| colour != above && (colour != old || c > 0 && self.1 == Rule::Loose))
             .map(move |x| key & !(3 << (2 * c)) | x << (2 * c))
     }
 }
@@ -131,17 +143,30 @@ impl Problem<u64> for Colourings {
 /// Opens `colourings HxL`.
 pub(super) struct Toys;
 
+/// Opens something else under the same name.
+pub(super) struct LooseToys;
+
 impl Registry for Toys {
     fn open(&self, request: &ProblemRequest) -> Result<AnyProblem, ProblemError> {
-        let bad = || ProblemError::BadSize {
-            problem: request.name.clone(),
-            got: request.size.clone(),
-            why: "expected HxL, for example 3x4".into(),
-        };
-        let (height, length) = request.size.split_once('x').ok_or_else(bad)?;
-        let (height, length) = (height.parse().map_err(|_| bad())?, length.parse().map_err(|_| bad())?);
-        Ok(AnyProblem::Narrow(Arc::new(Colourings(Board { height, length }))))
+        open(request, Rule::Both)
     }
+}
+
+impl Registry for LooseToys {
+    fn open(&self, request: &ProblemRequest) -> Result<AnyProblem, ProblemError> {
+        open(request, Rule::Loose)
+    }
+}
+
+fn open(request: &ProblemRequest, rule: Rule) -> Result<AnyProblem, ProblemError> {
+    let bad = || ProblemError::BadSize {
+        problem: request.name.clone(),
+        got: request.size.clone(),
+        why: "expected HxL, for example 3x4".into(),
+    };
+    let (height, length) = request.size.split_once('x').ok_or_else(bad)?;
+    let (height, length) = (height.parse().map_err(|_| bad())?, length.parse().map_err(|_| bad())?);
+    Ok(AnyProblem::Narrow(Arc::new(Colourings(Board { height, length }, rule))))
 }
 
 pub(super) fn request(size: &str) -> ProblemRequest {

@@ -9,6 +9,10 @@ use crate::plan::{Plan, bound_product};
 /// Lanes of a stage. Forward, they determine the counts at its column's end; backward, the number of ways in which its
 /// states are completed. Only a single sweep grows: several sweeps have one spare between them.
 pub(super) fn lanes_at_end(info: &dyn ProblemInfo, blocks: &dyn BlockProblem, plan: &Plan, stage: u32) -> u32 {
+    if plan.sweeps.len() > 1 {
+        // The bounds of a long board have hundreds of thousands of bits, and there are as many stages: nobody needs them.
+        return plan.moduli.len() as u32;
+    }
     let stage = plan.stage(stage);
     match stage.direction {
         Direction::Forward => forward_lanes(info, plan, plan.board.column(stage.first_pass) + 1),
@@ -46,9 +50,6 @@ pub(super) fn middle(info: &dyn ProblemInfo, blocks: &dyn BlockProblem, plan: &P
 /// The fewest lanes whose primes, the spare left out, have a product above a bound.
 fn lanes_above(plan: &Plan, bound: &Integer) -> u32 {
     let all = plan.moduli.len() as u32;
-    if plan.sweeps.len() > 1 {
-        return all;
-    }
     let enough = |&lanes: &u32| {
         let product: Integer = plan.moduli.iter().take(lanes as usize - 1).product();
         product > *bound

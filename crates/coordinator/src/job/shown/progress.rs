@@ -107,7 +107,7 @@ impl Position<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::job::*;
 
     #[test]
     fn the_recent_past_counts_most() {

@@ -9,10 +9,10 @@
 use keima_orders::{AttemptId, InputRun, WorkerId};
 use keima_runs::TaskManifest;
 
-use super::Job;
-use super::copies::CopyRound;
+use super::CopyRound;
 use crate::api::{Grant, Verdict, Work};
 use crate::fleet::Fleet;
+use crate::job::Job;
 use crate::store::records::RunCopy;
 
 impl Job {
@@ -40,7 +40,7 @@ impl Job {
         self.copies.round = Some(CopyRound::new(newest, generation));
         self.copies.last_at = fleet.now;
         fleet.work_changed();
-        self.settle_copies(fleet);
+        self.look_after_copies(fleet);
     }
 
     /// Ends a round whose boundary is gone.
@@ -66,17 +66,15 @@ impl Job {
         let round = self.copies.round.as_ref()?;
         let id =
             |task| AttemptId { job: self.id, sweep: self.record.sweep, generation: round.generation, task, attempt: 0 };
-        let (number, task) = (0..).zip(&round.tasks).find(|(number, task)| {
-            !task.done
-                && task.may_be_done_by(worker, &self.health, fleet)
+        let (number, task) = round.batch.pending().find(|(number, task)| {
+            task.may_be_done_by(worker, &self.health, fleet)
                 && fleet.attempts(id(*number)).next().is_none()
                 && self.health.copies.is_readable(&task.run.id, fleet)
         })?;
         let holders = self.health.copies.holders(&task.run.id, worker, fleet);
         let work = InputRun { manifest: task.run.clone(), holders };
         let attempt = AttemptId { attempt: task.attempts.next(fleet.life.first_number()), ..id(number) };
-        let task = self.copies.round.as_mut()?.tasks.get_mut(number as usize)?;
-        task.attempts.granted(attempt.attempt);
+        self.copies.round.as_mut()?.batch.granted(number, attempt.attempt);
         Some(fleet.grant(attempt, worker, Work::Copy(Box::new(work))))
     }
 
@@ -87,18 +85,19 @@ impl Job {
             return refused("the lease has ended".into());
         };
         let round = self.copies.round_of(attempt.generation);
-        let task = round.and_then(|round| Some((round.boundary, round.tasks.get(attempt.task as usize)?)));
+        let task = round.and_then(|round| Some((round.boundary, round.batch.get(attempt.task)?)));
         let Some((boundary, task)) = task else {
             return refused("the boundary is not copied any more".into());
         };
         let run = task.run.clone();
         if manifest.runs.len() != 1 || manifest.runs.first() != Some(&run) {
             self.copies.failed(attempt.generation, attempt.task, &lease.worker);
+            self.back_to_pending(attempt, fleet);
+            fleet.work_changed();
             return refused(format!("expected a copy of {}, got {} other runs", run.id, manifest.runs.len()));
         }
         self.health.made_copy(&lease.worker);
         fleet.hold(&lease.worker, &run);
-        fleet.holdings_changed();
         if let Some(boundary) = self.boundaries.of_generation_mut(boundary) {
             let copy = RunCopy::new(&run.id, &lease.worker);
             if boundary.stored {
@@ -106,6 +105,11 @@ impl Job {
             }
             boundary.copies.insert(copy);
         }
+        if let Some(round) = &mut self.copies.round {
+            round.settle_one(attempt.task, &self.health, fleet);
+        }
+        // The copy may be refused by now, or its first holder away: then another one is wanted.
+        self.back_to_pending(attempt, fleet);
         self.settle_copies(fleet);
         Verdict::Accepted
     }
@@ -113,17 +117,21 @@ impl Job {
     /// A worker's holdings have changed.
     pub(crate) fn note_copies(&mut self, worker: &WorkerId, fleet: &mut Fleet) {
         let Some(held) = fleet.workers.get(worker).map(|worker| &worker.held) else { return };
-        if self.copies.round.as_ref().is_some_and(|round| round.wants_any_of(held)) {
-            self.settle_copies(fleet);
-        }
+        let Some(round) = &mut self.copies.round else { return };
+        round.settle_held(held, &self.health, fleet);
+        self.settle_copies(fleet);
     }
 
-    /// Marks what has two holders. When everything has, the boundary counts as copied and older ones may go.
-    fn settle_copies(&mut self, fleet: &mut Fleet) {
+    /// Workers may have come back with runs that are to be copied.
+    pub(crate) fn look_after_copies(&mut self, fleet: &mut Fleet) {
         let Some(round) = &mut self.copies.round else { return };
-        if !round.settle(&self.health, fleet) {
-            return;
-        }
+        round.settle(&self.health, fleet);
+        self.settle_copies(fleet);
+    }
+
+    /// When everything has two holders, the boundary counts as copied and older ones may go.
+    fn settle_copies(&mut self, fleet: &mut Fleet) {
+        let Some(round) = self.copies.round.as_ref().filter(|round| round.batch.is_done()) else { return };
         let boundary = round.boundary;
         self.end_copies(fleet);
         if let Some(boundary) = self.boundaries.of_generation_mut(boundary) {

@@ -3,26 +3,28 @@
 //! Until they say hello, workers that records name count as just gone away, with the runs that they held. Leases begin
 //! anew. Copies under way are forgotten: their workers stop.
 
-use std::collections::BTreeSet;
-
 use keima_model::{AnyProblem, Registry};
 use keima_orders::{JobId, WorkerId};
 use keima_runs::RunManifest;
 
-use super::Job;
-use super::functionals::Functionals;
-use super::stage::StageRun;
 use crate::api::State;
 use crate::fleet::Fleet;
 use crate::fleet::lease::Lease;
+use crate::job::Job;
+use crate::job::functionals::Functionals;
+use crate::job::stage::StageRun;
+use crate::job::stage::evidence::Evidence;
 use crate::store::records::{Boundary, Committed, GrantRecord, Record};
 use crate::store::restore::{JobRecords, Keyed, RestoreError, StageId, damaged};
 
-/// Opens a stored job's problem, and makes sure that it is still the same.
+/// Opens a stored job's problem, and makes sure that it is still the same. Of a job that is over only the words are compared:
+/// nothing is counted any more, and thousands of such jobs may be stored.
 pub(crate) fn reopen(registry: &dyn Registry, record: &Record) -> Result<AnyProblem, String> {
     let problem = registry.open(&record.spec.problem).map_err(|error| error.to_string())?;
-    let (identity, key_bytes) = (problem.info().identity(), problem.key_bytes());
-    if identity != record.identity || key_bytes != record.plan.key_bytes {
+    let (is_over, key_bytes) = (record.state.is_over(), problem.key_bytes());
+    let identity = if is_over { problem.info().identity() } else { problem.identity() };
+    let is_same = if is_over { record.identity.starts_with(&identity) } else { record.identity == identity };
+    if !is_same || key_bytes != record.plan.key_bytes {
         return Err(format!(
             "the job was begun as {:?} with keys of {} bytes, this program makes it {identity:?} with {key_bytes}; \
              go on with the program that began it, or submit the job anew",
@@ -44,19 +46,40 @@ impl Job {
         let mut job = Self::new(id, record, None, fleet.now);
         match reopen(registry, &job.record) {
             Ok(problem) => job.problem = Some(problem),
-            Err(why) if !job.is_over() => job.pause(fleet, why),
+            Err(why) if !job.is_over() && (job.record.state != State::Paused || job.record.waits) => {
+                job.wait(fleet, why);
+            }
             Err(_) => {}
         }
+        job.note_build(fleet);
         job.functionals = Functionals::restored(std::mem::take(&mut records.values), job.info(), &job.record.plan);
+        job.evidence = Evidence::restored(std::mem::take(&mut records.evidence));
         if job.is_over() {
             return Ok(job);
         }
+        job.record.lives = job.record.lives.saturating_add(1);
         job.restore_boundaries(fleet, records)?;
+        // Of stages after the newest stored boundary, which are done again.
+        job.drop_evidence(fleet);
         job.restore_stage(fleet, records)?;
         if job.record.state == State::Running {
             job.resumed_from = Some(job.position());
         }
         Ok(job)
+    }
+
+    /// Notes that another build goes on with the job: it counts the same, by its identity.
+    pub(crate) fn note_build(&mut self, fleet: &Fleet) {
+        let build = &fleet.config.build;
+        if self.is_over() || self.problem.is_none() || self.record.builds.last() == Some(build) {
+            return;
+        }
+        let before = self.record.builds.last().map_or("unknown", String::as_str);
+        self.record.notes.add(format!(
+            "build {build} of keima goes on where build {before} stopped; both count {:?}",
+            self.record.identity
+        ));
+        self.record.builds.push(build.clone());
     }
 
     /// Where the job goes on, for people.
@@ -74,7 +97,7 @@ impl Job {
 
     /// The worker that wrote a needed run is expected to have it.
     fn expect(&mut self, fleet: &mut Fleet, worker: &WorkerId, run: &RunManifest) {
-        fleet.expect_worker(worker).held.insert(run.id.clone(), run.bytes);
+        fleet.expect_run(worker, &run.id, run.bytes);
         self.boundaries.need(run);
     }
 
@@ -92,23 +115,31 @@ impl Job {
             }
             let mut tasks: Vec<Committed> = tasks.into_iter().map(|task| task.record).collect();
             tasks.sort_by_key(|task| task.attempt.task);
-            for task in &tasks {
-                task.manifest.runs.iter().for_each(|run| self.expect(fleet, &task.writer, run));
+            for task in &mut tasks {
+                task.manifest.forget_tallies();
             }
-            boundaries.push(Boundary { head, tasks, copies: BTreeSet::new(), stored: true });
+            for task in &tasks {
+                for run in &task.manifest.runs {
+                    self.expect(fleet, &task.writer, run);
+                }
+            }
+            boundaries.push(Boundary::new(head, tasks, true));
         }
         boundaries.sort_by_key(|boundary| boundary.head.generation);
         for Keyed { key, record: copy } in std::mem::take(&mut records.copies) {
             let boundary = boundaries.iter_mut().find(|boundary| boundary.runs().any(|run| run.id == copy.run));
             if let Some(boundary) = boundary {
                 let bytes = self.boundaries.size_of(&copy.run).unwrap_or(0);
-                fleet.expect_worker(&copy.worker).held.insert(copy.run.clone(), bytes);
+                fleet.expect_run(&copy.worker, &copy.run, bytes);
                 boundary.copies.insert(copy);
             } else {
                 fleet.journal.delete(key);
             }
         }
         for boundary in boundaries {
+            if boundary.head.archive.is_some() {
+                boundary.runs().for_each(|run| self.health.copies.can_fetch(&run.id));
+            }
             self.boundaries.push(boundary);
         }
         Ok(())
@@ -116,6 +147,7 @@ impl Job {
 
     fn restore_stage(&mut self, fleet: &mut Fleet, records: &mut JobRecords) -> Result<(), RestoreError> {
         let Some(Keyed { key, record }) = records.stage.take() else { return Ok(()) };
+        fleet.journal.has_stage(self.id);
         if record.sweep != self.record.sweep
             || record.number != self.boundaries.next_stage()
             || self.problem.is_none() && record.shards.is_empty()
@@ -125,18 +157,21 @@ impl Job {
         }
         let id = StageId { sweep: record.sweep, generation: record.generation };
         let mut stage = StageRun::new(record.number, record.generation, record.durable, record.closed, record.shards);
+        stage.doubt(&record.doubted);
         for Keyed { key, record: done } in records.tasks.remove(&id).unwrap_or_default() {
             if stage.tasks.get(done.attempt.task as usize).is_none() {
                 return Err(damaged(&key, &"the stage has no such task"));
             }
-            done.manifest.runs.iter().for_each(|run| self.expect(fleet, &done.writer, run));
+            for run in &done.manifest.runs {
+                self.expect(fleet, &done.writer, run);
+            }
             stage.finish(done);
         }
         restore_grants(fleet, &mut stage, std::mem::take(&mut records.grants));
         self.record.generation = self.record.generation.max(stage.generation);
-        let is_complete = stage.is_complete();
         self.stage = Some(stage);
-        if is_complete {
+        self.draw_again(fleet);
+        if self.stage.as_ref().is_some_and(StageRun::is_complete) {
             self.complete_stage(fleet);
         }
         Ok(())
@@ -145,7 +180,6 @@ impl Job {
 
 /// Leases begin anew, once: their workers may have worked on meanwhile.
 fn restore_grants(fleet: &mut Fleet, stage: &mut StageRun, grants: Vec<Keyed<GrantRecord>>) {
-    let (granted, deadline) = (fleet.now, fleet.now.saturating_add(fleet.config.lease_millis));
     for Keyed { key, record: GrantRecord { attempt, nonce, worker, copy } } in grants {
         let is_alive = !copy && attempt.generation == stage.generation && stage.is_open(attempt.task);
         if !is_alive || !fleet.journal.keeps_grant(&key, attempt) {
@@ -154,6 +188,7 @@ fn restore_grants(fleet: &mut Fleet, stage: &mut StageRun, grants: Vec<Keyed<Gra
         }
         stage.take_out(attempt.task);
         fleet.expect_worker(&worker);
-        fleet.leases.insert(attempt, Lease { nonce, worker, granted, deadline, states_done: 0, copy: false });
+        let lease = Lease::new(nonce, worker, false, fleet.now, &fleet.config);
+        fleet.add_lease(attempt, lease);
     }
 }

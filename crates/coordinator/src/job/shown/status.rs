@@ -1,14 +1,15 @@
 //! What users are told of a job. Reads only.
 
+use keima_blocks::sizes::show_bytes;
 use keima_orders::{JobId, WorkerId};
 use keima_runs::TaskTimes;
 use serde::{Deserialize, Serialize};
 
-use super::Job;
 use super::progress::Position;
-use super::stage::StageRun;
 use crate::api::State;
 use crate::fleet::Fleet;
+use crate::job::Job;
+use crate::job::stage::StageRun;
 use crate::outcome::{Outcome, SeriesEntry};
 use crate::plan::Plan;
 
@@ -21,6 +22,15 @@ pub struct JobWorker {
     pub running: u32,
     /// Why it gets no tasks, if so.
     pub note: String,
+}
+
+/// What the loss of one worker would cost now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AtRisk {
+    /// The worker.
+    pub worker: WorkerId,
+    /// Passes of the sweep that would be left; the others are done again.
+    pub passes_left: u32,
 }
 
 /// What is known of a job.
@@ -81,6 +91,9 @@ pub struct JobStatus {
     /// Passes before the newest boundary of which every run has two holders. So much is left if any one worker is lost.
     /// `None` where there is no such boundary.
     pub copied_passes: Option<u32>,
+    /// Where the job would go on if the worker were lost now whose loss costs most, and that worker. `None` where there is
+    /// nothing to lose yet, or no worker here holds any of it.
+    pub at_risk: Option<AtRisk>,
     /// Where a restarted coordinator went on with the job.
     pub resumed_from: Option<String>,
     /// The result, when there is one. After a failed check it has checks and residues, but no counts.
@@ -137,7 +150,10 @@ impl Job {
         let (has, wants) = (fleet.workers.get(worker)?.task_memory_bytes, self.record.plan.task_memory_bytes);
         (has < wants && fleet.is_here(worker)).then(|| {
             format!(
-                "too little memory for a task: the job wants {wants} bytes, the worker has {has}; restart it with more"
+                "too little memory for a task: the job needs {}, the worker has {}; start it again with more --memory, or \
+                 fewer --threads",
+                show_bytes(wants),
+                show_bytes(has)
             )
         })
     }
@@ -165,7 +181,7 @@ impl Job {
     pub(crate) fn status(&self, fleet: &Fleet) -> JobStatus {
         let record = &self.record;
         let plan = &record.plan;
-        let number = if self.is_over() { plan.stages() } else { self.boundaries.next_stage() };
+        let number = record.last_stage.unwrap_or_else(|| self.boundaries.next_stage());
         let passes = plan.board.passes();
         let at = if number >= plan.stages() { passes } else { plan.stage(number).first_pass };
         let StageProgress { tasks, tasks_done, tasks_running, states_done, states_stage } =
@@ -203,6 +219,7 @@ impl Job {
             eta_seconds: if self.is_over() { None } else { position.seconds_left(&self.rate) },
             series: if withheld { Vec::new() } else { self.functionals.early_values() },
             copied_passes: self.boundaries.copied_passes(plan, &self.health.copies, fleet),
+            at_risk: if self.is_over() { None } else { self.boundaries.at_risk(plan, &self.health.copies, fleet) },
             resumed_from: self.resumed_from.clone(),
             outcome: record.outcome.clone(),
             notes: record.notes.to_vec(),
@@ -217,10 +234,21 @@ impl Job {
     /// Workers that work on the job, or cannot.
     fn workers(&self, fleet: &Fleet) -> Vec<JobWorker> {
         let one = |id: &WorkerId| {
-            let running = fleet.attempts_of_job(self.id).filter(|(_, lease)| lease.worker == *id).count() as u32;
-            let note = if self.is_over() { String::new() } else { self.why_not(fleet, id).unwrap_or_default() };
+            let running = fleet.attempts_of_job_on(self.id, id) as u32;
+            let silent = || silent_at_work(fleet, id).filter(|_| running > 0);
+            let note = if self.is_over() { None } else { self.why_not(fleet, id).or_else(silent) }.unwrap_or_default();
             JobWorker { worker: id.clone(), running, note }
         };
         fleet.workers.keys().map(one).filter(|worker| worker.running > 0 || !worker.note.is_empty()).collect()
     }
+}
+
+/// What to say of a worker that has tasks and is silent for several heartbeats.
+fn silent_at_work(fleet: &Fleet, worker: &WorkerId) -> Option<String> {
+    let silent_millis = fleet.now.saturating_sub(fleet.workers.get(worker)?.last_heard);
+    let left_millis = fleet.config.lease_millis.saturating_sub(silent_millis);
+    (silent_millis > fleet.config.lease_millis / 2).then(|| {
+        let (silent, left) = (silent_millis / 1000, left_millis.div_ceil(1000));
+        format!("silent for {silent} s; its tasks go to others in {left} s")
+    })
 }

@@ -1,0 +1,186 @@
+//! A job's vectors in the archive: a folder or bucket that outlives the machines.
+//!
+//! ```text
+//!   column end, some time after the last one
+//!     store   each run, by a worker that holds it          --> FOLDER/runs/DIGEST.run
+//!     publish when all are there, by the coordinator       --> FOLDER/checkpoint-G.keima, written last, only if absent
+//!   a run is lost, and its boundary is archived; or another coordinator goes on with a checkpoint
+//!     fetch   each run that nobody holds, by any worker    <-- FOLDER/runs/DIGEST.run
+//! ```
+//!
+//! One round at a time: the runs of one boundary go there or come from there. Fetching goes before storing. An object's name
+//! is a digest of the run's manifest, so that storing a run twice is harmless, and no name depends on the worker. A boundary
+//! is archived once its checkpoint is published; from then on none of its runs counts as lost while its object can be
+//! fetched. Cost: the bytes of one vector each time, beside the tasks: a worker makes one copy at a time, and archive work
+//! counts as a copy.
+
+mod round;
+mod work;
+
+use std::collections::HashSet;
+
+use keima_runs::{RunId, RunManifest};
+
+pub(crate) use self::round::{Place, Round};
+use super::Job;
+use crate::api::{Millis, State, Toward};
+use crate::fleet::Fleet;
+use crate::store::records::Boundary;
+
+/// What a job has to do with the archive.
+pub(crate) struct Archive {
+    round: Option<Round>,
+    /// When the last round that stored began.
+    last_at: Millis,
+    /// Nobody tries to fetch before this time: it failed.
+    fetch_after: Millis,
+}
+
+impl Archive {
+    pub(crate) const fn new(now: Millis) -> Self {
+        Self { round: None, last_at: now, fetch_after: 0 }
+    }
+
+    /// The round of this generation.
+    pub(crate) fn round_of(&self, generation: u32) -> Option<&Round> {
+        self.round.as_ref().filter(|round| round.generation == generation)
+    }
+
+    pub(crate) fn round_of_mut(&mut self, generation: u32) -> Option<&mut Round> {
+        self.round.as_mut().filter(|round| round.generation == generation)
+    }
+
+    /// Generations of the boundaries that are being stored.
+    pub(crate) fn boundaries(&self) -> &[u32] {
+        self.round.as_ref().map_or(&[], |round| &round.boundaries)
+    }
+}
+
+impl Job {
+    /// The folder of this job's checkpoints within the archive: no other job, of any coordinator, has it.
+    pub(crate) fn archive_folder(&self, fleet: &Fleet) -> String {
+        let words = format!("{}-{}", self.record.spec.problem.name, self.record.size).to_ascii_lowercase();
+        let plain = |c: char| if c.is_ascii_lowercase() || c.is_ascii_digit() { c } else { '-' };
+        let words: String = words.chars().map(plain).take(60).collect();
+        format!("{words}-{:016x}-{}", fleet.life.store.0, self.id)
+    }
+
+    /// The job is over: its folder of the archive goes. After a failed check it stays: it may show what was wrong.
+    pub(crate) fn leave_archive(&self, fleet: &mut Fleet) {
+        if fleet.config.archive_interval_millis.is_some() && self.record.state != State::CheckFailed {
+            fleet.removals.push(self.archive_folder(fleet));
+        }
+    }
+
+    /// At a column's end: begins to store the newest boundary, if the last one that was stored is old enough.
+    pub(crate) fn start_archiving(&mut self, fleet: &mut Fleet) {
+        let Some(interval) = fleet.config.archive_interval_millis else { return };
+        let is_due = fleet.now.saturating_sub(self.archive.last_at) >= interval;
+        if !is_due || self.archive.round.is_some() || !fleet.here().any(|(_, worker)| worker.archive) {
+            return;
+        }
+        let plan = &self.record.plan;
+        let Some(newest) = self.boundaries.last() else { return };
+        // A transposed vector is worth nothing without the one that it is to meet.
+        let kept = self.boundaries.kept(plan).filter(|kept| kept.head.generation != newest.head.generation);
+        let all: Vec<&Boundary> = kept.into_iter().chain([newest]).collect();
+        let boundaries = all.iter().map(|boundary| boundary.head.generation).collect();
+        let folder = self.archive_folder(fleet);
+        // What is there already need not be stored again.
+        let is_new = |boundary: &&&Boundary| boundary.head.archive.as_ref() != Some(&folder);
+        let placed = |boundary: &&Boundary| {
+            let place = Place { folder: folder.clone(), boundary: boundary.head.generation };
+            boundary.runs().map(|run| (run.clone(), place.clone())).collect::<Vec<_>>()
+        };
+        let runs: Vec<(RunManifest, Place)> = all.iter().filter(is_new).flat_map(placed).collect();
+        let generation = self.new_generation(fleet);
+        self.archive.round = Some(Round::new(Toward::Archive, boundaries, generation, runs, fleet.now));
+        self.archive.last_at = fleet.now;
+        fleet.work_changed();
+        self.settle_archiving(fleet);
+    }
+
+    /// Ends a round before it is done.
+    pub(crate) fn end_archiving(&mut self, fleet: &mut Fleet) {
+        if let Some(round) = self.archive.round.take() {
+            self.end_leases(fleet, |attempt| attempt.generation == round.generation);
+        }
+    }
+
+    /// Ends a round whose boundary is gone.
+    pub(crate) fn forget_vain_archiving(&mut self, fleet: &mut Fleet) {
+        let gone = |generation: &u32| self.boundaries.of_generation(*generation).is_none();
+        if self.archive.boundaries().iter().any(gone) {
+            self.end_archiving(fleet);
+        }
+    }
+
+    /// Gives up what cannot end, and begins to fetch what nobody holds any more.
+    pub(crate) fn look_after_archive(&mut self, fleet: &mut Fleet) {
+        if self.is_over() {
+            return;
+        }
+        if fleet.config.archive_interval_millis.is_none() {
+            return self.pause_without_archive(fleet);
+        }
+        let vain = self
+            .archive
+            .round
+            .as_mut()
+            .and_then(|round| (!round.publishing && round.is_vain(&self.health, fleet)).then_some(round.toward));
+        if let Some(toward) = vain {
+            let text = match toward {
+                Toward::Archive => "gave up storing a boundary in the archive: workers cannot, or runs are lost",
+                Toward::Workers => "runs cannot be fetched from the archive now; it is tried again by itself",
+            };
+            if toward == Toward::Workers {
+                self.archive.fetch_after = fleet.now.saturating_add(fleet.config.grace_millis);
+            }
+            self.note(text.to_owned());
+            self.end_archiving(fleet);
+        }
+        self.start_fetching(fleet);
+    }
+
+    fn start_fetching(&mut self, fleet: &mut Fleet) {
+        let is_fetching = self.archive.round.as_ref().is_some_and(|round| round.toward == Toward::Workers);
+        if !self.is_live() || is_fetching || fleet.now < self.archive.fetch_after {
+            return;
+        }
+        let to_fetch = |run: &&RunManifest| self.health.copies.is_to_fetch(&run.id, fleet);
+        let wanted: HashSet<&RunId> = self.boundaries.missing().filter(to_fetch).map(|run| &run.id).collect();
+        if wanted.is_empty() {
+            return;
+        }
+        if !fleet.here().any(|(_, worker)| worker.archive) {
+            let text = "runs are only in the archive, and no worker here reaches it: start workers with --archive URL";
+            return self.record.notes.add_once(text);
+        }
+        let placed = |boundary: &Boundary| {
+            let place = Place { folder: boundary.head.archive.clone()?, boundary: boundary.head.generation };
+            let runs = boundary.runs().filter(|run| wanted.contains(&run.id));
+            Some(runs.map(|run| (run.clone(), place.clone())).collect::<Vec<_>>())
+        };
+        let runs: Vec<(RunManifest, Place)> = self.boundaries.iter().filter_map(placed).flatten().collect();
+        self.end_archiving(fleet);
+        let generation = self.new_generation(fleet);
+        self.note(format!("fetches {} runs that no worker holds from the archive", runs.len()));
+        self.archive.round = Some(Round::new(Toward::Workers, Vec::new(), generation, runs, fleet.now));
+        fleet.work_changed();
+    }
+
+    /// Without an archive the runs in it would be computed again from the sweep's start. A person decides that.
+    fn pause_without_archive(&mut self, fleet: &mut Fleet) {
+        let lost = self.boundaries.missing().find(|run| self.health.copies.is_to_fetch(&run.id, fleet));
+        if let Some(run) = lost.filter(|_| self.record.state == State::Running).map(|run| run.id.clone()) {
+            self.pause(
+                fleet,
+                format!(
+                    "run {run} is only in the archive, and this coordinator was started without: start it again with \
+                     --archive URL, then `keima resume {}`",
+                    self.id
+                ),
+            );
+        }
+    }
+}
