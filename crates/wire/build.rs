@@ -15,7 +15,10 @@ fn main() -> Result<(), Box<dyn error::Error>> {
     let descriptors = protox::compile(&files, [&root])?;
     let out = PathBuf::from(env::var("OUT_DIR")?);
     fs::write(out.join("keima.v1.bin"), descriptors.encode_to_vec())?;
-    // `bytes`: chunks of runs are not copied out of the received frame.
-    tonic_prost_build::configure().bytes(".keima.v1.ReadRunResponse.data").compile_fds(descriptors)?;
+    // `bytes`: they are not copied out of the received frame.
+    tonic_prost_build::configure()
+        .bytes(".keima.v1.ReadRunResponse.data")
+        .bytes(".keima.v1.ReportTaskRequest.done")
+        .compile_fds(descriptors)?;
     Ok(())
 }

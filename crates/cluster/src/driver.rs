@@ -7,24 +7,32 @@
 //! An answer waits for the changes of its own event and for all earlier ones, because it may tell of those too. For
 //! example, a worker may delete a run because a boundary is complete: the boundary must be on disk first. `keima count`
 //! uses this handle directly, the gRPC server uses it for others. Cost: an event holds the lock for microseconds. All
-//! callers share one wait for the disk (see `store::journal`).
+//! callers share one wait for the disk (see `store::journal`). Plans are made outside the lock, one at a time.
 
-use std::future::Future;
-use std::path::Path;
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+mod archive;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use keima_coordinator::{
-    AttemptId, Config, Coordinator, Grant, Hello, Housekeeping, JobId, JobSpec, JobStatus, Millis, Report,
-    RestoreError, Running, Stuck, Verdict, Wanted, Welcome, WorkerId, WorkerStatus,
+    AttemptId, Config, Coordinator, DurableBoundary, Event, Grant, Hello, Housekeeping, JobId, JobSpec, JobStatus,
+    JobView, Kept, Millis, Report, RestoreError, Running, Standing, Stuck, Sums, VERSION_KEY, Verdict, Wanted, Welcome,
+    WorkerId, WorkerStatus, check_stored_version,
 };
 use keima_model::Registry;
 use keima_runs::RunId;
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, Semaphore, watch};
+use tokio::time::Instant;
 
+use crate::BUILD;
+use crate::archive::Archive;
 use crate::store::journal::{Journal, JournalError, Ticket};
 use crate::store::{Store, StoreError};
 use crate::transport::link::{CoordinatorLink, LinkError, random_bits};
+use crate::world;
 
 /// How often leases and grace times are checked.
 const TICK: Duration = Duration::from_millis(250);
@@ -32,6 +40,10 @@ const TICK: Duration = Duration::from_millis(250);
 pub const PULL_WAIT: Duration = Duration::from_secs(10);
 /// A waiting pull looks again this often, even without a signal.
 const PULL_AGAIN: Duration = Duration::from_millis(500);
+/// Waiting pulls that are woken for a single task.
+const WOKEN_FOR_A_TASK: u64 = 4;
+/// Most submissions at a time, the one that is being planned included.
+const MOST_SUBMISSIONS: usize = 16;
 
 /// Why a coordinator cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -44,6 +56,25 @@ pub enum StartError {
     Restore(#[from] RestoreError),
 }
 
+/// A coordinator as a whole, at one moment.
+#[derive(Clone, Debug)]
+pub struct Overview {
+    /// The moment, by the coordinator's clock.
+    pub now: Millis,
+    /// All jobs, the oldest first, without their values.
+    pub jobs: Vec<JobStatus>,
+    /// All known workers.
+    pub workers: Vec<WorkerStatus>,
+    /// Remembered events, the oldest first.
+    pub events: Vec<Event>,
+    /// Sums since the process started.
+    pub sums: Sums,
+    /// The newest boundary on stable storage of each job that is under way.
+    pub durable: Vec<(JobId, DurableBoundary)>,
+    /// Number of living leases.
+    pub leases: usize,
+}
+
 struct Machine {
     coordinator: Coordinator,
     last: Ticket,
@@ -54,26 +85,69 @@ struct Machine {
 struct Clock {
     start: Millis,
     started: Instant,
+    /// The coordinator's folder.
+    data: PathBuf,
 }
 
 impl Clock {
-    fn new() -> Self {
-        let start = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as Millis);
-        Self { start, started: Instant::now() }
+    fn new(data: &Path) -> Self {
+        let start = world::time_of_day(data).as_millis() as Millis;
+        Self { start, started: Instant::now(), data: data.to_owned() }
     }
 
     fn now(&self) -> Millis {
-        self.start + self.started.elapsed().as_millis() as Millis
+        self.start + world::elapsed(&self.data, self.started).as_millis() as Millis
     }
 }
 
 struct Inner {
     machine: Mutex<Machine>,
+    registry: Arc<dyn Registry>,
     clock: Clock,
+    /// Plans are made one at a time, on a thread of its own: a plan may take seconds.
+    planner: Arc<Semaphore>,
+    /// Submissions that have no answer yet.
+    submissions: AtomicUsize,
     journal: Journal,
+    archive: Option<Archive>,
+    /// Held while checkpoints are read from the archive: one may take a gigabyte.
+    readings: tokio::sync::Mutex<()>,
     /// Signalled when there may be work for a waiting pull.
     news: Notify,
     closing: watch::Sender<bool>,
+}
+
+/// Writes an event into the log.
+fn log(event: &Event) {
+    let Event { kind, job, attempt, worker, text, .. } = event;
+    let (job, attempt) = (job.map(tracing::field::display), attempt.map(tracing::field::display));
+    let worker = worker.as_ref().map(tracing::field::display);
+    if kind.is_bad() {
+        tracing::warn!(job, attempt, worker, "{kind}: {text}");
+    } else {
+        tracing::info!(job, attempt, worker, "{kind}: {text}");
+    }
+}
+
+/// A submission that has no answer yet.
+struct Waiting<'a>(&'a Inner);
+
+impl<'a> Waiting<'a> {
+    fn count(inner: &'a Inner) -> Self {
+        inner.submissions.fetch_add(1, Ordering::Relaxed);
+        Self(inner)
+    }
+
+    /// Submissions that have no answer yet, this one included.
+    fn number(&self) -> usize {
+        self.0.submissions.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.submissions.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// A running coordinator. All clones are the same coordinator; it stops when the last clone is dropped.
@@ -86,32 +160,76 @@ impl CoordinatorHandle {
     /// Starts a coordinator on the records in the folder `data`, and makes the folder if it is missing. Call it within a
     /// tokio runtime.
     pub fn open(data: &Path, config: Config, registry: Arc<dyn Registry>) -> Result<Self, StartError> {
+        Self::open_with(data, config, registry, None)
+    }
+
+    /// The same with an archive. [`Config::archive_interval_millis`] says how often column ends go there.
+    pub fn open_with(
+        data: &Path,
+        config: Config,
+        registry: Arc<dyn Registry>,
+        archive: Option<Archive>,
+    ) -> Result<Self, StartError> {
+        // Before anything is written, and not while another process writes.
+        Store::check_free(data)?;
+        if let Some(version) = Store::look(data, VERSION_KEY)? {
+            check_stored_version(&version)?;
+        }
         let store = Store::open(data)?;
         let records = store.load()?;
-        let clock = Clock::new();
+        let config = Config { build: if config.build.is_empty() { BUILD.to_owned() } else { config.build }, ..config };
+        let clock = Clock::new(data);
+        let for_machine = Arc::clone(&registry);
         let coordinator = if records.is_empty() {
-            Coordinator::new(config, registry, random_bits())
+            Coordinator::new(config, for_machine, random_bits())
         } else {
             tracing::info!(records = records.len(), "resuming from the stored records");
-            Coordinator::restore(config, registry, random_bits(), clock.now(), records)?
+            Coordinator::restore(config, for_machine, random_bits(), clock.now(), records)?
         };
         let inner = Arc::new(Inner {
             machine: Mutex::new(Machine { coordinator, last: 0 }),
+            registry,
             clock,
+            planner: Arc::new(Semaphore::new(1)),
+            submissions: AtomicUsize::new(0),
             journal: Journal::start(store),
+            archive,
+            readings: tokio::sync::Mutex::default(),
             news: Notify::new(),
             closing: watch::channel(false).0,
         });
         let weak = Arc::downgrade(&inner);
         tokio::spawn(async move {
+            let mut logged = 0;
             let mut ticks = tokio::time::interval(TICK);
             ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
             loop {
                 ticks.tick().await;
                 let Some(inner) = weak.upgrade() else { return };
                 // Nobody waits for a tick. Its changes are stored before the next answer.
-                if inner.decide(Coordinator::tick).is_err() {
+                let Ok(((wanted, events, publications, removals), _)) = inner.decide(|machine, now| {
+                    machine.tick(now);
+                    let events = machine.events(logged);
+                    (machine.take_plan_request(), events, machine.take_publications(), machine.take_removals())
+                }) else {
                     return;
+                };
+                logged = events.last().map_or(logged, |event| event.number);
+                events.iter().for_each(log);
+                for folder in removals {
+                    let inner = Arc::clone(&inner);
+                    tokio::spawn(async move { inner.remove_archived(&folder).await });
+                }
+                for publication in publications {
+                    let inner = Arc::clone(&inner);
+                    tokio::spawn(async move { inner.publish(publication).await });
+                }
+                if let Some(request) = wanted {
+                    tokio::spawn(async move {
+                        if let Ok(plan) = inner.plan(move || request.make()).await {
+                            let _ = inner.decide(|machine, now| machine.take_plan(now, plan));
+                        }
+                    });
                 }
             }
         });
@@ -139,7 +257,17 @@ impl CoordinatorHandle {
 
     /// Submits a job.
     pub async fn submit(&self, spec: JobSpec) -> Result<JobId, LinkError> {
-        Ok(self.event(|machine, now| machine.submit(now, spec)).await??)
+        let waiting = Waiting::count(&self.inner);
+        if waiting.number() > MOST_SUBMISSIONS {
+            return Err(LinkError::NotNow(format!("{MOST_SUBMISSIONS} other submissions are to be planned first")));
+        }
+        let planned = {
+            let inner = Arc::clone(&self.inner);
+            let submission = move || Ok::<_, LinkError>(inner.lock()?.coordinator.consider(&spec));
+            let registry = Arc::clone(&self.inner.registry);
+            self.inner.plan(move || Ok::<_, LinkError>(submission()?.plan(&*registry)?)).await??
+        };
+        self.event(|machine, now| machine.admit(now, planned)).await
     }
     /// Stops granting tasks of a job.
     pub async fn pause(&self, job: JobId) -> Result<(), LinkError> {
@@ -161,9 +289,59 @@ impl CoordinatorHandle {
     pub async fn status(&self, job: JobId) -> Result<JobStatus, LinkError> {
         Ok(self.event(|machine, now| machine.status(now, job)).await??)
     }
+    /// The certificate of a finished job in canonical form, if it has one.
+    pub async fn certificate(&self, job: JobId) -> Result<Option<String>, LinkError> {
+        Ok(self.event(|machine, _| machine.certificate(job)).await??)
+    }
+    /// The finished tasks whose runs jobs need, for those who hold manifests against what is there.
+    /// Beside them the attempts whose leases live. It may tell of what is not stored yet.
+    pub fn standing(&self) -> Result<(Vec<Standing>, Vec<AttemptId>), LinkError> {
+        let machine = self.inner.lock()?;
+        Ok((machine.coordinator.standing(), machine.coordinator.leased()))
+    }
     /// Why no worker can go on with a job, if so.
     pub async fn stuck(&self, job: JobId) -> Result<Option<Stuck>, LinkError> {
         self.event(|machine, _| machine.stuck(job)).await
+    }
+    /// Grants nothing any more. Returns the runs to flush before [`CoordinatorHandle::settled`].
+    pub async fn unsettled(&self) -> Result<Vec<RunId>, LinkError> {
+        self.event(Coordinator::unsettled).await
+    }
+    /// Stores what the jobs have reached, as far as its runs were written durably or are `flushed` now.
+    pub async fn settled(&self, flushed: &BTreeSet<RunId>) -> Result<Vec<Kept>, LinkError> {
+        self.event(|machine, now| machine.settled(now, flushed)).await
+    }
+    /// One job as a page shows it.
+    pub async fn view(&self, job: JobId) -> Result<JobView, LinkError> {
+        Ok(self.event(|machine, now| machine.view(now, job)).await??)
+    }
+    /// Remembered events with a larger number than `after`, the oldest first.
+    pub async fn events(&self, after: u64) -> Result<Vec<Event>, LinkError> {
+        self.event(|machine, _| machine.events(after)).await
+    }
+    /// The coordinator as a whole, at one moment.
+    pub async fn overview(&self) -> Result<Overview, LinkError> {
+        let look = |machine: &mut Coordinator, now| Overview {
+            now,
+            jobs: machine.jobs(),
+            workers: machine.workers(now),
+            events: machine.events(0),
+            sums: machine.sums().clone(),
+            durable: machine.durable_boundaries(),
+            leases: machine.leases(),
+        };
+        self.event(look).await
+    }
+    /// Why it cannot do its work; `None` if it can: its records can be stored, and it is not being stopped.
+    pub fn why_not_ready(&self) -> Option<String> {
+        if *self.inner.closing.borrow() {
+            return Some("it is being stopped".to_owned());
+        }
+        match self.inner.lock() {
+            Err(error) => Some(error.to_string()),
+            Ok(machine) if !machine.coordinator.grants() => Some("it grants no tasks any more".to_owned()),
+            Ok(_) => self.inner.journal.why_failed().map(|why| format!("its records cannot be stored: {why}")),
+        }
     }
     /// All known workers.
     pub async fn workers(&self) -> Result<Vec<WorkerStatus>, LinkError> {
@@ -178,14 +356,33 @@ impl CoordinatorHandle {
 }
 
 impl Inner {
+    fn lock(&self) -> Result<MutexGuard<'_, Machine>, LinkError> {
+        let broken = |_| LinkError::Broken("an earlier call failed inside it; start the coordinator again".to_owned());
+        self.machine.lock().map_err(broken)
+    }
+
+    /// Makes a plan on a thread that may block. The thread goes on if the caller does not wait for it, and others wait for it.
+    async fn plan<T: Send + 'static>(&self, make: impl FnOnce() -> T + Send + 'static) -> Result<T, LinkError> {
+        let failed = |error: &dyn std::fmt::Display| LinkError::Refused(format!("the planner failed: {error}"));
+        let one_at_a_time = Arc::clone(&self.planner).acquire_owned().await.map_err(|error| failed(&error))?;
+        let made = world::blocking(move || {
+            let made = make();
+            drop(one_at_a_time);
+            made
+        });
+        made.await.map_err(|error| failed(&error))
+    }
+
     /// Runs one event under the lock and queues its changes. The answer may leave once the ticket is stored.
     fn decide<T>(&self, event: impl FnOnce(&mut Coordinator, Millis) -> T) -> Result<(T, Ticket), LinkError> {
-        let broken = |_| LinkError::Broken("an earlier call failed inside it; start the coordinator again".to_owned());
-        let mut machine = self.machine.lock().map_err(broken)?;
+        let mut machine = self.lock()?;
         let Machine { coordinator, last } = &mut *machine;
-        let work = coordinator.work_serial();
+        let (work, few) = (coordinator.work_serial(), coordinator.few_serial());
         let answer = event(coordinator, self.clock.now());
-        if coordinator.work_serial() != work {
+        if coordinator.work_serial() == work {
+            // Not every worker may do a single task: some are woken for it, and the others ask again soon.
+            (0..WOKEN_FOR_A_TASK * (coordinator.few_serial() - few)).for_each(|_| self.news.notify_one());
+        } else {
             self.news.notify_waiters();
         }
         self.journal.post(coordinator.take_changes(), last);
@@ -219,7 +416,7 @@ impl CoordinatorLink for CoordinatorHandle {
     }
 
     async fn pull(&self, worker: &WorkerId, epoch: u64, wanted: Wanted) -> Result<Option<Grant>, LinkError> {
-        let deadline = tokio::time::Instant::now() + PULL_WAIT;
+        let deadline = Instant::now() + PULL_WAIT;
         loop {
             // Listen before looking, so that no signal in between is missed.
             let news = self.inner.news.notified();
@@ -230,7 +427,7 @@ impl CoordinatorLink for CoordinatorHandle {
                 self.inner.stored(ticket).await?;
                 return Ok(Some(grant));
             }
-            let left = deadline.saturating_duration_since(tokio::time::Instant::now());
+            let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() || *self.inner.closing.borrow() {
                 return Ok(None);
             }
@@ -249,8 +446,7 @@ impl CoordinatorLink for CoordinatorHandle {
         Ok(self.event(|machine, now| machine.report(now, worker, epoch, attempt, nonce, report)).await??)
     }
 
-    fn goodbye(&self, worker: &WorkerId) -> impl Future<Output = Result<(), LinkError>> + Send {
-        let worker = worker.clone();
-        async move { self.event(|machine, now| machine.goodbye(now, &worker)).await }
+    async fn goodbye(&self, worker: &WorkerId, epoch: u64) -> Result<(), LinkError> {
+        Ok(self.event(|machine, now| machine.goodbye(now, worker, epoch)).await??)
     }
 }

@@ -1,4 +1,4 @@
-//! A lock file that keeps a second process out of a folder.
+//! Folders: made with a clear error, and locked against a second process.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::Path;
@@ -29,7 +29,7 @@ pub(crate) enum NoLock {
 
 /// Locks the file `path` for this process until the returned file is closed. Makes the file if it is missing.
 pub(crate) fn lock_file(path: &Path) -> Result<File, NoLock> {
-    let options = OpenOptions::new().create(true).truncate(false).write(true).clone();
+    let options = OpenOptions::new().create(true).truncate(false).read(true).write(true).clone();
     let file = options.open(path).map_err(|e| NoLock::Io("open", e))?;
     match lock_soon(&file) {
         Ok(()) => Ok(file),
@@ -38,10 +38,52 @@ pub(crate) fn lock_file(path: &Path) -> Result<File, NoLock> {
     }
 }
 
+/// Makes a folder and those above it, unless they are there. The error names what is in the way.
+pub(crate) fn make_folder(path: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(path).map_err(|error| {
+        let in_the_way = path.ancestors().find_map(|part| {
+            let shown = part.display();
+            match std::fs::read_link(part) {
+                Ok(target) if !part.exists() => {
+                    Some(format!("{shown} is a symbolic link to {}, which does not exist", target.display()))
+                }
+                _ => part.is_file().then(|| format!("{shown} is a file, not a folder")),
+            }
+        });
+        in_the_way.map_or(error, std::io::Error::other)
+    })
+}
+
 /// Removes a file if it exists.
 pub(crate) fn remove_file_if_there(path: &Path) -> std::io::Result<()> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_the_way_of_a_folder_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let (link, file) = (dir.path().join("link"), dir.path().join("file"));
+        std::os::unix::fs::symlink(dir.path().join("gone"), &link).unwrap();
+        std::fs::write(&file, "").unwrap();
+        for (path, words) in [
+            (link.clone(), "is a symbolic link to"),
+            (link.join("below"), "/gone, which does not exist"),
+            (file.clone(), "is a file, not a folder"),
+            (file.join("below"), "is a file, not a folder"),
+        ] {
+            let error = make_folder(&path).unwrap_err().to_string();
+            assert!(error.contains(words) && !error.contains("exists"), "{}: {error}", path.display());
+        }
+        // A link that leads somewhere is as good as a folder.
+        std::fs::create_dir(dir.path().join("gone")).unwrap();
+        make_folder(&link.join("below")).unwrap();
+        make_folder(&link.join("below")).unwrap();
     }
 }

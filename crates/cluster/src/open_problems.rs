@@ -1,7 +1,7 @@
-//! A registry that opens each problem once and hands the same one to everybody.
+//! A registry that opens each problem once and hands the same one to everybody, with its identity.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use keima_model::{AnyProblem, ProblemError, ProblemRequest, Registry};
 
@@ -11,7 +11,15 @@ const MOST_OPEN: usize = 64;
 /// Opens problems through another registry and keeps what it opened. A request that fails is not remembered.
 pub struct OpenProblems {
     registry: Arc<dyn Registry>,
-    open: Mutex<HashMap<ProblemRequest, AnyProblem>>,
+    open: Mutex<HashMap<ProblemRequest, Opened>>,
+}
+
+/// An open problem.
+#[derive(Clone)]
+struct Opened {
+    problem: AnyProblem,
+    /// Made when somebody asks for it.
+    identity: Arc<OnceLock<String>>,
 }
 
 impl OpenProblems {
@@ -19,21 +27,32 @@ impl OpenProblems {
     pub fn new(registry: Arc<dyn Registry>) -> Self {
         Self { registry, open: Mutex::default() }
     }
+
+    /// A problem with its identity, which is made once.
+    pub(crate) fn identified(&self, request: &ProblemRequest) -> Result<(AnyProblem, String), ProblemError> {
+        let Opened { problem, identity } = self.opened(request)?;
+        let identity = identity.get_or_init(|| problem.identity()).clone();
+        Ok((problem, identity))
+    }
+
+    fn opened(&self, request: &ProblemRequest) -> Result<Opened, ProblemError> {
+        // The lock is held while a problem opens: whoever asks for the same one meanwhile waits for it.
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(opened) = open.get(request) {
+            return Ok(opened.clone());
+        }
+        let opened = Opened { problem: self.registry.open(request)?, identity: Arc::default() };
+        if open.len() >= MOST_OPEN {
+            open.clear();
+        }
+        open.insert(request.clone(), opened.clone());
+        Ok(opened)
+    }
 }
 
 impl Registry for OpenProblems {
     fn open(&self, request: &ProblemRequest) -> Result<AnyProblem, ProblemError> {
-        // The lock is held while a problem opens: whoever asks for the same one meanwhile waits for it.
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(problem) = open.get(request) {
-            return Ok(problem.clone());
-        }
-        let problem = self.registry.open(request)?;
-        if open.len() >= MOST_OPEN {
-            open.clear();
-        }
-        open.insert(request.clone(), problem.clone());
-        Ok(problem)
+        Ok(self.opened(request)?.problem)
     }
 }
 

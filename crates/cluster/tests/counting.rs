@@ -81,7 +81,7 @@ async fn another_version_is_refused() {
     let address = hub.address.clone();
     let mut workers = v1::coordinator_service_client::CoordinatorServiceClient::connect(address.clone()).await.unwrap();
     let hello = v1::SayHelloRequest { protocol_version: 99, ..Default::default() };
-    check(workers.say_hello(hello).await.unwrap_err());
+    check(workers.say_hello(tokio_stream::once(hello)).await.unwrap_err());
     let mut users = v1::job_service_client::JobServiceClient::connect(address).await.unwrap();
     let submit = v1::SubmitJobRequest { protocol_version: 99, ..Default::default() };
     check(users.submit_job(submit).await.unwrap_err());

@@ -5,10 +5,16 @@ mod common;
 use std::time::Duration;
 
 use common::{coordinator, count, ended, go, quick, worker};
-use keima_cluster::{JobClient, PROTOCOL_VERSION};
+use keima_cluster::{BUILD, JobClient, PROTOCOL_VERSION};
 use keima_coordinator::{JobSpec, State};
 use keima_wire::v1;
+use prost::Message as _;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+/// A stream of one message.
+fn one<T>(message: T) -> tokio_stream::Once<T> {
+    tokio_stream::once(message)
+}
 
 /// Bytes that are no HTTP/2, and the beginning of one that never goes on.
 async fn garble(socket: std::net::SocketAddr) {
@@ -35,9 +41,17 @@ async fn nonsense_is_refused_and_jobs_go_on() {
 
     let address = hub.address.clone();
     let mut calls = v1::coordinator_service_client::CoordinatorServiceClient::connect(address).await.unwrap();
-    let holder = |name: &str| Some(v1::Holder { worker: name.into(), address: String::new(), folder: String::new() });
+    let holder = |name: &str| {
+        Some(v1::Holder {
+            worker: name.into(),
+            address: String::new(),
+            folder: String::new(),
+            fingerprint: String::new(),
+        })
+    };
     let hello = |name: &str, slots| v1::SayHelloRequest {
         protocol_version: PROTOCOL_VERSION,
+        build: BUILD.into(),
         holder: holder(name),
         slots,
         task_memory_bytes: u64::MAX,
@@ -45,17 +59,17 @@ async fn nonsense_is_refused_and_jobs_go_on() {
         ..Default::default()
     };
     let refused = |status: tonic::Status, words: &str| assert!(status.message().contains(words), "{words}: {status}");
-    refused(calls.say_hello(hello("x", 0)).await.unwrap_err(), "slots");
-    refused(calls.say_hello(hello("x", u32::MAX)).await.unwrap_err(), "slots");
-    refused(calls.say_hello(hello(&"x".repeat(10_000), 1)).await.unwrap_err(), "worker");
-    refused(calls.say_hello(hello("../x", 1)).await.unwrap_err(), "worker");
-    refused(calls.say_hello(v1::SayHelloRequest { holder: None, ..hello("x", 1) }).await.unwrap_err(), "holder");
+    refused(calls.say_hello(one(hello("x", 0))).await.unwrap_err(), "slots");
+    refused(calls.say_hello(one(hello("x", u32::MAX))).await.unwrap_err(), "slots");
+    refused(calls.say_hello(one(hello(&"x".repeat(10_000), 1))).await.unwrap_err(), "worker");
+    refused(calls.say_hello(one(hello("../x", 1))).await.unwrap_err(), "worker");
+    refused(calls.say_hello(one(v1::SayHelloRequest { holder: None, ..hello("x", 1) })).await.unwrap_err(), "holder");
     let outside = v1::SayHelloRequest { held: vec!["j1/../../x".into()], ..hello("x", 1) };
-    refused(calls.say_hello(outside).await.unwrap_err(), "held");
+    refused(calls.say_hello(one(outside)).await.unwrap_err(), "held");
     let foreign = v1::SayHelloRequest { held: vec!["j1/s0/g1/t0/a0/r0".into()], store: Some(1), ..hello("x", 1) };
-    refused(calls.say_hello(foreign).await.unwrap_err(), "Nothing was deleted");
+    refused(calls.say_hello(one(foreign)).await.unwrap_err(), "Nothing was deleted");
 
-    let welcome = calls.say_hello(hello("0123456789abcdef", 1)).await.unwrap().into_inner();
+    let welcome = calls.say_hello(one(hello("0123456789abcdef", 1))).await.unwrap().into_inner();
     let pull = |epoch| v1::PullTaskRequest { worker: "0123456789abcdef".into(), epoch, copy: false };
     refused(calls.pull_task(pull(welcome.epoch + 7)).await.unwrap_err(), "hello");
     refused(calls.pull_task(pull(0)).await.unwrap_err(), "hello");
@@ -68,18 +82,28 @@ async fn nonsense_is_refused_and_jobs_go_on() {
         nonce: grant.nonce,
         report,
     };
-    refused(calls.report_task(report(None)).await.unwrap_err(), "report");
+    refused(calls.report_task(one(report(None))).await.unwrap_err(), "report");
     let lanes = vec![u64::MAX; 70_000];
     let tally = v1::Tally { states: u64::MAX, sums: lanes.clone(), fingerprint: lanes };
     let wild = v1::TaskManifest { input: Some(tally), ..Default::default() };
-    assert!(calls.report_task(report(Some(v1::report_task_request::Report::Done(wild)))).await.is_err());
+    assert!(
+        calls
+            .report_task(one(report(Some(v1::report_task_request::Report::Done(wild.encode_to_vec().into())))))
+            .await
+            .is_err()
+    );
     let zero = || Some(v1::Tally { states: u64::MAX, sums: vec![], fingerprint: vec![] });
     let empty =
         v1::TaskManifest { input: zero(), output: zero(), times: Some(v1::TaskTimes::default()), ..Default::default() };
-    let answer =
-        calls.report_task(report(Some(v1::report_task_request::Report::Done(empty)))).await.unwrap().into_inner();
+    let answer = calls
+        .report_task(one(report(Some(v1::report_task_request::Report::Done(empty.encode_to_vec().into())))))
+        .await
+        .unwrap()
+        .into_inner();
     assert!(!answer.accepted && !answer.reason.is_empty(), "{answer:?}");
-    calls.say_goodbye(v1::SayGoodbyeRequest { worker: "0123456789abcdef".into() }).await.unwrap();
+    let goodbye = |epoch| v1::SayGoodbyeRequest { worker: "0123456789abcdef".into(), epoch };
+    refused(calls.say_goodbye(goodbye(welcome.epoch ^ 1)).await.unwrap_err(), "hello");
+    calls.say_goodbye(goodbye(welcome.epoch)).await.unwrap();
 
     assert_eq!(count(&ended(&client, job).await), "990966953618170260281935463385");
     honest.stop().await;
@@ -130,5 +154,52 @@ async fn absurd_submissions() {
     assert_eq!(status.state, State::Queued);
     assert!(status.workers.iter().any(|w| w.note.contains("too little memory")), "{status:?}");
     honest.stop().await;
+    hub.stop().await;
+}
+
+/// What a worker says of a failure stays on its line, and its figures stay out of the job's.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_workers_words_and_figures_forge_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let hub = coordinator(&dir.path().join("data"), "127.0.0.1:0", quick()).await;
+    let client = JobClient::new(&hub.address).unwrap();
+    let job = client.submit(&go("6x6")).await.unwrap();
+    let mut calls =
+        v1::coordinator_service_client::CoordinatorServiceClient::connect(hub.address.clone()).await.unwrap();
+    let name = "0123456789abcdef".to_owned();
+    let welcome = calls
+        .say_hello(one(v1::SayHelloRequest {
+            protocol_version: PROTOCOL_VERSION,
+            build: BUILD.into(),
+            holder: Some(v1::Holder {
+                worker: name.clone(),
+                address: "http://x\x1b[2J".into(),
+                folder: "/a\nworker b".into(),
+                fingerprint: String::new(),
+            }),
+            slots: 1,
+            task_memory_bytes: 1 << 40,
+            ..Default::default()
+        }))
+        .await
+        .unwrap()
+        .into_inner();
+    let pull = v1::PullTaskRequest { worker: name.clone(), epoch: welcome.epoch, copy: false };
+    let grant = calls.pull_task(pull).await.unwrap().into_inner().grant.expect("the job has work");
+    let report = |report| v1::ReportTaskRequest {
+        worker: name.clone(),
+        epoch: welcome.epoch,
+        attempt: grant.attempt,
+        nonce: grant.nonce,
+        report: Some(report),
+    };
+    let text = "\x1b[31mno luck\nj9  go 19x19  done".to_owned();
+    let failure = v1::Failure { kind: Some(v1::failure::Kind::Other(v1::TextFailure { text })) };
+    calls.report_task(one(report(v1::report_task_request::Report::Failed(failure)))).await.unwrap();
+    let status = client.status(job).await.unwrap();
+    let notes = status.notes.join("|");
+    assert!(notes.contains("no luck\\nj9") && !notes.contains(['\n', '\x1b']), "{notes:?}");
+    let workers = client.workers().await.unwrap();
+    assert!(!workers[0].address.contains('\x1b') && !workers[0].folder.contains('\n'), "{workers:?}");
     hub.stop().await;
 }

@@ -1,5 +1,7 @@
 //! The gRPC types that are generated from `proto/keima/v1`. Only `cluster` uses them: it checks and converts them.
 
+pub use prost::Message;
+
 /// Package `keima.v1`.
 #[allow(missing_docs, unreachable_pub, clippy::all, clippy::pedantic)]
 pub mod v1 {

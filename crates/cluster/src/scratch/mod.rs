@@ -2,17 +2,19 @@
 //!
 //! [`run_store`] draws the layout. Files of others are never touched, even if a user names a wrong folder.
 
+pub(crate) mod identity;
 pub(crate) mod run_store;
+pub(crate) mod shared;
 
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use keima_coordinator::{StoreId, WorkerId};
+use keima_coordinator::StoreId;
 use keima_runs::RunError;
+use keima_runs::watch::{Change, before};
 
 use crate::folder_lock::{NoLock, lock_file, remove_file_if_there};
-use crate::transport::link::random_bits;
 
 /// File with the worker's name. It proves that a folder seen on this machine is the folder that the worker means.
 pub(crate) const ID_FILE: &str = "worker.id";
@@ -59,6 +61,20 @@ pub enum ScratchError {
         /// Why not.
         #[source]
         source: Box<RunError>,
+    },
+    /// The worker's name was changed.
+    #[error(
+        "{path} names worker {got}, but this folder belongs to worker {expected}: its name was changed, and the coordinator \
+         would wait for the old one. Write {expected} into it again; or, to give the folder a new name, delete \
+         worker.id and worker.lock in it"
+    )]
+    Renamed {
+        /// The file.
+        path: PathBuf,
+        /// What it holds.
+        got: String,
+        /// What the lock file holds.
+        expected: String,
     },
     /// A name file in the folder holds something else.
     #[error("{path} should hold a name of 16 hex digits, it holds {got:?}; {advice}")]
@@ -137,13 +153,18 @@ pub(crate) fn is_job(name: &str) -> bool {
     name.strip_prefix('j').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
 }
 
+/// Whether a text is 16 hex digits.
+fn is_name(text: &str) -> bool {
+    text.len() == 16 && text.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
 /// Reads a name of 16 hex digits from a file; `None` if there is no such file.
 fn read_name(root: &Path, file: &str, advice: &'static str) -> Result<Option<String>, ScratchError> {
     let path = root.join(file);
     match std::fs::read_to_string(&path) {
         Ok(text) => {
             let name = text.trim();
-            if name.len() == 16 && name.bytes().all(|b| b.is_ascii_hexdigit()) {
+            if is_name(name) {
                 Ok(Some(name.to_owned()))
             } else {
                 Err(ScratchError::BadName { path, got: name.chars().take(40).collect(), advice })
@@ -162,19 +183,18 @@ pub(crate) fn write_name(root: &Path, file: &str, name: &str) -> Result<(), Scra
         move |source| ScratchError::Io { action, path, source }
     };
     let aside = root.join(format!("{file}.tmp"));
-    std::fs::write(&aside, format!("{name}\n")).map_err(io("write"))?;
-    File::open(&aside).and_then(|f| f.sync_all()).map_err(io("sync"))?;
-    std::fs::rename(&aside, &path).map_err(io("rename"))?;
-    File::open(root).and_then(|f| f.sync_all()).map_err(io("sync"))
-}
-
-pub(crate) fn read_or_make_name(root: &Path) -> Result<WorkerId, ScratchError> {
-    if let Some(name) = read_name(root, ID_FILE, "remove it, and the worker takes a new name")? {
-        return Ok(WorkerId(name));
-    }
-    let name = format!("{:016x}", random_bits());
-    write_name(root, ID_FILE, &name)?;
-    Ok(WorkerId(name))
+    let text = format!("{name}\n");
+    let write = || {
+        before(Change::Create(&aside))?;
+        before(Change::Length { path: &aside, bytes: 0 })?;
+        before(Change::Write { path: &aside, offset: 0, bytes: text.as_bytes() })?;
+        std::fs::write(&aside, &text)
+    };
+    write().map_err(io("write"))?;
+    before(Change::Sync(&aside)).and_then(|()| File::open(&aside)?.sync_all()).map_err(io("sync"))?;
+    let renamed = before(Change::Rename { from: &aside, to: &path }).and_then(|()| std::fs::rename(&aside, &path));
+    renamed.map_err(io("rename"))?;
+    before(Change::SyncFolder(root)).and_then(|()| File::open(root)?.sync_all()).map_err(io("sync"))
 }
 
 pub(crate) fn read_owner(root: &Path) -> Result<Option<StoreId>, ScratchError> {

@@ -1,7 +1,7 @@
 //! The runs in a worker's scratch folder: which ones it holds, who may delete them, and how much space they take.
 //!
 //! ```text
-//!   SCRATCH/worker.lock                        locked (flock) while a worker lives
+//!   SCRATCH/worker.lock                        locked (flock) while a worker lives; holds the worker's name once more
 //!   SCRATCH/worker.id                          the worker's name, drawn once
 //!   SCRATCH/coordinator.id                     name of the coordinator's store whose runs these are
 //!   SCRATCH/j3/s0/g12/t5/a0/r1.run             run r1 of an attempt; *.run.tmp until it is published
@@ -13,7 +13,7 @@
 //! run is *held* once its task is complete. Cost: one entry in memory per held run; at the start, one read of every run's
 //! header, index and footer.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -21,14 +21,16 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use keima_coordinator::{AttemptId, StoreId, WorkerId};
+use keima_runs::watch::{Change, before};
 use keima_runs::{
     DiskBudget, Intake, LocalRun, RunError, RunHeader, RunId, RunManifest, publish_durably, read_manifest, run_path,
 };
 
 use crate::failpoint;
+use crate::folder_lock::make_folder;
+use crate::scratch::identity::{own_name, place_of};
 use crate::scratch::{
-    ID_FILE, INCOMING, STORE_FILE, ScratchError, is_job, is_ours, lock, read_or_make_name, read_owner, refuse_foreign,
-    write_name,
+    INCOMING, STORE_FILE, ScratchError, is_job, is_ours, lock, read_owner, refuse_foreign, write_name,
 };
 
 /// Most runs that all tasks together keep open: a quarter of the usual limit on open files.
@@ -57,6 +59,7 @@ enum Removed {
 pub struct RunStore {
     root: PathBuf,
     worker: WorkerId,
+    place: String,
     owner: Mutex<Option<StoreId>>,
     disk: Arc<DiskBudget>,
     held: Mutex<BTreeMap<RunId, Held>>,
@@ -88,17 +91,19 @@ impl RunStore {
             let path = path.to_owned();
             move |source| ScratchError::Io { action, path, source }
         };
-        std::fs::create_dir_all(root).map_err(io("make", root))?;
+        make_folder(root).map_err(io("make", root))?;
         let root = root.canonicalize().map_err(io("resolve", root))?;
         if !is_ours(&root) {
             refuse_foreign(&root)?;
         }
         let lock = lock(&root)?;
-        let worker = read_or_make_name(&root)?;
+        let worker = own_name(&root, &lock)?;
         let owner = Mutex::new(read_owner(&root)?);
+        let place = place_of(&root);
         let store = Self {
             root,
             worker,
+            place,
             owner,
             disk: Arc::new(DiskBudget::new(disk_bytes)),
             held: Mutex::default(),
@@ -152,7 +157,7 @@ impl RunStore {
         };
         tracing::warn!(path = %path.display(), why, "removed a file from the scratch folder");
         let bytes = path.symlink_metadata().map_or(0, |m| m.len());
-        if let Err(error) = std::fs::remove_file(path) {
+        if let Err(error) = remove(path) {
             tracing::warn!(path = %path.display(), %error, "cannot remove a file");
             // It still takes space, even beyond the cap.
             self.disk.found(bytes);
@@ -163,6 +168,10 @@ impl RunStore {
     /// The worker's name.
     pub fn worker(&self) -> &WorkerId {
         &self.worker
+    }
+    /// Where the folder is: see [`keima_coordinator::Hello::place`].
+    pub(crate) fn place(&self) -> &str {
+        &self.place
     }
     /// The store whose runs these are; `None` before the first coordinator has answered.
     pub(crate) fn owner(&self) -> Option<StoreId> {
@@ -209,10 +218,14 @@ impl RunStore {
     }
 
     /// Puts the runs of a finished task on stable storage, publishes them, and adds them. Blocks.
-    pub(crate) fn publish_durably(&self, runs: &[RunManifest]) -> Result<(), RunError> {
+    /// `pulse` counts up for each.
+    pub(crate) fn publish_durably(&self, runs: &[RunManifest], pulse: &AtomicU64) -> Result<(), RunError> {
         let flushed = failpoint::hit_fallible("worker.before_durable");
         flushed.map_err(|source| RunError::Io { path: self.root.clone(), action: "flush a run in", source })?;
-        publish_durably(&self.root, runs.iter().map(|run| &run.id))?;
+        let counted = runs.iter().inspect(|_| {
+            pulse.fetch_add(1, Ordering::Relaxed);
+        });
+        publish_durably(&self.root, counted.map(|run| &run.id))?;
         self.hold_written(runs)
     }
 
@@ -284,7 +297,7 @@ impl RunStore {
     }
 
     fn remove_file(&self, path: &Path) -> Removed {
-        let removed = match std::fs::remove_file(path) {
+        let removed = match remove(path) {
             Ok(()) => Removed::Now,
             Err(error) if error.kind() == io::ErrorKind::NotFound => Removed::Before,
             Err(error) => {
@@ -341,7 +354,7 @@ impl RunStore {
     /// A new path for an incoming second copy. Makes the folder.
     pub(crate) fn incoming_path(&self) -> Result<PathBuf, RunError> {
         let folder = self.root.join(INCOMING);
-        let made = std::fs::create_dir_all(&folder);
+        let made = before(Change::Folder(&folder)).and_then(|()| std::fs::create_dir_all(&folder));
         made.map_err(|source| RunError::Io { path: folder.clone(), action: "make", source })?;
         Ok(folder.join(format!("{}.tmp", self.incoming.fetch_add(1, Ordering::Relaxed))))
     }
@@ -361,22 +374,8 @@ impl RunStore {
     }
 }
 
-/// Which scratch folders of other workers are visible on this machine, under the same path.
-#[derive(Default)]
-pub(crate) struct SharedFolders {
-    /// Whether a path leads to the worker's own folder. Another machine may have a different folder under that path.
-    known: Mutex<HashMap<(String, WorkerId), bool>>,
-}
-
-impl SharedFolders {
-    /// Whether `folder` on this machine is the scratch folder of `worker`.
-    pub(crate) fn belongs(&self, folder: &str, worker: &WorkerId) -> bool {
-        if folder.is_empty() {
-            return false;
-        }
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        *known.entry((folder.to_owned(), worker.clone())).or_insert_with(|| {
-            std::fs::read_to_string(Path::new(folder).join(ID_FILE)).is_ok_and(|name| name.trim() == worker.0)
-        })
-    }
+/// Deletes a file.
+pub(crate) fn remove(path: &Path) -> io::Result<()> {
+    before(Change::Remove(path))?;
+    std::fs::remove_file(path)
 }

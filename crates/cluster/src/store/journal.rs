@@ -17,16 +17,19 @@
 //!
 //! Cost: four fsyncs a second while there are changes, and one for each group that must be durable.
 
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::pin::pin;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use keima_coordinator::{Changes, EncodeError};
-use tokio::sync::watch;
+use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use crate::failpoint;
 use crate::store::{Edits, Store, StoreError};
+use crate::world;
 
 /// How long changes may stay in the log without an fsync.
 const LONGEST_UNSYNCED: Duration = Duration::from_millis(250);
@@ -54,6 +57,38 @@ struct Progress {
     failed: Option<Arc<JournalError>>,
 }
 
+/// The progress, for all who wait for it. They go on in the order in which they came; a `watch` channel shuffles them, and
+/// a simulated cluster could not be replayed.
+#[derive(Default)]
+struct Told {
+    now: Mutex<Progress>,
+    news: Notify,
+}
+
+impl Told {
+    fn now(&self) -> MutexGuard<'_, Progress> {
+        self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Progress)) {
+        change(&mut self.now());
+        self.news.notify_waiters();
+    }
+
+    /// Waits until `reached` gives something.
+    async fn wait_for<T>(&self, reached: impl Fn(&Progress) -> Option<T>) -> T {
+        loop {
+            // Listen before looking, so that no signal in between is missed.
+            let mut news = pin!(self.news.notified());
+            news.as_mut().enable();
+            if let Some(reached) = reached(&self.now()) {
+                return reached;
+            }
+            news.await;
+        }
+    }
+}
+
 /// Number of a post, in the order of decision.
 pub(crate) type Ticket = u64;
 
@@ -66,20 +101,26 @@ struct Post {
 /// The writing end of the store.
 pub(crate) struct Journal {
     queue: Option<Sender<Result<Post, EncodeError>>>,
-    progress: watch::Receiver<Progress>,
+    progress: Arc<Told>,
     thread: Option<JoinHandle<()>>,
+    /// Wakes the task that writes where there is no thread.
+    posted: Option<Arc<Notify>>,
 }
 
 impl Journal {
     /// Starts the writing thread, which owns `store` until the journal is dropped.
     pub(crate) fn start(store: Store) -> Self {
         let (queue, posts) = channel();
-        let (sender, progress) = watch::channel(Progress::default());
-        let thread = std::thread::Builder::new()
-            .name("keima-journal".to_owned())
-            .spawn(move || write_posts(store, &posts, &sender))
-            .ok();
-        Self { queue: Some(queue), progress, thread }
+        let progress = Arc::new(Told::default());
+        let writer = Writer { store, posts, progress: Arc::clone(&progress), sync_at: None };
+        if world::simulated().is_some() {
+            let posted = Arc::new(Notify::new());
+            tokio::spawn(write_in_turn(writer, Arc::clone(&posted)));
+            return Self { queue: Some(queue), progress, thread: None, posted: Some(posted) };
+        }
+        let thread =
+            std::thread::Builder::new().name("keima-journal".to_owned()).spawn(move || write_posts(writer)).ok();
+        Self { queue: Some(queue), progress, thread, posted: None }
     }
 
     /// Queues `changes`. `last` is the newest ticket; it grows if there is anything to store. Changes that could not be
@@ -98,67 +139,125 @@ impl Journal {
             // A thread that is gone has left its reason in `progress`, where `stored` finds it.
             let _ = queue.send(post);
         }
+        if let Some(posted) = &self.posted {
+            posted.notify_one();
+        }
     }
 
     /// Returns when all posts up to `ticket` are stored as they must be. An error says why they never will be.
     pub(crate) async fn stored(&self, ticket: Ticket) -> Result<(), Arc<JournalError>> {
-        let mut progress = self.progress.clone();
-        let now = progress.wait_for(|p| p.stored >= ticket || p.failed.is_some()).await;
-        match now.map_err(|_| JournalError::Thread)?.failed.clone() {
-            Some(why) => Err(why),
-            None => Ok(()),
-        }
+        let reached = |now: &Progress| match &now.failed {
+            Some(why) => Some(Err(Arc::clone(why))),
+            None => (now.stored >= ticket).then_some(Ok(())),
+        };
+        self.progress.wait_for(reached).await
+    }
+
+    /// The reason if the journal has failed.
+    pub(crate) fn why_failed(&self) -> Option<Arc<JournalError>> {
+        self.progress.now().failed.clone()
     }
 
     /// Returns the reason when the journal has failed. Does not return otherwise.
     pub(crate) async fn failure(&self) -> Arc<JournalError> {
-        let mut progress = self.progress.clone();
-        let failed = progress.wait_for(|p| p.failed.is_some()).await.ok().and_then(|now| now.failed.clone());
-        failed.unwrap_or_else(|| Arc::new(JournalError::Thread))
+        self.progress.wait_for(|now| now.failed.clone()).await
     }
 }
 
 impl Drop for Journal {
     fn drop(&mut self) {
         self.queue = None;
+        if let Some(posted) = &self.posted {
+            posted.notify_one();
+        }
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
     }
 }
 
-fn write_posts(mut store: Store, posts: &Receiver<Result<Post, EncodeError>>, progress: &watch::Sender<Progress>) {
-    if let Err(error) = write_all(&mut store, posts, progress) {
-        progress.send_modify(|p| p.failed = Some(Arc::new(error)));
+/// The end of the queue at which posts are written.
+struct Writer {
+    store: Store,
+    posts: Receiver<Result<Post, EncodeError>>,
+    progress: Arc<Told>,
+    /// When the log is to be synced.
+    sync_at: Option<Instant>,
+}
+
+impl Drop for Writer {
+    /// Nobody waits for ever, even if the thread panicked.
+    fn drop(&mut self) {
+        self.progress.change(|p| {
+            p.failed.get_or_insert_with(|| Arc::new(JournalError::Thread));
+        });
+    }
+}
+
+impl Writer {
+    /// Syncs the log if it is time.
+    fn sync_if_due(&mut self) -> Result<(), JournalError> {
+        if self.sync_at.is_some_and(|at| at <= Instant::now()) {
+            self.store.sync()?;
+            self.sync_at = None;
+        }
+        Ok(())
+    }
+
+    /// Writes `post` with all that wait behind it.
+    fn write(&mut self, post: Result<Post, EncodeError>) -> Result<(), JournalError> {
+        let (ticket, ended) = write_group(&mut self.store, post?, &self.posts)?;
+        self.progress.change(|p| p.stored = ticket);
+        ended?;
+        let soon = || Instant::now() + LONGEST_UNSYNCED;
+        self.sync_at = self.store.is_to_be_synced().then(|| self.sync_at.unwrap_or_else(soon));
+        Ok(())
+    }
+}
+
+fn write_posts(mut writer: Writer) {
+    if let Err(error) = write_all(&mut writer) {
+        writer.progress.change(|p| p.failed = Some(Arc::new(error)));
     }
 }
 
 /// Writes until nobody can post any more.
-fn write_all(
-    store: &mut Store,
-    posts: &Receiver<Result<Post, EncodeError>>,
-    progress: &watch::Sender<Progress>,
-) -> Result<(), JournalError> {
-    let mut sync_at: Option<Instant> = None;
+fn write_all(writer: &mut Writer) -> Result<(), JournalError> {
     loop {
-        if sync_at.is_some_and(|at| at <= Instant::now()) {
-            store.sync()?;
-            sync_at = None;
-        }
-        let next = match sync_at {
-            Some(at) => posts.recv_timeout(at.saturating_duration_since(Instant::now())),
-            None => posts.recv().map_err(|_| RecvTimeoutError::Disconnected),
+        writer.sync_if_due()?;
+        let next = match writer.sync_at {
+            Some(at) => writer.posts.recv_timeout(at.saturating_duration_since(Instant::now())),
+            None => writer.posts.recv().map_err(|_| RecvTimeoutError::Disconnected),
         };
         match next {
-            Ok(post) => {
-                let (ticket, ended) = write_group(store, post?, posts)?;
-                progress.send_modify(|p| p.stored = ticket);
-                ended?;
-                let soon = || Instant::now() + LONGEST_UNSYNCED;
-                sync_at = store.is_to_be_synced().then(|| sync_at.unwrap_or_else(soon));
-            }
+            Ok(post) => writer.write(post)?,
             Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return Ok(store.sync()?),
+            Err(RecvTimeoutError::Disconnected) => return Ok(writer.store.sync()?),
+        }
+    }
+}
+
+/// Does the same as a task, which waits in the time of a simulated world. Each step runs where it may block.
+async fn write_in_turn(mut writer: Writer, posted: Arc<Notify>) {
+    loop {
+        let step = move || {
+            let done = match writer.posts.try_recv() {
+                Ok(post) => writer.sync_if_due().and_then(|()| writer.write(post)).map(|()| Some(true)),
+                Err(TryRecvError::Empty) => writer.sync_if_due().map(|()| Some(false)),
+                Err(TryRecvError::Disconnected) => writer.store.sync().map(|()| None).map_err(Into::into),
+            };
+            if let Err(error) = done {
+                writer.progress.change(|p| p.failed = Some(Arc::new(error)));
+                return None;
+            }
+            done.ok().flatten().map(|wrote| (writer, wrote))
+        };
+        let Ok(Some((back, wrote))) = world::blocking(step).await else { return };
+        writer = back;
+        match writer.sync_at {
+            _ if wrote => {}
+            Some(at) => drop(tokio::time::timeout_at(at, posted.notified()).await),
+            None => posted.notified().await,
         }
     }
 }

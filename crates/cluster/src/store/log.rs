@@ -17,7 +17,9 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use keima_runs::watch::{Change, before};
 
 use super::Edits;
 
@@ -26,10 +28,33 @@ const HEADER_BYTES: u64 = 16;
 /// Stands for the length of a value that is deleted.
 const DELETED: u32 = u32::MAX;
 
+/// What a log holds by itself.
+pub(super) struct Peek {
+    /// The epoch under which it was started.
+    pub(super) epoch: u64,
+    pub(super) edits: Edits,
+}
+
+/// Reads a log without its store; `None` if there is none, or no log.
+pub(super) fn peek(path: &Path) -> io::Result<Option<Peek>> {
+    let content = match std::fs::read(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        content => content?,
+    };
+    Ok(edits(&content))
+}
+
+/// What the bytes of a log hold; `None` if they are no log.
+pub(super) fn edits(content: &[u8]) -> Option<Peek> {
+    let epoch = u64::from_le_bytes(*content.strip_prefix(&MAGIC)?.first_chunk()?);
+    read(content, epoch).map(|(edits, _)| Peek { epoch, edits })
+}
+
 /// The log, open for appending.
 #[derive(Debug)]
 pub(super) struct Log {
     file: File,
+    path: PathBuf,
     epoch: u64,
     bytes: u64,
     /// Whether some frames may not be on stable storage.
@@ -40,24 +65,29 @@ impl Log {
     /// Opens the log at `path` and returns the edits in it: none if it belongs to another epoch. Makes the file if it is
     /// missing.
     pub(super) fn open(path: &Path, epoch: u64) -> io::Result<(Self, Edits)> {
+        before(Change::Create(path))?;
         let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
         let mut content = Vec::new();
         file.read_to_end(&mut content)?;
         let Some((edits, bytes)) = read(&content, epoch) else {
-            let mut log = Self { file, epoch, bytes: 0, dirty: false };
+            let mut log = Self { file, path: path.to_owned(), epoch, bytes: 0, dirty: false };
             log.restart(epoch)?;
             return Ok((log, Edits::new()));
         };
         // The next frame must not follow a torn one.
+        before(Change::Length { path, bytes })?;
         file.set_len(bytes)?;
         file.seek(SeekFrom::Start(bytes))?;
-        Ok((Self { file, epoch, bytes, dirty: false }, edits))
+        Ok((Self { file, path: path.to_owned(), epoch, bytes, dirty: false }, edits))
     }
 
     /// Empties the log and starts it under `epoch`.
     pub(super) fn restart(&mut self, epoch: u64) -> io::Result<()> {
         self.file.seek(SeekFrom::Start(0))?;
-        self.file.write_all(&[MAGIC, epoch.to_le_bytes()].concat())?;
+        let header = [MAGIC, epoch.to_le_bytes()].concat();
+        before(Change::Write { path: &self.path, offset: 0, bytes: &header })?;
+        self.file.write_all(&header)?;
+        before(Change::Length { path: &self.path, bytes: HEADER_BYTES })?;
         self.file.set_len(HEADER_BYTES)?;
         (self.epoch, self.bytes, self.dirty) = (epoch, HEADER_BYTES, false);
         Ok(())
@@ -75,6 +105,7 @@ impl Log {
         }
         let crc = checksum(self.epoch, &payload);
         let frame = [&length(&payload)?.to_le_bytes()[..], &crc.to_le_bytes(), &payload].concat();
+        before(Change::Write { path: &self.path, offset: self.bytes, bytes: &frame })?;
         self.file.write_all(&frame)?;
         (self.bytes, self.dirty) = (self.bytes + frame.len() as u64, true);
         Ok(())
@@ -83,6 +114,7 @@ impl Log {
     /// Puts all frames on stable storage.
     pub(super) fn sync(&mut self) -> io::Result<()> {
         if self.dirty {
+            before(Change::Sync(&self.path))?;
             self.file.sync_data()?;
             self.dirty = false;
         }

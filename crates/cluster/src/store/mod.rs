@@ -20,6 +20,9 @@
 
 pub(crate) mod journal;
 mod log;
+mod orphan;
+mod version;
+mod watched;
 
 use std::fs::File;
 use std::io;
@@ -27,8 +30,11 @@ use std::path::{Path, PathBuf};
 
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 
+use keima_runs::watch::{self, Change};
+
 use self::log::Log;
-use crate::folder_lock::{NoLock, lock_file, remove_file_if_there};
+use self::watched::Watched;
+use crate::folder_lock::{NoLock, lock_file, make_folder, remove_file_if_there};
 
 /// Version of the store's layout. A store of another version is refused.
 pub const STORE_FORMAT: u64 = 2;
@@ -66,13 +72,41 @@ pub enum StoreError {
     /// The store was written by another version.
     #[error(
         "the records in {path} have format {got}, this program reads {STORE_FORMAT}; run the version of keima that \
-         wrote them, or start with an empty data folder"
+         wrote them, or start with an empty data folder. Nothing was changed"
     )]
     OtherFormat {
         /// The store.
         path: PathBuf,
-        /// Its version.
-        got: u64,
+        /// Its version: a number, or that of redb's files.
+        got: String,
+    },
+    /// The store is not the one that its log belongs to.
+    #[error(
+        "the jobs in {folder} are lost: coordinator.redb {what}, but coordinator.log is there. It holds {changes} later \
+         changes, of {left}, and not the jobs themselves. Put coordinator.redb back from a copy. Without one, submit the jobs \
+         again: start with an empty data folder and with workers on empty scratch folders (keima count: --fresh)"
+    )]
+    Lost {
+        /// The data folder.
+        folder: PathBuf,
+        /// What is wrong with the store.
+        what: &'static str,
+        /// Changes in the log.
+        changes: usize,
+        /// The jobs that they belong to.
+        left: String,
+    },
+    /// The store cannot be read any more: it was cut short, or overwritten.
+    #[error(
+        "the store {path} is damaged ({text}): its jobs, their progress and their results are lost, unless there is a copy \
+         of the file. Put the copy back, or start over: `keima count` with --fresh, a coordinator with an empty --data \
+         folder and its workers with empty --scratch folders"
+    )]
+    Damaged {
+        /// The store.
+        path: PathBuf,
+        /// What is wrong with it.
+        text: String,
     },
     /// The store failed.
     #[error(
@@ -109,27 +143,42 @@ impl Store {
             let path = path.to_owned();
             move |source| StoreError::Io { action, path, source }
         };
-        std::fs::create_dir_all(folder).map_err(io("make", folder))?;
+        make_folder(folder).map_err(io("make", folder))?;
         let lock = lock(folder)?;
+        orphan::refuse_without_store(folder)?;
         let path = folder.join(FILE);
-        let database = Database::builder()
-            .set_cache_size(CACHE_BYTES)
-            .create(&path)
-            .map_err(|e| StoreError::Database { path: path.clone(), text: e.to_string() })?;
+        let mut builder = Database::builder();
+        builder.set_cache_size(CACHE_BYTES);
+        let database = if watch::is_set() {
+            builder.create_with_backend(Watched::open(&path).map_err(io("open", &path))?)
+        } else {
+            builder.create(&path)
+        };
+        let database = database.map_err(|error| failed(&path, &error.into()))?;
         let failed = |error: &redb::Error| failed(&path, error);
         match meta(&database, "format").map_err(|e| failed(&e))? {
             None => write_format(&database).map_err(|e| failed(&e))?,
             Some(STORE_FORMAT) => {}
-            Some(got) => return Err(StoreError::OtherFormat { path, got }),
+            Some(got) => return Err(StoreError::OtherFormat { path, got: got.to_string() }),
         }
         let epoch = meta(&database, "epoch").map_err(|e| failed(&e))?.unwrap_or(0);
+        orphan::refuse_older_store(folder, epoch)?;
         let log_path = folder.join(LOG_FILE);
         let (log, pending) = Log::open(&log_path, epoch).map_err(io("open the log", &log_path))?;
+        // Without it a power cut may take the files away that were just made, with all that is synced in them.
+        let synced = watch::before(Change::SyncFolder(folder)).and_then(|()| File::open(folder)?.sync_all());
+        synced.map_err(io("sync", folder))?;
         let mut store = Self { path, database, epoch, log, pending, _lock: lock };
         if !store.pending.is_empty() {
             store.merge_log()?;
         }
         Ok(store)
+    }
+
+    /// The record `key` of the store in `folder`; `None` where there is none. Changes nothing, and refuses the store of another
+    /// version.
+    pub fn look(folder: &Path, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        version::look(&folder.join(FILE), key)
     }
 
     /// Fails if another process uses the store in `folder`. Makes nothing.
@@ -205,7 +254,18 @@ impl Store {
 }
 
 fn failed(path: &Path, error: &redb::Error) -> StoreError {
-    StoreError::Database { path: path.to_owned(), text: error.to_string() }
+    let (path, text) = (path.to_owned(), error.to_string());
+    let damaged = match error {
+        // redb has a format of its own. It takes a later one for damage, and says so in words only.
+        redb::Error::UpgradeRequired(_) => return StoreError::OtherFormat { path, got: text },
+        redb::Error::Corrupted(why) if why.contains("file format version") => {
+            return StoreError::OtherFormat { path, got: text };
+        }
+        redb::Error::Corrupted(_) | redb::Error::RepairAborted => true,
+        redb::Error::Io(error) => matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof),
+        _ => false,
+    };
+    if damaged { StoreError::Damaged { path, text } } else { StoreError::Database { path, text } }
 }
 
 fn meta(database: &Database, name: &str) -> Result<Option<u64>, redb::Error> {
@@ -249,6 +309,11 @@ fn lock(folder: &Path) -> Result<File, StoreError> {
         NoLock::InUse => StoreError::InUse(folder.to_owned()),
         NoLock::Io(action, source) => StoreError::Io { action, path, source },
     })
+}
+
+/// The number of edits that count in a log with these bytes.
+pub(crate) fn probe_log(bytes: &[u8]) -> usize {
+    log::edits(bytes).map_or(0, |peek| peek.edits.len())
 }
 
 #[cfg(test)]
@@ -315,6 +380,25 @@ mod tests {
         assert_eq!(Store::open(dir.path()).unwrap().load().unwrap().len(), 4);
     }
 
+    /// Cut anywhere, with or without a log beside it, the store is refused, with what is lost and what to do.
+    #[test]
+    fn a_store_that_is_cut_short_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut store = Store::open(dir.path()).unwrap();
+        store.write((0..2000).map(|number| put(&number.to_string(), "record")).collect(), true).unwrap();
+        drop(store);
+        let (path, log) = (dir.path().join(FILE), dir.path().join(LOG_FILE));
+        let whole = std::fs::read(&path).unwrap();
+        for kept in [1, 100, 512, 4096, 5000, 65_536, whole.len() / 2, whole.len() - 4096, whole.len() - 1] {
+            std::fs::write(&path, &whole[..kept]).unwrap();
+            let refused = Store::open(dir.path()).err().map(|error| error.to_string()).unwrap_or_default();
+            for words in ["damaged", "results are lost", "--fresh", "empty --data"] {
+                assert!(refused.contains(words), "{kept} of {} bytes: {refused:?}", whole.len());
+            }
+            let _ = std::fs::remove_file(&log);
+        }
+    }
+
     #[test]
     fn a_folder_has_one_coordinator() {
         let dir = tempfile::tempdir().unwrap();
@@ -350,13 +434,13 @@ mod tests {
         write.commit().unwrap();
         drop(store);
         let error = Store::open(dir.path()).unwrap_err();
-        assert!(matches!(error, StoreError::OtherFormat { got: 1, .. }), "{error}");
+        assert!(matches!(&error, StoreError::OtherFormat { got, .. } if got == "1"), "{error}");
     }
 
     #[test]
     fn a_store_that_is_none_is_an_error() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("coordinator.redb"), b"not a store at all").unwrap();
-        assert!(matches!(Store::open(dir.path()).unwrap_err(), StoreError::Database { .. }));
+        assert!(matches!(Store::open(dir.path()).unwrap_err(), StoreError::Damaged { .. }));
     }
 }

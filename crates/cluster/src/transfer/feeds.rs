@@ -5,17 +5,19 @@
 //! coordinator learns whose copy was bad.
 
 use std::collections::HashMap;
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use keima_coordinator::{Failure, Holder, InputRun, WorkerId};
 use keima_engine::FeedOpener;
-use keima_runs::{BlockFeed, LocalRun, RunError, RunHeader, RunId, RunManifest, RunPart, run_path};
+use keima_runs::{BlockFeed, LocalRun, RunError, RunHeader, RunId, RunManifest, RunPart};
 use tokio::runtime::Handle;
 
+use crate::access::secret::Secret;
 use crate::failpoint;
-use crate::scratch::run_store::{KeptOpen, RunStore, SharedFolders};
+use crate::scratch::run_store::{KeptOpen, RunStore};
+use crate::scratch::shared::{SharedFolders, shared_run};
 use crate::transfer::remote_feed::{Peers, RemoteFeed, Unread};
+use crate::world;
 
 /// The copy of a run that was tried last.
 #[derive(Clone)]
@@ -29,7 +31,7 @@ pub(crate) struct TaskFeeds {
     pub(super) store: Arc<RunStore>,
     pub(super) shared: Arc<SharedFolders>,
     runtime: Handle,
-    pub(super) peers: Peers,
+    pub(super) peers: Arc<Peers>,
     holders: HashMap<RunId, Vec<Holder>>,
     used: Mutex<HashMap<RunId, Used>>,
     /// Open files of runs on this machine. Opening checks header, index and footer, which takes longer than reading a small
@@ -47,7 +49,14 @@ impl TaskFeeds {
         let holders = inputs.into_iter().map(|input| (input.manifest.id.clone(), input.holders.clone())).collect();
         let runtime = Handle::current();
         let (used, open) = (Mutex::default(), Mutex::default());
-        Self { store, shared, runtime, peers: Peers::default(), holders, used, open }
+        let peers = Arc::new(Peers::new(store.root()));
+        Self { store, shared, runtime, peers, holders, used, open }
+    }
+
+    /// The same in a cluster with TLS: holders are shown this token.
+    pub(crate) fn with_token(self, token: Option<&Secret>) -> Self {
+        let peers = Peers::new(self.store.root()).with_token(token.cloned());
+        Self { peers: Arc::new(peers), ..self }
     }
 
     fn note(&self, run: &RunId, holder: &WorkerId, damaged: bool) {
@@ -81,7 +90,7 @@ impl TaskFeeds {
             return Ok(self.feed(run, &file, part));
         }
         if self.shared.belongs(&holder.folder, &holder.worker) {
-            let open = || LocalRun::open(&run_path(Path::new(&holder.folder), &run.id)?, run, header);
+            let open = || LocalRun::open(&shared_run(&holder.folder, &run.id)?, run, header);
             match open() {
                 Ok(file) => return Ok(self.feed(run, &Arc::new(file), part)),
                 // It may have been deleted there, or the mount may be gone while its owner still serves it.
@@ -91,8 +100,9 @@ impl TaskFeeds {
                 Err(error) => return Err(error.into()),
             }
         }
-        let asked = self.peers.request(holder, run, Some(&part));
-        match self.runtime.block_on(asked) {
+        let (peers, to, run) = (Arc::clone(&self.peers), holder.clone(), run.clone());
+        let asked = async move { peers.request(&to, &run, Some(&part)).await };
+        match world::wait_for(&self.runtime, asked) {
             Ok(stream) => Ok(Box::new(RemoteFeed::new(self.runtime.clone(), holder.clone(), stream))),
             Err(status) => Err(Unread::remote(holder, &status)),
         }

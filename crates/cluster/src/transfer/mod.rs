@@ -1,6 +1,6 @@
 //! Transfer of runs between workers: inputs of tasks, second copies, and the service that sends runs to others.
 
-mod copy;
+pub(crate) mod copy;
 pub(crate) mod feeds;
 mod remote_feed;
 pub(crate) mod run_server;

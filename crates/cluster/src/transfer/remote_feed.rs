@@ -7,6 +7,7 @@
 //! the run that is needed.
 
 use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -16,12 +17,17 @@ use keima_runs::{BlockFeed, RunError, RunManifest, RunPart};
 use keima_wire::v1;
 use keima_wire::v1::run_service_client::RunServiceClient;
 use tokio::runtime::Handle;
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::Endpoint;
 use tonic::{Code, Status, Streaming};
 
 use crate::PROTOCOL_VERSION;
+use crate::access::AccessError;
+use crate::access::pass::{GuardedChannel, Pass};
+use crate::access::secret::Secret;
+use crate::access::trust::Trust;
 use crate::transfer::run_server::CHUNK_BYTES;
 use crate::transport::convert::Wire;
+use crate::world;
 
 /// Longest wait for a holder to accept a connection, and to answer a request.
 pub(crate) const OPEN_DEADLINE: Duration = Duration::from_secs(10);
@@ -31,19 +37,42 @@ pub(crate) const CHUNK_DEADLINE: Duration = Duration::from_secs(30);
 const MAX_BLOCK_BYTES: u32 = 64 << 20;
 
 /// One connection from a task to each holder of its inputs.
-#[derive(Default)]
 pub(crate) struct Peers {
-    channels: Mutex<HashMap<String, Channel>>,
+    /// The own scratch folder.
+    from: PathBuf,
+    /// Shown to holders, in a cluster with TLS. There no holder without TLS is asked.
+    token: Option<Secret>,
+    /// By address and fingerprint.
+    channels: Mutex<HashMap<(String, String), GuardedChannel>>,
 }
 
 impl Peers {
-    /// The connection to `address`, which connects on its first request. Call it within the runtime.
-    fn channel(&self, address: &str) -> Result<Channel, Status> {
+    pub(crate) fn new(from: &Path) -> Self {
+        Self { from: from.to_owned(), token: None, channels: Mutex::default() }
+    }
+
+    /// Shows this token to holders.
+    pub(crate) fn with_token(self, token: Option<Secret>) -> Self {
+        Self { token, ..self }
+    }
+
+    /// The connection to `holder`, which connects on its first request. Call it within the runtime.
+    fn channel(&self, holder: &Holder) -> Result<GuardedChannel, Status> {
+        let (address, fingerprint) = (&holder.address, &holder.fingerprint);
+        let key = (address.clone(), fingerprint.clone());
         let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(channel) = channels.get(address) {
+        if let Some(channel) = channels.get(&key) {
             return Ok(channel.clone());
         }
-        let endpoint = Endpoint::from_shared(address.to_owned())
+        let wrong = |error: AccessError| Status::invalid_argument(error.to_string());
+        let pass = match &self.token {
+            None => Pass::none(),
+            Some(token) => {
+                let expected = fingerprint.parse().map_err(wrong)?;
+                Pass::new(Trust::fingerprint(expected).map_err(wrong)?, token.clone())
+            }
+        };
+        let endpoint = Endpoint::from_shared(address.clone())
             .map_err(|e| Status::invalid_argument(format!("{address:?} is no URL of a worker: {e}")))?
             .connect_timeout(OPEN_DEADLINE)
             .initial_stream_window_size(128 * 1024)
@@ -51,8 +80,12 @@ impl Peers {
             .http2_keep_alive_interval(Duration::from_secs(10))
             .keep_alive_timeout(Duration::from_secs(10))
             .tcp_nodelay(true);
-        let channel = endpoint.connect_lazy();
-        channels.insert(address.to_owned(), channel.clone());
+        let channel = pass.channel(&endpoint, &self.from, address).ok_or_else(|| {
+            let (here, there) =
+                if self.token.is_some() { ("only over", "without it") } else { ("without", "only over it") };
+            Status::unavailable(format!("this worker reads runs {here} TLS, and {address} serves them {there}"))
+        })?;
+        channels.insert(key, channel.clone());
         Ok(channel)
     }
 
@@ -67,8 +100,7 @@ impl Peers {
         if holder.address.is_empty() {
             return Err(Status::unavailable("this worker serves no runs to others"));
         }
-        let mut client =
-            RunServiceClient::new(self.channel(&holder.address)?).max_decoding_message_size(2 * CHUNK_BYTES);
+        let mut client = RunServiceClient::new(self.channel(holder)?).max_decoding_message_size(2 * CHUNK_BYTES);
         let request = v1::ReadRunRequest {
             protocol_version: PROTOCOL_VERSION,
             run: run.id.0.clone(),
@@ -109,7 +141,14 @@ impl Unread {
 
 /// A holder's error as text.
 fn remote_error(holder: &Holder, status: &Status) -> RunError {
-    let text = format!("worker {} at {}: {} ({:?})", holder.worker, holder.address, status.message(), status.code());
+    let mut why = status.message().to_owned();
+    let mut source = std::error::Error::source(status);
+    while let Some(error) = source {
+        // The innermost reason: "connection refused" instead of "transport error".
+        why = error.to_string();
+        source = error.source();
+    }
+    let text = format!("worker {} at {}: {why} ({:?})", holder.worker, holder.address, status.code());
     RunError::Remote { text }
 }
 
@@ -127,14 +166,15 @@ pub(crate) async fn next_chunk(stream: &mut Streaming<v1::ReadRunResponse>) -> R
 pub(crate) struct RemoteFeed {
     runtime: Handle,
     holder: Holder,
-    stream: Streaming<v1::ReadRunResponse>,
+    /// Away only while it is read.
+    stream: Option<Streaming<v1::ReadRunResponse>>,
     chunk: Bytes,
     ended: bool,
 }
 
 impl RemoteFeed {
     pub(crate) fn new(runtime: Handle, holder: Holder, stream: Streaming<v1::ReadRunResponse>) -> Self {
-        Self { runtime, holder, stream, chunk: Bytes::new(), ended: false }
+        Self { runtime, holder, stream: Some(stream), chunk: Bytes::new(), ended: false }
     }
 
     /// Fetches the next chunk; `false` at the end.
@@ -142,8 +182,11 @@ impl RemoteFeed {
         if self.ended {
             return Ok(false);
         }
-        let stream = &mut self.stream;
-        let chunk = self.runtime.block_on(next_chunk(stream)).map_err(|status| remote_error(&self.holder, &status))?;
+        let Some(mut stream) = self.stream.take() else { return Err(self.malformed("nothing more")) };
+        let read = async move { (next_chunk(&mut stream).await, stream) };
+        let (chunk, stream) = world::wait_for(&self.runtime, read);
+        self.stream = Some(stream);
+        let chunk = chunk.map_err(|status| remote_error(&self.holder, &status))?;
         self.ended = chunk.end;
         self.chunk = chunk.data;
         Ok(!self.chunk.is_empty() || !self.ended)

@@ -25,6 +25,7 @@ use crate::failpoint;
 use crate::scratch::run_store::RunStore;
 use crate::transport::convert::{Wire, run_id};
 use crate::transport::grpc::{check_version, invalid};
+use crate::world;
 
 /// Largest chunk.
 pub(crate) const CHUNK_BYTES: usize = 1 << 20;
@@ -172,7 +173,7 @@ impl RunService for RunServer {
             Status::resource_exhausted(format!("{MAX_STREAMS} runs are being streamed already; ask again later"))
         })?;
         let store = Arc::clone(&self.store);
-        let opened = tokio::task::spawn_blocking(move || open(&store, &request, mode)).await;
+        let opened = world::blocking(move || open(&store, &request, mode)).await;
         let mut source = opened.map_err(|e| Status::internal(format!("opening failed: {e}")))??;
 
         let (sender, receiver) = mpsc::channel(1);
@@ -182,7 +183,7 @@ impl RunService for RunServer {
             loop {
                 // The semaphore is never closed.
                 let Ok(permit) = Arc::clone(&readers).acquire_owned().await else { return };
-                let read = tokio::task::spawn_blocking(move || {
+                let read = world::blocking(move || {
                     failpoint::hit("run_server.mid_stream");
                     let chunk = source.chunk();
                     drop(permit);

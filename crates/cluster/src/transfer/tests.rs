@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use keima_coordinator::{AttemptId, Failure, Holder, InputRun, JobId, WorkerId};
@@ -13,7 +14,12 @@ use tempfile::TempDir;
 use tokio::net::TcpListener;
 
 use crate::PROTOCOL_VERSION;
-use crate::scratch::run_store::{RunStore, SharedFolders};
+use crate::access::calls::Role;
+use crate::access::door::{Door, Tokens};
+use crate::access::identity::Identity;
+use crate::access::secret::Secret;
+use crate::scratch::run_store::RunStore;
+use crate::scratch::shared::SharedFolders;
 use crate::transfer::feeds::TaskFeeds;
 use crate::transport::grpc::serve_worker_runs;
 
@@ -22,6 +28,8 @@ const RECORDS: u64 = 80_000;
 fn header() -> RunHeader {
     RunHeader {
         job_tag: 7,
+        definition: 9,
+        build: "0.1.0".to_owned(),
         subject: "toy 3x3".to_owned(),
         boundary: 3,
         key_order: KeyOrder::Window { first: 3, len: 3 },
@@ -73,7 +81,8 @@ async fn pair() -> Pair {
     let run = write_run(&from);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
-    tokio::spawn(serve_worker_runs(listener, Arc::clone(&from), std::future::pending()));
+    let served = Arc::clone(&from);
+    tokio::spawn(async move { serve_worker_runs(listener, served, &Door::open(), std::future::pending()).await });
     Pair { from, to, run, address, dir }
 }
 
@@ -84,6 +93,7 @@ impl Pair {
             worker: self.from.worker().clone(),
             address: self.address.clone(),
             folder: folder.map_or_else(String::new, |f| f.to_string_lossy().into_owned()),
+            fingerprint: String::new(),
         };
         InputRun { manifest: run.clone(), holders: vec![holder] }
     }
@@ -110,7 +120,7 @@ impl Pair {
 
     async fn copy(&self, input: &InputRun) -> Result<(), Failure> {
         let feeds = TaskFeeds::new(Arc::clone(&self.to), Arc::default(), std::slice::from_ref(input));
-        feeds.copy(input).await
+        feeds.copy(input, &Arc::default()).await
     }
 
     fn flip_a_bit(&self) {
@@ -221,8 +231,12 @@ async fn a_holder_without_the_run_is_no_damage() {
 async fn another_holder_is_tried() {
     let pair = pair().await;
     let mut input = pair.input(&pair.run, None);
-    let dead =
-        Holder { worker: WorkerId("dead".to_owned()), address: "http://127.0.0.1:9".to_owned(), folder: String::new() };
+    let dead = Holder {
+        worker: WorkerId("dead".to_owned()),
+        address: "http://127.0.0.1:9".to_owned(),
+        folder: String::new(),
+        fingerprint: String::new(),
+    };
     input.holders.insert(0, dead);
     assert_eq!(pair.read(input, RunPart::all(&header())).await.unwrap().keys.len() as u64, RECORDS);
 }
@@ -305,7 +319,8 @@ fn a_folder_of_others_is_refused() {
     }
 }
 
-/// Runs that another version of the program has written are not deleted: that version can go on with them.
+/// Runs that another version of the program has written are not deleted: that version can go on with them. A damaged version
+/// is damage: such a run goes, and keeps no worker from its start.
 #[test]
 fn runs_of_another_version_are_kept() {
     let dir = tempfile::tempdir().unwrap();
@@ -315,14 +330,21 @@ fn runs_of_another_version_are_kept() {
     let path = dir.path().join("j1/s0/g1/t0/a0/r0.run");
     let sound = std::fs::read(&path).unwrap();
     let mut other = sound.clone();
-    // Eight bytes of magic, then the version.
+    // Eight bytes of magic, the version, the header's length, and at its end its checksum.
     other[8] += 1;
+    let damaged = other.clone();
+    let length = u32::from_le_bytes(*other[12..].first_chunk().unwrap()) as usize;
+    let crc = crc32c::crc32c(&other[..length - 4]);
+    other[length - 4..length].copy_from_slice(&crc.to_le_bytes());
     std::fs::write(&path, &other).unwrap();
     let refused = RunStore::open(dir.path(), 1 << 30).err().unwrap().to_string();
     assert!(refused.contains("r0.run") && refused.contains("version"), "{refused}");
     assert_eq!(std::fs::read(&path).unwrap(), other);
     std::fs::write(&path, &sound).unwrap();
     assert_eq!(RunStore::open(dir.path(), 1 << 30).unwrap().held(), [run.id]);
+    std::fs::write(&path, &damaged).unwrap();
+    assert_eq!(RunStore::open(dir.path(), 1 << 30).unwrap().held(), []);
+    assert!(!path.exists());
 }
 
 #[test]
@@ -363,8 +385,8 @@ fn removed_attempts_give_back_all_that_was_charged() {
     check("written", RunOptions::default(), &|_| Ok(()), 0);
     check("held", RunOptions::default(), &|runs| store.hold_written(runs), 2);
     check("not yet durable", durable, &|_| Ok(()), 0);
-    check("durable in part", durable, &|runs| store.publish_durably(&runs[..1]), 1);
-    check("durable", durable, &|runs| store.publish_durably(runs), 2);
+    check("durable in part", durable, &|runs| store.publish_durably(&runs[..1], &AtomicU64::new(0)), 1);
+    check("durable", durable, &|runs| store.publish_durably(runs, &AtomicU64::new(0)), 2);
 }
 
 #[test]
@@ -457,4 +479,39 @@ fn bytes_are_given_back_once_whoever_removes_the_file() {
         drop(at_work);
     });
     assert_eq!((store.held(), store.disk().used()), (vec![kept.id], kept.bytes));
+}
+
+/// Over TLS a run comes whole to whoever knows the certificate and has the token, and to nobody else.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_travels_over_tls() {
+    let pair = pair().await;
+    let identity = Identity::self_signed().unwrap();
+    let (token, other) = (Secret::random().unwrap(), Secret::random().unwrap());
+    let door = Door::guarded(&identity, Tokens::default().with(Role::Worker, &token).unwrap()).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let served = Arc::clone(&pair.from);
+    tokio::spawn(async move { serve_worker_runs(listener, served, &door, std::future::pending()).await });
+    let right = identity.fingerprint().to_string();
+    let wrong = Identity::self_signed().unwrap().fingerprint().to_string();
+    let tls = format!("https://{address}");
+    for (url, fingerprint, token, words) in [
+        (&tls, &right, Some(&other), Some("not known here")),
+        (&tls, &wrong, Some(&token), Some("not the one that is trusted")),
+        (&tls, &String::new(), Some(&token), Some("64 hex digits")),
+        (&tls, &right, None, Some("reads runs without TLS")),
+        (&pair.address, &right, Some(&token), Some("reads runs only over TLS")),
+        (&tls, &right, Some(&token), None),
+    ] {
+        let mut input = pair.input(&pair.run, None);
+        input.holders[0].address.clone_from(url);
+        input.holders[0].fingerprint.clone_from(fingerprint);
+        let feeds = TaskFeeds::new(Arc::clone(&pair.to), Arc::default(), std::slice::from_ref(&input));
+        let copied = feeds.with_token(token).copy(&input, &Arc::default()).await;
+        match (copied, words) {
+            (Ok(()), None) => assert!(pair.to.holds(&pair.run)),
+            (Err(failure), Some(words)) => assert!(format!("{failure:?}").contains(words), "{failure:?}"),
+            (got, _) => panic!("{url} {fingerprint}: {got:?}"),
+        }
+    }
 }

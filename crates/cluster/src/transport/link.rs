@@ -10,6 +10,7 @@ use keima_coordinator::{
 use keima_runs::RunId;
 
 use crate::transport::convert::ConvertError;
+use crate::world;
 
 /// Why a call failed.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -20,6 +21,9 @@ pub enum LinkError {
     /// The coordinator refuses the call, and only the text of the reason came over gRPC.
     #[error("{0}")]
     Refused(String),
+    /// The server is not the one that is trusted.
+    #[error("{0}")]
+    Untrusted(String),
     /// The two sides speak different versions. Trying again does not help.
     #[error("{0}")]
     Version(String),
@@ -31,6 +35,9 @@ pub enum LinkError {
         /// What happened.
         text: String,
     },
+    /// Not now. Trying again helps, or gets a clear answer.
+    #[error("not now: {0}; try again")]
+    NotNow(String),
     /// No answer within the time that the caller can wait. Trying again may help.
     #[error("the coordinator has not answered a report within {} s", .0.as_secs_f64())]
     Late(Duration),
@@ -45,7 +52,7 @@ pub enum LinkError {
 impl LinkError {
     /// Whether the same call may succeed later by itself.
     pub fn may_pass(&self) -> bool {
-        matches!(self, Self::Unreachable { .. } | Self::Late(_) | Self::Broken(_))
+        matches!(self, Self::Unreachable { .. } | Self::NotNow(_) | Self::Late(_) | Self::Broken(_))
     }
     /// Whether the worker must say hello again.
     pub fn is_who_are_you(&self) -> bool {
@@ -83,12 +90,12 @@ pub trait CoordinatorLink: Clone + Send + Sync + 'static {
         report: Report,
     ) -> impl Future<Output = Result<(Verdict, Housekeeping), LinkError>> + Send;
     /// Says that the worker stops.
-    fn goodbye(&self, worker: &WorkerId) -> impl Future<Output = Result<(), LinkError>> + Send;
+    fn goodbye(&self, worker: &WorkerId, epoch: u64) -> impl Future<Output = Result<(), LinkError>> + Send;
 }
 
 /// 64 random bits from the seed of the standard hash maps. For names and jitter, not for secrets.
 pub fn random_bits() -> u64 {
-    RandomState::new().build_hasher().finish()
+    world::simulated().map_or_else(|| RandomState::new().build_hasher().finish(), |world| world.random_bits())
 }
 
 /// Exponential backoff with jitter: 100 ms, doubled up to a cap. Each wait is drawn from the upper half of its range, so

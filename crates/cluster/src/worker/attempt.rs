@@ -12,15 +12,15 @@
 //! answered: over lost connections, and over restarts of the coordinator, which stores its grants. A heartbeat waits for
 //! a report under way; so a report gives up before a lease would end.
 
+use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use keima_coordinator::{Failure, Grant, Report, Verdict, Work};
+use keima_coordinator::{ArchiveWork, Failure, Grant, Report, Toward, Verdict, Work};
 use keima_engine::{Task, TaskError};
-use keima_model::Registry;
 use keima_orders::{AttemptId, InputRun, TaskOrder};
-use keima_runs::TaskManifest;
+use keima_runs::{RunManifest, TaskManifest, TaskTimes};
 
 use super::table::Active;
 use super::tables::NoTables;
@@ -28,6 +28,7 @@ use super::{LONGEST_WAIT, Shared, is_refusal};
 use crate::failpoint;
 use crate::transfer::feeds::TaskFeeds;
 use crate::transport::link::{Backoff, CoordinatorLink, LinkError};
+use crate::world;
 
 /// A copy may take an hour plus its bytes at this rate per second.
 const SLOWEST_COPY_BYTES: u64 = 1 << 20;
@@ -42,6 +43,7 @@ pub(super) struct Performed {
     /// The coordinator ends the lease after so long without a heartbeat.
     lease: Duration,
     stop: Arc<AtomicBool>,
+    pulse: Arc<AtomicU64>,
     /// Whether its runs must be on stable storage before the report.
     pub(super) durable: bool,
     result: Result<TaskManifest, Failure>,
@@ -54,9 +56,12 @@ impl<L: CoordinatorLink> Shared<L> {
         let active = Active {
             nonce: grant.nonce,
             stop: Arc::new(AtomicBool::new(self.is_stopping())),
-            states_done: Arc::new(AtomicU64::new(0)),
+            states_done: Arc::default(),
+            pulse: Arc::default(),
+            makes_tables: Arc::default(),
             copy: match &grant.work {
                 Work::Copy(input) => Some(input.manifest.id.clone()),
+                Work::Archive(work) => Some(work.run.id.clone()),
                 Work::Stage(_) => None,
             },
         };
@@ -65,9 +70,10 @@ impl<L: CoordinatorLink> Shared<L> {
         if self.is_stopping() {
             active.stop.store(true, Ordering::Relaxed);
         }
+        let at_work = self.seen.begin();
         tracing::debug!(%attempt, "granted");
         failpoint::hit("worker.after_pull");
-        let (stop, nonce) = (Arc::clone(&active.stop), grant.nonce);
+        let (stop, pulse, nonce) = (Arc::clone(&active.stop), Arc::clone(&active.pulse), grant.nonce);
         let lease = Duration::from_millis(grant.lease_millis);
         let durable = matches!(&grant.work, Work::Stage(order) if order.durable);
         let result = match grant.work {
@@ -76,20 +82,26 @@ impl<L: CoordinatorLink> Shared<L> {
                 self.delete_attempt(attempt).await;
                 self.run_stage(*order, active).await
             }
-            Work::Copy(input) => self.fetch_copy(&input).await,
+            Work::Copy(input) => self.fetch_copy(&input, &pulse).await,
+            Work::Archive(work) => self.carry(&work, &pulse).await,
         };
+        match &result {
+            Ok(manifest) => at_work.done(manifest),
+            Err(Failure::Stopped) => {}
+            Err(_) => at_work.failed(),
+        }
         if let Ok(manifest) = &result {
             tracing::debug!(%attempt, times = ?manifest.times, states = manifest.output.states, "done");
         }
-        Performed { attempt, nonce, lease, stop, durable, result }
+        Performed { attempt, nonce, lease, stop, pulse, durable, result }
     }
 
     /// Makes durable runs durable, reports the attempt, and deletes its files unless the coordinator keeps them. An error is
     /// final for the worker.
     pub(super) async fn conclude(self: &Arc<Self>, performed: Performed) -> Result<(), LinkError> {
-        let Performed { attempt, nonce, lease, stop, durable, result } = performed;
+        let Performed { attempt, nonce, lease, stop, pulse, durable, result } = performed;
         let result = match result {
-            Ok(manifest) if durable => self.publish_durably(&attempt, manifest).await,
+            Ok(manifest) if durable => self.publish_durably(&attempt, manifest, &pulse).await,
             result => result,
         };
         // An abandoned attempt that did not finish has nothing to report. One that did finish reports all the same: the
@@ -98,7 +110,11 @@ impl<L: CoordinatorLink> Shared<L> {
         let keep = match result {
             Err(_) if abandoned => false,
             Err(failure) => {
-                tracing::warn!(%attempt, ?failure, "the task failed");
+                if self.is_stopping() && matches!(failure, Failure::Stopped) {
+                    tracing::debug!(%attempt, "stopped with the worker");
+                } else {
+                    tracing::warn!(%attempt, ?failure, "the task failed");
+                }
                 // There is nothing to keep, whatever the coordinator answers.
                 self.report(&attempt, nonce, lease, Report::Failed(failure)).await?;
                 false
@@ -117,12 +133,16 @@ impl<L: CoordinatorLink> Shared<L> {
     }
 
     /// Puts an attempt's runs on stable storage and publishes them.
-    async fn publish_durably(&self, attempt: &AttemptId, manifest: TaskManifest) -> Result<TaskManifest, Failure> {
-        let (store, started) = (Arc::clone(&self.store), Instant::now());
-        let work = move || store.publish_durably(&manifest.runs).map(|()| manifest);
+    async fn publish_durably(
+        &self,
+        attempt: &AttemptId,
+        manifest: TaskManifest,
+        pulse: &Arc<AtomicU64>,
+    ) -> Result<TaskManifest, Failure> {
+        let (store, pulse, started) = (Arc::clone(&self.store), Arc::clone(pulse), Instant::now());
+        let work = move || store.publish_durably(&manifest.runs, &pulse).map(|()| manifest);
         let other = |text| Failure::Other { text };
-        let made =
-            tokio::task::spawn_blocking(work).await.map_err(|error| other(format!("a thread failed: {error}")))?;
+        let made = world::blocking(work).await.map_err(|error| other(format!("a thread failed: {error}")))?;
         let made = made.map_err(|error| {
             let text = format!("a run that was just written cannot be published: {error}");
             // Some file systems report a full disk only here.
@@ -176,7 +196,9 @@ impl<L: CoordinatorLink> Shared<L> {
 
     /// Runs a stage task on a thread for tasks.
     async fn run_stage(self: &Arc<Self>, order: TaskOrder, active: Active) -> Result<TaskManifest, Failure> {
-        let problem = self.problems.open(&order.problem).map_err(|e| Failure::Refused { text: e.to_string() })?;
+        let refused = |text| Failure::Refused { text };
+        let (problem, identity) = self.problems.identified(&order.problem).map_err(|e| refused(e.to_string()))?;
+        order.origin.refusal(&identity, &self.build).map_or(Ok(()), |text| Err(refused(text)))?;
         // Each executor uses all of the memory: make room for the one that runs now.
         let tables = if let Some(block) = &order.block {
             self.buffers.let_go();
@@ -186,6 +208,7 @@ impl<L: CoordinatorLink> Shared<L> {
             None
         };
         let feeds = TaskFeeds::new(Arc::clone(&self.store), Arc::clone(&self.folders), order.all_inputs());
+        let feeds = feeds.with_token(self.guard.as_ref().map(|guard| &guard.token));
         let store = Arc::clone(&self.store);
         let buffers = Arc::clone(&self.buffers);
         let work = move || {
@@ -196,19 +219,27 @@ impl<L: CoordinatorLink> Shared<L> {
                 disk: store.disk(),
                 stop: &active.stop,
                 states_done: &active.states_done,
+                pulse: &active.pulse,
                 buffers: &buffers,
             };
             let manifest = match tables {
                 None => keima_engine::run_task(&problem, &task),
                 Some(tables) => {
-                    let prepared = tables.get(problem.info(), &active.stop).map_err(|none| match none {
+                    active.makes_tables.store(true, Ordering::Relaxed);
+                    let prepared = tables.get(problem.info(), &active.stop);
+                    active.makes_tables.store(false, Ordering::Relaxed);
+                    let prepared = prepared.map_err(|none| match none {
                         NoTables::Refused(text) => Failure::Refused { text },
                         NoTables::Stopped => Failure::Stopped,
                     })?;
                     keima_engine::block::run_block_task(&prepared, problem.info(), &task)
                 }
             };
-            let manifest = manifest.map_err(|error| failure(&feeds, &error))?;
+            let mut manifest = manifest.map_err(|error| failure(&feeds, &error))?;
+            if world::simulated().is_some() {
+                // They are times of the real world.
+                manifest.times = TaskTimes::default();
+            }
             if !order.durable {
                 store
                     .hold_written(&manifest.runs)
@@ -218,28 +249,53 @@ impl<L: CoordinatorLink> Shared<L> {
         };
         // The runtime waits for its blocking thread at the end; that thread waits for the task and passes its panic on.
         let threads = Arc::clone(&self.threads);
-        let ran = tokio::task::spawn_blocking(move || threads.run(work));
+        let ran = world::blocking(move || threads.run(work));
         let other = |text| Err(Failure::Other { text });
         match ran.await {
             Ok(Ok(manifest)) => manifest,
-            Ok(Err(error)) => other(format!("no thread for the task: {error}")),
+            Ok(Err(error)) => other(format!(
+                "cannot start a thread for the task: {error}; allow more threads (ulimit -u), or use fewer --threads"
+            )),
             Err(error) => other(format!("the task's thread failed: {error}")),
         }
     }
 
-    async fn fetch_copy(&self, input: &InputRun) -> Result<TaskManifest, Failure> {
+    async fn fetch_copy(&self, input: &InputRun, pulse: &Arc<AtomicU64>) -> Result<TaskManifest, Failure> {
         failpoint::hit("worker.before_copy");
         let feeds = TaskFeeds::new(Arc::clone(&self.store), Arc::clone(&self.folders), [input]);
-        // Each chunk has a deadline, but a run has many. Give up a copy that takes longer; it will be granted again.
-        let longest = Duration::from_secs(3600 + input.manifest.bytes / SLOWEST_COPY_BYTES);
+        let feeds = feeds.with_token(self.guard.as_ref().map(|guard| &guard.token));
+        self.in_time(&input.manifest, feeds.copy(input, pulse)).await
+    }
+
+    /// Brings a run to the archive, or from there.
+    async fn carry(&self, work: &ArchiveWork, pulse: &Arc<AtomicU64>) -> Result<TaskManifest, Failure> {
+        let Some(archive) = &self.archive else {
+            let text = "this worker was started without --archive".to_owned();
+            return Err(Failure::Other { text });
+        };
+        match work.toward {
+            Toward::Archive => self.in_time(&work.run, archive.store_run(&self.store, work, pulse)).await,
+            Toward::Workers => self.in_time(&work.run, archive.fetch_run(&self.store, work, pulse)).await,
+        }
+    }
+
+    /// Waits for a copy of a run. Each chunk has a deadline, but a run has many. A copy that takes longer is given up; it will be
+    /// granted again.
+    async fn in_time(
+        &self,
+        run: &RunManifest,
+        copied: impl Future<Output = Result<(), Failure>>,
+    ) -> Result<TaskManifest, Failure> {
+        let longest = Duration::from_secs(3600 + run.bytes / SLOWEST_COPY_BYTES);
         let copied = tokio::select! {
-            copied = feeds.copy(input) => copied,
+            biased;
+            copied = copied => copied,
             () = self.stopped() => Err(Failure::Stopped),
             () = tokio::time::sleep(longest) => {
                 Err(Failure::Other { text: format!("the copy took more than {} s", longest.as_secs()) })
             }
         };
-        copied.map(|()| TaskManifest { runs: vec![input.manifest.clone()], ..TaskManifest::default() })
+        copied.map(|()| TaskManifest { runs: vec![run.clone()], ..TaskManifest::default() })
     }
 }
 
@@ -252,7 +308,7 @@ fn failure(feeds: &TaskFeeds, error: &TaskError) -> Failure {
         TaskError::Output(source) if source.is_disk_full() => Failure::Disk { text },
         TaskError::Output(_) => Failure::Other { text },
         TaskError::Check { .. } => Failure::Check { text },
-        TaskError::Refused(_) => Failure::Refused { text },
+        TaskError::Refused(_) | TaskError::Memory(_) => Failure::Refused { text },
         TaskError::Stopped => Failure::Stopped,
     }
 }

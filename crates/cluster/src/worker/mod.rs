@@ -15,6 +15,7 @@
 //! its tasks go on meanwhile.
 
 mod attempt;
+mod seen;
 mod table;
 mod tables;
 #[cfg(test)]
@@ -28,18 +29,28 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use keima_blocks::process::{PROCESS_OVERHEAD_BYTES, task_memory_bytes};
+use keima_blocks::limits::LEAST_TASK_BYTES;
+use keima_blocks::process::{PROCESS_OVERHEAD_BYTES, process_memory_bytes, task_memory_bytes};
+use keima_blocks::sizes::show_bytes;
 use keima_coordinator::{AttemptId, CallError, Hello, Holder, Housekeeping, Wanted, WorkerId};
 use keima_model::Registry;
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
 
+use self::seen::Seen;
+pub use self::seen::{WorkerSums, WorkerWatch};
 use self::table::Table;
 pub use self::tables::{NoTables, Promise, Tables};
+use crate::BUILD;
+use crate::access::identity::Fingerprint;
+use crate::access::secret::Secret;
+use crate::archive::Archive;
 use crate::open_problems::OpenProblems;
 use crate::scratch::ScratchError;
-use crate::scratch::run_store::{RunStore, SharedFolders};
-use crate::transport::link::{Backoff, CoordinatorLink, LinkError};
+use crate::scratch::run_store::RunStore;
+use crate::scratch::shared::SharedFolders;
+use crate::transport::link::{Backoff, CoordinatorLink, LinkError, random_bits};
+use crate::world;
 
 /// Longest wait between two attempts to reach the coordinator.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
@@ -61,6 +72,15 @@ pub struct WorkerConfig {
     pub advertise: String,
 }
 
+/// What a worker has in a cluster with TLS.
+#[derive(Clone, Debug)]
+pub struct RunGuard {
+    /// Of the certificate of its run service.
+    pub fingerprint: Fingerprint,
+    /// The token that it shows to other workers, and that they show to it.
+    pub token: Secret,
+}
+
 /// Why a worker cannot start or go on.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkerError {
@@ -72,16 +92,19 @@ pub enum WorkerError {
     Link(#[from] LinkError),
     /// The memory is too small.
     #[error(
-        "{memory_bytes} bytes of memory are too few: the process needs {PROCESS_OVERHEAD_BYTES}, and each of {slots} \
-         tasks at least {least_bytes}; allow more memory (--memory) or fewer threads (--threads)"
+        "{} of memory are too little: the process itself needs {}, and each of {slots} tasks at least {}; raise --memory to \
+         {}{}",
+        show_bytes(*memory_bytes),
+        show_bytes(PROCESS_OVERHEAD_BYTES),
+        show_bytes(LEAST_TASK_BYTES),
+        show_bytes(process_memory_bytes(LEAST_TASK_BYTES, *slots)),
+        if *slots > 1 { ", or use fewer --threads" } else { "" }
     )]
     Memory {
         /// The memory of the process.
         memory_bytes: u64,
         /// Tasks at a time.
         slots: u32,
-        /// Least memory of one task.
-        least_bytes: u64,
     },
 }
 
@@ -89,24 +112,67 @@ pub enum WorkerError {
 pub struct Worker {
     config: WorkerConfig,
     problems: OpenProblems,
+    build: String,
+    guard: Option<RunGuard>,
+    archive: Option<Archive>,
     store: Arc<RunStore>,
+    /// Whether a coordinator has answered its hello.
+    known: watch::Sender<bool>,
+    seen: Arc<Seen>,
 }
 
 impl Worker {
     /// Opens and locks the scratch folder, and lists the runs in it.
     pub fn open(config: WorkerConfig, registry: Arc<dyn Registry>) -> Result<Self, WorkerError> {
-        let least_bytes = keima_engine::MIN_TASK_MEMORY_BYTES;
         let (memory_bytes, slots) = (config.memory_bytes, config.slots.max(1));
-        if task_memory_bytes(memory_bytes, slots) < least_bytes {
-            return Err(WorkerError::Memory { memory_bytes, slots, least_bytes });
+        if task_memory_bytes(memory_bytes, slots) < LEAST_TASK_BYTES {
+            return Err(WorkerError::Memory { memory_bytes, slots });
         }
         let store = Arc::new(RunStore::open(&config.scratch, config.disk_bytes)?);
-        Ok(Self { config, problems: OpenProblems::new(registry), store })
+        Ok(Self {
+            config,
+            problems: OpenProblems::new(registry),
+            build: BUILD.to_owned(),
+            guard: None,
+            archive: None,
+            store,
+            known: watch::channel(false).0,
+            seen: Arc::default(),
+        })
+    }
+
+    /// The same worker as another build of the program would have it; for tests.
+    #[must_use]
+    pub fn of_build(mut self, build: &str) -> Self {
+        build.clone_into(&mut self.build);
+        self
+    }
+
+    /// The same worker in a cluster with TLS.
+    #[must_use]
+    pub fn guarded(mut self, guard: RunGuard) -> Self {
+        self.guard = Some(guard);
+        self
+    }
+
+    /// The same worker where it reaches an archive.
+    #[must_use]
+    pub fn with_archive(mut self, archive: Option<Archive>) -> Self {
+        self.archive = archive;
+        self
     }
 
     /// Its runs, for `serve_worker_runs`.
     pub fn store(&self) -> &Arc<RunStore> {
         &self.store
+    }
+    /// Becomes true once a coordinator knows this worker.
+    pub fn known(&self) -> watch::Receiver<bool> {
+        self.known.subscribe()
+    }
+    /// For those who watch it while it runs.
+    pub fn watch(&self) -> WorkerWatch {
+        WorkerWatch::new(Arc::clone(&self.seen), Arc::clone(&self.store))
     }
     /// Its name.
     pub fn id(&self) -> &WorkerId {
@@ -125,18 +191,24 @@ impl Worker {
             link,
             store: self.store,
             problems: self.problems,
+            build: self.build,
+            guard: self.guard,
+            archive: self.archive,
             folders: Arc::default(),
             table: Table::default(),
             tables: Tables::new(task_memory_bytes(self.config.memory_bytes, 1), slots),
             config: self.config,
             buffers: Arc::default(),
             threads: Arc::default(),
+            incarnation: random_bits(),
             epoch: AtomicU64::new(0),
             heartbeat_millis: AtomicU64::new(1000),
             deletions: Mutex::default(),
             introduction: tokio::sync::Mutex::new(()),
             in_order: tokio::sync::RwLock::new(()),
             stopping: watch::channel(false).0,
+            known: self.known,
+            seen: self.seen,
         });
         let mut tasks = JoinSet::new();
         // One copy at a time is made beside the tasks.
@@ -149,6 +221,7 @@ impl Worker {
         tasks.spawn(async move { beating.send_heartbeats().await });
 
         let ended = tokio::select! {
+            biased;
             () = shutdown => Ok(()),
             ended = tasks.join_next() => ended.map_or(Ok(()), succeeded).map_err(WorkerError::Link),
         };
@@ -169,6 +242,10 @@ struct Shared<L> {
     link: L,
     store: Arc<RunStore>,
     problems: OpenProblems,
+    /// Build of this program.
+    build: String,
+    guard: Option<RunGuard>,
+    archive: Option<Archive>,
     config: WorkerConfig,
     folders: Arc<SharedFolders>,
     table: Table,
@@ -177,6 +254,8 @@ struct Shared<L> {
     /// The engine's large buffers, kept from task to task.
     buffers: Arc<keima_engine::Buffers>,
     threads: Arc<threads::TaskThreads>,
+    /// Drawn at the start: tells this process from others of the worker's name.
+    incarnation: u64,
     /// The coordinator gave it at the last hello; 0 before the first.
     epoch: AtomicU64,
     heartbeat_millis: AtomicU64,
@@ -188,6 +267,10 @@ struct Shared<L> {
     /// that overtook it.
     in_order: tokio::sync::RwLock<()>,
     stopping: watch::Sender<bool>,
+    /// Whether a coordinator has answered a hello.
+    known: watch::Sender<bool>,
+    /// For those who watch.
+    seen: Arc<Seen>,
 }
 
 impl<L: CoordinatorLink> Shared<L> {
@@ -203,6 +286,7 @@ impl<L: CoordinatorLink> Shared<L> {
     /// Waits for `time`, or until the worker stops.
     async fn pause(&self, time: Duration) {
         tokio::select! {
+            biased;
             () = self.stopped() => {}
             () = tokio::time::sleep(time) => {}
         }
@@ -213,15 +297,22 @@ impl<L: CoordinatorLink> Shared<L> {
     async fn introduce(self: &Arc<Self>, known: u64) -> Result<(), LinkError> {
         let _one_at_a_time = self.introduction.lock().await;
         let mut backoff = Backoff::new(LONGEST_WAIT);
+        if known != 0 {
+            // A coordinator that forgets this worker again and again must not be asked without a pause.
+            self.pause(backoff.step()).await;
+        }
         while self.epoch.load(Ordering::Acquire) == known && !self.is_stopping() {
             let answer = {
                 let _in_order = self.in_order.write().await;
                 let (running, held) = self.table.snapshot(&self.store);
                 let hello = Hello {
+                    incarnation: self.incarnation,
+                    place: self.store.place().to_owned(),
                     holder: Holder {
                         worker: self.store.worker().clone(),
                         address: self.config.advertise.clone(),
                         folder: self.store.root().to_string_lossy().into_owned(),
+                        fingerprint: self.guard.as_ref().map(|guard| guard.fingerprint.to_string()).unwrap_or_default(),
                     },
                     slots: self.config.slots.max(1),
                     task_memory_bytes: task_memory_bytes(self.config.memory_bytes, self.config.slots),
@@ -229,6 +320,8 @@ impl<L: CoordinatorLink> Shared<L> {
                     held,
                     running,
                     store: self.store.owner(),
+                    build: self.build.clone(),
+                    archive: self.archive.is_some(),
                 };
                 self.link.hello(hello).await
             };
@@ -244,8 +337,12 @@ impl<L: CoordinatorLink> Shared<L> {
                     self.heartbeat_millis.store(welcome.heartbeat_millis.clamp(50, 600_000), Ordering::Relaxed);
                     self.tidy(welcome.housekeeping);
                     self.epoch.store(welcome.epoch, Ordering::Release);
+                    self.known.send_replace(true);
+                    self.seen.answered(true);
                 }
-                Err(error) if error.may_pass() => {
+                // A coordinator that is known does not change its certificate: somebody stands in between, for now.
+                Err(error) if error.may_pass() || (known != 0 && matches!(error, LinkError::Untrusted(_))) => {
+                    self.seen.answered(false);
                     let wait = backoff.step();
                     tracing::warn!(%error, retry_millis = wait.as_millis() as u64, "cannot say hello");
                     self.pause(wait).await;
@@ -278,6 +375,7 @@ impl<L: CoordinatorLink> Shared<L> {
             let mut pulling = pin!(self.link.pull(self.store.worker(), epoch, wanted));
             let pulled = loop {
                 tokio::select! {
+                    biased;
                     () = self.stopped() => return Ok(()),
                     Some(ended) = concluding.join_next() => succeeded(ended)?,
                     pulled = &mut pulling => break pulled,
@@ -318,6 +416,7 @@ impl<L: CoordinatorLink> Shared<L> {
                 let used = self.store.disk().used();
                 self.link.heartbeat(self.store.worker(), epoch, running, held, used).await
             };
+            self.seen.answered(answer.is_ok());
             match answer {
                 Ok(housekeeping) => {
                     backoff.reset();
@@ -352,7 +451,7 @@ impl<L: CoordinatorLink> Shared<L> {
         let told = match self.link.heartbeat(self.store.worker(), epoch, running, held, used).await {
             Ok(housekeeping) => {
                 self.tidy(housekeeping);
-                self.link.goodbye(self.store.worker()).await
+                self.link.goodbye(self.store.worker(), epoch).await
             }
             Err(error) => Err(error),
         };
@@ -376,12 +475,17 @@ impl<L: CoordinatorLink> Shared<L> {
             return;
         }
         let shared = Arc::clone(self);
-        deletions.spawn_blocking(move || {
+        let work = move || {
             for attempt in abandon.iter().filter(|attempt| !shared.store.holds_of(attempt)) {
                 shared.store.remove_attempt(attempt);
             }
             for run in release.iter().filter(|run| !shared.table.protects(run)) {
                 shared.store.release(run);
+            }
+        };
+        deletions.spawn(async move {
+            if let Err(error) = world::blocking(work).await {
+                tracing::warn!(%error, "cannot delete all files that nobody needs");
             }
         });
     }
@@ -395,7 +499,7 @@ impl<L: CoordinatorLink> Shared<L> {
     /// Deletes an attempt's files, on a thread that may block.
     async fn delete_attempt(&self, attempt: AttemptId) {
         let store = Arc::clone(&self.store);
-        if let Err(error) = tokio::task::spawn_blocking(move || store.remove_attempt(&attempt)).await {
+        if let Err(error) = world::blocking(move || store.remove_attempt(&attempt)).await {
             tracing::warn!(%attempt, %error, "cannot delete all files of an attempt");
         }
     }

@@ -17,6 +17,10 @@ pub(super) struct Active {
     pub(super) stop: Arc<AtomicBool>,
     /// Its thread counts up.
     pub(super) states_done: Arc<AtomicU64>,
+    /// Its thread counts up as long as it gets on.
+    pub(super) pulse: Arc<AtomicU64>,
+    /// Whether its thread makes tables, which takes long and does not count.
+    pub(super) makes_tables: Arc<AtomicBool>,
     /// The run to fetch, for a second copy.
     pub(super) copy: Option<RunId>,
 }
@@ -65,10 +69,16 @@ impl Table {
     /// coordinator takes a run that is not listed for lost.
     pub(super) fn snapshot(&self, store: &RunStore) -> (Vec<Running>, Vec<RunId>) {
         let active = self.lock();
-        let running = active.iter().map(|(&attempt, active)| Running {
-            attempt,
-            nonce: active.nonce,
-            states_done: active.states_done.load(Ordering::Relaxed),
+        let running = active.iter().map(|(&attempt, active)| {
+            if active.makes_tables.load(Ordering::Relaxed) {
+                active.pulse.fetch_add(1, Ordering::Relaxed);
+            }
+            Running {
+                attempt,
+                nonce: active.nonce,
+                states_done: active.states_done.load(Ordering::Relaxed),
+                pulse: active.pulse.load(Ordering::Relaxed),
+            }
         });
         (running.collect(), store.held())
     }

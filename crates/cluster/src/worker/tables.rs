@@ -21,6 +21,8 @@ use keima_engine::block::Prepared;
 use keima_model::{Directions, ProblemInfo, ProblemRequest, Window};
 use keima_orders::BlockOrder;
 
+use crate::world;
+
 /// The inputs from which tables are built.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Made {
@@ -123,18 +125,14 @@ impl Promise {
             if stop.load(Ordering::Relaxed) {
                 return Err(NoTables::Stopped);
             }
-            std::thread::sleep(LOOK_AGAIN);
+            world::sleep(LOOK_AGAIN);
         }
         self.slot.built.get_or_init(|| self.build(info)).clone().map_err(NoTables::Refused)
     }
 
     fn build(&self, info: &dyn ProblemInfo) -> Result<Arc<Prepared>, String> {
         let no_blocks = || {
-            format!(
-                "{} {} has no dense blocks in this program; use the same version of keima",
-                info.name(),
-                info.size()
-            )
+            format!("{} {} has no block form in this program; use the same version of keima", info.name(), info.size())
         };
         let blocks = info.blocks().ok_or_else(no_blocks)?;
         if self.made.parted {

@@ -86,7 +86,7 @@ impl CoordinatorLink for Arc<Deaf> {
         Ok((Verdict::Accepted, Housekeeping::default()))
     }
 
-    async fn goodbye(&self, _: &WorkerId) -> Result<(), LinkError> {
+    async fn goodbye(&self, _: &WorkerId, _: u64) -> Result<(), LinkError> {
         Ok(())
     }
 }

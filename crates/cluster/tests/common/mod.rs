@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use keima_cluster::{
-    CoordinatorHandle, GrpcLink, JobClient, Worker, WorkerConfig, serve_coordinator, serve_worker_runs,
+    CoordinatorHandle, Door, GrpcLink, JobClient, Worker, WorkerConfig, serve_coordinator, serve_worker_runs,
 };
 use keima_coordinator::{Config, JobId, JobSpec, JobStatus};
 use keima_model::{ProblemRequest, Registry};
@@ -34,18 +34,8 @@ pub fn quick() -> Config {
 }
 
 pub fn go(size: &str) -> JobSpec {
-    JobSpec {
-        worker_slots: 0,
-        executor: keima_coordinator::Executor::Stream,
-        problem: ProblemRequest { name: "go".to_owned(), size: size.to_owned(), options: Vec::new() },
-        priority: 0,
-        task_memory_bytes: 16 << 20,
-        disk_bytes: None,
-        residues_per_sweep: None,
-        window: None,
-        slots: 2,
-        series: false,
-    }
+    let problem = ProblemRequest { name: "go".to_owned(), size: size.to_owned(), options: Vec::new() };
+    JobSpec { executor: keima_coordinator::Executor::Stream, ..JobSpec::of(problem, 16 << 20) }
 }
 
 /// A service with a runtime of its own, as a process would have: when that goes, everything of it goes.
@@ -90,13 +80,19 @@ pub async fn coordinator(data: &Path, at: &str, config: Config) -> Service {
         let handle = CoordinatorHandle::open(&data, config, registry()).unwrap();
         let listener = TcpListener::bind(at).await.unwrap();
         tell.send(listener.local_addr().unwrap()).unwrap();
-        serve_coordinator(listener, handle, until(stopped)).await.unwrap();
+        serve_coordinator(listener, handle, &Door::open(), until(stopped)).await.unwrap();
     });
     let socket = told.await.unwrap();
     Service { address: format!("http://{socket}"), socket, stop, tasks: vec![task], runtime }
 }
 
 pub async fn worker(scratch: &Path, coordinator: &str) -> Service {
+    worker_of(scratch, coordinator, registry()).await
+}
+
+/// A worker that opens problems through a registry of its own.
+#[allow(clippy::unused_async)]
+pub async fn worker_of(scratch: &Path, coordinator: &str, problems: Arc<dyn Registry>) -> Service {
     let runtime = runtime();
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
@@ -109,12 +105,12 @@ pub async fn worker(scratch: &Path, coordinator: &str) -> Service {
         slots: 1,
         advertise: address.clone(),
     };
-    let worker = Worker::open(config, registry()).unwrap();
+    let worker = Worker::open(config, problems).unwrap();
     let store = Arc::clone(worker.store());
     let (stop, stopped) = watch::channel(false);
     let serving = until(stopped.clone());
     let runs = runtime.spawn(async move {
-        serve_worker_runs(TcpListener::from_std(listener).unwrap(), store, serving).await.unwrap();
+        serve_worker_runs(TcpListener::from_std(listener).unwrap(), store, &Door::open(), serving).await.unwrap();
     });
     let coordinator = coordinator.to_owned();
     let working = runtime.spawn(async move {

@@ -1,12 +1,14 @@
 //! Messages of users: jobs, their status, and workers.
 
-use keima_coordinator::{Executor, JobId, JobSpec, JobStatus, JobWorker, Outcome, Plan, State, WorkerStatus};
+use keima_coordinator::{
+    AtRisk, Executor, Follows, JobId, JobSpec, JobStatus, JobWorker, Outcome, Plan, State, WorkerStatus,
+};
 use keima_model::ProblemRequest;
 use keima_runs::TaskTimes;
 use keima_wire::v1;
 
 use super::order::{options_from, options_to, worker_id};
-use super::{ConvertError, NAME_BYTES, Wire, bounded, cut, list_from, list_to, required};
+use super::{ConvertError, NAME_BYTES, Wire, cut, list_from, list_to, plain, required, shown};
 
 impl Wire for JobSpec {
     type Message = v1::JobSpec;
@@ -21,6 +23,10 @@ impl Wire for JobSpec {
             slots: self.slots,
             worker_slots: self.worker_slots,
             series: self.series,
+            other_primes: self.other_primes,
+            task_memory_of_workers: self.follows.task_memory,
+            disk_of_workers: self.follows.disk,
+            slots_of_workers: self.follows.slots,
             executor: match self.executor {
                 Executor::Auto => v1::Executor::Auto,
                 Executor::Stream => v1::Executor::Stream,
@@ -40,6 +46,12 @@ impl Wire for JobSpec {
             slots: message.slots,
             worker_slots: message.worker_slots,
             series: message.series,
+            other_primes: message.other_primes,
+            follows: Follows {
+                task_memory: message.task_memory_of_workers,
+                disk: message.disk_of_workers,
+                slots: message.slots_of_workers,
+            },
             executor: match v1::Executor::try_from(message.executor) {
                 Ok(v1::Executor::Auto) => Executor::Auto,
                 Ok(v1::Executor::Stream) => Executor::Stream,
@@ -88,6 +100,16 @@ impl Wire for JobWorker {
     }
 }
 
+impl Wire for AtRisk {
+    type Message = v1::AtRisk;
+    fn to_wire(&self) -> v1::AtRisk {
+        v1::AtRisk { worker: self.worker.0.clone(), passes_left: self.passes_left }
+    }
+    fn from_wire(message: v1::AtRisk) -> Result<Self, ConvertError> {
+        Ok(Self { worker: worker_id("AtRisk.worker", message.worker)?, passes_left: message.passes_left })
+    }
+}
+
 impl Wire for JobStatus {
     type Message = v1::JobStatus;
     fn to_wire(&self) -> v1::JobStatus {
@@ -119,6 +141,7 @@ impl Wire for JobStatus {
             eta_seconds: self.eta_seconds,
             series: list_to(&self.series),
             copied_passes: self.copied_passes,
+            at_risk: self.at_risk.as_ref().map(Wire::to_wire),
             resumed_from: self.resumed_from.clone(),
             outcome: self.outcome.as_ref().map(Wire::to_wire),
             notes: self.notes.iter().cloned().map(cut).collect(),
@@ -132,9 +155,12 @@ impl Wire for JobStatus {
     fn from_wire(message: v1::JobStatus) -> Result<Self, ConvertError> {
         Ok(Self {
             id: JobId(message.job),
-            problem: bounded("JobStatus.problem", message.problem, NAME_BYTES)?,
-            size: bounded("JobStatus.size", message.size, NAME_BYTES)?,
-            options: options_from(message.options)?,
+            problem: shown("JobStatus.problem", message.problem, NAME_BYTES)?,
+            size: shown("JobStatus.size", message.size, NAME_BYTES)?,
+            options: options_from(message.options)?
+                .into_iter()
+                .map(|(name, value)| (plain(name), plain(value)))
+                .collect(),
             state: State::from_wire(message.state)?,
             reason: cut(message.reason),
             priority: message.priority,
@@ -158,6 +184,7 @@ impl Wire for JobStatus {
             eta_seconds: message.eta_seconds,
             series: list_from(message.series)?,
             copied_passes: message.copied_passes,
+            at_risk: message.at_risk.map(AtRisk::from_wire).transpose()?,
             resumed_from: message.resumed_from.map(cut),
             outcome: message.outcome.map(Outcome::from_wire).transpose()?,
             notes: message.notes.into_iter().map(cut).collect(),
@@ -192,8 +219,8 @@ impl Wire for WorkerStatus {
     fn from_wire(message: v1::WorkerStatus) -> Result<Self, ConvertError> {
         Ok(Self {
             id: worker_id("WorkerStatus.worker", message.worker)?,
-            address: bounded("WorkerStatus.address", message.address, 1024)?,
-            folder: bounded("WorkerStatus.folder", message.folder, 4096)?,
+            address: shown("WorkerStatus.address", message.address, 1024)?,
+            folder: shown("WorkerStatus.folder", message.folder, 4096)?,
             here: message.here,
             silent_millis: message.silent_millis,
             slots: message.slots,

@@ -2,15 +2,18 @@
 //!
 //! Conversion to the wire cannot fail. Conversion from the wire can, because the peer may be of another build, broken or
 //! hostile. It checks presence, size and range of every field, so that no other module sees an impossible value. The
-//! transport bounds the size of a message, and so of every list (`MESSAGE_BYTES` in `grpc`); the limits here are about
-//! meaning.
+//! transport bounds the size of a message, and so of every list (`access::calls`, `ANSWER_BYTES` in `grpc`); the limits here
+//! are about meaning.
 //!
 //! Cost: one pass over the message; strings and vectors of an incoming message are moved, not copied.
 
+pub(crate) mod carry;
 mod job;
 mod order;
 mod outcome;
+pub(crate) mod pages;
 mod run;
+mod weigh;
 mod worker;
 
 #[cfg(test)]
@@ -23,8 +26,12 @@ pub(crate) use run::{run_id, run_ids};
 
 /// Longest name of a problem, worker, run or option.
 const NAME_BYTES: usize = 256;
+/// Longest identity of a problem.
+const IDENTITY_BYTES: usize = 4096;
+/// Most builds that a result names.
+const MOST_BUILDS: usize = 64;
 /// Longest text for people.
-const TEXT_BYTES: usize = 64 << 10;
+pub(crate) const TEXT_BYTES: usize = 64 << 10;
 /// Most moduli of a sweep.
 const MAX_MODULI: usize = 256;
 /// Most moduli of a job, all sweeps together.
@@ -46,7 +53,7 @@ pub struct ConvertError {
 
 impl ConvertError {
     fn new(field: &'static str, expected: impl Display, got: impl Display) -> Self {
-        Self { field, expected: expected.to_string(), got: got.to_string().chars().take(200).collect() }
+        Self { field, expected: expected.to_string(), got: plain(got.to_string().chars().take(200).collect()) }
     }
 }
 
@@ -76,7 +83,7 @@ pub(crate) fn required<M>(field: &'static str, message: Option<M>) -> Result<M, 
 }
 
 /// A string of at most `limit` bytes.
-fn bounded(field: &'static str, text: String, limit: usize) -> Result<String, ConvertError> {
+pub(crate) fn bounded(field: &'static str, text: String, limit: usize) -> Result<String, ConvertError> {
     if text.len() <= limit {
         Ok(text)
     } else {
@@ -84,13 +91,40 @@ fn bounded(field: &'static str, text: String, limit: usize) -> Result<String, Co
     }
 }
 
-/// A text for people, cut if it is too long. An error must not get lost because of its length.
-fn cut(mut text: String) -> String {
+/// A text for people: plain, and cut if it is too long. An error must not get lost because of its length.
+fn cut(text: String) -> String {
+    let mut text = plain(text);
     if text.len() > TEXT_BYTES {
         let end = (0..=TEXT_BYTES).rev().find(|&i| text.is_char_boundary(i)).unwrap_or(0);
         text.truncate(end);
     }
     text
+}
+
+/// A text that stays on its line and does nothing to a terminal: control characters, and those that turn the direction of
+/// the text or are not seen, are written as escapes (`\n`, `\u{1b}`).
+pub(crate) fn plain(text: String) -> String {
+    let acts = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
+            || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+    };
+    if !text.contains(acts) {
+        return text;
+    }
+    text.chars().fold(String::new(), |mut plain, c| {
+        if acts(c) {
+            plain.extend(c.escape_default());
+        } else {
+            plain.push(c);
+        }
+        plain
+    })
+}
+
+/// A name that is only shown, of at most `limit` bytes.
+fn shown(field: &'static str, name: String, limit: usize) -> Result<String, ConvertError> {
+    bounded(field, name, limit).map(plain)
 }
 
 /// A list of at most `limit` entries.

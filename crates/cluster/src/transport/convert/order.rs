@@ -1,14 +1,17 @@
 //! Grants and the work in them.
 
-use keima_coordinator::{Grant, Work};
+use keima_coordinator::{ArchiveWork, Grant, Toward, Work};
 use keima_model::{Direction, Layout, ProblemRequest, Window};
-use keima_orders::{AttemptId, BlockOrder, Holder, InputRun, JobId, KeptOrder, TaskOrder, WorkerId};
+use keima_orders::{AttemptId, BlockOrder, Holder, InputRun, JobId, KeptOrder, Origin, TaskOrder, WorkerId};
 use keima_runs::RunManifest;
 use keima_wire::v1;
 
 use super::{
-    ConvertError, MAX_MODULI, MAX_SIDE, NAME_BYTES, TEXT_BYTES, Wire, at_most, bounded, list_from, list_to, required,
+    ConvertError, IDENTITY_BYTES, MAX_MODULI, MAX_SIDE, NAME_BYTES, TEXT_BYTES, Wire, at_most, bounded, cut, list_from,
+    list_to, required,
 };
+use crate::access::identity::Fingerprint;
+use crate::archive::is_object_name;
 
 /// A problem's options for the wire.
 pub(super) fn options_to(options: &[(String, String)]) -> Vec<v1::ProblemOption> {
@@ -94,16 +97,31 @@ pub(crate) fn worker_id(field: &'static str, text: String) -> Result<WorkerId, C
     }
 }
 
+/// A fingerprint as its type writes it; empty for none.
+fn fingerprint(field: &'static str, text: String) -> Result<String, ConvertError> {
+    if text.is_empty() || text.parse::<Fingerprint>().is_ok_and(|print| print.to_string() == text) {
+        Ok(text)
+    } else {
+        Err(ConvertError::new(field, "nothing, or sha256: and 64 hex digits", format_args!("{text:?}")))
+    }
+}
+
 impl Wire for Holder {
     type Message = v1::Holder;
     fn to_wire(&self) -> v1::Holder {
-        v1::Holder { worker: self.worker.0.clone(), address: self.address.clone(), folder: self.folder.clone() }
+        v1::Holder {
+            worker: self.worker.0.clone(),
+            address: self.address.clone(),
+            folder: self.folder.clone(),
+            fingerprint: self.fingerprint.clone(),
+        }
     }
     fn from_wire(message: v1::Holder) -> Result<Self, ConvertError> {
         Ok(Self {
             worker: worker_id("Holder.worker", message.worker)?,
             address: bounded("Holder.address", message.address, 1024)?,
             folder: bounded("Holder.folder", message.folder, 4096)?,
+            fingerprint: fingerprint("Holder.fingerprint", message.fingerprint)?,
         })
     }
 }
@@ -126,6 +144,9 @@ impl Wire for InputRun {
 pub(super) fn order_to(order: &TaskOrder) -> v1::StageOrder {
     v1::StageOrder {
         problem: Some(order.problem.to_wire()),
+        identity: order.origin.identity.clone(),
+        build: order.origin.build.clone(),
+        begun_by: order.origin.begun_by.clone(),
         job_tag: order.job_tag,
         salt: order.salt,
         moduli: order.moduli.clone(),
@@ -155,6 +176,11 @@ pub(super) fn order_from(attempt: AttemptId, message: v1::StageOrder) -> Result<
     Ok(TaskOrder {
         attempt,
         problem: ProblemRequest::from_wire(required("StageOrder.problem", message.problem)?)?,
+        origin: Origin {
+            identity: bounded("StageOrder.identity", message.identity, IDENTITY_BYTES)?,
+            build: bounded("StageOrder.build", message.build, NAME_BYTES)?,
+            begun_by: bounded("StageOrder.begun_by", message.begun_by, NAME_BYTES)?,
+        },
         job_tag: message.job_tag,
         salt: message.salt,
         moduli,
@@ -203,6 +229,25 @@ fn block_from(block: v1::BlockOrder) -> Result<BlockOrder, ConvertError> {
     })
 }
 
+impl Wire for ArchiveWork {
+    type Message = v1::ArchiveWork;
+    fn to_wire(&self) -> v1::ArchiveWork {
+        let fetch = self.toward == Toward::Workers;
+        v1::ArchiveWork { run: Some(self.run.to_wire()), object: self.object.clone(), fetch }
+    }
+    fn from_wire(message: v1::ArchiveWork) -> Result<Self, ConvertError> {
+        if !is_object_name(&message.object) {
+            let got = cut(message.object);
+            return Err(ConvertError::new("ArchiveWork.object", "parts of [a-z0-9.-] joined by slashes", got));
+        }
+        Ok(Self {
+            toward: if message.fetch { Toward::Workers } else { Toward::Archive },
+            run: RunManifest::from_wire(required("ArchiveWork.run", message.run)?)?,
+            object: message.object,
+        })
+    }
+}
+
 impl Wire for Grant {
     type Message = v1::Grant;
     fn to_wire(&self) -> v1::Grant {
@@ -213,6 +258,7 @@ impl Wire for Grant {
             work: Some(match &self.work {
                 Work::Stage(order) => v1::grant::Work::Stage(order_to(order)),
                 Work::Copy(input) => v1::grant::Work::Copy(input.to_wire()),
+                Work::Archive(work) => v1::grant::Work::Archive(work.to_wire()),
             }),
         }
     }
@@ -225,6 +271,7 @@ impl Wire for Grant {
             work: match required("Grant.work", message.work)? {
                 v1::grant::Work::Stage(order) => Work::Stage(Box::new(order_from(attempt, order)?)),
                 v1::grant::Work::Copy(input) => Work::Copy(Box::new(InputRun::from_wire(input)?)),
+                v1::grant::Work::Archive(work) => Work::Archive(Box::new(ArchiveWork::from_wire(work)?)),
             },
         })
     }

@@ -5,8 +5,8 @@ use keima_model::{Board, Window};
 use keima_wire::v1;
 
 use super::{
-    ConvertError, MAX_JOB_MODULI, MAX_SIDE, NAME_BYTES, TEXT_BYTES, Wire, at_most, bounded, cut, list_from, list_to,
-    required,
+    ConvertError, IDENTITY_BYTES, MAX_JOB_MODULI, MAX_SIDE, MOST_BUILDS, NAME_BYTES, TEXT_BYTES, Wire, at_most, cut,
+    list_from, list_to, required, shown,
 };
 
 impl Wire for Check {
@@ -15,7 +15,7 @@ impl Wire for Check {
         v1::Check { name: self.name.clone(), ok: self.ok, detail: cut(self.detail.clone()) }
     }
     fn from_wire(message: v1::Check) -> Result<Self, ConvertError> {
-        let name = bounded("Check.name", message.name, NAME_BYTES)?;
+        let name = shown("Check.name", message.name, NAME_BYTES)?;
         Ok(Self { name, ok: message.ok, detail: cut(message.detail) })
     }
 }
@@ -48,7 +48,7 @@ impl Wire for SeriesEntry {
     fn from_wire(message: v1::SeriesEntry) -> Result<Self, ConvertError> {
         Ok(Self {
             index: message.index,
-            name: bounded("SeriesEntry.name", message.name, NAME_BYTES)?,
+            name: shown("SeriesEntry.name", message.name, NAME_BYTES)?,
             count: decimal("SeriesEntry.count", message.count)?,
             counts: decimals("SeriesEntry.counts", message.counts)?,
             checks: list_from(message.checks)?,
@@ -70,19 +70,26 @@ impl Wire for Outcome {
             series: list_to(&self.series),
             checks: list_to(&self.checks),
             ok: self.ok,
+            identity: self.identity.clone(),
+            builds: self.builds.clone(),
         }
     }
     fn from_wire(message: v1::Outcome) -> Result<Self, ConvertError> {
         let residues = at_most("Outcome.residues", message.residues, MAX_JOB_MODULI)?;
         Ok(Self {
-            problem: bounded("Outcome.problem", message.problem, NAME_BYTES)?,
-            size: bounded("Outcome.size", message.size, NAME_BYTES)?,
+            problem: shown("Outcome.problem", message.problem, NAME_BYTES)?,
+            size: shown("Outcome.size", message.size, NAME_BYTES)?,
             count: decimal("Outcome.count", message.count)?,
             counts: decimals("Outcome.counts", message.counts)?,
             residues: residues.into_iter().map(|r| Residue { modulus: r.modulus, residue: r.residue }).collect(),
             series: list_from(message.series)?,
             checks: list_from(message.checks)?,
             ok: message.ok,
+            identity: shown("Outcome.identity", message.identity, IDENTITY_BYTES)?,
+            builds: at_most("Outcome.builds", message.builds, MOST_BUILDS)?
+                .into_iter()
+                .map(|build| shown("Outcome.builds", build, NAME_BYTES))
+                .collect::<Result<_, _>>()?,
         })
     }
 }
@@ -138,7 +145,7 @@ impl Wire for Plan {
         let windows: Vec<Window> = list_from(at_most("Plan.windows", message.windows, MAX_SIDE as usize)?)?;
         let sweeps = at_most("Plan.sweeps", message.sweeps, MAX_JOB_MODULI)?;
         let block = message.block.map(block_plan_from).transpose()?;
-        let executor = bounded("Plan.executor", message.executor, NAME_BYTES)?;
+        let executor = shown("Plan.executor", message.executor, NAME_BYTES)?;
         let execution = Execution::of(&executor, block)
             .ok_or_else(|| ConvertError::new("Plan.executor", "stream or block", format_args!("{executor:?}")))?;
         Ok(Self {
@@ -157,7 +164,7 @@ impl Wire for Plan {
             peak_states: message.peak_states,
             disk_bytes: message.disk_bytes,
             record_bytes: message.record_bytes,
-            why: bounded("Plan.why", message.why, TEXT_BYTES)?,
+            why: shown("Plan.why", message.why, TEXT_BYTES)?,
         })
     }
 }

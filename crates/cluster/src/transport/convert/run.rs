@@ -1,7 +1,7 @@
 //! Keys, run ids and manifests.
 
 use keima_runs::{
-    FunctionalSum, MAX_LANES, MAX_SPLITS, PassTally, RunId, RunManifest, Split, Tally, TaskManifest, TaskTimes,
+    Balance, FunctionalSum, MAX_LANES, MAX_SPLITS, PassTally, RunId, RunManifest, Split, Tally, TaskManifest, TaskTimes,
 };
 use keima_wire::v1;
 
@@ -94,26 +94,33 @@ impl Wire for Tally {
     }
 }
 
+fn sums_to(sums: &[Vec<u64>]) -> Vec<v1::DegreeSums> {
+    sums.iter().map(|lanes| v1::DegreeSums { lanes: lanes.clone() }).collect()
+}
+
+/// Sums by number of successors or by shift. Both are bytes.
+fn sums_from(field: &'static str, sums: Vec<v1::DegreeSums>) -> Result<Vec<Vec<u64>>, ConvertError> {
+    let sums = at_most(field, sums, 256)?;
+    sums.into_iter().map(|sums| at_most("DegreeSums.lanes", sums.lanes, MAX_LANES)).collect()
+}
+
 impl Wire for PassTally {
     type Message = v1::PassTally;
     fn to_wire(&self) -> v1::PassTally {
         v1::PassTally {
             states: self.states,
             successors: self.successors,
-            by_degree: self.by_degree.iter().map(|lanes| v1::DegreeSums { lanes: lanes.clone() }).collect(),
+            by_degree: sums_to(&self.by_degree),
+            by_shift: sums_to(&self.by_shift),
             new_sums: self.new_sums.clone(),
         }
     }
     fn from_wire(message: v1::PassTally) -> Result<Self, ConvertError> {
-        // A number of successors is a byte.
-        let by_degree = at_most("PassTally.by_degree", message.by_degree, 256)?;
         Ok(Self {
             states: message.states,
             successors: message.successors,
-            by_degree: by_degree
-                .into_iter()
-                .map(|sums| at_most("DegreeSums.lanes", sums.lanes, MAX_LANES))
-                .collect::<Result<_, _>>()?,
+            by_degree: sums_from("PassTally.by_degree", message.by_degree)?,
+            by_shift: sums_from("PassTally.by_shift", message.by_shift)?,
             new_sums: at_most("PassTally.new_sums", message.new_sums, MAX_LANES)?,
         })
     }
@@ -127,6 +134,19 @@ impl Wire for FunctionalSum {
     fn from_wire(message: v1::FunctionalSum) -> Result<Self, ConvertError> {
         let lanes = at_most("FunctionalSum.lanes", message.lanes, MAX_LANES)?;
         Ok(Self { functional: message.functional, lanes })
+    }
+}
+
+impl Wire for Balance {
+    type Message = v1::Balance;
+    fn to_wire(&self) -> v1::Balance {
+        v1::Balance { expected: self.expected.clone(), got: self.got.clone() }
+    }
+    fn from_wire(message: v1::Balance) -> Result<Self, ConvertError> {
+        Ok(Self {
+            expected: at_most("Balance.expected", message.expected, MAX_LANES)?,
+            got: at_most("Balance.got", message.got, MAX_LANES)?,
+        })
     }
 }
 
@@ -152,6 +172,7 @@ impl Wire for TaskManifest {
             kept: self.kept.as_ref().map(Wire::to_wire),
             passes: list_to(&self.passes),
             functionals: list_to(&self.functionals),
+            balance: self.balance.as_ref().map(Wire::to_wire),
             bytes_read: self.bytes_read,
             bytes_written: self.bytes_written,
             bytes_spilled: self.bytes_spilled,
@@ -167,6 +188,7 @@ impl Wire for TaskManifest {
             kept: message.kept.map(Tally::from_wire).transpose()?,
             passes: list_from(message.passes)?,
             functionals: list_from(message.functionals)?,
+            balance: message.balance.map(Balance::from_wire).transpose()?,
             bytes_read: message.bytes_read,
             bytes_written: message.bytes_written,
             bytes_spilled: message.bytes_spilled,

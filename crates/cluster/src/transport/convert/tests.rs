@@ -7,12 +7,12 @@ use keima_coordinator::{
     SeriesEntry, State, StoreId, Verdict, Welcome, Work, WorkerStatus,
 };
 use keima_model::{Board, Direction, Layout, ProblemRequest, Window};
-use keima_orders::{AttemptId, BlockOrder, Holder, InputRun, JobId, KeptOrder, TaskOrder, WorkerId};
-use keima_runs::{FunctionalSum, PassTally, RunId, RunManifest, Split, Tally, TaskManifest, TaskTimes};
+use keima_orders::{AttemptId, BlockOrder, Holder, InputRun, JobId, KeptOrder, Origin, TaskOrder, WorkerId};
+use keima_runs::{Balance, FunctionalSum, PassTally, RunId, RunManifest, Split, Tally, TaskManifest, TaskTimes};
 use keima_wire::v1;
 
 use super::order::order_to;
-use super::{ConvertError, NAME_BYTES, Wire, cut};
+use super::{ConvertError, NAME_BYTES, Wire, cut, plain};
 
 fn check<T: Wire + PartialEq + Debug>(word: &T) {
     assert_eq!(T::from_wire(word.to_wire()).as_ref(), Ok(word));
@@ -42,8 +42,15 @@ fn task_manifest() -> TaskManifest {
         input: tally.clone(),
         output: tally.clone(),
         kept: Some(tally),
-        passes: vec![PassTally { states: 3, successors: 8, by_degree: vec![vec![], vec![1, 2]], new_sums: vec![4, 5] }],
+        passes: vec![PassTally {
+            states: 3,
+            successors: 8,
+            by_degree: vec![vec![], vec![1, 2]],
+            by_shift: vec![vec![6, 7], vec![8, 9]],
+            new_sums: vec![4, 5],
+        }],
         functionals: vec![FunctionalSum { functional: 4, lanes: vec![6, 7] }],
+        balance: Some(Balance { expected: vec![1, 9], got: vec![9, 1] }),
         bytes_read: 1,
         bytes_written: 2,
         bytes_spilled: 3,
@@ -53,7 +60,12 @@ fn task_manifest() -> TaskManifest {
 
 fn holder() -> Holder {
     let worker = WorkerId("00ff".to_owned());
-    Holder { worker, address: "http://10.0.0.7:7702".to_owned(), folder: "/scratch".to_owned() }
+    Holder {
+        worker,
+        address: "http://10.0.0.7:7702".to_owned(),
+        folder: "/scratch".to_owned(),
+        fingerprint: String::new(),
+    }
 }
 
 fn input() -> InputRun {
@@ -79,6 +91,7 @@ fn order() -> TaskOrder {
             kept: Some(KeptOrder { inputs: vec![input()], moduli: vec![(1 << 60) - 93] }),
         }),
         problem: request(),
+        origin: Origin { identity: "go 3x3; behaviour 1f".into(), build: "0.1.0+2".into(), begun_by: "0.1.0+1".into() },
         job_tag: 1,
         salt: 2,
         moduli: vec![(1 << 59) + 55, u64::MAX - 58],
@@ -109,13 +122,17 @@ fn words_survive() {
     let housekeeping = Housekeeping { abandon: vec![attempt()], release: vec![manifest().id] };
     check(&Welcome { epoch: 4, housekeeping: housekeeping.clone(), heartbeat_millis: 5, store: StoreId(6) });
     check(&Hello {
+        archive: false,
+        incarnation: 5,
+        place: "6:7".to_owned(),
         holder: holder(),
         slots: 2,
         task_memory_bytes: 3,
         disk_bytes: 4,
         held: vec![manifest().id],
-        running: vec![Running { attempt: attempt(), nonce: 9, states_done: 10 }],
+        running: vec![Running { attempt: attempt(), nonce: 9, states_done: 10, pulse: 11 }],
         store: Some(StoreId(u64::MAX)),
+        build: "0.1.0+2".to_owned(),
     });
     let text = || "what happened".to_owned();
     for failure in [
@@ -135,6 +152,7 @@ fn words_survive() {
         worker_slots: 3,
         executor: keima_coordinator::Executor::Block,
         series: true,
+        other_primes: true,
         problem: request(),
         priority: -3,
         task_memory_bytes: 1,
@@ -142,6 +160,7 @@ fn words_survive() {
         residues_per_sweep: Some(4),
         window: Some(0),
         slots: 2,
+        follows: keima_coordinator::Follows { task_memory: true, disk: false, slots: true },
     });
     for state in [State::Queued, State::Running, State::Paused, State::Done, State::CheckFailed, State::Cancelled] {
         check(&state);
@@ -163,6 +182,8 @@ fn words_survive() {
         }],
         checks,
         ok: false,
+        identity: text(),
+        builds: vec!["0.1.0+1".to_owned(), String::new()],
     });
     check(&WorkerStatus {
         id: WorkerId("w.1".to_owned()),
@@ -234,6 +255,7 @@ fn a_job_survives() {
         eta_seconds: Some(16.75),
         series: Vec::new(),
         copied_passes: Some(17),
+        at_risk: Some(keima_coordinator::AtRisk { worker: WorkerId("w9".to_owned()), passes_left: 7 }),
         resumed_from: Some("boundary 10".to_owned()),
         outcome: None,
         notes: vec!["one".to_owned(), "two".to_owned()],
@@ -261,7 +283,24 @@ fn nonsense_is_refused() {
         assert_eq!(error.field, field, "{error}");
         assert!(!error.expected.is_empty() && !error.got.is_empty(), "{error}");
     }
-    for id in ["", "/", "a//b", "a/", "/a", "../a", "A", "a.b", &"a".repeat(NAME_BYTES + 1)] {
+    for id in [
+        "",
+        "/",
+        "a//b",
+        "a/",
+        "/a",
+        "../a",
+        "a/../b",
+        "..",
+        ".",
+        "A",
+        "a.b",
+        "a\0b",
+        "a b",
+        "a\\b",
+        "é",
+        &"a".repeat(NAME_BYTES + 1),
+    ] {
         refused::<RunManifest>("RunManifest.id", v1::RunManifest { id: id.to_owned(), ..manifest().to_wire() });
     }
     refused::<RunManifest>("RunManifest.first_key", v1::RunManifest { first_key: None, ..manifest().to_wire() });
@@ -271,6 +310,16 @@ fn nonsense_is_refused() {
     refused::<InputRun>("InputRun.holders", v1::InputRun { holders: Vec::new(), ..input().to_wire() });
     let nobody = v1::Holder { worker: "a b".to_owned(), ..holder().to_wire() };
     refused::<Holder>("Holder.worker", nobody);
+    for name in ["", "../a", "a/b", "/", "a\0", "é", "a\nb", &"a".repeat(NAME_BYTES + 1)] {
+        refused::<Holder>("Holder.worker", v1::Holder { worker: name.to_owned(), ..holder().to_wire() });
+    }
+    for print in
+        ["sha256:", "sha1:00", " ", &format!("sha256:{}", "G".repeat(64)), &format!("sha256:{}", "A".repeat(64))]
+    {
+        refused::<Holder>("Holder.fingerprint", v1::Holder { fingerprint: print.to_owned(), ..holder().to_wire() });
+    }
+    let long = v1::Holder { folder: "a".repeat(5000), ..holder().to_wire() };
+    refused::<Holder>("Holder.folder", long);
     refused::<Window>("Window", v1::Window { first: 0, len: 0 });
     refused::<Window>("Window", v1::Window { first: u32::MAX, len: 1 });
     refused::<Board>("Board", v1::Board { height: 0, length: 5 });
@@ -298,4 +347,37 @@ fn long_texts_are_cut_between_characters() {
     let short = cut(long.clone());
     assert!(short.len() <= super::TEXT_BYTES && long.starts_with(&short));
     assert_eq!(cut("short".to_owned()), "short");
+}
+
+/// What came, and what a person sees of it. Plain texts stay as they are, and an escaped one is plain.
+#[test]
+fn texts_from_the_wire_are_plain() {
+    for (came, seen) in [
+        ("no space left on device", "no space left on device"),
+        ("Größe 19×19, ≤ 3^81 ok", "Größe 19×19, ≤ 3^81 ok"),
+        ("full\nj9  go 19x19  done", "full\\nj9  go 19x19  done"),
+        ("\x1b[2J\x1b[31mred\x07", "\\u{1b}[2J\\u{1b}[31mred\\u{7}"),
+        ("a\rb\tc\u{9b}d\u{7f}", "a\\rb\\tc\\u{9b}d\\u{7f}"),
+        ("abc\u{202e}fed\u{200b}", "abc\\u{202e}fed\\u{200b}"),
+    ] {
+        assert_eq!(plain(came.to_owned()), seen);
+        assert_eq!(plain(seen.to_owned()), seen);
+        let failures = [
+            Failure::Disk { text: came.to_owned() },
+            Failure::Check { text: came.to_owned() },
+            Failure::Refused { text: came.to_owned() },
+            Failure::Other { text: came.to_owned() },
+        ];
+        for failure in failures {
+            let text = v1::TextFailure { text: came.to_owned() };
+            let raw = match &failure {
+                Failure::Disk { .. } => v1::failure::Kind::Disk(text),
+                Failure::Check { .. } => v1::failure::Kind::Check(text),
+                Failure::Refused { .. } => v1::failure::Kind::Refused(text),
+                _ => v1::failure::Kind::Other(text),
+            };
+            let got = format!("{:?}", Failure::from_wire(v1::Failure { kind: Some(raw) }).unwrap());
+            assert!(got.contains(&format!("{seen:?}")), "{got}");
+        }
+    }
 }

@@ -3,22 +3,29 @@
 use keima_coordinator::{AttemptId, Failure, Hello, Holder, Housekeeping, Report, Running, StoreId, Verdict, Welcome};
 use keima_runs::TaskManifest;
 use keima_wire::v1;
+use prost::Message as _;
 
 use super::order::worker_id;
 use super::run::{run_id, run_ids};
-use super::{ConvertError, Wire, cut, list_from, list_to, required};
+use super::{ConvertError, NAME_BYTES, Wire, bounded, cut, list_from, list_to, required, weigh};
 use crate::PROTOCOL_VERSION;
 
 impl Wire for Running {
     type Message = v1::Running;
     fn to_wire(&self) -> v1::Running {
-        v1::Running { attempt: Some(self.attempt.to_wire()), nonce: self.nonce, states_done: self.states_done }
+        v1::Running {
+            attempt: Some(self.attempt.to_wire()),
+            nonce: self.nonce,
+            states_done: self.states_done,
+            pulse: self.pulse,
+        }
     }
     fn from_wire(message: v1::Running) -> Result<Self, ConvertError> {
         Ok(Self {
             attempt: AttemptId::from_wire(required("Running.attempt", message.attempt)?)?,
             nonce: message.nonce,
             states_done: message.states_done,
+            pulse: message.pulse,
         })
     }
 }
@@ -48,6 +55,10 @@ impl Wire for Hello {
             held: self.held.iter().map(|run| run.0.clone()).collect(),
             running: list_to(&self.running),
             store: self.store.map(|store| store.0),
+            build: self.build.clone(),
+            incarnation: self.incarnation,
+            place: self.place.clone(),
+            archive: self.archive,
         }
     }
     fn from_wire(message: v1::SayHelloRequest) -> Result<Self, ConvertError> {
@@ -62,6 +73,10 @@ impl Wire for Hello {
             held: run_ids("SayHelloRequest.held", message.held)?,
             running: list_from(message.running)?,
             store: message.store.map(StoreId),
+            build: bounded("SayHelloRequest.build", message.build, NAME_BYTES)?,
+            incarnation: message.incarnation,
+            place: bounded("SayHelloRequest.place", message.place, NAME_BYTES)?,
+            archive: message.archive,
         })
     }
 }
@@ -128,13 +143,15 @@ impl Wire for Report {
     type Message = v1::report_task_request::Report;
     fn to_wire(&self) -> Self::Message {
         match self {
-            Self::Done(manifest) => Self::Message::Done(manifest.to_wire()),
+            Self::Done(manifest) => Self::Message::Done(manifest.to_wire().encode_to_vec().into()),
             Self::Failed(failure) => Self::Message::Failed(failure.to_wire()),
         }
     }
     fn from_wire(message: Self::Message) -> Result<Self, ConvertError> {
         Ok(match message {
-            v1::report_task_request::Report::Done(manifest) => Self::Done(Box::new(TaskManifest::from_wire(manifest)?)),
+            v1::report_task_request::Report::Done(bytes) => {
+                Self::Done(Box::new(TaskManifest::from_wire(weigh::manifest(&bytes)?)?))
+            }
             v1::report_task_request::Report::Failed(failure) => Self::Failed(Failure::from_wire(failure)?),
         })
     }

@@ -3,6 +3,7 @@
 //! Both keep one connection. The first call connects, and so does the first call after the connection broke. The caller
 //! decides how often to try (`Backoff`). Every call has a deadline.
 
+use std::path::Path;
 use std::time::Duration;
 
 use keima_coordinator::{
@@ -13,12 +14,15 @@ use keima_runs::RunId;
 use keima_wire::v1;
 use keima_wire::v1::coordinator_service_client::CoordinatorServiceClient;
 use keima_wire::v1::job_service_client::JobServiceClient;
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::Endpoint;
 use tonic::{Response, Status, Streaming};
 
-use super::{About, MESSAGE_BYTES, from_status};
+use super::{ANSWER_BYTES, About, from_status};
 use crate::PROTOCOL_VERSION;
+use crate::access::calls::{MESSAGE_BYTES, REQUEST_BYTES};
+use crate::access::pass::{GuardedChannel, Pass};
 use crate::driver::PULL_WAIT;
+use crate::transport::convert::pages::{heartbeat_pages, hello_pages, report_pages};
 use crate::transport::convert::{Wire, list_from, list_to, required};
 use crate::transport::link::{CoordinatorLink, LinkError};
 
@@ -27,11 +31,34 @@ const DEADLINE: Duration = Duration::from_secs(15);
 /// Deadline of a call that may wait for a slow disk, such as a report or a submission.
 const LONG_DEADLINE: Duration = Duration::from_mins(1);
 
+/// The URL of a service that is named by `https://HOST:PORT`, `http://HOST:PORT`, or `HOST:PORT` for `http://`. Refuses
+/// every other scheme.
+pub fn service_url(address: &str) -> Result<String, LinkError> {
+    let address = address.trim();
+    let (scheme, rest) = match address.split_once("://") {
+        None => ("http", address),
+        Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => ("http", rest),
+        Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => ("https", rest),
+        Some((scheme, rest)) => {
+            return Err(LinkError::Refused(format!(
+                "{address:?}: there is no {scheme}://; write https://{rest} for TLS, or http://{rest} for plain text"
+            )));
+        }
+    };
+    if rest.trim_matches('/').is_empty() {
+        return Err(LinkError::Refused(format!(
+            "{address:?} names no host; expected HOST:PORT, http://HOST:PORT or https://HOST:PORT, for example \
+             https://10.0.0.7:7700"
+        )));
+    }
+    Ok(format!("{scheme}://{rest}"))
+}
+
 fn endpoint(address: &str) -> Result<Endpoint, LinkError> {
-    let with_scheme = if address.contains("://") { address.to_owned() } else { format!("http://{address}") };
+    let with_scheme = service_url(address)?;
     let endpoint = Endpoint::from_shared(with_scheme).map_err(|e| {
         LinkError::Refused(format!(
-            "{address:?} is not the address of a coordinator ({e}); expected for example http://10.0.0.7:7701"
+            "{address:?} is not the address of a coordinator ({e}); expected for example http://10.0.0.7:7700"
         ))
     })?;
     Ok(endpoint
@@ -40,6 +67,16 @@ fn endpoint(address: &str) -> Result<Endpoint, LinkError> {
         .keep_alive_timeout(Duration::from_secs(10))
         .keep_alive_while_idle(true)
         .tcp_nodelay(true))
+}
+
+/// A channel to the service at `address`.
+fn channel(address: &str, pass: &Pass) -> Result<GuardedChannel, LinkError> {
+    pass.channel(&endpoint(address)?, Path::new(""), address).ok_or_else(|| {
+        LinkError::Refused(format!(
+            "{address}: https:// needs a fingerprint or a CA (--fingerprint, --tls-ca) and a token (--token-file), and \
+             http:// takes none of them"
+        ))
+    })
 }
 
 /// Waits for an answer until the deadline.
@@ -63,15 +100,20 @@ async fn within<T>(
 #[derive(Clone)]
 pub struct GrpcLink {
     address: String,
-    client: CoordinatorServiceClient<Channel>,
+    client: CoordinatorServiceClient<GuardedChannel>,
 }
 
 impl GrpcLink {
-    /// A link to the coordinator at `address` (`http://10.0.0.7:7701`, or without `http://`). Does not connect yet. Call it
-    /// within a tokio runtime.
+    /// A link in plain text to the coordinator at `address` (`http://10.0.0.7:7701`, or without `http://`). Does not connect
+    /// yet. Call it within a tokio runtime.
     pub fn new(address: &str) -> Result<Self, LinkError> {
-        let client = CoordinatorServiceClient::new(endpoint(address)?.connect_lazy())
-            .max_decoding_message_size(MESSAGE_BYTES)
+        Self::with(address, &Pass::none())
+    }
+
+    /// The same with what the coordinator asks for.
+    pub fn with(address: &str, pass: &Pass) -> Result<Self, LinkError> {
+        let client = CoordinatorServiceClient::new(channel(address, pass)?)
+            .max_decoding_message_size(ANSWER_BYTES)
             .max_encoding_message_size(MESSAGE_BYTES);
         Ok(Self { address: address.to_owned(), client })
     }
@@ -81,7 +123,8 @@ impl CoordinatorLink for GrpcLink {
     async fn hello(&self, hello: Hello) -> Result<Welcome, LinkError> {
         let mut client = self.client.clone();
         let about = About::Worker(&hello.holder.worker);
-        let answer = within(&self.address, about, LONG_DEADLINE, client.say_hello(hello.to_wire())).await?;
+        let call = client.say_hello(tokio_stream::iter(hello_pages(hello.to_wire())));
+        let answer = within(&self.address, about, LONG_DEADLINE, call).await?;
         Ok(Welcome::from_wire(answer)?)
     }
 
@@ -101,7 +144,8 @@ impl CoordinatorLink for GrpcLink {
             disk_used_bytes,
         };
         let mut client = self.client.clone();
-        let answer = within(&self.address, About::Worker(worker), DEADLINE, client.heartbeat(request)).await?;
+        let call = client.heartbeat(tokio_stream::iter(heartbeat_pages(request)));
+        let answer = within(&self.address, About::Worker(worker), DEADLINE, call).await?;
         Ok(answer.housekeeping.map_or_else(|| Ok(Housekeeping::default()), Housekeeping::from_wire)?)
     }
 
@@ -129,12 +173,13 @@ impl CoordinatorLink for GrpcLink {
             report: Some(report.to_wire()),
         };
         let mut client = self.client.clone();
-        let answer = within(&self.address, About::Worker(worker), LONG_DEADLINE, client.report_task(request)).await?;
+        let call = client.report_task(tokio_stream::iter(report_pages(request)));
+        let answer = within(&self.address, About::Worker(worker), LONG_DEADLINE, call).await?;
         Ok(Wire::from_wire(answer)?)
     }
 
-    async fn goodbye(&self, worker: &WorkerId) -> Result<(), LinkError> {
-        let request = v1::SayGoodbyeRequest { worker: worker.0.clone() };
+    async fn goodbye(&self, worker: &WorkerId, epoch: u64) -> Result<(), LinkError> {
+        let request = v1::SayGoodbyeRequest { worker: worker.0.clone(), epoch };
         let mut client = self.client.clone();
         within(&self.address, About::Worker(worker), DEADLINE, client.say_goodbye(request)).await?;
         Ok(())
@@ -145,7 +190,7 @@ impl CoordinatorLink for GrpcLink {
 #[derive(Clone)]
 pub struct JobClient {
     address: String,
-    client: JobServiceClient<Channel>,
+    client: JobServiceClient<GuardedChannel>,
 }
 
 /// Adds advice for the user.
@@ -163,11 +208,16 @@ fn advise(error: LinkError) -> LinkError {
 }
 
 impl JobClient {
-    /// A client of the coordinator at `address`. Does not connect yet. Call it within a tokio runtime.
+    /// A client in plain text of the coordinator at `address`. Does not connect yet. Call it within a tokio runtime.
     pub fn new(address: &str) -> Result<Self, LinkError> {
-        let client = JobServiceClient::new(endpoint(address)?.connect_lazy())
-            .max_decoding_message_size(MESSAGE_BYTES)
-            .max_encoding_message_size(MESSAGE_BYTES);
+        Self::with(address, &Pass::none())
+    }
+
+    /// The same with what the coordinator asks for.
+    pub fn with(address: &str, pass: &Pass) -> Result<Self, LinkError> {
+        let client = JobServiceClient::new(channel(address, pass)?)
+            .max_decoding_message_size(ANSWER_BYTES)
+            .max_encoding_message_size(REQUEST_BYTES);
         Ok(Self { address: address.to_owned(), client })
     }
 
@@ -181,7 +231,19 @@ impl JobClient {
 
     /// Submits a job.
     pub async fn submit(&self, spec: &JobSpec) -> Result<JobId, LinkError> {
-        let request = v1::SubmitJobRequest { protocol_version: PROTOCOL_VERSION, spec: Some(spec.to_wire()) };
+        let request = v1::SubmitJobRequest {
+            protocol_version: PROTOCOL_VERSION,
+            spec: Some(spec.to_wire()),
+            resume_from: String::new(),
+        };
+        let mut client = self.client.clone();
+        Ok(JobId(self.call(About::Nothing, client.submit_job(request)).await?.job))
+    }
+
+    /// Goes on with a checkpoint of the coordinator's archive: its URL, or a job's folder in it.
+    pub async fn resume_from(&self, from: &str) -> Result<JobId, LinkError> {
+        let resume_from = from.to_owned();
+        let request = v1::SubmitJobRequest { protocol_version: PROTOCOL_VERSION, spec: None, resume_from };
         let mut client = self.client.clone();
         Ok(JobId(self.call(About::Nothing, client.submit_job(request)).await?.job))
     }
@@ -195,10 +257,20 @@ impl JobClient {
 
     /// One job.
     pub async fn status(&self, job: JobId) -> Result<JobStatus, LinkError> {
-        let request = v1::GetJobRequest { protocol_version: PROTOCOL_VERSION, job: job.0 };
+        Ok(self.get(job, false).await?.0)
+    }
+
+    /// One job with its certificate, if it has one: JSON in canonical form.
+    pub async fn with_certificate(&self, job: JobId) -> Result<(JobStatus, Option<String>), LinkError> {
+        self.get(job, true).await
+    }
+
+    async fn get(&self, job: JobId, certificate: bool) -> Result<(JobStatus, Option<String>), LinkError> {
+        let request = v1::GetJobRequest { protocol_version: PROTOCOL_VERSION, job: job.0, certificate };
         let mut client = self.client.clone();
         let answer = self.call(About::Job(job), client.get_job(request)).await?;
-        Ok(JobStatus::from_wire(required("GetJobResponse.status", answer.status)?)?)
+        let status = JobStatus::from_wire(required("GetJobResponse.status", answer.status)?)?;
+        Ok((status, answer.certificate))
     }
 
     /// All workers that the coordinator knows.
@@ -254,5 +326,32 @@ impl JobWatch {
             Ok(Some(message)) => Ok(Some(JobStatus::from_wire(required("WatchJobResponse.status", message.status)?)?)),
             Err(status) => Err(advise(from_status(&self.address, About::Job(self.job), &status))),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_urls_of_http_or_refused() {
+        let check = |address: &str, expected: Result<&str, &str>| match (service_url(address), expected) {
+            (Ok(url), Ok(expected)) => assert_eq!(url, expected, "{address:?}"),
+            (Err(error), Err(words)) => assert!(error.to_string().contains(words), "{address:?}: {error}"),
+            (got, _) => panic!("{address:?}: {got:?}"),
+        };
+        check("http://head:7700", Ok("http://head:7700"));
+        check("HTTP://head:7700", Ok("http://head:7700"));
+        check(" head:7700 ", Ok("http://head:7700"));
+        check("[::1]:7700", Ok("http://[::1]:7700"));
+        check("https://head:7700", Ok("https://head:7700"));
+        check("HttpS://head:7700", Ok("https://head:7700"));
+        check("grpcs://head:7700", Err("write https://head:7700"));
+        check("grpc://head:7700", Err("or http://head:7700"));
+        check("tcp://head:7700", Err("there is no tcp://"));
+        check("unix:///run/keima", Err("there is no unix://"));
+        check("", Err("names no host"));
+        check("http://", Err("names no host"));
+        check("http:///", Err("names no host"));
     }
 }

@@ -4,39 +4,39 @@
 //!
 //! ```text
 //!   kind               code                 meaning
-//!   version            FAILED_PRECONDITION  the peers speak different protocol versions
+//!   version            FAILED_PRECONDITION  the peers speak different protocol versions, or the worker is of another build
 //!   who-are-you        UNAUTHENTICATED      the worker must say hello (again)
 //!   other-coordinator  FAILED_PRECONDITION  the worker holds runs of another coordinator's store
 //!   no-such-job        NOT_FOUND
 //!   wrong-state        FAILED_PRECONDITION  the job's state does not allow it
 //!   invalid            INVALID_ARGUMENT     the request makes no sense, or the job cannot be planned
+//!   not-now            RESOURCE_EXHAUSTED   too many submissions are to be planned, or the worker's name is contested
+//!   name-taken         ALREADY_EXISTS       another living process has the worker's name
+//!   no-credentials     UNAUTHENTICATED      the call shows no token that is known here
+//!   wrong-role         PERMISSION_DENIED    the token's role may not call this
 //!   broken             INTERNAL             the coordinator cannot store its decisions any more
 //! ```
 
+mod accept;
 mod client;
 mod server;
 
 use keima_coordinator::{CallError, JobId, WorkerId};
-use tonic::metadata::MetadataValue;
 use tonic::{Code, Status};
 
-pub use client::{GrpcLink, JobClient, JobWatch};
-pub use server::{ServeError, serve_coordinator, serve_worker_runs};
+pub use client::{GrpcLink, JobClient, JobWatch, service_url};
+pub use server::{ServeError, coordinator_routes, serve_coordinator, serve_worker_runs, worker_routes};
 
 use crate::PROTOCOL_VERSION;
-use crate::transport::convert::ConvertError;
+use crate::access::connect::ConnectError;
+use crate::access::{KIND, refusal};
+use crate::transport::convert::{ConvertError, plain};
 use crate::transport::link::LinkError;
 
-/// Largest message in either direction. It bounds what a peer can make this process allocate.
-pub(crate) const MESSAGE_BYTES: usize = 64 << 20;
-/// Metadata entry with the kind of the refusal.
-const KIND: &str = "keima-error";
-
-fn refusal(code: Code, kind: &'static str, text: impl Into<String>) -> Status {
-    let mut status = Status::new(code, text);
-    status.metadata_mut().insert(KIND, MetadataValue::from_static(kind));
-    status
-}
+/// Largest answer of a coordinator that its workers and users accept.
+pub(crate) const ANSWER_BYTES: usize = 64 << 20;
+/// Words with which a port that speaks TLS closes a plain connection of HTTP/2.
+const NEEDS_TLS: &str = "TLS only";
 
 /// Refuses a peer of another protocol version.
 #[allow(clippy::result_large_err)]
@@ -65,13 +65,22 @@ fn to_status(error: &LinkError) -> Status {
         LinkError::Call(CallError::OtherCoordinator { .. }) => {
             refusal(Code::FailedPrecondition, "other-coordinator", text)
         }
+        LinkError::Call(CallError::NameTaken { .. }) => refusal(Code::AlreadyExists, "name-taken", text),
+        LinkError::Call(CallError::NameContested { .. } | CallError::TooManyWorkers { .. }) => {
+            refusal(Code::ResourceExhausted, "not-now", text)
+        }
         LinkError::Call(CallError::NoSuchJob(_)) => refusal(Code::NotFound, "no-such-job", text),
         LinkError::Call(CallError::WrongState { .. }) => refusal(Code::FailedPrecondition, "wrong-state", text),
         LinkError::Call(CallError::Invalid(_)) => refusal(Code::InvalidArgument, "invalid", text),
         LinkError::Message(e) => invalid(e),
-        LinkError::Version(_) => refusal(Code::FailedPrecondition, "version", text),
+        LinkError::Version(_) | LinkError::Call(CallError::OtherBuild { .. }) => {
+            refusal(Code::FailedPrecondition, "version", text)
+        }
+        LinkError::NotNow(why) => refusal(Code::ResourceExhausted, "not-now", why),
         LinkError::Broken(why) => refusal(Code::Internal, "broken", why),
-        LinkError::Refused(_) | LinkError::Late(_) | LinkError::Unreachable { .. } => Status::unavailable(text),
+        LinkError::Refused(_) | LinkError::Untrusted(_) | LinkError::Late(_) | LinkError::Unreachable { .. } => {
+            Status::unavailable(text)
+        }
     }
 }
 
@@ -85,7 +94,14 @@ enum About<'a> {
 
 /// The error for a status from `address`.
 fn from_status(address: &str, about: About<'_>, status: &Status) -> LinkError {
-    let text = status.message().to_owned();
+    if let Some(error) = connect_error(status) {
+        return match error {
+            ConnectError::Untrusted(_) => LinkError::Untrusted(format!("{address}: {error}")),
+            ConnectError::NotTls | ConnectError::Host(_) => LinkError::Refused(format!("{address}: {error}")),
+            ConnectError::Io(_) => LinkError::Unreachable { address: address.to_owned(), text: deepest(status) },
+        };
+    }
+    let text = plain(status.message().to_owned());
     let kind = status.metadata().get(KIND).and_then(|kind| kind.to_str().ok());
     match (kind, about) {
         (Some("version"), _) => {
@@ -94,10 +110,15 @@ fn from_status(address: &str, about: About<'_>, status: &Status) -> LinkError {
         (Some("who-are-you"), About::Worker(worker)) => LinkError::Call(CallError::WhoAreYou(worker.clone())),
         (Some("no-such-job"), About::Job(job)) => LinkError::Call(CallError::NoSuchJob(job)),
         (Some("invalid"), _) => LinkError::Call(CallError::Invalid(text)),
+        (Some("not-now"), _) => LinkError::NotNow(text),
         (Some("broken"), _) => LinkError::Broken(text),
         (Some(_), _) => LinkError::Refused(text),
         (None, _) => match status.code() {
             // Not a refusal of keima: it comes from the transport, or another program listens there.
+            _ if deepest(status).contains(NEEDS_TLS) => LinkError::Refused(format!(
+                "the server at {address} speaks TLS; write https:// instead of http://, and give --fingerprint (or --tls-ca) \
+                 and --token-file"
+            )),
             Code::Unavailable | Code::DeadlineExceeded | Code::Cancelled | Code::Unknown | Code::Internal => {
                 LinkError::Unreachable { address: address.to_owned(), text: deepest(status) }
             }
@@ -110,6 +131,18 @@ fn from_status(address: &str, about: About<'_>, status: &Status) -> LinkError {
     }
 }
 
+/// The error of keima's own TLS connection, if it was that.
+fn connect_error(status: &Status) -> Option<&ConnectError> {
+    let mut source = std::error::Error::source(status);
+    while let Some(error) = source {
+        if let Some(found) = error.downcast_ref::<ConnectError>() {
+            return Some(found);
+        }
+        source = error.source();
+    }
+    None
+}
+
 /// The innermost reason: "connection refused" instead of "transport error".
 fn deepest(status: &Status) -> String {
     let mut text = status.message().to_owned();
@@ -118,5 +151,5 @@ fn deepest(status: &Status) -> String {
         text = error.to_string();
         source = error.source();
     }
-    text
+    plain(text)
 }

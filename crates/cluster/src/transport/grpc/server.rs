@@ -16,21 +16,34 @@ use keima_wire::v1::run_service_server::RunServiceServer;
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 use tokio_stream::wrappers::ReceiverStream;
+use tonic::service::Routes;
 use tonic::transport::Server;
-use tonic::transport::server::{Router, TcpIncoming};
-use tonic::{Request, Response, Status};
+use tonic::transport::server::Router;
+use tonic::{Request, Response, Status, Streaming};
 use tonic_reflection::server::v1::{ServerReflection, ServerReflectionServer};
+use tower_layer::{Identity, Stack};
 
-use super::{MESSAGE_BYTES, check_version, invalid, to_status};
+use super::accept::{Limits, incoming};
+use super::{ANSWER_BYTES, check_version, invalid, to_status};
+use crate::access::calls::{MESSAGE_BYTES, REQUEST_BYTES};
+use crate::access::door::Door;
+use crate::access::guard::Guard;
 use crate::driver::CoordinatorHandle;
 use crate::scratch::run_store::RunStore;
 use crate::store::journal::JournalError;
 use crate::transfer::run_server::RunServer;
-use crate::transport::convert::{ConvertError, Wire, list_from, list_to, required, run_ids, worker_id};
+use crate::transport::convert::pages::{add_runs, join_report};
+use crate::transport::convert::{
+    ConvertError, TEXT_BYTES, Wire, bounded, list_from, list_to, required, run_ids, worker_id,
+};
 use crate::transport::link::{CoordinatorLink, LinkError};
 
 /// Longest wait for open calls after a shutdown.
 const DRAIN: Duration = Duration::from_secs(3);
+/// Share of a coordinator's file descriptors for connections.
+const COORDINATOR_PERCENT: usize = 75;
+/// The same of a worker's, which keeps runs open too.
+const WORKER_PERCENT: usize = 40;
 
 /// Why serving ended before the shutdown.
 #[derive(Debug, thiserror::Error)]
@@ -50,16 +63,14 @@ pub enum ServeError {
 pub async fn serve_coordinator(
     listener: TcpListener,
     handle: CoordinatorHandle,
+    door: &Door,
     shutdown: impl Future<Output = ()> + Send,
 ) -> Result<(), ServeError> {
     let (reporter, health) = tonic_health::server::health_reporter();
     reporter.set_serving::<CoordinatorServiceServer<Coordination>>().await;
     reporter.set_serving::<JobServiceServer<Jobs>>().await;
-    let coordination = CoordinatorServiceServer::new(Coordination { handle: handle.clone() })
-        .max_decoding_message_size(MESSAGE_BYTES)
-        .max_encoding_message_size(MESSAGE_BYTES);
-    let jobs = JobServiceServer::new(Jobs { handle: handle.clone() }).max_encoding_message_size(MESSAGE_BYTES);
-    let router = builder().add_service(health).add_service(reflection()?).add_service(coordination).add_service(jobs);
+    let routes = coordinator_routes(handle.clone()).add_service(health).add_service(reflection()?);
+    let router = builder(door).add_routes(routes);
     let mut failed = None;
     let stop = async {
         tokio::select! {
@@ -72,29 +83,49 @@ pub async fn serve_coordinator(
         reporter.set_not_serving::<CoordinatorServiceServer<Coordination>>().await;
         handle.close();
     };
-    serve(listener, router, stop).await?;
+    serve(listener, door, Limits::of_files(COORDINATOR_PERCENT), router, stop).await?;
     failed.map_or(Ok(()), |why| Err(ServeError::Records(why)))
+}
+
+/// What stands before all services.
+type Guarding = Stack<Guard, Identity>;
+
+/// What a coordinator does for workers and users.
+pub fn coordinator_routes(handle: CoordinatorHandle) -> Routes {
+    let coordination = CoordinatorServiceServer::new(Coordination { handle: handle.clone() })
+        .max_decoding_message_size(MESSAGE_BYTES)
+        .max_encoding_message_size(ANSWER_BYTES);
+    let jobs = JobServiceServer::new(Jobs { handle })
+        .max_decoding_message_size(REQUEST_BYTES)
+        .max_encoding_message_size(ANSWER_BYTES);
+    Routes::new(coordination).add_service(jobs)
+}
+
+/// What a worker with the runs in `store` does for other workers.
+pub fn worker_routes(store: Arc<RunStore>) -> Routes {
+    Routes::new(RunServiceServer::new(RunServer::new(store)).max_decoding_message_size(REQUEST_BYTES))
 }
 
 /// Serves the runs in `store` to other workers until `shutdown`.
 pub async fn serve_worker_runs(
     listener: TcpListener,
     store: Arc<RunStore>,
+    door: &Door,
     shutdown: impl Future<Output = ()> + Send,
 ) -> Result<(), ServeError> {
     let (reporter, health) = tonic_health::server::health_reporter();
     reporter.set_serving::<RunServiceServer<RunServer>>().await;
-    let runs = RunServiceServer::new(RunServer::new(store));
-    let router = builder().add_service(health).add_service(reflection()?).add_service(runs);
-    serve(listener, router, shutdown).await
+    let router = builder(door).add_routes(worker_routes(store).add_service(health).add_service(reflection()?));
+    serve(listener, door, Limits::of_files(WORKER_PERCENT), router, shutdown).await
 }
 
-fn builder() -> Server {
+fn builder(door: &Door) -> Server<Guarding> {
     // A merge opens many runs at once and needs them all: see `run_server`.
     Server::builder()
         .max_concurrent_streams(Some(1 << 16))
         .http2_keepalive_interval(Some(Duration::from_secs(20)))
         .http2_keepalive_timeout(Some(Duration::from_secs(20)))
+        .layer(Guard::new(door))
 }
 
 fn reflection() -> Result<ServerReflectionServer<impl ServerReflection>, ServeError> {
@@ -104,8 +135,14 @@ fn reflection() -> Result<ServerReflectionServer<impl ServerReflection>, ServeEr
         .map_err(|e| ServeError::Reflection(e.to_string()))
 }
 
-async fn serve(listener: TcpListener, router: Router, stop: impl Future<Output = ()> + Send) -> Result<(), ServeError> {
-    let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+async fn serve(
+    listener: TcpListener,
+    door: &Door,
+    limits: Limits,
+    router: Router<Guarding>,
+    stop: impl Future<Output = ()> + Send,
+) -> Result<(), ServeError> {
+    let incoming = incoming(listener, door.tls.clone(), limits);
     let (stopping, mut stopped) = watch::channel(false);
     let signal = async move {
         stop.await;
@@ -145,21 +182,33 @@ struct Coordination {
 
 #[tonic::async_trait]
 impl CoordinatorService for Coordination {
-    async fn say_hello(&self, request: Request<v1::SayHelloRequest>) -> Result<Response<v1::SayHelloResponse>, Status> {
-        let request = request.into_inner();
-        check_version(request.protocol_version)?;
-        let welcome = answer(self.handle.hello(fine(Hello::from_wire(request))?).await)?;
+    async fn say_hello(
+        &self,
+        request: Request<Streaming<v1::SayHelloRequest>>,
+    ) -> Result<Response<v1::SayHelloResponse>, Status> {
+        let mut pages = request.into_inner();
+        let first = pages.message().await?.unwrap_or_default();
+        check_version(first.protocol_version)?;
+        let mut hello = fine(Hello::from_wire(first))?;
+        while let Some(page) = pages.message().await? {
+            fine(add_runs("SayHelloRequest.held", &mut hello.held, page.held))?;
+        }
+        let welcome = answer(self.handle.hello(hello).await)?;
         Ok(Response::new(welcome.to_wire()))
     }
 
     async fn heartbeat(
         &self,
-        request: Request<v1::HeartbeatRequest>,
+        request: Request<Streaming<v1::HeartbeatRequest>>,
     ) -> Result<Response<v1::HeartbeatResponse>, Status> {
-        let request = request.into_inner();
+        let mut pages = request.into_inner();
+        let request = pages.message().await?.unwrap_or_default();
         let worker = fine(worker_id("HeartbeatRequest.worker", request.worker))?;
         let running: Vec<Running> = fine(list_from(request.running))?;
-        let held = fine(run_ids("HeartbeatRequest.held", request.held))?;
+        let mut held = fine(run_ids("HeartbeatRequest.held", request.held))?;
+        while let Some(page) = pages.message().await? {
+            fine(add_runs("HeartbeatRequest.held", &mut held, page.held))?;
+        }
         let (epoch, used) = (request.epoch, request.disk_used_bytes);
         let housekeeping = answer(self.handle.heartbeat(&worker, epoch, running, held, used).await)?;
         Ok(Response::new(v1::HeartbeatResponse { housekeeping: Some(housekeeping.to_wire()) }))
@@ -175,9 +224,15 @@ impl CoordinatorService for Coordination {
 
     async fn report_task(
         &self,
-        request: Request<v1::ReportTaskRequest>,
+        request: Request<Streaming<v1::ReportTaskRequest>>,
     ) -> Result<Response<v1::ReportTaskResponse>, Status> {
-        let request = request.into_inner();
+        let mut pages = request.into_inner();
+        let mut request = pages.message().await?.unwrap_or_default();
+        let mut rest = Vec::new();
+        while let Some(page) = pages.message().await? {
+            rest.push(page);
+        }
+        join_report(&mut request, &rest);
         let worker: WorkerId = fine(worker_id("ReportTaskRequest.worker", request.worker))?;
         let attempt = fine(required("ReportTaskRequest.attempt", request.attempt).and_then(AttemptId::from_wire))?;
         let report = fine(required("ReportTaskRequest.report", request.report).and_then(Report::from_wire))?;
@@ -189,8 +244,9 @@ impl CoordinatorService for Coordination {
         &self,
         request: Request<v1::SayGoodbyeRequest>,
     ) -> Result<Response<v1::SayGoodbyeResponse>, Status> {
-        let worker = fine(worker_id("SayGoodbyeRequest.worker", request.into_inner().worker))?;
-        answer(self.handle.goodbye(&worker).await)?;
+        let request = request.into_inner();
+        let worker = fine(worker_id("SayGoodbyeRequest.worker", request.worker))?;
+        answer(self.handle.goodbye(&worker, request.epoch).await)?;
         Ok(Response::new(v1::SayGoodbyeResponse {}))
     }
 }
@@ -210,6 +266,11 @@ impl JobService for Jobs {
     ) -> Result<Response<v1::SubmitJobResponse>, Status> {
         let request = request.into_inner();
         check_version(request.protocol_version)?;
+        if !request.resume_from.is_empty() {
+            let from = fine(bounded("SubmitJobRequest.resume_from", request.resume_from, TEXT_BYTES))?;
+            let job = answer(self.handle.resume_from(&from).await)?;
+            return Ok(Response::new(v1::SubmitJobResponse { job: job.0 }));
+        }
         let spec = fine(required("SubmitJobRequest.spec", request.spec).and_then(JobSpec::from_wire))?;
         let job = answer(self.handle.submit(spec).await)?;
         Ok(Response::new(v1::SubmitJobResponse { job: job.0 }))
@@ -224,8 +285,10 @@ impl JobService for Jobs {
     async fn get_job(&self, request: Request<v1::GetJobRequest>) -> Result<Response<v1::GetJobResponse>, Status> {
         let request = request.into_inner();
         check_version(request.protocol_version)?;
-        let status = answer(self.handle.status(JobId(request.job)).await)?;
-        Ok(Response::new(v1::GetJobResponse { status: Some(status.to_wire()) }))
+        let job = JobId(request.job);
+        let status = answer(self.handle.status(job).await)?;
+        let certificate = if request.certificate { answer(self.handle.certificate(job).await)? } else { None };
+        Ok(Response::new(v1::GetJobResponse { status: Some(status.to_wire()), certificate }))
     }
 
     async fn watch_job(&self, request: Request<v1::WatchJobRequest>) -> Result<Response<Self::WatchJobStream>, Status> {

@@ -1,0 +1,51 @@
+//! The coordinator's dealings with the archive: what its machine wants there, and jobs that come from there.
+
+use keima_coordinator::{CallError, JobId, Publication};
+
+use super::{CoordinatorHandle, Inner, MOST_SUBMISSIONS, Waiting};
+use crate::archive::Found;
+use crate::transport::link::LinkError;
+
+impl CoordinatorHandle {
+    /// Goes on with the newest sound checkpoint that `from` names: the archive's URL if it has one job, or a job's folder in it.
+    pub async fn resume_from(&self, from: &str) -> Result<JobId, LinkError> {
+        let archive = self.inner.archive.as_ref().ok_or_else(|| {
+            let text = "this coordinator has no archive; start it with --archive URL, and its workers too";
+            LinkError::Call(CallError::Invalid(text.to_owned()))
+        })?;
+        // Whoever waits counts as a submission.
+        let waiting = Waiting::count(&self.inner);
+        if waiting.number() > MOST_SUBMISSIONS {
+            return Err(LinkError::NotNow(format!("{MOST_SUBMISSIONS} other submissions come first")));
+        }
+        let _one_at_a_time = self.inner.readings.lock().await;
+        let Found { folder, newest, older, notes } =
+            archive.find(from).await.map_err(|error| LinkError::Call(CallError::Invalid(error.to_string())))?;
+        Ok(self.event(|machine, now| machine.admit_checkpoint(now, &folder, newest, older, notes)).await??)
+    }
+}
+
+impl Inner {
+    /// Puts a checkpoint into the archive, and tells the machine.
+    pub(super) async fn publish(&self, mut publication: Publication) {
+        let bytes = std::mem::take(&mut publication.bytes);
+        let published = match &self.archive {
+            Some(archive) => archive.publish(&publication.name, bytes).await.map_err(|error| error.to_string()),
+            None => Err("this coordinator has no archive".to_owned()),
+        };
+        match &published {
+            Ok(()) => tracing::info!(name = publication.name, "checkpoint in the archive"),
+            Err(error) => tracing::warn!(name = publication.name, error, "a checkpoint was not published"),
+        }
+        // Nobody waits for it.
+        let _ = self.decide(|machine, now| machine.published(now, &publication, published));
+    }
+
+    /// Removes the folder of a job that is over from the archive. What is left after a failure is a person's to delete.
+    pub(super) async fn remove_archived(&self, folder: &str) {
+        let Some(archive) = &self.archive else { return };
+        if let Err(error) = archive.remove(folder).await {
+            tracing::warn!(folder, %error, "cannot remove the folder of a job that is over from the archive");
+        }
+    }
+}

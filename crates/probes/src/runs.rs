@@ -1,0 +1,124 @@
+//! Run files, blocks that come from another worker, and copies of runs.
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+
+use keima_runs::{
+    Batch, BlockFeed, Intake, KeyOrder, LocalRun, RunCursor, RunError, RunHeader, RunId, RunKey, RunManifest, RunPart,
+    open_verified,
+};
+use tempfile::TempDir;
+
+thread_local! {
+    /// A folder in memory where there is one: millions of small files are written.
+    static FOLDER: RefCell<Option<TempDir>> = const { RefCell::new(None) };
+}
+
+fn path(name: &str) -> PathBuf {
+    FOLDER.with_borrow_mut(|folder| {
+        let in_memory = Path::new("/dev/shm");
+        let made = || if in_memory.is_dir() { TempDir::new_in(in_memory) } else { TempDir::new() };
+        folder.get_or_insert_with(|| made().expect("a folder for files")).path().join(name)
+    })
+}
+
+/// A whole run file, as `keima inspect` and a worker that comes back read it.
+pub(crate) fn file(bytes: &[u8]) -> bool {
+    let path = path("file.run");
+    std::fs::write(&path, bytes).expect("a file can be written");
+    let Ok(run) = open_verified(&path) else { return false };
+    let (header, manifest) = (run.header().clone(), run.manifest().clone());
+    assert_eq!(manifest.bytes, bytes.len() as u64);
+    let again = LocalRun::open(&path, &manifest, &header).expect("a verified run opens");
+    let records = match header.key_bytes {
+        8 => records::<u64>(again.feed(RunPart::all(&header)), &header, &manifest.id),
+        _ => records::<u128>(again.feed(RunPart::all(&header)), &header, &manifest.id),
+    };
+    assert_eq!(records, Ok(manifest.records), "a verified run has other records");
+    true
+}
+
+/// The number of records that a feed has; they must ascend.
+fn records<K: RunKey>(feed: impl BlockFeed + 'static, header: &RunHeader, id: &RunId) -> Result<u64, String> {
+    let mut cursor = RunCursor::<K>::new(Box::new(feed), header, id, RunPart::all(header));
+    let (mut batch, mut records, mut last) = (Batch::new(), 0, None);
+    while cursor.next_batch(&mut batch).map_err(|error| error.to_string())? {
+        for &key in &batch.keys {
+            assert!(last.is_none_or(|last| last < key), "keys do not ascend");
+            last = Some(key);
+        }
+        assert_eq!(batch.rows.len(), batch.keys.len() * header.lanes());
+        records += batch.len() as u64;
+    }
+    Ok(records)
+}
+
+/// Blocks as a stream brings them: of each two bytes of length, then so many bytes.
+struct Stream(Vec<u8>);
+
+impl BlockFeed for Stream {
+    fn next_block(&mut self, raw: &mut Vec<u8>) -> Result<bool, RunError> {
+        raw.clear();
+        let Some(length) = self.0.first_chunk().map(|bytes| usize::from(u16::from_le_bytes(*bytes))) else {
+            return Ok(false);
+        };
+        let rest = self.0.split_off(2);
+        let (block, rest) = rest.split_at(length.min(rest.len()));
+        raw.extend_from_slice(block);
+        self.0 = rest.to_vec();
+        Ok(true)
+    }
+}
+
+/// The header that seeds and probe agree on.
+pub(crate) fn header(key_bytes: u8, moduli: u8, coefficients: u32) -> RunHeader {
+    RunHeader {
+        job_tag: 1,
+        definition: 2,
+        build: "0.1.0+7".to_owned(),
+        subject: "toy 3x3".to_owned(),
+        boundary: 4,
+        key_order: KeyOrder::Canonical,
+        cut: None,
+        key_bytes,
+        moduli: (0..u64::from(moduli)).map(|i| (1 << 60) - 93 - 2 * i).collect(),
+        coefficients,
+    }
+}
+
+/// The run that blocks and copies claim to be.
+pub(crate) fn id() -> RunId {
+    RunId("j1/s0/g1/t0/a0/r0".to_owned())
+}
+
+/// Blocks of another worker. The first byte chooses width and lanes.
+pub(crate) fn blocks(bytes: &[u8]) -> bool {
+    let Some((&shape, blocks)) = bytes.split_first() else { return false };
+    let (moduli, coefficients) = (1 + (shape >> 1) % 3, 1 + u32::from(shape >> 3) % 3);
+    let stream = Stream(blocks.to_vec());
+    match shape % 2 {
+        0 => records::<u64>(stream, &header(8, moduli, coefficients), &id()).is_ok(),
+        _ => records::<u128>(stream, &header(16, moduli, coefficients), &id()).is_ok(),
+    }
+}
+
+/// A second copy as another worker sends it: the manifest's figures, then the bytes in two parts.
+pub(crate) fn intake(bytes: &[u8]) -> bool {
+    let Some((figures, rest)) = bytes.split_first_chunk::<16>() else { return false };
+    let number = |at: usize| figures.get(at..at + 4).map_or(0, |b| b.iter().fold(0, |n, &b| n << 8 | u64::from(b)));
+    let expected = RunManifest {
+        id: id(),
+        bytes: number(0),
+        records: number(4).max(1),
+        first_key: 0,
+        last_key: u128::from(number(8)),
+        sums: vec![0; usize::from(figures[15] % 4)],
+        checksum: number(12) as u32,
+    };
+    let path = path("incoming.tmp");
+    let Ok(mut intake) = Intake::create(path.clone(), &expected) else { return false };
+    let (one, two) = rest.split_at(rest.len() / 3);
+    let taken = intake.take(one).and_then(|()| intake.take(two));
+    let root = path.parent().unwrap_or(Path::new(".")).join("root");
+    taken.and_then(|()| intake.adopt(&root)).is_ok()
+}

@@ -1,0 +1,64 @@
+//! Every sound input is accepted, and every input that fuzzing has once found is harmless.
+
+use std::path::Path;
+
+use keima_probes::{PROBES, run, seeds::seeds};
+
+#[test]
+fn sound_inputs_are_accepted() {
+    let seeds = seeds();
+    for (name, _) in PROBES {
+        let of = seeds.iter().filter(|(probe, _)| *probe == name);
+        assert!(of.clone().next().is_some(), "{name} has no seed");
+        // A copy must have the sums of its manifest, which the probe leaves out; a log may be empty.
+        for (_, bytes) in of.filter(|_| name != "run_intake" && name != "store_log") {
+            assert_eq!(run(name, bytes), Some(true), "{name} refuses {}", bytes.escape_ascii());
+        }
+    }
+}
+
+/// Flips, cuts and repetitions of sound inputs: a small taste of fuzzing. The seed is fixed.
+#[test]
+fn damaged_inputs_do_no_harm() {
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    let mut below = |end: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state % end.max(1) as u64) as usize
+    };
+    for (name, sound) in seeds() {
+        for _ in 0..60 {
+            let mut bytes = sound.clone();
+            for _ in 0..=below(3) {
+                let at = below(bytes.len());
+                match below(4) {
+                    0 => bytes.truncate(at),
+                    1 if !bytes.is_empty() => bytes[at] = [0, 1, 0x7f, 0x80, 0xff][below(5)],
+                    2 if !bytes.is_empty() => bytes[at] ^= 1 << below(8),
+                    _ => {
+                        let part = bytes.get(at..(at + below(20)).min(bytes.len())).unwrap_or_default().to_vec();
+                        bytes.splice(at..at, part);
+                    }
+                }
+            }
+            let _ = run(name, &bytes);
+        }
+    }
+}
+
+#[test]
+fn what_fuzzing_found_does_no_harm() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/regressions");
+    let mut inputs = 0;
+    for (name, _) in PROBES {
+        let Ok(files) = std::fs::read_dir(folder.join(name)) else { continue };
+        for file in files {
+            let path = file.expect("a file").path();
+            println!("{}", path.display());
+            let _ = run(name, &std::fs::read(&path).expect("a file"));
+            inputs += 1;
+        }
+    }
+    println!("{inputs} inputs");
+}
