@@ -1,0 +1,127 @@
+//! The states of a column and their transitions as lists of indices.
+//!
+//! After a few columns the set of states at each of the m passes of a column no longer changes, and neither do the
+//! transitions. [`Graph::discover`] asks the problem for the states once, up to there. Every later column is the same sparse
+//! linear map, so that a term of the series costs one gather per transition and no look-up of a key.
+//!
+//! ```text
+//!   columns[0], columns[1], ..., columns[last], columns[last], columns[last], ...        (Tromp, Farnebäck 2016, section 5.8)
+//! ```
+//!
+//! That the last column repeats is checked and not assumed: two columns in a row and one near the end of the board must have
+//! the same states, transitions and weights. Cost: 4 bytes a transition, and a sort of the keys while they are discovered.
+
+mod discover;
+mod exact;
+mod hub;
+pub(crate) mod lanes;
+mod level;
+
+pub use exact::Exact;
+pub use hub::Hub;
+pub use lanes::Residues;
+pub use level::Level;
+
+/// All passes of a column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// One level per pass, from the top of the column down.
+    pub levels: Vec<Level>,
+    /// Weight of each state after the column, for the count of the board that ends there.
+    pub weights: Vec<u32>,
+}
+
+/// The transitions of a series: the first columns, the last of which repeats for ever.
+#[derive(Clone, Debug)]
+pub struct Graph {
+    /// Counts of the states before the first column.
+    pub(crate) start: Vec<u64>,
+    /// The columns. The states before the last are numbered as those after it.
+    pub(crate) columns: Vec<Column>,
+    /// Index of the first term, the number of columns of its board: 1.
+    pub(crate) first: u32,
+}
+
+/// Why there is no graph.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GraphError {
+    /// The problem has no number for each length.
+    #[error(
+        "expected a series: a number for boards of 1, 2, 3 ... columns; got {got}. `keima problems` lists problems; go, \
+             hard-squares and grid-paths have a series"
+    )]
+    NoSeries {
+        /// What there is instead.
+        got: String,
+    },
+    /// Values are polynomials.
+    #[error(
+        "expected one number per state, got a polynomial with {coefficients} coefficients; leave out the option that \
+             counts by it"
+    )]
+    Polynomial {
+        /// Number of coefficients.
+        coefficients: u32,
+    },
+    /// The passes differ from column to column.
+    #[error(
+        "the states do not repeat from column to column within {columns} columns, so that no finite recurrence follows \
+             from them: analyse the numbers themselves (--from FILE)"
+    )]
+    Unsettled {
+        /// Number of columns that were looked at.
+        columns: u32,
+    },
+    /// The transitions of some late column are others.
+    #[error(
+        "the transitions of column {column} differ from those of column {settled}: they depend on the board's length. \
+             Analyse the numbers themselves (--from FILE)"
+    )]
+    Aperiodic {
+        /// The column that was checked.
+        column: u32,
+        /// The column where the states had settled.
+        settled: u32,
+    },
+    /// Too many transitions.
+    #[error("a column has more than {most} transitions, which take too much memory; analyse a smaller height")]
+    TooLarge {
+        /// Most transitions that are kept.
+        most: usize,
+    },
+}
+
+impl Graph {
+    /// The column of this number, from 0.
+    pub(crate) fn column(&self, number: usize) -> &Column {
+        &self.columns[number.min(self.columns.len() - 1)]
+    }
+    /// The column that repeats.
+    pub(crate) fn periodic(&self) -> &Column {
+        self.column(usize::MAX)
+    }
+    /// Number of states between two columns that repeat.
+    pub fn states(&self) -> usize {
+        self.periodic().weights.len()
+    }
+    /// Transitions of a column that repeats.
+    pub fn transitions(&self) -> usize {
+        self.periodic().levels.iter().map(|level| level.sources.len()).sum()
+    }
+    /// Columns before the one that repeats.
+    pub fn settled_after(&self) -> usize {
+        self.columns.len() - 1
+    }
+    /// A proved bound on the order of the recurrence: the numbers from some column on are values of a linear map on that
+    /// many states (Cayley, Hamilton), and the columns before add one each.
+    pub fn order_bound(&self) -> usize {
+        self.states() + self.settled_after()
+    }
+    /// Index of the first term.
+    pub fn first(&self) -> u32 {
+        self.first
+    }
+}
+
+#[cfg(test)]
+mod tests;

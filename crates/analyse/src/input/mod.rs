@@ -1,0 +1,213 @@
+//! Reads series from b-files of the OEIS and from JSON results of `keima count --series --json`.
+//!
+//! Nothing that is read is trusted: a gap, a wrong first index or a word that is no number is refused with its line.
+//! Cost: linear in the text; numbers are read by GMP.
+
+use rug::Integer;
+use serde_json::Value;
+
+/// A series and where its terms stood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Series {
+    /// Index of the first term.
+    pub first: u32,
+    /// The terms.
+    pub terms: Vec<Integer>,
+    /// Line of each term in a b-file, from 1; entry of the list in JSON.
+    pub lines: Vec<usize>,
+}
+
+/// A text that holds no series.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InputError {
+    /// A line is no pair of numbers.
+    #[error("line {line}: expected `n a(n)`, two whole numbers, got {got:?}")]
+    NoPair {
+        /// The line.
+        line: usize,
+        /// What it holds, its beginning.
+        got: String,
+    },
+    /// An index is not the one after the last.
+    #[error("line {line}: expected n = {expected}, got n = {got}: a b-file has no gaps; add the missing terms")]
+    Gap {
+        /// The line.
+        line: usize,
+        /// The next index.
+        expected: u64,
+        /// What came.
+        got: u64,
+    },
+    /// Two series differ.
+    #[error("line {line}: expected a({index}) = {expected}, as keima counts it, got {got}")]
+    Differs {
+        /// The line.
+        line: usize,
+        /// The index.
+        index: u64,
+        /// What was counted.
+        expected: Box<Integer>,
+        /// What was read.
+        got: Box<Integer>,
+    },
+    /// The series begins elsewhere.
+    #[error("line {line}: expected the first index {expected}, got {got}: the file has another offset")]
+    Offset {
+        /// The line.
+        line: usize,
+        /// The first index of the problem's series.
+        expected: u32,
+        /// What came.
+        got: u32,
+    },
+    /// No terms at all.
+    #[error("expected a b-file (lines `n a(n)`) or a result of `keima count --series --json`, got no term")]
+    Empty,
+    /// JSON of another kind.
+    #[error(
+        "expected the field `series` of `keima count --series --json`, got JSON without it; count again with --series"
+    )]
+    NoSeries,
+    /// JSON that cannot be read, or whose entries are no terms.
+    #[error("entry {entry} of `series`: expected an index and a count that passed its checks, got {got}")]
+    BadEntry {
+        /// The entry, from 1.
+        entry: usize,
+        /// What it holds.
+        got: String,
+    },
+    /// No JSON.
+    #[error("expected JSON, since the text begins with a brace: {0}")]
+    Json(String),
+}
+
+/// Reads a text of either kind. JSON begins with a brace.
+pub fn read(text: &str) -> Result<Series, InputError> {
+    let series = if text.trim_start().starts_with('{') { json(text)? } else { bfile(text)? };
+    if series.terms.is_empty() { Err(InputError::Empty) } else { Ok(series) }
+}
+
+/// So much of a wrong line is shown.
+const SHOWN: usize = 60;
+
+fn bfile(text: &str) -> Result<Series, InputError> {
+    let mut series = Series { first: 0, terms: Vec::new(), lines: Vec::new() };
+    for (line, content) in (1..).zip(text.lines()) {
+        let content = content.split('#').next().unwrap_or_default().trim();
+        if content.is_empty() {
+            continue;
+        }
+        let no_pair = || InputError::NoPair { line, got: content.chars().take(SHOWN).collect() };
+        let (index, term) = content.split_once(char::is_whitespace).ok_or_else(no_pair)?;
+        let index: u32 = index.parse().map_err(|_| no_pair())?;
+        // GMP takes blanks and underscores, which a b-file has not.
+        let term = term.trim();
+        let digits = term.strip_prefix('-').unwrap_or(term);
+        let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+        let term: Integer = is_number.then(|| term.parse().ok()).flatten().ok_or_else(no_pair)?;
+        add(&mut series, line, index, term)?;
+    }
+    Ok(series)
+}
+
+fn add(series: &mut Series, line: usize, index: u32, term: Integer) -> Result<(), InputError> {
+    if series.terms.is_empty() {
+        series.first = index;
+    }
+    let expected = u64::from(series.first) + series.terms.len() as u64;
+    if u64::from(index) != expected {
+        return Err(InputError::Gap { line, expected, got: index.into() });
+    }
+    series.terms.push(term);
+    series.lines.push(line);
+    Ok(())
+}
+
+fn json(text: &str) -> Result<Series, InputError> {
+    let value: Value = serde_json::from_str(text).map_err(|error| InputError::Json(error.to_string()))?;
+    let entries = value.get("series").and_then(Value::as_array).ok_or(InputError::NoSeries)?;
+    let mut series = Series { first: 0, terms: Vec::new(), lines: Vec::new() };
+    for (number, entry) in (1..).zip(entries) {
+        let bad = || InputError::BadEntry { entry: number, got: entry.to_string().chars().take(SHOWN).collect() };
+        let index = entry.get("index").and_then(Value::as_u64).and_then(|index| u32::try_from(index).ok());
+        let count = entry.get("count").and_then(Value::as_str);
+        let count = count.filter(|text| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()));
+        let term = count.and_then(|text| text.parse().ok()).ok_or_else(bad)?;
+        if entry.get("ok").and_then(Value::as_bool) == Some(false) {
+            return Err(bad());
+        }
+        add(&mut series, number, index.ok_or_else(bad)?, term)?;
+    }
+    Ok(series)
+}
+
+impl Series {
+    /// Compares all terms with a count of the same series, which begins at `first`.
+    pub fn check(&self, first: u32, counted: impl Iterator<Item = Integer>) -> Result<(), InputError> {
+        if self.first != first {
+            let line = self.lines.first().copied().unwrap_or(1);
+            return Err(InputError::Offset { line, expected: first, got: self.first });
+        }
+        for (index, ((got, &line), expected)) in
+            (u64::from(first)..).zip(self.terms.iter().zip(&self.lines).zip(counted))
+        {
+            if *got != expected {
+                let (expected, got) = (Box::new(expected), Box::new(got.clone()));
+                return Err(InputError::Differs { line, index, expected, got });
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn series_are_read_or_refused_with_their_line() {
+        for (text, expected) in [
+            ("1 2\n2 3\n3 5\n", Ok((1, 3))),
+            ("# A000045\n0 0\n\n1 1   \n2\t1 # two\n", Ok((0, 3))),
+            ("1 -5\n2 7\n", Ok((1, 2))),
+            (r#"{"series": [{"index": 1, "count": "5"}, {"index": 2, "count": "57", "ok": true}]}"#, Ok((1, 2))),
+            ("1 2\n3 5\n", Err("line 2: expected n = 2, got n = 3")),
+            ("1 2\n2 3\n2 3\n", Err("line 3: expected n = 3, got n = 2")),
+            ("1 2\ntwo 3\n", Err("line 2: expected `n a(n)`")),
+            ("1 2\n2 3x\n", Err("line 2: expected `n a(n)`")),
+            ("1 2\n2\n", Err("line 2: expected `n a(n)`")),
+            ("1 2\n2 1_000\n", Err("line 2: expected `n a(n)`")),
+            ("1 2\n2 3 4\n", Err("line 2: expected `n a(n)`")),
+            ("-1 2\n", Err("line 1: expected `n a(n)`")),
+            ("", Err("no term")),
+            ("# nothing\n", Err("no term")),
+            ("{", Err("expected JSON")),
+            ("{}", Err("with --series")),
+            (r#"{"series": []}"#, Err("no term")),
+            (r#"{"series": [{"index": 1, "count": 5}]}"#, Err("entry 1 of `series`")),
+            (r#"{"series": [{"index": 1, "count": "5", "ok": false}]}"#, Err("entry 1 of `series`")),
+            (r#"{"series": [{"index": 1, "count": "5"}, {"index": 3, "count": "7"}]}"#, Err("expected n = 2")),
+        ] {
+            match (read(text), expected) {
+                (Ok(series), Ok((first, terms))) => assert_eq!((series.first, series.terms.len()), (first, terms)),
+                (Err(error), Err(words)) => assert!(error.to_string().contains(words), "{text:?}: {error}"),
+                (got, expected) => panic!("{text:?}: {got:?}, expected {expected:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_recount_names_the_line() {
+        let counted = || [5, 57, 489].into_iter().map(Integer::from);
+        for (text, expected) in [
+            ("1 5\n2 57\n3 489\n", None),
+            ("1 5\n2 57\n", None),
+            ("# go\n1 5\n2 58\n3 489\n", Some("line 3: expected a(2) = 57, as keima counts it, got 58")),
+            ("0 5\n1 57\n", Some("line 1: expected the first index 1, got 0")),
+        ] {
+            let error = read(text).unwrap().check(1, counted()).err().map(|error| error.to_string());
+            assert_eq!(error.is_some(), expected.is_some(), "{text:?}: {error:?}");
+            assert!(error.unwrap_or_default().contains(expected.unwrap_or_default()), "{text:?}");
+        }
+    }
+}

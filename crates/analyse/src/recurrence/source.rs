@@ -1,0 +1,57 @@
+//! Where terms modulo a prime come from: a graph, or a list of exact numbers.
+
+use rug::Integer;
+use rug::ops::RemRounding;
+
+use crate::graph::{Graph, Residues};
+
+/// Lanes of a group of primes that goes through the graph together.
+pub(crate) const GROUP: usize = 4;
+
+/// A series that can be had modulo any prime below 2^60.
+pub trait Source: Sync {
+    /// The terms modulo `prime`, from the first on.
+    fn residues<'a>(&'a self, prime: u64) -> Box<dyn Iterator<Item = u64> + 'a>;
+    /// The first `terms` terms modulo each of four primes.
+    fn group(&self, primes: [u64; GROUP], terms: usize) -> [Vec<u64>; GROUP];
+    /// Number of terms there are; `None` if any number can be had.
+    fn terms(&self) -> Option<usize>;
+    /// A proved bound on the order, if there is one.
+    fn order_bound(&self) -> Option<usize>;
+}
+
+impl Source for Graph {
+    fn residues<'a>(&'a self, prime: u64) -> Box<dyn Iterator<Item = u64> + 'a> {
+        Box::new(Residues::new(self, [prime]).map(|[residue]| residue))
+    }
+    fn group(&self, primes: [u64; GROUP], terms: usize) -> [Vec<u64>; GROUP] {
+        let rows: Vec<[u64; GROUP]> = Residues::new(self, primes).take(terms).collect();
+        std::array::from_fn(|lane| rows.iter().map(|row| row[lane]).collect())
+    }
+    fn terms(&self) -> Option<usize> {
+        None
+    }
+    fn order_bound(&self) -> Option<usize> {
+        Some(Graph::order_bound(self))
+    }
+}
+
+impl Source for [Integer] {
+    fn residues<'a>(&'a self, prime: u64) -> Box<dyn Iterator<Item = u64> + 'a> {
+        Box::new(self.iter().map(move |term| signed_residue(term, prime)))
+    }
+    fn group(&self, primes: [u64; GROUP], terms: usize) -> [Vec<u64>; GROUP] {
+        primes.map(|prime| self.residues(prime).take(terms).collect())
+    }
+    fn terms(&self) -> Option<usize> {
+        Some(self.len())
+    }
+    fn order_bound(&self) -> Option<usize> {
+        None
+    }
+}
+
+/// `x` modulo `modulus`, from 0 on, for x of either sign.
+pub(crate) fn signed_residue(x: &Integer, modulus: u64) -> u64 {
+    Integer::from(x.rem_euc(&Integer::from(modulus))).to_u64_wrapping()
+}

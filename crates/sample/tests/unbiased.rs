@@ -1,0 +1,96 @@
+//! Estimates against exact counts: of every problem, of the border without keys, and the same for any number of threads.
+
+use keima_model::{AnyProblem, Board, ProblemRequest, Registry};
+use keima_problems::Problems;
+use keima_problems::go::wide::WideGo;
+use keima_sample::{Estimate, Huge, Plan, answer, estimate};
+
+const SEED: u64 = 20_260_101;
+
+fn open(words: &str) -> AnyProblem {
+    Problems.open(&ProblemRequest::from_words(words).unwrap()).unwrap()
+}
+
+/// The estimate must be within four standard errors of the truth, and tell something.
+fn check(what: &str, got: Estimate, exact: f64, most_relative_error: f64) {
+    let off = (got.mean.to_f64() - exact) / got.error.to_f64().max(exact * 1e-12);
+    assert!(off.abs() < 4.0, "seed {SEED}: {what}: {} +- {}, expected {exact}: {off} errors", got.mean, got.error);
+    assert!(got.relative_error() < most_relative_error, "seed {SEED}: {what}: {} +- {}", got.mean, got.error);
+}
+
+#[test]
+fn every_problem_is_estimated_without_bias() {
+    for (words, exact) in [
+        ("go 1x1", 1.0),
+        ("go 2x2", 57.0),
+        ("go 4x4", 24_318_165.0),
+        ("go 5x5", 414_295_148_741.0),
+        ("hard-squares 6x6", 5_598_861.0),
+        ("grid-paths 4x4", 184.0),
+        ("grid-cycles 4x4", 213.0),
+        ("quoridor-fences 3x3 all", 4715.0),
+        ("quoridor 3 all", 2400.0),
+        ("knight 5x5 open", 864.0),
+    ] {
+        let got = answer(&open(words), Plan { runs: 4000, seed: SEED, threads: 2 }, |_| {});
+        check(words, got, exact, 0.2);
+    }
+}
+
+/// The same tree without symmetry and without keys.
+#[test]
+fn wide_borders_agree_with_keys() {
+    for (height, length, exact) in [(2, 2, 57.0), (3, 4, 321_689.0), (4, 4, 24_318_165.0), (1, 9, 6649.0)] {
+        let tree = WideGo::new(Board { height, length }).unwrap();
+        check("wide", estimate(&tree, Plan { runs: 4000, seed: SEED, threads: 2 }, |_| {}), exact, 0.05);
+    }
+}
+
+#[test]
+fn threads_do_not_matter_and_seeds_do() {
+    let tree = WideGo::new(Board { height: 6, length: 6 }).unwrap();
+    let run = |seed, threads| estimate(&tree, Plan { runs: 100, seed, threads }, |_| {});
+    assert_eq!(run(1, 1), run(1, 4));
+    assert_ne!(run(1, 1).mean, run(2, 1).mean);
+}
+
+/// Table 4 of the paper, as far as `most` says. Its figures have an error of their own: a few units of the last digit.
+fn check_table_4(most: u32, runs: u64) {
+    let table = include_str!("../../../tests/golden/go_sampling_estimates.csv");
+    let mut rows = 0;
+    for row in table.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_digit())) {
+        let [side, fraction, _] = row.split(',').collect::<Vec<_>>()[..] else { panic!("three fields: {row}") };
+        let height: u32 = side.parse().unwrap();
+        if height > most {
+            continue;
+        }
+        let tree = WideGo::new(Board { height, length: height }).unwrap();
+        let got = estimate(&tree, Plan { runs, seed: SEED, threads: 2 }, |_| {});
+        let bound = Huge::power(3.0, (height * height).into());
+        let ours = got.mean.divided_by(bound);
+        // One unit of the last digit that is printed: 0.0173 has 1e-4, 9e-11 has 1e-11.
+        let digits = fraction.split('e').next().unwrap();
+        let decimals = digits.split_once('.').map_or(0, |(_, decimals)| decimals.len() as i32);
+        let power: i32 = fraction.split_once('e').map_or(0, |(_, power)| power.parse().unwrap());
+        let unit = 10_f64.powi(power - decimals);
+        let error = got.error.divided_by(bound).to_f64();
+        let printed: f64 = fraction.parse().unwrap();
+        let text =
+            format!("seed {SEED}: {side}: {ours:.3} +- {:.1} %, printed {fraction}", 100.0 * got.relative_error());
+        eprintln!("{text}");
+        assert!((ours.to_f64() - printed).abs() <= unit + 4.0 * error, "{text}");
+        rows += 1;
+    }
+    assert!(rows > 0);
+}
+
+#[test]
+fn small_boards_of_table_4() {
+    check_table_4(19, 200);
+}
+
+#[test]
+#[ignore = "takes minutes: cargo test --release -p keima-sample -- --ignored --nocapture"]
+fn all_of_table_4() {
+    check_table_4(99, 1000);
+}
