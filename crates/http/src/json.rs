@@ -1,0 +1,204 @@
+//! The shapes of the API, and of `keima status`, `jobs` and `workers` with `--json`. Big integers are strings.
+
+use std::collections::BTreeMap;
+
+use keima_coordinator::{
+    Check, DurableBoundary, Event, JobStatus, JobView, Plan, RunningTask, SeriesEntry, WorkerStatus,
+};
+use keima_runs::TaskTimes;
+use serde_json::{Value, json};
+
+/// Bytes and thread time of a count. A count in memory has no bytes on disk.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Statistics {
+    /// Most bytes of runs on all workers.
+    pub disk_peak_bytes: u64,
+    /// Bytes read from runs.
+    pub bytes_read: u64,
+    /// Bytes written, spills included.
+    pub bytes_written: u64,
+    /// Bytes of spilled and intermediate runs.
+    pub bytes_spilled: u64,
+    /// Thread time.
+    pub times: TaskTimes,
+}
+
+impl Statistics {
+    /// Those of a job.
+    pub fn of_job(status: &JobStatus) -> Self {
+        Self {
+            disk_peak_bytes: status.disk_peak_bytes,
+            bytes_read: status.bytes_read,
+            bytes_written: status.bytes_written,
+            bytes_spilled: status.bytes_spilled,
+            times: status.times,
+        }
+    }
+}
+
+/// A job.
+pub fn status(status: &JobStatus) -> Value {
+    let finite = |x: Option<f64>| x.filter(|x| x.is_finite());
+    json!({
+        "job": status.id.to_string(),
+        "problem": status.problem,
+        "size": status.size,
+        "options": status.options.iter().cloned().collect::<BTreeMap<_, _>>(),
+        "state": status.state.to_string(),
+        "reason": status.reason,
+        "priority": status.priority,
+        "sweep": status.sweep,
+        "sweeps": status.plan.as_ref().map(|p| p.sweeps.len()),
+        "stage": status.stage,
+        "stage_residues": status.plan.as_ref().map(|p| p.stage_moduli(status.sweep, status.stage).len()),
+        "stages": status.plan.as_ref().map(Plan::stages),
+        "pass": status.pass,
+        "passes": status.passes,
+        "column": status.column,
+        "columns": status.plan.as_ref().map(|p| p.board.length),
+        "middle": status.plan.as_ref().and_then(Plan::middle),
+        "states": status.states,
+        "states_done": status.states_done,
+        "states_stage": status.states_stage,
+        "states_per_second": status.states_per_second,
+        "peak_states": status.peak_states,
+        "tasks": status.tasks,
+        "tasks_done": status.tasks_done,
+        "tasks_running": status.tasks_running,
+        "disk_bytes": status.disk_bytes,
+        "seconds": status.seconds,
+        "eta_seconds": finite(status.eta_seconds),
+        "copied_passes": status.copied_passes,
+        "at_risk": status.at_risk.as_ref().map(|risk| json!({
+            "worker": risk.worker.0, "passes_left": risk.passes_left,
+        })),
+        "resumed_from": status.resumed_from,
+        "series": series(status.values()),
+        "moduli": status.plan.as_ref().map(|p| p.moduli.iter().map(u64::to_string).collect::<Vec<_>>()),
+        "notes": status.notes,
+        "workers": status.workers.iter().map(|w| json!({
+            "worker": w.worker.0, "running": w.running, "note": w.note,
+        })).collect::<Vec<_>>(),
+        "statistics": statistics(&Statistics::of_job(status), status.plan.as_ref()),
+    })
+}
+
+/// The same for the list of jobs, without the values.
+pub fn listed(status: &JobStatus) -> Value {
+    let mut job = self::status(status);
+    if let Some(map) = job.as_object_mut() {
+        map.remove("series");
+    }
+    job
+}
+
+/// All workers.
+pub fn workers(workers: &[WorkerStatus]) -> Value {
+    let one = |w: &WorkerStatus| {
+        json!({
+            "worker": w.id.0,
+            "state": if w.here { "here" } else { "away" },
+            "silent_seconds": w.silent_millis as f64 / 1000.0,
+            "address": w.address,
+            "folder": w.folder,
+            "slots": w.slots,
+            "running": w.running,
+            "task_memory_bytes": w.task_memory_bytes,
+            "disk_bytes": w.disk_bytes,
+            "disk_used_bytes": w.disk_used_bytes,
+            "runs": w.runs,
+            "set_aside": w.set_aside.iter().map(|(job, reason)| json!({
+                "job": job.to_string(), "reason": reason,
+            })).collect::<Vec<_>>(),
+        })
+    };
+    json!({ "workers": workers.iter().map(one).collect::<Vec<_>>() })
+}
+
+/// Values of shorter boards.
+pub fn series(series: &[SeriesEntry]) -> Value {
+    series.iter().map(|e| json!({ "index": e.index, "name": e.name, "count": e.count, "ok": e.ok })).collect()
+}
+
+/// Costs of a count, and how it was planned.
+pub fn statistics(statistics: &Statistics, plan: Option<&Plan>) -> Value {
+    let seconds = |nanos: u64| nanos as f64 / 1e9;
+    json!({
+        "disk_peak_bytes": statistics.disk_peak_bytes,
+        "disk_forecast_bytes": plan.map(|p| p.disk_bytes),
+        "bytes_read": statistics.bytes_read,
+        "bytes_written": statistics.bytes_written,
+        "bytes_spilled": statistics.bytes_spilled,
+        "read_seconds": seconds(statistics.times.read_nanos),
+        "map_seconds": seconds(statistics.times.map_nanos),
+        "write_seconds": seconds(statistics.times.write_nanos),
+        "executor": plan.map(|p| p.execution.name()),
+        "why": plan.map(|p| p.why.clone()),
+        "windows": plan.map(|p| p.windows.iter().map(|w| w.len).collect::<Vec<_>>()),
+        "sweeps": plan.map(|p| p.sweeps.len()),
+    })
+}
+
+/// Checks and what they found.
+pub fn checks(checks: &[Check]) -> Value {
+    checks.iter().map(|c| json!({ "name": c.name, "ok": c.ok, "detail": c.detail })).collect()
+}
+
+/// A job with all that a page shows of it: what `keima status --json` prints, and more.
+pub fn view(view: &JobView) -> Value {
+    let mut job = status(&view.status);
+    let plan = view.status.plan.as_ref();
+    let checks_now = view.status.outcome.as_ref().map_or(&view.checks, |outcome| &outcome.checks);
+    let more = json!({
+        "height": plan.map(|plan| plan.board.height),
+        "length": plan.map(|plan| plan.board.length),
+        "count": view.status.outcome.as_ref().filter(|outcome| outcome.ok).map(|outcome| outcome.count.clone()),
+        "checks": checks(checks_now),
+        "pass_states": view.pass_states,
+        "pass_forecast": plan.map(|plan| plan.states.clone()),
+        "running_tasks": view.running.iter().map(running).collect::<Vec<_>>(),
+        "median_task_seconds": view.median_millis.map(seconds),
+        "durable": view.durable.as_ref().map(durable),
+        "tasks_finished": view.tasks_finished,
+        "failed_attempts": view.failed_attempts,
+        "fall_backs": view.fall_backs,
+    });
+    if let (Value::Object(job), Value::Object(more)) = (&mut job, more) {
+        job.extend(more);
+    }
+    job
+}
+
+fn running(task: &RunningTask) -> Value {
+    json!({
+        "attempt": task.attempt.to_string(),
+        "worker": task.worker.0,
+        "kind": if task.copy { "copy" } else { "task" },
+        "seconds": seconds(task.millis),
+        "still_seconds": seconds(task.still_millis),
+        "states_done": task.states_done,
+        "states": task.states,
+        "slow": task.slow,
+    })
+}
+
+fn durable(boundary: &DurableBoundary) -> Value {
+    json!({ "passes": boundary.passes, "time": seconds(boundary.at) })
+}
+
+/// Something that happened. Times are seconds since the Unix epoch.
+pub fn event(event: &Event) -> Value {
+    json!({
+        "number": event.number,
+        "time": seconds(event.at),
+        "kind": event.kind.name(),
+        "job": event.job.map(|job| job.to_string()),
+        "attempt": event.attempt.map(|attempt| attempt.to_string()),
+        "worker": event.worker.as_ref().map(|worker| worker.0.clone()),
+        "text": event.text,
+    })
+}
+
+fn seconds(millis: u64) -> f64 {
+    millis as f64 / 1000.0
+}
