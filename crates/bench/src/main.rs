@@ -3,6 +3,7 @@
 //! ```text
 //!   measure        rounds over all jobs: passes in processes of this program, counts by the real one, golegal
 //!   forecast       `keima estimate` and the count right after it, in pairs
+//!   scale          the coordinator with fake workers in virtual time
 //!   block, disk,   passes in this process; prints a line of JSON for each sample, and for what does not fit the machine
 //!   stream
 //!   work           a fixed piece of work for callgrind
@@ -20,6 +21,7 @@ mod process;
 mod programs;
 mod report;
 mod sample;
+mod scale;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -66,6 +68,13 @@ enum Verb {
         /// Only counts with this text in their name, such as `in memory`, `on disk`, `streams` or `13x13`
         #[arg(long, value_name = "TEXT")]
         only: Option<String>,
+        #[command(flatten)]
+        out: Out,
+    },
+    /// Simulates the coordinator with workers without bytes, in virtual time, and prints a report in JSON
+    Scale {
+        #[command(flatten)]
+        options: scale::Options,
         #[command(flatten)]
         out: Out,
     },
@@ -167,6 +176,7 @@ fn main() -> Result<()> {
         Verb::Forecast { runs, only, out } => {
             report(1, &out, |keima| Ok((forecast::forecasts(keima, runs, only.as_deref())?, Vec::new())))
         }
+        Verb::Scale { options, out } => report(1, &out, |_| Ok((scale::rows(&options)?, Vec::new()))),
         Verb::Block { height, lanes, threads, windows } => {
             print(&in_memory::samples(height, &windows, &lanes, &threads)?)
         }

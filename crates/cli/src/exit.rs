@@ -2,7 +2,7 @@
 
 use keima_cluster::{LinkError, WorkerError};
 use keima_coordinator::CallError;
-use keima_count::LocalError;
+use keima_count::{LocalError, OtherSweeps};
 use keima_model::ProblemError;
 
 pub(crate) const OTHER: u8 = 1;
@@ -10,6 +10,7 @@ pub(crate) const USAGE: u8 = 2;
 pub(crate) const CHECK_FAILED: u8 = 3;
 pub(crate) const INTERRUPTED: u8 = 4;
 pub(crate) const CANCELLED: u8 = 5;
+pub(crate) const REFUSED: u8 = 6;
 
 /// An error that ends the program.
 #[derive(Debug)]
@@ -17,14 +18,20 @@ pub(crate) struct Failed {
     pub(crate) code: u8,
     /// Printed to stderr. It says what to do next; empty if all was said before.
     pub(crate) text: String,
+    /// Whether nobody got what was printed: there is no use in printing more.
+    pub(crate) is_not_printed: bool,
 }
 
 impl Failed {
     pub(crate) fn new(code: u8, text: impl Into<String>) -> Self {
-        Self { code, text: text.into() }
+        Self { code, text: text.into(), is_not_printed: false }
     }
     pub(crate) fn other(text: impl Into<String>) -> Self {
         Self::new(OTHER, text)
+    }
+    /// Standard output takes nothing.
+    pub(crate) fn not_printed(text: impl Into<String>) -> Self {
+        Self { is_not_printed: true, ..Self::other(text) }
     }
     pub(crate) fn usage(text: impl Into<String>) -> Self {
         Self::new(USAGE, text)
@@ -43,6 +50,24 @@ impl From<LinkError> for Failed {
             LinkError::Call(CallError::Invalid(_) | CallError::NoSuchJob(_)) => Self::usage(error.to_string()),
             _ => Self::other(error.to_string()),
         }
+    }
+}
+
+impl From<WorkerError> for Failed {
+    fn from(error: WorkerError) -> Self {
+        let text = error.to_string();
+        match error {
+            WorkerError::Memory { .. } => Self::usage(text),
+            // Starting again as it is leads to the same answer.
+            WorkerError::Link(error) if !error.may_pass() => Self::new(REFUSED, text),
+            WorkerError::Link(_) | WorkerError::Scratch(_) => Self::other(text),
+        }
+    }
+}
+
+impl From<OtherSweeps> for Failed {
+    fn from(error: OtherSweeps) -> Self {
+        Self::other(error.to_string())
     }
 }
 

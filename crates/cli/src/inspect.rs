@@ -8,14 +8,17 @@ use keima_problems::Problems;
 use serde_json::{Value, json};
 
 use crate::args::InspectArgs;
+use crate::count::MEMORY_BYTES;
 use crate::exit::{CHECK_FAILED, Failed};
+use crate::machine::MachineMemory;
 use crate::terminal::output::{not_printed, print};
 use crate::terminal::units::{show_bytes, show_count};
 
 pub(crate) fn inspect(args: &InspectArgs) -> Result<(), Failed> {
     let run = Inspected::open(&args.file).map_err(|error| failed(&args.file, &error))?;
     if args.records {
-        return records(&run, &args.file, args.memory);
+        let memory_bytes = args.memory.unwrap_or_else(|| MachineMemory::now().default_of(MEMORY_BYTES));
+        return records(&run, &args.file, memory_bytes);
     }
     let (header, manifest) = (run.header(), run.manifest());
     print(&if args.json { to_json(header, manifest).to_string() } else { to_text(header, manifest) })
@@ -102,6 +105,8 @@ fn to_json(header: &RunHeader, manifest: &RunManifest) -> Value {
         "run": manifest.id.0,
         "subject": header.subject,
         "job_tag": format!("{:016x}", header.job_tag),
+        "definition": format!("{:016x}", header.definition),
+        "build": header.build,
         "boundary": header.boundary,
         "key_order": order(header),
         "window": window(header).map(|(first, len)| json!({ "first": first, "cells": len })),
@@ -124,6 +129,7 @@ fn to_text(header: &RunHeader, manifest: &RunManifest) -> String {
     let mut lines = vec![format!("{}: sound, {}", manifest.id, show_bytes(manifest.bytes))];
     let mut line = |name: &str, value: String| lines.push(format!("  {name:<10} {value}"));
     line("of", format!("{}, job {:016x}", header.subject, header.job_tag));
+    line("counted as", format!("definition {:016x}, begun by build {}", header.definition, header.build));
     let way = if matches!(header.key_order, KeyOrder::Transposed { .. }) { ", of the transposed vector" } else { "" };
     line("boundary", format!("after {} passes{way}", header.boundary));
     line(

@@ -7,9 +7,15 @@
 //!   args       what can be typed, and the text of --help
 //!   count      keima count, in memory or with runs on disk
 //!   estimate   keima estimate
+//!   sample     keima sample
+//!   games      keima games
 //!   cluster    coordinator, worker, and the verbs that talk to a coordinator
 //!   problems   keima problems
 //!   inspect    keima inspect
+//!   verify     keima verify
+//!   health     keima selftest, doctor
+//!   habits     keima config, completions, man
+//!   analyse    keima analyse
 //!   result     the numbers of a finished count, in every format, with their evidence
 //!   terminal   printing, progress, numbers as text
 //!   machine    cores, memory, state folder, stop signals
@@ -18,27 +24,37 @@
 
 #![forbid(unsafe_code)]
 
+mod analyse;
 mod args;
 mod cluster;
 mod count;
 mod estimate;
 mod exit;
+mod games;
+mod habits;
+mod health;
 mod inspect;
 mod machine;
+#[doc(hidden)]
+pub mod probe;
 mod problems;
 mod result;
+mod sample;
 mod terminal;
+mod verify;
 
 use std::ffi::OsString;
-use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::Parser;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::prelude::*;
 
-use crate::args::{Cli, Verb};
+use crate::args::{LogFormat, Verb};
 use crate::exit::Failed;
+use crate::machine::Needed;
+use crate::terminal::colour::is_coloured;
+use crate::terminal::log::JsonLines;
 use crate::terminal::output::say;
 
 /// Most blocking threads of the runtime. Each counting thread is one, and file access takes some more.
@@ -48,7 +64,9 @@ const SHUTDOWN: Duration = Duration::from_secs(5);
 
 /// Runs the program with a command line, the program's name first. Wrong usage ends the process at once, with exit code 2.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let cli = Cli::parse_from(args);
+    let args: Vec<OsString> = args.into_iter().collect();
+    machine::arenas::limit(&args);
+    let cli = args::parse(args);
     start_log(&cli.verb);
     match block_on(cli.verb) {
         Ok(()) => ExitCode::SUCCESS,
@@ -63,20 +81,29 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 /// Logs to stderr: services from info on, other verbs from warnings on, or as `KEIMA_LOG` says.
 fn start_log(verb: &Verb) {
-    let filter = EnvFilter::try_from_env("KEIMA_LOG").unwrap_or_else(|_| {
-        EnvFilter::new(match verb {
-            Verb::Coordinator(_) | Verb::Worker(_) => "info",
-            _ => "warn",
-        })
-    });
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
-        .with_target(false)
-        // The reader of stderr may have gone away; that must not panic.
-        .log_internal_errors(false)
-        .init();
+    let level = match verb {
+        Verb::Coordinator(_) | Verb::Worker(_) => LevelFilter::INFO,
+        _ => LevelFilter::WARN,
+    };
+    let told = std::env::var("KEIMA_LOG").ok().and_then(|directives| directives.parse().ok());
+    let filter = told.unwrap_or_else(|| Targets::new().with_default(level));
+    let format = match verb {
+        Verb::Coordinator(args) => args.log_format,
+        Verb::Worker(args) => args.log_format,
+        _ => LogFormat::Text,
+    };
+    // The reader of stderr may have gone away; that must not panic.
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).log_internal_errors(false);
+    match format {
+        LogFormat::Text => {
+            let lines = lines.with_ansi(is_coloured(&std::io::stderr())).with_target(false);
+            tracing_subscriber::registry().with(lines.with_filter(filter)).init();
+        }
+        LogFormat::Json => {
+            let lines = lines.event_format(JsonLines);
+            tracing_subscriber::registry().with(lines.with_filter(filter)).init();
+        }
+    }
 }
 
 fn block_on(verb: Verb) -> Result<(), Failed> {
@@ -84,6 +111,7 @@ fn block_on(verb: Verb) -> Result<(), Failed> {
         Verb::Coordinator(_) | Verb::Worker(_) | Verb::Count(_) | Verb::Estimate(_) => 2,
         _ => 1,
     };
+    Needed::RUNTIME.check(0)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(threads)
         .max_blocking_threads(BLOCKING_THREADS)
@@ -100,13 +128,24 @@ async fn act(verb: Verb) -> Result<(), Failed> {
     match verb {
         Verb::Count(args) => count::count(args).await,
         Verb::Estimate(args) => estimate::estimate(args).await,
+        Verb::Sample(args) => sample::sample(&args),
+        Verb::Games(args) => games::games(&args),
         Verb::Coordinator(args) => cluster::coordinator::coordinator(args).await,
         Verb::Worker(args) => cluster::worker::worker(args).await,
         Verb::Submit(args) => client::submit(args).await,
         Verb::Problems(args) => problems::problems(&args),
         Verb::Inspect(args) => inspect::inspect(&args),
+        Verb::Selftest(args) => health::selftest::selftest(&args),
+        Verb::Doctor(args) => health::doctor::doctor(&args),
+        Verb::Config(args) => habits::config(&args),
+        Verb::Completions(args) => habits::completions(&args),
+        Verb::Man(args) => habits::man(&args),
+        Verb::Verify(args) => verify::verify(&args),
+        Verb::Analyse(args) => analyse::analyse(&args),
         Verb::Jobs(args) => client::jobs(args).await,
+        Verb::Workers(args) => client::workers(args).await,
         Verb::Status(args) => client::status(args).await,
+        Verb::Top(args) => cluster::top::top(args).await,
         Verb::Watch(args) => client::watch(args).await,
         Verb::Pause(args) => client::change(args, Change::Pause).await,
         Verb::Resume(args) => client::change(args, Change::Resume).await,

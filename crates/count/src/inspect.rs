@@ -14,6 +14,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use keima_blocks::limits::PLACE_BITS;
+use keima_blocks::sizes::show_bytes;
 use keima_engine::TaskError;
 use keima_engine::block::GroupId;
 use keima_model::{AnyProblem, Direction, Directions, ProblemError, ProblemInfo, ProblemRequest, Registry, Window};
@@ -44,8 +45,9 @@ pub enum InspectError {
     },
     /// The tables need more memory than allowed.
     #[error(
-        "the tables for this run need some {needed_bytes} bytes, more than the {memory_bytes} allowed; allow more with \
-         --memory"
+        "the tables for this run need about {}, but {} are allowed; allow more with --memory",
+        show_bytes(*needed_bytes),
+        show_bytes(*memory_bytes)
     )]
     Memory {
         /// Their estimated size.
@@ -108,7 +110,7 @@ impl Inspected {
     fn problem(&self, registry: &dyn Registry) -> Result<(ProblemRequest, AnyProblem), InspectError> {
         let subject = || self.header().subject.clone();
         let request = ProblemRequest::from_words(&self.header().subject)
-            .ok_or_else(|| self.states("this is no problem with a size".to_owned()))?;
+            .ok_or_else(|| self.states("these words name no problem with a size".to_owned()))?;
         let problem = registry.open(&request).map_err(|source| InspectError::Problem { subject: subject(), source })?;
         Ok((request, problem))
     }
@@ -256,6 +258,8 @@ mod tests {
             let (first, len) = (0, windows[0].into());
             let header = RunHeader {
                 job_tag: 1,
+                definition: 2,
+                build: String::new(),
                 subject: subject.to_owned(),
                 boundary,
                 key_order: KeyOrder::Blocks { first, len },

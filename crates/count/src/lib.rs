@@ -9,9 +9,11 @@ pub mod estimate;
 mod in_memory;
 pub mod inspect;
 mod local;
+#[doc(hidden)]
+pub mod probe;
 pub mod stages;
 
-pub use in_memory::{Fit, InMemory, InMemoryError, InMemoryResult, Progress};
+pub use in_memory::{Fit, InMemory, InMemoryError, InMemoryResult, OtherSweeps, Progress};
 /// Thread time of a count by kind of work.
 pub use keima_runs::TaskTimes;
 pub use local::{LocalCluster, LocalConfig, LocalError};

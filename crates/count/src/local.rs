@@ -1,16 +1,21 @@
 //! A coordinator and a worker in this process, without sockets. `keima count` runs it. The code is the same as in a
 //! cluster; only the link between the two is a function call.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use keima_cluster::{
     CoordinatorHandle, LinkError, RunStore, StartError, Store, Worker, WorkerConfig, WorkerError, scratch,
 };
-use keima_coordinator::{Config, Durability};
+use keima_coordinator::{Config, Durability, Kept};
 use keima_model::Registry;
+use keima_runs::flush_runs;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+
+/// Tasks that finish while runs are flushed have runs of their own, so flushing is repeated, but not for ever.
+const SETTLE_ROUNDS: usize = 4;
 
 /// Folders and limits of the process.
 #[derive(Clone, Debug)]
@@ -59,6 +64,8 @@ impl LocalCluster {
             speculate: false,
             // Files are deleted soon after they are released, so that the disk figures show what is needed.
             heartbeat_millis: 250,
+            // There is no other worker for a task that hangs.
+            stall_millis: u64::MAX,
             // No other worker can bring back a missing run.
             grace_millis: 0,
             durable_interval_millis: config.durable_interval_millis,
@@ -112,6 +119,25 @@ impl LocalCluster {
     /// Most bytes that the scratch folder has held.
     pub fn disk_peak_bytes(&self) -> u64 {
         self.store.disk().peak()
+    }
+
+    /// Prepares a clean stop: grants no more tasks, puts the newest boundaries and the finished tasks on stable storage, and
+    /// tells how much each job keeps. Call [`LocalCluster::stop`] next. Without this a restart goes back to the last durable
+    /// boundary, up to the durable interval ago.
+    pub async fn settle(&self) -> Result<Vec<Kept>, LocalError> {
+        let (mut flushed, mut kept) = (BTreeSet::new(), Vec::new());
+        for _ in 0..SETTLE_ROUNDS {
+            let mut runs = self.coordinator.unsettled().await.map_err(WorkerError::Link)?;
+            runs.retain(|run| !flushed.contains(run));
+            if runs.is_empty() && !kept.is_empty() {
+                break;
+            }
+            let store = Arc::clone(&self.store);
+            let flushing = tokio::task::spawn_blocking(move || flush_runs(store.root(), runs));
+            flushed.append(&mut flushing.await.unwrap_or_default());
+            kept = self.coordinator.settled(&flushed).await.map_err(WorkerError::Link)?;
+        }
+        Ok(kept)
     }
 
     /// Stops all tasks and returns when everything is on disk. Durable boundaries stay for the next start.

@@ -20,7 +20,7 @@ use keima_coordinator::Plan;
 use keima_engine::block::{Prepared, run_block_task};
 use keima_engine::{Buffers, FeedOpener, Task, TaskError};
 use keima_model::{BlockColumn, Direction, ProblemInfo, ProblemRequest};
-use keima_orders::{AttemptId, BlockOrder, InputRun, JobId, TaskOrder};
+use keima_orders::{AttemptId, BlockOrder, InputRun, JobId, Origin, TaskOrder};
 use keima_runs::{
     BlockFeed, DiskBudget, LocalRun, RunError, RunHeader, RunId, RunManifest, RunPart, TaskManifest, run_path,
 };
@@ -40,6 +40,9 @@ pub enum StageError {
     /// A run of the earlier stage cannot be deleted.
     #[error("cannot remove the run {0}: {1}; check the folder's permissions")]
     Remove(RunId, #[source] io::Error),
+    /// The system gives no thread.
+    #[error("cannot start a thread: {0}; allow more (ulimit -u, pids.max, or TasksMax in systemd)")]
+    NoThread(#[source] io::Error),
     /// A task's thread panicked.
     #[error("a task's thread failed; this is a fault of the program, please report it")]
     Thread,
@@ -65,16 +68,20 @@ impl FeedOpener for Local<'_> {
     }
 }
 
-/// Runs `work` on `threads` threads and returns their results. If several fail, returns an error other than `Stopped`.
+/// Runs `work` on `threads` threads, or on as many as the system gives, and returns their results. If several fail, returns
+/// an error other than `Stopped`.
 pub(crate) fn on_threads<T: Send>(
     threads: u32,
     work: impl Fn() -> Result<T, TaskError> + Sync,
 ) -> Result<Vec<T>, StageError> {
-    let ended: Vec<_> = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..threads.max(1)).map(|_| scope.spawn(&work)).collect();
+    let ended = std::thread::scope(|scope| {
+        let start = |_| std::thread::Builder::new().spawn_scoped(scope, &work);
+        let first = start(0).map_err(StageError::NoThread)?;
+        let others: Vec<_> = (1..threads).map_while(|number| start(number).ok()).collect();
         // Join all threads, even if one fails.
-        threads.into_iter().map(std::thread::ScopedJoinHandle::join).collect()
-    });
+        let all = std::iter::once(first).chain(others);
+        Ok::<_, StageError>(all.map(std::thread::ScopedJoinHandle::join).collect::<Vec<_>>())
+    })?;
     let (mut made, mut stopped) = (Vec::new(), None);
     for end in ended {
         match end.map_err(|_| StageError::Thread)? {
@@ -129,6 +136,7 @@ impl<'a> Stages<'a> {
                     disk: &self.disk,
                     stop: &stop,
                     states_done: &AtomicU64::new(0),
+                    pulse: &AtomicU64::new(0),
                     buffers: &self.buffers,
                 });
                 made.push(done.inspect_err(|_| stop.store(true, Ordering::Relaxed))?);
@@ -207,6 +215,7 @@ impl<'a> BlockStages<'a> {
         let order = |group: usize| TaskOrder {
             attempt: AttemptId { job: JobId(1), sweep, generation: number, task: group as u32, attempt: 0 },
             problem: ProblemRequest { name: info.name().to_owned(), size: info.size(), options: Vec::new() },
+            origin: Origin::default(),
             job_tag: JOB_TAG,
             salt: SALT,
             moduli: self.moduli.clone(),
@@ -258,6 +267,7 @@ mod tests {
         TaskOrder {
             attempt: AttemptId { job: JobId(1), sweep: 0, generation: 0, task: number, attempt: 0 },
             problem: ProblemRequest { name: "none".to_owned(), size: "1x1".to_owned(), options: Vec::new() },
+            origin: Origin::default(),
             job_tag: JOB_TAG,
             salt: SALT,
             moduli: Vec::new(),

@@ -286,7 +286,8 @@ async fn measured_speeds_are_there() {
         let offer = Offer { executor, out_of_core: !in_memory, ..OFFER };
         let outline = Outline::new(&open(name, size), &offer).unwrap();
         let scratch = dir.path().join(&what);
-        let speeds = measure(Arc::new(Problems), &request(name, size), &outline, &offer, &scratch).await.unwrap();
+        let speeds =
+            measure(Arc::new(Problems), &request(name, size), &outline, &offer, u64::MAX, &scratch).await.unwrap();
         assert_eq!(speeds.height, outline.plan.board.height, "{what}");
         let times = Times::new(&outline, &speeds, &offer);
         assert!(times.total.core_seconds > 0.0 && times.total.wall_seconds.is_finite(), "{what}: {times:?}");
@@ -300,7 +301,8 @@ async fn measured_speeds_are_there() {
     });
     let (outline, offer) = parted.unwrap();
     let scratch = dir.path().join("parts");
-    let speeds = measure(Arc::new(Problems), &request("go", "9x9"), &outline, &offer, &scratch).await.unwrap();
+    let speeds =
+        measure(Arc::new(Problems), &request("go", "9x9"), &outline, &offer, u64::MAX, &scratch).await.unwrap();
     let parts = speeds.parts.unwrap();
     assert!(parts > 0.01 && parts < 1e4, "{speeds:?}");
     let times = Times::new(&outline, &speeds, &offer);

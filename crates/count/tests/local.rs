@@ -22,18 +22,8 @@ fn registry() -> Arc<dyn Registry> {
 }
 
 fn go(size: &str) -> JobSpec {
-    JobSpec {
-        worker_slots: 0,
-        executor: Executor::Stream,
-        problem: ProblemRequest { name: "go".to_owned(), size: size.to_owned(), options: Vec::new() },
-        priority: 0,
-        task_memory_bytes: 16 << 20,
-        disk_bytes: None,
-        residues_per_sweep: None,
-        window: None,
-        slots: 2,
-        series: false,
-    }
+    let problem = ProblemRequest { name: "go".to_owned(), size: size.to_owned(), options: Vec::new() };
+    JobSpec { executor: Executor::Stream, ..JobSpec::of(problem, 16 << 20) }
 }
 
 fn count(status: &JobStatus) -> String {

@@ -16,7 +16,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use keima_blocks::in_memory::process_bytes;
-use keima_blocks::process::{PROCESS_OVERHEAD_BYTES, task_memory_bytes};
+use keima_blocks::limits::LEAST_TASK_BYTES;
+use keima_blocks::process::{PROCESS_OVERHEAD_BYTES, process_memory_bytes, task_memory_bytes};
 use keima_coordinator::{Executor, JobSpec, PlanLimits, State, block_plan};
 use keima_count::{InMemory, LocalCluster, LocalConfig};
 use keima_engine::block::most_lanes;
@@ -54,6 +55,15 @@ fn rows_bytes() -> u64 {
     sum_kib * 1024
 }
 
+/// Set when it goes, by a panic too.
+struct SetAtEnd<'a>(&'a AtomicBool);
+
+impl Drop for SetAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// What `count` takes at most: of the heap, and of rows.
 fn taken(count: impl FnOnce()) -> (u64, u64) {
     rustix::thread::disable_transparent_huge_pages(true).unwrap();
@@ -68,8 +78,9 @@ fn taken(count: impl FnOnce()) -> (u64, u64) {
                 std::thread::sleep(Duration::from_millis(5));
             }
         });
+        // The other thread ends even if the count fails.
+        let _done = SetAtEnd(&done);
         count();
-        done.store(true, Ordering::Relaxed);
     });
     let heap = HEAP.peak_usage() as u64 - heap;
     (heap, rows.into_inner())
@@ -139,7 +150,9 @@ fn counts_out_of_core_take_what_they_are_given() {
             second_copies: false,
             series: false,
         };
-        let plans = (40..4096).map(|mib| (mib * MIB, limits(mib * MIB))).filter_map(|(memory_bytes, limits)| {
+        // A worker with less does not start.
+        let least_mib = process_memory_bytes(LEAST_TASK_BYTES, slots).div_ceil(MIB);
+        let plans = (least_mib..4096).map(|mib| (mib * MIB, limits(mib * MIB))).filter_map(|(memory_bytes, limits)| {
             let plan = block_plan(problem.info(), problem.key_bytes(), &limits).ok()?;
             let block = plan.block()?;
             (block.parted == parted && block.middle.is_some() == meets).then_some((memory_bytes, limits, plan))
@@ -165,6 +178,8 @@ fn counts_out_of_core_take_what_they_are_given() {
             worker_slots: slots,
             executor: Executor::Block,
             series: false,
+            other_primes: false,
+            follows: keima_coordinator::Follows::default(),
         };
         let (heap, rows) = taken(|| {
             runtime.block_on(async {
@@ -172,6 +187,7 @@ fn counts_out_of_core_take_what_they_are_given() {
                 let job = cluster.coordinator().submit(spec).await.unwrap();
                 let state = loop {
                     let status = cluster.coordinator().status(job).await.unwrap();
+                    assert_ne!(status.state, State::Paused, "{size}: {}", status.reason);
                     if status.state.is_over() {
                         break status.state;
                     }

@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use keima_count::stages::Stages;
 use keima_engine::{MIN_TASK_MEMORY_BYTES, run_task};
 use keima_model::{AnyProblem, Layout, ProblemRequest, Window};
-use keima_orders::{AttemptId, InputRun, JobId, TaskOrder};
+use keima_orders::{AttemptId, InputRun, JobId, Origin, TaskOrder};
 use keima_residue::primes_below;
 use keima_runs::TaskManifest;
 
@@ -130,6 +130,7 @@ impl<'a> Sweep<'a> {
             .map(|(number, (low, high))| TaskOrder {
                 attempt: AttemptId { job: JobId(1), sweep: 0, generation: stage as u32, task: number, attempt: 0 },
                 problem: ProblemRequest { name: info.name().to_owned(), size: info.size(), options: Vec::new() },
+                origin: Origin::default(),
                 job_tag: 77,
                 salt: 99,
                 moduli: self.moduli.clone(),

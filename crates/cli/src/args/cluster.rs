@@ -4,31 +4,106 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
+use clap::builder::FalseyValueParser;
 
+use super::numbers::{listen, priority, seconds, whole};
 use super::output::ResultFormatArgs;
 use super::problem::{PlanArgs, ProblemArgs};
 use crate::terminal::units::parse_bytes;
 
+/// How lines of the log look.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum LogFormat {
+    /// For people
+    #[default]
+    Text,
+    /// One JSON object a line, with job, stage, task, attempt and worker where the line is about one
+    Json,
+}
+
+/// The N of `1/N`, or 0.
+fn parse_recount(text: &str) -> Result<u64, String> {
+    let one_in =
+        if text == "0" { Some(0) } else { text.strip_prefix("1/").and_then(|n| n.parse().ok()).filter(|n| *n > 0) };
+    one_in.ok_or_else(|| "expected 1/N with a whole number N, for example 1/64, or 0 for no recount".to_owned())
+}
+
+/// What a caller knows of its coordinator, and shows to it.
+#[derive(Debug, Args, Clone)]
+pub(crate) struct PassArgs {
+    /// Fingerprint of the coordinator's certificate, sha256:HEX, as the coordinator prints it; for https:// URLs
+    #[arg(long, env = "KEIMA_FINGERPRINT", value_name = "SHA256")]
+    pub(crate) fingerprint: Option<String>,
+    /// Instead of a fingerprint: a CA (PEM) that vouches for the coordinator's certificate
+    #[arg(long, env = "KEIMA_TLS_CA", value_name = "FILE")]
+    pub(crate) tls_ca: Option<PathBuf>,
+    /// File with the token that proves the role of this program
+    #[arg(long, env = "KEIMA_TOKEN_FILE", value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DoorArgs {
+    /// Make a CA, a certificate and tokens in the folder tls of the --data folder, unless it is there. Later starts use them
+    /// without being told
+    #[arg(long, env = "KEIMA_TLS_INIT", value_parser = FalseyValueParser::new())]
+    pub(crate) tls_init: bool,
+    /// Host name or address that --tls-init puts into the certificate, besides those of this machine; may be repeated
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tls_name: Vec<String>,
+    /// Certificate (PEM), instead of the one that --tls-init makes
+    #[arg(long, env = "KEIMA_TLS_CERT", value_name = "FILE", requires = "tls_key")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// Key of the certificate (PEM)
+    #[arg(long, env = "KEIMA_TLS_KEY", value_name = "FILE", requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// Folder with the files reader.token, client.token and worker.token [default: tls in the data folder]
+    #[arg(long, env = "KEIMA_TOKENS", value_name = "DIR")]
+    pub(crate) tokens: Option<PathBuf>,
+    /// Let everybody who reaches the port do everything, without encryption, also beyond this machine
+    #[arg(long, env = "KEIMA_INSECURE", value_parser = FalseyValueParser::new())]
+    pub(crate) insecure: bool,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct CoordinatorArgs {
-    /// Address and port to listen on
-    #[arg(long, env = "KEIMA_LISTEN", value_name = "IP:PORT", default_value = "127.0.0.1:7700")]
+    /// Address and port to listen on; beyond this machine with TLS only, or with --insecure
+    #[arg(long, env = "KEIMA_LISTEN", value_name = "IP:PORT", default_value = "127.0.0.1:7700", value_parser = listen)]
     pub(crate) listen: SocketAddr,
+    /// Address and port of a status page, its API and the metrics; beyond this machine under the same rule
+    #[arg(long, env = "KEIMA_HTTP", value_name = "IP:PORT")]
+    pub(crate) http: Option<SocketAddr>,
     /// Folder for the state of the jobs
     #[arg(long, env = "KEIMA_DATA", value_name = "DIR")]
     pub(crate) data: PathBuf,
     /// Time of silence after which a worker loses its tasks
-    #[arg(long, value_name = "SECONDS", default_value_t = 30.0)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 30.0, value_parser = seconds)]
     pub(crate) lease_seconds: f64,
     /// Time to wait for runs that only a silent worker has, before they are computed again
-    #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 60.0, value_parser = seconds)]
     pub(crate) grace_seconds: f64,
     /// Time between checkpoints, and between copies of column ends to a second worker
-    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = whole(0..=1_000_000_000_u64))]
     pub(crate) checkpoint_seconds: u64,
+    #[allow(clippy::doc_markdown, reason = "help is no Markdown")]
+    /// Archive that outlives machines: a folder that all machines share, or s3://BUCKET/PREFIX (AWS_* variables say how).
+    /// Column ends go there, by workers with the same --archive
+    #[arg(long, env = "KEIMA_ARCHIVE", value_name = "URL")]
+    pub(crate) archive: Option<String>,
+    /// Time between column ends that go to the archive
+    #[arg(long, value_name = "SECONDS", default_value_t = 1800, value_parser = whole(0..=1_000_000_000_u64))]
+    pub(crate) archive_seconds: u64,
     /// Do not copy column ends to a second worker
     #[arg(long)]
     pub(crate) no_second_copies: bool,
+    /// Part of each worker's tasks that another worker does again, for comparison; 0 for none
+    #[arg(long, value_name = "1/N", default_value = "1/64", value_parser = parse_recount)]
+    pub(crate) recount: u64,
+    #[command(flatten)]
+    pub(crate) door: DoorArgs,
+    /// Format of the log on standard error
+    #[arg(long, env = "KEIMA_LOG_FORMAT", value_name = "FORMAT", value_enum, default_value_t)]
+    pub(crate) log_format: LogFormat,
     /// Print the coordinator's URL and data folder as JSON when it is ready
     #[arg(long)]
     pub(crate) json: bool,
@@ -39,25 +114,42 @@ pub(crate) struct WorkerArgs {
     /// URL of the coordinator
     #[arg(long, env = "KEIMA_COORDINATOR", value_name = "URL", default_value = "http://127.0.0.1:7700")]
     pub(crate) coordinator: String,
+    #[command(flatten)]
+    pub(crate) pass: PassArgs,
+    /// Speak with a coordinator beyond this machine, and serve runs beyond it, without encryption and credentials
+    #[arg(long, env = "KEIMA_INSECURE", value_parser = FalseyValueParser::new())]
+    pub(crate) insecure: bool,
     /// Address and port to serve runs to other workers; port 0 takes any free port
-    #[arg(long, env = "KEIMA_WORKER_LISTEN", value_name = "IP:PORT", default_value = "127.0.0.1:0")]
+    #[arg(long, env = "KEIMA_WORKER_LISTEN", value_name = "IP:PORT", default_value = "127.0.0.1:0", value_parser = listen)]
     pub(crate) listen: SocketAddr,
-    /// URL under which other workers reach this one [default: the --listen address, or for 0.0.0.0 the address of
-    /// this machine that leads to the coordinator]
+    /// URL under which other workers reach this one [default: the --listen address; for 0.0.0.0 and [::] the one that leads
+    /// to the coordinator]
     #[arg(long, env = "KEIMA_ADVERTISE", value_name = "URL")]
     pub(crate) advertise: Option<String>,
     /// Folder for the runs, on a fast disk
     #[arg(long, env = "KEIMA_SCRATCH", value_name = "DIR")]
     pub(crate) scratch: PathBuf,
-    /// Memory limit of the whole process
-    #[arg(long, env = "KEIMA_MEMORY", value_name = "BYTES", default_value = "2GiB", value_parser = parse_bytes)]
-    pub(crate) memory: u64,
+    /// The coordinator's --archive, as this machine reaches it
+    #[arg(long, env = "KEIMA_ARCHIVE", value_name = "URL")]
+    pub(crate) archive: Option<String>,
+    /// Memory limit of the whole process [default: 2GiB, or 3/4 of the available memory if that is less]
+    #[arg(long, env = "KEIMA_MEMORY", value_name = "BYTES", value_parser = parse_bytes)]
+    pub(crate) memory: Option<u64>,
     /// Size limit of the scratch folder
     #[arg(long, env = "KEIMA_DISK", value_name = "BYTES", default_value = "50GiB", value_parser = parse_bytes)]
     pub(crate) disk: u64,
     /// Number of tasks that run at the same time [default: all cores]
-    #[arg(long, env = "KEIMA_THREADS", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(long, env = "KEIMA_THREADS", value_name = "N", value_parser = whole(1_u32..=1024))]
     pub(crate) threads: Option<u32>,
+    /// Address and port of metrics and health; beyond this machine with a token file only, or insecure
+    #[arg(long, env = "KEIMA_WORKER_HTTP", value_name = "IP:PORT")]
+    pub(crate) http: Option<SocketAddr>,
+    /// File with the token that readers of --http show, over TLS with a certificate of the worker's own
+    #[arg(long, env = "KEIMA_HTTP_TOKEN_FILE", value_name = "FILE", requires = "http")]
+    pub(crate) http_token_file: Option<PathBuf>,
+    /// Format of the log on standard error
+    #[arg(long, env = "KEIMA_LOG_FORMAT", value_name = "FORMAT", value_enum, default_value_t)]
+    pub(crate) log_format: LogFormat,
     /// Print the worker's name, URL and threads as JSON when it is ready
     #[arg(long)]
     pub(crate) json: bool,
@@ -68,21 +160,39 @@ pub(crate) struct ClientArgs {
     /// URL of the coordinator
     #[arg(long, env = "KEIMA_COORDINATOR", value_name = "URL", default_value = "http://127.0.0.1:7700")]
     pub(crate) coordinator: String,
+    #[command(flatten)]
+    pub(crate) pass: PassArgs,
     /// Print JSON; big integers are strings
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct TopArgs {
+    /// URL of the coordinator
+    #[arg(long, env = "KEIMA_COORDINATOR", value_name = "URL", default_value = "http://127.0.0.1:7700")]
+    pub(crate) coordinator: String,
+    #[command(flatten)]
+    pub(crate) pass: PassArgs,
+    /// Print one look as plain text and end, as where standard output is no terminal
+    #[arg(long)]
+    pub(crate) once: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct SubmitArgs {
     #[command(flatten)]
-    pub(crate) problem: ProblemArgs,
+    pub(crate) problem: Option<ProblemArgs>,
+    /// Instead of a problem: go on with the newest checkpoint of the coordinator's archive, with its plan. The archive's URL,
+    /// or a job's folder in it
+    #[arg(long, value_name = "URL", conflicts_with_all = ["ProblemArgs", "PlanArgs", "task_memory", "disk", "priority"])]
+    pub(crate) resume_from: Option<String>,
     #[command(flatten)]
     pub(crate) client: ClientArgs,
     #[command(flatten)]
     pub(crate) plan: PlanArgs,
     /// Priority of the job; higher ones go first
-    #[arg(long, value_name = "N", default_value_t = 0, allow_hyphen_values = true)]
+    #[arg(long, value_name = "N", default_value_t = 0, allow_hyphen_values = true, value_parser = priority)]
     pub(crate) priority: i32,
     /// Memory of one task [default: the least that any worker offers, or 256MiB without workers]
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]

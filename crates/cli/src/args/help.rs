@@ -4,13 +4,16 @@ pub(super) const EXIT_CODES: &str = "\
 Exit codes:
   0  success; also a coordinator or worker that was asked to stop
   1  another error; the message says what to do
-  2  invalid request: an unknown option or size, a job that does not exist, or too little memory or
-     disk for any plan
-  3  a check failed: the number is withheld and the evidence is on stderr; or a run file is damaged
+  2  invalid request: an unknown option, size or job, too little memory or disk for any plan, or
+     (keima verify) a file without a result
+  3  a check failed: the number is withheld and the evidence is on stderr; or a run file is damaged;
+     or a result does not verify
   4  not finished: interrupted, paused, out of disk, or (keima result) still running. Run the same
      command again to continue, or keima watch after submit --wait. A count in memory continues
      after its last finished sweep.
-  5  the job was cancelled";
+  5  the job was cancelled
+  6  the coordinator refuses this worker, for a reason that stays: another version, no valid token,
+     another coordinator's runs, or a living worker of the same name";
 
 /// A verb's help text, followed by the exit codes.
 fn with_exit_codes(text: &str) -> String {
@@ -29,6 +32,9 @@ Examples:
   keima count quoridor-fences 8x8 --format csv   a header line, then one row per number
   keima count quoridor 4 --all --table variants  one of several tables
   keima count square-free 3 --list               the boards themselves
+  keima count go 1..8x1..8 --format csv          one line a size; the same command continues
+  keima count go 1..9 --format bfile             square boards
+  keima count go 9x9 --double-check              counted again, in another way
 
 A count runs in memory if its problem has a block form and the memory suffices. These options ask
 for runs on disk instead: --data, --scratch, --disk, --window, --residues-per-sweep and
@@ -51,13 +57,44 @@ Other programs that run meanwhile make the forecast slower.",
     )
 }
 
+pub(super) fn sample() -> String {
+    with_exit_codes(
+        "\
+Examples:
+  keima sample go 19x19
+  keima sample go 99x99 --runs 1000 --seed 7
+  keima sample knight 5x5 --open --runs 100000
+  keima sample go 30x30 --json | jq -r .mean
+
+Each run is an unbiased estimate; printed are their mean and its standard error. The error is itself
+an estimate: with few runs, or an error above a few percent, do not trust it. Go takes boards up to
+1000x10000 here. Other problems take the sizes that they can count.",
+    )
+}
+
+pub(super) fn games() -> String {
+    with_exit_codes(
+        "\
+Examples:
+  keima games 1x4                               2098407841 games, by number of moves
+  keima games 2x2                               386356909593 games; about half a minute
+  keima games 2x3 --runs 100                    an estimate
+  keima games 2x2 --graph go.dot                the game graph, for Graphviz
+  keima games 1x7 --hamiltonian --out seven.json; keima verify seven.json
+
+A game begins with the empty board and visits no position twice. Colours need not alternate, since
+players may pass. Games are counted on boards of at most 64 positions: 1x1 to 1x4 and 2x2.",
+    )
+}
+
 pub(super) fn coordinator() -> String {
     with_exit_codes(
         "\
 Example:
-  keima coordinator --listen 0.0.0.0:7700 --data /var/lib/keima
+  keima coordinator --listen 0.0.0.0:7700 --data /var/lib/keima --tls-init
 
-A coordinator prints the commands that start a worker and submit a job. It may be killed at any
+Beyond this machine a coordinator speaks TLS and asks for tokens, which --tls-init makes; or it is
+started with --insecure. With --http 127.0.0.1:7780 a browser shows the jobs. A coordinator prints the commands that start a worker and submit a job. It may be killed at any
 time. Started again with the same data folder, it continues the same jobs.",
     )
 }
@@ -66,7 +103,8 @@ pub(super) fn worker() -> String {
     with_exit_codes(
         "\
 Example:
-  keima worker --coordinator http://head:7700 --listen 0.0.0.0:7702 --scratch /nvme/keima \\
+  keima worker --coordinator https://head:7700 --fingerprint sha256:5f0c... \\
+               --token-file worker.token --listen 0.0.0.0:7702 --scratch /nvme/keima \\
                --memory 48GiB --disk 800GiB
 
 Workers may come and go at any time. A worker that returns with its scratch folder brings its runs
@@ -87,6 +125,50 @@ pub(super) fn problems() -> String {
     with_exit_codes("Examples:\n  keima problems\n  keima problems go\n  keima problems --json")
 }
 
+pub(super) fn config() -> String {
+    with_exit_codes(
+        "\
+The file is $KEIMA_CONFIG, or keima/config.toml below $XDG_CONFIG_HOME or ~/.config. A key is an option
+without its hyphens; a table [VERB] is for one verb. The environment stands above the file, and what is
+typed above both.
+
+Examples:
+  keima config show
+  keima config show worker --json",
+    )
+}
+
+pub(super) fn selftest() -> String {
+    with_exit_codes("Examples:\n  keima selftest\n  keima selftest --scratch /nvme/keima --json")
+}
+
+pub(super) fn doctor() -> String {
+    with_exit_codes("Examples:\n  keima doctor /var/lib/keima\n  keima doctor /nvme/keima --json")
+}
+
+pub(super) fn completions() -> String {
+    with_exit_codes(
+        "\
+Examples:
+  keima completions bash > ~/.local/share/bash-completion/completions/keima
+  keima completions zsh > ~/.zfunc/_keima
+  keima completions fish > ~/.config/fish/completions/keima.fish",
+    )
+}
+
+pub(super) fn man() -> String {
+    with_exit_codes("Example:\n  keima man ~/.local/share/man/man1")
+}
+
+pub(super) fn workers() -> String {
+    with_exit_codes(
+        "\
+Examples:
+  keima workers
+  keima workers --json | jq -r '.workers[] | [.worker, .state, .running] | @tsv'",
+    )
+}
+
 pub(super) fn jobs() -> String {
     with_exit_codes(
         "\
@@ -98,6 +180,17 @@ Examples:
 
 pub(super) fn status() -> String {
     with_exit_codes("Examples:\n  keima status j1\n  keima status j1 --json")
+}
+
+pub(super) fn top() -> String {
+    with_exit_codes(
+        "\
+Examples:
+  keima top
+  keima top --once
+
+The arrows choose a job, q ends.",
+    )
 }
 
 pub(super) fn watch() -> String {
@@ -131,6 +224,40 @@ Examples:
   keima result j1 --series
   keima result j1 --json
   keima result j1 --format csv",
+    )
+}
+
+pub(super) fn verify() -> String {
+    with_exit_codes(
+        "\
+Examples:
+  keima count go 9x9 --json > result.json; keima verify result.json
+  keima count go 7x7 --json | keima verify -
+  keima verify first.json second.json       also that results of one number agree
+  keima verify result.json --json | jq .ok
+  keima verify cycle.json                   of keima games --hamiltonian; plays every move
+
+A certificate holds the evidence of every stage. This command does not count, and shares no code with
+those that do. Exit code 3: a check failed. Exit code 2: a file is no result.",
+    )
+}
+
+pub(super) fn analyse() -> String {
+    with_exit_codes(
+        "\
+Examples:
+  keima analyse go 3                            recurrence of order 19, a and lambda to 50 digits
+  keima analyse go 3 --json | jq -r .order
+  keima analyse go 7 --term 1000000 --digits    number of digits, first and last digits
+  keima analyse go 9 --term 1000000 --modulo 1000000007
+  keima analyse go 2 --format gp > go2.gp       a program that prints the same numbers
+  keima count go 3x60 --series --format bfile | keima analyse --from -
+  keima analyse go 5 --from b.txt               compares b.txt with a count of its own
+  keima analyse hard-squares 8
+  keima analyse go --constants --svg error.svg  A, B and L of the formula, with bars, and a plot
+
+The order is found modulo two primes. The coefficients are lifted to integers up to order 4000, and
+verified on terms that did not make them.",
     )
 }
 

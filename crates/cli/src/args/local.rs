@@ -4,20 +4,21 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::numbers::whole;
 use super::output::OutputArgs;
 use super::problem::{PlanArgs, ProblemArgs};
 use crate::terminal::units::{parse_bytes, parse_bytes_or_none};
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Clone)]
 pub(crate) struct CountArgs {
     #[command(flatten)]
     pub(crate) problem: ProblemArgs,
-    /// Memory limit of the whole process, such as 2GiB [default: 3/4 of the available memory for a count in memory,
-    /// 2GiB with runs on disk]
+    /// Memory limit of the whole process, such as 2GiB [default: 3/4 of the available memory, at most 2GiB with runs on
+    /// disk]
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     pub(crate) memory: Option<u64>,
     /// Number of counting threads [default: all cores]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(long, value_name = "N", value_parser = whole(1_u32..=1024))]
     pub(crate) threads: Option<u32>,
     /// Folder for the runs on disk [default: scratch in the --data folder]
     #[arg(long, value_name = "DIR")]
@@ -32,12 +33,15 @@ pub(crate) struct CountArgs {
     /// folder
     #[arg(long)]
     pub(crate) fresh: bool,
+    /// Count a second time with other primes, other cuts and where possible the turned board, and compare
+    #[arg(long)]
+    pub(crate) double_check: bool,
     #[command(flatten)]
     pub(crate) plan: PlanArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
     /// Time between checkpoints of runs on disk; a count in memory ignores it
-    #[arg(long, value_name = "SECONDS", default_value_t = 60, hide_short_help = true)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, hide_short_help = true, value_parser = whole(0..=1_000_000_000_u64))]
     pub(crate) checkpoint_seconds: u64,
 }
 
@@ -46,10 +50,10 @@ pub(crate) struct EstimateArgs {
     #[command(flatten)]
     pub(crate) problem: ProblemArgs,
     /// Number of workers; 1 is `keima count`, more are a cluster
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole(1_u32..=100_000))]
     pub(crate) workers: u32,
     /// Number of threads of each worker [default: all cores of this machine]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(long, value_name = "N", value_parser = whole(1_u32..=1024))]
     pub(crate) threads: Option<u32>,
     /// Memory of each worker [default: as `keima count` on this machine for one worker, else 3/4 of this machine's
     /// available memory]
@@ -97,9 +101,21 @@ pub(crate) struct InspectArgs {
     /// tabs
     #[arg(long, conflicts_with = "json")]
     pub(crate) records: bool,
-    /// Memory for the problem's tables, which give the keys of a run of the block executor
-    #[arg(long, value_name = "BYTES", value_parser = parse_bytes, default_value = "2GiB")]
-    pub(crate) memory: u64,
+    /// Memory for the problem's tables, which give the keys of a run of the block executor [default: 2GiB, or 3/4 of the
+    /// available memory if that is less]
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    pub(crate) memory: Option<u64>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct VerifyArgs {
+    /// Result of `keima count --json` or `keima result --json`, a certificate, or a cycle of `keima games`; - for standard
+    /// input
+    #[arg(value_name = "RESULT.json", required = true)]
+    pub(crate) files: Vec<PathBuf>,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

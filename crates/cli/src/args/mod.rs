@@ -4,20 +4,41 @@
 //!   problem  what to count, and how to plan it
 //!   output   which numbers to print, and in which format
 //!   local    options of the verbs that need no coordinator
+//!   analyse  options of keima analyse
 //!   cluster  options of the verbs that start or use a cluster
+//!   habits   options of config, completions and man
+//!   explore  options of sample and games
 //!   help     what stands below the options
+//!   numbers  numbers as they are typed
+//!   defaults the configuration file, and variables that are set to nothing
+//!   advice   what a refused command line says besides
 //! ```
 
+mod advice;
+mod analyse;
 mod cluster;
+pub(crate) mod defaults;
+mod explore;
+mod habits;
 mod help;
 mod local;
+mod numbers;
 mod output;
 mod problem;
 
-use clap::{Parser, Subcommand};
+use std::ffi::OsString;
 
-pub(crate) use self::cluster::{ClientArgs, CoordinatorArgs, JobArgs, ResultArgs, SubmitArgs, WorkerArgs};
-pub(crate) use self::local::{CountArgs, EstimateArgs, InspectArgs, ProblemsArgs};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+
+pub(crate) use self::analyse::{AnalyseArgs, AnalysisFormat, Lift};
+pub(crate) use self::cluster::{
+    ClientArgs, CoordinatorArgs, JobArgs, LogFormat, PassArgs, ResultArgs, SubmitArgs, TopArgs, WorkerArgs,
+};
+use self::defaults::config::Config;
+use self::defaults::empty;
+pub(crate) use self::explore::{GamesArgs, RandomArgs, SampleArgs};
+pub(crate) use self::habits::{CompletionsArgs, ConfigArgs, ConfigVerb, DoctorArgs, ManArgs, SelftestArgs};
+pub(crate) use self::local::{CountArgs, EstimateArgs, InspectArgs, ProblemsArgs, VerifyArgs};
 pub(crate) use self::output::{Format, ResultFormatArgs};
 pub(crate) use self::problem::{Executor, ProblemArgs};
 
@@ -32,6 +53,17 @@ pub(crate) struct Cli {
     pub(crate) verb: Verb,
 }
 
+/// Reads a command line, the program's name first. Ends the process where it is wrong, or asks for help.
+pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Cli {
+    let command = Config::load().map(|config| empty::without_empty_variables(config.under(Cli::command())));
+    let parsed = command.and_then(|mut command| {
+        let matches = command.try_get_matches_from_mut(args)?;
+        // What clap found wrong with a value names the verb's usage.
+        Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+    });
+    parsed.unwrap_or_else(|error| advice::advise(error).exit())
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     /// Count on this machine, without a coordinator
@@ -40,6 +72,12 @@ pub(crate) enum Verb {
     /// Forecast a count without running it: states, plan, memory, disk and time
     #[command(after_help = help::estimate())]
     Estimate(EstimateArgs),
+    /// Estimate a count by sampling, with its standard error
+    #[command(after_help = help::sample())]
+    Sample(SampleArgs),
+    /// Count games of Go on a small board, write their graph, find Hamiltonian cycles
+    #[command(after_help = help::games())]
+    Games(GamesArgs),
     /// Start a coordinator, which keeps the jobs of a cluster and grants their tasks
     #[command(after_help = help::coordinator())]
     Coordinator(CoordinatorArgs),
@@ -55,9 +93,15 @@ pub(crate) enum Verb {
     /// List the jobs of a coordinator
     #[command(after_help = help::jobs())]
     Jobs(ClientArgs),
+    /// List the workers of a coordinator
+    #[command(after_help = help::workers())]
+    Workers(ClientArgs),
     /// Show a job's plan, progress, workers and checks
     #[command(after_help = help::status())]
     Status(JobArgs),
+    /// Show jobs, the board of one, and workers in the terminal, live
+    #[command(after_help = help::top())]
+    Top(TopArgs),
     /// Follow a job until it ends, then print its number
     #[command(after_help = help::watch())]
     Watch(ResultArgs),
@@ -73,6 +117,27 @@ pub(crate) enum Verb {
     /// Print the number of a finished job
     #[command(after_help = help::result())]
     Result(ResultArgs),
+    /// Check a result by its certificate, without counting; or a Hamiltonian cycle, move by move
+    #[command(after_help = help::verify())]
+    Verify(VerifyArgs),
+    /// Test processor, memory, disk and this program; takes less than a minute
+    #[command(after_help = help::selftest())]
+    Selftest(SelftestArgs),
+    /// Say what a data folder, scratch folder or archive is, and whether it is sound; changes nothing
+    #[command(after_help = help::doctor())]
+    Doctor(DoctorArgs),
+    /// Tell where the values of options come from: defaults, the configuration file, the environment
+    #[command(after_help = help::config())]
+    Config(ConfigArgs),
+    /// Print a script that completes command lines in a shell
+    #[command(after_help = help::completions())]
+    Completions(CompletionsArgs),
+    /// Write the manual pages of keima and all its verbs into a folder
+    #[command(after_help = help::man())]
+    Man(ManArgs),
+    /// Find the recurrence behind a series of counts, its far terms and its growth
+    #[command(after_help = help::analyse())]
+    Analyse(AnalyseArgs),
     /// Verify a run file and describe it, or list its records
     #[command(after_help = help::inspect())]
     Inspect(InspectArgs),

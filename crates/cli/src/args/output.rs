@@ -18,7 +18,7 @@ pub(crate) enum Format {
 #[derive(Debug, Args, Clone)]
 pub(crate) struct ResultFormatArgs {
     /// Format of the result [default: text]
-    #[arg(long, value_name = "FORMAT", value_enum, conflicts_with = "json")]
+    #[arg(long, value_name = "FORMAT", value_enum)]
     pub(crate) format: Option<Format>,
     /// Print the counts of all boards of this height up to this length. A job must be submitted with --series to have
     /// all of them

@@ -2,6 +2,8 @@
 
 use clap::Args;
 
+use super::numbers::whole;
+
 /// Heading of the options that only some problems have. `-o` sets the same options.
 const PROBLEM_OPTIONS: &str = "Options of single problems";
 
@@ -9,13 +11,13 @@ const PROBLEM_OPTIONS: &str = "Options of single problems";
 pub(crate) struct ProblemArgs {
     /// Problem to count, such as go; `keima problems` lists them
     pub(crate) problem: String,
-    /// Board size, such as 9x9
+    /// Board size, such as 9x9; keima count also takes ranges, such as 1..8x1..8
     pub(crate) size: String,
     /// Set an option of the problem: NAME=VALUE, or NAME for a switch; `keima problems PROBLEM` lists them
     #[arg(long = "option", short = 'o', value_name = "NAME[=VALUE]")]
     pub(crate) options: Vec<String>,
     /// Place at most K fences (quoridor, quoridor-fences); same as `-o max-fences=K`
-    #[arg(long, value_name = "K", hide_short_help = true, help_heading = PROBLEM_OPTIONS)]
+    #[arg(long, value_name = "K", hide_short_help = true, help_heading = PROBLEM_OPTIONS, value_parser = whole(0..=u32::MAX))]
     pub(crate) max_fences: Option<u32>,
     /// Place any number of fences (quoridor, quoridor-fences); same as `-o all`
     #[arg(long, hide_short_help = true, help_heading = PROBLEM_OPTIONS)]
@@ -37,10 +39,10 @@ pub(crate) struct ProblemArgs {
 #[derive(Debug, Args, Clone)]
 pub(crate) struct PlanArgs {
     /// Number of residues that a sweep carries through all passes [default: the planner's choice]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(long, value_name = "N", value_parser = whole(1_u32..=64))]
     pub(crate) residues_per_sweep: Option<u32>,
     /// Longest window of a stage, in cells [default: the planner's choice]
-    #[arg(long, value_name = "CELLS", value_parser = clap::value_parser!(u32).range(1..=32))]
+    #[arg(long, value_name = "CELLS", value_parser = whole(1_u32..=32))]
     pub(crate) window: Option<u32>,
     /// Executor that counts
     #[arg(long, value_name = "EXECUTOR", value_enum, default_value_t = Executor::Auto)]

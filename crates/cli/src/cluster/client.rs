@@ -3,17 +3,21 @@
 use std::time::{Duration, Instant};
 
 use keima_cluster::{Backoff, JobClient, LinkError};
-use keima_coordinator::{JobId, JobSpec, JobStatus};
+use keima_coordinator::{Follows, JobId, JobSpec, JobStatus, read_certificate};
+use keima_http::json as shape;
 use keima_model::{ProblemRequest, Registry};
 use keima_problems::Problems;
 use serde_json::json;
 
-use super::status;
+use super::address::url;
+use super::pass::pass;
+use super::{status, workers};
 use crate::args::{ClientArgs, JobArgs, ProblemArgs, ResultArgs, SubmitArgs};
+use crate::count::sizes::one_size;
 use crate::exit::{Failed, INTERRUPTED};
 use crate::machine::asked_to_stop;
 use crate::result::{Wanted, print_job};
-use crate::terminal::output::{print, say};
+use crate::terminal::output::{hand_over, print, say};
 use crate::terminal::progress::Progress;
 
 /// Memory of a task if no worker is connected to say what it offers.
@@ -35,7 +39,7 @@ pub(crate) fn request(args: &ProblemArgs) -> ProblemRequest {
     ProblemRequest { name: args.problem.clone(), size: args.size.clone(), options }
 }
 
-fn job_id(text: &str) -> Result<JobId, Failed> {
+pub(crate) fn job_id(text: &str) -> Result<JobId, Failed> {
     let digits = text.strip_prefix('j').unwrap_or(text);
     digits
         .parse()
@@ -43,18 +47,26 @@ fn job_id(text: &str) -> Result<JobId, Failed> {
         .map_err(|_| Failed::usage(format!("{text:?} is not the name of a job, such as j1; `keima jobs` lists them")))
 }
 
-fn connect(args: &ClientArgs) -> Result<JobClient, Failed> {
-    Ok(JobClient::new(&args.coordinator)?)
+pub(super) fn connect(args: &ClientArgs) -> Result<JobClient, Failed> {
+    let url = url("--coordinator", &args.coordinator)?;
+    Ok(JobClient::with(&url, &pass(&args.pass, &url)?)?)
 }
 
 pub(crate) async fn submit(args: SubmitArgs) -> Result<(), Failed> {
-    let request = request(&args.problem);
-    let wanted = Wanted::new(&args.result, args.client.json);
+    let wanted = Wanted::new(&args.result, args.client.json)?;
     if !args.wait && wanted.is_of_a_result() && !wanted.is_series() {
         return Err(Failed::usage(
             "a submitted job has no numbers to print yet: add --wait, or use `keima result` later",
         ));
     }
+    let Some(problem) = &args.problem else {
+        let from = args.resume_from.as_deref().unwrap_or_default();
+        let client = connect(&args.client)?;
+        let job = client.resume_from(from).await?;
+        return submitted(&client, job, args.wait, &wanted).await;
+    };
+    one_size(&problem.size, "submit")?;
+    let request = request(problem);
     // This finds typing errors without the coordinator.
     wanted.check(Problems.open(&request)?.info())?;
     let client = connect(&args.client)?;
@@ -78,24 +90,32 @@ pub(crate) async fn submit(args: SubmitArgs) -> Result<(), Failed> {
         worker_slots: here().map(|w| w.slots).min().unwrap_or(0),
         executor: args.plan.executor.into(),
         series: args.result.series,
+        // What was not typed is as the workers are when the job begins.
+        other_primes: false,
+        follows: Follows { task_memory: args.task_memory.is_none(), disk: args.disk.is_none(), slots: true },
     };
     let job = client.submit(&spec).await?;
     if workers.iter().all(|w| !w.here) {
         say("no worker is connected yet; the job waits for one: keima worker --coordinator URL --scratch DIR");
     }
-    if args.wait {
-        return follow(&client, job, &wanted).await;
+    submitted(&client, job, args.wait, &wanted).await
+}
+
+/// Tells a job's name, or waits for its number.
+async fn submitted(client: &JobClient, job: JobId, wait: bool, wanted: &Wanted) -> Result<(), Failed> {
+    if wait {
+        return follow(client, job, wanted).await;
     }
     let name = if wanted.is_json() { json!({ "job": job.to_string() }).to_string() } else { job.to_string() };
     // The job is there: the same command again would submit another one.
-    print(&name)
+    hand_over(&name)
         .map_err(|error| Failed::other(format!("{job} was submitted, but its name was not printed: {}", error.text)))
 }
 
 pub(crate) async fn jobs(args: ClientArgs) -> Result<(), Failed> {
     let jobs = connect(&args)?.jobs().await?;
     if args.json {
-        print(&json!({ "jobs": jobs.iter().map(status::listed_json).collect::<Vec<_>>() }).to_string())?;
+        print(&json!({ "jobs": jobs.iter().map(shape::listed).collect::<Vec<_>>() }).to_string())?;
     } else if jobs.is_empty() {
         say("no jobs yet; `keima submit go 9x9` submits one");
     } else {
@@ -104,11 +124,23 @@ pub(crate) async fn jobs(args: ClientArgs) -> Result<(), Failed> {
     Ok(())
 }
 
+pub(crate) async fn workers(args: ClientArgs) -> Result<(), Failed> {
+    let workers = connect(&args)?.workers().await?;
+    if args.json {
+        print(&shape::workers(&workers).to_string())?;
+    } else if workers.is_empty() {
+        say("no workers yet; `keima worker --coordinator URL --scratch DIR` starts one");
+    } else {
+        print(&workers::workers_text(&workers))?;
+    }
+    Ok(())
+}
+
 pub(crate) async fn status(args: JobArgs) -> Result<(), Failed> {
     let id = job_id(&args.job)?;
     let status = connect(&args.client)?.status(id).await?;
     if args.client.json {
-        print(&status::status_json(&status).to_string())?;
+        print(&shape::status(&status).to_string())?;
     } else {
         print(&status::status_text(&status))?;
     }
@@ -118,7 +150,7 @@ pub(crate) async fn status(args: JobArgs) -> Result<(), Failed> {
 pub(crate) async fn watch(args: ResultArgs) -> Result<(), Failed> {
     let id = job_id(&args.job)?;
     let client = connect(&args.client)?;
-    let wanted = Wanted::new(&args.result, args.client.json);
+    let wanted = Wanted::new(&args.result, args.client.json)?;
     // If the coordinator does not answer now, `follow` waits for it and checks at the end.
     if let Ok(status) = client.status(id).await {
         wanted.check_for(&status)?;
@@ -137,7 +169,10 @@ async fn follow(client: &JobClient, id: JobId, wanted: &Wanted) -> Result<(), Fa
         }
     };
     progress.finish();
-    print_job(&over?, wanted)
+    let status = over?;
+    let certificate = if wanted.is_json() { client.with_certificate(id).await?.1 } else { None };
+    let certificate = certificate.as_deref().and_then(read_certificate);
+    print_job(&status, certificate.as_ref(), wanted)
 }
 
 /// The status of a job once it is over. Waits for a coordinator that does not answer.
@@ -149,9 +184,14 @@ async fn patiently(client: &JobClient, id: JobId, progress: &mut Progress) -> Re
             Ok(Some(status)) => return Ok(status),
             Ok(None) => {}
             Err(error) => {
+                let is_first = away.is_none();
                 let since = *away.get_or_insert_with(Instant::now);
                 if !error.may_pass() || since.elapsed() > WATCH_PATIENCE {
                     return Err(error);
+                }
+                if is_first {
+                    let minutes = WATCH_PATIENCE.as_secs() / 60;
+                    progress.say(&format!("{error}; trying again for up to {minutes} minutes"));
                 }
             }
         }
@@ -195,7 +235,7 @@ pub(crate) async fn change(args: JobArgs, change: Change) -> Result<(), Failed> 
     }
     let status = client.status(id).await?;
     if args.client.json {
-        print(&status::status_json(&status).to_string())?;
+        print(&shape::status(&status).to_string())?;
     } else {
         print(&format!("{id} {}", status.state))?;
     }
@@ -204,8 +244,10 @@ pub(crate) async fn change(args: JobArgs, change: Change) -> Result<(), Failed> 
 
 pub(crate) async fn result(args: ResultArgs) -> Result<(), Failed> {
     let id = job_id(&args.job)?;
-    let status = connect(&args.client)?.status(id).await?;
-    let wanted = Wanted::new(&args.result, args.client.json);
+    let wanted = Wanted::new(&args.result, args.client.json)?;
+    let client = connect(&args.client)?;
+    let (status, certificate) =
+        if wanted.is_json() { client.with_certificate(id).await? } else { (client.status(id).await?, None) };
     wanted.check_for(&status)?;
-    print_job(&status, &wanted)
+    print_job(&status, certificate.as_deref().and_then(read_certificate).as_ref(), &wanted)
 }

@@ -3,16 +3,26 @@
 //! ```text
 //!   coordinator  keima coordinator
 //!   worker       keima worker
+//!   archive      the option --archive
 //!   address      addresses that services listen on, and under which others reach them
-//!   client       submit, jobs, status, watch, pause, resume, cancel, result
-//!   status       a job's status as text and as JSON
+//!   door         who may come in at a coordinator or worker
+//!   pass         what a caller knows of its coordinator, and shows to it
+//!   client       submit, jobs, workers, status, watch, pause, resume, cancel, result
+//!   status       a job's status as text
+//!   workers      the workers as text
+//!   top          keima top
 //! ```
 
 mod address;
+mod archive;
 pub(crate) mod client;
 pub(crate) mod coordinator;
+mod door;
+mod pass;
 mod status;
+pub(crate) mod top;
 pub(crate) mod worker;
+mod workers;
 
 use std::time::Duration;
 

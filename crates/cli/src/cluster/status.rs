@@ -1,65 +1,10 @@
-//! A job's status as text and as JSON, and the table of jobs. Big integers are strings in JSON.
+//! A job's status as text, and the table of jobs.
 
-use std::collections::BTreeMap;
+use keima_coordinator::{AtRisk, JobStatus, Plan, State};
 
-use keima_coordinator::{JobStatus, Plan, State};
-use serde_json::{Value, json};
-
-use crate::result::{Statistics, executor, series_json, statistics_json};
+use crate::result::executor;
 use crate::terminal::progress::position;
 use crate::terminal::units::{show_bytes, show_count, show_seconds};
-
-pub(super) fn status_json(status: &JobStatus) -> Value {
-    let finite = |x: Option<f64>| x.filter(|x| x.is_finite());
-    json!({
-        "job": status.id.to_string(),
-        "problem": status.problem,
-        "size": status.size,
-        "options": status.options.iter().cloned().collect::<BTreeMap<_, _>>(),
-        "state": status.state.to_string(),
-        "reason": status.reason,
-        "priority": status.priority,
-        "sweep": status.sweep,
-        "sweeps": status.plan.as_ref().map(|p| p.sweeps.len()),
-        "stage": status.stage,
-        "stage_residues": status.plan.as_ref().map(|p| p.stage_moduli(status.sweep, status.stage).len()),
-        "stages": status.plan.as_ref().map(Plan::stages),
-        "pass": status.pass,
-        "passes": status.passes,
-        "column": status.column,
-        "columns": status.plan.as_ref().map(|p| p.board.length),
-        "middle": status.plan.as_ref().and_then(Plan::middle),
-        "states": status.states,
-        "states_done": status.states_done,
-        "states_stage": status.states_stage,
-        "states_per_second": status.states_per_second,
-        "peak_states": status.peak_states,
-        "tasks": status.tasks,
-        "tasks_done": status.tasks_done,
-        "tasks_running": status.tasks_running,
-        "disk_bytes": status.disk_bytes,
-        "seconds": status.seconds,
-        "eta_seconds": finite(status.eta_seconds),
-        "copied_passes": status.copied_passes,
-        "resumed_from": status.resumed_from,
-        "series": series_json(status.values()),
-        "moduli": status.plan.as_ref().map(|p| p.moduli.iter().map(u64::to_string).collect::<Vec<_>>()),
-        "notes": status.notes,
-        "workers": status.workers.iter().map(|w| json!({
-            "worker": w.worker.0, "running": w.running, "note": w.note,
-        })).collect::<Vec<_>>(),
-        "statistics": statistics_json(&Statistics::of_job(status), status.plan.as_ref()),
-    })
-}
-
-/// The same for the list of jobs, without the values.
-pub(super) fn listed_json(status: &JobStatus) -> Value {
-    let mut job = status_json(status);
-    if let Some(map) = job.as_object_mut() {
-        map.remove("series");
-    }
-    job
-}
 
 /// The options of a job's problem, as they are typed after `--option`.
 fn options(status: &JobStatus) -> Vec<String> {
@@ -89,14 +34,14 @@ pub(super) fn status_text(status: &JobStatus) -> String {
                 show_bytes(plan.task_memory_bytes),
             ),
         );
-        line(
-            "forecast",
-            format!("peak {} states, peak {} on disk", show_count(plan.peak_states), show_bytes(plan.disk_bytes)),
-        );
+        line("forecast", forecast(plan));
     }
     if !status.state.is_over() {
-        line("position", position(status));
-        line("tasks", format!("{} of {} done, {} running", status.tasks_done, status.tasks, status.tasks_running));
+        let is_begun = status.state != State::Queued || status.states > 0 || status.tasks > 0;
+        line("position", if is_begun { position(status) } else { "not begun".to_owned() });
+        if is_begun {
+            line("tasks", format!("{} of {} done, {} running", status.tasks_done, status.tasks, status.tasks_running));
+        }
     }
     line(
         "time",
@@ -111,6 +56,7 @@ pub(super) fn status_text(status: &JobStatus) -> String {
     if let (Some(passes), false) = (status.copied_passes, status.state.is_over()) {
         line("copied", format!("the boundary after {passes} passes is on two workers"));
     }
+    line("at risk", at_risk(status));
     line("resumed", status.resumed_from.clone().unwrap_or_default());
     for entry in status.values().iter().rev().take(1) {
         line("last value", format!("{} = {}", entry.name, entry.count));
@@ -133,29 +79,55 @@ pub(super) fn status_text(status: &JobStatus) -> String {
     lines.join("\n")
 }
 
+/// The plan's forecast; empty where the problem has none.
+fn forecast(plan: &Plan) -> String {
+    match (plan.peak_states, plan.disk_bytes) {
+        (0, _) => String::new(),
+        (states, 0) => format!("peak {} states", show_count(states)),
+        (states, bytes) => format!("peak {} states, peak {} on disk", show_count(states), show_bytes(bytes)),
+    }
+}
+
+/// What the loss of a worker would cost now.
+fn at_risk(status: &JobStatus) -> String {
+    let text = |risk: &AtRisk| {
+        let from = if risk.passes_left == 0 { "the start".to_owned() } else { format!("pass {}", risk.passes_left) };
+        let sweeps = status.plan.as_ref().map_or(1, |plan| plan.sweeps.len());
+        let of_sweep = if sweeps > 1 && risk.passes_left == 0 { " of the sweep" } else { "" };
+        format!(
+            "if worker {} is lost now, the job goes on from {from}{of_sweep}, not from pass {}",
+            risk.worker, status.pass
+        )
+    };
+    status.at_risk.as_ref().map(text).unwrap_or_default()
+}
+
 /// The list of jobs as an aligned table.
 pub(super) fn jobs_text(jobs: &[JobStatus]) -> String {
-    let rows: Vec<[String; 6]> =
-        std::iter::once(["job", "problem", "size", "state", "time", "progress"].map(String::from))
-            .chain(jobs.iter().map(|s| {
-                [
-                    s.id.to_string(),
-                    s.problem.clone(),
-                    format!("{} {}", s.size, options(s).join(" ")).trim_end().to_owned(),
-                    s.state.to_string(),
-                    show_seconds(s.seconds),
-                    if s.state.is_over() { String::new() } else { position(s) },
-                ]
-            }))
-            .collect();
+    let head = ["job", "problem", "size", "state", "time", "progress"].map(String::from);
+    let rows: Vec<[String; 6]> = std::iter::once(head).chain(jobs.iter().map(job_cells)).collect();
+    aligned(&rows).join("\n")
+}
+
+/// A job's cells in a table.
+pub(super) fn job_cells(job: &JobStatus) -> [String; 6] {
+    [
+        job.id.to_string(),
+        job.problem.clone(),
+        format!("{} {}", job.size, options(job).join(" ")).trim_end().to_owned(),
+        job.state.to_string(),
+        show_seconds(job.seconds),
+        if job.state.is_over() { String::new() } else { position(job) },
+    ]
+}
+
+/// Rows as lines, each column as wide as its widest cell.
+pub(super) fn aligned(rows: &[[String; 6]]) -> Vec<String> {
     let width = |i: usize| rows.iter().map(|r| r[i].len()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..6).map(width).collect();
-    let lines: Vec<String> = rows
-        .iter()
-        .map(|row| {
-            let cells: Vec<String> = row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:<width$}")).collect();
-            cells.join("  ").trim_end().to_owned()
-        })
-        .collect();
-    lines.join("\n")
+    let line = |row: &[String; 6]| {
+        let cells: Vec<String> = row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:<width$}")).collect();
+        cells.join("  ").trim_end().to_owned()
+    };
+    rows.iter().map(line).collect()
 }

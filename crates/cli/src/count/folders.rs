@@ -74,7 +74,7 @@ pub(super) fn forget(args: &CountArgs, name: &str) -> Result<(), Failed> {
     LocalCluster::forget(&folders.state, &folders.scratch)?;
     LocalCluster::forget(&folders.state, &own_scratch(&folders.data))?;
     if args.data.is_none() {
-        InMemory::forget(&folders.data, name);
+        InMemory::forget(&folders.data);
     }
     Ok(())
 }

@@ -7,17 +7,18 @@ use keima_count::InMemory;
 use super::folders::Folders;
 use super::{Counting, LOOK, extra};
 use crate::exit::{Failed, INTERRUPTED};
-use crate::machine::asked_to_stop;
-use crate::result::{Finished, print_finished};
+use crate::machine::{Needed, asked_to_stop};
+use crate::result::Finished;
 use crate::terminal::progress::Progress;
 
 /// Counts and prints the result. A count of several sweeps keeps the residues of each, so that the same command can
 /// continue after a kill.
 pub(super) async fn count(counting: &Counting<'_>, in_memory: InMemory) -> Result<(), Failed> {
+    Needed::IN_MEMORY.check(counting.threads)?;
     let in_memory = Arc::new(in_memory);
     let (name, quiet) = (counting.name, counting.args.output.quiet);
     let data = Folders::default_data(name).ok();
-    let kept = data.as_deref().and_then(|data| in_memory.keep_in(data, name));
+    let kept = data.as_deref().map_or(Ok(None), |data| in_memory.keep_in(data, name))?;
     if let Some((found @ 1.., residues)) = kept {
         counting.say(&format!("continuing {name}: {found} of {residues} residues are done"));
     }
@@ -34,7 +35,8 @@ pub(super) async fn count(counting: &Counting<'_>, in_memory: InMemory) -> Resul
             () = &mut stop => {
                 in_memory.stop();
                 progress.finish();
-                return Err(interrupted(name, kept.is_some()));
+                let done = data.as_deref().map_or(Ok(0), |data| InMemory::kept_in(data, name))?;
+                return Err(interrupted(name, kept.map(|(_, residues)| (done, residues))));
             }
         }
     };
@@ -43,19 +45,20 @@ pub(super) async fn count(counting: &Counting<'_>, in_memory: InMemory) -> Resul
         .map_err(|panic| Failed::other(format!("the count failed: {panic}; please report it")))?
         .map_err(|error| Failed::other(error.to_string()))?;
     let finished = Finished::in_memory(counting.request, &result);
-    print_finished(&finished, Some(in_memory.info()), counting.wanted, quiet, &extra(None))?;
+    (counting.tell)(&finished, &extra(None))?;
     if let Some(data) = &data {
         // An earlier count with less memory may have kept some, even if this one has a single sweep.
-        InMemory::forget(data, name);
+        InMemory::forget(data);
     }
     Ok(())
 }
 
-fn interrupted(name: &str, keeps_sweeps: bool) -> Failed {
-    let next = if keeps_sweeps {
-        format!("the same command continues {name} after its last finished sweep")
-    } else {
-        format!("the same command counts {name} from the beginning (with --data DIR it could continue)")
+/// `kept`: residues that are complete, and all; `None` for a count of one sweep, which keeps nothing.
+fn interrupted(name: &str, kept: Option<(usize, usize)>) -> Failed {
+    let next = match kept {
+        Some((done @ 1.., all)) => format!("kept {done} of {all} residues, and the same command continues {name}"),
+        Some((_, _)) => format!("no sweep was complete yet, and the same command counts {name} from the beginning"),
+        None => format!("the same command counts {name} from the beginning (with --data DIR it could continue)"),
     };
     Failed::new(INTERRUPTED, format!("interrupted; {next}"))
 }

@@ -4,12 +4,18 @@
 //!   in_memory  a count in memory ([`InMemory`])
 //!   on_disk    a coordinator and a worker in this process, on the same code path as a cluster
 //!   take_up    the job of a count on disk: an interrupted one, or a new one
+//!   double_check   a second count in another way, and the comparison
 //!   folders    where a count keeps its state and its runs
+//!   table      a count of many sizes: sizes (ranges written out), kept_sizes (what is counted already)
 //! ```
 
+mod double_check;
 mod folders;
 mod in_memory;
+pub(crate) mod kept_sizes;
 mod on_disk;
+pub(crate) mod sizes;
+mod table;
 mod take_up;
 
 use std::sync::Arc;
@@ -23,15 +29,15 @@ use keima_problems::Problems;
 use crate::args::{CountArgs, Executor};
 use crate::cluster::client::request;
 use crate::exit::Failed;
-use crate::machine::{available_memory_bytes, cores, peak_memory_bytes};
-use crate::result::{Extra, Wanted};
+use crate::machine::{MachineMemory, cores, peak_memory_bytes};
+use crate::result::{Extra, Finished, Wanted, print_finished};
 use crate::terminal::output::say;
 use crate::terminal::units::show_bytes;
 use folders::Folders;
 
 /// Default size limit of the scratch folder.
 pub(crate) const DISK_BYTES: u64 = 50 << 30;
-/// Default memory of a count with runs on disk.
+/// Default memory of a count with runs on disk, if the machine has so much.
 pub(crate) const MEMORY_BYTES: u64 = 2 << 30;
 /// Time between two looks at a count. Short, so that small boards end at once.
 const LOOK: Duration = Duration::from_millis(20);
@@ -41,10 +47,16 @@ struct Counting<'a> {
     args: &'a CountArgs,
     request: &'a ProblemRequest,
     problem: &'a AnyProblem,
-    wanted: &'a Wanted,
+    /// Prints the result. The count keeps its state unless this succeeds.
+    tell: &'a dyn Fn(&Finished<'_>, &Extra) -> Result<(), Failed>,
     /// Problem, size and options as the name of a folder: `go-9x9`.
     name: &'a str,
     threads: u32,
+    machine: MachineMemory,
+    /// Whether with other primes and cuts than usual: the second count of `--double-check`.
+    other_way: bool,
+    /// The memory that was asked for, within what the machine can give.
+    memory_bytes: Option<u64>,
 }
 
 impl Counting<'_> {
@@ -56,24 +68,31 @@ impl Counting<'_> {
 
     /// Memory for a count in memory.
     fn allowed_bytes(&self) -> u64 {
-        let available = || available_memory_bytes().map_or(MEMORY_BYTES, |bytes| bytes / 4 * 3);
-        self.args.memory.unwrap_or_else(available)
+        self.memory_bytes.unwrap_or_else(|| self.machine.default_bytes(MEMORY_BYTES))
+    }
+
+    /// Memory for a count with runs on disk.
+    fn on_disk_bytes(&self) -> u64 {
+        self.memory_bytes.unwrap_or_else(|| self.machine.default_of(MEMORY_BYTES))
     }
 
     /// Plans a count in memory. `None` if an option rules it out, if an unfinished count on disk does, or if the problem
     /// does not fit. Refuses to leave residues behind that an earlier count in memory has kept.
     fn in_memory(&self) -> Result<Option<InMemory>, Failed> {
+        let data = if self.args.data.is_none() { Folders::default_data(self.name).ok() } else { None };
+        let kept = data.map_or(Ok(0), |data| InMemory::kept_in(&data, self.name))?;
         let begun_on_disk = || Folders::default_data(self.name).is_ok_and(|data| data.join("state").exists());
         let ruled_out = self.args.plan.executor == Executor::Stream || self.args.asks_for_disk() || begun_on_disk();
         let allowed_bytes = self.allowed_bytes();
         if !ruled_out && InMemory::fit(self.problem, self.threads, allowed_bytes).is_some() {
-            return InMemory::new(self.problem.clone(), self.threads, allowed_bytes, self.args.output.result.series)
-                .map(Some)
-                .map_err(|error| Failed::usage(error.to_string()));
+            let planned =
+                InMemory::new(self.problem.clone(), self.threads, allowed_bytes, self.args.output.result.series);
+            let planned = planned.map_err(|error| Failed::usage(error.to_string()))?;
+            let planned = planned.with_options(&self.request.options);
+            return Ok(Some(if self.other_way { planned.other_way() } else { planned }));
         }
-        let kept = || Folders::default_data(self.name).map_or(0, |data| InMemory::kept_in(&data, self.name));
         // These residues may have taken hours.
-        match if self.args.data.is_none() { kept() } else { 0 } {
+        match kept {
             0 => Ok(None),
             found => Err(Failed::usage(format!(
                 "{found} residues of {} are kept from an interrupted count in memory, but this command would count on \
@@ -101,27 +120,46 @@ pub(crate) async fn count(args: CountArgs) -> Result<(), Failed> {
     count_from(args, Arc::new(Problems)).await
 }
 
-/// Counts a problem of `registry`, which is opened once.
+/// Counts a problem of `registry`, which is opened once for each size.
 async fn count_from(args: CountArgs, registry: Arc<dyn Registry>) -> Result<(), Failed> {
+    if sizes::is_range(&args.problem.size) {
+        return table::count(args, registry).await;
+    }
     let registry = Arc::new(OpenProblems::new(registry));
     let request = request(&args.problem);
     let problem = registry.open(&request)?;
-    let wanted = Wanted::new(&args.output.result, args.output.json);
+    let wanted = Wanted::new(&args.output.result, args.output.json)?;
     wanted.check(problem.info())?;
+    let tell = |finished: &Finished<'_>, extra: &Extra| {
+        print_finished(finished, Some(problem.info()), &wanted, args.output.quiet, extra)
+    };
+    let checked = |finished: &Finished<'_>, extra: &Extra| {
+        double_check::count_again(&args, &request, &problem, finished, extra, &tell)
+    };
+    let machine = MachineMemory::now();
+    let memory_bytes = machine.granted(args.memory, |lowered| say(format_args!("keima: {lowered}")));
     let counting = Counting {
         args: &args,
         request: &request,
         problem: &problem,
-        wanted: &wanted,
+        tell: if args.double_check { &checked } else { &tell },
+        other_way: false,
         name: &folders::name(&request, &problem.info().size()),
         threads: args.threads.unwrap_or_else(cores),
+        memory_bytes,
+        machine,
     };
-    if args.fresh {
-        folders::forget(&args, counting.name)?;
+    count_one(&counting, registry).await
+}
+
+/// Counts one size, in memory or on disk.
+async fn count_one(counting: &Counting<'_>, registry: Arc<dyn Registry>) -> Result<(), Failed> {
+    if counting.args.fresh {
+        folders::forget(counting.args, counting.name)?;
     }
     match counting.in_memory()? {
-        Some(in_memory) => in_memory::count(&counting, in_memory).await,
-        None => on_disk::count(&counting, registry).await,
+        Some(in_memory) => in_memory::count(counting, in_memory).await,
+        None => on_disk::count(counting, registry).await,
     }
 }
 

@@ -2,24 +2,27 @@
 
 use std::sync::Arc;
 
-use keima_blocks::process::task_memory_bytes;
-use keima_coordinator::{JobStatus, State};
-use keima_count::{LocalCluster, LocalConfig};
+use keima_blocks::limits::LEAST_TASK_BYTES;
+use keima_blocks::process::{process_memory_bytes, task_memory_bytes};
+use keima_cluster::WorkerError;
+use keima_coordinator::{JobStatus, Kept, State, read_certificate};
+use keima_count::{LocalCluster, LocalConfig, LocalError};
 use keima_model::Registry;
 
 use super::folders::Folders;
 use super::take_up::{Limits, take_up};
-use super::{Counting, DISK_BYTES, LOOK, MEMORY_BYTES, extra};
+use super::{Counting, DISK_BYTES, LOOK, extra};
 use crate::exit::{Failed, INTERRUPTED};
-use crate::machine::asked_to_stop;
-use crate::result::{Finished, print_finished};
+use crate::machine::{Needed, asked_to_stop};
+use crate::result::Finished;
 use crate::terminal::progress::Progress;
 
 /// Counts and prints the result.
 pub(super) async fn count(counting: &Counting<'_>, registry: Arc<dyn Registry>) -> Result<(), Failed> {
+    Needed::TASKS.check(counting.threads)?;
     let (args, name) = (counting.args, counting.name);
     let folders = Folders::new(args, name)?;
-    let memory_bytes = args.memory.unwrap_or(MEMORY_BYTES);
+    let memory_bytes = counting.on_disk_bytes();
     let disk_bytes = args.disk.unwrap_or(DISK_BYTES);
     let config = LocalConfig {
         data: folders.state.clone(),
@@ -29,18 +32,30 @@ pub(super) async fn count(counting: &Counting<'_>, registry: Arc<dyn Registry>) 
         slots: counting.threads,
         durable_interval_millis: args.checkpoint_seconds.saturating_mul(1000),
     };
-    let cluster = LocalCluster::start(registry, config)?;
+    let cluster = LocalCluster::start(registry, config).map_err(|error| match error {
+        LocalError::Worker(WorkerError::Memory { .. }) => {
+            let least_bytes = process_memory_bytes(LEAST_TASK_BYTES, counting.threads);
+            Failed::usage(format!("{error}{}", counting.machine.remark(least_bytes)))
+        }
+        error => error.into(),
+    })?;
     let limits = Limits { task_memory_bytes: task_memory_bytes(memory_bytes, counting.threads), disk_bytes };
-    let ended = follow(counting, &cluster, limits).await;
+    let ended = match follow(counting, &cluster, limits).await {
+        Ok(Followed::Over(status)) => Ok(*status),
+        Ok(Followed::Interrupted) => Err(interrupted(counting, &cluster).await),
+        Err(failed) => Err(failed),
+    };
     let peak_bytes = cluster.disk_peak_bytes();
+    let certificate = match &ended {
+        Ok(status) => cluster.coordinator().certificate(status.id).await.ok().flatten(),
+        Err(_) => None,
+    };
+    let certificate = certificate.as_deref().and_then(read_certificate);
     let refused = ended.is_err() && cluster.coordinator().jobs().await.is_ok_and(|jobs| jobs.is_empty());
     cluster.stop().await?;
     // The number is printed before anything is deleted: a number that cannot be printed must not be lost.
-    let printed = ended.and_then(|status| {
-        let count = Finished::of_job(&status);
-        let info = Some(counting.problem.info());
-        print_finished(&count, info, counting.wanted, args.output.quiet, &extra(Some(peak_bytes)))
-    });
+    let printed = ended
+        .and_then(|status| (counting.tell)(&Finished::of_job(&status, certificate.as_ref()), &extra(Some(peak_bytes))));
     // A printed or refused count has nothing to resume.
     if args.data.is_none() && (printed.is_ok() || refused) {
         folders.tidy(args, name, refused);
@@ -48,8 +63,16 @@ pub(super) async fn count(counting: &Counting<'_>, registry: Arc<dyn Registry>) 
     printed
 }
 
-/// Follows the job until it is over.
-async fn follow(counting: &Counting<'_>, cluster: &LocalCluster, limits: Limits) -> Result<JobStatus, Failed> {
+/// How a count that was followed ended.
+enum Followed {
+    /// It is over, or its worker has ended.
+    Over(Box<JobStatus>),
+    /// The process was asked to stop.
+    Interrupted,
+}
+
+/// Follows the job until it is over, or until the process is asked to stop.
+async fn follow(counting: &Counting<'_>, cluster: &LocalCluster, limits: Limits) -> Result<Followed, Failed> {
     let coordinator = cluster.coordinator();
     let id = take_up(counting, cluster, limits).await?;
     let mut progress = Progress::new(counting.args.output.quiet);
@@ -61,15 +84,14 @@ async fn follow(counting: &Counting<'_>, cluster: &LocalCluster, limits: Limits)
             _ = look.tick() => {}
             () = &mut stop => {
                 progress.finish();
-                let next = format!("the same command continues {} from its last durable boundary", counting.name);
-                return Err(Failed::new(INTERRUPTED, format!("interrupted; {next}")));
+                return Ok(Followed::Interrupted);
             }
         }
         let status = coordinator.status(id).await?;
         // When the worker has ended, stopping the cluster tells why.
         if status.state.is_over() || !(stands_still(&status) || cluster.is_working()) {
             progress.finish();
-            return Ok(status);
+            return Ok(Followed::Over(Box::new(status)));
         }
         if stands_still(&status) {
             progress.finish();
@@ -78,6 +100,36 @@ async fn follow(counting: &Counting<'_>, cluster: &LocalCluster, limits: Limits)
             return Err(stuck(counting.name, &status, why));
         }
         progress.show(&status);
+    }
+}
+
+/// Keeps what the count has reached, and says how much that is.
+async fn interrupted(counting: &Counting<'_>, cluster: &LocalCluster) -> Failed {
+    let kept = cluster.settle().await.unwrap_or_default();
+    let text = match kept.iter().max_by_key(|kept| kept.job) {
+        Some(kept) => kept_text(kept, counting.name),
+        None => format!("the same command continues {} from its last durable boundary", counting.name),
+    };
+    Failed::new(INTERRUPTED, format!("interrupted; {text}"))
+}
+
+/// How much is kept of the count `name`, and what continues it.
+fn kept_text(kept: &Kept, name: &str) -> String {
+    let Kept { sweep, sweeps, pass, passes, tasks_done, tasks, .. } = *kept;
+    let mut parts = Vec::new();
+    if sweep > 0 {
+        parts.push(format!("{sweep} of {sweeps} sweeps"));
+    }
+    if pass > 0 {
+        parts.push(format!("{pass} of {passes} passes"));
+    }
+    if tasks_done > 0 {
+        parts.push(format!("{tasks_done} of {tasks} tasks of the next stage"));
+    }
+    match parts.pop() {
+        None => format!("nothing was complete yet, and the same command counts {name} from the beginning"),
+        Some(last) if parts.is_empty() => format!("kept {last}, and the same command continues {name}"),
+        Some(last) => format!("kept {} and {last}; the same command continues {name}", parts.join(", ")),
     }
 }
 
@@ -100,4 +152,26 @@ fn stuck(name: &str, status: &JobStatus, why: Option<String>) -> Failed {
         )
     };
     Failed::new(INTERRUPTED, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use keima_coordinator::JobId;
+
+    use super::*;
+
+    #[test]
+    fn an_interruption_says_how_much_is_kept() {
+        let check = |(sweep, pass, tasks_done): (u32, u32, u32), expected: &str| {
+            let kept = Kept { job: JobId(1), sweep, sweeps: 3, pass, passes: 81, tasks_done, tasks: 8 };
+            assert_eq!(kept_text(&kept, "go-9x9"), expected);
+        };
+        check((0, 0, 0), "nothing was complete yet, and the same command counts go-9x9 from the beginning");
+        check((0, 27, 0), "kept 27 of 81 passes, and the same command continues go-9x9");
+        check((0, 0, 2), "kept 2 of 8 tasks of the next stage, and the same command continues go-9x9");
+        check(
+            (1, 27, 2),
+            "kept 1 of 3 sweeps, 27 of 81 passes and 2 of 8 tasks of the next stage; the same command continues go-9x9",
+        );
+    }
 }

@@ -1,12 +1,13 @@
 //! The job of a count on disk: an interrupted or finished one that its folder holds, or a new one.
 
-use keima_coordinator::{JobId, JobSpec, JobStatus, State};
+use keima_blocks::process::process_memory_bytes;
+use keima_coordinator::{Follows, JobId, JobSpec, JobStatus, State};
 use keima_count::LocalCluster;
 
 use super::Counting;
 use crate::exit::Failed;
 use crate::result::lacks_series;
-use crate::terminal::units::{show_bytes, show_seconds};
+use crate::terminal::units::{show_bytes, show_seconds, typed_bytes};
 
 /// What the tasks of a count may take.
 #[derive(Clone, Copy)]
@@ -65,6 +66,8 @@ pub(super) async fn take_up(counting: &Counting<'_>, cluster: &LocalCluster, lim
         worker_slots: threads,
         executor: args.plan.executor.into(),
         series: args.output.result.series,
+        other_primes: counting.other_way,
+        follows: Follows::default(),
     };
     Ok(coordinator.submit(spec).await?)
 }
@@ -88,11 +91,14 @@ fn check_unfinished(
     }
     let wants_bytes = old.plan.as_ref().map_or(0, |plan| plan.task_memory_bytes);
     if wants_bytes > limits.task_memory_bytes {
+        let wants_all_bytes = process_memory_bytes(wants_bytes, counting.threads);
         return Err(Failed::usage(format!(
-            "the interrupted count has tasks of {}, but --memory and --threads leave {} for each; give it as much memory \
-             as before, or start over with --fresh",
+            "the interrupted count has tasks of {}, but --memory and --threads leave {} for each; continue it with \
+             --memory {}, or start over with --fresh{}",
             show_bytes(wants_bytes),
-            show_bytes(limits.task_memory_bytes)
+            show_bytes(limits.task_memory_bytes),
+            typed_bytes(wants_all_bytes),
+            counting.machine.remark(wants_all_bytes)
         )));
     }
     let begun = old.plan.as_ref().map_or("", |plan| plan.execution.name());

@@ -14,9 +14,10 @@ use keima_problems::Problems;
 
 use crate::args::EstimateArgs;
 use crate::cluster::client::request;
+use crate::count::sizes::one_size;
 use crate::count::{DISK_BYTES, MEMORY_BYTES};
 use crate::exit::{Failed, INTERRUPTED};
-use crate::machine::{asked_to_stop, available_memory_bytes, cores, state_folder};
+use crate::machine::{MachineMemory, Needed, asked_to_stop, cores, state_folder};
 use crate::terminal::output::print;
 use crate::terminal::units::show_bytes;
 
@@ -36,23 +37,27 @@ struct Estimate {
 }
 
 pub(crate) async fn estimate(args: EstimateArgs) -> Result<(), Failed> {
+    one_size(&args.problem.size, "estimate")?;
     let request = request(&args.problem);
     let registry: Arc<dyn Registry> = Arc::new(OpenProblems::new(Arc::new(Problems)));
     let problem = registry.open(&request)?;
-    let available = available_memory_bytes();
-    let mut offer = offer(&args, available);
-    let outline = outline(&args, &request, &problem, &mut offer)?;
+    let machine = MachineMemory::now();
+    let mut offer = offer(&args, &machine);
+    let mut outline = outline(&args, &request, &problem, &mut offer, &machine)?;
     let known = !outline.stages.is_empty();
     let disk_measured = outline.way != Way::InMemory && offer.disk_bytes_per_second.is_none() && known;
     if args.workers == 1 && disk_measured && args.cache.is_none() {
-        offer.cache_bytes = available.unwrap_or(0).saturating_sub(offer.memory_bytes);
+        offer.cache_bytes = machine.bytes().unwrap_or(0).saturating_sub(offer.memory_bytes);
     }
     let mut measured = None;
     if known {
+        Needed::TASKS.check(offer.threads.min(cores()))?;
         let folder = (outline.way != Way::InMemory).then(|| Scratch::new(args.scratch)).transpose()?;
         let place = folder.as_ref().map_or(PathBuf::new(), |folder| folder.path.clone());
         let measuring = async {
-            let speeds = measure(Arc::clone(&registry), &request, &outline, &offer, &place).await?;
+            let speeds =
+                measure(Arc::clone(&registry), &request, &outline, &offer, machine.default_bytes(MEMORY_BYTES), &place)
+                    .await?;
             let disk = tokio::task::spawn_blocking(move || disk_measured.then(|| measure_disk(&place)).transpose());
             let disk = disk.await.unwrap_or_else(|panic| Err(std::io::Error::other(panic).into()))?;
             Ok::<_, MeasureError>((speeds, disk))
@@ -63,6 +68,7 @@ pub(crate) async fn estimate(args: EstimateArgs) -> Result<(), Failed> {
         };
         offer.disk_bytes_per_second = disk.or(offer.disk_bytes_per_second);
         let times = Times::new(&outline, &speeds, &offer);
+        outline.notes.extend(speeds.note.clone());
         measured = Some((speeds, times));
     }
     let info = problem.info();
@@ -71,12 +77,11 @@ pub(crate) async fn estimate(args: EstimateArgs) -> Result<(), Failed> {
 }
 
 /// What the options offer to a count, with three quarters of the available memory unless one says otherwise.
-fn offer(args: &EstimateArgs, available_bytes: Option<u64>) -> Offer {
-    let default_memory = || available_bytes.map_or(MEMORY_BYTES, |bytes| bytes / 4 * 3);
+fn offer(args: &EstimateArgs, machine: &MachineMemory) -> Offer {
     Offer {
         workers: args.workers,
         threads: args.threads.unwrap_or_else(cores),
-        memory_bytes: args.memory.unwrap_or_else(default_memory),
+        memory_bytes: args.memory.unwrap_or_else(|| machine.default_bytes(MEMORY_BYTES)),
         // The spare memory of other machines is unknown.
         cache_bytes: args.cache.unwrap_or(0),
         disk_bytes: args.disk,
@@ -96,13 +101,17 @@ fn outline(
     request: &ProblemRequest,
     problem: &AnyProblem,
     offer: &mut Offer,
+    machine: &MachineMemory,
 ) -> Result<Outline, Failed> {
-    let new = |offer: &Offer| Outline::new(problem, offer).map_err(|error| Failed::usage(error.to_string()));
-    let mut outline = new(offer)?;
-    if outline.way == Way::OneProcess && args.memory.is_none() {
-        offer.memory_bytes = MEMORY_BYTES;
-        outline = new(offer)?;
-    }
+    let mut outline = if let Some(outline) = Outline::in_memory(problem, offer) {
+        outline
+    } else {
+        if args.workers == 1 && args.memory.is_none() {
+            offer.memory_bytes = machine.default_of(MEMORY_BYTES);
+        }
+        // A plan of thousands of columns takes seconds: it is made once.
+        Outline::with_runs(problem, offer).map_err(|error| Failed::usage(error.to_string()))?
+    };
     outline.notes.extend(without_blocks(request, &outline, offer));
     if outline.way == Way::OneProcess && args.disk.is_none() && outline.plan.disk_bytes > DISK_BYTES {
         let (needed, default) = (show_bytes(outline.plan.disk_bytes), show_bytes(DISK_BYTES));

@@ -25,6 +25,11 @@ pub(super) fn result(tables: &[Table]) -> String {
     lines.join("\n")
 }
 
+/// One line.
+pub(crate) fn csv_line(fields: &[&str]) -> String {
+    line(fields.iter().copied())
+}
+
 fn line<'a>(fields: impl Iterator<Item = &'a str>) -> String {
     fields.map(quoted).collect::<Vec<_>>().join(",")
 }

@@ -1,8 +1,10 @@
 //! What the printers of results need of a count, whether it was a job or a count in memory.
 
 use keima_coordinator::{JobId, JobStatus, Outcome, Plan, State};
-use keima_count::{InMemoryResult, TaskTimes};
+use keima_count::InMemoryResult;
+use keima_http::json::Statistics;
 use keima_model::ProblemRequest;
+use serde_json::Value;
 
 /// A count that is over, or a job at the time of its status.
 #[derive(Clone, Copy, Debug)]
@@ -23,21 +25,14 @@ pub(crate) struct Finished<'a> {
     pub(crate) resumed_from: Option<&'a str>,
     pub(crate) notes: &'a [String],
     pub(crate) statistics: Statistics,
-}
-
-/// Bytes and thread time of a count. A count in memory has no bytes on disk.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Statistics {
-    pub(crate) disk_peak_bytes: u64,
-    pub(crate) bytes_read: u64,
-    pub(crate) bytes_written: u64,
-    pub(crate) bytes_spilled: u64,
-    pub(crate) times: TaskTimes,
+    /// The evidence, where there is some.
+    pub(crate) certificate: Option<&'a Value>,
 }
 
 impl<'a> Finished<'a> {
-    pub(crate) fn of_job(status: &'a JobStatus) -> Self {
+    pub(crate) fn of_job(status: &'a JobStatus, certificate: Option<&'a Value>) -> Self {
         Self {
+            certificate,
             job: status.id,
             problem: &status.problem,
             size: &status.size,
@@ -56,6 +51,7 @@ impl<'a> Finished<'a> {
 
     pub(crate) fn in_memory(request: &'a ProblemRequest, result: &'a InMemoryResult) -> Self {
         Self {
+            certificate: result.certificate.as_ref(),
             job: JobId(1),
             problem: &request.name,
             size: &result.outcome.size,
@@ -69,18 +65,6 @@ impl<'a> Finished<'a> {
             resumed_from: result.resumed_from.as_deref(),
             notes: &[],
             statistics: Statistics { times: result.times, ..Statistics::default() },
-        }
-    }
-}
-
-impl Statistics {
-    pub(crate) fn of_job(status: &JobStatus) -> Self {
-        Self {
-            disk_peak_bytes: status.disk_peak_bytes,
-            bytes_read: status.bytes_read,
-            bytes_written: status.bytes_written,
-            bytes_spilled: status.bytes_spilled,
-            times: status.times,
         }
     }
 }

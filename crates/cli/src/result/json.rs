@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use keima_coordinator::{Check, Outcome, Plan, SeriesEntry, Table, TableRow};
+use keima_coordinator::{Check, Outcome, Table, TableRow};
 use serde_json::{Map, Value, json};
 
 use super::choice::COUNT;
-use super::{Extra, Finished, Statistics};
+use super::{Extra, Finished};
 use crate::args::VERSION;
 
 /// The object of a count that has an outcome, good or bad. The count has a field of its own, even if it is among
@@ -32,7 +32,9 @@ pub(super) fn result(
         "resumed_from": count.resumed_from,
         "notes": count.notes,
         "program": format!("keima {VERSION}"),
-        "statistics": statistics_json(&count.statistics, count.plan),
+        "identity": outcome.identity,
+        "builds": outcome.builds,
+        "statistics": keima_http::json::statistics(&count.statistics, count.plan),
     });
     if let Value::Object(map) = &mut object {
         let mut tables = tables.iter().filter(|table| table.name != COUNT).peekable();
@@ -48,38 +50,19 @@ pub(super) fn result(
             map.insert("options".into(), options.into_iter().collect());
         }
         if series {
-            map.insert("series".into(), series_json(&outcome.series));
+            map.insert("series".into(), keima_http::json::series(&outcome.series));
         }
         if let Some(objects) = objects {
             map.insert("objects".into(), objects.into());
+        }
+        if let Some(certificate) = count.certificate {
+            map.insert("certificate".into(), certificate.clone());
         }
         for (name, value) in &extra.0 {
             map.insert((*name).into(), value.clone());
         }
     }
     object
-}
-
-pub(crate) fn series_json(series: &[SeriesEntry]) -> Value {
-    series.iter().map(|e| json!({ "index": e.index, "name": e.name, "count": e.count, "ok": e.ok })).collect()
-}
-
-pub(crate) fn statistics_json(statistics: &Statistics, plan: Option<&Plan>) -> Value {
-    let seconds = |nanos: u64| nanos as f64 / 1e9;
-    json!({
-        "disk_peak_bytes": statistics.disk_peak_bytes,
-        "disk_forecast_bytes": plan.map(|p| p.disk_bytes),
-        "bytes_read": statistics.bytes_read,
-        "bytes_written": statistics.bytes_written,
-        "bytes_spilled": statistics.bytes_spilled,
-        "read_seconds": seconds(statistics.times.read_nanos),
-        "map_seconds": seconds(statistics.times.map_nanos),
-        "write_seconds": seconds(statistics.times.write_nanos),
-        "executor": plan.map(|p| p.execution.name()),
-        "why": plan.map(|p| p.why.clone()),
-        "windows": plan.map(|p| p.windows.iter().map(|w| w.len).collect::<Vec<_>>()),
-        "sweeps": plan.map(|p| p.sweeps.len()),
-    })
 }
 
 fn checks(checks: &[Check]) -> Value {

@@ -27,12 +27,13 @@ use serde_json::Value;
 
 use crate::args::{Format, ResultFormatArgs};
 use crate::exit::{CHECK_FAILED, Failed};
-use crate::terminal::output::{print, say};
+use crate::terminal::colour::Paint;
+use crate::terminal::output::{hand_over, say};
 
 use choice::Numbers;
-pub(crate) use evidence::{executor, windows};
-pub(crate) use finished::{Finished, Statistics};
-pub(crate) use json::{series_json, statistics_json};
+pub(crate) use csv::csv_line;
+pub(crate) use evidence::{executor, sum, windows};
+pub(crate) use finished::Finished;
 
 /// Most objects that `--list` prints.
 const MOST_LISTED: usize = 10_000;
@@ -52,6 +53,25 @@ enum Part {
     Table(String),
 }
 
+/// The format that was asked for. `--json` is the same as `--format json`.
+pub(crate) fn format(args: &ResultFormatArgs, json: bool) -> Result<Format, Failed> {
+    match (args.format, json) {
+        (Some(format), true) if format != Format::Json => {
+            Err(Failed::usage("--json is --format json, and another --format was given: choose one of the two"))
+        }
+        (format, json) => Ok(format.unwrap_or(if json { Format::Json } else { Format::Text })),
+    }
+}
+
+/// A count's result as the object that `--json` prints. A count without a number is an error.
+pub(crate) fn object(count: &Finished<'_>, info: &dyn ProblemInfo, extra: &Extra) -> Result<Value, Failed> {
+    evidence::ended(count)?;
+    let outcome = count.outcome.filter(|outcome| outcome.ok);
+    let outcome = outcome.ok_or_else(|| Failed::other("the count ended without a result; please report it"))?;
+    let numbers = Numbers::of(outcome, tables(info, outcome)).chosen(&Part::All)?;
+    Ok(json::result(count, outcome, &numbers, false, None, extra))
+}
+
 /// Whether a plan misses some shorter boards. A plan whose vectors meet in the middle passes only half of them.
 pub(crate) fn lacks_series(plan: &Plan) -> bool {
     plan.middle().is_some_and(|middle| middle + 1 < plan.board.length)
@@ -66,15 +86,15 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    /// From the command line. `--json` is the same as `--format json`.
-    pub(crate) fn new(args: &ResultFormatArgs, json: bool) -> Self {
-        let format = args.format.unwrap_or(if json { Format::Json } else { Format::Text });
+    /// From the command line.
+    pub(crate) fn new(args: &ResultFormatArgs, json: bool) -> Result<Self, Failed> {
+        let format = format(args, json)?;
         let part = match &args.table {
             Some(name) => Part::Table(name.clone()),
             None if args.series => Part::Series,
             None => Part::All,
         };
-        Self { format, part, list: args.list }
+        Ok(Self { format, part, list: args.list })
     }
 
     pub(crate) fn is_json(&self) -> bool {
@@ -145,7 +165,7 @@ impl Wanted {
         let numbers = Numbers::of(outcome, info.map_or_else(Vec::new, |info| tables(info, outcome)));
         let chosen = numbers.chosen(&self.part)?;
         Ok(match self.format {
-            Format::Text => text::result(&chosen, objects.as_deref()),
+            Format::Text => text::result(&chosen, objects.as_deref(), Paint::stdout()),
             Format::Csv => csv::result(&chosen),
             Format::Bfile => bfile::result(&numbers.sequence(&self.part)?),
             Format::Json => {
@@ -176,16 +196,16 @@ pub(crate) fn print_finished(
     match count.outcome {
         Some(outcome) if outcome.ok => {
             let text = wanted.printed(count, outcome, info, extra)?;
-            if !quiet && !wanted.is_json() {
-                say(evidence::evidence(count, outcome));
-            }
             if !text.is_empty() {
-                print(&text)?;
+                hand_over(&text)?;
+            }
+            if !quiet && !wanted.is_json() {
+                say(evidence::evidence(count, outcome, Paint::stderr()));
             }
         }
         Some(outcome) if wanted.is_json() => {
             let series = wanted.part == Part::Series;
-            let printed = print(&json::result(count, outcome, &[], series, None, extra).to_string());
+            let printed = hand_over(&json::result(count, outcome, &[], series, None, extra).to_string());
             return evidence::ended(count).and(printed);
         }
         _ => {}
@@ -194,8 +214,8 @@ pub(crate) fn print_finished(
 }
 
 /// The same for a job of a coordinator.
-pub(crate) fn print_job(status: &JobStatus, wanted: &Wanted) -> Result<(), Failed> {
+pub(crate) fn print_job(status: &JobStatus, certificate: Option<&Value>, wanted: &Wanted) -> Result<(), Failed> {
     let problem = problem_of(status);
     let info = problem.as_ref().map(AnyProblem::info);
-    print_finished(&Finished::of_job(status), info, wanted, false, &Extra::default())
+    print_finished(&Finished::of_job(status, certificate), info, wanted, false, &Extra::default())
 }

@@ -3,14 +3,15 @@
 use keima_coordinator::Table;
 
 use super::choice::COUNT;
+use crate::terminal::colour::Paint;
 use crate::terminal::wrap::{WIDTH, wrapped_at};
 
 /// The tables and objects, with an empty line between two.
-pub(super) fn result(tables: &[Table], objects: Option<&[String]>) -> String {
+pub(super) fn result(tables: &[Table], objects: Option<&[String]>, paint: Paint) -> String {
     let block = |table: &Table| match table.rows.as_slice() {
-        [only] if table.name == COUNT => only.count.clone(),
+        [only] if table.name == COUNT => paint.strong(&only.count),
         _ if table.name == "series" => series(table),
-        _ => titled(table),
+        _ => titled(table, paint),
     };
     let mut blocks: Vec<String> = tables.iter().map(block).collect();
     blocks.extend_from_slice(objects.unwrap_or_default());
@@ -24,14 +25,14 @@ fn series(table: &Table) -> String {
 }
 
 /// The table's name, a header, the rows and the remarks.
-fn titled(table: &Table) -> String {
+fn titled(table: &Table, paint: Paint) -> String {
     let header = [&table.index, &"count".to_owned()].into_iter().chain(&table.columns).cloned().collect();
     let row = |row: &keima_coordinator::TableRow| {
         [&row.index, &row.count].into_iter().chain(&row.figures).cloned().collect::<Vec<_>>()
     };
     let rows: Vec<Vec<String>> = std::iter::once(header).chain(table.rows.iter().map(row)).collect();
     let words = table.rows.iter().any(|row| row.index.parse::<u64>().is_err());
-    let mut text = format!("{}\n{}", table.name, aligned(&rows, words));
+    let mut text = format!("{}\n{}", paint.strong(&table.name), aligned(&rows, words));
     for remark in &table.remarks {
         text += &format!("\n{}", wrapped_at(remark, WIDTH));
     }
@@ -87,9 +88,10 @@ mod tests {
                 "w\nk           count\nall            10\nsome of it      5",
             ),
         ] {
-            assert_eq!(result(&[table], None), expected);
+            assert_eq!(result(&[table], None, Paint::new(false)), expected);
         }
         let count = table("count", &[], &[&["1", "2"]]);
-        assert_eq!(result(&[count], Some(&["x".to_owned(), "o".to_owned()])), "2\n\nx\n\no");
+        let objects = ["x".to_owned(), "o".to_owned()];
+        assert_eq!(result(&[count], Some(&objects), Paint::new(false)), "2\n\nx\n\no");
     }
 }

@@ -1,12 +1,16 @@
 //! What is printed on a terminal, and how.
 //!
 //! ```text
+//!   colour    what a terminal shows in colours
+//!   log       lines of the log as JSON
 //!   output    stdout for results, stderr for everything else
 //!   progress  a bar or lines while a count runs
 //!   units     byte sizes, durations and big numbers as text
 //!   wrap      paragraphs as lines
 //! ```
 
+pub(crate) mod colour;
+pub(crate) mod log;
 pub(crate) mod output;
 pub(crate) mod progress;
 pub(crate) mod units;

@@ -1,12 +1,20 @@
-//! Progress on stderr: a bar on a terminal, else a line at intervals.
+//! Progress on stderr: a bar on a terminal that can move its cursor, else a line at intervals.
+//!
+//! A terminal cuts a bar's line at its width, so what matters most comes first:
+//!
+//! ```text
+//!   42% ######----------  ETA 3m12s, 12,345,678 states, pass 45 of 121, column 5 of 11, ...
+//! ```
 
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use keima_coordinator::{JobStatus, State};
+use keima_http::share::share;
 use keima_model::Direction;
 
+use super::colour::is_dumb;
 use super::output::say;
 use super::units::{show_bytes, show_count, show_seconds};
 
@@ -32,9 +40,9 @@ pub(crate) struct Progress {
 
 impl Progress {
     pub(crate) fn new(quiet: bool) -> Self {
-        let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
+        let bar = (!quiet && std::io::stderr().is_terminal() && !is_dumb()).then(|| {
             let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr());
-            if let Ok(style) = ProgressStyle::with_template("{bar:30} {percent:>3}%  {wide_msg}") {
+            if let Ok(style) = ProgressStyle::with_template("{percent:>3}% {bar:16}  {wide_msg}") {
                 bar.set_style(style);
             }
             bar
@@ -42,7 +50,8 @@ impl Progress {
         Self { bar, quiet, last: None, still: false, note: None, values: 0, told: Vec::new() }
     }
 
-    fn say(&self, text: &str) {
+    /// Prints a line above the bar, unless nothing is to be printed.
+    pub(crate) fn say(&self, text: &str) {
         match &self.bar {
             Some(bar) => bar.suspend(|| say(text)),
             None if !self.quiet => say(text),
@@ -73,29 +82,25 @@ impl Progress {
             }
         }
         let (done, all) = share(status);
-        let mut text = match status.state {
-            State::Running => position(status),
-            other if status.reason.is_empty() => other.to_string(),
-            other => format!("{other}: {}", status.reason),
+        let text = match status.state {
+            State::Running => {
+                let [place, speed] = facts(status);
+                headline(status.eta_seconds, status.states, &place, &speed, status.seconds)
+            }
+            other if status.reason.is_empty() => format!("{other}, {}", show_seconds(status.seconds)),
+            other => format!("{other}: {}, {}", status.reason, show_seconds(status.seconds)),
         };
-        text += &format!(", {}", show_seconds(status.seconds));
-        if let (Some(eta), State::Running) = (status.eta_seconds, status.state) {
-            text += &format!(", ETA {}", show_seconds(eta));
-        }
         self.draw(done / all.max(1e-9), text, status.state, status.seconds);
     }
 
     /// The same for a count in memory.
     pub(crate) fn show_in_memory(&mut self, progress: &keima_count::Progress) {
-        let mut text = format!("column {} of {}", progress.columns_done + 1, progress.columns);
+        let mut place = format!("column {} of {}", progress.columns_done + 1, progress.columns);
         if progress.sweeps > 1 {
-            text += &format!(", sweep {} of {}", progress.sweep + 1, progress.sweeps);
+            place += &format!(", sweep {} of {}", progress.sweep + 1, progress.sweeps);
         }
-        text += &format!(", {} states, {} residues", show_count(progress.states), progress.residues);
-        text += &format!(", {}", show_seconds(progress.seconds));
-        if let Some(eta) = progress.eta_seconds {
-            text += &format!(", ETA {}", show_seconds(eta));
-        }
+        let residues = format!("{} residues", progress.residues);
+        let text = headline(progress.eta_seconds, progress.states, &place, &residues, progress.seconds);
         let part = f64::from(progress.windows_done) / f64::from(progress.windows.max(1));
         self.draw(part.min(1.0), text, State::Running, progress.seconds);
     }
@@ -107,7 +112,9 @@ impl Progress {
             bar.set_position((part * 1000.0) as u64);
             bar.set_message(text);
         } else if self.is_due(state, seconds) {
-            self.say(&format!("{:>3.0} %  {text}", 100.0 * part));
+            // Of a job that has ended without a number no part is done.
+            let ended_early = matches!(state, State::Cancelled | State::CheckFailed);
+            self.say(&if ended_early { text } else { format!("{:>3.0} %  {text}", 100.0 * part) });
             self.last = Some(Instant::now());
         }
     }
@@ -126,8 +133,20 @@ impl Progress {
     }
 }
 
+/// A running count on one line, the most important first.
+fn headline(eta_seconds: Option<f64>, states: u64, place: &str, speed: &str, seconds: f64) -> String {
+    let eta = eta_seconds.map_or_else(String::new, |eta| format!("ETA {}, ", show_seconds(eta)));
+    format!("{eta}{} states, {place}, {speed}, {}", show_count(states), show_seconds(seconds))
+}
+
 /// Where a job is, on one line.
 pub(crate) fn position(status: &JobStatus) -> String {
+    let [place, speed] = facts(status);
+    format!("{place}, {} states, {speed}", show_count(status.states))
+}
+
+/// The place of a job, and how fast it is, with what it takes.
+fn facts(status: &JobStatus) -> [String; 2] {
     let plan = status.plan.as_ref();
     let columns = plan.map_or(0, |p| p.board.length);
     let sweeps = plan.map_or(1, |p| p.sweeps.len());
@@ -138,36 +157,22 @@ pub(crate) fn position(status: &JobStatus) -> String {
     if sweeps > 1 {
         text += &format!(", sweep {} of {sweeps}", (status.sweep as usize + 1).min(sweeps));
     }
-    text += &format!(", {} states", show_count(status.states));
+    let mut speed = Vec::new();
     if status.states_per_second > 0.0 {
-        text += &format!(", {} states/s", show_count(status.states_per_second as u64));
+        speed.push(format!("{} states/s", show_count(status.states_per_second as u64)));
     }
     let residues = plan.map_or(0, |p| p.stage_moduli(status.sweep, status.stage).len());
     if residues > 0 {
-        text += &format!(", {residues} residues");
+        speed.push(format!("{residues} residues"));
     }
-    text += &format!(", {} on disk", show_bytes(status.disk_bytes));
-    text
+    speed.push(format!("{} on disk", show_bytes(status.disk_bytes)));
+    [text, speed.join(", ")]
 }
 
 /// Notes after the last one that was printed. Old notes are dropped: if that one is gone, all notes are new.
 fn new_notes<'a>(notes: &'a [String], told: Option<&str>) -> &'a [String] {
     let seen = told.and_then(|told| notes.iter().rposition(|note| note == told));
     notes.get(seen.map_or(0, |seen| seen + 1)..).unwrap_or_default()
-}
-
-/// Work done and total work: in state-passes if the plan has a forecast, else in passes.
-fn share(status: &JobStatus) -> (f64, f64) {
-    let Some(plan) = &status.plan else { return (0.0, 1.0) };
-    let passes = status.passes as usize;
-    let weight = |pass: usize| plan.states.get(pass).map_or(1.0, |&s| s as f64);
-    let sweep: f64 = (0..passes).map(weight).sum();
-    let before: f64 = (0..(status.pass as usize).min(passes)).map(weight).sum();
-    let part = status.states_done as f64 / status.states_stage.max(1) as f64;
-    let stage = plan.windows.iter().map(|w| w.len).max().unwrap_or(1) as usize;
-    let now: f64 = (status.pass as usize..passes.min(status.pass as usize + stage)).map(weight).sum::<f64>() * part;
-    let all = sweep * plan.sweeps.len() as f64;
-    ((sweep * f64::from(status.sweep) + (before + now).min(sweep)).min(all), all)
 }
 
 #[cfg(test)]
@@ -187,6 +192,15 @@ mod tests {
         // The oldest notes are gone; a note may come twice.
         check("c d", Some("b"), "c d");
         check("a b a c", Some("a"), "c");
+    }
+
+    /// What a terminal of 60 columns shows beside percent and bar.
+    #[test]
+    fn the_end_and_the_states_come_first() {
+        let line = headline(Some(950_000.0), 363_324_268_018, "pass 12 of 361, column 1 of 19", "3 residues", 7500.0);
+        assert_eq!(&line[..37], "ETA 10d23h, 363,324,268,018 states, p");
+        let line = headline(None, 57, "column 1 of 9", "3 residues", 3.0);
+        assert_eq!(line, "57 states, column 1 of 9, 3 residues, 3.0 s");
     }
 
     #[test]

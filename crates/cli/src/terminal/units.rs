@@ -1,5 +1,8 @@
 //! Byte sizes, durations and big numbers, as people write and read them.
 
+pub(crate) use keima_blocks::sizes::show_bytes;
+pub(crate) use keima_http::units::{show_count, show_seconds};
+
 /// Bytes from `"512MiB"`, `"2GiB"`, `"1.5 GB"`, `"4096"`; powers of 1024 with an `i`, of 1000 without.
 pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
     let expected =
@@ -32,16 +35,9 @@ pub(crate) fn parse_bytes_or_none(text: &str) -> Result<u64, String> {
     if text.trim() == "0" { Ok(0) } else { parse_bytes(text) }
 }
 
-/// `"1.25 GiB"`.
-pub(crate) fn show_bytes(bytes: u64) -> String {
-    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let mut value = bytes as f64;
-    let mut unit = 0;
-    while value >= 1024.0 && unit + 1 < UNITS.len() {
-        value /= 1024.0;
-        unit += 1;
-    }
-    if unit == 0 { format!("{bytes} B") } else { format!("{value:.2} {}", UNITS[unit]) }
+/// A size for an option: whole mebibytes, at least `bytes`: `"1280MiB"`.
+pub(crate) fn typed_bytes(bytes: u64) -> String {
+    format!("{}MiB", bytes.div_ceil(1 << 20))
 }
 
 /// `"1.25 TB"`, in powers of 1000.
@@ -64,35 +60,6 @@ pub(crate) fn show_long_seconds(seconds: f64) -> String {
         return format!("{:.1} years", seconds / YEAR_SECONDS);
     }
     if seconds < 1.0 { format!("{seconds:.2} s") } else { show_seconds(seconds) }
-}
-
-/// `"12,345,678"`.
-pub(crate) fn show_count(count: u64) -> String {
-    let digits = count.to_string();
-    let mut text = String::with_capacity(digits.len() * 4 / 3);
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// `"3.4 s"`, `"5m12s"`, `"2h05m"`, `"3d04h"`.
-pub(crate) fn show_seconds(seconds: f64) -> String {
-    if !seconds.is_finite() {
-        return "unknown".to_owned();
-    }
-    if seconds < 60.0 {
-        return format!("{seconds:.1} s");
-    }
-    let whole = seconds.round() as u64;
-    match whole {
-        0..3600 => format!("{}m{:02}s", whole / 60, whole % 60),
-        3600..86_400 => format!("{}h{:02}m", whole / 3600, whole % 3600 / 60),
-        _ => format!("{}d{:02}h", whole / 86_400, whole % 86_400 / 3600),
-    }
 }
 
 #[cfg(test)]
@@ -120,8 +87,7 @@ mod tests {
 
     #[test]
     fn numbers_for_people() {
-        assert_eq!(show_bytes(1023), "1023 B");
-        assert_eq!(show_bytes(192 << 20), "192.00 MiB");
+        assert_eq!(typed_bytes((5 << 28) - 1), "1280MiB");
         assert_eq!(show_count(0), "0");
         assert_eq!(show_count(1_234_567), "1,234,567");
         assert_eq!(show_seconds(3.44), "3.4 s");

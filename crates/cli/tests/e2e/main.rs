@@ -9,10 +9,14 @@
 //!            help: every --help text
 //!            count: state that a count leaves behind, numbers that nobody reads
 //!            estimate, inspect
+//!            page: the status page in a browser, and keima top
 //!            steer: submit, watch, pause, resume, cancel, result; a full disk
 //!   faults   deaths: processes die at named points or by kill -9; folders vanish
 //!            damage: run files with a flipped bit, cut short, from another job
 //!            network: workers that see nothing of each other but their addresses
+//!            full_disk: a file system without room
+//!            signals: asked to stop once, and twice
+//!            fire: scripts/chaos, for a moment
 //!   book     links and commands of README and docs/
 //! ```
 //!

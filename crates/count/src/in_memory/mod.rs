@@ -15,13 +15,16 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use keima_blocks::in_memory as memory;
-use keima_cluster::random_bits;
-use keima_coordinator::{Outcome, Plan, PlanError, in_memory_plan};
+use keima_blocks::sizes::show_bytes;
+use keima_cluster::{BUILD, random_bits};
+use keima_coordinator::{History, Outcome, Plan, PlanError, in_memory_plan};
 use keima_engine::block::{BlockError, CountOrder, count, count_forward, most_lanes};
 use keima_model::{AnyProblem, Directions, ProblemInfo, Window};
 use keima_runs::TaskTimes;
 
-use self::kept::KeptSweeps;
+pub use self::kept::OtherSweeps;
+pub(crate) use self::kept::residues;
+use self::kept::{KeptSweeps, Spent};
 use self::progress::Counters;
 pub use self::progress::Progress;
 pub use self::result::InMemoryResult;
@@ -59,6 +62,7 @@ pub struct Fit {
 /// A planned count.
 pub struct InMemory {
     problem: AnyProblem,
+    options: Vec<(String, String)>,
     plan: Plan,
     /// Residues per sweep, forward alone; `None` from both ends.
     lanes: Option<u32>,
@@ -74,13 +78,15 @@ impl InMemory {
     pub fn new(problem: AnyProblem, threads: u32, memory_bytes: u64, series: bool) -> Result<Self, InMemoryError> {
         let fit = Self::fit(&problem, threads, memory_bytes).ok_or_else(|| {
             InMemoryError::NoBlocks(format!(
-                "{} has no dense blocks for this size, or they do not fit {memory_bytes} bytes",
-                problem.info().name()
+                "{} has no block form for this size, or it does not fit {}",
+                problem.info().name(),
+                show_bytes(memory_bytes)
             ))
         })?;
         let plan = in_memory_plan(problem.info(), problem.key_bytes(), fit.memory_bytes, threads, fit.lanes)?;
         Ok(Self {
             problem,
+            options: Vec::new(),
             plan,
             lanes: fit.lanes,
             series,
@@ -90,29 +96,46 @@ impl InMemory {
         })
     }
 
+    /// The same with the options of the request, for the certificate.
+    #[must_use]
+    pub fn with_options(self, options: &[(String, String)]) -> Self {
+        Self { options: options.to_vec(), ..self }
+    }
+
+    /// Counts modulo other primes, and with other windows where the board is high enough: for a second count of one number.
+    #[must_use]
+    pub fn other_way(self) -> Self {
+        let plan = self.plan.with_other_primes(self.problem.info());
+        let longest = plan.windows.iter().map(|window| window.len).max().unwrap_or(1);
+        let windows = if longest > 2 { Window::cut(plan.board.height, longest - 1) } else { plan.windows };
+        Self { plan: Plan { windows, ..plan }, ..self }
+    }
+
     /// Keeps the residues of each sweep in `folder`, and uses those that an earlier process kept there. They stay until a check
     /// fails, or until [`InMemory::forget`], which the caller calls after printing the number. `name` is a word that tells
     /// this count from others. Returns how many residues were kept, and how many the count needs. Returns `None`, and
-    /// keeps nothing, if there is only one sweep.
-    pub fn keep_in(&self, folder: &Path, name: &str) -> Option<(usize, usize)> {
-        let several = self.lanes.is_some() && self.plan.sweeps.len() > 1;
-        let kept = several.then(|| KeptSweeps::open(folder, name))?;
+    /// keeps nothing, if there is only one sweep. Refuses residues of another version.
+    pub fn keep_in(&self, folder: &Path, name: &str) -> Result<Option<(usize, usize)>, OtherSweeps> {
+        let kept = KeptSweeps::open(folder, name)?;
+        if self.lanes.is_none() || self.plan.sweeps.len() <= 1 {
+            return Ok(None);
+        }
         let found = kept.len();
         if let Ok(mut place) = self.kept.lock() {
             *place = Some(kept);
         }
         self.counters.set_residues_found(found);
-        Some((found, self.plan.moduli.len()))
+        Ok(Some((found, self.plan.moduli.len())))
     }
 
-    /// Number of kept residues of the count `name` in `folder`.
-    pub fn kept_in(folder: &Path, name: &str) -> usize {
-        KeptSweeps::open(folder, name).len()
+    /// Number of kept residues of the count `name` in `folder`. Refuses those of another version.
+    pub fn kept_in(folder: &Path, name: &str) -> Result<usize, OtherSweeps> {
+        KeptSweeps::open(folder, name).map(|kept| kept.len())
     }
 
-    /// Deletes the kept residues of the count `name` in `folder`.
-    pub fn forget(folder: &Path, name: &str) {
-        KeptSweeps::open(folder, name).remove();
+    /// Deletes the kept residues in `folder`, of any count and version.
+    pub fn forget(folder: &Path) {
+        KeptSweeps::forget(folder);
     }
 
     /// How a count fits into `allowed_bytes`; `None` if it does not, or if the block executor cannot do it.
@@ -187,8 +210,17 @@ impl InMemory {
         };
         match counted {
             Ok(counted) => {
-                let result = self.result(result::outcome(info, &self.plan, &counted), String::new(), counted.times);
-                if !result.outcome.ok {
+                let outcome = result::outcome(info, &self.plan, &counted);
+                let mut result = self.result(outcome, String::new(), counted.times);
+                let own = Spent { milliseconds: (result.seconds * 1000.0) as u64, lives: 1 };
+                let Spent { milliseconds, lives } = kept.as_ref().map_or(own, KeptSweeps::spent);
+                let windows = counted.evidence.iter().map(|(_, windows)| windows.len() as u64).sum();
+                let history = History { lives, milliseconds, stages: windows, ..History::default() };
+                if result.outcome.ok {
+                    let plan = &self.plan;
+                    let made = result::certified(info, &self.options, plan, &counted, &result.outcome, history);
+                    result.certificate = Some(made);
+                } else {
                     // The kept residues may be at fault: the next count starts from none.
                     kept.iter_mut().for_each(KeptSweeps::remove);
                 }
@@ -205,7 +237,11 @@ impl InMemory {
                 let outcome = result::failed_outcome(info, &self.plan, &reason);
                 Ok(self.result(outcome, reason, TaskTimes::default()))
             }
-            Err(error) => Err(error.into()),
+            Err(error) => {
+                // Lost time counts too.
+                kept.iter().for_each(KeptSweeps::note_time);
+                Err(error.into())
+            }
         }
     }
 
@@ -215,7 +251,8 @@ impl InMemory {
             found => Some(format!("{found} of {} residues", self.plan.moduli.len())),
         };
         let (plan, seconds) = (self.plan.clone(), self.counters.seconds());
-        InMemoryResult { outcome, reason, plan, seconds, times, resumed_from }
+        let outcome = outcome.of(&self.problem.identity(), &[BUILD.to_owned()]);
+        InMemoryResult { outcome, reason, plan, seconds, times, resumed_from, certificate: None }
     }
 
     /// How far it is.

@@ -15,8 +15,8 @@ fn go(size: &str) -> AnyProblem {
 #[test]
 fn every_count_shows_its_mass_balance() {
     for (size, shown) in [
-        ("2x2", "1 windows of the transposed vector"),
-        ("2x3", "1 windows of the forward vector, and 1 of the transposed one"),
+        ("2x2", "1 window of the transposed vector"),
+        ("2x3", "1 window of the forward vector, and 1 of the transposed one"),
         ("8x8", "windows of the forward vector, and "),
     ] {
         let result = InMemory::new(go(size), 1, 1 << 30, false).unwrap().count().unwrap();
@@ -39,10 +39,10 @@ fn a_wrong_residue_is_found_out_and_forgotten() {
     assert!(expected.outcome.ok);
 
     let modulus = new().into_plan().moduli[0];
-    KeptSweeps::open(&place, "go-9x9").keep(&[(modulus, vec![1; 9])]);
+    KeptSweeps::open(&place, "go-9x9").unwrap().keep(&[(modulus, vec![1; 9])], &[]);
     for (found, right) in [(1, false), (0, true)] {
         let counting = new();
-        assert_eq!(counting.keep_in(&place, "go-9x9").map(|(found, _)| found), Some(found));
+        assert_eq!(counting.keep_in(&place, "go-9x9").unwrap().map(|(found, _)| found), Some(found));
         let result = counting.count().unwrap();
         assert_eq!(result.outcome.ok, right, "{:?}", result.outcome);
         assert_eq!(result.resumed_from.is_some(), found > 0);
@@ -50,9 +50,16 @@ fn a_wrong_residue_is_found_out_and_forgotten() {
         if right {
             let again = new();
             let all = again.plan.moduli.len();
-            assert_eq!(again.keep_in(&place, "go-9x9"), Some((all, all)));
-            assert!(again.count().unwrap().outcome.ok);
-            InMemory::forget(&place, "go-9x9");
+            assert_eq!(again.keep_in(&place, "go-9x9").unwrap(), Some((all, all)));
+            let again = again.count().unwrap();
+            assert!(again.outcome.ok);
+            // The evidence of the first process is in the certificate of the second.
+            let certificate = again.certificate.unwrap();
+            assert_eq!(certificate["history"]["lives"], "2");
+            let verified = keima_verify::verify_value(&certificate).unwrap();
+            let failed: Vec<_> = verified[0].checks.iter().filter(|check| !check.ok).collect();
+            assert!(failed.is_empty() && certificate["sweeps"].as_array().unwrap().len() == all, "{failed:?}");
+            InMemory::forget(&place);
             assert!(!place.exists());
             assert_eq!(result.outcome.count, expected.outcome.count);
         }

@@ -6,7 +6,7 @@ use keima_count::estimate::{Outline, PerState, Speeds, StageTime, Times, Way};
 use keima_model::Direction;
 
 use super::Estimate;
-use crate::result::windows;
+use crate::result::{sum, windows};
 use crate::terminal::units::{show_bytes, show_count, show_decimal_bytes, show_long_seconds};
 use crate::terminal::wrap::beside;
 
@@ -114,7 +114,7 @@ fn is_forward_alone(outline: &Outline) -> bool {
 
 fn moduli(outline: &Outline) -> String {
     let plan = &outline.plan;
-    let sizes: Vec<String> = plan.sweeps.iter().map(|(first, end)| (end - first).to_string()).collect();
+    let sizes: Vec<u32> = plan.sweeps.iter().map(|(first, end)| end - first).collect();
     // A stage with one lane carries a vector of ones. The residues of counts begin with two.
     let mut lanes: Vec<u32> = outline.stages.iter().map(|stage| stage.lanes).filter(|&lanes| lanes > 1).collect();
     lanes.sort_unstable();
@@ -124,7 +124,7 @@ fn moduli(outline: &Outline) -> String {
     } else if sizes.len() == 1 {
         ", in one sweep".to_owned()
     } else {
-        format!(", in {} sweeps of {}", sizes.len(), sizes.join("+"))
+        format!(", in {} sweeps of {}", sizes.len(), sum(&sizes))
     };
     let grow = if plan.execution.name() == "block" && lanes.len() > 1 && !is_forward_alone(outline) {
         let lanes: Vec<String> = lanes.iter().map(u32::to_string).collect();

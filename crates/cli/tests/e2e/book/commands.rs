@@ -2,7 +2,7 @@
 //!
 //! A fenced block marked `console` is run: a `$` begins a command, the lines below it are what it prints. Commands of a
 //! page share an empty folder. `...` as a line stands for any lines, `...` at the end of a line for the rest of it. A page
-//! may show a command's standard output alone, or with what stands on standard error before it, progress left out.
+//! may show a command's standard output alone, or with what stands on standard error before or after it, progress left out.
 //! Services, `keima coordinator ... &` and `keima worker ... &`, get free ports and end with the page.
 
 use std::collections::HashMap;
@@ -123,9 +123,10 @@ impl Shell {
         let ran = run(self.prepare(shell));
         let shown: Vec<&str> = shown.lines().collect();
         let stdout: Vec<&str> = ran.stdout.lines().collect();
-        let stderr = ran.stderr.lines().filter(|line| !is_progress(line));
-        let both: Vec<&str> = stderr.chain(ran.stdout.lines()).collect();
-        let same = matches(&shown, &stdout) || matches(&shown, &both);
+        // A number comes after notes and before its evidence.
+        let stderr: Vec<&str> = ran.stderr.lines().filter(|line| !is_progress(line)).collect();
+        let (before, after) = ([&stderr[..], &stdout].concat(), [&stdout[..], &stderr].concat());
+        let same = [&stdout, &before, &after].into_iter().any(|lines| matches(&shown, lines));
         assert!(ran.code == Some(0) && same, "{page}: $ {text}\nshows\n{}\nbut: {ran:#?}", shown.join("\n"));
     }
 }

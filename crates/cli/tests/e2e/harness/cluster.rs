@@ -15,6 +15,10 @@ pub(crate) struct Setup {
     pub(crate) failpoint: &'static str,
     /// Of the jobs that are submitted.
     pub(crate) executor: &'static str,
+    /// Every column end goes there.
+    pub(crate) archive: Option<PathBuf>,
+    /// Variables of the coordinator and the workers.
+    pub(crate) environment: Vec<(String, String)>,
 }
 
 /// Faults are tried with both.
@@ -22,7 +26,22 @@ pub(crate) const EXECUTORS: [&str; 2] = ["stream", "block"];
 
 impl Default for Setup {
     fn default() -> Self {
-        Self { lease_seconds: "1", grace_seconds: "2", second_copies: true, failpoint: "", executor: "stream" }
+        Self {
+            lease_seconds: "1",
+            grace_seconds: "2",
+            second_copies: true,
+            failpoint: "",
+            executor: "stream",
+            archive: None,
+            environment: Vec::new(),
+        }
+    }
+}
+
+impl Setup {
+    fn archive_option(&self) -> Vec<String> {
+        let option = |folder: &PathBuf| ["--archive".to_owned(), folder.to_str().unwrap().to_owned()];
+        self.archive.iter().flat_map(option).collect()
     }
 }
 
@@ -47,6 +66,11 @@ impl Cluster {
         (self.coordinator, self.url) = coordinator(&self.dir, &self.setup, &at, "");
     }
 
+    /// The coordinator's folder.
+    pub(crate) fn data(&self) -> PathBuf {
+        self.dir.path().join("data")
+    }
+
     pub(crate) fn scratch(&self, worker: &str) -> PathBuf {
         self.dir.path().join(worker)
     }
@@ -56,12 +80,20 @@ impl Cluster {
     }
 
     pub(crate) fn worker_with_disk(&self, name: &str, disk: &str, failpoint: &str) -> Process {
+        let mut worker = self.start_worker(name, disk, failpoint);
+        worker.ready("worker ready at ");
+        worker
+    }
+
+    /// The same without waiting until it is ready.
+    pub(crate) fn start_worker(&self, name: &str, disk: &str, failpoint: &str) -> Process {
         let scratch = self.scratch(name);
         let args = ["worker", "--coordinator", &self.url, "--listen", "127.0.0.1:0", "--threads", "1"];
         let more = ["--memory", "128MiB", "--disk", disk, "--scratch", scratch.to_str().unwrap()];
-        let mut worker = Process::start(&format!("worker {name}"), &[&args[..], &more].concat(), failpoint);
-        worker.ready("worker ready at ");
-        worker
+        let archive = self.setup.archive_option();
+        let archive: Vec<&str> = archive.iter().map(String::as_str).collect();
+        let args = [&args[..], &more, &archive].concat();
+        Process::start_with(&format!("worker {name}"), &args, failpoint, &self.setup.environment)
     }
 
     /// Runs a verb of the client.
@@ -120,8 +152,11 @@ fn coordinator(dir: &TempDir, setup: &Setup, listen: &str, failpoint: &str) -> (
     // Every boundary is durable: what a kill leaves does not depend on the moment.
     let times = ["--lease-seconds", setup.lease_seconds, "--grace-seconds", setup.grace_seconds];
     let copies: &[&str] = if setup.second_copies { &[] } else { &["--no-second-copies"] };
-    let args = [&args[..], &times, &["--checkpoint-seconds", "0"], copies].concat();
-    let mut process = Process::start("coordinator", &args, failpoint);
+    let archive = setup.archive_option();
+    let archive: Vec<&str> = archive.iter().map(String::as_str).collect();
+    let often: &[&str] = if archive.is_empty() { &[] } else { &["--archive-seconds", "0"] };
+    let args = [&args[..], &times, &["--checkpoint-seconds", "0"], copies, &archive, often].concat();
+    let mut process = Process::start_with("coordinator", &args, failpoint, &setup.environment);
     let url = process.ready("coordinator ready at ");
     (process, url)
 }

@@ -17,14 +17,17 @@ const LOOK: Duration = Duration::from_millis(10);
 pub(crate) fn command(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_keima"));
     let names = ["COORDINATOR", "LISTEN", "DATA", "WORKER_LISTEN", "ADVERTISE", "SCRATCH", "MEMORY", "DISK", "THREADS"];
-    for name in names.into_iter().chain(["LOG", "FAILPOINT"]) {
+    let access = ["FINGERPRINT", "TLS_CA", "TOKEN_FILE", "TLS_INIT", "TLS_CERT", "TLS_KEY", "TOKENS", "INSECURE"];
+    let watched = ["HTTP", "WORKER_HTTP", "HTTP_TOKEN_FILE", "LOG_FORMAT", "LOG", "FAILPOINT", "ARCHIVE", "CONFIG"];
+    for name in names.into_iter().chain(access).chain(watched) {
         command.env_remove(format!("KEIMA_{name}"));
     }
     // Runs of one problem in two tests have nothing to do with each other, nor with the user's.
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let state = format!("{}/state-{}-{number}", env!("CARGO_TARGET_TMPDIR"), std::process::id());
-    command.env("XDG_STATE_HOME", state).args(args);
+    // Nor has the user's configuration.
+    command.env("XDG_CONFIG_HOME", &state).env("XDG_STATE_HOME", state).args(args);
     command
 }
 
@@ -102,7 +105,13 @@ pub(crate) struct Process {
 impl Process {
     /// Starts the program; `failpoint` as in `keima_cluster`'s failpoints, empty for none.
     pub(crate) fn start(name: &str, args: &[&str], failpoint: &str) -> Self {
+        Self::start_with(name, args, failpoint, &[])
+    }
+
+    /// The same with more environment variables.
+    pub(crate) fn start_with(name: &str, args: &[&str], failpoint: &str, environment: &[(String, String)]) -> Self {
         let mut command = command(args);
+        command.envs(environment.iter().cloned());
         if !failpoint.is_empty() {
             command.env("KEIMA_FAILPOINT", failpoint);
         }
@@ -175,9 +184,15 @@ impl Process {
 
     /// Sends a signal by its name.
     pub(crate) fn signal(&mut self, signal: &str) {
-        assert!(self.is_alive(), "{} had ended before SIG{signal}: {}", self.name, self.stderr());
+        self.signals(&[signal]);
+    }
+
+    /// Sends signals at one moment.
+    pub(crate) fn signals(&mut self, signals: &[&str]) {
+        assert!(self.is_alive(), "{} had ended before SIG{signals:?}: {}", self.name, self.stderr());
         // The shell's own kill: not every machine has one as a program.
-        let script = format!("kill -{signal} {}", self.child.id());
+        let kills: Vec<String> = signals.iter().map(|signal| format!("kill -{signal} {}", self.child.id())).collect();
+        let script = kills.join(" && ");
         assert!(Command::new("sh").args(["-c", &script]).status().unwrap().success());
     }
 }

@@ -163,7 +163,7 @@ fn what_cannot_be_printed_is_refused_before_the_count() {
         ("count quoridor 9 --table fence_law", "--table takes by_fences"),
         ("count go 19x19 --table by_x", "--table takes count"),
         ("count go 19x19 --series --table count", "cannot be used with"),
-        ("count go 19x19 --format bfile --json", "cannot be used with"),
+        ("count go 19x19 --format bfile --json", "--json is --format json"),
         ("count go 19x19 --format xml", "text, json, csv, bfile"),
         ("count go 19x19 --list", "leave out --list"),
         ("count square-free 11 --list", "more than 300000 partial boards"),

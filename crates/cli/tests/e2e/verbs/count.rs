@@ -1,5 +1,7 @@
 //! What `keima count` leaves behind: its state, and numbers that nobody could read.
 
+use std::process::{Command, Stdio};
+
 use crate::harness::process::{Process, command, keima, run, until};
 use crate::numbers::golden::legal;
 
@@ -86,14 +88,112 @@ fn a_number_that_cannot_be_printed_is_kept() {
     };
     // Every write there fails for want of room.
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
-    let ended = count().stdout(full).output().unwrap();
-    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
-    assert_eq!(ended.status.code(), Some(1), "{said}");
-    assert!(said.contains("standard output"), "{said}");
-    let again = run(count());
-    assert_eq!(again.ok(), legal("5x5"));
-    assert!(again.stderr.contains("was counted here before"), "{again:#?}");
-    assert_eq!(run(count()).ok(), legal("5x5"), "and then it is forgotten");
+    let (reader, unread) = std::io::pipe().unwrap();
+    drop(reader);
+    let to = |stdout: Stdio| {
+        let mut counting = count();
+        counting.stdout(stdout);
+        counting
+    };
+    let mut closed = Command::new("sh");
+    // The shell closes its standard output and becomes the program.
+    let program = env!("CARGO_BIN_EXE_keima");
+    closed.args(["-c", "exec \"$0\" \"$@\" >&-", program, "count", "go", "5x5", "--executor", "stream"]);
+    closed.env("XDG_STATE_HOME", home.path());
+    for (what, mut counting) in [("full", to(full.into())), ("no reader", to(unread.into())), ("closed", closed)] {
+        // A command that collects the output would replace its standard output.
+        let child = counting.stderr(Stdio::piped()).spawn().unwrap();
+        let ended = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert_eq!(ended.status.code(), Some(1), "{what}: {said}");
+        assert!(said.contains("standard output") && said.contains("same command"), "{what}: {said}");
+        let again = run(count());
+        assert_eq!(again.ok(), legal("5x5"), "{what}");
+        assert!(again.stderr.contains("was counted here before"), "{what}: {again:#?}");
+    }
+    let afresh = run(count());
+    assert_eq!(afresh.ok(), legal("5x5"));
+    assert!(!afresh.stderr.contains("was counted here before"), "it is forgotten once it is printed: {afresh:#?}");
+}
+
+/// An interrupted count on disk keeps what it has reached, says how much, and warns of nothing.
+#[test]
+fn an_interrupted_count_keeps_what_it_has() {
+    let home = tempfile::tempdir().unwrap();
+    let count = || {
+        let args =
+            ["count", "go", "9x9", "--json", "--executor", "stream", "--window", "2", "--residues-per-sweep", "1"];
+        let mut counting = command(&args);
+        counting.env("XDG_STATE_HOME", home.path());
+        counting
+    };
+    let mut first = Process::spawn("a count", count());
+    // The runs of a stage lie in a folder g1, g2, ...
+    let runs = home.path().join("keima/go-9x9/scratch/j1/s0");
+    let stage = |entry: std::fs::DirEntry| entry.file_name().to_str()?.strip_prefix('g')?.parse::<u32>().ok();
+    until("the tenth stage", || {
+        std::fs::read_dir(&runs).ok()?.flatten().filter_map(stage).any(|stage| stage >= 10).then_some(())
+    });
+    first.signal("INT");
+    assert_eq!(first.ended().code(), Some(4));
+    let said = first.stderr();
+    assert!(said.contains("interrupted; kept ") && said.contains(" of 81 passes"), "{said}");
+    assert!(!said.contains("WARN") && !said.contains("Stopped"), "{said}");
+    let rest = run(count());
+    let object = rest.json();
+    assert_eq!(object["count"], legal("9x9"));
+    assert!(rest.stderr.contains("continuing go 9x9"), "{rest:#?}");
+    let from = object["resumed_from"].as_str().unwrap();
+    assert!(!from.starts_with("the start") && !from.starts_with("stage 0 "), "{from}");
+}
+
+/// Many sizes in one command: a line each, in every format, with an error for what cannot be counted.
+#[test]
+fn many_sizes_make_a_table() {
+    let rows = [("1x2", "5"), ("1x3", "15"), ("2x2", "57"), ("2x3", "489")];
+    let csv: Vec<String> = rows.iter().map(|(size, count)| format!("{size},{count},")).collect();
+    let table = keima(&["count", "go", "1..2x2..3", "--format", "csv", "--quiet"]);
+    assert_eq!((table.ok(), table.stderr.as_str()), (&*format!("size,count,error\n{}", csv.join("\n")), ""));
+    let lines = keima(&["count", "go", "1..2x2..3", "--json", "--quiet"]);
+    let objects: Vec<serde_json::Value> = lines.ok().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let told = objects.iter().map(|object| (object["size"].as_str().unwrap(), object["count"].as_str().unwrap()));
+    assert!(told.eq(rows), "{lines:#?}");
+    let text = keima(&["count", "go", "1..2x2..3", "--quiet"]);
+    assert_eq!(text.ok(), rows.map(|(size, count)| format!("{size}  {count}")).join("\n"));
+    let squares = keima(&["count", "go", "2..4", "--format", "bfile", "--quiet"]);
+    assert_eq!(squares.ok(), "2 57\n3 12675\n4 24318165");
+    let sides = keima(&["count", "quoridor-fences", "1..2", "--format", "csv", "--quiet"]);
+    assert_eq!(sides.ok(), "size,count,error\n1x1,3,\n2x2,47,");
+    let some = keima(&["count", "go", "0..1x2", "--format", "csv", "--quiet"]);
+    assert_eq!(some.code, Some(2), "{some:#?}");
+    let rows: Vec<&str> = some.stdout.lines().collect();
+    assert!(rows.len() == 3 && rows[1].starts_with("0x2,,") && rows[1].contains("at least 1"), "{some:#?}");
+    assert_eq!(rows[2], "1x2,5,");
+    let cut = keima(&["count", "go", "0..3x2", "--format", "bfile", "--quiet"]);
+    assert_eq!((cut.code, cut.stdout.as_str()), (Some(2), ""), "a b-file has no gaps: {cut:#?}");
+}
+
+/// A table whose reader goes away keeps its numbers, and the same command prints all of them.
+#[test]
+fn an_interrupted_table_continues() {
+    let home = tempfile::tempdir().unwrap();
+    let count = || {
+        let mut counting = command(&["count", "go", "3x1..5", "--executor", "stream"]);
+        counting.env("XDG_STATE_HOME", home.path());
+        counting
+    };
+    let (reader, writer) = std::io::pipe().unwrap();
+    let child = count().stdout(writer).stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(reader), &mut line).unwrap();
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(1), "{ended:?}");
+    let kept = home.path().join("keima/go-3x1__5/sizes");
+    assert!(std::fs::read_to_string(&kept).unwrap().contains("\"count\":\"15\""), "3x1");
+    let whole = run(count());
+    let told: Vec<&str> = whole.ok().lines().filter_map(|line| line.split_whitespace().nth(1)).collect();
+    assert_eq!(told, ["15", "489", "12675", "321689", "8180343"], "{whole:#?}");
+    assert!(!kept.exists(), "all is printed");
 }
 
 /// The reader of standard error may go away at any time.

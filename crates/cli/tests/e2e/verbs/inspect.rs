@@ -94,7 +94,12 @@ fn harmed(path: &Path) {
     check(&sound[..sound.len() - 1], 3, "cut short");
     check(b"key\tvalue\n and more than sixteen bytes", 2, "not a run file");
     check(b"short", 2, "not a run file");
+    // Another version with a checksum that agrees; the version alone is damage.
     let mut bytes = sound;
     bytes[8] += 1;
+    check(&bytes, 3, "remove this copy");
+    let length = u32::from_le_bytes(bytes[12..16].try_into().unwrap()) as usize;
+    let crc = crc32c::crc32c(&bytes[..length - 4]);
+    bytes[length - 4..length].copy_from_slice(&crc.to_le_bytes());
     check(&bytes, 1, "version");
 }

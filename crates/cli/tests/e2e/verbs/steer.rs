@@ -17,6 +17,9 @@ fn a_job_from_submission_to_result() {
     let early = cluster.client(&["result", &job]);
     assert_eq!((early.code, early.stdout.as_str()), (Some(4), ""), "{early:#?}");
     assert!(early.stderr.contains("keima watch j1"), "{early:#?}");
+    let waiting = cluster.client(&["status", &job]);
+    let waiting = waiting.ok();
+    assert!(waiting.contains("queued") && waiting.contains("position   not begun"), "{waiting}");
     let _workers = [cluster.worker("a", ""), cluster.worker("b", "")];
     let status = cluster.counts(&job, &legal("8x8"));
     assert_eq!(status["state"], "done");
@@ -116,8 +119,8 @@ fn a_workers_disk_is_full() {
     assert_eq!(ran.code, Some(4), "{ran:#?}");
     worker.signal("TERM");
     worker.ended();
+    // Nobody has to resume it.
     let _again = cluster.worker("a", "");
-    cluster.client(&["resume", &job]).ok();
     cluster.counts(&job, &legal("8x8"));
 }
 

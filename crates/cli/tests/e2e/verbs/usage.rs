@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 
 use crate::harness::cluster::{Cluster, Setup};
-use crate::harness::process::{LIMIT, Process, keima, run_files};
+use crate::harness::process::{LIMIT, Process, command, keima, run_files};
 
 /// Checks one command line; `@name` in an argument stands for a value of `values`.
 pub(super) fn check(values: &[(&str, &str)], line: &str, code: i32, texts: &[&str]) {
@@ -37,26 +37,47 @@ fn command_lines_that_mean_nothing() {
         ("count go -3x5", 2, &["-3"]),
         ("count go 99999999999999999999x5", 2, &["at most"]),
         ("count chess 8x8", 2, &["chess", "known problems: go"]),
+        ("count hardsquares 8x8", 2, &["did you mean hard-squares?"]),
+        ("count grid-cycles 6x6 --hamiltonian", 2, &["option of grid-cycles and grid-paths: write '-o hamiltonian'"]),
+        ("count grid-cycles 6x6 -o hamiltonain", 2, &["did you mean hamiltonian?"]),
+        ("count knight 6x6", 2, &["keima: knight: say which tours", "--closed"]),
         ("count go 9x9 --memory banana", 2, &["banana", "512MiB"]),
         ("count go 9x9 --memory 0", 2, &["--memory"]),
+        ("count go 9x9 --memory 10 --threads 2", 2, &["10 B of memory are too little", "raise --memory to 48 MiB"]),
         ("count go 9x9 --disk 10parsec", 2, &["10parsec", "50GB"]),
         ("count go 9x9 --threads 0", 2, &["--threads", "0"]),
-        ("count go 9x9 --threads many", 2, &["many"]),
+        ("count go 9x9 --threads many", 2, &["many", "a whole number from 1 to 1024"]),
         ("count go 9x9 --residues-per-sweep 0", 2, &["--residues-per-sweep"]),
         ("count go 9x9 --window 0", 2, &["--window"]),
-        ("count go 9x9 --data @dir --memory 33MiB", 2, &["--memory", "--threads"]),
+        ("count go 9x9 --data @dir --memory 33MiB --threads 2", 2, &["--memory", "--threads"]),
         ("count go 9x9 --data @dir --memory 64MiB --threads 64", 2, &["64 tasks", "--threads"]),
         ("count go 9x9 --data @dir --disk 100KiB", 2, &["of disk", "raise --disk"]),
+        ("count go 9..1x5", 2, &["9..1", "A..B"]),
+        ("count go 1..9x", 2, &["A..B"]),
+        ("count go 1..200x1..200", 2, &["10000 sizes"]),
+        ("count go 1..3x1..3 --format bfile", 2, &["one index", "5x1..9"]),
+        ("count go 1..3x3 --series", 2, &["--series", "one size"]),
+        ("count go 1..3x3 --table count", 2, &["--table"]),
+        ("count chess 1..8x1..8", 2, &["known problems: go"]),
+        ("count go 1..3x3 -o closed", 2, &["go has no options"]),
+        ("count go 5x5 --json --format csv", 2, &["--json", "--format"]),
+        ("submit go 1..3x3", 2, &["1..3x3", "only keima count"]),
+        ("estimate go 1..3x3", 2, &["1..3x3", "only keima count"]),
         ("submit go nine", 2, &["nine", "9x9"]),
         ("submit chess 8x8", 2, &["known problems: go"]),
+        ("submit go 9x9 --priority high", 2, &["'high'", "expected a whole number, such as 10"]),
         ("status banana", 2, &["banana", "keima jobs"]),
         ("worker --scratch @dir --memory 33MiB --threads 4", 2, &["--memory", "--threads"]),
         ("worker", 2, &["--scratch"]),
+        ("worker --scratch @dir --coordinator https://head:7700", 2, &["--fingerprint", "--tls-ca"]),
+        ("worker --scratch @dir --coordinator http://", 2, &["names no host"]),
+        ("worker --scratch @dir --advertise tcp://node:7702", 2, &["--advertise", "tcp://", "https://node:7702"]),
+        ("jobs --coordinator grpc://head:7700", 2, &["--coordinator", "grpc://", "http://head:7700"]),
         ("coordinator", 2, &["--data"]),
         ("coordinator --data @dir --listen nowhere", 2, &["nowhere"]),
-        ("coordinator --data @dir --listen 192.0.2.1:0", 1, &["192.0.2.1", "0.0.0.0"]),
+        ("coordinator --data @dir --insecure --listen 192.0.2.1:0", 1, &["192.0.2.1", "0.0.0.0"]),
         ("coordinator --data @dir --lease-seconds 0", 2, &["--lease-seconds", "0.1"]),
-        ("coordinator --data @dir --grace-seconds nan", 2, &["--grace-seconds"]),
+        ("coordinator --data @dir --grace-seconds nan", 2, &["--grace-seconds", "a number of seconds from 0.1"]),
     ] {
         check(&values, line, code, texts);
     }
@@ -95,7 +116,7 @@ fn ports_and_folders_in_use() {
         ("jobs --coordinator http://@free", 1, &["@free", "keima coordinator", "KEIMA_COORDINATOR"]),
         ("submit go 5x5 --coordinator http://@free", 1, &["@free", "keima coordinator"]),
         ("result j1 --coordinator http://@free", 1, &["@free"]),
-        ("jobs --coordinator nonsense://?", 1, &["nonsense"]),
+        ("jobs --coordinator nonsense://?", 2, &["nonsense", "https://"]),
         ("status j77 --coordinator @url", 2, &["j77", "keima jobs"]),
         ("watch j77 --coordinator @url", 2, &["j77", "keima jobs"]),
         ("cancel 77 --coordinator @url", 2, &["j77", "keima jobs"]),
@@ -136,10 +157,46 @@ fn a_worker_waits_for_its_coordinator() {
     let args = ["worker", "--coordinator", &format!("http://{free}"), "--scratch", scratch.to_str().unwrap()];
     let mut worker = Process::start("worker", &args, "");
     worker.says("cannot say hello", 1);
+    worker.says(&format!("waiting for the coordinator at http://{free}"), 1);
+    assert_eq!(worker.stdout(), "", "it is not ready yet");
     let mut hub =
         Process::start("coordinator", &["coordinator", "--listen", &free, "--data", data.to_str().unwrap()], "");
     hub.ready("coordinator ready at ");
     worker.says("the coordinator knows this worker", 1);
+    worker.ready("worker ready at ");
+}
+
+/// What a compose file or a unit sets to nothing by `${NAME:-}`.
+const EMPTY: [&str; 9] = [
+    "KEIMA_ADVERTISE",
+    "KEIMA_DISK",
+    "KEIMA_FINGERPRINT",
+    "KEIMA_INSECURE",
+    "KEIMA_MEMORY",
+    "KEIMA_THREADS",
+    "KEIMA_TLS_CA",
+    "KEIMA_TOKEN_FILE",
+    "KEIMA_WORKER_LISTEN",
+];
+
+/// Without a coordinator `watch` says at once that it waits; variables that are set to nothing are as good as none.
+#[test]
+fn watch_says_that_it_waits() {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let mut watch = Process::start("watch", &["watch", "j1", "--coordinator", &free], "");
+    watch.says("trying again for up to 10 minutes", 1);
+    assert!(watch.stderr().contains(&free), "{}", watch.stderr());
+    watch.signal("INT");
+    assert_eq!(watch.ended().code(), Some(4));
+    let cluster = Cluster::start(Setup::default());
+    let scratch = cluster.scratch("a");
+    let args = ["worker", "--coordinator", &cluster.url, "--scratch", scratch.to_str().unwrap()];
+    let mut starting = command(&args);
+    for name in EMPTY {
+        starting.env(name, "");
+    }
+    let address = Process::spawn("worker", starting).ready("worker ready at ");
+    assert!(address.starts_with("http://127.0.0.1:"), "{address}");
 }
 
 /// The services say as JSON where they are.

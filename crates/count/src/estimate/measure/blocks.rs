@@ -4,8 +4,9 @@
 //! If the plan makes its tables a part at a time, this makes some parts too, and compares the time with the problem's
 //! estimate.
 //!
-//! Cost: the tables of a board of 12 cells, or fewer if those have no room, and a column with each number of lanes. That
-//! is five to twenty seconds and 1.5 GB of disk, and up to three seconds for parts of each window.
+//! Cost: the tables of a board of 12 cells, and a column with each number of lanes. Fewer cells if those tables have no room,
+//! or if they would take more than PATIENCE at the speed of a small board. That is five to fifteen seconds and 1.5 GB of
+//! disk, and up to three seconds for parts of each window.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -35,6 +36,10 @@ const SHORT_WINDOW: u32 = 4;
 const MOST_PARTED_HEIGHT: u32 = 13;
 /// Memory of the measurement, if so much is offered.
 pub(super) const MEMORY_BYTES: u64 = 2 << 30;
+/// Cells of the column that is tried first.
+const TRIED_HEIGHT: u32 = 8;
+/// Expected time of the measured columns and their tables, at most.
+const PATIENCE: Duration = Duration::from_secs(8);
 /// Time of one measurement. A column that takes longer is finished.
 const SOON: Duration = Duration::from_millis(1500);
 /// The longest measured board has fewer than 2 ^ so many columns. That is long enough for many residues, even with two
@@ -54,10 +59,22 @@ pub(super) fn measure(
     let height = outline.plan.board.height.min(HEIGHT);
     let longest = outline.plan.windows.iter().map(|window| window.len).max().unwrap_or(height);
     let here = Offer { window: (longest <= SHORT_WINDOW).then_some(longest), ..here.clone() };
-    let height = highest(registry, request, height, [FEW_LANES, many], &here)
-        .ok_or_else(|| MeasureError::NoBoard(request.name.clone()))?;
-    let at = |lanes| column(registry, request, height, lanes, &here, scratch);
-    let (few, many_lanes) = (at(FEW_LANES)?, at(many)?);
+    let no_board = || MeasureError::NoBoard(request.name.clone());
+    let highest = |height| highest(registry, request, height, [FEW_LANES, many], &here);
+    let at = |height, lanes, soon| column(registry, request, height, lanes, &here, scratch, soon);
+    let mut height = highest(height).ok_or_else(no_board)?;
+    if let Some(tried) = highest(height.min(TRIED_HEIGHT)).filter(|&tried| tried < height) {
+        let tried = at(tried, FEW_LANES, Duration::ZERO)?;
+        let states =
+            |height| long(registry, request, height, FEW_LANES, &here).map(|(_, outline)| outline.plan.peak_states);
+        while let Ok(states) = states(height)
+            && tried.expected_seconds(height, states, &here) > PATIENCE.as_secs_f64()
+            && let Some(lower) = highest(height - 1)
+        {
+            height = lower;
+        }
+    }
+    let (few, many_lanes) = (at(height, FEW_LANES, SOON)?, at(height, many, SOON)?);
     let measured = outline.parted.is_some() && outline.plan.board.height <= MOST_PARTED_HEIGHT;
     let made = if measured { Some(parts(registry, request, outline, &here)?) } else { None };
     let speed = |part: usize| {
@@ -87,6 +104,18 @@ struct Column {
     table_seconds: f64,
     /// By the problem's estimate.
     table_bytes: u64,
+    /// States of its largest vector.
+    states: u64,
+}
+
+impl Column {
+    /// Time of both measurements on a column of `height` cells with so many states: tables twice, a column with few lanes,
+    /// and one with many, which takes up to three times as long.
+    fn expected_seconds(&self, height: u32, states: u64, here: &Offer) -> f64 {
+        let [read, pass, write] = self.nanos;
+        let column = states as f64 * (read + pass * f64::from(height) + write) * 1e-9 / f64::from(here.threads.max(1));
+        2.0 * self.table_seconds * states as f64 / self.states.max(1) as f64 + 4.0 * column
+    }
 }
 
 /// The greatest height, up to `height`, of a board that [`long`] opens for each number of lanes.
@@ -122,7 +151,7 @@ fn long(
 }
 
 /// Takes a vector with `lanes` lanes through columns of `height` cells, with its runs in files. Does one column, and more
-/// until [`SOON`].
+/// until `soon`.
 fn column(
     registry: &dyn Registry,
     request: &ProblemRequest,
@@ -130,16 +159,17 @@ fn column(
     lanes: u32,
     here: &Offer,
     scratch: &Path,
+    soon: Duration,
 ) -> Result<Column, MeasureError> {
     let (problem, outline) = long(registry, request, height, lanes, here)?;
-    let (info, plan) = (problem.info(), outline.plan.clone());
+    let (info, plan, states_most) = (problem.info(), outline.plan.clone(), outline.plan.peak_states);
     let blocks = info.blocks().ok_or_else(|| MeasureError::NoBoard(request.name.clone()))?;
     let started = Instant::now();
     let tables = blocks.column(&plan.windows, Directions::Forward).map_err(MeasureError::Block)?;
     let table_seconds = started.elapsed().as_secs_f64();
     let windows = plan.windows.len();
     let moduli = primes_below(MODULUS_LIMIT.into()).take(lanes as usize).collect();
-    let folder = scratch.join(format!("lanes{lanes}"));
+    let folder = scratch.join(format!("cells{height}-lanes{lanes}"));
     let stages =
         BlockStages::new(plan, tables, moduli, here.memory_bytes, Stages::new(&folder, here.threads, u64::MAX));
     // The first stage reads nothing.
@@ -156,13 +186,13 @@ fn column(
             took.iter_mut().zip(nanos(&task.times)).for_each(|(took, more)| *took += more);
         }
         // Whole columns.
-        if number % windows == 0 && started.elapsed() > SOON {
+        if number % windows == 0 && started.elapsed() > soon {
             break;
         }
     }
     stages.delete(&vector)?;
     let nanos = std::array::from_fn(|part| took[part] / f64::max(states[part], 1.0));
-    Ok(Column { nanos, table_seconds, table_bytes: outline.table_bytes })
+    Ok(Column { nanos, table_seconds, table_bytes: outline.table_bytes, states: states_most })
 }
 
 /// Measured thread time of tables that are made a part at a time, over the problem's estimate. Makes some groups of each

@@ -1,18 +1,25 @@
 //! Speeds in memory: vectors with 1, 2, 4 and 8 lanes go through the windows of a column, both ways, then a whole count.
+//!
+//! A small board is counted first. The measured board is the largest whose count then takes SOON at most.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use keima_blocks::limits::MODULUS_LIMIT;
-use keima_engine::block::{BlockError, Moduli, Row, Rows, Sweep, largest};
-use keima_model::{BlockColumn, Direction, Directions, ProblemRequest, Registry};
-use keima_residue::primes_below;
+use keima_blocks::in_memory::process_bytes;
+use keima_engine::block::{SweepNanos, sweep_nanos};
+use keima_model::{Directions, ProblemRequest, Registry};
 
-use super::{MeasureError, Small, outline_name, small};
-use crate::estimate::{Offer, Speeds, SweepSpeed, Times};
+use super::{MeasureError, Small, outline_name, smaller};
+use crate::estimate::{Offer, Outline, Speeds, SweepSpeed, Times, Way};
 use crate::in_memory::InMemory;
 
 /// State-passes of the measured board, at most: far more than the fixed costs of a stage, and done in seconds.
 const SWEEP_STATE_PASSES: u64 = 400_000_000;
+/// State-passes of the board that is counted first, at most.
+const FIRST_STATE_PASSES: u64 = 10_000_000;
+/// Expected time of one count of the measured board, at most. The whole measurement takes about five times as long.
+const SOON: Duration = Duration::from_secs(3);
+/// Bytes of a state in the two vectors of the widest sweep.
+const SWEEP_STATE_BYTES: u64 = 2 * 8 * 8;
 
 /// Measures on the highest square board of at most `height` cells.
 pub(super) fn measure(
@@ -21,23 +28,33 @@ pub(super) fn measure(
     height: u32,
     offer: &Offer,
 ) -> Result<Speeds, MeasureError> {
-    let offer = Offer { out_of_core: false, memory_bytes: u64::MAX, ..offer.clone() };
-    let Small { problem, outline, .. } = small(registry, request, height, &offer, SWEEP_STATE_PASSES)?;
     let no_blocks = || MeasureError::NoBoard(request.name.clone());
+    let count = |board: &Small| {
+        let started = Instant::now();
+        InMemory::new(board.problem.clone(), offer.threads, offer.memory_bytes, false)?.count()?;
+        Ok::<f64, MeasureError>(started.elapsed().as_secs_f64())
+    };
+    let passes = |board: &Small| board.outline.totals().0;
+    let boards: Vec<Small> = smaller(registry, request, height, offer).filter(|board| suits(board, offer)).collect();
+    let highest_with = |most: u64| boards.iter().find(|board| passes(board) <= most);
+    let first = highest_with(FIRST_STATE_PASSES).or(boards.last()).ok_or_else(no_blocks)?;
+    let rate = passes(first) as f64 / count(first)?.max(1e-6);
+    let board = highest_with((rate * SOON.as_secs_f64()) as u64).unwrap_or(first);
+    let Small { problem, outline, .. } = board;
     let blocks = problem.info().blocks().ok_or_else(no_blocks)?;
     let started = Instant::now();
     let column = blocks.column(&outline.plan.windows, Directions::Folded).map_err(MeasureError::Block)?;
     let table_seconds = started.elapsed().as_secs_f64();
     let threads = offer.threads as usize;
-    let sweeps = vec![
-        sweep::<1>(column.as_ref(), threads)?,
-        sweep::<2>(column.as_ref(), threads)?,
-        sweep::<4>(column.as_ref(), threads)?,
-        sweep::<8>(column.as_ref(), threads)?,
-    ];
+    let speed = |nanos: SweepNanos| SweepSpeed {
+        lanes: nanos.lanes,
+        forward_nanos: nanos.forward,
+        backward_nanos: nanos.transposed,
+    };
+    let sweeps = sweep_nanos(column.as_ref(), threads)?.into_iter().map(speed).collect();
     drop(column);
     let mut speeds = Speeds {
-        boards: outline_name(&outline),
+        boards: outline_name(outline),
         height: outline.plan.board.height,
         key_bytes: outline.plan.key_bytes,
         threads: offer.threads,
@@ -50,49 +67,19 @@ pub(super) fn measure(
     // Time of the whole count, the faster of two, over the time of its sweeps alone.
     let mut whole = f64::INFINITY;
     for _ in 0..2 {
-        let started = Instant::now();
-        InMemory::new(problem.clone(), offer.threads, u64::MAX, false)?.count()?;
-        whole = whole.min(started.elapsed().as_secs_f64());
+        whole = whole.min(count(board)?);
     }
-    let alone = Times::new(&outline, &speeds, &offer);
+    let alone = Times::new(outline, &speeds, offer);
     let sweeps = alone.total.wall_seconds - alone.setup_seconds;
     speeds.rest = ((whole - alone.setup_seconds) / sweeps).clamp(0.5, 2.0);
     Ok(speeds)
 }
 
-/// Takes a vector through the windows of a column, both ways. Returns nanoseconds of one thread per state-pass.
-fn sweep<const K: usize>(column: &dyn BlockColumn, threads: usize) -> Result<SweepSpeed, BlockError> {
-    let primes: Vec<u64> = primes_below(MODULUS_LIMIT.into()).take(K).collect();
-    let moduli = Row::<K>::try_from(primes).ok().and_then(Moduli::new).ok_or(BlockError::Moduli)?;
-    let (states, _) = largest(column);
-    let mut front = Rows::<K>::zeroed(states as usize)?;
-    let mut back = Rows::<K>::zeroed(states as usize)?;
-    front.fill([1; K]);
-    back.fill([1; K]);
-    let mut sweep = Sweep::<K>::new(column, moduli, threads)?;
-    let windows = column.windows().len();
-    let passes = |window| {
-        let states = &column.tables(window).states;
-        states.iter().take(states.len() - 1).sum::<u64>()
-    };
-    let state_passes = (0..windows).map(passes).sum::<u64>().max(1);
-    let mut through = |direction: Direction| {
-        let mut least = f64::INFINITY;
-        // The first round touches the buffers.
-        for _ in 0..2 {
-            let started = Instant::now();
-            for place in 0..windows {
-                let window = if direction == Direction::Forward { place } else { windows - 1 - place };
-                sweep.run(direction, window, &front, &mut back, None)?;
-                std::mem::swap(&mut front, &mut back);
-            }
-            least = least.min(started.elapsed().as_nanos() as f64);
-        }
-        Ok::<f64, BlockError>(least * threads as f64 / state_passes as f64)
-    };
-    Ok(SweepSpeed {
-        lanes: K as u32,
-        forward_nanos: through(Direction::Forward)?,
-        backward_nanos: through(Direction::Transposed)?,
-    })
+/// Whether a board is small enough to be measured, in the memory that is offered.
+fn suits(board: &Small, offer: &Offer) -> bool {
+    let Outline { way, plan, table_bytes, .. } = &board.outline;
+    let sweep_bytes = plan.peak_states.saturating_mul(SWEEP_STATE_BYTES).saturating_add(*table_bytes);
+    *way == Way::InMemory
+        && (1..=SWEEP_STATE_PASSES).contains(&board.outline.totals().0)
+        && process_bytes(sweep_bytes, 0) <= offer.memory_bytes
 }

@@ -41,6 +41,11 @@ pub enum MeasureError {
     /// The problem has no small board.
     #[error("no smaller board of {0} could be measured: its time is not forecast")]
     NoBoard(String),
+    /// Even a small board takes too long.
+    #[error(
+        "the board {0} could not be counted in time: the time of larger ones is not forecast; other programs may have kept the machine busy"
+    )]
+    TooSlow(String),
     /// A small board could not be planned.
     #[error("cannot plan the small board to be measured: {0}")]
     Plan(#[from] PlanError),
@@ -91,12 +96,14 @@ struct Small {
 }
 
 /// Measures the speeds on which `outline` depends, with at most as many threads as the machine has cores. `request` names
-/// the outline's problem. `scratch` is an empty folder for runs; the caller deletes it afterwards.
+/// the outline's problem. The measurement keeps to `machine_bytes` of memory, whatever the offer is. `scratch` is an empty
+/// folder for runs; the caller deletes it afterwards.
 pub async fn measure(
     registry: Arc<dyn Registry>,
     request: &ProblemRequest,
     outline: &Outline,
     offer: &Offer,
+    machine_bytes: u64,
     scratch: &Path,
 ) -> Result<Speeds, MeasureError> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from) as u32;
@@ -104,21 +111,20 @@ pub async fn measure(
     let here = Offer {
         cache_bytes: u64::MAX,
         out_of_core: outline.way != Way::InMemory,
-        ..Offer::with_runs(offer.executor, 1, threads, memory_bytes(threads))
+        ..Offer::with_runs(offer.executor, 1, threads, memory_bytes(threads).min(machine_bytes))
     };
     match (outline.way, outline.plan.block()) {
         (Way::InMemory, _) => {
             let (registry, request) = (Arc::clone(&registry), request.clone());
             let height = outline.plan.board.height;
+            let here = Offer { memory_bytes: machine_bytes, ..here };
             blocking(move || in_memory::measure(registry.as_ref(), &request, height, &here)).await
         }
         (_, Some(_)) => {
             let (registry, request) = (Arc::clone(&registry), request.clone());
             let (outline, scratch) = (outline.clone(), scratch.to_path_buf());
-            let here = Offer {
-                memory_bytes: offer.memory_bytes.clamp(here.memory_bytes, here.memory_bytes.max(blocks::MEMORY_BYTES)),
-                ..here
-            };
+            let most = here.memory_bytes.max(blocks::MEMORY_BYTES.min(machine_bytes));
+            let here = Offer { memory_bytes: offer.memory_bytes.clamp(here.memory_bytes, most), ..here };
             blocking(move || blocks::measure(registry.as_ref(), &request, &outline, &here, &scratch)).await
         }
         (_, None) => streams::measure(&registry, request, outline, &here, scratch).await,
@@ -138,25 +144,21 @@ fn memory_bytes(threads: u32) -> u64 {
     MEMORY_BYTES.max(PROCESS_OVERHEAD_BYTES + u64::from(threads) * THREAD_BYTES)
 }
 
-/// The highest square board with at most `state_passes` state-passes, at least two cells high.
-fn small(
-    registry: &dyn Registry,
-    request: &ProblemRequest,
+/// Square boards of at most `height` cells that can be planned, the highest first, down to two cells.
+fn smaller<'a>(
+    registry: &'a dyn Registry,
+    request: &'a ProblemRequest,
     height: u32,
-    offer: &Offer,
-    state_passes: u64,
-) -> Result<Small, MeasureError> {
-    for height in (2..=height.max(2)).rev() {
-        for size in [format!("{height}x{height}"), height.to_string()] {
-            let request = ProblemRequest { size, ..request.clone() };
-            let Ok(problem) = registry.open(&request) else { continue };
-            let Ok(outline) = Outline::new(&problem, offer) else { continue };
-            if (1..=state_passes).contains(&outline.totals().0) {
-                return Ok(Small { request, problem, outline });
-            }
-        }
-    }
-    Err(MeasureError::NoBoard(request.name.clone()))
+    offer: &'a Offer,
+) -> impl Iterator<Item = Small> + 'a {
+    let sizes = (2..=height.max(2)).rev().map(|height| [format!("{height}x{height}"), height.to_string()]);
+    let plan = |size| {
+        let request = ProblemRequest { size, ..request.clone() };
+        let problem = registry.open(&request).ok()?;
+        let outline = Outline::new(&problem, offer).ok()?;
+        Some(Small { request, problem, outline })
+    };
+    sizes.filter_map(move |sizes| sizes.into_iter().find_map(plan))
 }
 
 fn outline_name(outline: &Outline) -> String {

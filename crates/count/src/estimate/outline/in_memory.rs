@@ -11,7 +11,7 @@ use crate::in_memory::InMemory;
 
 impl Outline {
     /// The outline in memory; `None` if `keima count` would not count in memory.
-    pub(super) fn in_memory(problem: &AnyProblem, offer: &Offer, states: Option<Vec<u128>>) -> Option<Self> {
+    pub fn in_memory(problem: &AnyProblem, offer: &Offer) -> Option<Self> {
         let asked = offer.out_of_core || offer.disk_bytes.is_some();
         let asked = asked || offer.window.is_some() || offer.residues_per_sweep.is_some();
         if offer.workers > 1 || asked || offer.executor == Executor::Stream {
@@ -23,7 +23,7 @@ impl Outline {
         let plan = counter.into_plan();
         let mut outline = Self {
             way: Way::InMemory,
-            states,
+            states: problem.info().forecast().map(|forecast| forecast.states),
             stages: Vec::new(),
             memory_bytes: Some(fit.memory_bytes),
             table_bytes: fit.table_bytes,

@@ -10,7 +10,8 @@
 //!
 //! As exact as the problem's numbers of states. These may be upper bounds, as in Go's first columns. Three things are left
 //! out: spills, which the planner avoids if it can; merges of more runs than a task reads at once; and blocks of runs that
-//! two neighbouring tasks both read, which matter for small boards only. Cost: one row per stage, a few thousand at most.
+//! two neighbouring tasks both read, which matter for small boards only. Cost: one row per stage; plans
+//! of more stages than `MOST_STAGES` have no rows.
 
 mod in_memory;
 mod notes;
@@ -22,6 +23,9 @@ use keima_model::{AnyProblem, BlockProblem, Direction, Directions, PartsBytes, P
 
 use super::Offer;
 use super::families::{Families, Slices};
+
+/// Most stages that a forecast adds up, which takes a second. No count of more will ever be done.
+const MOST_STAGES: u64 = 500_000;
 
 /// Where a count runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,11 +106,13 @@ pub struct Outline {
 impl Outline {
     /// Plans the count as `keima count` (one worker) or a coordinator would.
     pub fn new(problem: &AnyProblem, offer: &Offer) -> Result<Self, PlanError> {
+        Self::in_memory(problem, offer).map_or_else(|| Self::with_runs(problem, offer), Ok)
+    }
+
+    /// Plans the count with runs on disk, whether or not it fits in memory. Boards of thousands of columns take seconds.
+    pub fn with_runs(problem: &AnyProblem, offer: &Offer) -> Result<Self, PlanError> {
         let info = problem.info();
         let states = info.forecast().map(|forecast| forecast.states);
-        if let Some(outline) = Self::in_memory(problem, offer, states.clone()) {
-            return Ok(outline);
-        }
         let workers = offer.workers.max(1);
         let limits = PlanLimits {
             task_memory_bytes: task_memory_bytes(offer.memory_bytes, offer.threads),
@@ -133,7 +139,14 @@ impl Outline {
         if outline.states.is_none() {
             let name = info.name();
             outline.notes.push(format!(
-                "{name} does not know its numbers of states beforehand: bytes and time are unknown until it runs"
+                "the numbers of states of {name} are not known beforehand: bytes and time are unknown until it runs"
+            ));
+            return Ok(outline);
+        }
+        let stages = (outline.plan.sweeps.len() as u64).saturating_mul(outline.plan.stages().into());
+        if stages > MOST_STAGES {
+            outline.notes.push(format!(
+                "the plan has {stages} stages: bytes and time are forecast for up to {MOST_STAGES} stages"
             ));
             return Ok(outline);
         }
@@ -238,8 +251,8 @@ impl Outline {
             let states = stage.states_before;
             stage.table_seconds = number.map_or(0.0, |number| blocks.parts_seconds(windows, number, states, records));
         }
-        let text = "the time of tables that are made a part at a time is a fit to parts of 12 to 17 cells; up to 13 cells it \
-                    is scaled by parts that were made here";
+        let text = "tables are made in parts; their time is a fit to boards 12 to 17 cells high, and up to 13 cells it is \
+                    scaled by parts that were made here";
         self.notes.push(text.into());
     }
 
@@ -324,9 +337,9 @@ mod tests {
                 assert!((got as f64 / expected - 1.0).abs() < 0.05, "{size} {memory_mib}: {got}, not {expected}");
             }
             let slices = outline.stages.iter().map(|stage| stage.family_slices).max();
-            assert_eq!(slices > Some(1), outline.notes.iter().any(|note| note.contains("residues at a time")));
+            assert_eq!(slices > Some(1), outline.notes.iter().any(|note| note.contains("a few residues each")));
             assert!(outline.stages.iter().all(|stage| stage.family_threads == 1));
-            assert!(!outline.notes.iter().any(|note| note.contains("threads of a worker")));
+            assert!(!outline.notes.iter().any(|note| note.contains("threads of a worker process")));
         };
         check("13x13", 330, 37.16e9, 37.32e9);
     }

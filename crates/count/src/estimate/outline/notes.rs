@@ -10,21 +10,19 @@ impl Outline {
     pub(super) fn note_slices(&mut self, families: &[Families]) {
         let alone = families.iter().any(|families| families.most_lanes < 1.0);
         let Some(most) = self.stages.iter().max_by_key(|stage| stage.family_slices) else { return };
-        let (lanes, slices) = (most.lanes, most.family_slices);
+        let slices = most.family_slices;
         let threads = self.stages.iter().map(|stage| stage.family_threads).max().unwrap_or(1);
         if slices > 1 {
-            self.notes.push(format!(
-                "the largest families are done some of their {lanes} residues at a time, in {slices} slices"
-            ));
+            self.notes.push(format!("the largest families are processed in {slices} rounds, a few residues each"));
         }
         if alone {
-            let text = "the largest families do not fit a task's memory: each of them takes the memory of several tasks, and others wait";
+            let text = "the largest families do not fit a task's memory: each takes the memory of several tasks, and other tasks wait";
             self.notes.push(text.into());
         }
         if threads > 1 {
             self.notes.push(format!(
-                "the largest families are done by up to {threads} threads of a worker together; the gain of several threads \
-                 was measured with two only"
+                "up to {threads} threads of a worker process a large family together; what that gains was measured with two \
+                 threads only"
             ));
         }
     }
@@ -36,15 +34,15 @@ impl Outline {
             && self.plan.windows.iter().all(|window| window.len == 1)
             && family.is_none_or(tasks)
         {
-            let text = "no window's families fit a task: stages are single passes, and a family that is larger than a \
-                        task adds temporary runs, which are left out here";
+            let text = "no window's families fit a task, so each stage is a single pass; a family that is larger than a \
+                        task also writes temporary runs, which this forecast leaves out";
             self.notes.push(text.into());
         }
         let runs = self.plan.peak_states / self.plan.task_records.max(1);
         if self.plan.block().is_none() && runs > MOST_OPEN_RUNS as u64 {
             self.notes.push(format!(
-                "a vector is in {runs} runs or more, and a task reads at most {MOST_OPEN_RUNS} at once: if it needs more, it \
-                 merges runs first, which can double the bytes read and written and is left out here"
+                "a vector has {runs} runs or more, and a task reads at most {MOST_OPEN_RUNS} at once: if it needs more, it \
+                 merges runs first; that can double the bytes read and written, and this forecast leaves it out"
             ));
         }
     }

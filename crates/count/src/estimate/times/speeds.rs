@@ -37,6 +37,8 @@ pub struct SweepSpeed {
 pub struct Speeds {
     /// Measured boards, for people.
     pub boards: String,
+    /// What else must be said about them.
+    pub note: Option<String>,
     /// Their height in cells.
     pub height: u32,
     /// Width of their keys.

@@ -1,0 +1,121 @@
+//! Order, coefficients and growth of a series.
+
+use keima_analyse::recurrence::{self, Found, Lifted, Source, TooShort, terms_needed};
+use keima_analyse::{Growth, Integer};
+
+use super::input::Input;
+use super::tell;
+use crate::args::{AnalyseArgs, Lift};
+use crate::exit::{CHECK_FAILED, Failed};
+
+/// Largest order whose coefficients are lifted by default: for go that is height 7.
+const LIFTED_ORDER: usize = 4000;
+
+/// All that was found.
+pub(super) struct Analysis {
+    pub(super) found: Found,
+    /// The coefficients, or why there are none.
+    pub(super) lifted: Result<Lifted, String>,
+    /// The growth, or why there is none.
+    pub(super) growth: Result<Growth, String>,
+    /// Terms that a file had.
+    pub(super) terms: Option<usize>,
+}
+
+pub(super) fn find(args: &AnalyseArgs, input: &Input) -> Result<Analysis, Failed> {
+    let (found, lifted) = coefficients(args, input)?;
+    let growth = growth(args, input, lifted.as_ref().ok());
+    Ok(Analysis { found, lifted, growth, terms: input.series.as_ref().map(|series| series.terms.len()) })
+}
+
+/// The recurrence of the terms of a file if there is one, else of the problem.
+pub(super) fn coefficients(args: &AnalyseArgs, input: &Input) -> Result<(Found, Result<Lifted, String>), Failed> {
+    match (&input.series, &input.graph) {
+        (Some(series), _) => of(args, input, series.terms.as_slice()),
+        (None, Some(graph)) => of::<keima_analyse::Graph>(args, input, graph),
+        (None, None) => Err(Failed::usage("expected a problem and a height, or --from FILE")),
+    }
+}
+
+fn of<S: Source + ?Sized>(
+    args: &AnalyseArgs,
+    input: &Input,
+    source: &S,
+) -> Result<(Found, Result<Lifted, String>), Failed> {
+    let most = args.terms.map_or(usize::MAX, |terms| usize::try_from(terms).unwrap_or(usize::MAX));
+    let told = |terms: usize, order: usize| {
+        if terms.is_multiple_of(10_000) {
+            tell(args, &format!("{terms} terms, order {order} so far"));
+        }
+    };
+    let found = recurrence::find(source, most, &told).map_err(|error| missing(args, input, &error))?;
+    let lifts = match args.lift {
+        Lift::Auto => found.order <= LIFTED_ORDER,
+        Lift::Always => true,
+        Lift::Never => false,
+    };
+    if !lifts {
+        let why = match args.lift {
+            Lift::Never => "not lifted, as --lift never says".to_owned(),
+            _ => format!("orders above {LIFTED_ORDER} are not lifted to integers (--lift always does it)"),
+        };
+        return Ok((found, Err(why)));
+    }
+    let told = |primes: usize| {
+        if primes.is_multiple_of(40) {
+            tell(args, &format!("coefficients modulo {primes} primes"));
+        }
+    };
+    let lifted = recurrence::lift::lift(source, &found, input.first(), threads(args), &told)
+        .map_err(|error| Failed::new(CHECK_FAILED, error.to_string()))?;
+    Ok((found, Ok(lifted)))
+}
+
+/// Too few terms. Where the problem is known, so is its order.
+fn missing(args: &AnalyseArgs, input: &Input, error: &TooShort) -> Failed {
+    let text = format!("{}: {error}", input.subject);
+    let Some(graph) = input.graph.as_ref().filter(|_| input.series.is_some()) else {
+        let advice = if input.series.is_some() { "" } else { "; allow more --terms" };
+        return Failed::usage(text + advice);
+    };
+    tell(args, "looking for the order that a count of its own has");
+    match recurrence::find(graph, usize::MAX, &|_, _| {}) {
+        Ok(found) => {
+            let needed = terms_needed(found.order);
+            let more = needed.saturating_sub(error.terms);
+            Failed::usage(format!(
+                "{}: {} terms are too few for its recurrence, which has order {}: {more} more terms are needed ({needed} in \
+                 all, a tenth of them to verify it)",
+                input.subject, error.terms, found.order,
+            ))
+        }
+        Err(_) => Failed::usage(text),
+    }
+}
+
+/// Growth from the states where there are any, else from the recurrence.
+pub(super) fn growth(args: &AnalyseArgs, input: &Input, lifted: Option<&Lifted>) -> Result<Growth, String> {
+    let told = |columns: usize| {
+        if columns.is_multiple_of(64) {
+            tell(args, &format!("exact counts of {columns} columns"));
+        }
+    };
+    let of_graph = input.graph.as_ref().map(|graph| Growth::of_graph(graph, &told));
+    match (of_graph, lifted) {
+        (Some(Ok(growth)), _) => Ok(growth),
+        (_, Some(lifted)) => Growth::of_recurrence(lifted).map_err(|error| error.to_string()),
+        (Some(Err(error)), None) => Err(error.to_string()),
+        (None, None) => Err("growth needs the coefficients of the recurrence (--lift always)".to_owned()),
+    }
+}
+
+pub(super) fn threads(args: &AnalyseArgs) -> usize {
+    let all = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    args.threads.map_or_else(all, |threads| threads as usize)
+}
+
+/// The exact term of a file, where it is there.
+pub(super) fn given(input: &Input, index: u64) -> Option<&Integer> {
+    let series = input.series.as_ref()?;
+    series.terms.get(usize::try_from(index.checked_sub(series.first.into())?).ok()?)
+}

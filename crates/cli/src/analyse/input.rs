@@ -1,0 +1,98 @@
+//! The series to analyse: of a problem, of a file, or of a file that a problem's own count checks.
+
+use std::io::Read;
+use std::path::Path;
+
+use keima_analyse::graph::Exact;
+use keima_analyse::input::{InputError, Series, read};
+use keima_analyse::{Graph, Integer};
+use keima_model::{ProblemRequest, Registry};
+use keima_problems::Problems;
+
+use crate::args::AnalyseArgs;
+use crate::exit::{CHECK_FAILED, Failed};
+
+/// Length of the board on which states are looked for. Go settles after 2 to 12 columns.
+const LENGTH: u32 = 200;
+/// Largest file that is read.
+const MOST_BYTES: u64 = 1 << 30;
+
+/// A series.
+pub(super) struct Input {
+    /// `"go 7"`, or the file's name.
+    pub(super) subject: String,
+    /// Height of the boards, where a problem was given.
+    pub(super) height: Option<u32>,
+    pub(super) graph: Option<Graph>,
+    pub(super) series: Option<Series>,
+}
+
+impl Input {
+    /// Index of the first term.
+    pub(super) fn first(&self) -> u32 {
+        self.graph.as_ref().map(Graph::first).or(self.series.as_ref().map(|series| series.first)).unwrap_or_default()
+    }
+}
+
+/// Opens the problem, reads the file, and compares the two.
+pub(super) fn input(args: &AnalyseArgs) -> Result<Input, Failed> {
+    let graph = match (&args.problem, args.height) {
+        (Some(problem), Some(height)) => Some(open(args, problem, height)?),
+        (Some(problem), None) => {
+            return Err(Failed::usage(format!(
+                "a height is missing: write keima analyse {problem} 3, or keima analyse {problem} --constants"
+            )));
+        }
+        _ => None,
+    };
+    let series = args.from.as_deref().map(file).transpose()?;
+    if let (Some(graph), Some((name, series))) = (&graph, &series) {
+        compare(args, name, series, graph)?;
+    }
+    let subject = match (&args.problem, &series) {
+        (Some(problem), _) => format!("{problem} {}", args.height.unwrap_or_default()),
+        (None, Some((name, _))) => name.clone(),
+        (None, None) => String::new(),
+    };
+    Ok(Input { subject, height: args.height, graph, series: series.map(|(_, series)| series) })
+}
+
+fn open(args: &AnalyseArgs, problem: &str, height: u32) -> Result<Graph, Failed> {
+    let options = args.options.iter().map(|word| ProblemRequest::option(word)).collect();
+    let size = format!("{height}x{}", LENGTH.max(height));
+    let request = ProblemRequest { name: problem.to_owned(), size, options };
+    let problem = Problems.open(&request)?;
+    Graph::discover(&problem).map_err(|error| Failed::usage(format!("{problem}: {error}", problem = request.name)))
+}
+
+fn file(path: &Path) -> Result<(String, Series), Failed> {
+    let is_stdin = path == Path::new("-");
+    let name = if is_stdin { "standard input".to_owned() } else { path.display().to_string() };
+    let unreadable = |error: std::io::Error| Failed::usage(format!("cannot read {name}: {error}"));
+    let source: Box<dyn Read> =
+        if is_stdin { Box::new(std::io::stdin()) } else { Box::new(std::fs::File::open(path).map_err(unreadable)?) };
+    let mut text = String::new();
+    let bytes = source.take(MOST_BYTES + 1).read_to_string(&mut text).map_err(unreadable)?;
+    if bytes as u64 > MOST_BYTES {
+        return Err(Failed::usage(format!("{name} has more than {MOST_BYTES} bytes; analyse fewer terms")));
+    }
+    let series = read(&text).map_err(|error| Failed::usage(format!("{name}: {error}")))?;
+    Ok((name, series))
+}
+
+/// All terms of a file must be those of the problem.
+fn compare(args: &AnalyseArgs, name: &str, series: &Series, graph: &Graph) -> Result<(), Failed> {
+    super::tell(args, &format!("comparing {} terms of {name} with a count of their own", series.terms.len()));
+    let counted = Exact::new(graph).take(series.terms.len());
+    series.check(graph.first(), counted).map_err(|error| {
+        let code = if matches!(error, InputError::Differs { .. }) { CHECK_FAILED } else { crate::exit::USAGE };
+        Failed::new(code, format!("{name}: {error}; correct the file, or leave out the problem to analyse it as it is"))
+    })
+}
+
+/// The digits of a number from 1 on.
+pub(super) fn modulus(text: &str) -> Result<Integer, Failed> {
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let number = is_number.then(|| text.parse::<Integer>().ok()).flatten().filter(|number| *number > 0);
+    number.ok_or_else(|| Failed::usage(format!("--modulo: expected a whole number from 1 on, got {text:?}")))
+}

@@ -1,0 +1,52 @@
+//! `keima analyse`: from a series of counts to its recurrence, its far terms and its growth.
+//!
+//! ```text
+//!   input    the series: of a problem, of a file, or of both
+//!   constants  A, B and L of all heights together
+//!   find     order, coefficients, growth
+//!   term     one far term
+//!   text     for people
+//!   json     for programs
+//! ```
+
+mod constants;
+mod find;
+mod input;
+mod json;
+mod term;
+mod text;
+
+use crate::args::{AnalyseArgs, AnalysisFormat};
+use crate::exit::Failed;
+use crate::terminal::output::{hand_over, say};
+
+pub(crate) fn analyse(args: &AnalyseArgs) -> Result<(), Failed> {
+    if args.constants {
+        return constants::constants(args);
+    }
+    let input = input::input(args)?;
+    if args.term.is_some() {
+        return hand_over(&term::term(args, &input)?);
+    }
+    let analysis = find::find(args, &input)?;
+    let format = if args.json { AnalysisFormat::Json } else { args.format.unwrap_or(AnalysisFormat::Text) };
+    let text = match (format, &analysis.lifted) {
+        (AnalysisFormat::Text, _) => text::text(&input, &analysis),
+        (AnalysisFormat::Json, _) => json::json(&input, &analysis).to_string(),
+        (AnalysisFormat::Csv, Ok(lifted)) => lifted.csv(),
+        (AnalysisFormat::Gp, Ok(lifted)) => lifted.gp(),
+        (AnalysisFormat::Sympy, Ok(lifted)) => lifted.sympy(),
+        (_, Err(why)) => {
+            let text = format!("this format needs the coefficients: {why}; use --lift always, or --format json");
+            return Err(Failed::usage(text));
+        }
+    };
+    hand_over(&text)
+}
+
+/// Progress on stderr.
+fn tell(args: &AnalyseArgs, text: &str) {
+    if !args.quiet {
+        say(text);
+    }
+}

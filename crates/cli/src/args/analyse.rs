@@ -1,0 +1,84 @@
+//! The options of `keima analyse`.
+
+use std::path::PathBuf;
+
+use clap::{ArgGroup, Args};
+
+use super::numbers::whole;
+
+/// How an analysis is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum AnalysisFormat {
+    /// For people
+    Text,
+    /// One object; big integers are strings
+    Json,
+    /// The coefficients: a header line, then one row each
+    Csv,
+    /// Generating function and series as a PARI/GP program
+    Gp,
+    /// The same as a Python program with sympy
+    Sympy,
+}
+
+/// Whether the coefficients are lifted to integers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Lift {
+    /// Up to order 4000
+    Auto,
+    /// Always, however long it takes
+    Always,
+    /// Never: the order alone
+    Never,
+}
+
+#[allow(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
+#[derive(Debug, Args, Clone)]
+#[command(group = ArgGroup::new("series").args(["problem", "from"]).required(true).multiple(true))]
+pub(crate) struct AnalyseArgs {
+    /// Problem whose counts form a series, such as go
+    pub(crate) problem: Option<String>,
+    /// Height of the boards, such as 7: the series runs over their lengths
+    #[arg(value_parser = whole(1_u32..=1000))]
+    pub(crate) height: Option<u32>,
+    /// Instead: A, B and L in A B^(m+n) L^(mn), from all known counts of squares and of boards one longer
+    #[arg(long, requires = "problem", conflicts_with_all = ["height", "from", "term", "terms", "format"])]
+    pub(crate) constants: bool,
+    /// Write a plot of the formula's relative error to this file
+    #[arg(long, value_name = "FILE", requires = "constants")]
+    pub(crate) svg: Option<PathBuf>,
+    /// Set an option of the problem: NAME=VALUE, or NAME for a switch
+    #[arg(long = "option", short = 'o', value_name = "NAME[=VALUE]", requires = "problem")]
+    pub(crate) options: Vec<String>,
+    /// Read the series from a b-file or a JSON result; - for standard input. With a problem, all terms are compared with
+    /// a count of its own
+    #[arg(long, value_name = "FILE")]
+    pub(crate) from: Option<PathBuf>,
+    /// Use at most N terms
+    #[arg(long, value_name = "N", value_parser = whole(1_u64..=1_000_000_000))]
+    pub(crate) terms: Option<u64>,
+    /// Lift the coefficients to integers
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = Lift::Auto)]
+    pub(crate) lift: Lift,
+    /// Print the term of index N instead
+    #[arg(long, value_name = "N", value_parser = whole(0_u64..=u64::MAX))]
+    pub(crate) term: Option<u64>,
+    /// Print that term modulo M
+    #[arg(long, value_name = "M", requires = "term")]
+    pub(crate) modulo: Option<String>,
+    /// Print that term's number of digits and its first and last digits
+    #[arg(long, requires = "term", conflicts_with = "modulo")]
+    pub(crate) digits: bool,
+    /// Number of threads [default: all cores]
+    #[arg(long, value_name = "N", value_parser = whole(1_u32..=1024))]
+    pub(crate) threads: Option<u32>,
+    /// Format of the analysis [default: text]
+    #[arg(long, value_name = "FORMAT", value_enum, conflicts_with = "term")]
+    pub(crate) format: Option<AnalysisFormat>,
+    /// Same as --format json
+    #[arg(long, conflicts_with = "format")]
+    pub(crate) json: bool,
+    /// Print no progress on stderr; errors are still printed
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}

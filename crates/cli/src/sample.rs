@@ -1,0 +1,101 @@
+//! `keima sample`: estimates a count by sampling, without counting.
+
+use keima_model::{ProblemRequest, Registry};
+use keima_problems::Problems;
+use keima_problems::go::wide;
+use keima_sample::{Estimate, Huge, Plan, answer, bound, estimate};
+use serde_json::{Value, json};
+
+use crate::args::{RandomArgs, SampleArgs};
+use crate::cluster::client::request;
+use crate::count::sizes::one_size;
+use crate::exit::Failed;
+use crate::machine::{Needed, cores};
+use crate::terminal::output::{print, say};
+
+/// Time between two lines of progress, in seconds.
+const PROGRESS_SECONDS: u64 = 5;
+
+/// The runs that were asked for, on all cores by default.
+pub(crate) fn plan(runs: u64, random: &RandomArgs) -> Result<Plan, Failed> {
+    let threads = random.threads.unwrap_or_else(cores);
+    Needed { always: 0, each: 1 }.check(threads)?;
+    Ok(Plan { runs, seed: random.seed, threads: threads as usize })
+}
+
+/// A function that tells now and then how many runs are done.
+pub(crate) fn progress(runs: u64) -> impl Fn(u64) + Sync {
+    let start = std::time::Instant::now();
+    let told = std::sync::atomic::AtomicU64::new(0);
+    move |done| {
+        let due = start.elapsed().as_secs() / PROGRESS_SECONDS;
+        if done < runs && told.fetch_max(due, std::sync::atomic::Ordering::Relaxed) < due {
+            say(format_args!("{done} of {runs} runs"));
+        }
+    }
+}
+
+pub(crate) fn sample(args: &SampleArgs) -> Result<(), Failed> {
+    one_size(&args.problem.size, "sample")?;
+    let request = request(&args.problem);
+    let plan = plan(args.runs, &args.random)?;
+    let (estimate, bound) = sampled(&request, plan)?;
+    print(&if args.json {
+        let mut json = to_json(&estimate, plan);
+        json["problem"] = request.name.as_str().into();
+        json["size"] = request.size.as_str().into();
+        json["options"] = request.options.iter().map(|(name, value)| json!({ "name": name, "value": value })).collect();
+        json["bound_log10"] = bound.log10().into();
+        json["fraction_of_bound"] = format!("{:.4}", estimate.mean.divided_by(bound)).into();
+        json.to_string()
+    } else {
+        to_text(&request, &estimate, bound, plan)
+    })
+}
+
+/// By the problem's keys, or for Go on large boards without them; and the answer's bound.
+fn sampled(request: &ProblemRequest, plan: Plan) -> Result<(Estimate, Huge), Failed> {
+    let progress = progress(plan.runs);
+    match Problems.open(request) {
+        Ok(problem) => Ok((answer(&problem, plan, progress), bound(&problem))),
+        Err(error) => match wide::open(request) {
+            Some(Ok(tree)) => {
+                let bound = Huge::power(3.0, tree.board().passes().into());
+                Ok((estimate(&tree, plan, progress), bound))
+            }
+            Some(Err(error)) => Err(error.into()),
+            None => Err(error.into()),
+        },
+    }
+}
+
+fn to_text(request: &ProblemRequest, estimate: &Estimate, bound: Huge, plan: Plan) -> String {
+    let Estimate { runs, mean, error } = *estimate;
+    let mut lines = vec![
+        format!("{}: {mean} +- {error:.1}", request.words()),
+        format!(
+            "  relative error     {:.2} %, one standard error of {runs} runs, seed {}",
+            100.0 * estimate.relative_error(),
+            plan.seed
+        ),
+        format!("  part of the bound  {:.4} of {bound}", mean.divided_by(bound)),
+        format!("  size               {} bits", mean.log2().floor().max(0.0) + 1.0),
+    ];
+    if mean.is_zero() {
+        lines.truncate(2);
+        lines.push("  no run came to an object that counts: more --runs may, if there is one".to_owned());
+    }
+    lines.join("\n")
+}
+
+/// The fields that all estimates have.
+pub(crate) fn to_json(estimate: &Estimate, plan: Plan) -> Value {
+    json!({
+        "mean": format!("{:.6}", estimate.mean),
+        "standard_error": format!("{:.3}", estimate.error),
+        "relative_error": estimate.relative_error(),
+        "mean_log10": if estimate.mean.is_zero() { Value::Null } else { estimate.mean.log10().into() },
+        "runs": estimate.runs,
+        "seed": plan.seed,
+    })
+}

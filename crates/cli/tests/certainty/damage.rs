@@ -1,0 +1,117 @@
+//! 1,000 times in flight, in memory and on disk something goes wrong: it is found, or the number is right.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use keima_coordinator::{JobStatus, State};
+use keima_engine::Buffers;
+use keima_model::Registry;
+use keima_model::mix::split_mix;
+
+use crate::cell::Cell;
+use crate::plain::{Plain, Slip};
+use crate::strikes::{POINTS, Point, Strike};
+
+const TIMES: u64 = 1000;
+
+/// The seed: of the environment, to repeat a failure, or of the clock.
+fn seed() -> u64 {
+    let given = std::env::var("KEIMA_TEST_SEED").ok().and_then(|seed| seed.parse().ok());
+    given.unwrap_or_else(|| SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_nanos() as u64))
+}
+
+fn plain() -> [Arc<dyn Registry>; 2] {
+    [Arc::new(Plain::default()), Arc::new(Plain::default())]
+}
+
+fn number(status: &JobStatus) -> Option<&str> {
+    status.outcome.as_ref().filter(|outcome| outcome.ok).map(|outcome| outcome.count.as_str())
+}
+
+/// The right number, and how often each point is reached.
+fn untouched() -> (String, BTreeMap<usize, u64>) {
+    let (strike, buffers) = (Strike::none(), Buffers::default());
+    let status = Cell::new(&plain(), 0, &strike, &buffers).count(&Plain::default());
+    assert!(status.notes.is_empty(), "{:?}", status.notes);
+    let seen = POINTS.iter().map(|&point| (point as usize, strike.seen(point))).collect();
+    (number(&status).expect("a number").to_owned(), seen)
+}
+
+/// Strikes so often at these points in turn.
+fn check(what: &str, points: &[Point]) {
+    let seed = seed();
+    println!("{what}: KEIMA_TEST_SEED={seed}");
+    let (right, seen) = untouched();
+    let buffers = Buffers::default();
+    let mut random = seed;
+    let (mut found, mut harmless, mut missed) = (0, 0, 0);
+    for time in 0..TIMES {
+        let point = points[time as usize % points.len()];
+        let at = split_mix(&mut random) % seen[&(point as usize)];
+        let strike = Strike::new(point, at, split_mix(&mut random));
+        let status = Cell::new(&plain(), 0, &strike, &buffers).count(&Plain::default());
+        let told = format!("seed {seed}, time {time}, {point:?} {at}: {}", strike.told());
+        match (status.state, number(&status)) {
+            (State::Done, Some(count)) => {
+                assert_eq!(count, right, "a wrong number got out: {told}; {:?}", status.notes);
+            }
+            (State::CheckFailed, None) => {}
+            (state, count) => panic!("{state} {count:?}: {told}; {}", status.reason),
+        }
+        match (strike.told().is_empty(), status.notes.is_empty() && status.state == State::Done) {
+            (true, _) => missed += 1,
+            (false, true) => harmless += 1,
+            (false, false) => found += 1,
+        }
+    }
+    println!("{what}: {TIMES} strikes, {found} found, {harmless} harmless, {missed} that changed nothing; none wrong");
+    assert!(found > TIMES / 3, "only {found} of {TIMES} were found: most strikes miss");
+}
+
+#[test]
+fn a_thousand_strikes_in_flight() {
+    check("in flight", &[Point::Block, Point::Manifest, Point::Order]);
+}
+
+#[test]
+fn a_thousand_strikes_in_memory() {
+    check("in memory", &[Point::Written, Point::Read]);
+}
+
+#[test]
+fn a_thousand_strikes_on_disk() {
+    check("on disk", &[Point::Disk]);
+}
+
+/// A key that changes between two passes of a task keeps all sums, and its wrong place is written and read alike. One worker
+/// alone cannot see it; a second worker does, who counts every task again.
+#[test]
+fn keys_that_change_between_passes_are_found_by_a_second_worker() {
+    let seed = seed();
+    println!("between passes: KEIMA_TEST_SEED={seed}");
+    let (right, _) = untouched();
+    let buffers = Buffers::default();
+    let mut random = seed;
+    let (mut found, mut alone) = (0, 0);
+    for time in 0..TIMES / 4 {
+        for recount_one_in in [1, 0] {
+            let slip =
+                Arc::new(Slip { at: split_mix(&mut random) % 12, seed: split_mix(&mut random), ..Slip::default() });
+            let registries: [Arc<dyn Registry>; 2] =
+                [Arc::new(Plain { slip: Some(Arc::clone(&slip)) }), Arc::new(Plain::default())];
+            let strike = Strike::none();
+            let status = Cell::new(&registries, recount_one_in, &strike, &buffers).count(&Plain::default());
+            let is_wrong = number(&status).is_some_and(|count| count != right);
+            if recount_one_in == 1 {
+                assert!(!is_wrong, "seed {seed}, time {time}: {:?}", status.notes);
+                found += u32::from(slip.hit.load(Ordering::Relaxed) && !status.notes.is_empty());
+            } else {
+                alone += u32::from(is_wrong);
+            }
+        }
+    }
+    println!("between passes: {found} of {} found by a second worker; without one {alone} wrong numbers", TIMES / 4);
+    assert!(found > 0 && alone > 0, "the strikes miss: {found}, {alone}");
+}
