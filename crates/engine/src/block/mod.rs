@@ -16,6 +16,7 @@ mod out_of_core;
 mod rows;
 
 pub use brackets::count::{BracketOrder, count_brackets};
+pub use brackets::speed::bracket_nanos;
 pub use brackets::tables::BracketTables;
 pub use error::BlockError;
 pub use in_memory::count::both_ends::count;

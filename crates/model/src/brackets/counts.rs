@@ -68,6 +68,22 @@ impl WordCounts {
         self.letters.checked_sub(1).map_or(0, |letters| self.tails(letters, self.ends.cast_signed()))
     }
 
+    /// The number of left words: the beginnings of so many letters.
+    pub fn left_words(&self, letters: u32) -> u64 {
+        let mut begun = vec![0_u64; (self.ends + letters) as usize + 2];
+        begun[self.ends as usize] = 1;
+        for place in 0..letters {
+            let at = |height: usize| begun.get(height).copied().unwrap_or(0);
+            let into = |height: usize| {
+                let lower = height.checked_sub(1).map_or(0, at);
+                let ends = self.tails(self.letters.saturating_sub(place + 1), height as i32) > 0;
+                if ends { at(height).saturating_add(at(height + 1)).saturating_add(lower) } else { 0 }
+            };
+            begun = (0..begun.len()).map(into).collect();
+        }
+        begun.into_iter().fold(0, u64::saturating_add)
+    }
+
     /// Rank of the first `letters` letters of a word among all tails of so many letters from `height` on. `None` if it is
     /// not one of them.
     pub fn rank(&self, word: BracketWord, letters: u32, height: u32) -> Option<u64> {

@@ -43,7 +43,9 @@ impl BracketProblem for Grid {
     }
 
     fn reading(&self) -> Reading {
-        self.end_row().map_or(Reading::Complete, |row| Reading::Word(word(step::single_end(self.board.height, row), self.board.height)))
+        self.end_row().map_or(Reading::Complete, |row| {
+            Reading::Word(word(step::single_end(self.board.height, row), self.board.height))
+        })
     }
 }
 
@@ -73,7 +75,8 @@ mod tests {
                 for &word in &column.words {
                     assert!(counts.rank(word, height, grid.ends()).is_some(), "{board} {curves:?} {word:?}");
                 }
-                let plain = (0..height).fold(border::start(board), |vector, pass| border::pass(board, curves, pass, &vector));
+                let plain =
+                    (0..height).fold(border::start(board), |vector, pass| border::pass(board, curves, pass, &vector));
                 assert!(plain.values().all(|&count| count == 1), "{board} {curves:?}");
                 assert_eq!(plain.len(), column.words.len() + column.complete as usize, "{board} {curves:?}");
             }

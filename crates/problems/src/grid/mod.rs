@@ -143,6 +143,9 @@ impl ProblemInfo for Grid {
     fn brackets(&self) -> Option<&dyn BracketProblem> {
         self.has_brackets().then_some(self as &dyn BracketProblem)
     }
+    fn why_no_blocks(&self) -> &'static str {
+        "curves have a form without keys only for counts in memory, on boards of 2 to 24 rows and two columns or more"
+    }
 }
 
 impl Problem<u64> for Grid {

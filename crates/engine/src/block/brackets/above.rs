@@ -59,7 +59,8 @@ impl AbovePass {
     pub(crate) fn new(short: &Lefts, long: &Lefts, place: u32) -> Self {
         let numbers = long.numbers();
         let of = |word| numbers.get(&word).copied();
-        let mut pass = Self { moves: Vec::with_capacity(short.words.len()), sources: Vec::new(), read_only: Vec::new() };
+        let mut pass =
+            Self { moves: Vec::with_capacity(short.words.len()), sources: Vec::new(), read_only: Vec::new() };
         for &word in &short.words {
             let here = |letters| opened(word, place, letters);
             let made = match word.letter(place) {
@@ -74,13 +75,14 @@ impl AbovePass {
                     let inner = of(here([1, 1])).zip(gained);
                     Move::Join { empty, pair, sources: [first, pass.sources.len() as u32], inner }
                 }),
-                letter => of(here([letter, 0])).zip(of(here([0, letter]))).map(|(upper, lower)| Move::Carry { upper, lower }),
+                letter => {
+                    of(here([letter, 0])).zip(of(here([0, letter]))).map(|(upper, lower)| Move::Carry { upper, lower })
+                }
             };
             pass.moves.push(made.unwrap_or(Move::Nothing));
         }
-        let only_read = |word: &BracketWord| {
-            !matches!([word.letter(place), word.letter(place + 1)], [0, _] | [_, 0] | [1, 2])
-        };
+        let only_read =
+            |word: &BracketWord| !matches!([word.letter(place), word.letter(place + 1)], [0, _] | [_, 0] | [1, 2]);
         pass.read_only = long.words.iter().map(only_read).collect();
         pass
     }

@@ -31,7 +31,11 @@ impl Rights {
             begun = begun.iter().flat_map(on).collect();
             begun.retain(|&(_, height)| counts.tails(letters - place - 1, height.cast_signed()) > 0);
         }
-        let words: Vec<BracketWord> = begun.into_iter().map(|(word, _)| word).filter(|_| counts.tails(letters, height.cast_signed()) > 0).collect();
+        let words: Vec<BracketWord> = begun
+            .into_iter()
+            .map(|(word, _)| word)
+            .filter(|_| counts.tails(letters, height.cast_signed()) > 0)
+            .collect();
         let numbers = words.iter().copied().zip(0..).collect();
         Self { letters, words, numbers }
     }

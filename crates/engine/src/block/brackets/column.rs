@@ -69,7 +69,9 @@ impl<const K: usize> Way<'_, K> {
 
     /// Adds the curves that this cell completes.
     fn complete(&self, vector: &mut Vector<K>, place: u32) {
-        let Some(value) = self.tables.completed_at(place).and_then(|position| vector.rows.get(position)) else { return };
+        let Some(value) = self.tables.completed_at(place).and_then(|position| vector.rows.get(position)) else {
+            return;
+        };
         for ((complete, &more), &modulus) in vector.complete.iter_mut().zip(value).zip(self.moduli.values()) {
             // Curves through all cells of fewer columns are not among those of more.
             *complete = if self.tables.covers { more } else { add_mod(*complete, more, modulus) };
@@ -143,7 +145,8 @@ impl<const K: usize> Way<'_, K> {
             let blocks = split(&mut vector.rows, &tables.blocks).zip(split(&mut vector.new_pairs, &tables.pairs));
             for ((number, (rows, new_pairs)), &height) in blocks.enumerate().zip(&tables.heights) {
                 if height >> 1 & 1 == class {
-                    let outer = &tables.outer[tables.first_outer[number] as usize..tables.first_outer[number + 1] as usize];
+                    let outer =
+                        &tables.outer[tables.first_outer[number] as usize..tables.first_outer[number + 1] as usize];
                     let size = rows.len();
                     tasks.add(Block { rows, new_pairs, height, outer }, size);
                     read.push(&[] as &[Row<K>]);

@@ -13,6 +13,7 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
+use keima_blocks::brackets::width;
 use keima_model::{FirstColumn, Key, Reading, Window};
 use keima_runs::{Balance, TaskTimes};
 
@@ -47,7 +48,7 @@ pub struct BracketOrder<'a> {
     pub progress: &'a (dyn Fn(u32, u32) + Sync),
 }
 
-/// Counts the board and all shorter ones, `lanes` residues at a time: 1, 2, 4, 6 or 8. Does not count residues that are in
+/// Counts the board and all shorter ones, `lanes` residues at a time, 1 to 8. Does not count residues that are in
 /// `kept`.
 pub fn count_brackets(
     order: &BracketOrder<'_>,
@@ -76,7 +77,7 @@ pub fn count_brackets(
     let mut sweeps: Vec<SweepEvidence> = kept.evidence().into_iter().filter(is_wanted).collect();
     for missing in missing.chunks(lanes) {
         let moduli: Vec<u64> = missing.iter().map(|&i| order.moduli[i]).collect();
-        let width = [1, 2, 4, 6, 8].into_iter().find(|&width| width >= moduli.len()).unwrap_or(0);
+        let width = width(moduli.len() as u32);
         let boards = of_width!(width, K => counter.sweep::<K>(&moduli)?, _ => return Err(BlockError::Moduli));
         let evidence = std::mem::take(&mut counter.evidence);
         kept.keep(&boards, &evidence);
@@ -118,7 +119,7 @@ impl Counter<'_> {
         let BracketOrder { tables, first_column, length, salt, threads, .. } = *self.order;
         let row: Row<K> = std::array::from_fn(|lane| moduli.get(lane).or(moduli.first()).copied().unwrap_or(0));
         let lanes = Moduli::new(row).ok_or(BlockError::Moduli)?;
-        let most_bytes = |rows: usize| rows * 8 * self.lanes;
+        let most_bytes = |rows: usize| rows * 8 * width(self.lanes as u32) as usize;
         let mut vector = Vector {
             rows: self.memory.take(tables.words(), most_bytes(tables.words()))?,
             new_pairs: self.memory.take(tables.new_pairs(), most_bytes(tables.new_pairs()))?,

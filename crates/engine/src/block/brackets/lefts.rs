@@ -129,7 +129,9 @@ mod tests {
 
     fn word(text: &str) -> BracketWord {
         let letters = text.chars().zip(0..);
-        letters.fold(BracketWord::default(), |word, (c, place)| word.with(place, u32::from(c == '(') + 2 * u32::from(c == ')')))
+        letters.fold(BracketWord::default(), |word, (c, place)| {
+            word.with(place, u32::from(c == '(') + 2 * u32::from(c == ')'))
+        })
     }
 
     #[test]

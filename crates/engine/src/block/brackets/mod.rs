@@ -7,7 +7,7 @@
 //!   lefts     words cut in two: left words, and what may follow them
 //!   above     tables of the cells whose places are left of the cut; below: of the others; tables: of a column
 //!   kernel    the sums;  column: a vector goes through a column;  ways: the transposed map
-//!   laws      what must hold;  count: sweeps, evidence
+//!   laws      what must hold;  count: sweeps, evidence;  speed: for forecasts
 //! ```
 
 pub(super) mod above;
@@ -17,6 +17,7 @@ pub(super) mod count;
 pub(super) mod kernel;
 pub(super) mod laws;
 pub(super) mod lefts;
+pub(super) mod speed;
 pub(super) mod tables;
 #[cfg(test)]
 mod tests;

@@ -9,14 +9,12 @@
 //!
 //! Cost: seconds for the largest boards; about 1 % of a vector's memory.
 
+use keima_blocks::brackets::RIGHT_LETTERS;
 use keima_model::{BracketProblem, BracketWord, Reading, WordCounts};
 
 use super::above::{AbovePass, opened_within};
 use super::below::{BelowPass, Rights};
 use super::lefts::{Lefts, open_bracket};
-
-/// Most letters to the right of the left words. Their numbers are `u16`, and blocks of so many words fit the nearest cache.
-const RIGHT_LETTERS: u32 = if cfg!(test) { 4 } else { 9 };
 
 /// A join that changes the left word: the block that it comes from, and the number of the bracket that closes there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,11 +51,12 @@ pub struct BracketTables {
 }
 
 impl BracketTables {
-    /// Makes the tables of a problem.
-    pub fn new(problem: &dyn BracketProblem) -> Self {
+    /// Makes the tables of a problem, whose words are cut so that up to `right_letters` follow a left word: 2 to
+    /// [`RIGHT_LETTERS`]. The result of a count does not depend on it.
+    pub fn new(problem: &dyn BracketProblem, right_letters: u32) -> Self {
         let letters = problem.board().height;
         let counts = WordCounts::new(letters, problem.ends());
-        let right = letters.min(RIGHT_LETTERS);
+        let right = letters.min(right_letters.clamp(2, RIGHT_LETTERS));
         let cut = letters - right;
         let (short, long) = (Lefts::new(&counts, cut), Lefts::new(&counts, cut + 1));
         let highest = short.heights.iter().chain(&long.heights).max().copied().unwrap_or(0) + 2;

@@ -110,7 +110,8 @@ impl Back<'_> {
             let range = self.tables.first_outer[target] as usize..self.tables.first_outer[target + 1] as usize;
             for &Outer { block, depth } in &self.tables.outer[range] {
                 for &[source, to] in pass.outer.get(depth as usize).map_or(&[][..], Vec::as_slice) {
-                    self.rows[blocks[block as usize] + usize::from(source)] += self.rows[blocks[target] + usize::from(to)];
+                    self.rows[blocks[block as usize] + usize::from(source)] +=
+                        self.rows[blocks[target] + usize::from(to)];
                 }
             }
         }
