@@ -32,7 +32,8 @@ pub(super) fn bracket_fit(
         let rows_bytes = takes.rows_bytes(lanes);
         Fit { memory_bytes: process_bytes(rows_bytes, table_bytes), rows_bytes, table_bytes, lanes: Some(lanes) }
     };
-    words::lanes(plan.moduli.len() as u32).map(fit).find(|fit| fit.memory_bytes <= allowed_bytes)
+    let rows = takes.words.saturating_add(takes.new_pairs);
+    words::lanes(plan.moduli.len() as u32, rows).map(fit).find(|fit| fit.memory_bytes <= allowed_bytes)
 }
 
 /// The same plan over bracket words, which have a single window.

@@ -29,8 +29,8 @@ use crate::block::rows::vector::Rows;
 
 /// Rows that a task should have at least: fewer are not worth a turn.
 const TASK_ROWS: usize = if cfg!(test) { 8 } else { 1 << 14 };
-/// Rows of a cell below which one thread does it alone: it is done before another has started.
-const ONE_THREAD_ROWS: usize = if cfg!(test) { 0 } else { 1 << 14 };
+/// Residues of a vector below which one thread does a cell alone: it is done before another has started.
+const ONE_THREAD_RESIDUES: usize = if cfg!(test) { 0 } else { 1 << 20 };
 
 /// A vector.
 pub(crate) struct Vector<const K: usize> {
@@ -80,7 +80,7 @@ impl<const K: usize> Way<'_, K> {
 
     /// Threads for so many rows.
     fn threads_for(&self, rows: usize) -> usize {
-        if rows < ONE_THREAD_ROWS { 1 } else { self.threads }
+        if rows * K < ONE_THREAD_RESIDUES { 1 } else { self.threads }
     }
 
     /// The first cell of a column, which has no cell above: what has no edge there may begin a pair. These words come first.

@@ -60,10 +60,17 @@ pub fn count_brackets(
     let missing: Vec<usize> = (0..found.len()).filter(|&i| found[i].is_none()).collect();
     let columns = |residues: usize| residues.div_ceil(lanes) as u32 * order.length.saturating_sub(1);
     let done = columns(found.len() - missing.len());
+    let mut memory = RowStore::default();
+    let (words, pairs) = (order.tables.words(), order.tables.new_pairs());
+    let mut rows = memory.take::<1>(words, row_bytes(words, lanes))?;
+    let mut new_pairs = memory.take::<1>(pairs, row_bytes(pairs, lanes))?;
+    let ways = ways(order.tables, &mut rows, &mut new_pairs)?;
+    memory.put_back(rows);
+    memory.put_back(new_pairs);
     let mut counter = Counter {
         order,
-        ways: ways(order.tables)?,
-        memory: RowStore::default(),
+        ways,
+        memory,
         lanes,
         done,
         columns: done + columns(missing.len()),
@@ -99,6 +106,11 @@ pub fn count_brackets(
     })
 }
 
+/// Bytes of rows that hold so many residues.
+fn row_bytes(rows: usize, residues: usize) -> usize {
+    rows * 8 * width(residues as u32) as usize
+}
+
 struct Counter<'a> {
     order: &'a BracketOrder<'a>,
     ways: Ways,
@@ -119,7 +131,7 @@ impl Counter<'_> {
         let BracketOrder { tables, first_column, length, salt, threads, .. } = *self.order;
         let row: Row<K> = std::array::from_fn(|lane| moduli.get(lane).or(moduli.first()).copied().unwrap_or(0));
         let lanes = Moduli::new(row).ok_or(BlockError::Moduli)?;
-        let most_bytes = |rows: usize| rows * 8 * width(self.lanes as u32) as usize;
+        let most_bytes = |rows: usize| row_bytes(rows, self.lanes);
         let mut vector = Vector {
             rows: self.memory.take(tables.words(), most_bytes(tables.words()))?,
             new_pairs: self.memory.take(tables.new_pairs(), most_bytes(tables.new_pairs()))?,
@@ -141,7 +153,7 @@ impl Counter<'_> {
             let started = Instant::now();
             // The boundary's own salt: the sample changes from one to the next.
             let salt_of = |column: u32| u64::from(column).mix(salt);
-            let entering = totals(&vector.rows, Some(&self.ways), &lanes, salt_of(column - 1), way.threads)?;
+            let entering = totals(&vector.rows, Some((&self.ways, height)), &lanes, salt_of(column - 1), way.threads)?;
             let read = started.elapsed();
             way.column(&mut vector)?;
             let mapped = started.elapsed();

@@ -18,8 +18,8 @@ use crate::block::rows::threads::crew;
 
 /// Rows that a thread adds up at a time.
 const ROWS_AT_A_TIME: usize = 1 << 16;
-/// Rows in a sum between two reductions: their ways, below 2^26 each, add up to less than 2^32.
-const WEIGHED_AT_A_TIME: usize = 64;
+/// Bits of the sum of the ways that are added up between two reductions.
+const WAYS_BITS: u32 = 32;
 
 /// What a vector adds up to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,17 +32,18 @@ pub(crate) struct Totals<const K: usize> {
     pub(crate) fingerprint: u64,
 }
 
-/// Adds up a vector. `salt` selects the fingerprint's rows and their factors.
+/// Adds up a vector. `ways` come with a number of bits, at most 32, that all of them have at most. `salt` selects the
+/// fingerprint's rows and their factors.
 pub(crate) fn totals<const K: usize>(
     rows: &[Row<K>],
-    ways: Option<&[u32]>,
+    ways: Option<(&[u32], u32)>,
     moduli: &Moduli<K>,
     salt: u64,
     threads: usize,
 ) -> Result<Totals<K>, BlockError> {
     let pieces = rows.chunks(ROWS_AT_A_TIME).enumerate().map(|(number, rows)| {
         let first = number * ROWS_AT_A_TIME;
-        Piece { first, rows, ways: ways.map(|ways| &ways[first..first + rows.len()]), moduli, salt }
+        Piece { first, rows, ways: ways.map(|(ways, bits)| (&ways[first..first + rows.len()], bits)), moduli, salt }
     });
     let sums = crew(threads, pieces, |piece| Ok::<_, BlockError>(dispatch_in_memory::<K, _>(piece)))?;
     let (mut values, mut by_ways, mut fingerprint) = ([0; K], [0; K], 0);
@@ -62,7 +63,8 @@ pub(crate) fn totals<const K: usize>(
 struct Piece<'a, const K: usize> {
     first: usize,
     rows: &'a [Row<K>],
-    ways: Option<&'a [u32]>,
+    /// Ways, each below 2 to the power of the second number.
+    ways: Option<(&'a [u32], u32)>,
     moduli: &'a Moduli<K>,
     salt: u64,
 }
@@ -72,17 +74,21 @@ impl<const K: usize> pulp::WithSimd for Piece<'_, K> {
     #[inline(always)]
     fn with_simd<S: pulp::Simd>(self, _: S) -> Self::Output {
         let (mut values, mut by_ways) = ([0; K], [0; K]);
-        for (number, rows) in self.rows.chunks(WEIGHED_AT_A_TIME).enumerate() {
-            let mut sum = Weighted::ZERO;
-            rows.iter().for_each(|row| sum.add(1, row));
-            add_up(&mut values, &sum, self.moduli);
-            if let Some(ways) = self.ways {
-                let mut sum = Weighted::ZERO;
-                let ways = &ways[number * WEIGHED_AT_A_TIME..];
-                rows.iter().zip(ways).for_each(|(row, &ways)| sum.add(ways, row));
-                add_up(&mut by_ways, &sum, self.moduli);
+        let mut sum = Weighted::ZERO;
+        if let Some((ways, bits)) = self.ways {
+            let at_a_time = 1 << (WAYS_BITS - bits);
+            for (rows, ways) in self.rows.chunks(at_a_time).zip(ways.chunks(at_a_time)) {
+                let mut weighted = Weighted::ZERO;
+                for (row, &ways) in rows.iter().zip(ways) {
+                    sum.add(1, row);
+                    weighted.add(ways, row);
+                }
+                add_up(&mut by_ways, &weighted, self.moduli);
             }
+        } else {
+            self.rows.iter().for_each(|row| sum.add(1, row));
         }
+        add_up(&mut values, &sum, self.moduli);
         let step = SAMPLE_ONE_IN as usize;
         // The first row of the sample in this piece.
         let offset = (self.salt as usize).wrapping_sub(self.first) % step;

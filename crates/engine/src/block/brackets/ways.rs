@@ -11,10 +11,11 @@ use super::tables::{BracketTables, Outer};
 use crate::MemoryRefused;
 use crate::block::rows::vector::{Rows, Ways};
 
-/// The ways of all words through a column whose end has cells to its right.
-pub(crate) fn ways(tables: &BracketTables) -> Result<Ways, MemoryRefused> {
-    let (mut rows, mut new_pairs) = (Rows::<1>::zeroed(tables.words())?, Rows::<1>::zeroed(tables.new_pairs())?);
+/// The ways of all words through a column whose end has cells to its right, each at most 2^height. `rows` and `new_pairs`
+/// are of a vector's length; their contents do not matter.
+pub(crate) fn ways(tables: &BracketTables, rows: &mut Rows<1>, new_pairs: &mut Rows<1>) -> Result<Ways, MemoryRefused> {
     rows.fill([1]);
+    new_pairs.fill([0]);
     let mut back = Back {
         tables,
         keeps: u64::from(!tables.covers),
