@@ -9,8 +9,9 @@
 //! ```
 //!
 //! A cell reads and writes the rows of its own words. Joins read words that the cell does not change. So nothing needs a
-//! second vector, and tasks on different blocks do not meet: above, blocks are read or written as their letters say; below,
-//! joins lead down by two heights, so that half of the blocks are written at a time, while the others are only read.
+//! second vector, and tasks on different blocks do not meet. Above, blocks are read or written as their letters say. Below,
+//! left words keep their brackets' places, and those with the same places are a family. A family goes through all cells below
+//! the cut while it is in a cache.
 //!
 //! Memory: 8 K bytes for each word and each new pair. Cost: [`kernel`](super::kernel).
 
@@ -19,7 +20,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use keima_residue::add_mod;
 
 use super::above::{AbovePass, Move};
-use super::below::BelowPass;
 use super::kernel::{Carried, Joined, join_outer, within};
 use super::tables::{BracketTables, Outer};
 use crate::block::error::BlockError;
@@ -30,7 +30,7 @@ use crate::block::rows::vector::Rows;
 /// Rows that a task should have at least: fewer are not worth a turn.
 const TASK_ROWS: usize = if cfg!(test) { 8 } else { 1 << 14 };
 /// Residues of a vector below which one thread does a cell alone: it is done before another has started.
-const ONE_THREAD_RESIDUES: usize = if cfg!(test) { 0 } else { 1 << 20 };
+const ONE_THREAD_RESIDUES: usize = if cfg!(test) { 1 } else { 1 << 20 };
 
 /// A vector.
 pub(crate) struct Vector<const K: usize> {
@@ -53,29 +53,29 @@ impl<const K: usize> Way<'_, K> {
     pub(crate) fn column(&self, vector: &mut Vector<K>) -> Result<(), BlockError> {
         let tables = self.tables;
         self.first_cell(vector)?;
-        let cells = (tables.above.len() + tables.below.len()) as u32;
-        for place in 0..cells {
-            if self.stop.load(Ordering::Relaxed) {
-                return Err(BlockError::Stopped);
+        for (place, pass) in (0..).zip(&tables.above) {
+            if let Some(value) = tables.completed_at(place).and_then(|position| vector.rows.get(position)) {
+                let value = *value;
+                self.complete(&mut vector.complete, &value);
             }
-            self.complete(vector, place);
-            match tables.above.get(place as usize) {
-                Some(pass) => self.above(vector, pass)?,
-                None => self.below(vector, &tables.below[place as usize - tables.above.len()])?,
-            }
+            self.above(vector, pass)?;
+        }
+        for value in self.below(vector)? {
+            self.complete(&mut vector.complete, &value);
         }
         Ok(())
     }
 
-    /// Adds the curves that this cell completes.
-    fn complete(&self, vector: &mut Vector<K>, place: u32) {
-        let Some(value) = self.tables.completed_at(place).and_then(|position| vector.rows.get(position)) else {
-            return;
-        };
-        for ((complete, &more), &modulus) in vector.complete.iter_mut().zip(value).zip(self.moduli.values()) {
+    /// Adds the curves that a cell completes.
+    fn complete(&self, complete: &mut Row<K>, value: &Row<K>) {
+        for ((complete, &more), &modulus) in complete.iter_mut().zip(value).zip(self.moduli.values()) {
             // Curves through all cells of fewer columns are not among those of more.
             *complete = if self.tables.covers { more } else { add_mod(*complete, more, modulus) };
         }
+    }
+
+    fn go_on(&self) -> Result<(), BlockError> {
+        if self.stop.load(Ordering::Relaxed) { Err(BlockError::Stopped) } else { Ok(()) }
     }
 
     /// Threads for so many rows.
@@ -130,6 +130,7 @@ impl<const K: usize> Way<'_, K> {
         }
         let threads = self.threads_for(vector_rows(tables));
         crew(threads, tasks.finish(), |operations| {
+            self.go_on()?;
             let (moduli, covers) = (self.moduli, tables.covers);
             dispatch_in_memory::<K, _>(AboveTask { operations, moduli, covers, read_only: &read });
             Ok::<_, BlockError>(())
@@ -137,31 +138,31 @@ impl<const K: usize> Way<'_, K> {
         Ok(())
     }
 
-    fn below(&self, vector: &mut Vector<K>, passes: &[BelowPass]) -> Result<(), BlockError> {
-        for class in 0..2 {
-            let tables = self.tables;
-            let mut read = Vec::with_capacity(tables.blocks.len());
-            let mut tasks = Tasks::new();
-            let blocks = split(&mut vector.rows, &tables.blocks).zip(split(&mut vector.new_pairs, &tables.pairs));
-            for ((number, (rows, new_pairs)), &height) in blocks.enumerate().zip(&tables.heights) {
-                if height >> 1 & 1 == class {
-                    let outer =
-                        &tables.outer[tables.first_outer[number] as usize..tables.first_outer[number + 1] as usize];
-                    let size = rows.len();
-                    tasks.add(Block { rows, new_pairs, height, outer }, size);
-                    read.push(&[] as &[Row<K>]);
-                } else {
-                    read.push(rows);
-                }
-            }
-            let threads = self.threads_for(vector_rows(tables));
-            crew(threads, tasks.finish(), |blocks| {
-                let (moduli, covers) = (self.moduli, tables.covers);
-                dispatch_in_memory::<K, _>(BelowTask { blocks, passes, moduli, covers, read_only: &read });
-                Ok::<_, BlockError>(())
-            })?;
+    /// All cells below the cut, one family after the other. Returns the values of the words that complete curves, in the order
+    /// of the cells.
+    fn below(&self, vector: &mut Vector<K>) -> Result<Vec<Row<K>>, BlockError> {
+        let tables = self.tables;
+        let mut blocks: Vec<(&mut [Row<K>], &mut [Row<K>])> =
+            split(&mut vector.rows, &tables.blocks).zip(split(&mut vector.new_pairs, &tables.pairs)).collect();
+        let mut tasks = Tasks::new();
+        for (number, family) in tables.families.iter().enumerate() {
+            let block = |&block: &u32| {
+                let (rows, new_pairs) = std::mem::take(&mut blocks[block as usize]);
+                let outer =
+                    tables.first_outer[block as usize] as usize..tables.first_outer[block as usize + 1] as usize;
+                Block { rows, new_pairs, height: tables.heights[block as usize], outer: &tables.outer[outer] }
+            };
+            let family: Vec<Block<'_, K>> = family.iter().map(block).collect();
+            let rows = family.iter().map(|block| block.rows.len()).sum::<usize>() * tables.below.len();
+            // Curves are completed by words without other brackets.
+            tasks.add(Family { blocks: family, completes: number == 0 }, rows);
         }
-        Ok(())
+        let threads = self.threads_for(vector_rows(tables));
+        let completed = crew(threads, tasks.finish(), |families| {
+            self.go_on()?;
+            Ok::<_, BlockError>(dispatch_in_memory::<K, _>(BelowTask { families, tables, moduli: self.moduli }))
+        })?;
+        Ok(completed.concat())
     }
 }
 
@@ -240,26 +241,46 @@ struct Block<'a, const K: usize> {
     outer: &'a [Outer],
 }
 
-struct BelowTask<'a, const K: usize> {
+struct Family<'a, const K: usize> {
     blocks: Vec<Block<'a, K>>,
-    passes: &'a [BelowPass],
+    completes: bool,
+}
+
+struct BelowTask<'a, const K: usize> {
+    families: Vec<Family<'a, K>>,
+    tables: &'a BracketTables,
     moduli: Moduli<K>,
-    covers: bool,
-    read_only: &'a [&'a [Row<K>]],
 }
 
 impl<const K: usize> pulp::WithSimd for BelowTask<'_, K> {
-    type Output = ();
+    type Output = Vec<Row<K>>;
     #[inline(always)]
-    fn with_simd<S: pulp::Simd>(self, _: S) {
-        for Block { rows, new_pairs, height, outer } in self.blocks {
-            let Some(pass) = self.passes.get(height as usize) else { continue };
-            if self.covers {
-                within::<K, true>(pass, rows, new_pairs, &self.moduli);
-            } else {
-                within::<K, false>(pass, rows, new_pairs, &self.moduli);
+    fn with_simd<S: pulp::Simd>(self, _: S) -> Self::Output {
+        let Self { families, tables, moduli } = self;
+        let mut completed = Vec::new();
+        for Family { mut blocks, completes } in families {
+            for (cell, passes) in (tables.above.len() as u32..).zip(&tables.below) {
+                let position = if completes { tables.completed_at(cell) } else { None };
+                completed.extend(position.and_then(|position| blocks.first()?.rows.get(position)));
+                for number in 0..blocks.len() {
+                    let Block { rows, new_pairs, height, outer } = &mut blocks[number];
+                    let (height, outer) = (*height as usize, *outer);
+                    if tables.covers {
+                        within::<K, true>(&passes[height], rows, new_pairs, &moduli);
+                    } else {
+                        within::<K, false>(&passes[height], rows, new_pairs, &moduli);
+                    }
+                    for &Outer { block, depth } in outer {
+                        let Some(pairs) = passes[height + 2].outer.get(depth as usize) else { continue };
+                        // Its words of these joins are the same before and after the cell.
+                        let other = tables.member[block as usize] as usize;
+                        if let Ok([target, other]) = blocks.get_disjoint_mut([number, other]) {
+                            join_outer(pairs, target.rows, other.rows, &moduli);
+                        }
+                    }
+                }
             }
-            join_outer(outer, self.passes, height, rows, self.read_only, &self.moduli);
         }
+        completed
     }
 }

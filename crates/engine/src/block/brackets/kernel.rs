@@ -2,10 +2,9 @@
 //!
 //! `COVERS` says whether every cell lies on the curve: then a word is not kept where the cell stays empty.
 //!
-//! Cost: each row of a vector is read once a cell, and two in three are written.
+//! Cost: each row of a vector is read once a cell, and two in three are written; above the cut from memory.
 
 use super::below::{BelowPass, Joins};
-use super::tables::Outer;
 use crate::block::rows::lanes::{Moduli, Row, add};
 
 /// A bracket leads on, for whole blocks.
@@ -179,22 +178,15 @@ fn joined_many<const K: usize, const COVERS: bool>(
     }
 }
 
-/// Joins of words of other blocks.
+/// Joins of words of another block: (word there, word here).
 #[inline(always)]
 pub(crate) fn join_outer<const K: usize>(
-    outer: &[Outer],
-    passes: &[BelowPass],
-    height: u32,
+    pairs: &[[u16; 2]],
     block: &mut [Row<K>],
-    others: &[&[Row<K>]],
+    other: &[Row<K>],
     moduli: &Moduli<K>,
 ) {
-    let Some(pass) = passes.get(height as usize + 2) else { return };
-    for &Outer { block: from, depth } in outer {
-        let Some(pairs) = pass.outer.get(depth as usize) else { continue };
-        let rows = others[from as usize];
-        for &[source, target] in pairs {
-            moduli.put(&mut block[usize::from(target)], &rows[usize::from(source)]);
-        }
+    for &[source, target] in pairs {
+        moduli.put(&mut block[usize::from(target)], &other[usize::from(source)]);
     }
 }

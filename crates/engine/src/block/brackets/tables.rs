@@ -9,6 +9,8 @@
 //!
 //! Cost: seconds for the largest boards; about 1 % of a vector's memory.
 
+use std::collections::BTreeMap;
+
 use keima_blocks::brackets::RIGHT_LETTERS;
 use keima_model::{BracketProblem, BracketWord, Reading, WordCounts};
 
@@ -45,6 +47,10 @@ pub struct BracketTables {
     pub(crate) inner: Vec<Vec<Vec<u16>>>,
     /// By cell and height.
     pub(crate) below: Vec<Vec<BelowPass>>,
+    /// Blocks below that exchange rows only among themselves: left words with brackets at the same places, first those without.
+    pub(crate) families: Vec<Vec<u32>>,
+    /// Where each block stands in its family.
+    pub(crate) member: Vec<u32>,
     /// The joins that come to block `b` are `outer[first_outer[b]..first_outer[b + 1]]`.
     pub(crate) first_outer: Vec<u32>,
     pub(crate) outer: Vec<Outer>,
@@ -69,6 +75,7 @@ impl BracketTables {
             })
         };
         let (first_outer, outer) = outer(&short);
+        let (families, member) = families(&short);
         Self {
             covers: problem.covers(),
             reading: problem.reading(),
@@ -82,6 +89,8 @@ impl BracketTables {
                 .collect(),
             heights: short.heights,
             long_heights: long.heights,
+            families,
+            member,
             first_outer,
             outer,
             counts,
@@ -117,6 +126,18 @@ impl BracketTables {
         }
         self.position(BracketWord::default().with(place, letters[0]).with(place + 1, letters[1]))
     }
+}
+
+/// Left words by the places of their brackets, and where each stands among those.
+fn families(lefts: &Lefts) -> (Vec<Vec<u32>>, Vec<u32>) {
+    let mut families: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
+    let mut member = Vec::with_capacity(lefts.words.len());
+    for (number, word) in (0..).zip(&lefts.words) {
+        let family = families.entry(word.edges).or_default();
+        member.push(family.len() as u32);
+        family.push(number);
+    }
+    (families.into_values().collect(), member)
 }
 
 /// The joins that change left words, by the block that they lead to.
