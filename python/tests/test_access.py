@@ -148,6 +148,7 @@ def test_nobody_is_there(tmp_path: Path) -> None:
         ("http://head", "http://head:80"),
         ("grpcs://head:7700", "write https://head:7700"),
         ("unix:///run/keima", "there is no unix://"),
+        ("", "expected HOST:PORT"),
         ("http://", "expected HOST:PORT"),
         ("http://head:port", "expected HOST:PORT"),
         ("http://head:7700/jobs", "expected HOST:PORT"),

@@ -72,8 +72,9 @@ class Access:
         token_file: str | os.PathLike[str] | None = None,
     ) -> Access:
         """What is not given comes from ``KEIMA_COORDINATOR``, ``KEIMA_FINGERPRINT``, ``KEIMA_TLS_CA`` and
-        ``KEIMA_TOKEN_FILE``. An empty variable is none."""
-        coordinator = coordinator or os.environ.get("KEIMA_COORDINATOR") or "http://127.0.0.1:7700"
+        ``KEIMA_TOKEN_FILE``. An empty variable is none; an empty address is refused."""
+        if coordinator is None:
+            coordinator = os.environ.get("KEIMA_COORDINATOR", "http://127.0.0.1:7700")
         url, host, port, is_tls = _address(coordinator)
         if fingerprint is None and tls_ca is None:
             fingerprint, tls_ca = os.environ.get("KEIMA_FINGERPRINT"), os.environ.get("KEIMA_TLS_CA")
