@@ -33,7 +33,8 @@ for numbers, expected in (
     ([NINE, TEN], ("BIGNUM", "string", str(NINE))),
 ):
     seen = through_parquet(numbers)
-    print(f"numbers of {[len(str(n)) for n in numbers]} digits: read_csv says {seen[0]}, Parquet has {seen[1]}, back comes {seen[2]}")
+    digits = " and ".join(str(len(str(number))) for number in numbers)
+    print(f"numbers of {digits} digits: read_csv says {seen[0]}, Parquet has {seen[1]}, back comes {seen[2]}")
     assert seen == expected, f"changed: expected {expected}"
 
 pyarrow.parquet.write_table(pyarrow.table({"c": pyarrow.array([Decimal(TEN)], pyarrow.decimal256(76))}), "wide.parquet")
