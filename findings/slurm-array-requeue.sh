@@ -7,12 +7,16 @@
 #          the last one does. "${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}" names one element in each of them.
 set -euo pipefail
 repository=$(cd "$(dirname "$0")/.." && pwd)
-if ! command -v slurmctld slurmd sbatch munged > /dev/null; then
-  apt-get update -qq > /dev/null
-  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends slurm-wlm munge > /dev/null 2>&1
-fi
-slurmctld -V
 work=$(mktemp -d /tmp/slurm-finding.XXXXXX)
+trap 'rm -rf "$work"' EXIT
+for program in slurmctld slurmd sbatch munged; do
+  if command -v "$program" > /dev/null; then continue; fi
+  {
+    apt-get update -qq
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends -o DPkg::Lock::Timeout=60 slurm-wlm munge
+  } > "$work/apt.log" 2>&1 || { cat "$work/apt.log" >&2; exit 1; }
+done
+slurmctld -V
 # Starts and stops a Slurm with the nodes n1, n2 and n3 on this machine, below $work. No part of keima runs.
 # shellcheck source=deploy/slurm/private-slurm.sh
 source "$repository/deploy/slurm/private-slurm.sh"
