@@ -15,6 +15,7 @@ let
     "LICENSE-APACHE"
     "LICENSE-MIT"
     "crates"
+    "examples"
     "proto"
     "tests"
   ];
