@@ -138,7 +138,7 @@ fn counts_in_memory_take_what_is_predicted() {
 #[test]
 fn counts_over_words_take_what_is_predicted() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    for (name, size, threads, ways) in [("grid-paths", "12x12", 1, 3), ("grid-cycles", "13x13", 2, 1)] {
+    for (name, size, threads, ways) in [("grid-paths", "14x14", 1, 3), ("grid-cycles", "14x14", 2, 1)] {
         let (_, problem) = open_named(name, size);
         let mut allowed = u64::MAX;
         for _ in 0..ways {
