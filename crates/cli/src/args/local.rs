@@ -138,7 +138,7 @@ pub(crate) struct PlotArgs {
     /// What to plot [default: states]
     #[arg(long, value_name = "WHAT", value_enum, conflicts_with = "table")]
     pub(crate) what: Option<Plotted>,
-    /// Plot one table over its index, such as by_fences
+    /// Plot one table over its index, such as `by_fences`
     #[arg(long, value_name = "TABLE")]
     pub(crate) table: Option<String>,
     /// Write the SVG to this file [default: standard output]
