@@ -1,5 +1,6 @@
 //! What one message of a peer costs the coordinator in memory, however it is made: some tens of MiB at most.
 
+#[path = "cluster/common.rs"]
 mod common;
 
 use bytes::{Buf as _, BufMut as _};

@@ -1,12 +1,17 @@
 //! Whether the system gives this process the threads that it is about to need.
 //!
 //! A runtime that gets no thread panics, or waits for one for ever. So the threads are tried first: all are started, and
-//! end at once. Cost: some 20 microseconds a thread.
+//! end at once. Cost: some 20 microseconds a thread. A limit on the address space is asked before: a thread that is started
+//! at its edge finds no memory for its own beginning, and takes the process with it.
 
 use std::sync::RwLock;
 use std::thread::Builder;
 
+use super::memory;
 use crate::exit::Failed;
+
+/// What a thread takes of the address space: its stack, the stack for its signals and the pages that guard both.
+const THREAD_BYTES: u64 = (2 << 20) + (64 << 10);
 
 /// How to allow more threads.
 const ADVICE: &str = "allow more (ulimit -u, pids.max of the control group, TasksMax in systemd; each thread also takes \
@@ -48,8 +53,14 @@ impl Needed {
     }
 }
 
+/// How many threads `limit_bytes` of address space hold; any number without a limit.
+fn fitting(limit_bytes: Option<u64>) -> u32 {
+    limit_bytes.map_or(u32::MAX, |bytes| u32::try_from(bytes / THREAD_BYTES).unwrap_or(u32::MAX))
+}
+
 /// How many of `wanted` threads the system gives at a time.
 fn startable(wanted: u32) -> u32 {
+    let wanted = wanted.min(fitting(memory::process_limit_bytes()));
     let gate = RwLock::new(());
     std::thread::scope(|scope| {
         // Nobody ends before all have begun.
@@ -79,6 +90,19 @@ mod tests {
         check(Needed::IN_MEMORY, 8, 9, &["needs 10 threads", "use --threads 7"]);
         check(Needed::RUNTIME, 0, 3, &["needs 4 threads", "3 more; allow more"]);
         check(Needed::RUNTIME, 0, 4, &[]);
+    }
+
+    #[test]
+    fn a_limit_on_the_address_space_is_kept_to() {
+        for (limit_bytes, threads) in [
+            (None, u32::MAX),
+            (Some(0), 0),
+            (Some(THREAD_BYTES - 1), 0),
+            (Some(7 * THREAD_BYTES), 7),
+            (Some(u64::MAX), u32::MAX),
+        ] {
+            assert_eq!(fitting(limit_bytes), threads, "{limit_bytes:?}");
+        }
     }
 
     #[test]

@@ -162,6 +162,11 @@ pub(super) fn has_address_limit() -> bool {
     limit(&read(Path::new("/"), "proc/self/limits").unwrap_or_default(), ADDRESS_SPACE).is_some()
 }
 
+/// What the limits on this process leave of its address space. `None` if there is no limit.
+pub(super) fn process_limit_bytes() -> Option<u64> {
+    process(Path::new("/")).iter().map(|available| available.bytes).min()
+}
+
 /// The soft limit of this name in `/proc/self/limits`. `None` if there is none.
 fn limit(limits: &str, name: &str) -> Option<u64> {
     limits.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace().next()?.parse().ok()

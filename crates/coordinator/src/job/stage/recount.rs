@@ -8,7 +8,8 @@
 //!
 //! Drawn are, while another worker could do it: every task of a stage that reads a part of the answer; tasks by a lottery that no
 //! worker can foresee; and so much of each worker's work that a part of [`Config::recount_one_in`] is done twice, its first task
-//! in any case. A stage ends when all that was drawn is done again. Where no other worker is left, it is let off.
+//! in any case. After a failed check all tasks of the repeated stages are drawn, so that the worker that errs is found and
+//! does not fail the check again. A stage ends when all that was drawn is done again. Where no other worker is left, it is let off.
 //!
 //! An outcome is all that later stages and the answer rest on: states, sums and fingerprints of what was read and written, and the
 //! functionals. Two attempts at a task have the same outcome whatever their memory, threads and spills.
@@ -116,7 +117,7 @@ impl Job {
         let Some(done) = task.done.as_ref().filter(|done| done.second.is_none()) else { return };
         let mut seed = self.record.lot ^ u64::from(stage.generation) << 32 ^ u64::from(number);
         let lot = split_mix(&mut seed).is_multiple_of(one_in);
-        let certain = lot || task.doubted || stage.reads_answer;
+        let certain = lot || task.doubted || stage.reads_answer || self.repeats(stage.number);
         let (writer, states) = (done.writer.clone(), done.manifest.input.states);
         let drawn = self.health.draw(&writer, states, one_in, certain);
         if let Some(stage) = self.stage.as_mut().filter(|_| drawn) {
@@ -124,6 +125,11 @@ impl Job {
             stage.recounts_left.insert(number);
             fleet.a_task_came();
         }
+    }
+
+    /// Whether a stage is done once more because a check failed.
+    fn repeats(&self, stage: u32) -> bool {
+        self.record.second_tries.iter().any(|failed| failed.sweep == self.record.sweep && failed.stage >= stage)
     }
 
     /// Draws the finished tasks of a restored stage.

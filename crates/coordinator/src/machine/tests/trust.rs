@@ -233,6 +233,30 @@ fn one_memory_error_does_not_cost_the_job() {
     }
 }
 
+/// A sample misses a worker that errs again and again; a check fails. The repeated stages are all counted twice, so that it is
+/// found and does not fail the check once more.
+#[test]
+fn after_a_failed_check_the_worker_that_errs_is_found() {
+    for seed in 0..8 {
+        let config = Config { recount_one_in: 1 << 40, durable_interval_millis: 1, ..config() };
+        let mut sim = Sim::new(605 + seed, 3, config);
+        let lie: Lie = Box::new(|order, manifest| {
+            if order.first_pass == 6 {
+                manifest.output.fingerprint[0] ^= 1;
+            }
+        });
+        let liar = worker(seed as usize % 3);
+        sim.workers.get_mut(&liar).expect("known").lie = Some(lie);
+        let id = sim.submit(&spec("4x4", 9));
+        let status = run(&mut sim, id);
+        let what = format!("seed {seed}, worker {liar}: {} {:#?}", status.reason, status.notes);
+        assert_eq!((status.state, count(&status)), (State::Done, Some(&*right(4, 4))), "{what}");
+        if has_note(&status, &["fell back", "a check failed"]) {
+            assert!(has_note(&status, &["differently", &liar.0]), "{what}");
+        }
+    }
+}
+
 /// A worker that alone fails the checks of a task loses it to another.
 #[test]
 fn failed_checks_of_one_worker_are_its_own() {

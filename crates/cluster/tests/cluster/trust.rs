@@ -1,10 +1,8 @@
 //! Workers that count something else under the same name: refused where they say so, found out where they do not.
 
-mod common;
-
 use std::sync::Arc;
 
-use common::{coordinator, count, ended, go, quick, registry, worker, worker_of};
+use crate::common::{coordinator, count, ended, go, quick, registry, worker, worker_of};
 use keima_cluster::{BUILD, GrpcLink, JobClient, Worker, WorkerConfig};
 use keima_coordinator::{JobSpec, State};
 use keima_model::{
@@ -134,12 +132,14 @@ async fn a_worker_that_errs_decides_no_number() {
     while client.workers().await.unwrap().iter().filter(|worker| worker.here).count() < 3 {
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
-    // Which worker does which task is left to chance: jobs until one was given to it that it did wrongly.
+    // Which worker does which task is left to chance: jobs until one was given to it that it did wrongly. A sample may miss
+    // its errors; then a check fails, and there is no number.
     let mut found = false;
     for _ in 0..40 {
         let job = client.submit(&hard_squares()).await.unwrap();
         let status = ended(&client, job).await;
-        assert_eq!(count(&status), H12, "{:?}", status.notes);
+        let outcome = status.outcome.as_ref().unwrap();
+        assert!(outcome.count == H12 && outcome.ok || outcome.count.is_empty() && !outcome.ok, "{status:?}");
         found |= status.notes.iter().any(|note| note.contains("differently"));
         if found {
             break;

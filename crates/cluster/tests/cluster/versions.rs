@@ -1,12 +1,10 @@
 //! What another version of keima has written or says: refused, with what to do, and left byte for byte. The residues that a
 //! count in memory keeps have their test in `keima-count`.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use common::{coordinator, go, quick, registry, run_files, worker};
+use crate::common::{coordinator, go, quick, registry, run_files, worker};
 use keima_cluster::{CoordinatorHandle, JobClient, PROTOCOL_VERSION, STORE_FORMAT, Worker, WorkerConfig};
 use keima_coordinator::VERSION_KEY;
 use keima_wire::v1;

@@ -1,10 +1,8 @@
 //! Whole counts: over gRPC with several workers, and through deaths.
 
-mod common;
-
 use std::time::Duration;
 
-use common::{coordinator, count, ended, go, quick, run_files, worker};
+use crate::common::{coordinator, count, ended, go, quick, run_files, worker};
 use keima_cluster::{JobClient, PROTOCOL_VERSION};
 use keima_coordinator::State;
 

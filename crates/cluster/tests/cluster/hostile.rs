@@ -1,10 +1,8 @@
 //! What broken or hostile peers send: refused with words, and the jobs go on.
 
-mod common;
-
 use std::time::Duration;
 
-use common::{coordinator, count, ended, go, quick, worker};
+use crate::common::{coordinator, count, ended, go, quick, worker};
 use keima_cluster::{BUILD, JobClient, PROTOCOL_VERSION};
 use keima_coordinator::{JobSpec, State};
 use keima_wire::v1;

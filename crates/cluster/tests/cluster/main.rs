@@ -1,0 +1,7 @@
+//! Whole clusters over loopback, in one process. One program, since linking is what such tests cost.
+
+mod common;
+mod counting;
+mod hostile;
+mod trust;
+mod versions;
