@@ -91,7 +91,10 @@ reap() {
 end_of_job() {
   if [ "$leaving" = "the time limit is near" ]; then
     say "back into the queue"
-    scontrol requeue "$SLURM_JOB_ID" ||
+    # The last element of an array bears the array's own number, and by that all elements would be requeued.
+    local job=$SLURM_JOB_ID
+    if [ -n "${SLURM_ARRAY_JOB_ID:-}" ]; then job=${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID; fi
+    scontrol requeue "$job" ||
       say "this job cannot be requeued here: submit it again, or chain jobs (see README.md); it goes on where it is now"
   fi
   exit 0

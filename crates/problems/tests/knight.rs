@@ -9,7 +9,7 @@ use keima_model::{Board, Layout, Problem, ProblemInfo, Successors, Window};
 use keima_problems::knight::border::{self, Cell, Far};
 use keima_problems::knight::prune::Prunes;
 use keima_problems::knight::state::{self, Word};
-use keima_problems::knight::{Knight, Tours, brute, layout, published};
+use keima_problems::knight::{Knight, Tours, bound, brute, layout, published};
 
 fn knight<K: Word>(board: Board, tours: Tours, prunes: Prunes) -> Knight<K> {
     Knight::new(board.to_string(), board, tours, prunes)
@@ -352,7 +352,7 @@ fn counts_are_within_their_bounds() {
         for tours in [Tours::Open, Tours::Closed, Tours::Between(0, 2)] {
             let Some(known) = published::known(board(side, side), tours) else { continue };
             let bits = |(base, exponent): (u32, u32)| f64::from(base).log2() * f64::from(exponent);
-            let bound: f64 = published::bound(board(side, side), tours).into_iter().map(bits).sum();
+            let bound: f64 = bound::bound(board(side, side), tours).into_iter().map(bits).sum();
             assert!(known.parse::<f64>().unwrap().log2() < bound, "{side} {tours:?}");
         }
     }

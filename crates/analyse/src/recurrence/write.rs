@@ -4,9 +4,8 @@ use rug::Integer;
 
 use super::Lifted;
 
-/// `3*x^2 - x + 1` from its coefficients, the constant first; the highest power first where `descending`. `power` writes
-/// x^k.
-fn polynomial(coefficients: &[Integer], descending: bool, power: &str) -> String {
+/// `3*x^2 - x + 1` from its coefficients, the constant first; the highest power first where `descending`.
+fn polynomial(coefficients: &[Integer], descending: bool) -> String {
     let mut terms: Vec<(usize, &Integer)> = coefficients.iter().enumerate().filter(|(_, c)| !c.is_zero()).collect();
     if descending {
         terms.reverse();
@@ -23,7 +22,7 @@ fn polynomial(coefficients: &[Integer], descending: bool, power: &str) -> String
         let x = match exponent {
             0 => String::new(),
             1 => "x".to_owned(),
-            more => format!("x{power}{more}"),
+            more => format!("x^{more}"),
         };
         text += sign;
         match (x.is_empty(), size == 1) {
@@ -35,6 +34,12 @@ fn polynomial(coefficients: &[Integer], descending: bool, power: &str) -> String
     if text.is_empty() { "0".to_owned() } else { text }
 }
 
+/// `[3, -1, 1]` from coefficients, the constant first.
+fn descending(coefficients: &[Integer]) -> String {
+    let all: Vec<String> = coefficients.iter().rev().map(ToString::to_string).collect();
+    format!("[{}]", if all.is_empty() { "0".to_owned() } else { all.join(", ") })
+}
+
 impl Lifted {
     /// P(x) of the generating function sum L(n) x^n: shifted to the first index.
     fn numerator(&self) -> Vec<Integer> {
@@ -42,12 +47,12 @@ impl Lifted {
     }
     /// Numerator and denominator of the sum of L(n) x^n over n from the first index on.
     pub fn generating_function(&self) -> (String, String) {
-        (polynomial(&self.numerator(), false, "^"), polynomial(&self.q, false, "^"))
+        (polynomial(&self.numerator(), false), polynomial(&self.q, false))
     }
     /// x^r - c1 x^(r-1) - ... - cr.
     pub fn characteristic_polynomial(&self) -> String {
         let reversed: Vec<Integer> = self.q.iter().rev().cloned().collect();
-        polynomial(&reversed, true, "^")
+        polynomial(&reversed, true)
     }
     /// The recurrence for n from the first index plus the order on: `L(n) = 3 L(n-1) - L(n-2) + L(n-3)`.
     pub fn equation(&self) -> String {
@@ -69,20 +74,21 @@ impl Lifted {
     pub fn gp(&self) -> String {
         format!(
             "P = {};\nQ = {};\nL(n) = polcoef(P/Q + O(x^(n+1)), n);\nprint(vector(10, k, L(k + {} - 1)));",
-            polynomial(&self.numerator(), false, "^"),
-            polynomial(&self.q, false, "^"),
+            polynomial(&self.numerator(), false),
+            polynomial(&self.q, false),
             self.first,
         )
     }
-    /// Python with sympy: P, Q and L(n) by the power series of P/Q, and prints the first ten terms.
+    /// Python with sympy: P, Q and L(n) by the power series of P/Q, and prints the first ten terms. Polynomials are lists of
+    /// coefficients, the highest first: Python refuses a sum of some thousands of terms.
     pub fn sympy(&self) -> String {
         format!(
             "from sympy import Poly, symbols\nx = symbols('x')\nP = Poly({}, x)\nQ = Poly({}, x)\n\n\
              def L(n):\n    p, q = P.all_coeffs()[::-1], Q.all_coeffs()[::-1]\n    a = []\n    for k in range(n + 1):\n        \
              a.append((p[k] if k < len(p) else 0) - sum(q[i] * a[k - i] for i in range(1, min(k, len(q) - 1) + 1)))\n    \
              return a[n]\n\nprint([L(n) for n in range({}, {})])",
-            polynomial(&self.numerator(), false, "**"),
-            polynomial(&self.q, false, "**"),
+            descending(&self.numerator()),
+            descending(&self.q),
             self.first,
             self.first + 10,
         )

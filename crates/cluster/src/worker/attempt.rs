@@ -22,9 +22,9 @@ use keima_engine::{Task, TaskError};
 use keima_orders::{AttemptId, InputRun, TaskOrder};
 use keima_runs::{RunManifest, TaskManifest, TaskTimes};
 
+use super::running::{LONGEST_WAIT, Shared, is_refusal};
 use super::table::Active;
 use super::tables::NoTables;
-use super::{LONGEST_WAIT, Shared, is_refusal};
 use crate::failpoint;
 use crate::transfer::feeds::TaskFeeds;
 use crate::transport::link::{Backoff, CoordinatorLink, LinkError};

@@ -7,11 +7,12 @@
 //! - [`brute`]: every walk;
 //! - [`border`]: the border-state recurrence in a plain map;
 //! - [`Knight`]: the same recurrence in the engine's terms. [`state`] holds states, [`step`] their successors, [`prune`]
-//!   discards hopeless ones, [`layout`] writes keys, [`published`] has known values and a bound.
+//!   discards hopeless ones, [`layout`] writes keys, [`published`] has known values, [`bound`] proves how many there are at most.
 //!
 //! Cost: at most 11 successors a state; prunes leave one or two of them on average.
 
 pub mod border;
+pub mod bound;
 pub mod brute;
 pub mod layout;
 pub mod prune;
@@ -19,6 +20,8 @@ pub mod published;
 mod request;
 pub mod state;
 pub mod step;
+
+use std::sync::OnceLock;
 
 use keima_model::{Board, Forecast, Functional, Layout, Problem, ProblemInfo, Successors, Window};
 
@@ -74,6 +77,7 @@ pub struct Knight<K> {
     tours: Tours,
     prunes: Prunes,
     codecs: PerWindow<Codec<K>>,
+    bound: OnceLock<Vec<(u32, u32)>>,
 }
 
 impl<K: Word> Knight<K> {
@@ -88,7 +92,7 @@ impl<K: Word> Knight<K> {
         if let Tours::Between(a, b) = tours {
             assert!(a != b && a.max(b) < board.passes(), "{board}: {a} and {b} are no two cells");
         }
-        let problem = Self { size, board, tours, prunes, codecs: PerWindow::new(height) };
+        let problem = Self { size, board, tours, prunes, codecs: PerWindow::new(height), bound: OnceLock::new() };
         assert!(problem.key_bits() <= K::BITS, "{board}: keys do not fit {} bits", K::BITS);
         problem
     }
@@ -133,7 +137,7 @@ impl<K: Word> ProblemInfo for Knight<K> {
     }
 
     fn bound(&self) -> Vec<(u32, u32)> {
-        published::bound(self.board, self.tours)
+        self.bound.get_or_init(|| bound::bound(self.board, self.tours)).clone()
     }
 
     fn bound_after(&self, _pass: u32) -> Vec<(u32, u32)> {

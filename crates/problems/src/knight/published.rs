@@ -1,11 +1,11 @@
-//! Checks of tours: published numbers, and a proved bound.
+//! Published numbers of tours.
 //!
 //! A corner has two neighbours, so every closed tour goes through both of its edges. On boards of at least 3x3 closed tours
 //! are then the open ones from a corner to a cell a knight's move away. Cost: a look-up.
 
 use keima_model::Board;
 
-use super::{Tours, adjacent, place};
+use super::{Tours, adjacent};
 
 /// 6x6, all pairs of ends: `y1,x1,y2,x2,k,count`.
 const SIX: &str = include_str!("../../../../tests/golden/knight_open_tours_6x6.csv");
@@ -74,41 +74,6 @@ fn class(side: u32, (a, b): (u32, u32)) -> (u32, u32) {
     best
 }
 
-/// A bound on the number of tours, as powers.
-///
-/// A directed closed tour is a permutation that takes each cell to a neighbour. There are at most prod d!^(1/d) of those,
-/// over the numbers d of the cells' neighbours (Bregman 1973). A directed path from a to b is such a permutation with b
-/// taken to a. An open tour is two such paths, one for each order of its ends. Exponents are rounded up. A cell without
-/// neighbours leaves no tour, unless it is the whole board.
-pub fn bound(board: Board, tours: Tours) -> Vec<(u32, u32)> {
-    let mut cells_by_degree = [0_u32; 9];
-    for cell in 0..board.passes() {
-        cells_by_degree[degree(board, cell)] += 1;
-    }
-    let mut factors: Vec<(u32, u32)> = (2..=8)
-        .map(|degree| ((2..=degree).product::<u32>(), cells_by_degree[degree as usize].div_ceil(degree)))
-        .filter(|&(_, exponent)| exponent > 0)
-        .collect();
-    if tours == Tours::Open {
-        factors.push((board.passes(), 2));
-    }
-    if factors.is_empty() {
-        factors.push((1, 1));
-    }
-    factors
-}
-
-/// Number of neighbours.
-fn degree(board: Board, cell: u32) -> usize {
-    let (x, y) = place(board, cell);
-    let (x, y) = (i64::from(x), i64::from(y));
-    let moves = [(1, 2), (2, 1), (2, -1), (1, -2), (-1, -2), (-2, -1), (-2, 1), (-1, 2)];
-    let on_board = |&&(dx, dy): &&(i64, i64)| {
-        (0..i64::from(board.length)).contains(&(x + dx)) && (0..i64::from(board.height)).contains(&(y + dy))
-    };
-    moves.iter().filter(on_board).count()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -156,15 +121,5 @@ mod tests {
                 }
             }
         }
-    }
-
-    #[test]
-    fn bounds_have_the_bits_that_they_should() {
-        let bits = |tours| {
-            let bound = bound(Board { height: 8, length: 8 }, tours);
-            bound.iter().map(|&(base, exponent)| f64::from(base).log2() * f64::from(exponent)).sum::<f64>()
-        };
-        assert!((91.0..92.0).contains(&bits(Tours::Closed)), "{}", bits(Tours::Closed));
-        assert!((bits(Tours::Open) - bits(Tours::Closed) - 12.0).abs() < 1e-9);
     }
 }

@@ -7,7 +7,7 @@
 //! Cost: two floods an arrangement; 5 x 5 squares have 1.3 million arrangements.
 
 pub use super::rules::MAX_SIDE;
-use super::rules::{Direction, Open, Squares};
+use super::rules::{Direction, Fence, Open, Squares};
 
 /// Numbers of legal positions by number of fences.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,6 +34,33 @@ pub fn count(n: u32, max_fences: u32) -> Option<Counts> {
     Some(search.counts)
 }
 
+/// Whether the enumeration meets these fences and counts this pair of squares, both given by their numbers: the test of one
+/// position, for players to be held against.
+pub fn is_counted(n: u32, fences: &[Fence], pawns: [u32; 2]) -> bool {
+    let Some(mut open) = Open::new(n) else { return false };
+    let side = n - 1;
+    let is_on_board = fences.iter().all(|&(_, row, col)| row < side && col < side);
+    let mut search = Search { n, h: vec![], v: vec![], counts: Counts::default() };
+    for (row, col) in (0..side).flat_map(|row| (0..side).map(move |col| (row, col))) {
+        let mut here = fences.iter().filter(|fence| (fence.1, fence.2) == (row, col));
+        let (fence, other) = (here.next(), here.next());
+        let Some(&(direction, ..)) = fence else { continue };
+        if other.is_some() || !search.fits(direction, row, col) {
+            return false;
+        }
+        search.of(direction).push((row, col));
+        open = open.with_fence(direction, row, col);
+    }
+    let reached = reached(&open);
+    let has_way = |player: usize| pawns[player] < n * n && reached[player] >> pawns[player] & 1 == 1;
+    is_on_board && pawns[0] != pawns[1] && has_way(0) && has_way(1)
+}
+
+/// The squares from which each player's goal can be reached.
+fn reached(open: &Open) -> [Squares; 2] {
+    [open.goal(0), open.goal(1)].map(|goal| open.reaches(goal))
+}
+
 struct Search {
     n: u32,
     /// Intersections with a horizontal fence so far, and with a vertical one.
@@ -55,22 +82,35 @@ impl Search {
             return;
         }
         let (row, col) = (from / side, from % side);
-        // A fence is two edges long: no two H side by side, no two V one above the other.
-        if col == 0 || !self.h.contains(&(row, col - 1)) {
-            self.h.push((row, col));
-            self.fill(from + 1, open.with_fence(Direction::Horizontal, row, col));
-            self.h.pop();
+        for direction in [Direction::Horizontal, Direction::Vertical] {
+            if self.fits(direction, row, col) {
+                self.of(direction).push((row, col));
+                self.fill(from + 1, open.with_fence(direction, row, col));
+                self.of(direction).pop();
+            }
         }
-        if row == 0 || !self.v.contains(&(row - 1, col)) {
-            self.v.push((row, col));
-            self.fill(from + 1, open.with_fence(Direction::Vertical, row, col));
-            self.v.pop();
+    }
+
+    /// The intersections with a fence of this direction.
+    fn of(&mut self, direction: Direction) -> &mut Vec<(u32, u32)> {
+        match direction {
+            Direction::Horizontal => &mut self.h,
+            Direction::Vertical => &mut self.v,
+        }
+    }
+
+    /// Whether a fence fits the intersections before this one. A fence is two edges long: no two H side by side, no two V
+    /// one above the other.
+    fn fits(&self, direction: Direction, row: u32, col: u32) -> bool {
+        match direction {
+            Direction::Horizontal => col == 0 || !self.h.contains(&(row, col - 1)),
+            Direction::Vertical => row == 0 || !self.v.contains(&(row - 1, col)),
         }
     }
 
     fn place_pawns(&mut self, open: Open) {
         let goals = [open.goal(0), open.goal(1)];
-        let [first, second] = goals.map(|goal| open.reaches(goal));
+        let [first, second] = reached(&open);
         let pairs = |first: Squares, second: Squares| {
             let count = |set: Squares| u128::from(set.count_ones());
             count(first) * count(second) - count(first & second)
@@ -106,6 +146,28 @@ mod tests {
         assert_eq!(cut.all, full.all[..4]);
         assert_eq!(cut.neither, full.neither[..4]);
         assert_eq!(full.all.len(), 10);
+    }
+
+    #[test]
+    fn single_positions() {
+        use Direction::{Horizontal, Vertical};
+        for (fences, pawns, expected) in [
+            (&[][..], [1, 7], true),
+            (&[], [4, 4], false),
+            (&[], [1, 9], false),
+            // A pocket of two squares in the first row: bad for the first player alone.
+            (&[(Horizontal, 0, 0), (Vertical, 0, 1)], [1, 7], false),
+            (&[(Horizontal, 0, 0), (Vertical, 0, 1)], [2, 7], true),
+            (&[(Horizontal, 0, 0), (Vertical, 0, 1)], [3, 0], true),
+            (&[(Vertical, 0, 1), (Horizontal, 0, 0)], [8, 7], true),
+            (&[(Horizontal, 0, 0), (Horizontal, 0, 1)], [1, 7], false),
+            (&[(Vertical, 1, 0), (Vertical, 0, 0)], [1, 7], false),
+            (&[(Horizontal, 0, 0), (Vertical, 0, 0)], [1, 7], false),
+            (&[(Vertical, 2, 0)], [1, 7], false),
+        ] {
+            assert_eq!(is_counted(3, fences, pawns), expected, "{fences:?} {pawns:?}");
+        }
+        assert!(!is_counted(1, &[], [0, 0]) && !is_counted(12, &[], [0, 1]));
     }
 
     #[test]

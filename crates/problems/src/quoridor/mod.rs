@@ -33,6 +33,7 @@ pub mod border;
 pub mod brute;
 pub mod fences;
 pub mod frontiers;
+pub mod game;
 mod request;
 pub mod rules;
 pub mod state;

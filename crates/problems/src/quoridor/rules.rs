@@ -1,8 +1,8 @@
-//! The rules of play: fences, ways to the goals, moves of pawns. The brute-force count and players share them.
+//! The rules on a board with fences: ways to the goals, moves of pawns. The brute-force count and players share them.
 //!
-//! Squares are bits, square (row, column) is bit `row * n + column`; intersections are bits alike, `row * (n-1) + column`. The
-//! first player's goal is row n-1, the second's row 0. A fence lies on one intersection and blocks two edges; it may not
-//! overlap or cross another, and both pawns must keep a way to their goals. Pawns do not block ways.
+//! Squares are bits, square (row, column) is bit `row * n + column`. The first player's goal is row n-1, the second's row 0.
+//! A fence lies on one intersection of edges and blocks two edges. Pawns do not block ways. Whose turn it is, and where a
+//! fence may lie, is in [`super::game`].
 //!
 //! A pawn moves to a neighbouring square that no fence cuts off. If the other pawn stands there, it jumps: straight over, or
 //! where a fence or the edge of the board stands behind, to the squares beside that pawn.
@@ -14,9 +14,9 @@
 //!   . . A .
 //! ```
 //!
-//! Cost: a flood of up to n^2 steps of a few operations for each way; a move of a fence takes two.
+//! Cost: a flood of up to n^2 steps of a few operations for each way.
 
-/// A set of squares, or of intersections.
+/// A set of squares, or of intersections: square (row, column) is bit `row * n + column`.
 pub type Squares = u128;
 
 /// Most squares a side: n^2 bits must fit [`Squares`].
@@ -30,6 +30,10 @@ pub enum Direction {
     /// Between two columns.
     Vertical,
 }
+
+/// A fence: its direction, and row and column of its intersection. Intersection (row, column) lies between the squares (row,
+/// column) and (row + 1, column + 1).
+pub type Fence = (Direction, u32, u32);
 
 /// Squares whose edge to the square at their right, or below them, is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +62,11 @@ impl Open {
             Direction::Horizontal => Self { down: self.down & !(square | square << 1), ..self },
             Direction::Vertical => Self { right: self.right & !(square | square << self.n), ..self },
         }
+    }
+
+    /// Squares a side.
+    pub fn side(&self) -> u32 {
+        self.n
     }
 
     /// The squares one step from a square of `set`.
@@ -96,8 +105,12 @@ impl Open {
 
     /// The goal row of a player, 0 or 1.
     pub fn goal(&self, player: usize) -> Squares {
-        let row: Squares = (1 << self.n) - 1;
-        if player == 0 { row << (self.n * (self.n - 1)) } else { row }
+        self.row(if player == 0 { self.n - 1 } else { 0 })
+    }
+
+    /// The squares of a row; none of a row that the board has not.
+    pub fn row(&self, row: u32) -> Squares {
+        if row < self.n { ((1 << self.n) - 1) << (self.n * row) } else { 0 }
     }
 
     /// The squares to which the pawn on `pawn` moves, where the other one stands on `other`. Both are single squares.
@@ -115,150 +128,9 @@ impl Open {
     }
 }
 
-/// A move.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Move {
-    /// The pawn goes to this square's number.
-    Pawn(u32),
-    /// A fence on the intersection (row, column).
-    Fence(Direction, u32, u32),
-}
-
-/// A position of the game.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Game {
-    open: Open,
-    /// Intersections with a horizontal fence, and with a vertical one.
-    fences: [Squares; 2],
-    /// Squares of the pawns.
-    pawns: [Squares; 2],
-    /// Fences in hand.
-    hands: [u32; 2],
-    /// Whose turn it is, 0 or 1.
-    turn: usize,
-}
-
-impl Game {
-    /// The beginning on n x n squares with so many fences for each player, pawns in the middle of their base lines. `None`
-    /// where n is not in 2..=[`MAX_SIDE`].
-    pub fn new(n: u32, hand: u32) -> Option<Self> {
-        let open = Open::new(n)?;
-        let middle = n / 2;
-        let pawns = [1 << middle, 1 << (n * (n - 1) + middle)];
-        Some(Self { open, fences: [0; 2], pawns, hands: [hand; 2], turn: 0 })
-    }
-
-    /// Squares a side.
-    pub fn side(&self) -> u32 {
-        self.open.n
-    }
-    /// The open edges.
-    pub fn open(&self) -> &Open {
-        &self.open
-    }
-    /// The square of a player's pawn.
-    pub fn pawn(&self, player: usize) -> Squares {
-        self.pawns[player & 1]
-    }
-    /// A player's fences in hand.
-    pub fn hand(&self, player: usize) -> u32 {
-        self.hands[player & 1]
-    }
-    /// Whose turn it is, 0 or 1.
-    pub fn turn(&self) -> usize {
-        self.turn
-    }
-    /// Whether a fence of this direction lies on the intersection (row, column).
-    pub fn has_fence(&self, direction: Direction, row: u32, column: u32) -> bool {
-        let side = self.open.n - 1;
-        row < side && column < side && self.fences[direction as usize] >> (row * side + column) & 1 == 1
-    }
-    /// The player whose pawn stands on its goal, if one does.
-    pub fn winner(&self) -> Option<usize> {
-        (0..2).find(|&player| self.pawns[player] & self.open.goal(player) != 0)
-    }
-
-    /// Whether the fence would lie on the board without overlap and crossing.
-    fn has_room(&self, direction: Direction, row: u32, column: u32) -> bool {
-        let side = self.open.n - 1;
-        let taken =
-            |along: u32, across: u32| self.has_fence(direction, row.wrapping_add(along), column.wrapping_add(across));
-        let (before, after) = match direction {
-            Direction::Horizontal => (taken(0, u32::MAX), taken(0, 1)),
-            Direction::Vertical => (taken(u32::MAX, 0), taken(1, 0)),
-        };
-        let crossed = [Direction::Horizontal, Direction::Vertical].iter().any(|&one| self.has_fence(one, row, column));
-        row < side && column < side && !before && !after && !crossed
-    }
-
-    /// Whether both pawns have a way to their goals.
-    pub fn is_legal(&self) -> bool {
-        (0..2).all(|player| self.open.distance(self.pawns[player], self.open.goal(player)).is_some())
-    }
-
-    /// The position after a move; `None` if it breaks the rules, or the game is over.
-    pub fn play(&self, one: Move) -> Option<Self> {
-        if self.winner().is_some() {
-            return None;
-        }
-        let (own, other) = (self.turn, 1 - self.turn);
-        let mut next = Self { turn: other, ..*self };
-        match one {
-            Move::Pawn(square) => {
-                let to = 1_u128.checked_shl(square)?;
-                if self.open.pawn_moves(self.pawns[own], self.pawns[other]) & to == 0 {
-                    return None;
-                }
-                next.pawns[own] = to;
-            }
-            Move::Fence(direction, row, column) => {
-                if self.hands[own] == 0 || !self.has_room(direction, row, column) {
-                    return None;
-                }
-                next.hands[own] -= 1;
-                next.fences[direction as usize] |= 1 << (row * (self.open.n - 1) + column);
-                next.open = self.open.with_fence(direction, row, column);
-                if !next.is_legal() {
-                    return None;
-                }
-            }
-        }
-        Some(next)
-    }
-
-    /// All moves with the positions after them: pawns first, then fences by row, column and direction.
-    pub fn moves(&self) -> impl Iterator<Item = (Move, Self)> + '_ {
-        let side = self.open.n - 1;
-        let steps = self.open.pawn_moves(self.pawns[self.turn], self.pawns[1 - self.turn]);
-        let pawns = (0..self.open.n * self.open.n).filter(move |square| steps >> square & 1 == 1).map(Move::Pawn);
-        let places = if self.hands[self.turn] == 0 { 0 } else { side * side };
-        let fences = (0..places).flat_map(move |place| {
-            [Direction::Horizontal, Direction::Vertical].map(|one| Move::Fence(one, place / side, place % side))
-        });
-        pawns.chain(fences).filter_map(|one| Some((one, self.play(one)?)))
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::collections::HashSet;
-
-    use keima_model::mix::split_mix;
-
     use super::*;
-    use crate::quoridor::brute;
-
-    /// A game with pawns and fences put where they are said to be; squares as (row, column).
-    fn game(n: u32, pawns: [(u32, u32); 2], fences: &[(Direction, u32, u32)]) -> Game {
-        let mut game = Game::new(n, 10).unwrap();
-        game.pawns = pawns.map(|(row, column)| 1 << (row * n + column));
-        for &(direction, row, column) in fences {
-            assert!(game.has_room(direction, row, column));
-            game.fences[direction as usize] |= 1 << (row * (n - 1) + column);
-            game.open = game.open.with_fence(direction, row, column);
-        }
-        game
-    }
 
     #[test]
     fn pawns_move_and_jump() {
@@ -270,88 +142,47 @@ mod tests {
             // Straight over the other pawn.
             ([(1, 2), (2, 2)], &[], &[(0, 2), (1, 1), (1, 3), (3, 2)]),
             ([(2, 3), (2, 2)], &[], &[(1, 3), (2, 1), (2, 4), (3, 3)]),
-            // A fence behind it, or the edge; and one of the diagonals closed.
+            // A fence behind it, or the edge; and one of the diagonals closed, or both.
             ([(1, 2), (2, 2)], &[(Horizontal, 2, 2)], &[(0, 2), (1, 1), (1, 3), (2, 1), (2, 3)]),
             ([(2, 1), (2, 0)], &[], &[(1, 0), (1, 1), (2, 2), (3, 0), (3, 1)]),
             ([(2, 1), (2, 0)], &[(Horizontal, 1, 0)], &[(2, 2), (3, 0), (3, 1)]),
+            ([(2, 1), (2, 0)], &[(Horizontal, 1, 0), (Horizontal, 2, 0)], &[(2, 2)]),
+            // In a corner; and a fence at the side of the other pawn does not stop a straight jump.
+            ([(0, 1), (0, 0)], &[], &[(0, 2), (1, 0), (1, 1)]),
+            ([(1, 2), (2, 2)], &[(Vertical, 2, 2)], &[(0, 2), (1, 1), (1, 3), (3, 2)]),
             // A fence between the pawns.
             ([(1, 2), (2, 2)], &[(Horizontal, 1, 1)], &[(0, 2), (1, 1), (1, 3)]),
         ] {
-            let game = game(5, pawns, fences);
-            let moves = game.open.pawn_moves(game.pawns[0], game.pawns[1]);
+            let mut open = Open::new(5).unwrap();
+            for &(direction, row, column) in fences {
+                open = open.with_fence(direction, row, column);
+            }
+            let [pawn, other] = pawns.map(|(row, column)| 1 << (row * 5 + column));
+            let moves = open.pawn_moves(pawn, other);
             let got: Vec<(u32, u32)> = (0..25).filter(|s| moves >> s & 1 == 1).map(|s| (s / 5, s % 5)).collect();
             assert_eq!(got, expected, "{pawns:?} {fences:?}");
         }
     }
 
-    /// All arrangements of fences with all pawns, found by putting down legal fences one by one: as many as are counted.
     #[test]
-    fn positions_of_the_rules_are_those_of_the_count() {
-        for n in 2..=3 {
-            let counted = brute::count(n, 20).unwrap().all;
-            let mut by_fences = vec![0; counted.len()];
-            for (first, second) in (0..n * n).flat_map(|first| (0..n * n).map(move |second| (first, second))) {
-                if first == second {
-                    continue;
-                }
-                let start = game(n, [(first / n, first % n), (second / n, second % n)], &[]);
-                let mut level = HashSet::from([start.fences]);
-                for count in &mut by_fences {
-                    *count += level.len() as u128;
-                    level = level.iter().flat_map(|fences| fenced(start, *fences)).collect();
-                }
+    fn ways_lead_round_fences() {
+        use Direction::{Horizontal, Vertical};
+        for (fences, expected) in [
+            (&[][..], Some(4)),
+            (&[(Horizontal, 0, 2)], Some(5)),
+            (&[(Horizontal, 0, 1), (Horizontal, 0, 3)], Some(6)),
+            (&[(Horizontal, 0, 0), (Horizontal, 0, 2)], Some(6)),
+            (&[(Horizontal, 0, 0), (Horizontal, 0, 2), (Vertical, 0, 3)], None),
+        ] {
+            let mut open = Open::new(5).unwrap();
+            for &(direction, row, column) in fences {
+                open = open.with_fence(direction, row, column);
             }
-            assert_eq!(by_fences, counted, "{n}");
+            let steps = open.distance(1 << 2, open.goal(0));
+            assert_eq!(steps, expected, "{fences:?}");
+            assert_eq!(open.reaches(open.goal(0)) >> 2 & 1 == 1, steps.is_some(), "{fences:?}");
         }
-    }
-
-    /// The arrangements with one more legal fence.
-    fn fenced(start: Game, fences: [Squares; 2]) -> Vec<[Squares; 2]> {
-        let side = start.side() - 1;
-        let places = |set: Squares| (0..side * side).filter(move |place| set >> place & 1 == 1);
-        let mut all = Vec::new();
-        let mut game = Game { fences, ..start };
-        for (direction, set) in [Direction::Horizontal, Direction::Vertical].into_iter().zip(fences) {
-            for place in places(set) {
-                game.open = game.open.with_fence(direction, place / side, place % side);
-            }
-        }
-        for place in 0..side * side {
-            for direction in [Direction::Horizontal, Direction::Vertical] {
-                let (row, column) = (place / side, place % side);
-                if game.has_room(direction, row, column) && {
-                    let next = Game { open: game.open.with_fence(direction, row, column), ..game };
-                    next.is_legal()
-                } {
-                    let mut more = fences;
-                    more[direction as usize] |= 1 << place;
-                    all.push(more);
-                }
-            }
-        }
-        all
-    }
-
-    /// Random play on the real board: every position is legal, and `moves` are the moves that `play` takes.
-    #[test]
-    fn random_games_keep_the_rules() {
-        const SEED: u64 = 77;
-        let mut random = SEED;
-        for _ in 0..20 {
-            let mut game = Game::new(9, 10).unwrap();
-            for _ in 0..60 {
-                let moves: Vec<(Move, Game)> = game.moves().collect();
-                let Some(&(one, next)) = moves.get(split_mix(&mut random) as usize % moves.len().max(1)) else { break };
-                assert!(next.is_legal(), "seed {SEED}: {game:?} {one:?}");
-                assert_ne!(next.pawns[0], next.pawns[1], "seed {SEED}: {game:?} {one:?}");
-                let fences = next.fences.iter().map(|set| set.count_ones()).sum::<u32>();
-                assert_eq!(fences + next.hands.iter().sum::<u32>(), 20, "seed {SEED}: {game:?} {one:?}");
-                game = next;
-            }
-        }
-        let start = Game::new(9, 10).unwrap();
-        assert_eq!(start.moves().count(), 128 + 3);
-        assert_eq!(start.play(Move::Pawn(200)), None);
-        assert_eq!(start.play(Move::Fence(Direction::Vertical, 8, 0)), None);
+        let open = Open::new(5).unwrap();
+        assert_eq!((open.row(1), open.row(5), open.goal(1)), (0b11111 << 5, 0, 0b11111));
     }
 }

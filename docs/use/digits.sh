@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Tries the table of docs/use/data.md: what keeps every digit of counts with up to 180, and what loses some, in the versions that
 # the page names. Installs the packages into a temporary folder; programs that are missing are skipped aloud.
-#   scripts/digits
+#   docs/use/digits.sh
 # Exit code 0 means that all is as the page says. Needs python3 with venv, and pip's access to packages.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 golden=$PWD/tests/golden/go_legal_positions.csv
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -1,0 +1,276 @@
+"""A coordinator's client: the calls of ``keima submit``, ``jobs``, ``status``, ``watch``, ``result`` and so on.
+
+A client keeps one connection and may be used by several threads. Every call has a deadline. Reading calls may simply be made
+again after an error that ``may_pass``; ``submit`` may not, for each submission is a job of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import TracebackType
+from typing import TypeVar
+
+import grpc
+
+from keima import convert
+from keima.access import Access
+from keima.errors import BadAnswer, KeimaError, NotFinished, UsageError
+from keima.jobs import JobStatus, Worker
+from keima.refusals import refusal
+from keima.results import Result, result_of
+from keima.sizes import job_number, parse_bytes
+from keima.v1 import PROTOCOL_VERSION, common_pb2, job_pb2
+from keima.v1.job_pb2_grpc import JobServiceStub
+
+#: Deadline of a call.
+DEADLINE_SECONDS = 60.0
+#: How long ``watch`` waits for a coordinator that does not answer.
+PATIENCE_SECONDS = 600.0
+#: Memory of a task if no worker is connected to say what it offers.
+_TASK_MEMORY_BYTES = 256 << 20
+
+_EXECUTORS = {
+    "auto": job_pb2.EXECUTOR_AUTO,
+    "stream": job_pb2.EXECUTOR_STREAM,
+    "block": job_pb2.EXECUTOR_BLOCK,
+}
+
+_Answer = TypeVar("_Answer")
+
+#: A problem's options: ``{"closed": True, "max-fences": 3}``, or texts ``NAME`` and ``NAME=VALUE``.
+Options = Mapping[str, str | int | bool] | Iterable[str]
+
+
+class Client:
+    """A connection to a coordinator.
+
+    What is not given comes from ``KEIMA_COORDINATOR``, ``KEIMA_FINGERPRINT``, ``KEIMA_TLS_CA`` and ``KEIMA_TOKEN_FILE``, as
+    for the program ``keima``. ``https://`` needs ``fingerprint`` or ``tls_ca``, and ``token_file``; ``http://`` takes none.
+    """
+
+    def __init__(
+        self,
+        coordinator: str | None = None,
+        *,
+        fingerprint: str | None = None,
+        tls_ca: str | os.PathLike[str] | None = None,
+        token_file: str | os.PathLike[str] | None = None,
+        deadline_seconds: float = DEADLINE_SECONDS,
+    ) -> None:
+        self._access = Access.of(coordinator, fingerprint, tls_ca, token_file)
+        self._deadline_seconds = deadline_seconds
+        self._channel = self._access.channel()
+        self._stub = JobServiceStub(self._channel)
+
+    @property
+    def url(self) -> str:
+        """The coordinator's URL."""
+        return self._access.url
+
+    def close(self) -> None:
+        """Ends the connection."""
+        self._channel.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Client({self.url!r})"
+
+    def submit(
+        self,
+        problem: str,
+        size: str,
+        options: Options = (),
+        *,
+        priority: int = 0,
+        task_memory: int | str | None = None,
+        disk: int | str | None = None,
+        residues_per_sweep: int | None = None,
+        window: int | None = None,
+        executor: str = "auto",
+        series: bool = False,
+    ) -> str:
+        """Submits a job and returns its name, such as ``"j1"``.
+
+        ``task_memory`` and ``disk`` are bytes or texts such as ``"2GiB"``. What is not given follows the workers that are
+        there when the job begins. Jobs of higher ``priority`` go first. With ``series`` the counts of all shorter boards
+        are kept.
+        """
+        if executor not in _EXECUTORS:
+            raise UsageError(f"executor: expected one of {', '.join(_EXECUTORS)}, got {executor!r}")
+        here = [worker for worker in self.workers() if worker.is_here]
+        memory = min((worker.task_memory_bytes for worker in here), default=_TASK_MEMORY_BYTES)
+        room = min(sum(worker.disk_bytes for worker in here), 2**64 - 1)
+        try:
+            spec = job_pb2.JobSpec(
+                problem=common_pb2.Problem(name=problem, size=size, options=_options(options)),
+                priority=priority,
+                task_memory_bytes=memory if task_memory is None else parse_bytes(task_memory),
+                disk_bytes=(room or None) if disk is None else parse_bytes(disk),
+                residues_per_sweep=residues_per_sweep,
+                window=window,
+                # More workers may come later. Tasks cut for one slot would leave a second one idle.
+                slots=max(sum(worker.slots for worker in here), 2),
+                worker_slots=min((worker.slots for worker in here), default=0),
+                executor=_EXECUTORS[executor],
+                series=series,
+                task_memory_of_workers=task_memory is None,
+                disk_of_workers=disk is None,
+                slots_of_workers=True,
+            )
+        except (TypeError, ValueError) as error:
+            if isinstance(error, KeimaError):
+                raise
+            raise UsageError(f"submit: an argument is out of range: {error}") from error
+        return self._submit(job_pb2.SubmitJobRequest(protocol_version=PROTOCOL_VERSION, spec=spec))
+
+    def resume_from(self, checkpoint: str) -> str:
+        """Goes on with a checkpoint of the coordinator's archive: its URL, or a job's folder in it. Returns the job's name."""
+        if not checkpoint:
+            raise UsageError("resume_from: expected the archive's URL, or a job's folder in it, got an empty text")
+        return self._submit(job_pb2.SubmitJobRequest(protocol_version=PROTOCOL_VERSION, resume_from=checkpoint))
+
+    def _submit(self, request: job_pb2.SubmitJobRequest) -> str:
+        return f"j{self._call(lambda **k: self._stub.SubmitJob(request, **k)).job}"
+
+    def jobs(self) -> tuple[JobStatus, ...]:
+        """All jobs."""
+        request = job_pb2.ListJobsRequest(protocol_version=PROTOCOL_VERSION)
+        return tuple(map(convert.status, self._call(lambda **k: self._stub.ListJobs(request, **k)).jobs))
+
+    def workers(self) -> tuple[Worker, ...]:
+        """All workers that the coordinator knows."""
+        request = job_pb2.ListWorkersRequest(protocol_version=PROTOCOL_VERSION)
+        return tuple(map(convert.worker, self._call(lambda **k: self._stub.ListWorkers(request, **k)).workers))
+
+    def status(self, job: int | str) -> JobStatus:
+        """A job as it is now."""
+        return self._get(job, certificate=False)[0]
+
+    def certificate(self, job: int | str) -> str | None:
+        """The evidence of a finished job, JSON in canonical form; None if there is none. ``keima verify`` checks results."""
+        return self._get(job, certificate=True)[1]
+
+    def _get(self, job: int | str, *, certificate: bool) -> tuple[JobStatus, str | None]:
+        request = job_pb2.GetJobRequest(protocol_version=PROTOCOL_VERSION, job=job_number(job), certificate=certificate)
+        answer = self._call(lambda **k: self._stub.GetJob(request, **k), job)
+        if not answer.HasField("status"):
+            raise BadAnswer("GetJobResponse.status: expected a status, got none", address=self.url)
+        return convert.status(answer.status), answer.certificate if answer.HasField("certificate") else None
+
+    def pause(self, job: int | str) -> None:
+        """Stops granting tasks of a job. Running tasks finish and are kept."""
+        request = job_pb2.PauseJobRequest(protocol_version=PROTOCOL_VERSION, job=job_number(job))
+        self._call(lambda **k: self._stub.PauseJob(request, **k), job)
+
+    def resume(self, job: int | str) -> None:
+        """Goes on with a paused job."""
+        request = job_pb2.ResumeJobRequest(protocol_version=PROTOCOL_VERSION, job=job_number(job))
+        self._call(lambda **k: self._stub.ResumeJob(request, **k), job)
+
+    def cancel(self, job: int | str) -> None:
+        """Ends a job and deletes its files."""
+        request = job_pb2.CancelJobRequest(protocol_version=PROTOCOL_VERSION, job=job_number(job))
+        self._call(lambda **k: self._stub.CancelJob(request, **k), job)
+
+    def result(self, job: int | str) -> Result:
+        """The result of a job that is done; ``NotFinished``, ``CheckFailed`` or ``JobCancelled`` otherwise."""
+        return result_of(self.status(job))
+
+    def watch(
+        self, job: int | str, *, interval_seconds: float = 0.5, patience_seconds: float = PATIENCE_SECONDS
+    ) -> Iterator[JobStatus]:
+        """A job's status now and after each change, until it is over. A paused job is not over.
+
+        If the coordinator does not answer, or is started again, this waits for it for ``patience_seconds``.
+        """
+        return self._watch(job, interval_seconds, patience_seconds, None)
+
+    def wait(
+        self,
+        job: int | str,
+        *,
+        timeout_seconds: float | None = None,
+        progress: Callable[[JobStatus], object] | None = None,
+    ) -> Result:
+        """Waits until a job is over and returns its result.
+
+        ``progress`` is called with each new status. After ``timeout_seconds`` this raises ``NotFinished``, and the job keeps
+        running.
+        """
+        end = None if timeout_seconds is None else time.monotonic() + timeout_seconds
+        status = None
+        for status in self._watch(job, 0.5, PATIENCE_SECONDS, end):
+            if progress is not None:
+                progress(status)
+        status = status or self.status(job)
+        if not status.state.is_over:
+            advice = f'it keeps running; Client.wait("{status.job}") waits again'
+            raise NotFinished(f"{status} after {timeout_seconds} s", status, advice=advice)
+        return result_of(status)
+
+    def _watch(
+        self, job: int | str, interval_seconds: float, patience_seconds: float, end: float | None
+    ) -> Iterator[JobStatus]:
+        """The same until ``end``, a time of ``time.monotonic``."""
+        request = job_pb2.WatchJobRequest(
+            protocol_version=PROTOCOL_VERSION,
+            job=job_number(job),
+            interval_millis=min(max(int(1000 * interval_seconds), 100), 60_000),
+        )
+        away_since: float | None = None
+        wait_seconds = 0.1
+        while True:
+            left = None if end is None else max(end - time.monotonic(), 0.0)
+            stream = self._stub.WatchJob(request, timeout=left)
+            try:
+                for answer in stream:
+                    away_since, wait_seconds = None, 0.1
+                    status = convert.status(answer.status)
+                    yield status
+                    if status.state.is_over:
+                        return
+            except grpc.RpcError as error:
+                now = time.monotonic()
+                if end is not None and now >= end:
+                    return
+                refused = refusal(error, self._access, job)
+                away_since = now if away_since is None else away_since
+                if not refused.may_pass or now - away_since >= patience_seconds:
+                    raise refused from error
+            finally:
+                stream.cancel()  # type: ignore[no-untyped-call]
+            # Many watchers must not come back in step.
+            time.sleep(wait_seconds * random.uniform(0.5, 1.0))
+            wait_seconds = min(2 * wait_seconds, 2.0)
+
+    def _call(self, call: Callable[..., _Answer], job: int | str | None = None) -> _Answer:
+        try:
+            return call(timeout=self._deadline_seconds)
+        except grpc.RpcError as error:
+            raise refusal(error, self._access, job) from error
+
+
+def _options(options: Options) -> list[common_pb2.ProblemOption]:
+    if isinstance(options, str):
+        raise UsageError(f"options: expected several, got the text {options!r}", advice=f"write [{options!r}]")
+    pairs: dict[str, str] = {}
+    if isinstance(options, Mapping):
+        for name, value in options.items():
+            if value is not False:
+                pairs[name] = "" if value is True else str(value)
+    else:
+        for text in options:
+            name, _, value = text.partition("=")
+            pairs[name] = value
+    # The order of options does not matter.
+    return [common_pb2.ProblemOption(name=name, value=pairs[name]) for name in sorted(pairs)]
