@@ -9,6 +9,7 @@
 //!   lanes      all of a stage, or a slice after the other where memory is scarce               [`lanes`]
 //!   worker     what a cut of the column needs of it: tables, and the largest family's rows     [`out_of_core`]
 //!   in memory  vectors and the threads' buffers in one process                                 [`in_memory`]
+//!   brackets   a vector of bracket words in one process                                        [`brackets`]
 //!   messages   sizes as people read them                                                       [`sizes`]
 //! ```
 //!
@@ -20,6 +21,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod brackets;
 pub mod in_memory;
 pub mod lanes;
 pub mod limits;

@@ -40,6 +40,9 @@ const MOST_RATIO: f64 = 1.4;
 /// not counted here.
 const MOST_TABLE_RATIO: f64 = 1.8;
 
+/// Pages at the ends of the arrays of a count over bracket words.
+const LAST_PAGES_BYTES: u64 = 4 * 4096;
+
 /// Bytes that were touched of all rows that there are.
 fn rows_bytes() -> u64 {
     let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
@@ -87,7 +90,11 @@ fn taken(count: impl FnOnce()) -> (u64, u64) {
 }
 
 fn open(size: &str) -> (ProblemRequest, AnyProblem) {
-    let request = ProblemRequest { name: "go".into(), size: size.into(), options: Vec::new() };
+    open_named("go", size)
+}
+
+fn open_named(name: &str, size: &str) -> (ProblemRequest, AnyProblem) {
+    let request = ProblemRequest { name: name.into(), size: size.into(), options: Vec::new() };
     let problem = Problems.open(&request).unwrap();
     (request, problem)
 }
@@ -123,6 +130,29 @@ fn counts_in_memory_take_what_is_predicted() {
             check(&format!("{what}: rows"), (fit.rows_bytes, room_bytes), rows, MOST_RATIO);
             let beside = fit.memory_bytes - fit.rows_bytes - process_bytes(0, 0);
             check(&format!("{what}: tables"), (beside, beside - fit.table_bytes), heap, MOST_TABLE_RATIO);
+        }
+    }
+}
+
+/// Over bracket words: with all residues in one sweep, and with fewer where that does not fit.
+#[test]
+fn counts_over_words_take_what_is_predicted() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    for (name, size, threads, ways) in [("grid-paths", "14x14", 1, 3), ("grid-cycles", "14x14", 2, 1)] {
+        let (_, problem) = open_named(name, size);
+        let mut allowed = u64::MAX;
+        for _ in 0..ways {
+            let fit = InMemory::fit(&problem, threads, allowed).unwrap();
+            allowed = fit.memory_bytes - 1;
+            let (heap, rows) = taken(|| {
+                let count = InMemory::new(problem.clone(), threads, fit.memory_bytes, false).unwrap();
+                count.count().unwrap();
+            });
+            let what = format!("{name} {size}, {threads} threads, {:?} lanes", fit.lanes);
+            check(&format!("{what}: rows"), (fit.rows_bytes + LAST_PAGES_BYTES, LAST_PAGES_BYTES), rows, MOST_RATIO);
+            let beside = fit.memory_bytes - fit.rows_bytes - process_bytes(0, 0);
+            // Tables of small boards are far smaller than their bound.
+            check(&format!("{what}: tables"), (beside, beside), heap, MOST_TABLE_RATIO);
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Cost: all functions are asked a few times a job; none is in an inner loop.
 
-use crate::{BlockProblem, Board, Layout, Window};
+use crate::{BlockProblem, Board, BracketProblem, Layout, Window};
 
 /// A decimal constant with the digits of its source, for instance `"2.975734192043357249381"`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -193,6 +193,10 @@ pub trait ProblemInfo: Send + Sync {
     }
     /// The block form, where the problem has one for this board.
     fn blocks(&self) -> Option<&dyn BlockProblem> {
+        None
+    }
+    /// The bracket form, where the states of this board are bracket words.
+    fn brackets(&self) -> Option<&dyn BracketProblem> {
         None
     }
     /// Why [`ProblemInfo::blocks`] is `None`.

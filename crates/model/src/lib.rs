@@ -12,6 +12,7 @@
 
 mod blocks;
 mod board;
+mod brackets;
 mod identity;
 mod info;
 mod key;
@@ -27,6 +28,8 @@ pub use blocks::parts::{BlockPart, BlockParts, PartsBytes, Sources};
 pub use blocks::problem::BlockProblem;
 pub use blocks::tables::{BlockTables, Family, Far, FarTargets, MOST_ENTRIES, PassTable, RowGroup, Signature};
 pub use board::{Board, Layout, Window};
+pub use brackets::counts::WordCounts;
+pub use brackets::problem::{BracketProblem, BracketWord, FirstColumn, Reading};
 pub use identity::identity_hash;
 pub use info::{About, Decimal, Forecast, Formula, Functional, ProblemInfo, Report, ReportColumn, ReportRow};
 pub use key::Key;

@@ -71,6 +71,7 @@ fn results_of_every_kind_verify() {
         "knight 4x5 --from a1 --to b2",
         "grid-paths 5x5 -o hamiltonian",
         "grid-cycles 4x6",
+        "grid-cycles 5x4 --executor stream",
         "quoridor 3",
         "quoridor-fences 4x4",
         "square-free 4",

@@ -1,9 +1,11 @@
-//! Counts in the memory of this process with the block executor. Recombination and checks are those of any job.
+//! Counts in the memory of this process with the block executor, over dense blocks or over bracket words. Recombination and
+//! checks are those of any job.
 //!
 //! If three vectors fit, it counts from both ends of the board to the middle. Else it goes forward alone, in sweeps of as
-//! many residues as fit. No vector goes to disk. If there are several sweeps, an interrupted count resumes after its last
+//! many residues as fit. Over bracket words it always goes forward. No vector goes to disk. If there are several sweeps, an interrupted count resumes after its last
 //! complete sweep ([`kept`]); else it starts again.
 
+pub(crate) mod brackets;
 mod kept;
 mod progress;
 mod result;
@@ -14,14 +16,18 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use keima_blocks::brackets::RIGHT_LETTERS;
 use keima_blocks::in_memory as memory;
 use keima_blocks::sizes::show_bytes;
 use keima_cluster::{BUILD, random_bits};
 use keima_coordinator::{History, Outcome, Plan, PlanError, in_memory_plan};
-use keima_engine::block::{BlockError, CountOrder, count, count_forward, most_lanes};
-use keima_model::{AnyProblem, Directions, ProblemInfo, Window};
+use keima_engine::block::{
+    BlockError, BracketOrder, BracketTables, CountOrder, Counted, count, count_brackets, count_forward, most_lanes,
+};
+use keima_model::{AnyProblem, BracketProblem, Directions, ProblemInfo, Window};
 use keima_runs::TaskTimes;
 
+use self::brackets::{bracket_fit, bracket_plan, brackets};
 pub use self::kept::OtherSweeps;
 pub(crate) use self::kept::residues;
 use self::kept::{KeptSweeps, Spent};
@@ -66,6 +72,8 @@ pub struct InMemory {
     plan: Plan,
     /// Residues per sweep, forward alone; `None` from both ends.
     lanes: Option<u32>,
+    /// Where bracket words are cut: letters that follow left words.
+    right_letters: u32,
     series: bool,
     stop: AtomicBool,
     kept: Mutex<Option<KeptSweeps>>,
@@ -84,11 +92,13 @@ impl InMemory {
             ))
         })?;
         let plan = in_memory_plan(problem.info(), problem.key_bytes(), fit.memory_bytes, threads, fit.lanes)?;
+        let plan = if brackets(problem.info()).is_some() { bracket_plan(plan) } else { plan };
         Ok(Self {
             problem,
             options: Vec::new(),
             plan,
             lanes: fit.lanes,
+            right_letters: RIGHT_LETTERS,
             series,
             stop: AtomicBool::new(false),
             kept: Mutex::new(None),
@@ -102,10 +112,14 @@ impl InMemory {
         Self { options: options.to_vec(), ..self }
     }
 
-    /// Counts modulo other primes, and with other windows where the board is high enough: for a second count of one number.
+    /// Counts modulo other primes, and with other windows where the board is high enough, or with bracket words that are cut
+    /// elsewhere: for a second count of one number.
     #[must_use]
     pub fn other_way(self) -> Self {
         let plan = self.plan.with_other_primes(self.problem.info());
+        if brackets(self.problem.info()).is_some() {
+            return Self { plan, right_letters: self.right_letters - 1, ..self };
+        }
         let longest = plan.windows.iter().map(|window| window.len).max().unwrap_or(1);
         let windows = if longest > 2 { Window::cut(plan.board.height, longest - 1) } else { plan.windows };
         Self { plan: Plan { windows, ..plan }, ..self }
@@ -141,6 +155,9 @@ impl InMemory {
     /// How a count fits into `allowed_bytes`; `None` if it does not, or if the block executor cannot do it.
     pub fn fit(problem: &AnyProblem, threads: u32, allowed_bytes: u64) -> Option<Fit> {
         let info = problem.info();
+        if let Some(brackets) = brackets(info) {
+            return bracket_fit(problem, brackets, threads, allowed_bytes);
+        }
         let blocks = info.blocks()?;
         let board = info.board();
         let plan = in_memory_plan(info, problem.key_bytes(), 0, threads, None).ok()?;
@@ -188,27 +205,12 @@ impl InMemory {
     /// Counts; blocks until it is done. A failed check is in the result; an error means that there is no result.
     pub fn count(&self) -> Result<InMemoryResult, InMemoryError> {
         let info = self.problem.info();
-        let blocks = info.blocks().ok_or_else(|| InMemoryError::NoBlocks(format!("{} has no blocks", info.name())))?;
-        let column = blocks.column(&self.plan.windows, Directions::Folded).map_err(InMemoryError::NoBlocks)?;
-        let order = CountOrder {
-            column: column.as_ref(),
-            height: self.plan.board.height,
-            length: self.plan.board.length,
-            choices: blocks.choices(),
-            moduli: &self.plan.moduli,
-            salt: random_bits(),
-            threads: self.plan.slots as usize,
-            series: self.series,
-            stop: &self.stop,
-            progress: &|done, windows| self.counters.set_windows(done, windows),
-        };
         let mut kept = self.kept.lock().map_or(None, |mut kept| kept.take());
-        let counted = match (self.lanes, &mut kept) {
-            (None, _) => count(&order),
-            (Some(lanes), None) => count_forward(&order, lanes as usize, &mut ()),
-            (Some(lanes), Some(kept)) => count_forward(&order, lanes as usize, kept),
+        let counted = match brackets(info) {
+            Some(brackets) => Ok(self.count_words(brackets, kept.as_mut())),
+            None => self.count_blocks(kept.as_mut()),
         };
-        match counted {
+        match counted? {
             Ok(counted) => {
                 let outcome = result::outcome(info, &self.plan, &counted);
                 let mut result = self.result(outcome, String::new(), counted.times);
@@ -242,6 +244,50 @@ impl InMemory {
                 kept.iter().for_each(KeptSweeps::note_time);
                 Err(error.into())
             }
+        }
+    }
+
+    /// Counts over dense blocks.
+    fn count_blocks(&self, kept: Option<&mut KeptSweeps>) -> Result<Result<Counted, BlockError>, InMemoryError> {
+        let info = self.problem.info();
+        let blocks = info.blocks().ok_or_else(|| InMemoryError::NoBlocks(format!("{} has no blocks", info.name())))?;
+        let column = blocks.column(&self.plan.windows, Directions::Folded).map_err(InMemoryError::NoBlocks)?;
+        let order = CountOrder {
+            column: column.as_ref(),
+            height: self.plan.board.height,
+            length: self.plan.board.length,
+            choices: blocks.choices(),
+            moduli: &self.plan.moduli,
+            salt: random_bits(),
+            threads: self.plan.slots as usize,
+            series: self.series,
+            stop: &self.stop,
+            progress: &|done, windows| self.counters.set_windows(done, windows),
+        };
+        Ok(match (self.lanes, kept) {
+            (None, _) => count(&order),
+            (Some(lanes), None) => count_forward(&order, lanes as usize, &mut ()),
+            (Some(lanes), Some(kept)) => count_forward(&order, lanes as usize, kept),
+        })
+    }
+
+    /// Counts over bracket words.
+    fn count_words(&self, brackets: &dyn BracketProblem, kept: Option<&mut KeptSweeps>) -> Result<Counted, BlockError> {
+        let tables = BracketTables::new(brackets, self.right_letters);
+        let order = BracketOrder {
+            tables: &tables,
+            first_column: &brackets.first_column(),
+            length: self.plan.board.length,
+            moduli: &self.plan.moduli,
+            salt: random_bits(),
+            threads: self.plan.slots as usize,
+            stop: &self.stop,
+            progress: &|done, columns| self.counters.set_windows(done, columns),
+        };
+        let lanes = self.lanes.unwrap_or(1) as usize;
+        match kept {
+            None => count_brackets(&order, lanes, &mut ()),
+            Some(kept) => count_brackets(&order, lanes, kept),
         }
     }
 

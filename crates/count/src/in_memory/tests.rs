@@ -65,3 +65,66 @@ fn a_wrong_residue_is_found_out_and_forgotten() {
         }
     }
 }
+
+fn curves(name: &str, size: &str, options: &[&str]) -> AnyProblem {
+    let options = options.iter().map(|&option| (option.to_owned(), String::new())).collect();
+    Problems.open(&ProblemRequest { name: name.into(), size: size.into(), options }).unwrap()
+}
+
+/// The published numbers of curves, by bracket words.
+#[test]
+fn published_numbers_of_curves() {
+    let table = include_str!("../../../../tests/golden/grid_curves.csv");
+    let mut counted = 0;
+    for line in table.lines() {
+        let [sequence, side, expected] = line.split(',').collect::<Vec<_>>()[..] else { continue };
+        let (name, options): (&str, &[&str]) = match sequence {
+            "A007764" => ("grid-paths", &[]),
+            "A001184" => ("grid-paths", &["hamiltonian"]),
+            "A000532" => ("grid-paths", &["hamiltonian", "side"]),
+            "A140517" => ("grid-cycles", &[]),
+            "A003763" => ("grid-cycles", &["hamiltonian"]),
+            _ => continue,
+        };
+        if !side.parse().is_ok_and(|side: u32| (2..=12).contains(&side)) {
+            continue;
+        }
+        let problem = curves(name, &format!("{side}x{side}"), options);
+        let result = InMemory::new(problem, 2, 1 << 30, false).unwrap().count().unwrap();
+        assert!(result.outcome.ok, "{line}: {:?}", result.outcome.checks);
+        assert_eq!(result.outcome.count, expected, "{line}");
+        counted += 1;
+    }
+    assert_eq!(counted, 11 + 5 + 11 + 11 + 6);
+}
+
+/// Sweeps are kept; a kept residue that is wrong is found out and forgotten; the second count of a number cuts words
+/// elsewhere and has other primes.
+#[test]
+fn sweeps_over_words_are_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("kept");
+    let problem = || curves("grid-paths", "12x12", &[]);
+    let all = InMemory::fit(&problem(), 1, u64::MAX).unwrap();
+    let fit = |bytes| InMemory::fit(&problem(), 1, bytes);
+    let one = std::iter::successors(Some(all), |last| fit(last.memory_bytes - 1)).last().unwrap();
+    assert_eq!((all.lanes, one.lanes), (Some(4), Some(1)));
+    let new = || InMemory::new(problem(), 1, one.memory_bytes, false).unwrap();
+    let modulus = new().into_plan().moduli[0];
+    KeptSweeps::open(&place, "paths").unwrap().keep(&[(modulus, vec![1; 12])], &[]);
+    for (found, right) in [(1, false), (0, true), (4, true)] {
+        let counting = new();
+        assert_eq!(counting.keep_in(&place, "paths").unwrap(), Some((found, 4)));
+        let result = counting.count().unwrap();
+        assert_eq!(result.outcome.ok, right, "{:?}", result.outcome.checks);
+        assert_eq!(result.certificate.is_some(), right);
+        if let Some(certificate) = result.certificate {
+            let verified = keima_verify::verify_value(&certificate).unwrap();
+            let failed: Vec<_> = verified[0].checks.iter().filter(|check| !check.ok).collect();
+            assert!(failed.is_empty(), "{failed:?}");
+            let again = new().other_way();
+            assert!(again.plan.moduli.iter().all(|prime| !result.plan.moduli[..3].contains(prime)));
+            assert_eq!(again.count().unwrap().outcome.count, result.outcome.count);
+        }
+    }
+}

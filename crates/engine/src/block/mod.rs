@@ -9,11 +9,15 @@
 // Code for vector instructions must be inlined into the function that is dispatched to.
 #![allow(clippy::inline_always)]
 
+mod brackets;
 mod error;
 mod in_memory;
 mod out_of_core;
 mod rows;
 
+pub use brackets::count::{BracketOrder, count_brackets};
+pub use brackets::speed::bracket_nanos;
+pub use brackets::tables::BracketTables;
 pub use error::BlockError;
 pub use in_memory::count::both_ends::count;
 pub use in_memory::count::one_way::{ResidueStore, count_forward};

@@ -17,17 +17,18 @@
 //! No pass of a stage adds or removes an edge in another row, but it may change the edge's partner, and with it the
 //! bracket. A complete curve is the state without edges whose edge down "is closing".
 //!
-//! The ladder: [`brute`], [`border`], [`Grid`]; [`step`] has the successors, [`words`] the numbers of states, [`published`]
+//! The ladder: [`brute`], [`border`], [`Grid`]; [`step`] has the successors, [`brackets`] the form without keys, [`words`] the numbers of states, [`published`]
 //! the published values. Cost: about 3^m states.
 
 pub mod border;
+mod brackets;
 pub mod brute;
 pub mod published;
 mod request;
 pub mod step;
 pub mod words;
 
-use keima_model::{Board, Forecast, Functional, Layout, Problem, ProblemInfo, Successors, Window};
+use keima_model::{Board, BracketProblem, Forecast, Functional, Layout, Problem, ProblemInfo, Successors, Window};
 
 pub use request::{CYCLES, MAX_HEIGHT, MAX_LENGTH, PATHS, open_cycles, open_paths};
 
@@ -138,6 +139,12 @@ impl ProblemInfo for Grid {
     }
     fn forecast(&self) -> Option<Forecast> {
         Some(Forecast { states: words::states(self.board, self.curves) })
+    }
+    fn brackets(&self) -> Option<&dyn BracketProblem> {
+        self.has_brackets().then_some(self as &dyn BracketProblem)
+    }
+    fn why_no_blocks(&self) -> &'static str {
+        "curves have a form without keys only for counts in memory, on boards of 2 to 24 rows and two columns or more"
     }
 }
 

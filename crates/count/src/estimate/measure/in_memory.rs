@@ -4,13 +4,15 @@
 
 use std::time::{Duration, Instant};
 
+use keima_blocks::brackets::RIGHT_LETTERS;
 use keima_blocks::in_memory::process_bytes;
-use keima_engine::block::{SweepNanos, sweep_nanos};
+use keima_engine::block::{BracketTables, SweepNanos, bracket_nanos, sweep_nanos};
 use keima_model::{Directions, ProblemRequest, Registry};
 
 use super::{MeasureError, Small, outline_name, smaller};
 use crate::estimate::{Offer, Outline, Speeds, SweepSpeed, Times, Way};
 use crate::in_memory::InMemory;
+use crate::in_memory::brackets::brackets;
 
 /// State-passes of the measured board, at most: far more than the fixed costs of a stage, and done in seconds.
 const SWEEP_STATE_PASSES: u64 = 400_000_000;
@@ -41,18 +43,22 @@ pub(super) fn measure(
     let rate = passes(first) as f64 / count(first)?.max(1e-6);
     let board = highest_with((rate * SOON.as_secs_f64()) as u64).unwrap_or(first);
     let Small { problem, outline, .. } = board;
-    let blocks = problem.info().blocks().ok_or_else(no_blocks)?;
-    let started = Instant::now();
-    let column = blocks.column(&outline.plan.windows, Directions::Folded).map_err(MeasureError::Block)?;
-    let table_seconds = started.elapsed().as_secs_f64();
     let threads = offer.threads as usize;
+    let started = Instant::now();
+    let (table_seconds, nanos) = if let Some(brackets) = brackets(problem.info()) {
+        let tables = BracketTables::new(brackets, RIGHT_LETTERS);
+        (started.elapsed().as_secs_f64(), bracket_nanos(&tables, threads)?)
+    } else {
+        let blocks = problem.info().blocks().ok_or_else(no_blocks)?;
+        let column = blocks.column(&outline.plan.windows, Directions::Folded).map_err(MeasureError::Block)?;
+        (started.elapsed().as_secs_f64(), sweep_nanos(column.as_ref(), threads)?)
+    };
     let speed = |nanos: SweepNanos| SweepSpeed {
         lanes: nanos.lanes,
         forward_nanos: nanos.forward,
         backward_nanos: nanos.transposed,
     };
-    let sweeps = sweep_nanos(column.as_ref(), threads)?.into_iter().map(speed).collect();
-    drop(column);
+    let sweeps = nanos.into_iter().map(speed).collect();
     let mut speeds = Speeds {
         boards: outline_name(outline),
         height: outline.plan.board.height,

@@ -2,12 +2,14 @@
 //!
 //! It reads and writes nothing. All vectors have the states of a column in the middle of a board.
 
+use keima_blocks::brackets::width;
 use keima_coordinator::Executor;
 use keima_engine::block::passages;
-use keima_model::{AnyProblem, Direction, Window};
+use keima_model::{AnyProblem, Direction, Window, WordCounts};
 
 use super::{Offer, Outline, StageOutline, Way};
 use crate::in_memory::InMemory;
+use crate::in_memory::brackets::brackets;
 
 impl Outline {
     /// The outline in memory; `None` if `keima count` would not count in memory.
@@ -18,7 +20,10 @@ impl Outline {
             return None;
         }
         let fit = InMemory::fit(problem, offer.threads, offer.memory_bytes)?;
-        let blocks = problem.info().blocks()?;
+        let words = brackets(problem.info()).map(|brackets| {
+            let counts = WordCounts::new(problem.info().board().height, brackets.ends());
+            counts.words()
+        });
         let counter = InMemory::new(problem.clone(), offer.threads, offer.memory_bytes, offer.series).ok()?;
         let plan = counter.into_plan();
         let mut outline = Self {
@@ -31,9 +36,10 @@ impl Outline {
             notes: Vec::new(),
             plan,
         };
-        outline.stages = match fit.lanes {
-            None => outline.both_ends(blocks.choices())?,
-            Some(_) => outline.forward_alone(),
+        outline.stages = match (words, fit.lanes) {
+            (Some(words), _) => outline.over_words(words),
+            (None, None) => outline.both_ends(problem.info().blocks()?.choices())?,
+            (None, Some(_)) => outline.forward_alone(),
         };
         Some(outline)
     }
@@ -76,6 +82,23 @@ impl Outline {
                     windows.map(|&window| self.in_memory_stage(sweep, column, window, Direction::Forward, lanes)),
                 );
             }
+        }
+        stages
+    }
+
+    /// The stages of a count over bracket words: a column each, whose vector always has all words.
+    fn over_words(&self, words: u64) -> Vec<StageOutline> {
+        let mut stages = Vec::new();
+        let height = self.plan.board.height;
+        let window = Window { first: 0, len: height };
+        for (sweep, &(first, end)) in (0..).zip(&self.plan.sweeps) {
+            let lanes = width(end.saturating_sub(first));
+            stages.extend((1..self.plan.board.length).map(|column| StageOutline {
+                states_before: words,
+                states_after: words,
+                state_passes: words.saturating_mul(height.into()),
+                ..self.in_memory_stage(sweep, column, window, Direction::Forward, lanes)
+            }));
         }
         stages
     }
