@@ -7,6 +7,7 @@
 //!   constants   A, B and L in A B^(m+n) L^(mn), from counts of squares and of boards one longer
 //!   growth      a and lambda in L(n) ~ a lambda^n, with proved error bounds
 //!   input       series from b-files and JSON results
+//!   plot        line charts as SVG
 //! ```
 //!
 //! Architecture invariant: this crate sees `keima-model` and `keima-residue` alone, and no concrete problem by name. It uses
@@ -18,6 +19,7 @@ pub mod constants;
 pub mod graph;
 pub mod growth;
 pub mod input;
+pub mod plot;
 mod polynomial;
 pub mod recurrence;
 pub mod term;

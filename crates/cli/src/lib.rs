@@ -16,6 +16,7 @@
 //!   health     keima selftest, doctor
 //!   habits     keima config, completions, man
 //!   analyse    keima analyse
+//!   plot       keima plot
 //!   result     the numbers of a finished count, in every format, with their evidence
 //!   terminal   printing, progress, numbers as text
 //!   machine    cores, memory, state folder, stop signals
@@ -35,6 +36,7 @@ mod habits;
 mod health;
 mod inspect;
 mod machine;
+mod plot;
 #[doc(hidden)]
 pub mod probe;
 mod problems;
@@ -47,13 +49,15 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use serde_json::json;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::prelude::*;
 
-use crate::args::{LogFormat, Verb};
+use crate::args::{LogFormat, ProgressFormat, Verb};
 use crate::exit::Failed;
 use crate::machine::Needed;
 use crate::terminal::colour::is_coloured;
+use crate::terminal::events;
 use crate::terminal::log::JsonLines;
 use crate::terminal::output::say;
 
@@ -67,11 +71,16 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.into_iter().collect();
     machine::arenas::limit(&args);
     let cli = args::parse(args);
+    if cli.verb.progress() == ProgressFormat::Json {
+        events::turn_on();
+    }
     start_log(&cli.verb);
     match block_on(cli.verb) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failed) => {
-            if !failed.text.is_empty() {
+            if events::is_on() {
+                events::tell("error", json!({ "exit_code": failed.code, "text": failed.text }));
+            } else if !failed.text.is_empty() {
                 say(format_args!("keima: {}", failed.text));
             }
             ExitCode::from(failed.code)
@@ -90,6 +99,7 @@ fn start_log(verb: &Verb) {
     let format = match verb {
         Verb::Coordinator(args) => args.log_format,
         Verb::Worker(args) => args.log_format,
+        _ if events::is_on() => LogFormat::Json,
         _ => LogFormat::Text,
     };
     // The reader of stderr may have gone away; that must not panic.
@@ -142,6 +152,7 @@ async fn act(verb: Verb) -> Result<(), Failed> {
         Verb::Man(args) => habits::man(&args),
         Verb::Verify(args) => verify::verify(&args),
         Verb::Analyse(args) => analyse::analyse(&args),
+        Verb::Plot(args) => plot::plot(&args),
         Verb::Jobs(args) => client::jobs(args).await,
         Verb::Workers(args) => client::workers(args).await,
         Verb::Status(args) => client::status(args).await,

@@ -40,7 +40,9 @@ pub use job::shown::status::{AtRisk, JobStatus, JobWorker};
 pub use job::shown::view::{DurableBoundary, JobView, RunningTask};
 pub use keima_orders::{AttemptId, Holder, InputRun, JobId, WorkerId};
 pub use machine::{Coordinator, NewPlan, PlanRequest, Planned, Standing, Submission, WorkerStatus};
-pub use outcome::{Check, FunctionalValues, Outcome, Residue, SeriesEntry, Table, TableRow, early, recombine, tables};
+pub use outcome::{
+    Check, FunctionalValues, Outcome, Residue, SeriesEntry, Table, TableRow, early, formula_error, recombine, tables,
+};
 pub use plan::{
     BlockPlan, Execution, LARGE_VECTOR_BYTES, Plan, PlanError, PlanLimits, Stage, block_plan, choose_plan,
     in_memory_plan, plan,

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use self::entry::{pair_up, recover, written_apart};
 use crate::plan::{Plan, bound_product};
 
+pub use self::formula::formula_error;
 pub use self::tables::{Table, TableRow, tables};
 
 mod decimal;

@@ -113,7 +113,9 @@ fn errors_shrink_and_are_plotted() {
     }
     let svg = plot::svg(&constants);
     assert!(
-        svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>") && svg.matches("<circle").count() == 19 + 18 + 2
+        svg.starts_with("<svg")
+            && svg.trim_end().ends_with("</svg>")
+            && svg.matches("<circle").count() == 19 + 18 + 2 * 2
     );
 }
 

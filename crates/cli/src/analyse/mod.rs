@@ -7,12 +7,14 @@
 //!   term     one far term
 //!   text     for people
 //!   json     for programs
+//!   latex    for papers
 //! ```
 
 mod constants;
 mod find;
 mod input;
 mod json;
+mod latex;
 mod term;
 mod text;
 
@@ -35,6 +37,7 @@ pub(crate) fn analyse(args: &AnalyseArgs) -> Result<(), Failed> {
         (AnalysisFormat::Json, _) => json::json(&input, &analysis).to_string(),
         (AnalysisFormat::Csv, Ok(lifted)) => lifted.csv(),
         (AnalysisFormat::Gp, Ok(lifted)) => lifted.gp(),
+        (AnalysisFormat::Latex, Ok(lifted)) => latex::latex(&input, &analysis, lifted),
         (AnalysisFormat::Sympy, Ok(lifted)) => lifted.sympy(),
         (_, Err(why)) => {
             let text = format!("this format needs the coefficients: {why}; use --lift always, or --format json");

@@ -49,7 +49,7 @@ pub(super) fn text(input: &Input, analysis: &Analysis) -> String {
                 let _ = write!(text, "\n{}", wrapped_at(&format!("Q = {q}"), WIDTH));
                 let _ = write!(text, "\n\ncharacteristic polynomial\n{}", wrapped_at(&polynomial, WIDTH));
             } else {
-                text += "\n\nThe recurrence is too long to read: --format csv, gp, sympy or json prints it.";
+                text += "\n\nThe recurrence is too long to read: --format csv, gp, latex, sympy or json prints it.";
             }
         }
     }

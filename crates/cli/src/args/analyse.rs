@@ -17,6 +17,8 @@ pub(crate) enum AnalysisFormat {
     Csv,
     /// Generating function and series as a PARI/GP program
     Gp,
+    /// Recurrence, generating function and growth for a paper; needs no package
+    Latex,
     /// The same as a Python program with sympy
     Sympy,
 }

@@ -7,7 +7,7 @@ use clap::Args;
 use clap::builder::FalseyValueParser;
 
 use super::numbers::{listen, priority, seconds, whole};
-use super::output::ResultFormatArgs;
+use super::output::{ProgressArgs, ResultFormatArgs};
 use super::problem::{PlanArgs, ProblemArgs};
 use crate::terminal::units::parse_bytes;
 
@@ -205,6 +205,8 @@ pub(crate) struct SubmitArgs {
     #[arg(long)]
     pub(crate) wait: bool,
     #[command(flatten)]
+    pub(crate) progress: ProgressArgs,
+    #[command(flatten)]
     pub(crate) result: ResultFormatArgs,
 }
 
@@ -214,6 +216,14 @@ pub(crate) struct JobArgs {
     pub(crate) job: String,
     #[command(flatten)]
     pub(crate) client: ClientArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WatchArgs {
+    #[command(flatten)]
+    pub(crate) result: ResultArgs,
+    #[command(flatten)]
+    pub(crate) progress: ProgressArgs,
 }
 
 #[derive(Debug, Args)]

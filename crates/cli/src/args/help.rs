@@ -35,6 +35,8 @@ Examples:
   keima count go 1..8x1..8 --format csv          one line a size; the same command continues
   keima count go 1..9 --format bfile             square boards
   keima count go 9x9 --double-check              counted again, in another way
+  keima count go 1..8x1..8 --format latex        a tabular; --format gp is for PARI/GP
+  keima count go 13x13 --progress json           one JSON object a line on stderr
 
 A count runs in memory if its problem has a block form and the memory suffices. These options ask
 for runs on disk instead: --data, --scratch, --disk, --window, --residues-per-sweep and
@@ -199,6 +201,7 @@ pub(super) fn watch() -> String {
 Examples:
   keima watch j1
   keima watch j1 --format json
+  keima watch j1 --progress json
 
 An interrupt stops the watch. The job keeps running.",
     )
@@ -254,10 +257,25 @@ Examples:
   keima count go 3x60 --series --format bfile | keima analyse --from -
   keima analyse go 5 --from b.txt               compares b.txt with a count of its own
   keima analyse hard-squares 8
+  keima analyse go 2 --format latex             formulas for a paper
   keima analyse go --constants --svg error.svg  A, B and L of the formula, with bars, and a plot
 
 The order is found modulo two primes. The coefficients are lifted to integers up to order 4000, and
 verified on terms that did not make them.",
+    )
+}
+
+pub(super) fn plot() -> String {
+    with_exit_codes(
+        "\
+Examples:
+  keima count go 9x9 --json > result.json; keima plot result.json --out states.svg
+  keima count go 7x12 --series --json | keima plot - --what formula > formula.svg
+  keima count go 4..9 --json | keima plot - --what formula --out squares.svg
+  keima plot fences.json --table by_fences --out fences.svg
+
+An SVG needs nothing beside it and is readable on light and dark paper. Several results are several
+lines of one picture.",
     )
 }
 

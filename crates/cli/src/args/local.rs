@@ -1,4 +1,4 @@
-//! The options of verbs that need no coordinator: count, estimate, problems, inspect.
+//! The options of verbs that need no coordinator: count, estimate, problems, inspect, verify, plot.
 
 use std::path::PathBuf;
 
@@ -119,6 +119,31 @@ pub(crate) struct VerifyArgs {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// What a picture shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Plotted {
+    /// Border states at each boundary, from the certificate
+    States,
+    /// Relative error of the problem's formula over the length of the board
+    Formula,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PlotArgs {
+    /// Results of `keima count --json`, one or one a line; - for standard input
+    #[arg(value_name = "RESULT.json", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// What to plot [default: states]
+    #[arg(long, value_name = "WHAT", value_enum, conflicts_with = "table")]
+    pub(crate) what: Option<Plotted>,
+    /// Plot one table over its index, such as `by_fences`
+    #[arg(long, value_name = "TABLE")]
+    pub(crate) table: Option<String>,
+    /// Write the SVG to this file [default: standard output]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
 }
 
 impl CountArgs {

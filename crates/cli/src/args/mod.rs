@@ -32,14 +32,14 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 pub(crate) use self::analyse::{AnalyseArgs, AnalysisFormat, Lift};
 pub(crate) use self::cluster::{
-    ClientArgs, CoordinatorArgs, JobArgs, LogFormat, PassArgs, ResultArgs, SubmitArgs, TopArgs, WorkerArgs,
+    ClientArgs, CoordinatorArgs, JobArgs, LogFormat, PassArgs, ResultArgs, SubmitArgs, TopArgs, WatchArgs, WorkerArgs,
 };
 use self::defaults::config::Config;
 use self::defaults::empty;
 pub(crate) use self::explore::{GamesArgs, RandomArgs, SampleArgs};
 pub(crate) use self::habits::{CompletionsArgs, ConfigArgs, ConfigVerb, DoctorArgs, ManArgs, SelftestArgs};
-pub(crate) use self::local::{CountArgs, EstimateArgs, InspectArgs, ProblemsArgs, VerifyArgs};
-pub(crate) use self::output::{Format, ResultFormatArgs};
+pub(crate) use self::local::{CountArgs, EstimateArgs, InspectArgs, PlotArgs, Plotted, ProblemsArgs, VerifyArgs};
+pub(crate) use self::output::{Format, ProgressFormat, ResultFormatArgs};
 pub(crate) use self::problem::{Executor, ProblemArgs};
 
 /// The program's version, and the commit that it was built from where that is known: `0.1.0 (9838b20b1c2d)`.
@@ -104,7 +104,7 @@ pub(crate) enum Verb {
     Top(TopArgs),
     /// Follow a job until it ends, then print its number
     #[command(after_help = help::watch())]
-    Watch(ResultArgs),
+    Watch(WatchArgs),
     /// Pause a job; running tasks finish and are kept
     #[command(after_help = help::pause())]
     Pause(JobArgs),
@@ -138,7 +138,22 @@ pub(crate) enum Verb {
     /// Find the recurrence behind a series of counts, its far terms and its growth
     #[command(after_help = help::analyse())]
     Analyse(AnalyseArgs),
+    /// Draw a result as SVG: states, convergence to the formula, or a table
+    #[command(after_help = help::plot())]
+    Plot(PlotArgs),
     /// Verify a run file and describe it, or list its records
     #[command(after_help = help::inspect())]
     Inspect(InspectArgs),
+}
+
+impl Verb {
+    /// How it shows progress.
+    pub(crate) fn progress(&self) -> ProgressFormat {
+        match self {
+            Self::Count(args) if !args.output.quiet => args.output.progress.progress,
+            Self::Submit(args) => args.progress.progress,
+            Self::Watch(args) => args.progress.progress,
+            _ => ProgressFormat::Auto,
+        }
+    }
 }

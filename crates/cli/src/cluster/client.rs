@@ -12,13 +12,13 @@ use serde_json::json;
 use super::address::url;
 use super::pass::pass;
 use super::{status, workers};
-use crate::args::{ClientArgs, JobArgs, ProblemArgs, ResultArgs, SubmitArgs};
+use crate::args::{ClientArgs, JobArgs, ProblemArgs, ResultArgs, SubmitArgs, WatchArgs};
 use crate::count::sizes::one_size;
 use crate::exit::{Failed, INTERRUPTED};
 use crate::machine::asked_to_stop;
 use crate::result::{Wanted, print_job};
 use crate::terminal::output::{hand_over, print, say};
-use crate::terminal::progress::Progress;
+use crate::terminal::progress::{Progress, Shown};
 
 /// Memory of a task if no worker is connected to say what it offers.
 const TASK_MEMORY_BYTES: u64 = 256 << 20;
@@ -63,7 +63,7 @@ pub(crate) async fn submit(args: SubmitArgs) -> Result<(), Failed> {
         let from = args.resume_from.as_deref().unwrap_or_default();
         let client = connect(&args.client)?;
         let job = client.resume_from(from).await?;
-        return submitted(&client, job, args.wait, &wanted).await;
+        return submitted(&client, job, args.wait, &wanted, args.progress.shown()).await;
     };
     one_size(&problem.size, "submit")?;
     let request = request(problem);
@@ -98,13 +98,13 @@ pub(crate) async fn submit(args: SubmitArgs) -> Result<(), Failed> {
     if workers.iter().all(|w| !w.here) {
         say("no worker is connected yet; the job waits for one: keima worker --coordinator URL --scratch DIR");
     }
-    submitted(&client, job, args.wait, &wanted).await
+    submitted(&client, job, args.wait, &wanted, args.progress.shown()).await
 }
 
 /// Tells a job's name, or waits for its number.
-async fn submitted(client: &JobClient, job: JobId, wait: bool, wanted: &Wanted) -> Result<(), Failed> {
+async fn submitted(client: &JobClient, job: JobId, wait: bool, wanted: &Wanted, shown: Shown) -> Result<(), Failed> {
     if wait {
-        return follow(client, job, wanted).await;
+        return follow(client, job, wanted, shown).await;
     }
     let name = if wanted.is_json() { json!({ "job": job.to_string() }).to_string() } else { job.to_string() };
     // The job is there: the same command again would submit another one.
@@ -147,7 +147,8 @@ pub(crate) async fn status(args: JobArgs) -> Result<(), Failed> {
     Ok(())
 }
 
-pub(crate) async fn watch(args: ResultArgs) -> Result<(), Failed> {
+pub(crate) async fn watch(args: WatchArgs) -> Result<(), Failed> {
+    let WatchArgs { result: args, progress } = args;
     let id = job_id(&args.job)?;
     let client = connect(&args.client)?;
     let wanted = Wanted::new(&args.result, args.client.json)?;
@@ -155,12 +156,12 @@ pub(crate) async fn watch(args: ResultArgs) -> Result<(), Failed> {
     if let Ok(status) = client.status(id).await {
         wanted.check_for(&status)?;
     }
-    follow(&client, id, &wanted).await
+    follow(&client, id, &wanted, progress.shown()).await
 }
 
 /// Follows a job until it is over, then prints its number.
-async fn follow(client: &JobClient, id: JobId, wanted: &Wanted) -> Result<(), Failed> {
-    let mut progress = Progress::new(false);
+async fn follow(client: &JobClient, id: JobId, wanted: &Wanted, shown: Shown) -> Result<(), Failed> {
+    let mut progress = Progress::new(shown);
     let over = tokio::select! {
         over = patiently(client, id, &mut progress) => over.map_err(Failed::from),
         () = asked_to_stop() => {

@@ -16,13 +16,13 @@ use crate::terminal::progress::Progress;
 pub(super) async fn count(counting: &Counting<'_>, in_memory: InMemory) -> Result<(), Failed> {
     Needed::IN_MEMORY.check(counting.threads)?;
     let in_memory = Arc::new(in_memory);
-    let (name, quiet) = (counting.name, counting.args.output.quiet);
+    let name = counting.name;
     let data = Folders::default_data(name).ok();
     let kept = data.as_deref().map_or(Ok(None), |data| in_memory.keep_in(data, name))?;
     if let Some((found @ 1.., residues)) = kept {
         counting.say(&format!("continuing {name}: {found} of {residues} residues are done"));
     }
-    let mut progress = Progress::new(quiet);
+    let mut progress = Progress::new(counting.shown());
     let running = Arc::clone(&in_memory);
     let mut running = tokio::task::spawn_blocking(move || running.count());
     let stop = asked_to_stop();
@@ -31,7 +31,7 @@ pub(super) async fn count(counting: &Counting<'_>, in_memory: InMemory) -> Resul
     let ended = loop {
         tokio::select! {
             ended = &mut running => break ended,
-            _ = look.tick() => progress.show_in_memory(&in_memory.progress()),
+            _ = look.tick() => progress.show_in_memory(counting.request, &in_memory.progress()),
             () = &mut stop => {
                 in_memory.stop();
                 progress.finish();

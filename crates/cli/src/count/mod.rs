@@ -32,6 +32,7 @@ use crate::exit::Failed;
 use crate::machine::{MachineMemory, cores, peak_memory_bytes};
 use crate::result::{Extra, Finished, Wanted, print_finished};
 use crate::terminal::output::say;
+use crate::terminal::progress::Shown;
 use crate::terminal::units::show_bytes;
 use folders::Folders;
 
@@ -64,6 +65,11 @@ impl Counting<'_> {
         if !self.args.output.quiet {
             say(text);
         }
+    }
+
+    /// How much of the progress is shown.
+    fn shown(&self) -> Shown {
+        self.args.output.shown()
     }
 
     /// Memory for a count in memory.

@@ -75,7 +75,7 @@ enum Followed {
 async fn follow(counting: &Counting<'_>, cluster: &LocalCluster, limits: Limits) -> Result<Followed, Failed> {
     let coordinator = cluster.coordinator();
     let id = take_up(counting, cluster, limits).await?;
-    let mut progress = Progress::new(counting.args.output.quiet);
+    let mut progress = Progress::new(counting.shown());
     let stop = asked_to_stop();
     tokio::pin!(stop);
     let mut look = tokio::time::interval(LOOK);

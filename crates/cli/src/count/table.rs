@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   text    3x5  489                     csv    size,count,error       json    one object per line
-//!                                               3x5,489,               bfile   n a(n), where one number runs
+//!   latex   a tabular                           3x5,489,               bfile   n a(n), where one number runs
+//!   gp      a map from sizes to counts
 //! ```
 //!
 //! A size that cannot be counted has a line with the reason, and the others go on; a b-file ends there. Boards that are the
@@ -24,7 +25,7 @@ use crate::args::{CountArgs, Format};
 use crate::cluster::client::request;
 use crate::exit::{CHECK_FAILED, Failed, INTERRUPTED, USAGE};
 use crate::machine::{MachineMemory, asked_to_stop, cores};
-use crate::result::{Extra, Finished, csv_line, format, object};
+use crate::result::{Extra, Finished, csv_line, format, gp, latex, object, tell_done};
 use crate::terminal::output::{hand_over, say};
 
 /// How the sizes are printed.
@@ -61,17 +62,36 @@ impl Lines {
     }
 
     fn head(&self) -> Result<(), Failed> {
-        if self.format == Format::Csv { hand_over("size,count,error") } else { Ok(()) }
+        match self.format {
+            Format::Csv => hand_over("size,count,error"),
+            Format::Latex => hand_over(&latex::sizes_head()),
+            Format::Gp => hand_over(&gp::sizes_head()),
+            Format::Text | Format::Json | Format::Bfile => Ok(()),
+        }
+    }
+
+    fn tail(&self) -> Result<(), Failed> {
+        if self.format == Format::Latex { hand_over(&latex::sizes_tail()) } else { Ok(()) }
     }
 
     /// The line of a number.
     fn number(&self, size: &Size, result: &Value) -> Result<(), Failed> {
         let count = result["count"].as_str().unwrap_or_default();
+        self.print(size, result, count)?;
+        let problem = result["problem"].as_str().unwrap_or_default();
+        let seconds = result["seconds"].as_f64().unwrap_or_default();
+        tell_done(problem, &size.text, count, seconds, result["peak_states"].as_u64().unwrap_or_default());
+        Ok(())
+    }
+
+    fn print(&self, size: &Size, result: &Value, count: &str) -> Result<(), Failed> {
         hand_over(&match self.format {
             Format::Text => format!("{:width$}  {count}", size.text, width = self.width),
             Format::Csv => csv_line(&[&size.text, count, ""]),
             Format::Bfile => format!("{} {count}", size.index.unwrap_or_default()),
             Format::Json => result.to_string(),
+            Format::Latex => latex::size_line(&size.text, count),
+            Format::Gp => gp::size_line(&size.text, count),
         })
     }
 
@@ -84,6 +104,8 @@ impl Lines {
                 Ok(())
             }
             Format::Csv => hand_over(&csv_line(&[&size.text, "", &text])),
+            Format::Latex => hand_over(&latex::size_remark(&size.text, &text)),
+            Format::Gp => hand_over(&gp::size_remark(&size.text, &text)),
             Format::Json => hand_over(
                 &json!({
                     "problem": request.name, "size": size.text, "count": null, "error": text, "exit_code": failed.code,
@@ -168,6 +190,9 @@ pub(super) async fn count(mut args: CountArgs, registry: Arc<dyn Registry>) -> R
         if lines.format == Format::Bfile {
             break;
         }
+    }
+    if is_headed {
+        lines.tail()?;
     }
     // What was refused will be refused again.
     if failures.iter().all(|failed| failed.code == USAGE) {

@@ -1,10 +1,12 @@
 //! What supports a result: its checks, its plan and what it took, on stderr. A count without a result ends in an error.
 
 use keima_coordinator::{Outcome, Plan, State};
+use serde_json::json;
 
 use super::Finished;
 use crate::exit::{CANCELLED, CHECK_FAILED, Failed, INTERRUPTED};
 use crate::terminal::colour::Paint;
+use crate::terminal::events;
 use crate::terminal::units::{show_bytes, show_count, show_seconds};
 
 /// The checks, the executor, and what the count took.
@@ -26,6 +28,22 @@ pub(super) fn evidence(count: &Finished<'_>, outcome: &Outcome, paint: Paint) ->
         show_bytes(count.statistics.disk_peak_bytes),
     );
     text
+}
+
+/// The same as events.
+pub(super) fn tell(count: &Finished<'_>, outcome: &Outcome) {
+    for check in &outcome.checks {
+        events::tell("check", json!({ "name": check.name, "ok": check.ok, "detail": check.detail }));
+    }
+    tell_done(count.problem, count.size, &outcome.count, count.seconds, count.peak_states);
+}
+
+/// The event of a number that was printed.
+pub(crate) fn tell_done(problem: &str, size: &str, number: &str, seconds: f64, peak_states: u64) {
+    let fields = json!({
+        "problem": problem, "size": size, "count": number, "seconds": seconds, "peak_states": peak_states,
+    });
+    events::tell("done", fields);
 }
 
 /// The executor, its windows of a column, and why the planner took it.

@@ -6,7 +6,7 @@
 //! ```text
 //!   finished  what printers need of a count
 //!   choice    the numbers as tables, and the choice among them
-//!   text csv json bfile   the formats
+//!   text csv json bfile latex gp   the formats
 //!   evidence  checks and costs on stderr, errors of counts without a result
 //! ```
 
@@ -15,7 +15,9 @@ mod choice;
 mod csv;
 mod evidence;
 mod finished;
+pub(crate) mod gp;
 mod json;
+pub(crate) mod latex;
 mod text;
 
 use std::collections::BTreeMap;
@@ -28,11 +30,12 @@ use serde_json::Value;
 use crate::args::{Format, ResultFormatArgs};
 use crate::exit::{CHECK_FAILED, Failed};
 use crate::terminal::colour::Paint;
+use crate::terminal::events;
 use crate::terminal::output::{hand_over, say};
 
 use choice::Numbers;
 pub(crate) use csv::csv_line;
-pub(crate) use evidence::{executor, sum, windows};
+pub(crate) use evidence::{executor, sum, tell_done, windows};
 pub(crate) use finished::Finished;
 
 /// Most objects that `--list` prints.
@@ -103,12 +106,12 @@ impl Wanted {
 
     /// Whether it needs a result to print.
     pub(crate) fn is_of_a_result(&self) -> bool {
-        self.list || self.part != Part::All || matches!(self.format, Format::Csv | Format::Bfile)
+        self.list || self.part != Part::All || self.format.is_of_numbers()
     }
 
     /// Whether it is the series in text or JSON. A job must know that when it is submitted.
     pub(crate) fn is_series(&self) -> bool {
-        !self.list && self.part == Part::Series && !matches!(self.format, Format::Csv | Format::Bfile)
+        !self.list && self.part == Part::Series && !self.format.is_of_numbers()
     }
 
     /// Checks that the result of this problem can be printed so. The error says what can.
@@ -139,7 +142,7 @@ impl Wanted {
         if !self.list {
             return Ok(None);
         }
-        if !matches!(self.format, Format::Text | Format::Json) {
+        if self.format.is_of_numbers() {
             return Err(Failed::usage("--list needs --format text or json: the other formats hold numbers only"));
         }
         let info =
@@ -168,6 +171,8 @@ impl Wanted {
             Format::Text => text::result(&chosen, objects.as_deref(), Paint::stdout()),
             Format::Csv => csv::result(&chosen),
             Format::Bfile => bfile::result(&numbers.sequence(&self.part)?),
+            Format::Latex => latex::result(&chosen),
+            Format::Gp => gp::result(&chosen),
             Format::Json => {
                 // JSON has room for all numbers. --table leaves out the other tables.
                 let shown = if self.part == Part::Series { &numbers.chosen(&Part::All)? } else { &chosen };
@@ -199,7 +204,9 @@ pub(crate) fn print_finished(
             if !text.is_empty() {
                 hand_over(&text)?;
             }
-            if !quiet && !wanted.is_json() {
+            if events::is_on() {
+                evidence::tell(count, outcome);
+            } else if !quiet && !wanted.is_json() {
                 say(evidence::evidence(count, outcome, Paint::stderr()));
             }
         }

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   colour    what a terminal shows in colours
+//!   events    standard error as JSON: progress, notes, the end
 //!   log       lines of the log as JSON
 //!   output    stdout for results, stderr for everything else
 //!   progress  a bar or lines while a count runs
@@ -10,6 +11,7 @@
 //! ```
 
 pub(crate) mod colour;
+pub(crate) mod events;
 pub(crate) mod log;
 pub(crate) mod output;
 pub(crate) mod progress;

@@ -20,7 +20,9 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, OFlags, Stat, fcntl_getfl, fdatasync, fstat, major, minor};
 use rustix::io::{Errno, ioctl_fionread};
+use serde_json::json;
 
+use super::events;
 use crate::exit::Failed;
 
 /// How long a living reader of a pipe may take before it counts as one that will read.
@@ -46,8 +48,11 @@ pub(crate) fn hand_over(text: &str) -> Result<(), Failed> {
     written_and_taken(&mut out, text).map_err(|error| not_printed(&error))
 }
 
-/// Prints a line to standard error.
+/// Prints a line to standard error; a note where that is JSON.
 pub(crate) fn say(text: impl Display) {
+    if events::is_on() {
+        return events::tell("note", json!({ "text": text.to_string() }));
+    }
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 

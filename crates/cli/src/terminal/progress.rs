@@ -5,6 +5,8 @@
 //! ```text
 //!   42% ######----------  ETA 3m12s, 12,345,678 states, pass 45 of 121, column 5 of 11, ...
 //! ```
+//!
+//! With `--progress json` each look is an event, once a second at most.
 
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
@@ -12,22 +14,39 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use keima_coordinator::{JobStatus, State};
 use keima_http::share::share;
-use keima_model::Direction;
+use keima_model::{Direction, ProblemRequest};
+use serde_json::{Value, json};
 
 use super::colour::is_dumb;
+use super::events;
 use super::output::say;
 use super::units::{show_bytes, show_count, show_seconds};
 
 /// Time between two lines if stderr is no terminal.
 const LINE_INTERVAL: Duration = Duration::from_secs(10);
+/// Time between two events.
+const EVENT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A count that ends sooner prints no line.
 const FIRST_LINE_SECONDS: f64 = 0.5;
 
+/// How much is shown. Where standard error is JSON, all of it is, as events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shown {
+    /// Nothing at all.
+    Nothing,
+    /// Notes, without progress.
+    Notes,
+    /// Both.
+    All,
+}
+
 pub(crate) struct Progress {
     bar: Option<ProgressBar>,
-    quiet: bool,
+    shown: Shown,
     last: Option<Instant>,
+    /// The state that the last event told.
+    state: Option<State>,
     /// Whether the last line told of a paused job.
     still: bool,
     /// The newest note that was printed.
@@ -39,22 +58,23 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    pub(crate) fn new(quiet: bool) -> Self {
-        let bar = (!quiet && std::io::stderr().is_terminal() && !is_dumb()).then(|| {
+    pub(crate) fn new(shown: Shown) -> Self {
+        let has_bar = shown == Shown::All && !events::is_on() && std::io::stderr().is_terminal() && !is_dumb();
+        let bar = has_bar.then(|| {
             let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr());
             if let Ok(style) = ProgressStyle::with_template("{percent:>3}% {bar:16}  {wide_msg}") {
                 bar.set_style(style);
             }
             bar
         });
-        Self { bar, quiet, last: None, still: false, note: None, values: 0, told: Vec::new() }
+        Self { bar, shown, last: None, state: None, still: false, note: None, values: 0, told: Vec::new() }
     }
 
     /// Prints a line above the bar, unless nothing is to be printed.
     pub(crate) fn say(&self, text: &str) {
         match &self.bar {
             Some(bar) => bar.suspend(|| say(text)),
-            None if !self.quiet => say(text),
+            None if self.shown != Shown::Nothing => say(text),
             None => {}
         }
     }
@@ -66,7 +86,16 @@ impl Progress {
         self.note = status.notes.last().cloned();
         // Values that are complete before the job is. A short job prints none.
         let seen = std::mem::replace(&mut self.values, status.values().len());
-        if status.seconds > 10.0 {
+        if events::is_on() {
+            for value in status.values().iter().skip(seen) {
+                let (name, index, count) = (&value.name, value.index, &value.count);
+                let job = status.id.to_string();
+                events::tell(
+                    "value",
+                    json!({ "job": job, "name": name, "index": index, "count": count, "ok": value.ok }),
+                );
+            }
+        } else if status.seconds > 10.0 && self.shown == Shown::All {
             for value in status.values().iter().skip(seen) {
                 self.say(&format!("{} = {}", value.name, value.count));
             }
@@ -81,6 +110,12 @@ impl Progress {
                 }
             }
         }
+        if events::is_on() {
+            if self.event_is_due(status.state) {
+                events::tell("progress", job_event(status));
+            }
+            return;
+        }
         let (done, all) = share(status);
         let text = match status.state {
             State::Running => {
@@ -94,15 +129,20 @@ impl Progress {
     }
 
     /// The same for a count in memory.
-    pub(crate) fn show_in_memory(&mut self, progress: &keima_count::Progress) {
+    pub(crate) fn show_in_memory(&mut self, request: &ProblemRequest, progress: &keima_count::Progress) {
+        if events::is_on() {
+            if self.event_is_due(State::Running) {
+                events::tell("progress", in_memory_event(request, progress));
+            }
+            return;
+        }
         let mut place = format!("column {} of {}", progress.columns_done + 1, progress.columns);
         if progress.sweeps > 1 {
             place += &format!(", sweep {} of {}", progress.sweep + 1, progress.sweeps);
         }
         let residues = format!("{} residues", progress.residues);
         let text = headline(progress.eta_seconds, progress.states, &place, &residues, progress.seconds);
-        let part = f64::from(progress.windows_done) / f64::from(progress.windows.max(1));
-        self.draw(part.min(1.0), text, State::Running, progress.seconds);
+        self.draw(part_in_memory(progress), text, State::Running, progress.seconds);
     }
 
     /// Moves the bar, or prints a line when one is due.
@@ -111,12 +151,22 @@ impl Progress {
             bar.set_length(1000);
             bar.set_position((part * 1000.0) as u64);
             bar.set_message(text);
-        } else if self.is_due(state, seconds) {
+        } else if self.shown == Shown::All && self.is_due(state, seconds) {
             // Of a job that has ended without a number no part is done.
             let ended_early = matches!(state, State::Cancelled | State::CheckFailed);
             self.say(&if ended_early { text } else { format!("{:>3.0} %  {text}", 100.0 * part) });
             self.last = Some(Instant::now());
         }
+    }
+
+    /// Whether an event is due: the first, a new state, or a second later.
+    fn event_is_due(&mut self, state: State) -> bool {
+        let is_new = self.state.replace(state) != Some(state);
+        let is_due = is_new || self.last.is_none_or(|last| last.elapsed() >= EVENT_INTERVAL);
+        if is_due {
+            self.last = Some(Instant::now());
+        }
+        is_due
     }
 
     /// Whether a line is due. A pause is printed at once, for nothing may follow.
@@ -131,6 +181,62 @@ impl Progress {
             bar.finish_and_clear();
         }
     }
+}
+
+/// The part of a count in memory that is done.
+fn part_in_memory(progress: &keima_count::Progress) -> f64 {
+    (f64::from(progress.windows_done) / f64::from(progress.windows.max(1))).min(1.0)
+}
+
+/// A job as the fields of an event. What is not known is null.
+fn job_event(status: &JobStatus) -> Value {
+    let (done, all) = share(status);
+    let plan = status.plan.as_ref();
+    let residues = plan.map(|plan| plan.stage_moduli(status.sweep, status.stage).len());
+    json!({
+        "job": status.id.to_string(),
+        "problem": status.problem,
+        "size": status.size,
+        "state": status.state.to_string(),
+        "reason": status.reason,
+        "part": (done / all.max(1e-9)).clamp(0.0, 1.0),
+        "eta_seconds": status.eta_seconds.filter(|eta| eta.is_finite()),
+        "seconds": status.seconds,
+        "states": status.states,
+        "states_per_second": status.states_per_second,
+        "pass": status.pass,
+        "passes": status.passes,
+        "column": status.column,
+        "columns": plan.map(|plan| plan.board.length),
+        "sweep": status.sweep,
+        "sweeps": plan.map(|plan| plan.sweeps.len()),
+        "residues": residues,
+        "disk_bytes": status.disk_bytes,
+    })
+}
+
+/// The same of a count in memory.
+fn in_memory_event(request: &ProblemRequest, progress: &keima_count::Progress) -> Value {
+    json!({
+        "job": "j1",
+        "problem": request.name,
+        "size": request.size,
+        "state": State::Running.to_string(),
+        "reason": "",
+        "part": part_in_memory(progress),
+        "eta_seconds": progress.eta_seconds.filter(|eta| eta.is_finite()),
+        "seconds": progress.seconds,
+        "states": progress.states,
+        "states_per_second": null,
+        "pass": null,
+        "passes": null,
+        "column": progress.columns_done,
+        "columns": progress.columns,
+        "sweep": progress.sweep,
+        "sweeps": progress.sweeps,
+        "residues": progress.residues,
+        "disk_bytes": 0,
+    })
 }
 
 /// A running count on one line, the most important first.
@@ -204,8 +310,37 @@ mod tests {
     }
 
     #[test]
+    fn an_event_has_no_infinity() {
+        let progress = keima_count::Progress {
+            windows_done: 1,
+            windows: 4,
+            columns_done: 2,
+            columns: 9,
+            sweep: 0,
+            sweeps: 1,
+            states: 363_324_268_018,
+            residues: 3,
+            seconds: 1.5,
+            eta_seconds: Some(f64::INFINITY),
+        };
+        let request = ProblemRequest { name: "go".to_owned(), size: "9x9".to_owned(), options: Vec::new() };
+        let event = in_memory_event(&request, &progress);
+        assert_eq!(event["part"], 0.25);
+        assert!(event["eta_seconds"].is_null(), "JSON has no infinity");
+    }
+
+    #[test]
+    fn a_second_or_a_new_state_makes_an_event() {
+        let mut progress = Progress::new(Shown::Nothing);
+        let states = [State::Queued, State::Queued, State::Running, State::Running, State::Paused];
+        assert_eq!(states.map(|state| progress.event_is_due(state)), [true, false, true, false, true]);
+        progress.last = Instant::now().checked_sub(EVENT_INTERVAL);
+        assert!(progress.event_is_due(State::Paused));
+    }
+
+    #[test]
     fn a_pause_is_printed_at_once() {
-        let mut progress = Progress::new(true);
+        let mut progress = Progress::new(Shown::Nothing);
         let mut due = |state| {
             let due = progress.is_due(state, 60.0);
             progress.last = Some(Instant::now());

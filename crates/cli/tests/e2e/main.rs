@@ -5,6 +5,7 @@
 //!   numbers  golden: published numbers, brute force, the shape of --json
 //!            problems: the problems besides Go
 //!            formats: text, JSON, csv and b-files; listings; requests that cannot be printed
+//!   data     papers: LaTeX and GP; plot; events: --progress json; tools: docs/use/data.md in pandas, SQLite and others
 //!   verbs    usage: wrong requests, ports and folders in use
 //!            help: every --help text
 //!            count: state that a count leaves behind, numbers that nobody reads
@@ -25,6 +26,7 @@
 #![forbid(unsafe_code)]
 
 mod book;
+mod data;
 mod faults;
 mod harness;
 mod numbers;

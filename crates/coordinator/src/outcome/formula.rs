@@ -40,6 +40,11 @@ pub(super) fn relative_error(formula: &Formula, count: &Integer) -> Result<Compa
     Ok(Comparison { error, accepted: difference.abs() * parts <= numerator * tolerated })
 }
 
+/// count / estimate - 1, rounded; `None` for a formula that makes no sense.
+pub fn formula_error(formula: &Formula, count: &Integer) -> Option<f64> {
+    relative_error(formula, count).ok().map(|comparison| comparison.error)
+}
+
 /// `a / b`, rounded.
 fn quotient(a: &Integer, b: &Integer) -> f64 {
     let ((a, a_exponent), (b, b_exponent)) = (a.to_f64_exp(), b.to_f64_exp());

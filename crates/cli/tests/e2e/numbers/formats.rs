@@ -164,11 +164,13 @@ fn what_cannot_be_printed_is_refused_before_the_count() {
         ("count go 19x19 --table by_x", "--table takes count"),
         ("count go 19x19 --series --table count", "cannot be used with"),
         ("count go 19x19 --format bfile --json", "--json is --format json"),
-        ("count go 19x19 --format xml", "text, json, csv, bfile"),
+        ("count go 19x19 --format xml", "text, json, csv, bfile, latex, gp"),
         ("count go 19x19 --list", "leave out --list"),
         ("count square-free 11 --list", "more than 300000 partial boards"),
         ("count square-free 11 --list --format csv", "--list needs --format text or json"),
+        ("count square-free 3 --list --format latex", "--list needs --format text or json"),
         ("submit go 19x19 --format csv", "--wait"),
+        ("submit go 19x19 --format gp", "--wait"),
         ("submit go 18x19 --wait --format bfile", "use --series"),
     ] {
         let ran = keima(&line.split_whitespace().collect::<Vec<_>>());
@@ -267,7 +269,7 @@ fn results_of_a_cluster_have_all_formats() {
     let csv = cluster.client(&submit).stdout;
     assert_eq!(csv, count("quoridor-fences 3x4 --all --format csv"));
     for verb in ["result", "watch"] {
-        for format in ["text", "csv", "bfile"] {
+        for format in ["text", "csv", "bfile", "latex", "gp"] {
             let ran = cluster.client(&[verb, "j1", "--format", format]);
             ran.ok();
             assert_eq!(ran.stdout, count(&format!("quoridor-fences 3x4 --all --format {format}")), "{verb} {format}");

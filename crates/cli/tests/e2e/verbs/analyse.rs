@@ -34,7 +34,8 @@ fn formats_hold_the_recurrence() {
         ("text", "L(n) = 3 L(n-1) - L(n-2) + L(n-3)"),
         ("csv", "i,coefficient\n1,3\n2,-1\n3,1"),
         ("gp", "Q = 1 - 3*x + x^2 - x^3;"),
-        ("sympy", "Q = Poly(1 - 3*x + x**2 - x**3, x)"),
+        ("latex", "$L(n) = 3\\,L(n-1) - L(n-2) + L(n-3)$"),
+        ("sympy", "Q = Poly([-1, 1, -3, 1], x)"),
         ("json", r#""characteristic_polynomial":"x^3 - 3*x^2 + x - 1""#),
     ] {
         let ran = keima(&["analyse", "go", "1", "--format", format, "--quiet"]);

@@ -8,7 +8,7 @@ const WIDTH: usize = 120;
 const SENTENCE_WORDS: usize = 30;
 
 /// Verbs that print no JSON, or whose verbs do.
-const OTHERS: [&str; 4] = ["config", "completions", "man", "top"];
+const OTHERS: [&str; 5] = ["config", "completions", "man", "top", "plot"];
 const VERBS: [&str; 20] = [
     "selftest",
     "doctor",

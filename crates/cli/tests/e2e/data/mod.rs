@@ -1,0 +1,6 @@
+//! What people and programs take from keima: formats for papers, pictures, events, and digits in other programs.
+
+mod events;
+mod papers;
+mod plot;
+mod tools;
