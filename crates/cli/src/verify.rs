@@ -1,6 +1,5 @@
 //! `keima verify`: checks results by their certificates, and Hamiltonian cycles move by move.
 
-use std::io::Read;
 use std::path::Path;
 
 use keima_games::cycle;
@@ -10,6 +9,7 @@ use serde_json::{Value, json};
 use crate::args::VerifyArgs;
 use crate::exit::{CHECK_FAILED, Failed};
 use crate::terminal::colour::Paint;
+use crate::terminal::input::{self, NamedText};
 use crate::terminal::output::print;
 
 /// Largest file that is read. The certificate of a 19x19 job takes about a megabyte.
@@ -51,18 +51,7 @@ pub(crate) fn verify(args: &VerifyArgs) -> Result<(), Failed> {
 }
 
 fn read(path: &Path) -> Result<File, Failed> {
-    let name = if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() };
-    let unreadable = |error: std::io::Error| Failed::usage(format!("cannot read {name}: {error}"));
-    let source: Box<dyn Read> = if path == Path::new("-") {
-        Box::new(std::io::stdin())
-    } else {
-        Box::new(std::fs::File::open(path).map_err(unreadable)?)
-    };
-    let mut text = String::new();
-    let bytes = source.take(MOST_BYTES + 1).read_to_string(&mut text).map_err(unreadable)?;
-    if bytes as u64 > MOST_BYTES {
-        return Err(Failed::usage(format!("{name} has more than {MOST_BYTES} bytes: it is no result of keima count")));
-    }
+    let NamedText { name, text } = input::read(path, MOST_BYTES, ": it is no result of keima count")?;
     let unusable = |error: &dyn std::fmt::Display| Failed::usage(format!("{name}: {error}"));
     if let Some(value) = serde_json::from_str(&text).ok().filter(cycle::is_cycle) {
         let (subject, checks) = cycle::check(&value).map_err(|error| unusable(&error))?;

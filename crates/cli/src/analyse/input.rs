@@ -1,6 +1,5 @@
 //! The series to analyse: of a problem, of a file, or of a file that a problem's own count checks.
 
-use std::io::Read;
 use std::path::Path;
 
 use keima_analyse::graph::Exact;
@@ -11,6 +10,7 @@ use keima_problems::Problems;
 
 use crate::args::AnalyseArgs;
 use crate::exit::{CHECK_FAILED, Failed};
+use crate::terminal::input::{self, NamedText};
 
 /// Length of the board on which states are looked for. Go settles after 2 to 12 columns.
 const LENGTH: u32 = 200;
@@ -66,16 +66,7 @@ fn open(args: &AnalyseArgs, problem: &str, height: u32) -> Result<Graph, Failed>
 }
 
 fn file(path: &Path) -> Result<(String, Series), Failed> {
-    let is_stdin = path == Path::new("-");
-    let name = if is_stdin { "standard input".to_owned() } else { path.display().to_string() };
-    let unreadable = |error: std::io::Error| Failed::usage(format!("cannot read {name}: {error}"));
-    let source: Box<dyn Read> =
-        if is_stdin { Box::new(std::io::stdin()) } else { Box::new(std::fs::File::open(path).map_err(unreadable)?) };
-    let mut text = String::new();
-    let bytes = source.take(MOST_BYTES + 1).read_to_string(&mut text).map_err(unreadable)?;
-    if bytes as u64 > MOST_BYTES {
-        return Err(Failed::usage(format!("{name} has more than {MOST_BYTES} bytes; analyse fewer terms")));
-    }
+    let NamedText { name, text } = input::read(path, MOST_BYTES, "; analyse fewer terms")?;
     let series = read(&text).map_err(|error| Failed::usage(format!("{name}: {error}")))?;
     Ok((name, series))
 }

@@ -2,13 +2,13 @@
 //!
 //! Nothing that is read is trusted. Objects without a number, such as a size that could not be counted, are passed over.
 
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use keima_model::ProblemRequest;
 use serde_json::Value;
 
 use crate::exit::Failed;
+use crate::terminal::input::{self, NamedText};
 
 /// Largest file that is read.
 const MOST_BYTES: u64 = 256 << 20;
@@ -34,8 +34,7 @@ impl Counted {
 pub(super) fn read(paths: &[PathBuf]) -> Result<Vec<Counted>, Failed> {
     let mut results = Vec::new();
     for path in paths {
-        let name = if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() };
-        let text = text(path, &name)?;
+        let NamedText { name, text } = input::read(path, MOST_BYTES, ": it is no result of keima count")?;
         let before = results.len();
         for (number, value) in (1..).zip(serde_json::Deserializer::from_str(&text).into_iter::<Value>()) {
             let value = value.map_err(|error| {
@@ -55,21 +54,6 @@ pub(super) fn read(paths: &[PathBuf]) -> Result<Vec<Counted>, Failed> {
         }
     }
     Ok(results)
-}
-
-fn text(path: &Path, name: &str) -> Result<String, Failed> {
-    let unreadable = |error: std::io::Error| Failed::usage(format!("cannot read {name}: {error}"));
-    let source: Box<dyn Read> = if path == Path::new("-") {
-        Box::new(std::io::stdin())
-    } else {
-        Box::new(std::fs::File::open(path).map_err(unreadable)?)
-    };
-    let mut text = String::new();
-    let bytes = source.take(MOST_BYTES + 1).read_to_string(&mut text).map_err(unreadable)?;
-    if bytes as u64 > MOST_BYTES {
-        return Err(Failed::usage(format!("{name} has more than {MOST_BYTES} bytes: it is no result of keima count")));
-    }
-    Ok(text)
 }
 
 /// The result in an object; `None` where it says that there is none. The error names what is missing.

@@ -3,6 +3,7 @@
 //! ```text
 //!   colour    what a terminal shows in colours
 //!   events    standard error as JSON: progress, notes, the end
+//!   input     texts out of files or standard input
 //!   log       lines of the log as JSON
 //!   output    stdout for results, stderr for everything else
 //!   progress  a bar or lines while a count runs
@@ -12,6 +13,7 @@
 
 pub(crate) mod colour;
 pub(crate) mod events;
+pub(crate) mod input;
 pub(crate) mod log;
 pub(crate) mod output;
 pub(crate) mod progress;

@@ -22,8 +22,8 @@ use super::laws::totals;
 use super::tables::BracketTables;
 use super::ways::ways;
 use crate::block::error::BlockError;
-use crate::block::in_memory::count::one_way::ResidueStore;
-use crate::block::in_memory::count::order::{Counted, SweepEvidence, WindowEvidence};
+use crate::block::in_memory::count::order::{Counted, WindowEvidence};
+use crate::block::in_memory::count::residues::{ResidueStore, Residues};
 use crate::block::in_memory::family::sums::Masses;
 use crate::block::rows::lanes::{Moduli, Row, of_width};
 use crate::block::rows::vector::{RowStore, Ways};
@@ -55,11 +55,9 @@ pub fn count_brackets(
     lanes: usize,
     kept: &mut dyn ResidueStore,
 ) -> Result<Counted, BlockError> {
-    let find = |&modulus: &u64| kept.find(modulus).filter(|boards| boards.len() == order.length as usize);
-    let mut found: Vec<Option<Vec<u64>>> = order.moduli.iter().map(find).collect();
-    let missing: Vec<usize> = (0..found.len()).filter(|&i| found[i].is_none()).collect();
+    let mut residues = Residues::new(order.moduli, order.length, kept);
     let columns = |residues: usize| residues.div_ceil(lanes) as u32 * order.length.saturating_sub(1);
-    let done = columns(found.len() - missing.len());
+    let done = columns(residues.known());
     let mut memory = RowStore::default();
     let (words, pairs) = (order.tables.words(), order.tables.new_pairs());
     let mut rows = memory.take::<1>(words, row_bytes(words, lanes))?;
@@ -73,37 +71,18 @@ pub fn count_brackets(
         memory,
         lanes,
         done,
-        columns: done + columns(missing.len()),
+        columns: done + columns(residues.missing()),
         cells: 0,
         times: TaskTimes::default(),
         evidence: Vec::new(),
     };
-    let is_wanted = |(moduli, _): &SweepEvidence| {
-        moduli.iter().all(|modulus| order.moduli.iter().zip(&found).any(|(m, kept)| m == modulus && kept.is_some()))
-    };
-    let mut sweeps: Vec<SweepEvidence> = kept.evidence().into_iter().filter(is_wanted).collect();
-    for missing in missing.chunks(lanes) {
-        let moduli: Vec<u64> = missing.iter().map(|&i| order.moduli[i]).collect();
+    residues.sweep(lanes, |moduli| {
         let width = width(moduli.len() as u32);
-        let boards = of_width!(width, K => counter.sweep::<K>(&moduli)?, _ => return Err(BlockError::Moduli));
-        let evidence = std::mem::take(&mut counter.evidence);
-        kept.keep(&boards, &evidence);
-        sweeps.push((moduli, evidence));
-        for (&i, (_, boards)) in missing.iter().zip(boards) {
-            found[i] = Some(boards);
-        }
-    }
-    let found: Vec<Vec<u64>> = found.into_iter().flatten().collect();
-    let board = |columns: u32| (columns, found.iter().map(|boards| boards[columns as usize - 1]).collect());
-    Ok(Counted {
-        boards: (1..=order.length).map(board).collect(),
-        state_passes: counter.cells * order.tables.words() as u64,
-        times: counter.times,
-        middle: order.length,
-        evidence: sweeps,
-        cuts: None,
-        two_cuts: String::new(),
-    })
+        let boards = of_width!(width, K => counter.sweep::<K>(moduli)?, _ => return Err(BlockError::Moduli));
+        Ok((boards, std::mem::take(&mut counter.evidence)))
+    })?;
+    let state_passes = counter.cells * order.tables.words() as u64;
+    Ok(residues.counted(state_passes, counter.times))
 }
 
 /// Bytes of rows that hold so many residues.

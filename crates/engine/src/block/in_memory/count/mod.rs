@@ -4,4 +4,5 @@
 pub(crate) mod both_ends;
 pub(crate) mod one_way;
 pub(crate) mod order;
+pub(crate) mod residues;
 pub(crate) mod widening;

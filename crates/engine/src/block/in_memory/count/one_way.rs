@@ -16,44 +16,23 @@ use keima_model::{Direction, End, Window};
 use keima_runs::TaskTimes;
 
 use crate::block::error::BlockError;
-use crate::block::in_memory::count::order::{CountOrder, Counted, SweepEvidence, WindowEvidence};
+use crate::block::in_memory::count::order::{CountOrder, Counted, WindowEvidence};
+use crate::block::in_memory::count::residues::{ResidueStore, Residues};
 use crate::block::in_memory::sweep::{ColumnMail, Sweep};
 use crate::block::rows::inner_product::{self, Vector};
 use crate::block::rows::lanes::{Moduli, Row};
 use crate::block::rows::tables::{largest, states_after};
 use crate::block::rows::vector::{RowStore, Rows};
 
-/// Keeps the residues of finished sweeps, so that an interrupted count can go on.
-pub trait ResidueStore {
-    /// The residues modulo `modulus` of all boards, from one column on, if they are known.
-    fn find(&self, modulus: u64) -> Option<Vec<u64>>;
-    /// Keeps the residues that a sweep has found, for each of its primes, and what its windows have shown.
-    fn keep(&mut self, found: &[(u64, Vec<u64>)], evidence: &[WindowEvidence]);
-    /// What the windows of kept sweeps have shown, each sweep with its primes.
-    fn evidence(&self) -> Vec<SweepEvidence> {
-        Vec::new()
-    }
-}
-
-/// Keeps nothing.
-impl ResidueStore for () {
-    fn find(&self, _: u64) -> Option<Vec<u64>> {
-        None
-    }
-    fn keep(&mut self, _: &[(u64, Vec<u64>)], _: &[WindowEvidence]) {}
-}
-
 /// Counts the board and all shorter ones, `lanes` residues at a time: 1, 2, 4 or 8. Does not count residues that are
 /// in `kept`.
 pub fn count_forward(order: &CountOrder<'_>, lanes: usize, kept: &mut dyn ResidueStore) -> Result<Counted, BlockError> {
     let lanes = lanes.clamp(1, 8);
-    let find = |&modulus: &u64| kept.find(modulus).filter(|boards| boards.len() == order.length as usize);
-    let mut found: Vec<Option<Vec<u64>>> = order.moduli.iter().map(find).collect();
-    let missing: Vec<usize> = (0..found.len()).filter(|&i| found[i].is_none()).collect();
+    let mut residues = Residues::new(order.moduli, order.length, kept);
     let windows = |residues: usize| {
         order.column.windows().len() as u32 * residues.div_ceil(lanes) as u32 * order.length.saturating_sub(1)
     };
-    let done = windows(found.len() - missing.len());
+    let done = windows(residues.known());
     let mut counter = Counter {
         order,
         column_mail: ColumnMail::new(order.column)?,
@@ -61,41 +40,21 @@ pub fn count_forward(order: &CountOrder<'_>, lanes: usize, kept: &mut dyn Residu
         lanes,
         memory: RowStore::default(),
         done,
-        windows: done + windows(missing.len()),
+        windows: done + windows(residues.missing()),
         state_passes: 0,
         times: TaskTimes::default(),
         evidence: Vec::new(),
     };
-    let is_wanted = |(moduli, _): &SweepEvidence| {
-        moduli.iter().all(|modulus| order.moduli.iter().zip(&found).any(|(m, kept)| m == modulus && kept.is_some()))
-    };
-    let mut sweeps: Vec<SweepEvidence> = kept.evidence().into_iter().filter(is_wanted).collect();
-    for missing in missing.chunks(lanes) {
-        let moduli: Vec<u64> = missing.iter().map(|&i| order.moduli[i]).collect();
+    residues.sweep(lanes, |moduli| {
         let boards = match moduli.len() {
-            1 => counter.sweep::<1>(&moduli)?,
-            2 => counter.sweep::<2>(&moduli)?,
-            3 | 4 => counter.sweep::<4>(&moduli)?,
-            _ => counter.sweep::<8>(&moduli)?,
+            1 => counter.sweep::<1>(moduli)?,
+            2 => counter.sweep::<2>(moduli)?,
+            3 | 4 => counter.sweep::<4>(moduli)?,
+            _ => counter.sweep::<8>(moduli)?,
         };
-        let evidence = std::mem::take(&mut counter.evidence);
-        kept.keep(&boards, &evidence);
-        sweeps.push((boards.iter().map(|(modulus, _)| *modulus).collect(), evidence));
-        for (&i, (_, boards)) in missing.iter().zip(boards) {
-            found[i] = Some(boards);
-        }
-    }
-    let found: Vec<Vec<u64>> = found.into_iter().flatten().collect();
-    let board = |columns: u32| (columns, found.iter().map(|boards| boards[columns as usize - 1]).collect());
-    Ok(Counted {
-        boards: (1..=order.length).map(board).collect(),
-        state_passes: counter.state_passes,
-        times: counter.times,
-        middle: order.length,
-        evidence: sweeps,
-        cuts: None,
-        two_cuts: String::new(),
-    })
+        Ok((boards, std::mem::take(&mut counter.evidence)))
+    })?;
+    Ok(residues.counted(counter.state_passes, counter.times))
 }
 
 struct Counter<'a> {
