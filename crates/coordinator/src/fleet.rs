@@ -256,6 +256,11 @@ impl Fleet {
         holders
     }
 
+    /// Whether two workers can count the same task, and may.
+    pub(crate) fn recounts(&self) -> bool {
+        self.config.recount_one_in > 0 && self.here().nth(1).is_some()
+    }
+
     /// Workers that are here.
     pub(crate) fn here(&self) -> impl Iterator<Item = (&WorkerId, &Worker)> {
         self.workers.iter().filter(|(_, worker)| worker.here)

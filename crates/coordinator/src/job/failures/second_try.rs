@@ -1,8 +1,9 @@
-//! A failed check: once more from an older boundary, then the end.
+//! A failed check: once more from an older boundary, then from the start of the sweep if there are two workers, then the end.
 //!
 //! ```text
 //!   b3 (durable)   b5   b6 --stage 7: what it read is not what stage 6 wrote--> back to b3, with a note that names the workers
-//!   the same check fails at the same place again --> the job ends with both pieces of evidence
+//!   the same check fails at the same place again --> the start of the sweep, where two workers can count all that is repeated
+//!   and again, or there is one worker alone      --> the job ends with the pieces of evidence
 //! ```
 //!
 //! One memory error must not cost weeks: the boundary that a failing stage has read may be wrong, so the job goes back behind
@@ -66,14 +67,24 @@ impl TaskInDoubt {
 }
 
 impl Job {
-    /// A check failed in a stage. Goes back to an older boundary, or ends the job if that was done for the same failure before.
+    /// A check failed in a stage. Goes back to an older boundary, then to the start of the sweep, or ends the job if that was
+    /// done for the same failure before.
     pub(crate) fn check_failed(&mut self, fleet: &mut Fleet, stage: u32, evidence: &Evidence) {
         let Evidence { check, text, of_kept } = evidence;
         let sweep = self.record.sweep;
         let workers = self.workers_in_doubt(stage);
         let text = if workers.is_empty() { text.clone() } else { format!("{text} ({workers})") };
         let alike = |failed: &&FailedCheck| failed.check == *check && failed.sweep == sweep && failed.stage == stage;
-        if let Some(first) = self.record.second_tries.iter().find(alike) {
+        let plan = &self.record.plan;
+        // The stage's input is in doubt; if it begins a vector, it has none.
+        let end = if plan.starts(stage) { stage } else { stage.saturating_sub(1) };
+        let end = if *of_kept { plan.kept_stage().unwrap_or(0).min(end) } else { end };
+        let good = self.boundaries.iter().take_while(|boundary| boundary.head.stage < end).count();
+        let mut tries = self.record.second_tries.iter().filter(alike);
+        let (first, second) = (tries.next(), tries.next());
+        // Two workers count all that is repeated. If that did not help, the error is older than the boundary.
+        let from_start = first.is_some() && second.is_none() && good > 0 && fleet.recounts();
+        if let Some(first) = first.filter(|_| !from_start) {
             let both = format!(
                 "{text}; it failed before, and again when it was repeated from an older boundary: {}",
                 first.evidence
@@ -87,11 +98,7 @@ impl Job {
         self.note_doubts(stage);
         let failed = FailedCheck { check: (*check).to_owned(), sweep, stage, evidence: text.clone() };
         self.record.second_tries.push(failed);
-        let plan = &self.record.plan;
-        // The stage's input is in doubt; if it begins a vector, it has none.
-        let end = if plan.starts(stage) { stage } else { stage.saturating_sub(1) };
-        let end = if *of_kept { plan.kept_stage().unwrap_or(0).min(end) } else { end };
-        let keep = self.boundaries.iter().take_while(|boundary| boundary.head.stage < end).count();
+        let keep = if from_start { 0 } else { good };
         let why = format!("because a check failed; it is tried once more: {check}: {text}");
         self.go_back(fleet, keep, &why, true);
     }
