@@ -13,6 +13,7 @@ pub mod grid;
 pub mod hard_squares;
 pub mod knight;
 mod per_window;
+mod power;
 pub mod quoridor;
 pub mod quoridor_fences;
 mod size;

@@ -18,9 +18,10 @@
 //! bracket. A complete curve is the state without edges whose edge down "is closing".
 //!
 //! The ladder: [`brute`], [`border`], [`Grid`]; [`step`] has the successors, [`brackets`] the form without keys, [`words`] the numbers of states, [`published`]
-//! the published values. Cost: about 3^m states.
+//! the published values, [`bound`] proves how many there are at most. Cost: about 3^m states.
 
 pub mod border;
+pub mod bound;
 mod brackets;
 pub mod brute;
 pub mod published;
@@ -110,13 +111,15 @@ impl ProblemInfo for Grid {
         2 * self.board.height + 2
     }
     fn bound(&self) -> Vec<(u32, u32)> {
-        self.bound_after(self.board.passes() - 1)
+        bound::bound(self.board, self.curves.hamiltonian)
     }
     fn bound_after(&self, pass: u32) -> Vec<(u32, u32)> {
-        // The symmetric difference of two paths between the same ends has an even number of edges at every cell. So it is
-        // in the cycle space, of dimension (edges) - (cells) + 1, and different paths give different elements. The k
-        // columns so far have 2 m k - m - k edges.
-        vec![(2, (self.board.height - 1) * self.board.column(pass))]
+        let columns = self.board.column(pass);
+        if self.board.ends_column(pass) {
+            return bound::bound(Board { length: columns + 1, ..self.board }, self.curves.hamiltonian);
+        }
+        // The faces of the columns so far and the present one.
+        vec![(2, (self.board.height - 1) * columns)]
     }
     fn functionals(&self) -> Vec<Functional> {
         let Board { height, length } = self.board;

@@ -20,6 +20,7 @@
 use keima_model::Board;
 
 use super::{Tours, adjacent, place, steps};
+use crate::power::{bits, power};
 
 /// Most words that are visited to count matchings: a tenth of a second.
 const MOST_WORK: u64 = 1 << 24;
@@ -33,11 +34,6 @@ pub fn bound(board: Board, tours: Tours) -> Vec<(u32, u32)> {
         Some(factors) if bits(&factors) < bits(&of_permutations) => factors,
         _ => of_permutations,
     }
-}
-
-/// The binary logarithm of a product of powers.
-fn bits(factors: &[(u32, u32)]) -> f64 {
-    factors.iter().map(|&(base, exponent)| f64::from(base).log2() * f64::from(exponent)).sum()
 }
 
 /// The bound by permutations. Exponents are rounded up. A cell without neighbours leaves no tour, unless it is the whole board.
@@ -74,14 +70,6 @@ fn matchings(board: Board, tours: Tours) -> Option<Vec<(u32, u32)>> {
     let even = board.passes().is_multiple_of(2);
     let (one, other) = if even { (missed[0], missed[2]) } else { (missed[1], missed[1].div_ceil(2)) };
     Some([power(one), power(other)].concat())
-}
-
-/// A power of two times a number of 31 bits: at least `count`, and at least 1.
-fn power(count: u128) -> Vec<(u32, u32)> {
-    let shift = (u128::BITS - count.leading_zeros()).saturating_sub(30);
-    let top = (count >> shift) as u32;
-    let rest = u32::from(top == 0 || count & ((1 << shift) - 1) > 0);
-    vec![(top + rest, 1), (2, shift)]
 }
 
 /// Numbers of matchings of the board that miss 0, 1 and 2 cells.
@@ -193,18 +181,6 @@ mod tests {
             let expected = [0, 1, 2].map(|missed| brute(board, 0, 0, missed));
             assert_eq!(missing(board), Some(expected), "{board}");
             assert_eq!(classes(board).map(|classes| classes.iter().sum()), Some(expected[0]), "{board}");
-        }
-    }
-
-    #[test]
-    fn powers_are_rounded_up() {
-        for count in [0, 1, 2, 3, (1 << 30) - 1, 1 << 30, (1 << 30) + 1, 1 << 31, u128::from(u64::MAX), u128::MAX >> 1]
-        {
-            let product = power(count).iter().map(|&(base, exponent)| u128::from(base).pow(exponent)).product::<u128>();
-            assert!(
-                product >= count.max(1) && (count < 2 || (product - count) >> 1 <= count >> 29),
-                "{count}: {product}"
-            );
         }
     }
 
