@@ -1,9 +1,10 @@
 //! Nanoseconds per state-pass of the stream executor on one thread, whole sweeps through the real files.
 //!
 //!     cargo bench -p keima-engine --bench sweep -- 10x10 1 4 8
+//!     PROBLEM='knight closed' PRIME_BITS=60 cargo bench -p keima-engine --bench sweep -- 6x7 2
 //!
-//! Arguments: a size, then numbers of lanes. Environment: `WINDOW` (4), `SHARDS` (8), `MEMORY_MIB` (256), `PRIME_BITS`
-//! (64).
+//! Arguments: a size, then numbers of residues. Environment: `PROBLEM` (go; a name and options), `WINDOW` (4), `SHARDS` (8),
+//! `MEMORY_MIB` (256), `PRIME_BITS` (64).
 
 #[path = "../tests/common/mod.rs"]
 mod common;
@@ -25,7 +26,9 @@ fn main() {
     if lanes.is_empty() {
         lanes = vec![1, 4, 8];
     }
-    let request = ProblemRequest { name: "go".into(), size: size.clone(), options: vec![] };
+    let words = std::env::var("PROBLEM").unwrap_or_else(|_| "go".into());
+    let (name, options) = words.split_once(' ').unwrap_or((&words, ""));
+    let request = ProblemRequest::from_words(format!("{name} {size} {options}").trim_end()).expect("a problem");
     let problem = Problems.open(&request).expect("a size");
     for lanes in lanes {
         let settings = Settings {
@@ -46,7 +49,7 @@ fn main() {
         let passes = found.states.iter().sum::<u64>() as f64;
         let each = |nanos: u64| nanos as f64 / passes;
         println!(
-            "go {size}, {lanes} lanes: {seconds:.2} s, {passes:.3e} state-passes, {:.1} ns each (read {:.1}, map {:.1}, write {:.1}), {:.2} per lane",
+            "{name} {size}, K = {lanes}: {seconds:.2} s, {passes:.3e} state-passes, {:.1} ns each (read {:.1}, map {:.1}, write {:.1}), {:.2} per residue",
             seconds * 1e9 / passes,
             each(times.read_nanos),
             each(times.map_nanos),

@@ -11,6 +11,9 @@
 //!
 //! Both discard only states that lead to no tour, so counts are the same without them. Cost: some bit operations a state.
 
+// Code for the machine's vector instructions must be inlined into the dispatched function.
+#![allow(clippy::inline_always)]
+
 use keima_model::Board;
 
 use super::state::{self, Word};
@@ -140,8 +143,15 @@ impl<W: Word> Degrees<W> {
         Self { links, beyond, window, black, more: first + span < end }
     }
 
+    /// Which of `states` are not hopeless. `left` has an entry for each, or none where none has any left.
+    pub fn hopeful(&self, states: &[W], left: &[EndsLeft], out: &mut Vec<bool>) {
+        out.clear();
+        out.resize(states.len(), false);
+        pulp::Arch::new().dispatch(Hopeful { degrees: self, states, left, out });
+    }
+
     /// Whether `state` has more cells that must be ends of the tour than may be.
-    #[inline]
+    #[inline(always)]
     pub fn hopeless(&self, state: W, left: EndsLeft) -> bool {
         let ends = state::ends(state) & self.window;
         let untouched = state::zeros(state) & self.window;
@@ -161,7 +171,35 @@ impl<W: Word> Degrees<W> {
         let lacking = ends & !one | untouched & !two;
         let black = lacking & self.black;
         let white = lacking & !self.black;
-        untouched & !one != W::ZERO || !at_most(black, left[0]) || !at_most(white, left[1])
+        // Without branches, for vector instructions.
+        (untouched & !one != W::ZERO) | (beyond(black, left[0]) != W::ZERO) | (beyond(white, left[1]) != W::ZERO)
+    }
+}
+
+/// A batch for [`Degrees::hopeful`].
+struct Hopeful<'a, W> {
+    degrees: &'a Degrees<W>,
+    states: &'a [W],
+    left: &'a [EndsLeft],
+    out: &'a mut [bool],
+}
+
+impl<W: Word> pulp::WithSimd for Hopeful<'_, W> {
+    type Output = ();
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) {
+        let Self { degrees, states, left, out } = self;
+        // A copy: the compiler then knows that writes do not change it.
+        let degrees = *degrees;
+        if left.is_empty() {
+            for (out, &state) in out.iter_mut().zip(states) {
+                *out = !degrees.hopeless(state, [0, 0]);
+            }
+        } else {
+            for ((out, &state), &left) in out.iter_mut().zip(states).zip(left) {
+                *out = !degrees.hopeless(state, left);
+            }
+        }
     }
 }
 
@@ -178,14 +216,11 @@ fn black_excess_from(board: Board, first: u32) -> i64 {
     if first < all { excess(all) - excess(first) } else { 0 }
 }
 
-/// Whether a set has at most `most` cells, for `most` up to 2.
-#[inline]
-fn at_most<W: Word>(set: W, most: u32) -> bool {
-    match most {
-        0 => set == W::ZERO,
-        1 => set.rest() == W::ZERO,
-        _ => set.rest().rest() == W::ZERO,
-    }
+/// A set without `most` of its cells, for `most` up to 2.
+#[inline(always)]
+fn beyond<W: Word>(set: W, most: u32) -> W {
+    let one = if most > 0 { set.rest() } else { set };
+    if most > 1 { one.rest() } else { one }
 }
 
 #[cfg(test)]

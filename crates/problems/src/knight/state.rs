@@ -16,6 +16,9 @@
 //!
 //! Cost: a few bit operations a function; one step per pair to normalise.
 
+// Code for the machine's vector instructions must be inlined into the dispatched function.
+#![allow(clippy::inline_always)]
+
 pub use crate::word::Word;
 
 /// Nibble of a cell without an edge.
@@ -78,9 +81,56 @@ pub fn normalise<W: Word>(state: W) -> W {
     out
 }
 
+/// Normalises many states, eight at a time.
+pub fn normalise_all<W: Word>(states: &mut [W]) {
+    // No machine has vectors of wider words.
+    let eights = if W::BITS > 64 { 0 } else { states.len() / LANES * LANES };
+    let (eights, rest) = states.split_at_mut(eights);
+    pulp::Arch::new().dispatch(NormaliseEights(eights.as_chunks_mut().0));
+    rest.iter_mut().for_each(|state| *state = normalise(*state));
+}
+
+/// States that are normalised at a time.
+const LANES: usize = 8;
+
+struct NormaliseEights<'a, W>(&'a mut [[W; LANES]]);
+
+impl<W: Word> pulp::WithSimd for NormaliseEights<'_, W> {
+    type Output = ();
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) {
+        for states in self.0 {
+            let mut left = states.map(|state| ends(state) & !finished(state));
+            let mut out = *states;
+            for lane in 0..LANES {
+                out[lane] = out[lane] & !left[lane].times(0xf);
+            }
+            let mut number = 1;
+            while left.iter().fold(W::ZERO, |all, &left| all | left) != W::ZERO {
+                let pair = pair(number);
+                for lane in 0..LANES {
+                    let first = states[lane] & left[lane].lowest().times(0xf);
+                    let same = zeros(states[lane] ^ everywhere(first)) & left[lane];
+                    out[lane] = out[lane] | same.times(pair);
+                    left[lane] = left[lane] & !same;
+                }
+                number += 1;
+            }
+            *states = out;
+        }
+    }
+}
+
+/// A word's only nibble in all places.
+#[inline(always)]
+fn everywhere<W: Word>(nibble: W) -> W {
+    [4, 8, 16, 32].into_iter().fold(nibble, |word, by| word | word << by | word >> (W::BITS - by))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use keima_model::mix;
 
     #[test]
     fn pairs_are_numbered_by_their_first_cells() {
@@ -89,6 +139,23 @@ mod tests {
         assert_eq!(normalise(state), 0x0a_89_a1_90);
         assert_eq!(normalise(normalise(state)), normalise(state));
         assert_eq!(normalise(u128::from(state)), u128::from(normalise(state)));
+    }
+
+    /// Any bit patterns, whether states or not, in any place of a batch.
+    #[test]
+    fn many_are_normalised_as_one() {
+        let mut seed = 7;
+        let some: Vec<u64> = (0..1000).map(|i| mix::split_mix(&mut seed) & u64::MAX >> (i % 17 * 4 % 64)).collect();
+        for count in (0..20).chain([1000]) {
+            let mut all = some[some.len() - count..].to_vec();
+            let one: Vec<u64> = all.iter().copied().map(normalise).collect();
+            normalise_all(&mut all);
+            assert_eq!(all, one);
+            let mut wide: Vec<u128> = some[..count].iter().map(|&state| u128::from(state)).collect();
+            let one: Vec<u128> = wide.iter().copied().map(normalise).collect();
+            normalise_all(&mut wide);
+            assert_eq!(wide, one);
+        }
     }
 
     #[test]

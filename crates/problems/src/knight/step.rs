@@ -91,24 +91,56 @@ impl<W: Word> Place<W> {
         }
     }
 
-    /// Appends the successors of `keys` to `out`.
+    /// Appends the successors of `keys` to `out`: first all states that edges lead to, then, by vector instructions, which of
+    /// them are not hopeless, and the numbers of their pairs.
     pub fn expand(&self, keys: &[W], out: &mut Successors<W>) {
-        out.degrees.reserve(keys.len());
-        for &key in keys {
-            let before = out.keys.len();
-            if !self.dead {
-                self.successors(key, &mut out.keys);
-            }
-            out.degrees.push((out.keys.len() - before) as u8);
+        if self.dead {
+            out.degrees.resize(out.degrees.len() + keys.len(), 0);
+            return;
         }
+        let (mut reached, mut counts, mut keep) = (Reached::default(), Vec::with_capacity(keys.len()), Vec::new());
+        for &key in keys {
+            let before = reached.states.len();
+            self.successors(key, &mut reached);
+            counts.push(reached.states.len() - before);
+        }
+        match &self.degrees {
+            Some(degrees) => degrees.hopeful(&reached.states, &reached.left, &mut keep),
+            None => keep.resize(reached.states.len(), true),
+        }
+        let first = out.keys.len();
+        out.keys.resize(first + keys.len() + keep.len(), W::ZERO);
+        let (mut at, mut end) = (0, first);
+        for (&key, count) in keys.iter().zip(counts) {
+            let before = end;
+            if key.low() & 0xf == FULL {
+                out.keys[end] = self.passed(key);
+                end += 1;
+            }
+            // What is not kept is overwritten: whether it is cannot be predicted.
+            for (&state, &keep) in reached.states[at..].iter().zip(&keep[at..]).take(count) {
+                out.keys[end] = state;
+                end += usize::from(keep);
+            }
+            at += count;
+            out.degrees.push((end - before) as u8);
+        }
+        out.keys.truncate(end);
+        state::normalise_all(&mut out.keys[first..]);
     }
 
+    /// The state after this cell without new edges.
     #[inline]
-    fn successors(&self, key: W, out: &mut Vec<W>) {
+    fn passed(&self, key: W) -> W {
+        key >> 4 | self.entering
+    }
+
+    /// The states that the edges of a cell lead to that is not full.
+    #[inline]
+    fn successors(&self, key: W, out: &mut Reached<W>) {
         let own = key.low() & 0xf;
-        let state = key >> 4 | self.entering;
+        let state = self.passed(key);
         if own == FULL {
-            out.push(state);
             return;
         }
         let left = if self.tours == Tours::Open { self.colours.ends_left(key) } else { [0, 0] };
@@ -180,15 +212,23 @@ impl<W: Word> Place<W> {
         state == self.complete && !self.more
     }
 
-    /// Appends a successor, unless it is hopeless.
+    /// Appends a state with the ends left then.
     #[inline]
-    fn keep(&self, state: Option<W>, left: EndsLeft, out: &mut Vec<W>) {
+    fn keep(&self, state: Option<W>, left: EndsLeft, out: &mut Reached<W>) {
         let Some(state) = state else { return };
-        if self.degrees.as_ref().is_some_and(|degrees| degrees.hopeless(state, left)) {
-            return;
+        out.states.push(state);
+        if self.tours == Tours::Open {
+            out.left.push(left);
         }
-        out.push(state::normalise(state));
     }
+}
+
+/// The states that the edges of a batch lead to.
+#[derive(Default)]
+struct Reached<W> {
+    states: Vec<W>,
+    /// Ends left in each, for open tours.
+    left: Vec<EndsLeft>,
 }
 
 /// The cell at bit `at` needs no more edges.
