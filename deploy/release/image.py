@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes an image that holds the static program alone, as deploy/Dockerfile makes it, without an engine.
 
-    deploy/release/image.py PROGRAM TAG ARCHITECTURE SECONDS OUT    such as keima keima:0.1.0 amd64 1764000000 image.tar
+    deploy/release/image.py PROGRAM TAG ARCHITECTURE SECONDS OUT    such as keima keima:0.2.0 amd64 1764000000 image.tar
 
 The archive is an OCI layout, and has the list `manifest.json` of older engines besides: `docker load -i`, `podman load -i`
 and `skopeo copy oci-archive:` take it. The same program gives the same bytes.

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prints what a program of keima is made of, as a CycloneDX bill of materials (JSON, version 1.6).
 
-    deploy/release/sbom.py TARGET VERSION COMMIT SECONDS    such as x86_64-unknown-linux-gnu 0.1.0 3e8bb3f4780d 1764000000
+    deploy/release/sbom.py TARGET VERSION COMMIT SECONDS    such as x86_64-unknown-linux-gnu 0.2.0 3e8bb3f4780d 1764000000
 
 Crates that only help to build it have the scope "excluded". C libraries stand below the crate that brings them. The same
 commit gives the same bytes.

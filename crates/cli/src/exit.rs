@@ -1,5 +1,6 @@
 //! Exit codes and errors. `keima --help` documents the codes.
 
+use keima::{AccessMismatch, Setting};
 use keima_cluster::{LinkError, WorkerError};
 use keima_coordinator::CallError;
 use keima_count::{LocalError, OtherSweeps};
@@ -48,6 +49,50 @@ impl From<LinkError> for Failed {
     fn from(error: LinkError) -> Self {
         match &error {
             LinkError::Call(CallError::Invalid(_) | CallError::NoSuchJob(_)) => Self::usage(error.to_string()),
+            _ => Self::other(error.to_string()),
+        }
+    }
+}
+
+/// The option of a setting.
+fn option(setting: Setting) -> &'static str {
+    match setting {
+        Setting::Fingerprint => "--fingerprint",
+        Setting::TlsCa => "--tls-ca",
+        Setting::TokenFile => "--token-file",
+    }
+}
+
+impl From<AccessMismatch> for Failed {
+    fn from(error: AccessMismatch) -> Self {
+        Self::usage(match error {
+            AccessMismatch::PlainText { setting, url } => {
+                let option = option(setting);
+                format!(
+                    "{option} is for TLS, and --coordinator {url} is plain text: write https:// if the coordinator speaks TLS, \
+                     or leave {option} (and its variable, see --help) away"
+                )
+            }
+            AccessMismatch::TwoTrusts => "--fingerprint and --tls-ca exclude each other: give one of them".to_owned(),
+            AccessMismatch::NoTrust { url } => format!(
+                "--coordinator {url}: TLS needs to know the coordinator: add --fingerprint SHA256, which the coordinator \
+                 prints at its start, or --tls-ca FILE with the CA of its certificate"
+            ),
+            AccessMismatch::NoToken { url } => format!(
+                "--coordinator {url}: add --token-file FILE with the token of your role: reader.token, client.token or \
+                 worker.token of the coordinator's folder tls"
+            ),
+            AccessMismatch::Unusable(error) => error.to_string(),
+        })
+    }
+}
+
+impl From<keima::Error> for Failed {
+    fn from(error: keima::Error) -> Self {
+        match error {
+            keima::Error::Access(error) => error.into(),
+            keima::Error::Call(error) => error.into(),
+            keima::Error::JobName(_) => Self::usage(error.to_string()),
             _ => Self::other(error.to_string()),
         }
     }

@@ -1,6 +1,6 @@
 //! Doors for fuzzing: what reads typed words and a file of kept numbers.
 
-use crate::{cluster, count, terminal};
+use crate::{count, terminal};
 
 /// Reads a text as each kind of word that can be typed. Returns whether any of them takes it.
 pub fn typed(text: &str) -> bool {
@@ -8,7 +8,7 @@ pub fn typed(text: &str) -> bool {
         terminal::units::parse_bytes(text).is_ok(),
         terminal::units::parse_bytes_or_none(text).is_ok(),
         count::sizes::sizes(text).is_ok(),
-        cluster::client::job_id(text).is_ok(),
+        keima::job_id(text).is_ok(),
     ];
     taken.contains(&true)
 }

@@ -10,40 +10,34 @@
 //! callers share one wait for the disk (see `store::journal`). Plans are made outside the lock, one at a time.
 
 mod archive;
+mod shared;
+mod workers;
+
+pub use self::workers::PULL_WAIT;
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::path::Path;
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use keima_coordinator::{
-    AttemptId, Config, Coordinator, DurableBoundary, Event, Grant, Hello, Housekeeping, JobId, JobSpec, JobStatus,
-    JobView, Kept, Millis, Report, RestoreError, Running, Standing, Stuck, Sums, VERSION_KEY, Verdict, Wanted, Welcome,
-    WorkerId, WorkerStatus, check_stored_version,
+    AttemptId, Config, Coordinator, DurableBoundary, Event, JobId, JobSpec, JobStatus, JobView, Kept, Millis,
+    RestoreError, Standing, Stuck, Sums, VERSION_KEY, WorkerStatus, check_stored_version,
 };
 use keima_model::Registry;
 use keima_runs::RunId;
 use tokio::sync::{Notify, Semaphore, watch};
-use tokio::time::Instant;
 
+use self::shared::{Clock, Inner, MOST_SUBMISSIONS, Machine, Waiting, log};
 use crate::BUILD;
 use crate::archive::Archive;
-use crate::store::journal::{Journal, JournalError, Ticket};
+use crate::store::journal::{Journal, JournalError};
 use crate::store::{Store, StoreError};
-use crate::transport::link::{CoordinatorLink, LinkError, random_bits};
-use crate::world;
+use crate::transport::link::{LinkError, random_bits};
 
 /// How often leases and grace times are checked.
 const TICK: Duration = Duration::from_millis(250);
-/// How long a pull waits for work.
-pub const PULL_WAIT: Duration = Duration::from_secs(10);
-/// A waiting pull looks again this often, even without a signal.
-const PULL_AGAIN: Duration = Duration::from_millis(500);
-/// Waiting pulls that are woken for a single task.
-const WOKEN_FOR_A_TASK: u64 = 4;
-/// Most submissions at a time, the one that is being planned included.
-const MOST_SUBMISSIONS: usize = 16;
 
 /// Why a coordinator cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -73,81 +67,6 @@ pub struct Overview {
     pub durable: Vec<(JobId, DurableBoundary)>,
     /// Number of living leases.
     pub leases: usize,
-}
-
-struct Machine {
-    coordinator: Coordinator,
-    last: Ticket,
-}
-
-/// The time of day at the start plus the monotonic time since then. So leases end on time even if somebody sets the time
-/// of day.
-struct Clock {
-    start: Millis,
-    started: Instant,
-    /// The coordinator's folder.
-    data: PathBuf,
-}
-
-impl Clock {
-    fn new(data: &Path) -> Self {
-        let start = world::time_of_day(data).as_millis() as Millis;
-        Self { start, started: Instant::now(), data: data.to_owned() }
-    }
-
-    fn now(&self) -> Millis {
-        self.start + world::elapsed(&self.data, self.started).as_millis() as Millis
-    }
-}
-
-struct Inner {
-    machine: Mutex<Machine>,
-    registry: Arc<dyn Registry>,
-    clock: Clock,
-    /// Plans are made one at a time, on a thread of its own: a plan may take seconds.
-    planner: Arc<Semaphore>,
-    /// Submissions that have no answer yet.
-    submissions: AtomicUsize,
-    journal: Journal,
-    archive: Option<Archive>,
-    /// Held while checkpoints are read from the archive: one may take a gigabyte.
-    readings: tokio::sync::Mutex<()>,
-    /// Signalled when there may be work for a waiting pull.
-    news: Notify,
-    closing: watch::Sender<bool>,
-}
-
-/// Writes an event into the log.
-fn log(event: &Event) {
-    let Event { kind, job, attempt, worker, text, .. } = event;
-    let (job, attempt) = (job.map(tracing::field::display), attempt.map(tracing::field::display));
-    let worker = worker.as_ref().map(tracing::field::display);
-    if kind.is_bad() {
-        tracing::warn!(job, attempt, worker, "{kind}: {text}");
-    } else {
-        tracing::info!(job, attempt, worker, "{kind}: {text}");
-    }
-}
-
-/// A submission that has no answer yet.
-struct Waiting<'a>(&'a Inner);
-
-impl<'a> Waiting<'a> {
-    fn count(inner: &'a Inner) -> Self {
-        inner.submissions.fetch_add(1, Ordering::Relaxed);
-        Self(inner)
-    }
-
-    /// Submissions that have no answer yet, this one included.
-    fn number(&self) -> usize {
-        self.0.submissions.load(Ordering::Relaxed)
-    }
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.submissions.fetch_sub(1, Ordering::Relaxed);
-    }
 }
 
 /// A running coordinator. All clones are the same coordinator; it stops when the last clone is dropped.
@@ -352,101 +271,5 @@ impl CoordinatorHandle {
         let (answer, ticket) = self.inner.decide(event)?;
         self.inner.stored(ticket).await?;
         Ok(answer)
-    }
-}
-
-impl Inner {
-    fn lock(&self) -> Result<MutexGuard<'_, Machine>, LinkError> {
-        let broken = |_| LinkError::Broken("an earlier call failed inside it; start the coordinator again".to_owned());
-        self.machine.lock().map_err(broken)
-    }
-
-    /// Makes a plan on a thread that may block. The thread goes on if the caller does not wait for it, and others wait for it.
-    async fn plan<T: Send + 'static>(&self, make: impl FnOnce() -> T + Send + 'static) -> Result<T, LinkError> {
-        let failed = |error: &dyn std::fmt::Display| LinkError::Refused(format!("the planner failed: {error}"));
-        let one_at_a_time = Arc::clone(&self.planner).acquire_owned().await.map_err(|error| failed(&error))?;
-        let made = world::blocking(move || {
-            let made = make();
-            drop(one_at_a_time);
-            made
-        });
-        made.await.map_err(|error| failed(&error))
-    }
-
-    /// Runs one event under the lock and queues its changes. The answer may leave once the ticket is stored.
-    fn decide<T>(&self, event: impl FnOnce(&mut Coordinator, Millis) -> T) -> Result<(T, Ticket), LinkError> {
-        let mut machine = self.lock()?;
-        let Machine { coordinator, last } = &mut *machine;
-        let (work, few) = (coordinator.work_serial(), coordinator.few_serial());
-        let answer = event(coordinator, self.clock.now());
-        if coordinator.work_serial() == work {
-            // Not every worker may do a single task: some are woken for it, and the others ask again soon.
-            (0..WOKEN_FOR_A_TASK * (coordinator.few_serial() - few)).for_each(|_| self.news.notify_one());
-        } else {
-            self.news.notify_waiters();
-        }
-        self.journal.post(coordinator.take_changes(), last);
-        Ok((answer, *last))
-    }
-}
-
-impl Inner {
-    /// Returns when everything up to `ticket` is stored.
-    async fn stored(&self, ticket: Ticket) -> Result<(), LinkError> {
-        self.journal.stored(ticket).await.map_err(|error| LinkError::Broken(error.to_string()))
-    }
-}
-
-impl CoordinatorLink for CoordinatorHandle {
-    async fn hello(&self, hello: Hello) -> Result<Welcome, LinkError> {
-        Ok(self.event(|machine, now| machine.hello(now, hello)).await??)
-    }
-
-    async fn heartbeat(
-        &self,
-        worker: &WorkerId,
-        epoch: u64,
-        running: Vec<Running>,
-        held: Vec<RunId>,
-        disk_used_bytes: u64,
-    ) -> Result<Housekeeping, LinkError> {
-        let beat =
-            |machine: &mut Coordinator, now| machine.heartbeat(now, worker, epoch, &running, &held, disk_used_bytes);
-        Ok(self.event(beat).await??)
-    }
-
-    async fn pull(&self, worker: &WorkerId, epoch: u64, wanted: Wanted) -> Result<Option<Grant>, LinkError> {
-        let deadline = Instant::now() + PULL_WAIT;
-        loop {
-            // Listen before looking, so that no signal in between is missed.
-            let news = self.inner.news.notified();
-            let mut news = std::pin::pin!(news);
-            news.as_mut().enable();
-            let (grant, ticket) = self.inner.decide(|machine, now| machine.pull(now, worker, epoch, wanted))?;
-            if let Some(grant) = grant? {
-                self.inner.stored(ticket).await?;
-                return Ok(Some(grant));
-            }
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() || *self.inner.closing.borrow() {
-                return Ok(None);
-            }
-            let _ = tokio::time::timeout(left.min(PULL_AGAIN), news).await;
-        }
-    }
-
-    async fn report(
-        &self,
-        worker: &WorkerId,
-        epoch: u64,
-        attempt: AttemptId,
-        nonce: u64,
-        report: Report,
-    ) -> Result<(Verdict, Housekeeping), LinkError> {
-        Ok(self.event(|machine, now| machine.report(now, worker, epoch, attempt, nonce, report)).await??)
-    }
-
-    async fn goodbye(&self, worker: &WorkerId, epoch: u64) -> Result<(), LinkError> {
-        Ok(self.event(|machine, now| machine.goodbye(now, worker, epoch)).await??)
     }
 }

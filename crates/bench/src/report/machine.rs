@@ -51,7 +51,7 @@ impl Machine {
     }
 }
 
-/// Commit in `keima 0.1.0 (3785becda19c)`.
+/// Commit in `keima 0.2.0 (3785becda19c)`.
 pub(crate) fn commit(keima: &Path) -> String {
     let version = first_line(keima);
     version.split(['(', ')']).nth(1).unwrap_or(&version).to_owned()

@@ -42,6 +42,14 @@ pub(crate) struct PassArgs {
     pub(crate) token_file: Option<PathBuf>,
 }
 
+impl PassArgs {
+    /// The same for a client.
+    pub(crate) fn access(&self) -> keima::Access {
+        let Self { fingerprint, tls_ca, token_file } = self.clone();
+        keima::Access { fingerprint, tls_ca, token_file }
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct DoorArgs {
     /// Make a CA, a certificate and tokens in the folder tls of the --data folder, unless it is there. Later starts use them

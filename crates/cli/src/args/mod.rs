@@ -32,7 +32,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 pub(crate) use self::analyse::{AnalyseArgs, AnalysisFormat, Lift};
 pub(crate) use self::cluster::{
-    ClientArgs, CoordinatorArgs, JobArgs, LogFormat, PassArgs, ResultArgs, SubmitArgs, TopArgs, WatchArgs, WorkerArgs,
+    ClientArgs, CoordinatorArgs, JobArgs, LogFormat, ResultArgs, SubmitArgs, TopArgs, WatchArgs, WorkerArgs,
 };
 use self::defaults::config::Config;
 use self::defaults::empty;
@@ -42,7 +42,7 @@ pub(crate) use self::local::{CountArgs, EstimateArgs, InspectArgs, PlotArgs, Plo
 pub(crate) use self::output::{Format, ProgressFormat, ResultFormatArgs};
 pub(crate) use self::problem::{Executor, ProblemArgs};
 
-/// The program's version, and the commit that it was built from where that is known: `0.1.0 (9838b20b1c2d)`.
+/// The program's version, and the commit that it was built from where that is known: `0.2.0 (9838b20b1c2d)`.
 pub(crate) const VERSION: &str = env!("KEIMA_VERSION");
 
 /// Counts combinatorial objects exactly, on one machine or on a cluster, even if the work does not fit in memory.

@@ -1,16 +1,13 @@
 //! The verbs that talk to a coordinator.
 
-use std::time::{Duration, Instant};
-
-use keima_cluster::{Backoff, JobClient, LinkError};
-use keima_coordinator::{Follows, JobId, JobSpec, JobStatus, read_certificate};
+use keima::{Client, Job, News, Watch, job_id};
+use keima_coordinator::{JobId, JobStatus, read_certificate};
 use keima_http::json as shape;
 use keima_model::{ProblemRequest, Registry};
 use keima_problems::Problems;
 use serde_json::json;
 
 use super::address::url;
-use super::pass::pass;
 use super::{status, workers};
 use crate::args::{ClientArgs, JobArgs, ProblemArgs, ResultArgs, SubmitArgs, WatchArgs};
 use crate::count::sizes::one_size;
@@ -19,11 +16,6 @@ use crate::machine::asked_to_stop;
 use crate::result::{Wanted, print_job};
 use crate::terminal::output::{hand_over, print, say};
 use crate::terminal::progress::{Progress, Shown};
-
-/// Memory of a task if no worker is connected to say what it offers.
-const TASK_MEMORY_BYTES: u64 = 256 << 20;
-/// How long `watch` waits for a coordinator that does not answer.
-const WATCH_PATIENCE: Duration = Duration::from_mins(10);
 
 /// The problem that was typed, with all its options.
 pub(crate) fn request(args: &ProblemArgs) -> ProblemRequest {
@@ -39,17 +31,9 @@ pub(crate) fn request(args: &ProblemArgs) -> ProblemRequest {
     ProblemRequest { name: args.problem.clone(), size: args.size.clone(), options }
 }
 
-pub(crate) fn job_id(text: &str) -> Result<JobId, Failed> {
-    let digits = text.strip_prefix('j').unwrap_or(text);
-    digits
-        .parse()
-        .map(JobId)
-        .map_err(|_| Failed::usage(format!("{text:?} is not the name of a job, such as j1; `keima jobs` lists them")))
-}
-
-pub(super) fn connect(args: &ClientArgs) -> Result<JobClient, Failed> {
+pub(super) fn connect(args: &ClientArgs) -> Result<Client, Failed> {
     let url = url("--coordinator", &args.coordinator)?;
-    Ok(JobClient::with(&url, &pass(&args.pass, &url)?)?)
+    Ok(Client::with(&url, &args.pass.access())?)
 }
 
 pub(crate) async fn submit(args: SubmitArgs) -> Result<(), Failed> {
@@ -70,39 +54,27 @@ pub(crate) async fn submit(args: SubmitArgs) -> Result<(), Failed> {
     // This finds typing errors without the coordinator.
     wanted.check(Problems.open(&request)?.info())?;
     let client = connect(&args.client)?;
-    let workers = client.workers().await?;
-    let here = || workers.iter().filter(|w| w.here);
-    let spec = JobSpec {
-        problem: request,
-        priority: args.priority,
-        task_memory_bytes: args
-            .task_memory
-            .or_else(|| here().map(|w| w.task_memory_bytes).min())
-            .unwrap_or(TASK_MEMORY_BYTES),
-        disk_bytes: args.disk.or_else(|| {
-            let all: u64 = here().map(|w| w.disk_bytes).fold(0, u64::saturating_add);
-            (all > 0).then_some(all)
-        }),
-        residues_per_sweep: args.plan.residues_per_sweep,
-        window: args.plan.window,
-        // More workers may come later. Tasks cut for one slot would leave a second one idle at the end of each stage.
-        slots: here().map(|w| w.slots).sum::<u32>().max(2),
-        worker_slots: here().map(|w| w.slots).min().unwrap_or(0),
-        executor: args.plan.executor.into(),
-        series: args.result.series,
-        // What was not typed is as the workers are when the job begins.
-        other_primes: false,
-        follows: Follows { task_memory: args.task_memory.is_none(), disk: args.disk.is_none(), slots: true },
-    };
-    let job = client.submit(&spec).await?;
-    if workers.iter().all(|w| !w.here) {
+    let job = client
+        .submit(&Job {
+            priority: args.priority,
+            task_memory_bytes: args.task_memory,
+            disk_bytes: args.disk,
+            residues_per_sweep: args.plan.residues_per_sweep,
+            window: args.plan.window,
+            executor: args.plan.executor.into(),
+            series: args.result.series,
+            ..Job::of(request)
+        })
+        .await?;
+    // The job is there, whatever comes of this.
+    if client.workers().await.is_ok_and(|workers| workers.iter().all(|worker| !worker.here)) {
         say("no worker is connected yet; the job waits for one: keima worker --coordinator URL --scratch DIR");
     }
     submitted(&client, job, args.wait, &wanted, args.progress.shown()).await
 }
 
 /// Tells a job's name, or waits for its number.
-async fn submitted(client: &JobClient, job: JobId, wait: bool, wanted: &Wanted, shown: Shown) -> Result<(), Failed> {
+async fn submitted(client: &Client, job: JobId, wait: bool, wanted: &Wanted, shown: Shown) -> Result<(), Failed> {
     if wait {
         return follow(client, job, wanted, shown).await;
     }
@@ -160,62 +132,41 @@ pub(crate) async fn watch(args: WatchArgs) -> Result<(), Failed> {
 }
 
 /// Follows a job until it is over, then prints its number.
-async fn follow(client: &JobClient, id: JobId, wanted: &Wanted, shown: Shown) -> Result<(), Failed> {
+async fn follow(client: &Client, id: JobId, wanted: &Wanted, shown: Shown) -> Result<(), Failed> {
     let mut progress = Progress::new(shown);
     let over = tokio::select! {
-        over = patiently(client, id, &mut progress) => over.map_err(Failed::from),
+        over = over(client.watch(id), &mut progress) => over.map_err(Failed::from),
         () = asked_to_stop() => {
             let text = format!("stopped watching {id}; the job keeps running, and `keima watch {id}` follows it again");
             Err(Failed::new(INTERRUPTED, text))
         }
     };
     progress.finish();
-    let status = over?;
+    let status = match over? {
+        Some(status) => status,
+        None => client.status(id).await?,
+    };
     let certificate = if wanted.is_json() { client.with_certificate(id).await?.1 } else { None };
     let certificate = certificate.as_deref().and_then(read_certificate);
     print_job(&status, certificate.as_ref(), wanted)
 }
 
-/// The status of a job once it is over. Waits for a coordinator that does not answer.
-async fn patiently(client: &JobClient, id: JobId, progress: &mut Progress) -> Result<JobStatus, LinkError> {
-    let mut backoff = Backoff::new(Duration::from_secs(2));
-    let mut away: Option<Instant> = None;
-    loop {
-        match until_over(client, id, progress, &mut away).await {
-            Ok(Some(status)) => return Ok(status),
-            Ok(None) => {}
-            Err(error) => {
-                let is_first = away.is_none();
-                let since = *away.get_or_insert_with(Instant::now);
-                if !error.may_pass() || since.elapsed() > WATCH_PATIENCE {
-                    return Err(error);
-                }
-                if is_first {
-                    let minutes = WATCH_PATIENCE.as_secs() / 60;
-                    progress.say(&format!("{error}; trying again for up to {minutes} minutes"));
-                }
+/// The status of a job once it is over.
+async fn over(mut watch: Watch, progress: &mut Progress) -> Result<Option<JobStatus>, keima::Error> {
+    let mut last = None;
+    while let Some(news) = watch.news().await? {
+        match news {
+            News::Status(status) => {
+                progress.show(&status);
+                last = Some(*status);
+            }
+            News::Away(error) => {
+                let minutes = watch.patience().as_secs() / 60;
+                progress.say(&format!("{error}; trying again for up to {minutes} minutes"));
             }
         }
-        tokio::time::sleep(backoff.step()).await;
     }
-}
-
-/// The status of a job once it is over; `None` if the connection ends first.
-async fn until_over(
-    client: &JobClient,
-    id: JobId,
-    progress: &mut Progress,
-    away: &mut Option<Instant>,
-) -> Result<Option<JobStatus>, LinkError> {
-    let mut watch = client.watch(id, Duration::from_millis(500)).await?;
-    while let Some(status) = watch.next().await? {
-        *away = None;
-        progress.show(&status);
-        if status.state.is_over() {
-            return Ok(Some(status));
-        }
-    }
-    Ok(None)
+    Ok(last)
 }
 
 /// A change of a job that its user asks for.

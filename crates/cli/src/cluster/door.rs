@@ -128,7 +128,7 @@ pub(super) fn worker_door(args: &WorkerArgs, coordinator: &str) -> Result<(Door,
     if coordinator.starts_with("https://") {
         let Some(file) = &args.pass.token_file else {
             // The check of the caller's side says what to do.
-            return super::pass::pass(&args.pass, coordinator).map(|_| (Door::open(), None));
+            return args.pass.access().pass(coordinator).map(|_| (Door::open(), None)).map_err(Failed::from);
         };
         let (identity, token) = (Identity::self_signed().map_err(usage)?, Secret::read(file).map_err(usage)?);
         let tokens = Tokens::default().with(Role::Worker, &token).map_err(usage)?;

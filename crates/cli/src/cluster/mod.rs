@@ -6,7 +6,6 @@
 //!   archive      the option --archive
 //!   address      addresses that services listen on, and under which others reach them
 //!   door         who may come in at a coordinator or worker
-//!   pass         what a caller knows of its coordinator, and shows to it
 //!   client       submit, jobs, workers, status, watch, pause, resume, cancel, result
 //!   status       a job's status as text
 //!   workers      the workers as text
@@ -18,7 +17,6 @@ mod archive;
 pub(crate) mod client;
 pub(crate) mod coordinator;
 mod door;
-mod pass;
 mod status;
 pub(crate) mod top;
 pub(crate) mod worker;

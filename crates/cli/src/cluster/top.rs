@@ -9,7 +9,7 @@
 use std::io::IsTerminal as _;
 use std::time::Duration;
 
-use keima_cluster::JobClient;
+use keima::Client;
 use keima_coordinator::{JobId, JobStatus, WorkerStatus};
 use keima_http::board::{Board, Cell};
 use keima_http::share::part;
@@ -127,7 +127,7 @@ fn key_of(event: &Event) -> Option<Key> {
 
 impl View {
     /// Asks the coordinator.
-    async fn look(&mut self, client: &JobClient, chosen: Option<JobId>) -> Result<(), Failed> {
+    async fn look(&mut self, client: &Client, chosen: Option<JobId>) -> Result<(), Failed> {
         self.jobs = client.jobs().await?;
         // The newest first, as on the page.
         self.jobs.reverse();

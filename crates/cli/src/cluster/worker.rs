@@ -17,7 +17,6 @@ use super::CLOSING;
 use super::address::{listen, listen_http, once_moved, once_reachable, shown_url, url};
 use super::archive::archive;
 use super::door::{worker_door, worker_http_door};
-use super::pass::pass;
 use crate::args::{VERSION, WorkerArgs};
 use crate::count::MEMORY_BYTES;
 use crate::exit::Failed;
@@ -78,7 +77,7 @@ async fn until_moved(
     if let Some(url) = advertise.as_ref().filter(|url| !url.starts_with(&format!("{scheme}://"))) {
         return Err(Failed::usage(format!("--advertise {url}: with this coordinator it must begin with {scheme}://")));
     }
-    let link = GrpcLink::with(&coordinator, &pass(&args.pass, &coordinator)?)?;
+    let link = GrpcLink::with(&coordinator, &args.pass.access().pass(&coordinator)?)?;
     let (listener, bound) = listen(args.listen).await?;
     let http = match args.http {
         Some(address) => Some((worker_http_door(args, address)?, listen_http(address).await?)),

@@ -9,6 +9,7 @@ use super::{Counting, LOOK, extra};
 use crate::exit::{Failed, INTERRUPTED};
 use crate::machine::{Needed, asked_to_stop};
 use crate::result::Finished;
+use crate::terminal::output::is_thrown_away;
 use crate::terminal::progress::Progress;
 
 /// Counts and prints the result. A count of several sweeps keeps the residues of each, so that the same command can
@@ -46,9 +47,9 @@ pub(super) async fn count(counting: &Counting<'_>, in_memory: InMemory) -> Resul
         .map_err(|error| Failed::other(error.to_string()))?;
     let finished = Finished::in_memory(counting.request, &result);
     (counting.tell)(&finished, &extra(None))?;
-    if let Some(data) = &data {
+    if let Some(data) = data.filter(|_| !is_thrown_away()) {
         // An earlier count with less memory may have kept some, even if this one has a single sweep.
-        InMemory::forget(data);
+        InMemory::forget(&data);
     }
     Ok(())
 }

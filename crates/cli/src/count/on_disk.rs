@@ -15,6 +15,7 @@ use super::{Counting, DISK_BYTES, LOOK, extra};
 use crate::exit::{Failed, INTERRUPTED};
 use crate::machine::{Needed, asked_to_stop};
 use crate::result::Finished;
+use crate::terminal::output::is_thrown_away;
 use crate::terminal::progress::Progress;
 
 /// Counts and prints the result.
@@ -57,7 +58,7 @@ pub(super) async fn count(counting: &Counting<'_>, registry: Arc<dyn Registry>) 
     let printed = ended
         .and_then(|status| (counting.tell)(&Finished::of_job(&status, certificate.as_ref()), &extra(Some(peak_bytes))));
     // A printed or refused count has nothing to resume.
-    if args.data.is_none() && (printed.is_ok() || refused) {
+    if args.data.is_none() && (printed.is_ok() && !is_thrown_away() || refused) {
         folders.tidy(args, name, refused);
     }
     printed

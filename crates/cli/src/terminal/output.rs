@@ -3,11 +3,14 @@
 //! A result that nobody has got is an error, or a number could be lost ([`hand_over`]):
 //!
 //! ```text
-//!   before   standard output is closed, or its reader is gone          nothing is written
+//!   before   its reader is gone                                       nothing is written
 //!   write    an error: the reader is gone, the disk is full ...
 //!   after    a pipe: its reader goes away and leaves text in it        looked for until the text is taken, at most half a second
 //!            a file: it cannot be flushed (a full disk of a network file system)
 //! ```
+//!
+//! /dev/null is an output like any other. A closed output looks like one that was opened for reading and writing, as some programs
+//! open it for others: then the number is thrown away, but what it was made from is kept ([`may_be_closed`]).
 //!
 //! A list whose reader has gone away (`| head`) is no error ([`print`]). Lines for standard error that nobody can read are
 //! dropped, and the work continues.
@@ -15,6 +18,7 @@
 use std::fmt::Display;
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -37,15 +41,24 @@ pub(crate) fn print(text: &str) -> Result<(), Failed> {
     print_to(&mut io::stdout().lock(), text)
 }
 
+/// Whether a result went where a closed output goes.
+static THROWN_AWAY: AtomicBool = AtomicBool::new(false);
+
 /// Prints a result and a line end. An error means that nobody may have got it: keep what it was made from.
 pub(crate) fn hand_over(text: &str) -> Result<(), Failed> {
     let mut out = io::stdout().lock();
-    if is_closed(out.as_fd()) {
-        let text = "standard output is closed; send it somewhere (to throw the number away, use `> /dev/null`) and run the \
-                    same command again";
-        return Err(Failed::not_printed(text));
+    if may_be_closed(out.as_fd()) && !THROWN_AWAY.swap(true, Ordering::Relaxed) {
+        say(
+            "standard output is /dev/null, or closed: the result is thrown away; to have it, run the same command again \
+             with an output",
+        );
     }
     written_and_taken(&mut out, text).map_err(|error| not_printed(&error))
+}
+
+/// Whether a result went where a closed output goes: keep what it was made from, for the same command.
+pub(crate) fn is_thrown_away() -> bool {
+    THROWN_AWAY.load(Ordering::Relaxed)
 }
 
 /// Prints a line to standard error; a note where that is JSON.
@@ -104,9 +117,9 @@ fn reader_is_gone(out: BorrowedFd<'_>) -> bool {
     polled.iter().any(|fd| fd.revents().intersects(PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL))
 }
 
-/// Whether standard output was closed (`>&-`). Rust's runtime then opens /dev/null in its place, for reading and writing;
-/// a shell opens it for writing only.
-fn is_closed(out: BorrowedFd<'_>) -> bool {
+/// Whether standard output may have been closed (`>&-`). Rust's runtime then opens /dev/null in its place, for reading and
+/// writing, as Python's `subprocess.DEVNULL` is; a shell opens it for writing only.
+fn may_be_closed(out: BorrowedFd<'_>) -> bool {
     let is_null = |stat: &Stat| {
         FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice
             && (major(stat.st_rdev), minor(stat.st_rdev)) == NULL_DEVICE
@@ -183,11 +196,11 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_output_is_no_place_for_a_number() {
+    fn a_closed_output_is_told_from_a_chosen_one() {
         let null = |read: bool| File::options().read(read).write(true).open("/dev/null").unwrap();
-        assert!(is_closed(null(true).as_fd()), "what the runtime opens for a closed one");
-        assert!(!is_closed(null(false).as_fd()), "what a user chose");
-        assert!(!is_closed(File::options().read(true).write(true).open("/dev/full").unwrap().as_fd()));
-        assert!(!is_closed(tempfile::tempfile().unwrap().as_fd()));
+        assert!(may_be_closed(null(true).as_fd()), "what the runtime opens for a closed one, and Python for DEVNULL");
+        assert!(!may_be_closed(null(false).as_fd()), "what a shell opens");
+        assert!(!may_be_closed(File::options().read(true).write(true).open("/dev/full").unwrap().as_fd()));
+        assert!(!may_be_closed(tempfile::tempfile().unwrap().as_fd()));
     }
 }

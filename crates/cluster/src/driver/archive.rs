@@ -2,7 +2,8 @@
 
 use keima_coordinator::{CallError, JobId, Publication};
 
-use super::{CoordinatorHandle, Inner, MOST_SUBMISSIONS, Waiting};
+use super::CoordinatorHandle;
+use super::shared::{Inner, MOST_SUBMISSIONS, Waiting};
 use crate::archive::Found;
 use crate::transport::link::LinkError;
 

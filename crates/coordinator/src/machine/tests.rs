@@ -2,17 +2,12 @@
 
 mod archive;
 mod cases;
-mod depot;
 mod evidence;
-mod garbage;
-mod labour;
-mod losses;
+mod faults;
 mod meeting;
 mod names;
 mod planning;
 mod random;
-mod sim;
-mod stalls;
-mod toy;
-mod trust;
+mod stores;
 mod waits;
+mod world;

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use crate::harness::process::{Process, command, keima, run, until};
+use crate::harness::process::{Process, Ran, command, keima, run, until};
 use crate::numbers::golden::legal;
 
 /// Without --data the state is in the XDG state folder, and it is deleted when there is nothing to resume.
@@ -100,17 +100,33 @@ fn a_number_that_cannot_be_printed_is_kept() {
     let program = env!("CARGO_BIN_EXE_keima");
     closed.args(["-c", "exec \"$0\" \"$@\" >&-", program, "count", "go", "5x5", "--executor", "stream"]);
     closed.env("XDG_STATE_HOME", home.path());
-    for (what, mut counting) in [("full", to(full.into())), ("no reader", to(unread.into())), ("closed", closed)] {
+    // As Python opens it for `subprocess.DEVNULL`; nobody can tell it from a closed output.
+    let null = std::fs::File::options().read(true).write(true).open("/dev/null").unwrap();
+    for (what, code, mut counting) in [
+        ("full", 1, to(full.into())),
+        ("no reader", 1, to(unread.into())),
+        ("closed", 0, closed),
+        ("null", 0, to(null.into())),
+    ] {
         // A command that collects the output would replace its standard output.
         let child = counting.stderr(Stdio::piped()).spawn().unwrap();
         let ended = child.wait_with_output().unwrap();
         let said = String::from_utf8_lossy(&ended.stderr).into_owned();
-        assert_eq!(ended.status.code(), Some(1), "{what}: {said}");
+        assert_eq!(ended.status.code(), Some(code), "{what}: {said}");
         assert!(said.contains("standard output") && said.contains("same command"), "{what}: {said}");
         let again = run(count());
         assert_eq!(again.ok(), legal("5x5"), "{what}");
         assert!(again.stderr.contains("was counted here before"), "{what}: {again:#?}");
     }
+    // A shell opens it for writing alone: thrown away on purpose, without a word.
+    let shown = |ran: &Ran| ran.stderr.contains("standard output");
+    let thrown = run({
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "exec \"$0\" \"$@\" > /dev/null", program, "count", "go", "5x5"]);
+        shell.env("XDG_STATE_HOME", home.path());
+        shell
+    });
+    assert!(thrown.code == Some(0) && !shown(&thrown), "{thrown:#?}");
     let afresh = run(count());
     assert_eq!(afresh.ok(), legal("5x5"));
     assert!(!afresh.stderr.contains("was counted here before"), "it is forgotten once it is printed: {afresh:#?}");

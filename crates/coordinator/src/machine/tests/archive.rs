@@ -2,8 +2,8 @@
 
 use keima_model::Board;
 
-use super::sim::{Sim, config, spec, worker};
-use super::toy::Colourings;
+use crate::machine::tests::world::sim::{Sim, config, spec, worker};
+use crate::machine::tests::world::toy::Colourings;
 use crate::store::records::Boundary;
 use crate::{CallError, Checkpoint, Config, JobId, State, is_checkpoint_name};
 

@@ -1,7 +1,7 @@
 //! Scripted schedules: leases, failures, priorities, pauses, status.
 
-use super::sim::{Sim, config, spec, worker};
-use super::toy::Toys;
+use crate::machine::tests::world::sim::{Sim, config, spec, worker};
+use crate::machine::tests::world::toy::Toys;
 use crate::{AttemptId, CallError, Failure, Grant, JobId, JobSpec, Remedy, Report, Verdict, Wanted, Work};
 use crate::{Config, Durability, State};
 

@@ -3,8 +3,8 @@
 use keima_orders::JobId;
 use serde_json::Value;
 
-use super::sim::{Lie, Sim, config, spec, worker};
 use crate::certificate::read_certificate;
+use crate::machine::tests::world::sim::{Lie, Sim, config, spec, worker};
 use crate::{Config, JobStatus, State};
 
 fn run(sim: &mut Sim, id: JobId, restarts: bool) -> JobStatus {

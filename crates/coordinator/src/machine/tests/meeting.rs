@@ -5,9 +5,9 @@
 use keima_model::Direction;
 use keima_runs::{PassTally, RunId, RunManifest, Tally, TaskManifest};
 
-use super::sim::{Sim, config, spec, worker};
 use crate::job::Job;
 use crate::job::stage::StageRun;
+use crate::machine::tests::world::sim::{Sim, config, spec, worker};
 use crate::store::records::{Boundary, Committed, Head, Shard};
 
 use crate::Config;

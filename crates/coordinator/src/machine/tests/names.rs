@@ -1,6 +1,6 @@
 //! Two processes of one worker's name: which one is taken on.
 
-use super::sim::{Sim, config, spec, worker};
+use crate::machine::tests::world::sim::{Sim, config, spec, worker};
 use crate::{CallError, Hello, Holder, State, Welcome, WorkerId};
 
 /// What a process of a worker says, in the place of that name.

@@ -1,6 +1,6 @@
 //! Plans that follow the workers: made when the first comes, made anew for others, until the first task is granted.
 
-use super::sim::{Sim, config, spec, worker};
+use crate::machine::tests::world::sim::{Sim, config, spec, worker};
 use crate::{Follows, JobId, JobSpec, State};
 
 const MIB: u64 = 1 << 20;
@@ -77,6 +77,10 @@ fn without_workers_a_larger_guess_is_tried() {
     for (follows, taken) in [(Follows::ALL, true), (Follows::default(), false)] {
         let sim = Sim::new(53, 0, config());
         let spec = JobSpec { task_memory_bytes: MIB, follows, ..spec("3x3", 3) };
-        assert_eq!(sim.coordinator.consider(&spec).plan(&super::toy::Toys).is_ok(), taken, "{follows:?}");
+        assert_eq!(
+            sim.coordinator.consider(&spec).plan(&crate::machine::tests::world::toy::Toys).is_ok(),
+            taken,
+            "{follows:?}"
+        );
     }
 }

@@ -1,6 +1,6 @@
 //! Jobs that stand still for want of a worker, a link or a disk: they go on by themselves when it is back.
 
-use super::sim::{Sim, config, spec, worker};
+use crate::machine::tests::world::sim::{Sim, config, spec, worker};
 use crate::{Config, Failure, JobId, Report, State};
 
 /// One round of all workers: what they have fails with `failure`, or is done.

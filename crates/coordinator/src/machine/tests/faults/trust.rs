@@ -5,8 +5,8 @@ use std::sync::Arc;
 use keima_model::Board;
 use keima_residue::add_mod;
 
-use super::sim::{Lie, Sim, config, spec, worker};
-use super::toy::{Colourings, LooseToys, Toys};
+use crate::machine::tests::world::sim::{Lie, Sim, config, spec, worker};
+use crate::machine::tests::world::toy::{Colourings, LooseToys, Toys};
 use crate::{CallError, Config, Coordinator, Hello, Holder, JobId, JobStatus, State};
 
 /// The right number of colourings.
@@ -111,7 +111,7 @@ fn two_workers_that_differ_wait_for_a_third() {
         if user_pauses {
             sim.coordinator.pause(sim.now, id).expect("it can be paused");
         }
-        sim.workers.insert(worker(2), super::sim::FakeWorker::default());
+        sim.workers.insert(worker(2), crate::machine::tests::world::sim::FakeWorker::default());
         sim.hello(&worker(2));
         sim.tick(50);
         if user_pauses {

@@ -11,7 +11,7 @@ use keima_model::{
     Window,
 };
 
-pub(super) struct Colourings(pub(super) Board, Rule);
+pub(crate) struct Colourings(pub(crate) Board, Rule);
 
 /// Which colours a cell may have.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,7 @@ fn cell(key: u64, cell: u32) -> u64 {
 }
 
 impl Colourings {
-    pub(super) const fn new(board: Board) -> Self {
+    pub(crate) const fn new(board: Board) -> Self {
         Self(board, Rule::Both)
     }
     /// Cells in the order of a layout, lowest bits first.
@@ -41,7 +41,7 @@ impl Colourings {
         }
     }
     /// The count by a plain map, without moduli.
-    pub(super) fn brute(&self) -> u64 {
+    pub(crate) fn brute(&self) -> u64 {
         let mut vector = BTreeMap::from([((1 << (2 * self.0.height)) - 1, 1_u64)]);
         for pass in 0..self.0.passes() {
             let mut next = BTreeMap::new();
@@ -141,10 +141,10 @@ impl Problem<u64> for Colourings {
 }
 
 /// Opens `colourings HxL`.
-pub(super) struct Toys;
+pub(crate) struct Toys;
 
 /// Opens something else under the same name.
-pub(super) struct LooseToys;
+pub(crate) struct LooseToys;
 
 impl Registry for Toys {
     fn open(&self, request: &ProblemRequest) -> Result<AnyProblem, ProblemError> {
@@ -169,6 +169,6 @@ fn open(request: &ProblemRequest, rule: Rule) -> Result<AnyProblem, ProblemError
     Ok(AnyProblem::Narrow(Arc::new(Colourings(Board { height, length }, rule))))
 }
 
-pub(super) fn request(size: &str) -> ProblemRequest {
+pub(crate) fn request(size: &str) -> ProblemRequest {
     ProblemRequest { name: "colourings".into(), size: size.into(), options: Vec::new() }
 }

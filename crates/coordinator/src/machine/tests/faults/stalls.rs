@@ -1,6 +1,6 @@
 //! Workers that live and do not get on: their tasks go to others, and nobody waits for them.
 
-use super::sim::{Sim, config, spec, worker};
+use crate::machine::tests::world::sim::{Sim, config, spec, worker};
 use crate::{Config, JobId, State};
 
 /// All workers pull, work and heartbeat until the job is over, or for so many rounds. Nobody resumes it.

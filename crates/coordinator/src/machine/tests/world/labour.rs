@@ -11,17 +11,17 @@ type Records = BTreeMap<u64, Vec<u64>>;
 
 /// A run on a worker's disk.
 #[derive(Clone)]
-pub(super) struct File {
-    pub(super) manifest: RunManifest,
-    pub(super) records: Records,
+pub(crate) struct File {
+    pub(crate) manifest: RunManifest,
+    pub(crate) records: Records,
     /// Whether it outlives a power failure.
-    pub(super) durable: bool,
-    pub(super) damaged: bool,
+    pub(crate) durable: bool,
+    pub(crate) damaged: bool,
 }
 
 impl File {
     /// Two states of the run exchange their values, if they differ: no sum sees it.
-    pub(super) fn swap_values(&mut self) -> bool {
+    pub(crate) fn swap_values(&mut self) -> bool {
         let Some((&first, value)) = self.records.first_key_value() else { return false };
         let Some((&other, _)) = self.records.iter().find(|(_, v)| *v != value) else { return false };
         let (a, b) = (self.records[&first].clone(), self.records[&other].clone());
@@ -44,7 +44,7 @@ fn tally(records: &Records, canonical: impl Fn(u64) -> u64, salt: u64, moduli: &
 }
 
 /// Does a task in plain maps.
-pub(super) fn compute(
+pub(crate) fn compute(
     registry: &dyn Registry,
     attempt: &str,
     order: &TaskOrder,

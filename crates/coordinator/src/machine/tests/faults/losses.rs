@@ -1,36 +1,11 @@
-//! Scripted schedules: lost workers, second copies, grace times, restarts, wrong numbers.
-
-use std::sync::Arc;
+//! Scripted schedules: lost workers and disks, grace times, restarts, wrong numbers.
 
 use keima_model::Board;
-use keima_runs::RunId;
 
-use super::sim::{Sim, config, spec, worker};
-use super::toy::{Colourings, Toys};
-use crate::store::records::VERSION;
-use crate::{CallError, Failure, Hello, Holder, JobId, Report, Verdict, Work};
-use crate::{Config, Coordinator, Durability, RestoreError, State};
-
-/// Both workers work, heartbeats and ticks included, until `when` holds.
-fn work_until(sim: &mut Sim, id: JobId, workers: usize, when: impl Fn(&Sim) -> bool) {
-    for _ in 0..2_000 {
-        if when(sim) {
-            return;
-        }
-        for number in 0..workers {
-            sim.heartbeat(&worker(number));
-            sim.pull(&worker(number));
-            sim.work(&worker(number), 0);
-        }
-        sim.tick(20);
-        sim.check();
-    }
-    panic!("it never happens: {:#?}", sim.status(id));
-}
-
-fn copied(sim: &Sim, id: JobId) -> bool {
-    sim.coordinator.jobs[&id].boundaries.iter().any(|b| b.head.copied)
-}
+use crate::machine::tests::world::sim::{Sim, config, copied, spec, work_until, worker};
+use crate::machine::tests::world::toy::Colourings;
+use crate::{Config, Durability, State};
+use crate::{JobId, Report, Verdict};
 
 #[test]
 fn a_lost_disk_costs_a_column_where_there_are_second_copies() {
@@ -50,114 +25,6 @@ fn a_lost_disk_costs_a_column_where_there_are_second_copies() {
     assert_eq!(status.state, State::Done);
     let fell = status.notes.iter().find(|note| note.starts_with("fell back")).expect("a note");
     assert!(fell.contains("to the boundary after"), "{fell}");
-}
-
-/// Workers with one slot that always have a task to do make copies all the same, once a column end was passed over.
-#[test]
-fn copies_are_made_by_workers_that_are_never_idle() {
-    let mut sim = Sim { slots: 1, ..Sim::new(27, 2, config()) };
-    let id = sim.submit(&spec("4x4", 9));
-    (0..2).for_each(|number| sim.hello(&worker(number)));
-    // One does what it asks for before the other asks: there is always a task that nobody is at.
-    work_until(&mut sim, id, 2, |sim| copied(sim, id));
-    let (pass, status) = (sim.coordinator.jobs[&id].boundaries.last().map(|b| b.head.pass), sim.status(id));
-    assert!(status.copied_passes.is_some_and(|passes| Some(passes) <= pass && passes % 4 == 0), "{status:#?}");
-    sim.kill(&worker(0), |_| false);
-    sim.tick(60_000);
-    assert_eq!(sim.status(id).copied_passes, None, "one of two holders is gone");
-}
-
-/// Column ends are passed over until the last that was copied is old enough; these are not made durable for copies, either.
-#[test]
-fn column_ends_are_copied_at_intervals() {
-    let check = |copy_interval_millis, durable_too, expected: &dyn Fn(&[u64]) -> bool| {
-        let durable_interval_millis = 1 << 40;
-        let config = Config { copy_interval_millis, durable_interval_millis, recount_one_in: 0, ..config() };
-        let mut sim = Sim::new(36, 2, config);
-        let id = sim.submit(&spec("4x9", 9));
-        (0..2).for_each(|number| sim.hello(&worker(number)));
-        let (mut begun, mut durable) = (vec![sim.now], false);
-        for _ in 0..4_000 {
-            let job = &sim.coordinator.jobs[&id];
-            if job.record.state.is_over() {
-                break;
-            }
-            if *begun.last().expect("the first") != job.copies.last_at {
-                begun.push(job.copies.last_at);
-            }
-            durable |= job.boundaries.iter().any(|boundary| boundary.head.durable);
-            for number in 0..2 {
-                sim.heartbeat(&worker(number));
-                sim.pull(&worker(number));
-                sim.work(&worker(number), 0);
-            }
-            sim.tick(20);
-            sim.check();
-        }
-        assert_eq!((sim.status(id).state, durable), (State::Done, durable_too));
-        let gaps: Vec<u64> = begun.windows(2).map(|pair| pair[1] - pair[0]).collect();
-        assert!(expected(&gaps), "interval {copy_interval_millis}: {gaps:?}, {} in all", sim.now - begun[0]);
-    };
-    check(0, true, &|gaps| gaps.len() > 4);
-    // One a little early is better than one that waits for the end of a long column.
-    check(300, true, &|gaps| (1..=8).contains(&gaps.len()) && gaps.iter().all(|&gap| gap >= 150));
-    check(3_000, false, &<[u64]>::is_empty);
-    check(1 << 40, false, &<[u64]>::is_empty);
-}
-
-/// Workers whose disks have room for tasks and for no second copies do all tasks, and are seldom asked for copies.
-#[test]
-fn no_room_for_copies_keeps_nobody_from_tasks() {
-    let wait_millis = 1_000;
-    let mut sim = Sim::new(28, 2, Config { disk_wait_millis: wait_millis, ..config() });
-    let id = sim.submit(&spec("4x4", 9));
-    (0..2).for_each(|number| sim.hello(&worker(number)));
-    let mut refused = [const { Vec::new() }; 2];
-    for _ in 0..2_000 {
-        for (number, times) in refused.iter_mut().enumerate() {
-            let name = worker(number);
-            sim.heartbeat(&name);
-            if !sim.pull(&name) {
-                continue;
-            }
-            let grant = sim.workers[&name].running.last().expect("it was just granted").clone();
-            if matches!(grant.work, Work::Copy(_)) {
-                times.push(sim.now);
-                sim.report(&name, &grant, Report::Failed(Failure::Disk { text: "cap of 1 GiB".into() }));
-            } else {
-                sim.work(&name, 0);
-            }
-        }
-        sim.tick(20);
-        sim.check();
-    }
-    let status = sim.status(id);
-    assert_eq!(status.state, State::Done, "{status:#?}");
-    assert!(refused.iter().any(|times| !times.is_empty()), "nobody was asked for a copy");
-    for times in &refused {
-        assert!(times.windows(2).all(|pair| pair[1] - pair[0] >= wait_millis), "{times:?}");
-    }
-    assert!(status.notes.iter().any(|note| note.contains("no room for second copies")), "{:?}", status.notes);
-    assert!(!status.notes.iter().any(|note| note.contains("set aside")), "{:?}", status.notes);
-}
-
-#[test]
-fn a_damaged_copy_is_replaced_by_the_other_one() {
-    let mut sim = Sim::new(22, 2, config());
-    let id = sim.submit(&spec("4x4", 9));
-    (0..2).for_each(|number| sim.hello(&worker(number)));
-    work_until(&mut sim, id, 2, |sim| {
-        copied(sim, id) && sim.coordinator.jobs[&id].boundaries.last().is_some_and(|b| b.head.copied)
-    });
-    let input: Vec<_> =
-        sim.coordinator.jobs[&id].boundaries.last().expect("one").runs().map(|r| r.id.clone()).collect();
-    for file in sim.workers.get_mut(&worker(0)).expect("known").disk.values_mut() {
-        file.damaged = input.contains(&file.manifest.id);
-    }
-    let status = sim.run_to_end(id);
-    assert_eq!(status.state, State::Done);
-    assert!(sim.events.contains_key("damaged input"), "no damage was met");
-    assert!(!status.notes.iter().any(|note| note.starts_with("fell back")), "{:?}", status.notes);
 }
 
 /// Whether each worker has written runs of the newest boundary.
@@ -228,44 +95,6 @@ fn a_worker_that_died_is_not_out_of_reach() {
     assert!(unread >= 3, "it was missed {unread} times");
     assert!(status.notes.iter().any(|note| note.starts_with("fell back")), "{:?}", status.notes);
     assert!(!status.notes.iter().any(|note| note.contains("set aside")), "{:?}", status.notes);
-    assert_eq!(sim.run_to_end(id).state, State::Done);
-}
-
-/// A copy that nobody can make holds up those of one boundary, not of all that come after it.
-#[test]
-fn copies_that_fail_are_given_up_at_the_next_column_end() {
-    let mut sim = Sim::new(34, 2, config());
-    let id = sim.submit(&spec("4x4", 9));
-    (0..2).for_each(|number| sim.hello(&worker(number)));
-    let (mut failed, mut failures) = (None, 0);
-    for _ in 0..2_000 {
-        for number in 0..2 {
-            let name = worker(number);
-            sim.heartbeat(&name);
-            if sim.pull(&name) {
-                let grant = sim.workers[&name].running.last().expect("it was just granted").clone();
-                if let Work::Copy(input) = &grant.work
-                    && *failed.get_or_insert(input.manifest.id.clone()) == input.manifest.id
-                {
-                    failures += 1;
-                    sim.report(&name, &grant, Report::Failed(Failure::Other { text: "out of luck".into() }));
-                }
-            }
-            sim.work(&name, 0);
-        }
-        sim.tick(20);
-        sim.check();
-        if copied(&sim, id) {
-            break;
-        }
-    }
-    assert!(failures >= 2, "it failed {failures} times");
-    assert!(copied(&sim, id), "no later boundary was copied: {:#?}", sim.status(id));
-    assert!(
-        sim.status(id).notes.iter().any(|note| note.contains("gave up second copies")),
-        "{:#?}",
-        sim.status(id).notes
-    );
     assert_eq!(sim.run_to_end(id).state, State::Done);
 }
 
@@ -389,48 +218,6 @@ fn a_wrong_residue_withholds_the_count() {
 }
 
 #[test]
-fn stores_that_cannot_be_read_are_refused() {
-    let mut sim = Sim::new(30, 1, config());
-    sim.submit(&spec("3x3", 1));
-    let restore = |store: &super::sim::Store| {
-        let records = store.clone().into_iter().collect();
-        Coordinator::restore(config(), std::sync::Arc::new(super::toy::Toys), 1, 1, records).err()
-    };
-    assert_eq!(restore(&sim.store), None);
-    let damage = |key: &str, value: &[u8]| {
-        let mut store = sim.store.clone();
-        store.insert(key.into(), value.into());
-        restore(&store)
-    };
-    assert_eq!(damage("meta/version", &[99]), Some(RestoreError::Version { expected: VERSION, got: 99 }));
-    for key in ["job/1", "job/x", "boundary/1/0/1", "task/1/0", "value/1/0/99999999999", "nonsense", "grant/1"] {
-        let error = damage(key, &[0xff]).unwrap_or_else(|| panic!("{key} was taken"));
-        let RestoreError::Damaged { key: named, .. } = error else { panic!("{error}") };
-        assert_eq!(named, key);
-    }
-    let mut store = sim.store.clone();
-    store.remove("meta/version");
-    assert!(restore(&store).is_some());
-}
-
-#[test]
-fn a_coordinator_that_does_not_know_the_problem_pauses_the_job() {
-    let mut sim = Sim::new(31, 1, config());
-    let id = sim.submit(&spec("3x3", 9));
-    let job = sim.coordinator.jobs.get_mut(&id).expect("known");
-    job.record.identity = "something else".into();
-    job.store(&mut sim.coordinator.fleet);
-    sim.save();
-    sim.restart(false);
-    let status = sim.status(id);
-    assert_eq!(status.state, State::Paused);
-    assert!(status.reason.contains("something else"), "{}", status.reason);
-    assert!(sim.coordinator.resume(sim.now, id).is_err());
-    assert!(!sim.pull(&worker(0)));
-    assert_eq!(sim.coordinator.cancel(sim.now, id), Ok(()));
-}
-
-#[test]
 fn a_job_whose_vector_is_empty_counts_zero() {
     // Three colours always fit a grid; the worker of the first task claims that no state has a successor.
     let mut sim = Sim::new(32, 1, config());
@@ -452,48 +239,4 @@ fn a_job_whose_vector_is_empty_counts_zero() {
     let status = sim.run_to_end(id);
     assert_eq!(status.state, State::Done, "{}", status.reason);
     assert_eq!(status.outcome.expect("done").count, "0");
-}
-
-#[test]
-fn runs_of_another_store_are_refused_and_stay() {
-    let mut sim = Sim::new(40, 1, config());
-    let id = sim.submit(&spec("4x3", 3));
-    let me = worker(0);
-    while sim.workers[&me].disk.is_empty() {
-        sim.pull(&me);
-        sim.work(&me, 0);
-    }
-    let held: Vec<RunId> = sim.workers[&me].disk.keys().cloned().collect();
-    let hello = |held: &[RunId], store| Hello {
-        archive: false,
-        incarnation: 1,
-        place: String::new(),
-        holder: Holder {
-            worker: me.clone(),
-            address: String::new(),
-            folder: "/scratch/w0".into(),
-            fingerprint: String::new(),
-        },
-        slots: 1,
-        task_memory_bytes: 1 << 30,
-        disk_bytes: 1 << 40,
-        held: held.to_vec(),
-        running: Vec::new(),
-        store,
-        build: String::new(),
-    };
-    let theirs = sim.workers[&me].store;
-    let mut fresh = Coordinator::new(config(), Arc::new(Toys), 41);
-    let Err(CallError::OtherCoordinator { runs, ours, .. }) = fresh.hello(1, hello(&held, theirs)) else {
-        panic!("the runs of another store were taken")
-    };
-    assert_eq!(runs, held.len());
-    assert!(fresh.workers(1).is_empty(), "nothing of it is noted");
-    // Nothing to lose: it may change over.
-    assert_eq!(fresh.hello(1, hello(&[], theirs)).map(|w| w.store), Ok(ours));
-    // A restart is not another store, however little of it outlived the power.
-    sim.restart(true);
-    sim.hello(&me);
-    assert_eq!(sim.workers[&me].store, theirs);
-    assert_eq!(sim.run_to_end(id).state, State::Done);
 }

@@ -10,16 +10,16 @@ use crate::{ArchiveWork, Failure, Report, Toward, WorkerId};
 
 /// What the archive holds, by name.
 #[derive(Default)]
-pub(super) struct Archive {
-    pub(super) runs: BTreeMap<String, File>,
-    pub(super) checkpoints: BTreeMap<String, Vec<u8>>,
+pub(crate) struct Archive {
+    pub(crate) runs: BTreeMap<String, File>,
+    pub(crate) checkpoints: BTreeMap<String, Vec<u8>>,
     /// Nobody reaches it.
-    pub(super) away: bool,
+    pub(crate) away: bool,
 }
 
 impl Sim {
     /// Does what the coordinator wants in the archive.
-    pub(super) fn serve_archive(&mut self) {
+    pub(crate) fn serve_archive(&mut self) {
         for publication in self.coordinator.take_publications() {
             let known = self.archive.checkpoints.contains_key(&publication.name) || self.archive.away;
             let published = if known { Err("on purpose".to_owned()) } else { Ok(()) };
@@ -36,7 +36,7 @@ impl Sim {
     }
 
     /// Brings a run to the archive, or from there.
-    pub(super) fn carry(&mut self, id: &WorkerId, work: &ArchiveWork) -> Report {
+    pub(crate) fn carry(&mut self, id: &WorkerId, work: &ArchiveWork) -> Report {
         let unread = |damaged, text: &str| {
             let (run, holder) = (work.run.id.clone(), WorkerId("archive".to_owned()));
             Report::Failed(Failure::Input { run, holder, damaged, text: text.to_owned() })

@@ -3,8 +3,8 @@
 use keima_runs::{FunctionalSum, RunId, Split, TaskManifest};
 use proptest::prelude::*;
 
-use super::sim::{Sim, config, spec, worker};
 use crate::State;
+use crate::machine::tests::world::sim::{Sim, config, spec, worker};
 use crate::{AttemptId, Failure, Hello, Holder, JobId, Report, Running, Verdict, Wanted, WorkerId};
 
 /// A change to a right manifest that makes it wrong.
