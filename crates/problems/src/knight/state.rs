@@ -87,7 +87,9 @@ pub fn normalise_all<W: Word>(states: &mut [W]) {
     let eights = if W::BITS > 64 { 0 } else { states.len() / LANES * LANES };
     let (eights, rest) = states.split_at_mut(eights);
     pulp::Arch::new().dispatch(NormaliseEights(eights.as_chunks_mut().0));
-    rest.iter_mut().for_each(|state| *state = normalise(*state));
+    for state in rest {
+        *state = normalise(*state);
+    }
 }
 
 /// States that are normalised at a time.
