@@ -11,8 +11,8 @@
 //!   s = ln(N(10 k) / N(k)) / ln 10,            N = (N(10 k) / (10 k)^s)^(1 / (1 - s))
 //! ```
 //!
-//! The power law is an observation: with samples of ten thousand knight's tours came within a factor of two, smaller ones do not. Cost: the
-//! successors of two samples and a sort of them for each pass.
+//! The power law is an observation: with samples of ten thousand knight's tours came within a factor of two, smaller ones
+//! do not. Cost: the successors of two samples and a sort of them for each pass.
 
 use std::collections::BTreeMap;
 
