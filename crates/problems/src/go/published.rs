@@ -165,7 +165,7 @@ mod tests {
         assert_eq!(formula(2, 300), None);
         assert!(formula(7, 300).is_some());
         // Its powers would have more than a million digits.
-        assert!(formula(5, 7461).is_some() && formula(21, 1991).is_some());
-        assert_eq!((formula(5, 7462), formula(21, 10_000)), (None, None));
+        assert!(formula(5, 6755).is_some() && formula(21, 1823).is_some());
+        assert_eq!((formula(5, 6756), formula(21, 10_000)), (None, None));
     }
 }
