@@ -20,7 +20,7 @@ const PROGRESS_SECONDS: u64 = 5;
 pub(crate) fn plan(runs: u64, random: &RandomArgs) -> Result<Plan, Failed> {
     let threads = random.threads.unwrap_or_else(cores);
     Needed { always: 0, each: 1 }.check(threads)?;
-    Ok(Plan { runs, seed: random.seed, threads: threads as usize })
+    Ok(Plan { runs, kept: random.per_stratum, seed: random.seed, threads: threads as usize })
 }
 
 /// A function that tells now and then how many runs are done.
@@ -96,6 +96,7 @@ pub(crate) fn to_json(estimate: &Estimate, plan: Plan) -> Value {
         "relative_error": estimate.relative_error(),
         "mean_log10": if estimate.mean.is_zero() { Value::Null } else { estimate.mean.log10().into() },
         "runs": estimate.runs,
+        "per_stratum": plan.kept,
         "seed": plan.seed,
     })
 }

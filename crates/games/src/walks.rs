@@ -94,7 +94,7 @@ mod tests {
         const SEED: u64 = 7;
         for (height, length, games) in [(1, 1, 1.0), (1, 2, 9.0), (1, 3, 907.0), (1, 4, 2_098_407_841.0)] {
             let graph = GameGraph::new(height, length).unwrap();
-            let got = estimate(&Games::new(&graph), Plan { runs: 3000, seed: SEED, threads: 2 }, |_| {});
+            let got = estimate(&Games::new(&graph), Plan { runs: 3000, kept: 1, seed: SEED, threads: 2 }, |_| {});
             let off = (got.mean.to_f64() - games).abs();
             let text = format!("seed {SEED}: {height}x{length}: {} +- {}, expected {games}", got.mean, got.error);
             assert!(off <= 4.0 * got.error.to_f64() + games * 1e-12 && got.relative_error() < 0.1, "{text}");

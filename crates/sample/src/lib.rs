@@ -5,6 +5,8 @@
 //!   chen      one run over any tree
 //!   runs      many runs in parallel, mean and standard error
 //!   fillings  the tree of any problem
+//!   states    how many states a count meets
+//!   forecast  these for problems that do not know them
 //! ```
 //!
 //! This crate names no concrete problem. A tree of one's own implements [`keima_model::Tree`].
@@ -13,10 +15,14 @@
 
 mod chen;
 mod fillings;
+mod forecast;
 mod huge;
 mod runs;
+mod states;
 
 pub use chen::one_run;
 pub use fillings::{Filling, Fillings, answer, bound};
+pub use forecast::Sampling;
 pub use huge::Huge;
 pub use runs::{Estimate, Plan, estimate};
+pub use states::{States, states, states_of};

@@ -37,6 +37,8 @@ impl Estimate {
 pub struct Plan {
     /// Number of runs, at least 1.
     pub runs: u64,
+    /// Most nodes that a run keeps for each stratum, at least 1.
+    pub kept: usize,
     /// Seed of the random numbers.
     pub seed: u64,
     /// Number of threads, at least 1. It does not change the result.
@@ -66,7 +68,7 @@ pub fn estimate<T: Tree>(tree: &T, plan: Plan, done: impl Fn(u64) + Sync) -> Est
                     }
                     let mut sums = Sums::default();
                     for run in first..runs.min(first + BATCH) {
-                        let value = one_run(tree, plan.seed, run);
+                        let value = one_run(tree, plan.kept.max(1), plan.seed, run);
                         sums.sum += value;
                         sums.squares += value * value;
                         done(finished.fetch_add(1, Ordering::Relaxed) + 1);

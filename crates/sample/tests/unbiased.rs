@@ -32,8 +32,10 @@ fn every_problem_is_estimated_without_bias() {
         ("quoridor 3 all", 2400.0),
         ("knight 5x5 open", 864.0),
     ] {
-        let got = answer(&open(words), Plan { runs: 4000, seed: SEED, threads: 2 }, |_| {});
-        check(words, got, exact, 0.2);
+        for (kept, runs) in [(1, 4000), (16, 250)] {
+            let got = answer(&open(words), Plan { runs, kept, seed: SEED, threads: 2 }, |_| {});
+            check(words, got, exact, 0.2);
+        }
     }
 }
 
@@ -42,14 +44,34 @@ fn every_problem_is_estimated_without_bias() {
 fn wide_borders_agree_with_keys() {
     for (height, length, exact) in [(2, 2, 57.0), (3, 4, 321_689.0), (4, 4, 24_318_165.0), (1, 9, 6649.0)] {
         let tree = WideGo::new(Board { height, length }).unwrap();
-        check("wide", estimate(&tree, Plan { runs: 4000, seed: SEED, threads: 2 }, |_| {}), exact, 0.05);
+        check("wide", estimate(&tree, Plan { runs: 4000, kept: 1, seed: SEED, threads: 2 }, |_| {}), exact, 0.05);
     }
+}
+
+/// With so many nodes a stratum that none is dropped, each run is exact.
+#[test]
+fn what_keeps_all_nodes_is_exact() {
+    let tree = WideGo::new(Board { height: 2, length: 3 }).unwrap();
+    let got = estimate(&tree, Plan { runs: 3, kept: 1000, seed: SEED, threads: 1 }, |_| {});
+    assert_eq!((got.mean.to_f64(), got.error.to_f64()), (489.0, 0.0));
+}
+
+/// A run with 16 nodes a stratum spreads about a quarter as much as one with a single node.
+#[test]
+fn more_nodes_a_stratum_spread_less() {
+    let tree = WideGo::new(Board { height: 19, length: 19 }).unwrap();
+    let spread = |runs: u32, kept| {
+        let plan = Plan { runs: runs.into(), kept, seed: SEED, threads: 2 };
+        estimate(&tree, plan, |_| {}).relative_error() * f64::from(runs).sqrt()
+    };
+    let (one, many) = (spread(160, 1), spread(20, 16));
+    assert!(many < one / 2.0, "seed {SEED}: {many} with 16 nodes a stratum, {one} with one");
 }
 
 #[test]
 fn threads_do_not_matter_and_seeds_do() {
     let tree = WideGo::new(Board { height: 6, length: 6 }).unwrap();
-    let run = |seed, threads| estimate(&tree, Plan { runs: 100, seed, threads }, |_| {});
+    let run = |seed, threads| estimate(&tree, Plan { runs: 100, kept: 1, seed, threads }, |_| {});
     assert_eq!(run(1, 1), run(1, 4));
     assert_ne!(run(1, 1).mean, run(2, 1).mean);
 }
@@ -65,7 +87,7 @@ fn check_table_4(most: u32, runs: u64) {
             continue;
         }
         let tree = WideGo::new(Board { height, length: height }).unwrap();
-        let got = estimate(&tree, Plan { runs, seed: SEED, threads: 2 }, |_| {});
+        let got = estimate(&tree, Plan { runs, kept: 1, seed: SEED, threads: 2 }, |_| {});
         let bound = Huge::power(3.0, (height * height).into());
         let ours = got.mean.divided_by(bound);
         // One unit of the last digit that is printed: 0.0173 has 1e-4, 9e-11 has 1e-11.

@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::features::Features;
-use crate::player::{MAX_DEPTH, Max, Player, Walk};
+use crate::player::{MAX_DEPTH, Max, Noise, Player, Walk};
 
 /// Mertens' Quoridor-playing agent: his matches again, and a game against you
 #[derive(Debug, Parser)]
@@ -78,6 +78,9 @@ pub(crate) struct AgentArgs {
     /// Whose value the features tell
     #[arg(long, value_enum, default_value_t = Max::Searcher)]
     pub(crate) max: Max,
+    /// Where the random number is added
+    #[arg(long, value_enum, default_value_t = Noise::Leaf)]
+    pub(crate) noise: Noise,
     /// Seed of the random term; the same seed gives the same games, on any number of threads
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
@@ -86,7 +89,7 @@ pub(crate) struct AgentArgs {
 impl AgentArgs {
     /// The agent with these features.
     pub(crate) fn player(&self, features: Features) -> Player {
-        Player { features, depth: self.depth, walk: self.walk, max: self.max }
+        Player { features, depth: self.depth, walk: self.walk, max: self.max, noise: self.noise }
     }
 }
 
@@ -117,6 +120,7 @@ mod tests {
         for (line, is_good) in [
             ("tables", true),
             ("tables --games 10 --depth 1 --seed 18446744073709551615 --json", true),
+            ("match f1 f2+f4 --walk never --noise move --max-plies 50", true),
             ("match f1 f2+f4 --walk own --max-plies 50 --threads 1", true),
             ("play --side second --features f3", true),
             ("", false),

@@ -138,10 +138,10 @@ fn games(players: [&Player; 2], plan: Plan, first: u32, end: u32) -> Vec<Played>
 mod tests {
     use super::*;
     use crate::features::Features;
-    use crate::player::{Max, Walk};
+    use crate::player::{Max, Noise, Walk};
 
     fn player(numbers: &[usize]) -> Player {
-        Player { features: Features::of(numbers), depth: 1, walk: Walk::Own, max: Max::Searcher }
+        Player { features: Features::of(numbers), depth: 1, walk: Walk::Own, max: Max::Searcher, noise: Noise::Leaf }
     }
 
     #[test]

@@ -22,6 +22,17 @@ pub(crate) enum Walk {
     All,
     /// The agent's own fences
     Own,
+    /// Nobody's: the agent searches to the end
+    Never,
+}
+
+/// Where the random number is added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Noise {
+    /// To the value of each leaf; the least of some 60 replies has hardly any of it
+    Leaf,
+    /// To the value of each move of the agent, after the search
+    Move,
 }
 
 /// Whose value the features tell.
@@ -41,21 +52,23 @@ pub(crate) struct Player {
     pub(crate) depth: u32,
     pub(crate) walk: Walk,
     pub(crate) max: Max,
+    pub(crate) noise: Noise,
 }
 
 impl Player {
     /// The agent's move; `None` if there is none. `random` is the state of its generator.
     pub(crate) fn choose(&self, game: &Game, random: &mut u64) -> Option<Move> {
         let seed = split_mix(random);
-        let fences = match self.walk {
-            Walk::All => game.hand(0) + game.hand(1),
-            Walk::Own => game.hand(game.turn()),
+        let walks = match self.walk {
+            Walk::All => game.hand(0) + game.hand(1) == 0,
+            Walk::Own => game.hand(game.turn()) == 0,
+            Walk::Never => false,
         };
-        if fences == 0 {
+        if walks {
             return walk(game, seed);
         }
         let max = if self.max == Max::Searcher { game.turn() } else { 0 };
-        Search::new(self.features, max).best(game, self.depth, seed).map(|(one, _)| one)
+        Search::new(self.features, max, self.noise).best(game, self.depth, seed).map(|(one, _)| one)
     }
 }
 
@@ -88,7 +101,13 @@ mod tests {
         ] {
             let game = start.set_up(pawns, fences).unwrap();
             for seed in 0..20 {
-                let player = Player { features: Features::of(&[1]), depth: 2, walk: Walk::All, max: Max::Searcher };
+                let player = Player {
+                    features: Features::of(&[1]),
+                    depth: 2,
+                    walk: Walk::All,
+                    max: Max::Searcher,
+                    noise: Noise::Leaf,
+                };
                 assert_eq!(player.choose(&game, &mut { seed }), Some(Move::Pawn(expected)), "{pawns:?} {fences:?}");
             }
         }
@@ -104,7 +123,8 @@ mod tests {
         let mut game = Game::new(9, 1).unwrap();
         game = game.play(Move::Fence(Vertical, 7, 0)).unwrap().play(Move::Pawn(67)).unwrap();
         let moves = |walk| {
-            let player = Player { features: Features::of(&[4]), depth: 1, walk, max: Max::Searcher };
+            let player =
+                Player { features: Features::of(&[4]), depth: 1, walk, max: Max::Searcher, noise: Noise::Leaf };
             (0..30).filter(|&seed| player.choose(&game, &mut { seed }) == Some(Move::Pawn(13))).count()
         };
         assert_eq!(moves(Walk::Own), 30);

@@ -18,12 +18,13 @@ const RARE: f64 = 0.01;
 const ASSUMED: &str = "\
 Not told in the paper, and assumed here:
 - Max is the player who searches (`--max starter`: who began the game), for f1 and f2 too; depth 2 is one move of each.
-- Each leaf has a random number of its own. So ties do not occur; if they did, the first move would be taken: pawn before
+- Each leaf has a random number of its own (`--noise move`: each move instead). So ties do not occur; if they did, the first move would be taken: pawn before
   fences, by row, column and direction, the horizontal one first.
 - A won position is worth more than any features, and the search ends there.
 - Steps of f3 and f4 are a pawn's without jumps; the other pawn does not block them.
 - A jump is diagonal only where a fence or the edge stands behind the other pawn, and then to both sides.
-- The agent walks when all 20 fences are placed (`--walk own`: its own 10); a random number decides between equally short ways.
+- The agent walks when all 20 fences are placed (`--walk own`: its own 10; `--walk never`: it searches on); a random number
+  decides between equally short ways.
 - Games that are left out are replaced until each side has started half of the games.
 - The generator is SplitMix64.";
 

@@ -2,7 +2,7 @@
 //!
 //! A leaf's value is that of its features and a random number from [0, 1). The number is a hash of the seed and of the moves
 //! that lead to the leaf: each leaf has its own, and it does not matter in which order leaves are looked at. So alpha-beta
-//! chooses what plain minimax would, random numbers included. A won position is worth more than any sum of features, and more
+//! chooses what plain minimax would, random numbers included. [`Noise::Move`] adds it to the moves at the root instead. A won position is worth more than any sum of features, and more
 //! the sooner it is won.
 //!
 //! Cost: of b^d leaves for b moves and depth d about b^(d/2) or a few times as many. A *killer*, the last move that refuted a
@@ -13,7 +13,7 @@ use keima_problems::quoridor::game::{Game, Move};
 use keima_problems::quoridor::rules::Direction;
 
 use crate::features::Features;
-use crate::player::MAX_DEPTH;
+use crate::player::{MAX_DEPTH, Noise};
 
 /// The value of a won position.
 const WON: f64 = 1e6;
@@ -23,14 +23,15 @@ pub(crate) struct Search {
     features: Features,
     /// The player for whom values are; the other one chooses the smallest.
     max: usize,
+    noise: Noise,
     /// For each number of plies left, the last move that made others needless.
     killers: [Option<Move>; MAX_DEPTH as usize + 1],
 }
 
 impl Search {
     /// A search with values for the player `max`, 0 or 1.
-    pub(crate) fn new(features: Features, max: usize) -> Self {
-        Self { features, max, killers: [None; MAX_DEPTH as usize + 1] }
+    pub(crate) fn new(features: Features, max: usize, noise: Noise) -> Self {
+        Self { features, max, noise, killers: [None; MAX_DEPTH as usize + 1] }
     }
 
     /// The first of the best moves, and its value; `None` if there is no move.
@@ -39,10 +40,12 @@ impl Search {
         let mut best: Option<(Move, f64)> = None;
         for (one, next) in game.moves() {
             let [mut alpha, mut beta] = [f64::NEG_INFINITY, f64::INFINITY];
+            let path = then(seed, one);
+            let random = if self.noise == Noise::Move { uniform(path) } else { 0.0 };
             if let Some((_, value)) = best {
-                *(if is_max { &mut alpha } else { &mut beta }) = value;
+                *(if is_max { &mut alpha } else { &mut beta }) = value - random;
             }
-            let value = self.value(&next, depth.saturating_sub(1), then(seed, one), alpha, beta);
+            let value = self.value(&next, depth.saturating_sub(1), path, alpha, beta) + random;
             if best.is_none_or(|(_, best)| if is_max { value > best } else { value < best }) {
                 best = Some((one, value));
             }
@@ -83,7 +86,7 @@ impl Search {
         match game.winner() {
             Some(winner) if winner == self.max => WON + f64::from(depth),
             Some(_) => -WON - f64::from(depth),
-            None => self.features.value(game, self.max) + uniform(path),
+            None => self.features.value(game, self.max) + if self.noise == Noise::Leaf { uniform(path) } else { 0.0 },
         }
     }
 }
@@ -126,7 +129,11 @@ mod tests {
         }
 
         fn plain_best(&self, game: &Game, depth: u32, seed: u64) -> Option<(Move, f64)> {
-            let values = game.moves().map(|(one, next)| (one, self.plain(&next, depth - 1, then(seed, one))));
+            let random = |path| if self.noise == Noise::Move { uniform(path) } else { 0.0 };
+            let values = game.moves().map(|(one, next)| {
+                let path = then(seed, one);
+                (one, self.plain(&next, depth - 1, path) + random(path))
+            });
             let is_max = game.turn() == self.max;
             values.reduce(|best, next| {
                 let is_better = if is_max { next.1 > best.1 } else { next.1 < best.1 };
@@ -153,7 +160,8 @@ mod tests {
                     game = next;
                 }
                 let seed = split_mix(&mut random);
-                let mut search = Search::new(*features, split_mix(&mut random) as usize % 2);
+                let noise = if searches % 3 == 0 { Noise::Move } else { Noise::Leaf };
+                let mut search = Search::new(*features, split_mix(&mut random) as usize % 2, noise);
                 let expected = search.plain_best(&game, depth, seed);
                 let got = search.best(&game, depth, seed);
                 assert_eq!(got, expected, "seed {SEED}, depth {depth}, {features}: {game:?}");
@@ -173,12 +181,12 @@ mod tests {
             ([57, 31], 3, Some((Move::Pawn(66), WON))),
         ] {
             let game = start.set_up(pawns, &[]).unwrap();
-            let got = Search::new(Features::of(&[1]), game.turn()).best(&game, depth, 5);
+            let got = Search::new(Features::of(&[1]), game.turn(), Noise::Leaf).best(&game, depth, 5);
             assert_eq!(got, expected, "{pawns:?}");
         }
         // Min wins with its next step, whatever Max does.
         let game = start.set_up([40, 13], &[]).unwrap();
-        let (_, value) = Search::new(Features::of(&[1]), game.turn()).best(&game, 2, 5).unwrap();
+        let (_, value) = Search::new(Features::of(&[1]), game.turn(), Noise::Leaf).best(&game, 2, 5).unwrap();
         assert!((value + WON).abs() < 0.5, "{value}");
     }
 

@@ -15,6 +15,10 @@ pub mod massey;
 pub mod source;
 pub mod write;
 
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, sync_channel};
+
 use keima_residue::primes_below;
 
 pub use lift::Lifted;
@@ -22,6 +26,7 @@ use massey::Massey;
 pub use source::Source;
 
 use crate::graph::lanes::MODULUS_LIMIT;
+use crate::graph::pairs::PAIR_LIMIT;
 
 /// Terms beyond 2 r that must agree, at least.
 const LEAST_SPARE: usize = 2;
@@ -81,6 +86,11 @@ pub(crate) fn primes() -> impl Iterator<Item = u64> {
 const MORE_TERMS: usize = 8;
 /// Terms between two words on the way.
 const TOLD: usize = 1000;
+/// Pairs of primes that are tried until both give one order.
+const PAIRS: usize = 3;
+/// Terms that are handed over together, and how many such parts may wait.
+const PART: usize = 64;
+const WAITING: usize = 4;
 
 /// Finds the order modulo two primes at once, with at most `most` terms. `told` hears of the terms so far and the order.
 pub fn find<S: Source + ?Sized>(
@@ -89,73 +99,78 @@ pub fn find<S: Source + ?Sized>(
     told: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<Found, TooShort> {
     let most = source.terms().unwrap_or(usize::MAX).min(most);
-    let mut primes = primes();
-    let (Some(prime), Some(fresh)) = (primes.next(), primes.next()) else {
-        unreachable!("there are primes below 2^60")
-    };
-    let (one, other) = std::thread::scope(|scope| {
-        let other = scope.spawn(|| Run::of(source, fresh, most, source.order_bound(), &|_, _| {}));
-        let one = Run::of(source, prime, most, None, told);
-        (one, other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-    });
-    let order = one.order.max(other.order);
-    if one.order != other.order || !other.holds || one.terms < terms_needed(order) {
-        return Err(too_short(one.terms, order));
+    let primes: Vec<u64> = primes_below(PAIR_LIMIT.into()).take(2 * PAIRS).collect();
+    let mut missing = too_short(0, 0);
+    for &pair in primes.as_chunks().0 {
+        let bound = source.order_bound(pair);
+        let [one, other] = runs(source, pair, most, bound, told);
+        let order = one.order().max(other.order());
+        let terms = one.terms().len();
+        if one.order() == other.order() && terms >= terms_needed(order) {
+            return Ok(Found {
+                order,
+                terms_used: 2 * order,
+                terms_verified: terms - 2 * order,
+                primes: pair.to_vec(),
+                is_proved: bound.is_some_and(|bound| terms >= order + bound),
+            });
+        }
+        missing = too_short(terms, order);
+        // Modulo a few primes the order is smaller.
+        if terms < terms_needed(order) {
+            break;
+        }
     }
-    Ok(Found {
-        order,
-        terms_used: 2 * order,
-        terms_verified: other.terms - 2 * order,
-        primes: vec![prime, fresh],
-        is_proved: other.is_proved,
-    })
+    Err(missing)
 }
 
-/// What one prime says.
-struct Run {
-    order: usize,
-    /// Terms that it has seen.
-    terms: usize,
-    /// Whether the recurrence holds on all of them.
-    holds: bool,
-    /// Whether they are as many as order and bound together.
-    is_proved: bool,
-}
-
-impl Run {
-    /// The shortest recurrence modulo a prime; with a bound on the order, tried on all terms that can tell.
-    fn of<S: Source + ?Sized>(
-        source: &S,
-        prime: u64,
-        most: usize,
-        bound: Option<usize>,
-        told: &dyn Fn(usize, usize),
-    ) -> Self {
-        let mut massey = Massey::new(prime);
-        let mut residues = source.residues(prime).take(most);
-        for residue in residues.by_ref() {
-            massey.push(residue);
-            let terms = massey.terms().len();
-            if terms.is_multiple_of(TOLD) {
-                told(terms, massey.order());
+/// Both recurrences. One thread makes the terms, one a prime takes them. A series without end gives so many that 10 % verify
+/// the order, and that order and bound prove it.
+fn runs<S: Source + ?Sized>(
+    source: &S,
+    pair: [u64; 2],
+    most: usize,
+    bound: Option<usize>,
+    told: &(dyn Fn(usize, usize) + Sync),
+) -> [Massey; 2] {
+    let is_endless = source.terms().is_none();
+    let enough = [AtomicBool::new(false), AtomicBool::new(false)];
+    let take = |lane: usize, parts: Receiver<Vec<[u64; 2]>>| {
+        let mut massey = Massey::new(pair[lane]);
+        for residues in parts.iter().flatten() {
+            massey.push(residues[lane]);
+            let (terms, order) = (massey.terms().len(), massey.order());
+            if lane == 0 && terms.is_multiple_of(TOLD) {
+                told(terms, order);
             }
             // All terms of a list are used: it costs nothing, and one wrong number at its end must be seen.
-            if source.terms().is_none() && terms >= terms_needed(massey.order()) + MORE_TERMS {
+            let needed = (terms_needed(order) + MORE_TERMS).max(order + bound.unwrap_or(0));
+            enough[lane].store(is_endless && terms >= needed, Ordering::Relaxed);
+        }
+        massey
+    };
+    std::thread::scope(|scope| {
+        let (senders, threads): (Vec<_>, Vec<_>) = [0, 1]
+            .map(|lane| {
+                let (sender, receiver) = sync_channel(WAITING);
+                let take = &take;
+                (sender, scope.spawn(move || take(lane, receiver)))
+            })
+            .into_iter()
+            .unzip();
+        let mut terms = source.pairs(pair).take(most);
+        while enough.iter().any(|enough| !enough.load(Ordering::Relaxed)) {
+            let part: Vec<[u64; 2]> = terms.by_ref().take(PART).collect();
+            // A thread that is gone has panicked, which its end tells.
+            if part.is_empty() || senders.iter().any(|sender| sender.send(part.clone()).is_err()) {
                 break;
             }
         }
-        let order = massey.order();
-        let mut run = Self { order, terms: massey.terms().len(), holds: true, is_proved: false };
-        if let Some(bound) = bound {
-            let mut terms = massey.terms().to_vec();
-            terms.extend(residues.take((order + bound).saturating_sub(run.terms)));
-            let connection = massey.connection();
-            run.holds = (run.terms..terms.len()).all(|n| massey::product_sum(&connection, &terms[..=n], prime) == 0);
-            run.terms = terms.len();
-            run.is_proved = run.terms >= order + bound;
-        }
-        run
-    }
+        drop(senders);
+        let ended = threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        let both: Vec<Massey> = ended.collect();
+        both.try_into().unwrap_or_else(|_| unreachable!("two threads"))
+    })
 }
 
 fn too_short(terms: usize, order: usize) -> TooShort {

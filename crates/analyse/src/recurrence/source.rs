@@ -3,7 +3,7 @@
 use rug::Integer;
 use rug::ops::RemRounding;
 
-use crate::graph::{Graph, Residues};
+use crate::graph::{Graph, Pairs, Residues};
 
 /// Lanes of a group of primes that goes through the graph together.
 pub(crate) const GROUP: usize = 4;
@@ -12,17 +12,22 @@ pub(crate) const GROUP: usize = 4;
 pub trait Source: Sync {
     /// The terms modulo `prime`, from the first on.
     fn residues<'a>(&'a self, prime: u64) -> Box<dyn Iterator<Item = u64> + 'a>;
+    /// The terms modulo each of two primes below 2^28, from the first on.
+    fn pairs<'a>(&'a self, primes: [u64; 2]) -> Box<dyn Iterator<Item = [u64; 2]> + 'a>;
     /// The first `terms` terms modulo each of four primes.
     fn group(&self, primes: [u64; GROUP], terms: usize) -> [Vec<u64>; GROUP];
     /// Number of terms there are; `None` if any number can be had.
     fn terms(&self) -> Option<usize>;
-    /// A proved bound on the order, if there is one.
-    fn order_bound(&self) -> Option<usize>;
+    /// A bound on the order modulo two primes below 2^28, if there is one.
+    fn order_bound(&self, primes: [u64; 2]) -> Option<usize>;
 }
 
 impl Source for Graph {
     fn residues<'a>(&'a self, prime: u64) -> Box<dyn Iterator<Item = u64> + 'a> {
         Box::new(Residues::new(self, [prime]).map(|[residue]| residue))
+    }
+    fn pairs<'a>(&'a self, primes: [u64; 2]) -> Box<dyn Iterator<Item = [u64; 2]> + 'a> {
+        Box::new(Pairs::new(self, primes))
     }
     fn group(&self, primes: [u64; GROUP], terms: usize) -> [Vec<u64>; GROUP] {
         let rows: Vec<[u64; GROUP]> = Residues::new(self, primes).take(terms).collect();
@@ -31,8 +36,8 @@ impl Source for Graph {
     fn terms(&self) -> Option<usize> {
         None
     }
-    fn order_bound(&self) -> Option<usize> {
-        Some(Graph::order_bound(self))
+    fn order_bound(&self, primes: [u64; 2]) -> Option<usize> {
+        Some(Graph::order_bound(self, primes))
     }
 }
 
@@ -40,13 +45,16 @@ impl Source for [Integer] {
     fn residues<'a>(&'a self, prime: u64) -> Box<dyn Iterator<Item = u64> + 'a> {
         Box::new(self.iter().map(move |term| signed_residue(term, prime)))
     }
+    fn pairs<'a>(&'a self, primes: [u64; 2]) -> Box<dyn Iterator<Item = [u64; 2]> + 'a> {
+        Box::new(self.iter().map(move |term| primes.map(|prime| signed_residue(term, prime))))
+    }
     fn group(&self, primes: [u64; GROUP], terms: usize) -> [Vec<u64>; GROUP] {
         primes.map(|prime| self.residues(prime).take(terms).collect())
     }
     fn terms(&self) -> Option<usize> {
         Some(self.len())
     }
-    fn order_bound(&self) -> Option<usize> {
+    fn order_bound(&self, _: [u64; 2]) -> Option<usize> {
         None
     }
 }

@@ -29,6 +29,9 @@ pub(crate) struct RandomArgs {
     /// Number of threads [default: all cores]
     #[arg(long, value_name = "N", value_parser = whole(1_u32..=1024))]
     pub(crate) threads: Option<u32>,
+    /// Nodes that a run keeps for each stratum: a run takes so many times as long, and spreads less
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole(1_usize..=1_000_000))]
+    pub(crate) per_stratum: usize,
 }
 
 #[derive(Debug, Args)]

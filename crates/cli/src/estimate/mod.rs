@@ -11,6 +11,7 @@ use keima_coordinator::Executor;
 use keima_count::estimate::{MeasureError, Offer, Outline, Speeds, Times, Way, measure, measure_disk};
 use keima_model::{AnyProblem, ProblemRequest, Registry};
 use keima_problems::Problems;
+use keima_sample::Sampling;
 
 use crate::args::EstimateArgs;
 use crate::cluster::client::request;
@@ -39,7 +40,7 @@ struct Estimate {
 pub(crate) async fn estimate(args: EstimateArgs) -> Result<(), Failed> {
     one_size(&args.problem.size, "estimate")?;
     let request = request(&args.problem);
-    let registry: Arc<dyn Registry> = Arc::new(OpenProblems::new(Arc::new(Problems)));
+    let registry: Arc<dyn Registry> = Arc::new(OpenProblems::new(Arc::new(Sampling(Problems))));
     let problem = registry.open(&request)?;
     let machine = MachineMemory::now();
     let mut offer = offer(&args, &machine);
@@ -113,6 +114,13 @@ fn outline(
         Outline::with_runs(problem, offer).map_err(|error| Failed::usage(error.to_string()))?
     };
     outline.notes.extend(without_blocks(request, &outline, offer));
+    if Problems.open(request).is_ok_and(|problem| problem.info().forecast().is_none()) {
+        outline.notes.push(format!(
+            "{} does not know its numbers of states: beyond 100,000 they are estimates from samples, right within a factor of two \
+             as a rule",
+            request.name
+        ));
+    }
     if outline.way == Way::OneProcess && args.disk.is_none() && outline.plan.disk_bytes > DISK_BYTES {
         let (needed, default) = (show_bytes(outline.plan.disk_bytes), show_bytes(DISK_BYTES));
         outline.notes.push(format!("keima count stops at {default} of disk; allow {needed} with --disk"));

@@ -31,7 +31,7 @@ fn estimates() {
             "go 5x5 --workers 3 --threads 4 --disk-bandwidth 1GiB --cache 5GiB",
             &["on a cluster", "files in 5 GiB of cache"],
         ),
-        ("knight 8x8 --closed", &["unknown", "are not known beforehand"]),
+        ("knight 5x6 --closed", &["wall time", "estimates from samples"]),
     ] {
         let args: Vec<&str> = ["estimate"].into_iter().chain(args.split(' ')).collect();
         let ran = keima(&args);
@@ -63,18 +63,11 @@ fn estimates() {
     let stages = estimate["stages"].as_array().unwrap();
     let directions: BTreeSet<&str> = stages.iter().map(|stage| stage["direction"].as_str().unwrap()).collect();
     assert_eq!(directions, BTreeSet::from(["backward", "forward"]), "{estimate}");
-    let estimate = json(&["knight", "8x8", "--closed"]);
-    for name in [
-        "peak_states",
-        "core_seconds",
-        "wall_seconds",
-        "largest_family_seconds",
-        "stages_that_wait_for_largest_family",
-        "bytes_read",
-        "disk_peak_bytes",
-        "speeds",
-    ] {
-        assert!(estimate[name].is_null(), "{name}: {estimate}");
+    // It does not know its states: they are sampled, and few are counted.
+    let estimate = json(&["knight", "5x6", "--closed"]);
+    assert_eq!(estimate["peak_states"].as_u64(), Some(1300), "{estimate}");
+    for name in ["core_seconds", "wall_seconds", "bytes_written"] {
+        assert!(estimate[name].as_f64().is_some_and(|number| number > 0.0), "{name}: {estimate}");
     }
     assert!(dir.path().read_dir().unwrap().next().is_none(), "the scratch folder was not tidied");
     let values = [("@dir", scratch)];
