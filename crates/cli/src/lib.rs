@@ -60,6 +60,7 @@ use crate::terminal::colour::is_coloured;
 use crate::terminal::events;
 use crate::terminal::log::JsonLines;
 use crate::terminal::output::say;
+use crate::terminal::traces::{self, Traces};
 
 /// Most blocking threads of the runtime. Each counting thread is one, and file access takes some more.
 const BLOCKING_THREADS: usize = 2048;
@@ -74,7 +75,6 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     if cli.verb.progress() == ProgressFormat::Json {
         events::turn_on();
     }
-    start_log(&cli.verb);
     match block_on(cli.verb) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failed) => {
@@ -89,7 +89,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 /// Logs to stderr: services from info on, other verbs from warnings on, or as `KEIMA_LOG` says.
-fn start_log(verb: &Verb) {
+fn start_log(verb: &Verb) -> Result<(), Failed> {
     let level = match verb {
         Verb::Coordinator(_) | Verb::Worker(_) => LevelFilter::INFO,
         _ => LevelFilter::WARN,
@@ -102,18 +102,26 @@ fn start_log(verb: &Verb) {
         _ if events::is_on() => LogFormat::Json,
         _ => LogFormat::Text,
     };
+    let traces = match verb {
+        Verb::Coordinator(args) => Traces::to(args.trace_endpoint.as_deref(), "keima-coordinator")?,
+        Verb::Worker(args) => Traces::to(args.trace_endpoint.as_deref(), "keima-worker")?,
+        _ => None,
+    };
     // The reader of stderr may have gone away; that must not panic.
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).log_internal_errors(false);
     match format {
         LogFormat::Text => {
             let lines = lines.with_ansi(is_coloured(&std::io::stderr())).with_target(false);
-            tracing_subscriber::registry().with(lines.with_filter(filter)).init();
+            let traces = traces.map(|traces| traces.with_filter(Traces::filter()));
+            tracing_subscriber::registry().with(lines.with_filter(filter)).with(traces).init();
         }
         LogFormat::Json => {
             let lines = lines.event_format(JsonLines);
-            tracing_subscriber::registry().with(lines.with_filter(filter)).init();
+            let traces = traces.map(|traces| traces.with_filter(Traces::filter()));
+            tracing_subscriber::registry().with(lines.with_filter(filter)).with(traces).init();
         }
     }
+    Ok(())
 }
 
 fn block_on(verb: Verb) -> Result<(), Failed> {
@@ -128,7 +136,13 @@ fn block_on(verb: Verb) -> Result<(), Failed> {
         .enable_all()
         .build()
         .map_err(|error| Failed::other(format!("cannot start threads: {error}; allow more of them (ulimit -u)")))?;
+    {
+        // Traces are sent by tasks of the runtime.
+        let _inside = runtime.enter();
+        start_log(&verb)?;
+    }
     let ended = runtime.block_on(act(verb));
+    traces::flush();
     runtime.shutdown_timeout(SHUTDOWN);
     ended
 }

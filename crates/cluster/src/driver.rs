@@ -32,6 +32,7 @@ use tokio::sync::{Notify, Semaphore, watch};
 use self::shared::{Clock, Inner, MOST_SUBMISSIONS, Machine, Waiting, log};
 use crate::BUILD;
 use crate::archive::Archive;
+use crate::spans::StageSpans;
 use crate::store::journal::{Journal, JournalError};
 use crate::store::{Store, StoreError};
 use crate::transport::link::{LinkError, random_bits};
@@ -106,7 +107,7 @@ impl CoordinatorHandle {
             Coordinator::restore(config, for_machine, random_bits(), clock.now(), records)?
         };
         let inner = Arc::new(Inner {
-            machine: Mutex::new(Machine { coordinator, last: 0 }),
+            machine: Mutex::new(Machine { coordinator, last: 0, stages: StageSpans::default() }),
             registry,
             clock,
             planner: Arc::new(Semaphore::new(1)),
@@ -133,6 +134,7 @@ impl CoordinatorHandle {
                 }) else {
                     return;
                 };
+                inner.tidy_stages();
                 logged = events.last().map_or(logged, |event| event.number);
                 events.iter().for_each(log);
                 for folder in removals {

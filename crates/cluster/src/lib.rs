@@ -22,6 +22,7 @@ mod open_problems;
 #[doc(hidden)]
 pub mod probe;
 pub mod scratch;
+mod spans;
 mod store;
 mod transfer;
 mod transport;
@@ -41,6 +42,7 @@ pub use driver::{CoordinatorHandle, Overview, PULL_WAIT, StartError};
 pub use open_problems::OpenProblems;
 pub use scratch::ScratchError;
 pub use scratch::run_store::RunStore;
+pub use spans::SPANS;
 pub use store::journal::JournalError;
 pub use store::{STORE_FORMAT, Store, StoreError};
 pub use transport::convert::ConvertError;

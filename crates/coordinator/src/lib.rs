@@ -39,7 +39,7 @@ pub use job::lives::settling::Kept;
 pub use job::shown::status::{AtRisk, JobStatus, JobWorker};
 pub use job::shown::view::{DurableBoundary, JobView, RunningTask};
 pub use keima_orders::{AttemptId, Holder, InputRun, JobId, WorkerId};
-pub use machine::{Coordinator, NewPlan, PlanRequest, Planned, Standing, Submission, WorkerStatus};
+pub use machine::{Coordinator, NewPlan, PlanRequest, Planned, StageUnderWay, Standing, Submission, WorkerStatus};
 pub use outcome::{
     Check, FunctionalValues, Outcome, Residue, SeriesEntry, Table, TableRow, early, formula_error, recombine, tables,
 };

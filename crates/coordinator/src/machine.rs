@@ -74,6 +74,7 @@ use crate::store::restore::{RestoreError, Stored};
 
 pub use self::planning::{NewPlan, PlanRequest, Planned, Submission};
 pub use self::status::{Standing, WorkerStatus};
+pub use self::watching::StageUnderWay;
 
 /// Jobs, workers and everything that is known of them.
 ///

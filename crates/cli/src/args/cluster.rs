@@ -112,6 +112,9 @@ pub(crate) struct CoordinatorArgs {
     /// Format of the log on standard error
     #[arg(long, env = "KEIMA_LOG_FORMAT", value_name = "FORMAT", value_enum, default_value_t)]
     pub(crate) log_format: LogFormat,
+    /// Collector of OpenTelemetry traces, by OTLP over gRPC: a span for each stage and task
+    #[arg(long, env = "OTEL_EXPORTER_OTLP_ENDPOINT", value_name = "URL")]
+    pub(crate) trace_endpoint: Option<String>,
     /// Print the coordinator's URL and data folder as JSON when it is ready
     #[arg(long)]
     pub(crate) json: bool,
@@ -158,6 +161,9 @@ pub(crate) struct WorkerArgs {
     /// Format of the log on standard error
     #[arg(long, env = "KEIMA_LOG_FORMAT", value_name = "FORMAT", value_enum, default_value_t)]
     pub(crate) log_format: LogFormat,
+    /// Collector of OpenTelemetry traces, by OTLP over gRPC: a span for each stage and task
+    #[arg(long, env = "OTEL_EXPORTER_OTLP_ENDPOINT", value_name = "URL")]
+    pub(crate) trace_endpoint: Option<String>,
     /// Print the worker's name, URL and threads as JSON when it is ready
     #[arg(long)]
     pub(crate) json: bool,

@@ -7,6 +7,7 @@
 //!   log       lines of the log as JSON
 //!   output    stdout for results, stderr for everything else
 //!   progress  a bar or lines while a count runs
+//!   traces    spans to a collector of OpenTelemetry
 //!   units     byte sizes, durations and big numbers as text
 //!   wrap      paragraphs as lines
 //! ```
@@ -17,5 +18,6 @@ pub(crate) mod input;
 pub(crate) mod log;
 pub(crate) mod output;
 pub(crate) mod progress;
+pub(crate) mod traces;
 pub(crate) mod units;
 pub(crate) mod wrap;

@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use keima_coordinator::{Coordinator, Event, Millis};
+use keima_coordinator::{Coordinator, Event, JobId, Millis};
 use keima_model::Registry;
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::time::Instant;
 
 use crate::archive::Archive;
+use crate::spans::StageSpans;
 use crate::store::journal::{Journal, Ticket};
 use crate::transport::link::LinkError;
 use crate::world;
@@ -25,6 +26,7 @@ pub(super) const MOST_SUBMISSIONS: usize = 16;
 pub(super) struct Machine {
     pub(super) coordinator: Coordinator,
     pub(super) last: Ticket,
+    pub(super) stages: StageSpans,
 }
 
 /// The time of day at the start plus the monotonic time since then. So leases end on time even if somebody sets the time
@@ -124,7 +126,7 @@ impl Inner {
         event: impl FnOnce(&mut Coordinator, Millis) -> T,
     ) -> Result<(T, Ticket), LinkError> {
         let mut machine = self.lock()?;
-        let Machine { coordinator, last } = &mut *machine;
+        let Machine { coordinator, last, .. } = &mut *machine;
         let (work, few) = (coordinator.work_serial(), coordinator.few_serial());
         let answer = event(coordinator, self.clock.now());
         if coordinator.work_serial() == work {
@@ -135,6 +137,22 @@ impl Inner {
         }
         self.journal.post(coordinator.take_changes(), last);
         Ok((answer, *last))
+    }
+
+    /// Something happened to a job: its stage may have begun or ended.
+    pub(super) fn look_at_stage(&self, job: JobId) {
+        if let Ok(mut machine) = self.machine.lock() {
+            let Machine { coordinator, stages, .. } = &mut *machine;
+            stages.look(coordinator, job);
+        }
+    }
+
+    /// Stages may have ended by a word of a user.
+    pub(super) fn tidy_stages(&self) {
+        if let Ok(mut machine) = self.machine.lock() {
+            let Machine { coordinator, stages, .. } = &mut *machine;
+            stages.tidy(coordinator);
+        }
     }
 
     /// Returns when everything up to `ticket` is stored.

@@ -45,6 +45,7 @@ impl CoordinatorLink for CoordinatorHandle {
             news.as_mut().enable();
             let (grant, ticket) = self.inner.decide(|machine, now| machine.pull(now, worker, epoch, wanted))?;
             if let Some(grant) = grant? {
+                self.inner.look_at_stage(grant.attempt.job);
                 self.inner.stored(ticket).await?;
                 return Ok(Some(grant));
             }
@@ -64,7 +65,9 @@ impl CoordinatorLink for CoordinatorHandle {
         nonce: u64,
         report: Report,
     ) -> Result<(Verdict, Housekeeping), LinkError> {
-        Ok(self.event(|machine, now| machine.report(now, worker, epoch, attempt, nonce, report)).await??)
+        let answer = self.event(|machine, now| machine.report(now, worker, epoch, attempt, nonce, report)).await?;
+        self.inner.look_at_stage(attempt.job);
+        Ok(answer?)
     }
 
     async fn goodbye(&self, worker: &WorkerId, epoch: u64) -> Result<(), LinkError> {

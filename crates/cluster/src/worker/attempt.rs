@@ -26,6 +26,7 @@ use super::running::{LONGEST_WAIT, Shared, is_refusal};
 use super::table::Active;
 use super::tables::NoTables;
 use crate::failpoint;
+use crate::spans;
 use crate::transfer::feeds::TaskFeeds;
 use crate::transport::link::{Backoff, CoordinatorLink, LinkError};
 use crate::world;
@@ -47,6 +48,8 @@ pub(super) struct Performed {
     /// Whether its runs must be on stable storage before the report.
     pub(super) durable: bool,
     result: Result<TaskManifest, Failure>,
+    /// Ends with the verdict.
+    span: tracing::Span,
 }
 
 impl<L: CoordinatorLink> Shared<L> {
@@ -76,6 +79,10 @@ impl<L: CoordinatorLink> Shared<L> {
         let (stop, pulse, nonce) = (Arc::clone(&active.stop), Arc::clone(&active.pulse), grant.nonce);
         let lease = Duration::from_millis(grant.lease_millis);
         let durable = matches!(&grant.work, Work::Stage(order) if order.durable);
+        let span = match &grant.work {
+            Work::Stage(order) => spans::of_task(order, self.store.worker()),
+            Work::Copy(_) | Work::Archive(_) => tracing::Span::none(),
+        };
         let result = match grant.work {
             Work::Stage(order) => {
                 // The grant is new: files in its folder are left over from a forgotten process.
@@ -93,17 +100,20 @@ impl<L: CoordinatorLink> Shared<L> {
         if let Ok(manifest) = &result {
             tracing::debug!(%attempt, times = ?manifest.times, states = manifest.output.states, "done");
         }
-        Performed { attempt, nonce, lease, stop, pulse, durable, result }
+        Performed { attempt, nonce, lease, stop, pulse, durable, result, span }
     }
 
     /// Makes durable runs durable, reports the attempt, and deletes its files unless the coordinator keeps them. An error is
     /// final for the worker.
     pub(super) async fn conclude(self: &Arc<Self>, performed: Performed) -> Result<(), LinkError> {
-        let Performed { attempt, nonce, lease, stop, pulse, durable, result } = performed;
+        let Performed { attempt, nonce, lease, stop, pulse, durable, result, span } = performed;
         let result = match result {
             Ok(manifest) if durable => self.publish_durably(&attempt, manifest, &pulse).await,
             result => result,
         };
+        if let Err(failure) = &result {
+            span.record("error", tracing::field::debug(failure));
+        }
         // An abandoned attempt that did not finish has nothing to report. One that did finish reports all the same: the
         // order to abandon may have crossed an earlier report.
         let abandoned = stop.load(Ordering::Relaxed) && !self.is_stopping();

@@ -1,6 +1,7 @@
-//! What people and programs take from keima: formats for papers, pictures, events, and digits in other programs.
+//! What people and programs take from keima: formats for papers, pictures, events, traces, and digits in other programs.
 
 mod events;
 mod papers;
 mod plot;
 mod tools;
+mod traces;
