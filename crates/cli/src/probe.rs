@@ -8,7 +8,7 @@ pub fn typed(text: &str) -> bool {
         terminal::units::parse_bytes(text).is_ok(),
         terminal::units::parse_bytes_or_none(text).is_ok(),
         count::sizes::sizes(text).is_ok(),
-        cluster::client::job_id(text).is_ok(),
+        cluster::people::job_id(text).is_ok(),
     ];
     taken.contains(&true)
 }

@@ -47,6 +47,16 @@ pub fn status(status: &JobStatus) -> Value {
         "state": status.state.to_string(),
         "reason": status.reason,
         "priority": status.priority,
+        "level": status.level,
+        "name": status.terms.name,
+        "note": status.terms.note,
+        "owner": status.terms.owner,
+        "max_workers": status.terms.max_workers,
+        "max_disk_bytes": status.terms.max_disk_bytes,
+        "submitted": moment(status.submitted_at),
+        "ended": moment(status.ended_at),
+        "task_seconds": status.task_seconds,
+        "waits_for": status.waits_for,
         "sweep": status.sweep,
         "sweeps": status.plan.as_ref().map(|p| p.sweeps.len()),
         "stage": status.stage,
@@ -197,6 +207,11 @@ pub fn event(event: &Event) -> Value {
         "worker": event.worker.as_ref().map(|worker| worker.0.clone()),
         "text": event.text,
     })
+}
+
+/// A moment as seconds since 1970; `None` where it is not known.
+fn moment(millis: u64) -> Option<f64> {
+    (millis > 0).then(|| seconds(millis))
 }
 
 fn seconds(millis: u64) -> f64 {

@@ -11,6 +11,7 @@ use serde_json::json;
 
 use super::address::url;
 use super::pass::pass;
+use super::people::{find_job, terms};
 use super::{status, workers};
 use crate::args::{ClientArgs, JobArgs, ProblemArgs, ResultArgs, SubmitArgs, WatchArgs};
 use crate::count::sizes::one_size;
@@ -39,14 +40,6 @@ pub(crate) fn request(args: &ProblemArgs) -> ProblemRequest {
     ProblemRequest { name: args.problem.clone(), size: args.size.clone(), options }
 }
 
-pub(crate) fn job_id(text: &str) -> Result<JobId, Failed> {
-    let digits = text.strip_prefix('j').unwrap_or(text);
-    digits
-        .parse()
-        .map(JobId)
-        .map_err(|_| Failed::usage(format!("{text:?} is not the name of a job, such as j1; `keima jobs` lists them")))
-}
-
 pub(super) fn connect(args: &ClientArgs) -> Result<JobClient, Failed> {
     let url = url("--coordinator", &args.coordinator)?;
     Ok(JobClient::with(&url, &pass(&args.pass, &url)?)?)
@@ -59,10 +52,12 @@ pub(crate) async fn submit(args: SubmitArgs) -> Result<(), Failed> {
             "a submitted job has no numbers to print yet: add --wait, or use `keima result` later",
         ));
     }
+    let terms = terms(&args.terms, args.owner.as_deref());
+    terms.check().map_err(|error| Failed::usage(error.to_string()))?;
     let Some(problem) = &args.problem else {
         let from = args.resume_from.as_deref().unwrap_or_default();
         let client = connect(&args.client)?;
-        let job = client.resume_from(from).await?;
+        let job = client.resume_from(from, &terms).await?;
         return submitted(&client, job, args.wait, &wanted, args.progress.shown()).await;
     };
     one_size(&problem.size, "submit")?;
@@ -94,7 +89,7 @@ pub(crate) async fn submit(args: SubmitArgs) -> Result<(), Failed> {
         other_primes: false,
         follows: Follows { task_memory: args.task_memory.is_none(), disk: args.disk.is_none(), slots: true },
     };
-    let job = client.submit(&spec).await?;
+    let job = client.submit_as(&spec, &terms).await?;
     if workers.iter().all(|w| !w.here) {
         say("no worker is connected yet; the job waits for one: keima worker --coordinator URL --scratch DIR");
     }
@@ -112,18 +107,6 @@ async fn submitted(client: &JobClient, job: JobId, wait: bool, wanted: &Wanted, 
         .map_err(|error| Failed::other(format!("{job} was submitted, but its name was not printed: {}", error.text)))
 }
 
-pub(crate) async fn jobs(args: ClientArgs) -> Result<(), Failed> {
-    let jobs = connect(&args)?.jobs().await?;
-    if args.json {
-        print(&json!({ "jobs": jobs.iter().map(shape::listed).collect::<Vec<_>>() }).to_string())?;
-    } else if jobs.is_empty() {
-        say("no jobs yet; `keima submit go 9x9` submits one");
-    } else {
-        print(&status::jobs_text(&jobs))?;
-    }
-    Ok(())
-}
-
 pub(crate) async fn workers(args: ClientArgs) -> Result<(), Failed> {
     let workers = connect(&args)?.workers().await?;
     if args.json {
@@ -137,8 +120,9 @@ pub(crate) async fn workers(args: ClientArgs) -> Result<(), Failed> {
 }
 
 pub(crate) async fn status(args: JobArgs) -> Result<(), Failed> {
-    let id = job_id(&args.job)?;
-    let status = connect(&args.client)?.status(id).await?;
+    let client = connect(&args.client)?;
+    let id = find_job(&client, &args.job).await?;
+    let status = client.status(id).await?;
     if args.client.json {
         print(&shape::status(&status).to_string())?;
     } else {
@@ -149,9 +133,9 @@ pub(crate) async fn status(args: JobArgs) -> Result<(), Failed> {
 
 pub(crate) async fn watch(args: WatchArgs) -> Result<(), Failed> {
     let WatchArgs { result: args, progress } = args;
-    let id = job_id(&args.job)?;
     let client = connect(&args.client)?;
     let wanted = Wanted::new(&args.result, args.client.json)?;
+    let id = find_job(&client, &args.job).await?;
     // If the coordinator does not answer now, `follow` waits for it and checks at the end.
     if let Ok(status) = client.status(id).await {
         wanted.check_for(&status)?;
@@ -227,8 +211,8 @@ pub(crate) enum Change {
 }
 
 pub(crate) async fn change(args: JobArgs, change: Change) -> Result<(), Failed> {
-    let id = job_id(&args.job)?;
     let client = connect(&args.client)?;
+    let id = find_job(&client, &args.job).await?;
     match change {
         Change::Pause => client.pause(id).await?,
         Change::Resume => client.resume(id).await?,
@@ -244,9 +228,9 @@ pub(crate) async fn change(args: JobArgs, change: Change) -> Result<(), Failed> 
 }
 
 pub(crate) async fn result(args: ResultArgs) -> Result<(), Failed> {
-    let id = job_id(&args.job)?;
     let wanted = Wanted::new(&args.result, args.client.json)?;
     let client = connect(&args.client)?;
+    let id = find_job(&client, &args.job).await?;
     let (status, certificate) =
         if wanted.is_json() { client.with_certificate(id).await? } else { (client.status(id).await?, None) };
     wanted.check_for(&status)?;

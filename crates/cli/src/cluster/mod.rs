@@ -8,6 +8,7 @@
 //!   door         who may come in at a coordinator or worker
 //!   pass         what a caller knows of its coordinator, and shows to it
 //!   client       submit, jobs, workers, status, watch, pause, resume, cancel, result
+//!   people       owners, names and notes of jobs, and their list
 //!   status       a job's status as text
 //!   workers      the workers as text
 //!   top          keima top
@@ -19,6 +20,7 @@ pub(crate) mod client;
 pub(crate) mod coordinator;
 mod door;
 mod pass;
+pub(crate) mod people;
 mod status;
 pub(crate) mod top;
 pub(crate) mod worker;

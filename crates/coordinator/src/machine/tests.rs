@@ -9,6 +9,7 @@ mod labour;
 mod losses;
 mod meeting;
 mod names;
+mod people;
 mod planning;
 mod random;
 mod sim;
