@@ -43,6 +43,7 @@ fn the_next_task_is_of_the_job_that_the_law_names() {
     // With one task each time decides, and ada has used some.
     sim.now += 1_000;
     sim.work(&worker(0), 0);
+    sim.tick(1);
     assert_eq!(asked(&sim), [third, first, second], "bob's tasks have taken no time yet");
     assert!(sim.status(first).task_seconds >= 1.0);
     change(&mut sim, second, TermsChange { priority: Some(1), ..TermsChange::default() });
@@ -88,11 +89,18 @@ fn a_cap_on_workers_holds_and_the_job_ends() {
             if sim.status(id).state.is_over() {
                 break;
             }
-            round(&mut sim);
+            let all: Vec<WorkerId> = (0..4).map(worker).collect();
+            for id in &all {
+                sim.heartbeat(id);
+                sim.pull(id);
+            }
             let at_work: BTreeSet<WorkerId> =
                 sim.coordinator.fleet.tasks_of_job(id).map(|lease| lease.worker.clone()).collect();
             assert!(at_work.len() <= most as usize, "{at_work:?}");
             seen.extend(at_work);
+            all.iter().for_each(|id| sim.work(id, 0));
+            sim.tick(20);
+            sim.check();
         }
         assert_eq!(sim.status(id).state, State::Done, "{most}");
         assert!(!seen.is_empty());
