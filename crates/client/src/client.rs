@@ -1,7 +1,7 @@
 //! The calls, over one connection that is made with the first of them.
 
 use keima_cluster::{JobClient, service_url};
-use keima_coordinator::{JobId, JobStatus, WorkerStatus};
+use keima_coordinator::{JobFilter, JobId, JobPage, JobStatus, Terms, TermsChange, WorkerStatus};
 
 use crate::access::Access;
 use crate::counted::Counted;
@@ -47,17 +47,28 @@ impl Client {
     /// Submits a job. Never repeats that by itself: each submission is a job of its own.
     pub async fn submit(&self, job: &Job) -> Result<JobId, Error> {
         let workers = self.workers().await?;
-        Ok(self.calls.submit(&job.spec(&workers)).await?)
+        Ok(self.calls.submit_as(&job.spec(&workers), &job.terms).await?)
     }
 
     /// Goes on with a checkpoint of the coordinator's archive: its URL, or a job's folder in it.
-    pub async fn resume_from(&self, checkpoint: &str) -> Result<JobId, Error> {
-        Ok(self.calls.resume_from(checkpoint).await?)
+    pub async fn resume_from(&self, checkpoint: &str, terms: &Terms) -> Result<JobId, Error> {
+        Ok(self.calls.resume_from(checkpoint, terms).await?)
     }
 
     /// All jobs, without their values.
     pub async fn jobs(&self) -> Result<Vec<JobStatus>, Error> {
         Ok(self.calls.jobs().await?)
+    }
+
+    /// The jobs that a filter lets through, the newest first. The coordinator cuts pages where they would get long;
+    /// [`JobPage::next`] then says where the next one begins.
+    pub async fn list(&self, filter: &JobFilter) -> Result<JobPage, Error> {
+        Ok(self.calls.list(filter).await?)
+    }
+
+    /// Changes a job's priority or terms, at any time.
+    pub async fn change(&self, job: JobId, change: &TermsChange) -> Result<(), Error> {
+        Ok(self.calls.change(job, change).await?)
     }
 
     /// All workers that the coordinator knows.

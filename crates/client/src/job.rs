@@ -1,6 +1,6 @@
 //! What to count, and within which limits.
 
-use keima_coordinator::{Executor, Follows, JobId, JobSpec, WorkerStatus};
+use keima_coordinator::{Executor, Follows, JobId, JobSpec, Terms, WorkerStatus};
 use keima_model::ProblemRequest;
 
 use crate::Error;
@@ -33,6 +33,8 @@ pub struct Job {
     pub executor: Executor,
     /// Keep the counts of all shorter boards.
     pub series: bool,
+    /// Its name, note and owner, and its caps.
+    pub terms: Terms,
 }
 
 impl Job {
@@ -52,6 +54,7 @@ impl Job {
             window: None,
             executor: Executor::Auto,
             series: false,
+            terms: Terms::default(),
         }
     }
 

@@ -46,6 +46,7 @@ pub use watch::{News, Watch};
 
 pub use keima_cluster::{AccessError, LinkError, Pass};
 pub use keima_coordinator::{
-    CallError, Check, Executor, JobId, JobStatus, Outcome, Plan, Residue, State, WorkerStatus,
+    CallError, Check, Executor, JobFilter, JobId, JobPage, JobStatus, Outcome, Plan, Residue, State, Terms,
+    TermsChange, WorkerStatus,
 };
 pub use keima_residue::Integer;

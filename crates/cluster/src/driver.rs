@@ -22,8 +22,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use keima_coordinator::{
-    AttemptId, Config, Coordinator, DurableBoundary, Event, JobId, JobSpec, JobStatus, JobView, Kept, Millis,
-    RestoreError, Standing, Stuck, Sums, VERSION_KEY, WorkerStatus, check_stored_version,
+    AttemptId, Config, Coordinator, DurableBoundary, Event, JobFilter, JobId, JobPage, JobSpec, JobStatus, JobView,
+    Kept, Millis, RestoreError, Standing, Stuck, Sums, Terms, TermsChange, VERSION_KEY, WorkerStatus,
+    check_stored_version,
 };
 use keima_model::Registry;
 use keima_runs::RunId;
@@ -178,6 +179,12 @@ impl CoordinatorHandle {
 
     /// Submits a job.
     pub async fn submit(&self, spec: JobSpec) -> Result<JobId, LinkError> {
+        self.submit_as(spec, Terms::default()).await
+    }
+    /// Submits a job under terms.
+    pub async fn submit_as(&self, spec: JobSpec, terms: Terms) -> Result<JobId, LinkError> {
+        terms.check()?;
+        let spec = terms.limit(spec);
         let waiting = Waiting::count(&self.inner);
         if waiting.number() > MOST_SUBMISSIONS {
             return Err(LinkError::NotNow(format!("{MOST_SUBMISSIONS} other submissions are to be planned first")));
@@ -188,7 +195,7 @@ impl CoordinatorHandle {
             let registry = Arc::clone(&self.inner.registry);
             self.inner.plan(move || Ok::<_, LinkError>(submission()?.plan(&*registry)?)).await??
         };
-        self.event(|machine, now| machine.admit(now, planned)).await
+        self.event(|machine, now| machine.admit_as(now, planned, terms)).await
     }
     /// Stops granting tasks of a job.
     pub async fn pause(&self, job: JobId) -> Result<(), LinkError> {
@@ -201,6 +208,14 @@ impl CoordinatorHandle {
     /// Cancels a job. Its runs are deleted.
     pub async fn cancel(&self, job: JobId) -> Result<(), LinkError> {
         Ok(self.event(|machine, now| machine.cancel(now, job)).await??)
+    }
+    /// Changes a job's terms.
+    pub async fn change(&self, job: JobId, change: &TermsChange) -> Result<(), LinkError> {
+        Ok(self.event(|machine, now| machine.change(now, job, change)).await??)
+    }
+    /// A part of the list of jobs.
+    pub async fn list(&self, filter: &JobFilter) -> Result<JobPage, LinkError> {
+        self.event(|machine, _| machine.list(filter)).await
     }
     /// All jobs.
     pub async fn jobs(&self) -> Result<Vec<JobStatus>, LinkError> {

@@ -44,6 +44,10 @@ pub(crate) struct Fleet {
     pub(crate) leases: BTreeMap<AttemptId, Lease>,
     /// The attempts of each worker that has some; `true` for second copies and archive work.
     leases_on: BTreeMap<WorkerId, BTreeMap<AttemptId, bool>>,
+    /// Number of living attempts at tasks of each job that has some.
+    at_work: BTreeMap<JobId, u32>,
+    /// Tasks that ended, with the time since their grant, for [`crate::Coordinator`] to book.
+    pub(crate) worked: Vec<(JobId, Millis)>,
     /// Workers that may hold a run: those that ever said so. [`Worker::held`] says whether they do.
     holders: HashMap<RunId, Vec<WorkerId>>,
     pub(crate) journal: Journal,
@@ -79,6 +83,8 @@ impl Fleet {
             workers: BTreeMap::new(),
             leases: BTreeMap::new(),
             leases_on: BTreeMap::new(),
+            at_work: BTreeMap::new(),
+            worked: Vec::new(),
             holders: HashMap::new(),
             here_since: None,
             lost_serial: 0,
@@ -137,6 +143,9 @@ impl Fleet {
     /// A lease begins.
     pub(crate) fn add_lease(&mut self, attempt: AttemptId, lease: Lease) {
         self.leases_on.entry(lease.worker.clone()).or_default().insert(attempt, lease.copy);
+        if !lease.copy {
+            *self.at_work.entry(attempt.job).or_default() += 1;
+        }
         self.leases.insert(attempt, lease);
     }
 
@@ -144,6 +153,9 @@ impl Fleet {
     pub(crate) fn end_lease(&mut self, attempt: AttemptId, abandon: bool) -> Option<Lease> {
         let lease = self.leases.remove(&attempt)?;
         self.journal.delete_grant(attempt);
+        if !lease.copy {
+            self.leave_work(attempt.job, self.now.saturating_sub(lease.granted));
+        }
         if let Some(own) = self.leases_on.get_mut(&lease.worker) {
             own.remove(&attempt);
             if own.is_empty() {
@@ -158,6 +170,27 @@ impl Fleet {
             }
         }
         Some(lease)
+    }
+
+    /// A task of a job ended, so long after its grant.
+    fn leave_work(&mut self, job: JobId, millis: Millis) {
+        self.worked.push((job, millis));
+        if let Some(number) = self.at_work.get_mut(&job) {
+            *number = number.saturating_sub(1);
+            if *number == 0 {
+                self.at_work.remove(&job);
+            }
+        }
+    }
+
+    /// Number of living attempts at tasks of a job, second copies and archive work left out.
+    pub(crate) fn tasks_at_work(&self, job: JobId) -> u32 {
+        self.at_work.get(&job).copied().unwrap_or(0)
+    }
+
+    /// The job that was submitted last of those with tasks at work.
+    pub(crate) fn newest_at_work(&self) -> Option<JobId> {
+        self.at_work.last_key_value().map(|(job, _)| *job)
     }
 
     /// Living attempts at a task.

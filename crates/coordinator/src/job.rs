@@ -27,7 +27,7 @@ use crate::api::{Millis, State};
 use crate::fleet::watched::{About, EventKind};
 use crate::fleet::{Fleet, Offer};
 use crate::outcome::{Check, Outcome, recombine};
-use crate::store::records::Record;
+use crate::store::records::{Account, Record};
 
 pub(crate) mod archive;
 mod attempts;
@@ -51,6 +51,7 @@ const MOST_UNSTORED_MILLIS: Millis = 10_000;
 pub(crate) struct Job {
     pub(crate) id: JobId,
     pub(crate) record: Record,
+    pub(crate) account: Account,
     /// `None` where this program cannot open the problem (any more).
     pub(crate) problem: Option<AnyProblem>,
     pub(crate) stage: Option<StageRun>,
@@ -72,6 +73,8 @@ pub(crate) struct Job {
     pub(crate) is_being_planned: bool,
     /// When the bytes on disk were added up last.
     pub(crate) disk_seen: Option<Millis>,
+    /// That sum.
+    pub(crate) disk_bytes: u64,
 }
 
 impl Job {
@@ -79,6 +82,7 @@ impl Job {
         Self {
             id,
             record,
+            account: Account::default(),
             problem,
             stage: None,
             boundaries: Boundaries::new(now),
@@ -94,6 +98,7 @@ impl Job {
             planned_for: None,
             is_being_planned: false,
             disk_seen: None,
+            disk_bytes: 0,
         }
     }
 
@@ -148,17 +153,20 @@ impl Job {
 
     /// Stores the job's own record, on stable storage.
     pub(crate) fn store(&self, fleet: &mut Fleet) {
+        self.store_account(fleet);
         fleet.journal.put_job_durably(self.id, &self.record);
     }
 
     /// The job is under way for so much longer.
     pub(crate) fn age(&mut self, elapsed: Millis, fleet: &mut Fleet) {
+        self.wait_behind(elapsed, fleet);
         if elapsed > 0 && self.record.state == State::Running && fleet.attempts_of_job(self.id).next().is_some() {
             self.record.active_millis = self.record.active_millis.saturating_add(elapsed);
             self.rate.age(elapsed);
             // A kill must not hide time: at most so much of it is forgotten.
             if self.record.active_millis.saturating_sub(self.stored_millis) >= MOST_UNSTORED_MILLIS {
                 self.stored_millis = self.record.active_millis;
+                self.store_account(fleet);
                 fleet.journal.put_job(self.id, &self.record);
             }
         }
@@ -167,7 +175,8 @@ impl Job {
     /// Brings the most bytes on disk up to date.
     pub(crate) fn update_disk_peak(&mut self, fleet: &Fleet) {
         self.disk_seen = Some(fleet.now);
-        self.record.disk_peak_bytes = self.record.disk_peak_bytes.max(self.boundaries.disk_bytes(fleet));
+        self.disk_bytes = self.boundaries.disk_bytes(fleet);
+        self.record.disk_peak_bytes = self.record.disk_peak_bytes.max(self.disk_bytes);
     }
 
     /// The same while a stage is under way, as often as a worker says what it holds. What it writes counts in full at its end.
@@ -202,7 +211,7 @@ impl Job {
 
     /// Goes on after a pause.
     pub(crate) fn go_on(&mut self, fleet: &mut Fleet) {
-        self.record.waits = false;
+        (self.record.waits, self.account.over_disk) = (false, false);
         self.record.state = if self.record.generation == 0 { State::Queued } else { State::Running };
         self.record.reason.clear();
         self.tell_state(fleet);
@@ -217,6 +226,7 @@ impl Job {
         self.record.last_stage = Some(stage);
         (self.record.state, self.record.waits) = (state, false);
         self.record.reason = reason;
+        (self.account.ended_at, self.account.over_disk) = (fleet.now.max(1), false);
         self.tell_state(fleet);
         self.end_leases(fleet, |_| true);
         self.drop_stage(fleet);

@@ -8,6 +8,7 @@
 //!   certificate   the evidence of a count, in a form that others can check
 //!   outcome   from residues to a count, with its checks
 //!   plan      from a submission to sweeps and stages
+//!   terms     what people say of a job: owner, name, note, caps
 //!   api       what coordinator, workers and clients tell each other
 //! ```
 //!
@@ -26,6 +27,7 @@ mod machine;
 mod outcome;
 mod plan;
 mod store;
+mod terms;
 
 pub use api::*;
 pub use certificate::{
@@ -39,7 +41,10 @@ pub use job::lives::settling::Kept;
 pub use job::shown::status::{AtRisk, JobStatus, JobWorker};
 pub use job::shown::view::{DurableBoundary, JobView, RunningTask};
 pub use keima_orders::{AttemptId, Holder, InputRun, JobId, WorkerId};
-pub use machine::{Coordinator, NewPlan, PlanRequest, Planned, StageUnderWay, Standing, Submission, WorkerStatus};
+pub use machine::{
+    Coordinator, JobFilter, JobPage, MOST_PAGE_JOBS, NewPlan, PlanRequest, Planned, StageUnderWay, Standing,
+    Submission, WorkerStatus,
+};
 pub use outcome::{
     Check, FunctionalValues, Outcome, Residue, SeriesEntry, Table, TableRow, early, formula_error, recombine, tables,
 };
@@ -51,3 +56,4 @@ pub use store::checkpoint::{Checkpoint, CheckpointError, MOST_CHECKPOINT_BYTES, 
 pub use store::journal::{Changes, Durability, EncodeError};
 pub use store::keys::VERSION_KEY;
 pub use store::restore::{RestoreError, check_stored_version};
+pub use terms::{MOST_NAME_BYTES, MOST_NOTE_BYTES, Terms, TermsChange, is_job_number};

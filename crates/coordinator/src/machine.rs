@@ -5,7 +5,7 @@
 //! **What runs.** A job does its sweeps one after the other, a sweep its stages. At any time a job has at most one stage
 //! under way. The stage reads the newest *boundary*: the vector that the stage before wrote. At a vector's start it reads
 //! nothing; where two vectors meet it also reads the kept one. It writes the next boundary. Workers pull. A pull goes
-//! through the jobs by priority, then by number, and takes the first pending task whose inputs can be read now. The
+//! through the jobs in the order of machine/sharing.rs, and takes the first pending task whose inputs can be read now. The
 //! largest tasks of a stage go first, so that the small ones fill the gaps at its end. A lower job gets what the higher
 //! ones leave: the ends of their stages, and workers that they cannot use. A stage is cut into tasks only when somebody
 //! asks for one: then the number of slots is known, and a paused job holds no stale cut.
@@ -48,12 +48,15 @@
 
 mod archive;
 mod leases;
+mod listing;
 mod planning;
 mod settling;
+mod sharing;
 mod status;
 mod steering;
 #[cfg(test)]
 mod tests;
+mod waiting;
 mod watching;
 mod workers;
 
@@ -72,7 +75,9 @@ use crate::job::Job;
 use crate::store::journal::{Changes, EncodeError};
 use crate::store::restore::{RestoreError, Stored};
 
+pub use self::listing::{JobFilter, JobPage, MOST_PAGE_JOBS};
 pub use self::planning::{NewPlan, PlanRequest, Planned, Submission};
+use self::sharing::Use;
 pub use self::status::{Standing, WorkerStatus};
 pub use self::watching::StageUnderWay;
 
@@ -85,6 +90,8 @@ pub struct Coordinator {
     registry: Arc<dyn Registry>,
     jobs: BTreeMap<JobId, Job>,
     next_job: u64,
+    /// Past use of the workers by owner.
+    past: Use,
     /// By the number that names of runs begin with: the jobs that go on with such runs of a checkpoint.
     adopted: BTreeMap<JobId, Vec<JobId>>,
     /// The process stops: nothing is granted any more.
@@ -95,8 +102,15 @@ impl Coordinator {
     /// A coordinator without a past. `seed` feeds nonces and the jobs' tags and salts; it should be random.
     pub fn new(config: Config, registry: Arc<dyn Registry>, seed: u64) -> Self {
         let fleet = Fleet::new(config, Life::new(seed, 0, None));
-        let mut coordinator =
-            Self { fleet, registry, jobs: BTreeMap::new(), next_job: 1, adopted: BTreeMap::new(), is_settling: false };
+        let mut coordinator = Self {
+            fleet,
+            registry,
+            jobs: BTreeMap::new(),
+            next_job: 1,
+            past: Use::default(),
+            adopted: BTreeMap::new(),
+            is_settling: false,
+        };
         coordinator.store_meta();
         // Workers will keep the store's name.
         coordinator.fleet.journal.must_be_durable();
@@ -132,7 +146,8 @@ impl Coordinator {
         for (id, job) in &jobs {
             job.record.adopted.iter().for_each(|name| adopted.entry(*name).or_default().push(*id));
         }
-        let mut coordinator = Self { fleet, registry, jobs, next_job, adopted, is_settling: false };
+        let mut coordinator =
+            Self { fleet, registry, jobs, next_job, past: Use::default(), adopted, is_settling: false };
         coordinator.store_meta();
         coordinator.fleet.journal.must_be_durable();
         Ok(coordinator)
@@ -179,6 +194,7 @@ impl Coordinator {
         for job in self.jobs.values_mut() {
             job.age(elapsed, &mut self.fleet);
         }
+        self.book_tasks();
     }
 
     fn store_meta(&mut self) {

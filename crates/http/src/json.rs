@@ -39,7 +39,7 @@ impl Statistics {
 /// A job.
 pub fn status(status: &JobStatus) -> Value {
     let finite = |x: Option<f64>| x.filter(|x| x.is_finite());
-    json!({
+    let mut job = json!({
         "job": status.id.to_string(),
         "problem": status.problem,
         "size": status.size,
@@ -80,6 +80,24 @@ pub fn status(status: &JobStatus) -> Value {
             "worker": w.worker.0, "running": w.running, "note": w.note,
         })).collect::<Vec<_>>(),
         "statistics": statistics(&Statistics::of_job(status), status.plan.as_ref()),
+    });
+    add(&mut job, people(status));
+    job
+}
+
+/// What people say of a job, and what it has had and waits for.
+fn people(status: &JobStatus) -> Value {
+    json!({
+        "level": status.level,
+        "name": status.terms.name,
+        "note": status.terms.note,
+        "owner": status.terms.owner,
+        "max_workers": status.terms.max_workers,
+        "max_disk_bytes": status.terms.max_disk_bytes,
+        "submitted": moment(status.submitted_at),
+        "ended": moment(status.ended_at),
+        "task_seconds": status.task_seconds,
+        "waits_for": status.waits_for,
     })
 }
 
@@ -163,10 +181,15 @@ pub fn view(view: &JobView) -> Value {
         "failed_attempts": view.failed_attempts,
         "fall_backs": view.fall_backs,
     });
-    if let (Value::Object(job), Value::Object(more)) = (&mut job, more) {
-        job.extend(more);
-    }
+    add(&mut job, more);
     job
+}
+
+/// Adds the fields of one object to another.
+fn add(object: &mut Value, more: Value) {
+    if let (Value::Object(object), Value::Object(more)) = (object, more) {
+        object.extend(more);
+    }
 }
 
 fn running(task: &RunningTask) -> Value {
@@ -197,6 +220,11 @@ pub fn event(event: &Event) -> Value {
         "worker": event.worker.as_ref().map(|worker| worker.0.clone()),
         "text": event.text,
     })
+}
+
+/// A moment as seconds since 1970; `None` where it is not known.
+fn moment(millis: u64) -> Option<f64> {
+    (millis > 0).then(|| seconds(millis))
 }
 
 fn seconds(millis: u64) -> f64 {

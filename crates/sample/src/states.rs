@@ -101,7 +101,7 @@ fn of<K: Key>(problem: &dyn Problem<K>, kept: usize, seed: u64) -> Sampled {
             samples = vec![all.clone(), all.clone()];
         } else if let [one, other] = samples.as_slice() {
             let estimate = recaptured(problem, window, one, other);
-            let paths = (one.len() as f64 * weights[0] + other.len() as f64 * weights[1]) / 2.0;
+            let paths = f64::midpoint(one.len() as f64 * weights[0], other.len() as f64 * weights[1]);
             found.states.push(estimate.min(paths));
             found.paths.push(paths);
         }

@@ -98,12 +98,18 @@ class Client:
         window: int | None = None,
         executor: str = "auto",
         series: bool = False,
+        name: str = "",
+        note: str = "",
+        owner: str | None = None,
+        max_workers: int | None = None,
+        max_disk: int | str | None = None,
     ) -> str:
         """Submits a job and returns its name, such as ``"j1"``.
 
         ``task_memory`` and ``disk`` are bytes or texts such as ``"2GiB"``. What is not given follows the workers that are
         there when the job begins. Jobs of higher ``priority`` go first. With ``series`` the counts of all shorter boards
-        are kept.
+        are kept. ``owner`` is ``KEIMA_OWNER`` or the local user if it is not given: owners share the workers. At most
+        ``max_workers`` have tasks of the job at a time. It pauses when its runs take more than ``max_disk``.
         """
         if executor not in _EXECUTORS:
             raise UsageError(f"executor: expected one of {', '.join(_EXECUTORS)}, got {executor!r}")
@@ -111,6 +117,13 @@ class Client:
         memory = min((worker.task_memory_bytes for worker in here), default=_TASK_MEMORY_BYTES)
         room = min(sum(worker.disk_bytes for worker in here), 2**64 - 1)
         try:
+            terms = job_pb2.Terms(
+                name=name,
+                note=note,
+                owner=_user() if owner is None else owner,
+                max_workers=max_workers,
+                max_disk_bytes=None if max_disk is None else parse_bytes(max_disk),
+            )
             spec = job_pb2.JobSpec(
                 problem=common_pb2.Problem(name=problem, size=size, options=_options(options)),
                 priority=priority,
@@ -131,7 +144,7 @@ class Client:
             if isinstance(error, KeimaError):
                 raise
             raise UsageError(f"submit: an argument is out of range: {error}") from error
-        return self._submit(job_pb2.SubmitJobRequest(protocol_version=PROTOCOL_VERSION, spec=spec))
+        return self._submit(job_pb2.SubmitJobRequest(protocol_version=PROTOCOL_VERSION, spec=spec, terms=terms))
 
     def resume_from(self, checkpoint: str) -> str:
         """Goes on with a checkpoint of the coordinator's archive: its URL, or a job's folder in it. Returns the job's name."""
@@ -143,9 +156,16 @@ class Client:
         return f"j{self._call(lambda **k: self._stub.SubmitJob(request, **k)).job}"
 
     def jobs(self) -> tuple[JobStatus, ...]:
-        """All jobs."""
+        """All jobs, the newest first."""
+        jobs: list[JobStatus] = []
         request = job_pb2.ListJobsRequest(protocol_version=PROTOCOL_VERSION)
-        return tuple(map(convert.status, self._call(lambda **k: self._stub.ListJobs(request, **k)).jobs))
+        while True:
+            answer = self._call(lambda **k: self._stub.ListJobs(request, **k))
+            jobs.extend(map(convert.status, answer.jobs))
+            # A list goes on with older jobs, or ends.
+            if not answer.HasField("next") or request.HasField("after") and answer.next >= request.after:
+                return tuple(jobs)
+            request.after = answer.next
 
     def workers(self) -> tuple[Worker, ...]:
         """All workers that the coordinator knows."""
@@ -258,6 +278,12 @@ class Client:
             return call(timeout=self._deadline_seconds)
         except grpc.RpcError as error:
             raise refusal(error, self._access, job) from error
+
+
+def _user() -> str:
+    """Who submits, as the program ``keima`` would say."""
+    names = (os.environ.get(name) for name in ("KEIMA_OWNER", "USER", "LOGNAME"))
+    return next((name for name in names if name), "")
 
 
 def _options(options: Options) -> list[common_pb2.ProblemOption]:

@@ -157,6 +157,10 @@ def status(message: job_pb2.JobStatus) -> JobStatus:
         notes=tuple(message.notes),
         workers=tuple(JobWorker(worker.worker, worker.running, worker.note) for worker in message.workers),
         resumed_from=message.resumed_from if message.HasField("resumed_from") else None,
+        name=message.terms.name,
+        note=message.terms.note,
+        owner=message.terms.owner,
+        waits_for=message.waits_for,
     )
 
 

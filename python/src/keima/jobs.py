@@ -150,6 +150,12 @@ class JobStatus:
     notes: tuple[str, ...]
     workers: tuple[JobWorker, ...]
     resumed_from: str | None
+    #: For people; may be empty.
+    name: str = ""
+    note: str = ""
+    owner: str = ""
+    #: What it waits for; empty if it does not.
+    waits_for: str = ""
 
     @property
     def fraction(self) -> float:

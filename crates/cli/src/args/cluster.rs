@@ -5,11 +5,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::FalseyValueParser;
+use keima_coordinator::State;
 
-use super::numbers::{listen, priority, seconds, whole};
+use super::numbers::{age, listen, priority, seconds, whole};
 use super::output::{ProgressArgs, ResultFormatArgs};
 use super::problem::{PlanArgs, ProblemArgs};
-use crate::terminal::units::parse_bytes;
+use crate::terminal::units::{parse_bytes, parse_bytes_or_none};
 
 /// How lines of the log look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -181,6 +182,87 @@ pub(crate) struct ClientArgs {
     pub(crate) json: bool,
 }
 
+/// What people say of a job.
+#[derive(Debug, Args, Clone)]
+pub(crate) struct TermsArgs {
+    /// Name of the job, taken wherever a job is named; several jobs may have one
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// A line about the job, for people
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) note: Option<String>,
+    /// Most workers that have tasks of the job at a time
+    #[arg(long, value_name = "N", value_parser = whole(0_u32..=u32::MAX))]
+    pub(crate) max_workers: Option<u32>,
+    /// Most bytes of the job's runs on all workers together; the plan keeps to it, and beyond it the job pauses
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes_or_none)]
+    pub(crate) max_disk: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ChangeArgs {
+    /// Job, such as j1, or its name
+    pub(crate) job: String,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+    /// Another priority; higher ones go first
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = priority)]
+    pub(crate) priority: Option<i32>,
+    #[command(flatten)]
+    pub(crate) terms: TermsArgs,
+    /// Another owner
+    #[arg(long, value_name = "NAME")]
+    pub(crate) owner: Option<String>,
+}
+
+/// A state of a job, as it is typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum StateArg {
+    Queued,
+    Running,
+    Paused,
+    Done,
+    CheckFailed,
+    Cancelled,
+}
+
+impl From<StateArg> for State {
+    fn from(state: StateArg) -> Self {
+        match state {
+            StateArg::Queued => Self::Queued,
+            StateArg::Running => Self::Running,
+            StateArg::Paused => Self::Paused,
+            StateArg::Done => Self::Done,
+            StateArg::CheckFailed => Self::CheckFailed,
+            StateArg::Cancelled => Self::Cancelled,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct JobsArgs {
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+    /// Only jobs in this state; may be repeated, or hold several with commas
+    #[arg(long, value_name = "STATE", value_enum, value_delimiter = ',')]
+    pub(crate) state: Vec<StateArg>,
+    /// Only jobs of this owner
+    #[arg(long, value_name = "NAME")]
+    pub(crate) owner: Option<String>,
+    /// Only jobs of this name
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// Only jobs that were submitted within this time, such as 90m, 12h or 7d
+    #[arg(long, value_name = "TIME", value_parser = age)]
+    pub(crate) since: Option<u64>,
+    /// Most jobs that are listed
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = whole(1..=1_000_000_usize))]
+    pub(crate) limit: usize,
+    /// Only jobs that are older than this one: the next page
+    #[arg(long, value_name = "JOB")]
+    pub(crate) after: Option<String>,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct TopArgs {
     /// URL of the coordinator
@@ -208,6 +290,11 @@ pub(crate) struct SubmitArgs {
     /// Priority of the job; higher ones go first
     #[arg(long, value_name = "N", default_value_t = 0, allow_hyphen_values = true, value_parser = priority)]
     pub(crate) priority: i32,
+    #[command(flatten)]
+    pub(crate) terms: TermsArgs,
+    /// Who submits the job: owners share the workers [default: the name of the user]
+    #[arg(long, env = "KEIMA_OWNER", value_name = "NAME")]
+    pub(crate) owner: Option<String>,
     /// Memory of one task [default: the least that any worker offers, or 256MiB without workers]
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     pub(crate) task_memory: Option<u64>,
@@ -226,7 +313,7 @@ pub(crate) struct SubmitArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct JobArgs {
-    /// Name of the job, such as j1
+    /// Job, such as j1, or its name
     pub(crate) job: String,
     #[command(flatten)]
     pub(crate) client: ClientArgs,
@@ -242,7 +329,7 @@ pub(crate) struct WatchArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ResultArgs {
-    /// Name of the job, such as j1
+    /// Job, such as j1, or its name
     pub(crate) job: String,
     #[command(flatten)]
     pub(crate) client: ClientArgs,

@@ -119,7 +119,8 @@ pub(super) fn submit() -> String {
         "\
 Examples:
   keima submit go 13x13         prints the job's name, such as j1
-  keima submit go 12x12 --wait  waits and prints the number",
+  keima submit go 12x12 --wait  waits and prints the number
+  keima submit go 15x15 --name table --priority 5 --max-workers 4 --max-disk 200GiB",
     )
 }
 
@@ -176,6 +177,8 @@ pub(super) fn jobs() -> String {
         "\
 Examples:
   keima jobs
+  keima jobs --state queued,running --owner ada
+  keima jobs --since 7d --limit 20
   keima jobs --json | jq -r '.jobs[] | [.job, .size, .state] | @tsv'",
     )
 }
@@ -213,6 +216,16 @@ pub(super) fn pause() -> String {
 
 pub(super) fn resume() -> String {
     with_exit_codes("Example:\n  keima resume j1")
+}
+
+pub(super) fn change() -> String {
+    with_exit_codes(
+        "\
+Examples:
+  keima change j1 --priority 5
+  keima change j1 --max-disk 200GiB     a job that paused at its cap goes on
+  keima change j1 --max-workers 0       no cap any more",
+    )
 }
 
 pub(super) fn cancel() -> String {

@@ -32,7 +32,8 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 pub(crate) use self::analyse::{AnalyseArgs, AnalysisFormat, Lift};
 pub(crate) use self::cluster::{
-    ClientArgs, CoordinatorArgs, JobArgs, LogFormat, ResultArgs, SubmitArgs, TopArgs, WatchArgs, WorkerArgs,
+    ChangeArgs, ClientArgs, CoordinatorArgs, JobArgs, JobsArgs, LogFormat, ResultArgs, SubmitArgs, TermsArgs, TopArgs,
+    WatchArgs, WorkerArgs,
 };
 use self::defaults::config::Config;
 use self::defaults::empty;
@@ -92,7 +93,7 @@ pub(crate) enum Verb {
     Problems(ProblemsArgs),
     /// List the jobs of a coordinator
     #[command(after_help = help::jobs())]
-    Jobs(ClientArgs),
+    Jobs(JobsArgs),
     /// List the workers of a coordinator
     #[command(after_help = help::workers())]
     Workers(ClientArgs),
@@ -111,6 +112,9 @@ pub(crate) enum Verb {
     /// Resume a paused job
     #[command(after_help = help::resume())]
     Resume(JobArgs),
+    /// Change a job's priority, name, note, owner or caps
+    #[command(after_help = help::change())]
+    Change(ChangeArgs),
     /// Cancel a job and delete its runs
     #[command(after_help = help::cancel())]
     Cancel(JobArgs),

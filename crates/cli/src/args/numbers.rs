@@ -21,6 +21,17 @@ pub(super) fn priority(text: &str) -> Result<i32, String> {
     text.trim().parse().map_err(|_| "expected a whole number, such as 10 or -5".to_owned())
 }
 
+/// Reads an age, such as `90m`, as milliseconds.
+pub(super) fn age(text: &str) -> Result<u64, String> {
+    let text = text.trim();
+    let seconds = [('s', 1_u64), ('m', 60), ('h', 3600), ('d', 24 * 3600)];
+    let millis = seconds.iter().find_map(|(unit, seconds)| {
+        let number: u64 = text.strip_suffix(*unit)?.parse().ok()?;
+        number.checked_mul(seconds * 1000)
+    });
+    millis.ok_or_else(|| "expected a whole number with s, m, h or d, such as 90m, 12h or 7d".to_owned())
+}
+
 /// Reads a number of seconds from 0.1 to a million.
 pub(super) fn seconds(text: &str) -> Result<f64, String> {
     let number = text.trim().parse().ok().filter(|number| (0.1..=1e6).contains(number));
@@ -56,6 +67,19 @@ mod tests {
         assert_eq!(whole(1..=9)("0").unwrap_err(), "expected a whole number from 1 to 9");
         for (text, expected) in [("7", Some(7)), ("-7", Some(-7)), ("high", None), ("99999999999", None)] {
             assert_eq!(priority(text).ok(), expected, "{text:?}");
+        }
+        for (text, expected) in [
+            ("90m", Some(5_400_000)),
+            (" 7d ", Some(604_800_000)),
+            ("0s", Some(0)),
+            ("7", None),
+            ("d", None),
+            ("-1h", None),
+            ("1w", None),
+            ("99999999999999999999d", None),
+            ("9999999999999999999h", None),
+        ] {
+            assert_eq!(age(text).ok(), expected, "{text:?}");
         }
         for (text, expected) in [("30", Some(30.0)), ("0.1", Some(0.1)), ("0", None), ("nan", None), ("1e7", None)] {
             assert_eq!(seconds(text).ok(), expected, "{text:?}");

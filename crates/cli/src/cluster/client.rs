@@ -1,6 +1,6 @@
 //! The verbs that talk to a coordinator.
 
-use keima::{Client, Job, News, Watch, job_id};
+use keima::{Client, Job, News, Watch};
 use keima_coordinator::{JobId, JobStatus, read_certificate};
 use keima_http::json as shape;
 use keima_model::{ProblemRequest, Registry};
@@ -8,6 +8,7 @@ use keima_problems::Problems;
 use serde_json::json;
 
 use super::address::url;
+use super::people::{find_job, terms};
 use super::{status, workers};
 use crate::args::{ClientArgs, JobArgs, ProblemArgs, ResultArgs, SubmitArgs, WatchArgs};
 use crate::count::sizes::one_size;
@@ -43,10 +44,12 @@ pub(crate) async fn submit(args: SubmitArgs) -> Result<(), Failed> {
             "a submitted job has no numbers to print yet: add --wait, or use `keima result` later",
         ));
     }
+    let terms = terms(&args.terms, args.owner.as_deref());
+    terms.check().map_err(|error| Failed::usage(error.to_string()))?;
     let Some(problem) = &args.problem else {
         let from = args.resume_from.as_deref().unwrap_or_default();
         let client = connect(&args.client)?;
-        let job = client.resume_from(from).await?;
+        let job = client.resume_from(from, &terms).await?;
         return submitted(&client, job, args.wait, &wanted, args.progress.shown()).await;
     };
     one_size(&problem.size, "submit")?;
@@ -63,6 +66,7 @@ pub(crate) async fn submit(args: SubmitArgs) -> Result<(), Failed> {
             window: args.plan.window,
             executor: args.plan.executor.into(),
             series: args.result.series,
+            terms,
             ..Job::of(request)
         })
         .await?;
@@ -84,18 +88,6 @@ async fn submitted(client: &Client, job: JobId, wait: bool, wanted: &Wanted, sho
         .map_err(|error| Failed::other(format!("{job} was submitted, but its name was not printed: {}", error.text)))
 }
 
-pub(crate) async fn jobs(args: ClientArgs) -> Result<(), Failed> {
-    let jobs = connect(&args)?.jobs().await?;
-    if args.json {
-        print(&json!({ "jobs": jobs.iter().map(shape::listed).collect::<Vec<_>>() }).to_string())?;
-    } else if jobs.is_empty() {
-        say("no jobs yet; `keima submit go 9x9` submits one");
-    } else {
-        print(&status::jobs_text(&jobs))?;
-    }
-    Ok(())
-}
-
 pub(crate) async fn workers(args: ClientArgs) -> Result<(), Failed> {
     let workers = connect(&args)?.workers().await?;
     if args.json {
@@ -109,8 +101,9 @@ pub(crate) async fn workers(args: ClientArgs) -> Result<(), Failed> {
 }
 
 pub(crate) async fn status(args: JobArgs) -> Result<(), Failed> {
-    let id = job_id(&args.job)?;
-    let status = connect(&args.client)?.status(id).await?;
+    let client = connect(&args.client)?;
+    let id = find_job(&client, &args.job).await?;
+    let status = client.status(id).await?;
     if args.client.json {
         print(&shape::status(&status).to_string())?;
     } else {
@@ -121,9 +114,9 @@ pub(crate) async fn status(args: JobArgs) -> Result<(), Failed> {
 
 pub(crate) async fn watch(args: WatchArgs) -> Result<(), Failed> {
     let WatchArgs { result: args, progress } = args;
-    let id = job_id(&args.job)?;
     let client = connect(&args.client)?;
     let wanted = Wanted::new(&args.result, args.client.json)?;
+    let id = find_job(&client, &args.job).await?;
     // If the coordinator does not answer now, `follow` waits for it and checks at the end.
     if let Ok(status) = client.status(id).await {
         wanted.check_for(&status)?;
@@ -178,8 +171,8 @@ pub(crate) enum Change {
 }
 
 pub(crate) async fn change(args: JobArgs, change: Change) -> Result<(), Failed> {
-    let id = job_id(&args.job)?;
     let client = connect(&args.client)?;
+    let id = find_job(&client, &args.job).await?;
     match change {
         Change::Pause => client.pause(id).await?,
         Change::Resume => client.resume(id).await?,
@@ -195,9 +188,9 @@ pub(crate) async fn change(args: JobArgs, change: Change) -> Result<(), Failed> 
 }
 
 pub(crate) async fn result(args: ResultArgs) -> Result<(), Failed> {
-    let id = job_id(&args.job)?;
     let wanted = Wanted::new(&args.result, args.client.json)?;
     let client = connect(&args.client)?;
+    let id = find_job(&client, &args.job).await?;
     let (status, certificate) =
         if wanted.is_json() { client.with_certificate(id).await? } else { (client.status(id).await?, None) };
     wanted.check_for(&status)?;

@@ -7,6 +7,7 @@
 //!   address      addresses that services listen on, and under which others reach them
 //!   door         who may come in at a coordinator or worker
 //!   client       submit, jobs, workers, status, watch, pause, resume, cancel, result
+//!   people       owners, names and notes of jobs, and their list
 //!   status       a job's status as text
 //!   workers      the workers as text
 //!   top          keima top
@@ -17,6 +18,7 @@ mod archive;
 pub(crate) mod client;
 pub(crate) mod coordinator;
 mod door;
+pub(crate) mod people;
 mod status;
 pub(crate) mod top;
 pub(crate) mod worker;

@@ -22,6 +22,12 @@ pub(super) fn status_text(status: &JobStatus) -> String {
     };
     line("options", options(status).join(", "));
     line("reason", status.reason.clone());
+    line("waits for", status.waits_for.clone());
+    line("name", status.terms.name.clone());
+    line("note", status.terms.note.clone());
+    line("owner", status.terms.owner.clone());
+    line("priority", priority(status));
+    line("caps", caps(status));
     if let Some(plan) = &status.plan {
         line("executor", executor(plan));
         line(
@@ -79,6 +85,22 @@ pub(super) fn status_text(status: &JobStatus) -> String {
     lines.join("\n")
 }
 
+/// A job's priority where it is not 0, and what waiting has added.
+fn priority(status: &JobStatus) -> String {
+    match (status.priority, status.level.saturating_sub(status.priority.into())) {
+        (0, 0) => String::new(),
+        (priority, 0) => priority.to_string(),
+        (priority, days) => format!("{priority}, raised by {days} for as many days of waiting"),
+    }
+}
+
+/// What the job may take at most.
+fn caps(status: &JobStatus) -> String {
+    let workers = status.terms.max_workers.map(|most| format!("{most} workers at a time"));
+    let disk = status.terms.max_disk_bytes.map(|most| format!("{} on disk", show_bytes(most)));
+    [workers, disk].into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
 /// The plan's forecast; empty where the problem has none.
 fn forecast(plan: &Plan) -> String {
     match (plan.peak_states, plan.disk_bytes) {
@@ -104,9 +126,23 @@ fn at_risk(status: &JobStatus) -> String {
 
 /// The list of jobs as an aligned table.
 pub(super) fn jobs_text(jobs: &[JobStatus]) -> String {
-    let head = ["job", "problem", "size", "state", "time", "progress"].map(String::from);
-    let rows: Vec<[String; 6]> = std::iter::once(head).chain(jobs.iter().map(job_cells)).collect();
+    let head = ["job", "problem", "size", "state", "time", "progress", "name", "owner", "priority", "waits for"];
+    let rows: Vec<[String; 10]> = std::iter::once(head.map(String::from)).chain(jobs.iter().map(all_cells)).collect();
     aligned(&rows).join("\n")
+}
+
+/// The same with what people say of a job.
+fn all_cells(job: &JobStatus) -> [String; 10] {
+    let [id, problem, size, state, time, progress] = job_cells(job);
+    let raised = job.level.saturating_sub(job.priority.into());
+    let priority = if raised > 0 { format!("{}+{raised}", job.priority) } else { job.priority.to_string() };
+    let (name, owner) = (or_dash(&job.terms.name), or_dash(&job.terms.owner));
+    [id, problem, size, state, time, or_dash(&progress), name, owner, priority, job.waits_for.clone()]
+}
+
+/// An empty cell within a row, so that a row's words can be counted.
+fn or_dash(text: &str) -> String {
+    if text.is_empty() { "-".to_owned() } else { text.to_owned() }
 }
 
 /// A job's cells in a table.
@@ -122,10 +158,10 @@ pub(super) fn job_cells(job: &JobStatus) -> [String; 6] {
 }
 
 /// Rows as lines, each column as wide as its widest cell.
-pub(super) fn aligned(rows: &[[String; 6]]) -> Vec<String> {
-    let width = |i: usize| rows.iter().map(|r| r[i].len()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..6).map(width).collect();
-    let line = |row: &[String; 6]| {
+pub(super) fn aligned<const N: usize>(rows: &[[String; N]]) -> Vec<String> {
+    let width = |i: usize| rows.iter().map(|r| r[i].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..N).map(width).collect();
+    let line = |row: &[String; N]| {
         let cells: Vec<String> = row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:<width$}")).collect();
         cells.join("  ").trim_end().to_owned()
     };

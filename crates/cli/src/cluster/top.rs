@@ -10,7 +10,7 @@ use std::io::IsTerminal as _;
 use std::time::Duration;
 
 use keima::Client;
-use keima_coordinator::{JobId, JobStatus, WorkerStatus};
+use keima_coordinator::{JobFilter, JobId, JobStatus, WorkerStatus};
 use keima_http::board::{Board, Cell};
 use keima_http::share::part;
 use ratatui::buffer::Buffer;
@@ -38,6 +38,8 @@ const KEY_WAIT: Duration = Duration::from_millis(100);
 const PLAIN: Rect = Rect { x: 0, y: 0, width: 110, height: 44 };
 /// Most jobs in the list.
 const MOST_JOBS: usize = 8;
+/// Most jobs among which one can be chosen.
+const LISTED: usize = 200;
 /// Most columns of the board.
 const MOST_COLUMNS: u32 = 24;
 
@@ -128,9 +130,8 @@ fn key_of(event: &Event) -> Option<Key> {
 impl View {
     /// Asks the coordinator.
     async fn look(&mut self, client: &Client, chosen: Option<JobId>) -> Result<(), Failed> {
-        self.jobs = client.jobs().await?;
         // The newest first, as on the page.
-        self.jobs.reverse();
+        self.jobs = client.list(&JobFilter { limit: LISTED, ..JobFilter::default() }).await?.jobs;
         self.workers = client.workers().await?;
         let running = self.jobs.iter().find(|job| job.tasks_running > 0).or(self.jobs.first());
         let id = chosen.filter(|id| self.jobs.iter().any(|job| job.id == *id)).or(running.map(|job| job.id));

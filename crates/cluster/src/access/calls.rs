@@ -75,7 +75,7 @@ const fn call(path: &'static str, roles: Option<&'static [Role]>, most_bytes: us
 }
 
 /// The table.
-pub const CALLS: [Call; 17] = [
+pub const CALLS: [Call; 18] = [
     call("/keima.v1.JobService/ListJobs", READERS, REQUEST_BYTES),
     call("/keima.v1.JobService/GetJob", READERS, REQUEST_BYTES),
     call("/keima.v1.JobService/WatchJob", READERS, REQUEST_BYTES),
@@ -84,6 +84,7 @@ pub const CALLS: [Call; 17] = [
     call("/keima.v1.JobService/PauseJob", CLIENTS, REQUEST_BYTES),
     call("/keima.v1.JobService/ResumeJob", CLIENTS, REQUEST_BYTES),
     call("/keima.v1.JobService/CancelJob", CLIENTS, REQUEST_BYTES),
+    call("/keima.v1.JobService/ChangeJob", CLIENTS, REQUEST_BYTES),
     call("/keima.v1.CoordinatorService/SayHello", WORKERS, LIST_BYTES),
     call("/keima.v1.CoordinatorService/Heartbeat", WORKERS, LIST_BYTES),
     call("/keima.v1.CoordinatorService/PullTask", WORKERS, REQUEST_BYTES),

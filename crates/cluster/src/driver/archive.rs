@@ -1,6 +1,6 @@
 //! The coordinator's dealings with the archive: what its machine wants there, and jobs that come from there.
 
-use keima_coordinator::{CallError, JobId, Publication};
+use keima_coordinator::{CallError, JobId, Publication, Terms};
 
 use super::CoordinatorHandle;
 use super::shared::{Inner, MOST_SUBMISSIONS, Waiting};
@@ -9,7 +9,8 @@ use crate::transport::link::LinkError;
 
 impl CoordinatorHandle {
     /// Goes on with the newest sound checkpoint that `from` names: the archive's URL if it has one job, or a job's folder in it.
-    pub async fn resume_from(&self, from: &str) -> Result<JobId, LinkError> {
+    pub async fn resume_from(&self, from: &str, terms: Terms) -> Result<JobId, LinkError> {
+        terms.check()?;
         let archive = self.inner.archive.as_ref().ok_or_else(|| {
             let text = "this coordinator has no archive; start it with --archive URL, and its workers too";
             LinkError::Call(CallError::Invalid(text.to_owned()))
@@ -22,7 +23,7 @@ impl CoordinatorHandle {
         let _one_at_a_time = self.inner.readings.lock().await;
         let Found { folder, newest, older, notes } =
             archive.find(from).await.map_err(|error| LinkError::Call(CallError::Invalid(error.to_string())))?;
-        Ok(self.event(|machine, now| machine.admit_checkpoint(now, &folder, newest, older, notes)).await??)
+        Ok(self.event(|machine, now| machine.admit_checkpoint(now, &folder, newest, older, notes, terms)).await??)
     }
 }
 

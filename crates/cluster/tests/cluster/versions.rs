@@ -149,7 +149,7 @@ async fn another_protocol_is_refused_by_name() {
                 .err(),
         ),
         ("submit", users.submit_job(v1::SubmitJobRequest { protocol_version, ..Default::default() }).await.err()),
-        ("list", users.list_jobs(v1::ListJobsRequest { protocol_version }).await.err()),
+        ("list", users.list_jobs(v1::ListJobsRequest { protocol_version, ..Default::default() }).await.err()),
         ("status", users.get_job(v1::GetJobRequest { protocol_version, job: id, certificate: false }).await.err()),
         ("workers", users.list_workers(v1::ListWorkersRequest { protocol_version }).await.err()),
         ("pause", users.pause_job(v1::PauseJobRequest { protocol_version, job: id }).await.err()),

@@ -210,6 +210,7 @@ impl Job {
         self.look_after_copies(fleet);
         self.look_after_archive(fleet);
         self.watch_disk_peak(fleet);
+        self.look_after_disk_cap(fleet);
     }
 
     /// Pauses the job if no worker can go on with it.

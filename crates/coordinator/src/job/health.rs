@@ -30,6 +30,7 @@ use crate::store::records::{Notes, RunCopy};
 
 pub(crate) use self::copies::Unread;
 
+mod caps;
 pub(crate) mod copies;
 #[cfg(test)]
 mod tests;

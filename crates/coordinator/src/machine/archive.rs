@@ -11,8 +11,9 @@ use crate::job::functionals::Functionals;
 use crate::job::reopen;
 use crate::job::stage::evidence::Evidence;
 use crate::store::checkpoint::Checkpoint;
-use crate::store::records::Boundary;
+use crate::store::records::{Account, Boundary};
 use crate::store::restore::{StageNumber, ValueId};
+use crate::terms::Terms;
 
 impl Coordinator {
     /// Checkpoints to put into the archive, each only if nothing of its name is there. The answer goes to
@@ -44,6 +45,7 @@ impl Coordinator {
         newest: Checkpoint,
         older: Vec<Checkpoint>,
         notes: Vec<String>,
+        terms: Terms,
     ) -> Result<JobId, CallError> {
         self.advance(now);
         let problem = reopen(&*self.registry, &newest.record).map_err(CallError::Invalid)?;
@@ -75,6 +77,7 @@ impl Coordinator {
         record.adopted = names.into_iter().collect();
         record.state = State::Running;
         let mut job = Job::new(id, record, Some(problem), self.fleet.now);
+        job.account = Account { terms, submitted_at: self.fleet.now, ..Account::default() };
         job.note_build(&self.fleet);
         for note in notes {
             job.note(note);

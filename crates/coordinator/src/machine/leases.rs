@@ -37,7 +37,7 @@ impl Coordinator {
         if self.fleet.attempts_on(id).filter(|(_, is_copy)| *is_copy == copy).count() >= most {
             return Ok(None);
         }
-        let order = self.by_priority();
+        let order = self.in_order();
         if copy {
             // Another machine's copy is sooner made, and sooner there.
             let copy = self.first_of(&order, |job, fleet| job.grant_copy(fleet, id));
@@ -47,18 +47,6 @@ impl Coordinator {
             return Ok(Some(grant));
         }
         Ok(self.first_of(&order, |job, fleet| job.grant_again(fleet, id)))
-    }
-
-    /// Jobs that want work, by priority, then by number.
-    fn by_priority(&self) -> Vec<JobId> {
-        let mut order: Vec<_> = self
-            .jobs
-            .values()
-            .filter(|job| job.is_live())
-            .map(|j| (-i64::from(j.record.spec.priority), j.id))
-            .collect();
-        order.sort_unstable();
-        order.into_iter().map(|(_, id)| id).collect()
     }
 
     fn first_of(

@@ -19,7 +19,8 @@ use crate::fleet::Offer;
 use crate::fleet::watched::{About, EventKind};
 use crate::job::Job;
 use crate::plan::{Plan, PlanError, PlanLimits, choose_plan};
-use crate::store::records::{Notes, Record, Totals};
+use crate::store::records::{Account, Notes, Record, Totals};
+use crate::terms::Terms;
 
 /// Memory of a task that is tried where no worker is there to say what it offers: a plan for it is made anew anyway.
 const GUESSES_BYTES: [u64; 3] = [1 << 30, 16 << 30, 256 << 30];
@@ -147,6 +148,11 @@ impl Coordinator {
 
     /// Puts a planned job in the queue.
     pub fn admit(&mut self, now: Millis, planned: Planned) -> JobId {
+        self.admit_as(now, planned, Terms::default())
+    }
+
+    /// The same under terms, which were checked.
+    pub fn admit_as(&mut self, now: Millis, planned: Planned, terms: Terms) -> JobId {
         self.advance(now);
         let Planned { problem, identity, spec, mut plan, offer } = planned;
         if let Some(most) = self.fleet.config.most_task_records {
@@ -183,7 +189,8 @@ impl Coordinator {
             outcome: None,
             adopted: Vec::new(),
         };
-        let job = Job { planned_for: offer, ..Job::new(id, record, Some(problem), self.fleet.now) };
+        let account = Account { terms, submitted_at: self.fleet.now, ..Account::default() };
+        let job = Job { planned_for: offer, account, ..Job::new(id, record, Some(problem), self.fleet.now) };
         self.store_meta();
         job.store(&mut self.fleet);
         let text = format!("queued: {} {}", job.record.spec.problem.name, job.record.size);

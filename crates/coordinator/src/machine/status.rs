@@ -5,6 +5,7 @@ use keima_runs::RunId;
 use serde::{Deserialize, Serialize};
 
 use super::Coordinator;
+use super::sharing::level;
 use crate::api::{CallError, Millis, State};
 use crate::fleet::worker::Worker;
 use crate::job::Job;
@@ -77,13 +78,25 @@ impl Coordinator {
 
     /// All jobs, the oldest first, without their values.
     pub fn jobs(&self) -> Vec<JobStatus> {
-        self.jobs.values().map(|job| job.status(&self.fleet).without_values()).collect()
+        let order = self.in_order();
+        self.jobs.values().map(|job| self.shown(job, &order).without_values()).collect()
     }
 
     /// One job.
     pub fn status(&mut self, now: Millis, id: JobId) -> Result<JobStatus, CallError> {
         self.advance(now);
-        self.jobs.get(&id).map(|job| job.status(&self.fleet)).ok_or(CallError::NoSuchJob(id))
+        let job = self.jobs.get(&id).ok_or(CallError::NoSuchJob(id))?;
+        Ok(self.shown(job, &self.in_order()))
+    }
+
+    /// A job's status, with what it waits for. `order` is [`Self::in_order`].
+    pub(super) fn shown(&self, job: &Job, order: &[JobId]) -> JobStatus {
+        let mut status = job.status(&self.fleet);
+        status.level = level(job.record.spec.priority, job.account.waited_millis);
+        status.waits_for = self.waits_for(job, order);
+        // At the present rate nothing gets done.
+        status.eta_seconds = status.eta_seconds.filter(|_| status.waits_for.is_empty());
+        status
     }
 
     /// The certificate of a finished job in canonical form; `None` where there is none, see `docs/reference/certificate.md`.

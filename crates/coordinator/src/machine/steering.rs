@@ -1,10 +1,11 @@
-//! What users do with jobs that are there: pause, resume, cancel.
+//! What users do with jobs that are there: pause, resume, cancel, change their terms.
 
 use keima_orders::JobId;
 
 use super::Coordinator;
 use crate::api::{CallError, Millis, State};
 use crate::job::{Job, reopen};
+use crate::terms::TermsChange;
 
 impl Coordinator {
     /// Stops granting a job's tasks; running tasks finish and are kept.
@@ -14,7 +15,8 @@ impl Coordinator {
         if job.is_over() {
             return Err(wrong_state(job, "only a queued or running job can be paused"));
         }
-        if job.record.state != State::Paused || job.record.waits {
+        if job.record.state != State::Paused || job.record.waits || job.account.over_disk {
+            job.account.over_disk = false;
             job.pause(&mut self.fleet, "paused by the user".into());
         }
         Ok(())
@@ -35,6 +37,24 @@ impl Coordinator {
             job.problem = Some(problem);
         }
         job.resume(&mut self.fleet);
+        Ok(())
+    }
+
+    /// Changes a job's terms, while it is not over; of one that is over, its name, note and owner only.
+    pub fn change(&mut self, now: Millis, id: JobId, change: &TermsChange) -> Result<(), CallError> {
+        self.advance(now);
+        let job = self.jobs.get_mut(&id).ok_or(CallError::NoSuchJob(id))?;
+        let steers = change.priority.is_some() || change.max_workers.is_some() || change.max_disk_bytes.is_some();
+        if job.is_over() && steers {
+            return Err(wrong_state(job, "only its name, note and owner can be changed"));
+        }
+        let terms = job.account.terms.after(change);
+        terms.check()?;
+        job.account.terms = terms;
+        job.record.spec.priority = change.priority.unwrap_or(job.record.spec.priority);
+        job.store(&mut self.fleet);
+        job.look_after_disk_cap(&mut self.fleet);
+        self.fleet.work_changed();
         Ok(())
     }
 

@@ -6,6 +6,7 @@ mod evidence;
 mod faults;
 mod meeting;
 mod names;
+mod people;
 mod planning;
 mod random;
 mod stores;

@@ -46,7 +46,8 @@ impl Coordinator {
     /// One job as a page shows it.
     pub fn view(&mut self, now: Millis, id: JobId) -> Result<JobView, CallError> {
         self.advance(now);
-        self.jobs.get(&id).map(|job| job.view(&self.fleet)).ok_or(CallError::NoSuchJob(id))
+        let job = self.jobs.get(&id).ok_or(CallError::NoSuchJob(id))?;
+        Ok(job.view(&self.fleet, self.shown(job, &self.in_order())))
     }
 
     /// Remembered events with a larger number, the oldest first.

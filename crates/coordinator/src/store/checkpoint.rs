@@ -15,7 +15,7 @@ use keima_orders::JobId;
 use keima_runs::RunManifest;
 use serde::{Deserialize, Serialize};
 
-use super::records::{Boundary, Committed, Head, Record, VERSION as RECORDS};
+use super::records::{Boundary, CHECKPOINT_RECORDS as RECORDS, Committed, Head, Record};
 use crate::api::Millis;
 
 const MAGIC: &[u8; 16] = b"keima checkpoint";

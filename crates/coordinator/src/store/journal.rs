@@ -9,7 +9,7 @@ use keima_orders::{AttemptId, JobId};
 use serde::Serialize;
 
 use super::keys::{self, BOOT_KEY, NEXT_KEY, STORE_KEY, VERSION_KEY};
-use super::records::{Boundary, Committed, GrantRecord, Head, Record, RunCopy, StageRecord, VERSION};
+use super::records::{Account, Boundary, Committed, GrantRecord, Head, Record, RunCopy, StageRecord, VERSION};
 use super::restore::StageNumber;
 use crate::api::StoreId;
 use crate::certificate::StageEvidence;
@@ -135,6 +135,11 @@ impl Journal {
     /// Stores a job's own record.
     pub(crate) fn put_job(&mut self, job: JobId, record: &Record) {
         self.put(keys::job_key(job), record);
+    }
+
+    /// Stores what people say of a job, and what it has had.
+    pub(crate) fn put_account(&mut self, job: JobId, account: &Account) {
+        self.put(keys::account_key(job), account);
     }
 
     /// Stores a job's own record, on stable storage.

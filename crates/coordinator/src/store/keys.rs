@@ -6,6 +6,7 @@
 //!   meta/boot                           u32, earlier lives of the coordinator
 //!   meta/next                           u64, number of the next job
 //!   job/J                               Record
+//!   account/J                           Account: what people say of it, and what it has had
 //!   value/J/SWEEP/FUNCTIONAL            Vec<u64>, one per lane
 //!   evidence/J/SWEEP/STAGE              StageEvidence, for the certificate; kept until the job is removed
 //!   boundary/J/SWEEP/GENERATION         Head
@@ -28,6 +29,10 @@ pub(super) const NEXT_KEY: &str = "meta/next";
 
 pub(super) fn job_key(job: JobId) -> String {
     format!("job/{}", job.0)
+}
+
+pub(super) fn account_key(job: JobId) -> String {
+    format!("account/{}", job.0)
 }
 
 pub(super) fn value_key(job: JobId, sweep: u32, functional: u32) -> String {

@@ -13,9 +13,14 @@ use crate::api::{JobSpec, Millis, State};
 use crate::outcome::Outcome;
 use crate::plan::Plan;
 use crate::store::run_index::RunIndex;
+use crate::terms::Terms;
 
-/// Layout of the records and meaning of their figures. A store of another version is refused.
-pub(crate) const VERSION: u32 = 9;
+/// Layout of a store: which records there are, and their layouts. A store of a later version is refused.
+pub(crate) const VERSION: u32 = 10;
+/// The oldest version that is read. Version 9 has no [`Account`].
+pub(crate) const OLDEST_VERSION: u32 = 9;
+/// Layout of the records that checkpoints hold, and meaning of their figures. It has not changed since version 9.
+pub(crate) const CHECKPOINT_RECORDS: u32 = 9;
 /// Most notes of a job. The oldest go first.
 const MOST_NOTES: usize = 64;
 
@@ -70,6 +75,22 @@ impl Record {
             begun_by: build(self.builds.first()),
         }
     }
+}
+
+/// What people say of a job, and what it has had. Of a job that an older version stored nothing of it is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Account {
+    pub(crate) terms: Terms,
+    /// Milliseconds since the Unix epoch; 0 where that is not known.
+    pub(crate) submitted_at: Millis,
+    /// The same; 0 while it is not over.
+    pub(crate) ended_at: Millis,
+    /// Time for which it wanted work and had none while a later job worked.
+    pub(crate) waited_millis: Millis,
+    /// Time of its tasks from grant to end, all workers together.
+    pub(crate) task_millis: Millis,
+    /// Whether it paused because it is over its cap on bytes.
+    pub(crate) over_disk: bool,
 }
 
 /// Sums over all tasks of a job, repeated ones included.

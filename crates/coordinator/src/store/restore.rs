@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 
 use super::journal::Journal;
 use super::keys::VERSION_KEY;
-use super::records::{Committed, GrantRecord, Head, Record, RunCopy, StageRecord, VERSION};
+use super::records::{Account, Committed, GrantRecord, Head, OLDEST_VERSION, Record, RunCopy, StageRecord, VERSION};
 use crate::api::StoreId;
 use crate::certificate::StageEvidence;
 
@@ -48,7 +48,11 @@ fn decode<T: DeserializeOwned>(key: &str, value: &[u8]) -> Result<T, RestoreErro
 /// Whether this program reads records of the version that the record [`VERSION_KEY`] holds.
 pub fn check_stored_version(value: &[u8]) -> Result<(), RestoreError> {
     let got: u32 = decode(VERSION_KEY, value)?;
-    if got == VERSION { Ok(()) } else { Err(RestoreError::Version { expected: VERSION, got }) }
+    if (OLDEST_VERSION..=VERSION).contains(&got) {
+        Ok(())
+    } else {
+        Err(RestoreError::Version { expected: VERSION, got })
+    }
 }
 
 /// A record with its key.
@@ -82,6 +86,8 @@ pub(crate) struct StageNumber {
 #[derive(Default)]
 pub(crate) struct JobRecords {
     pub(crate) record: Option<Record>,
+    /// Absent in stores of version 9.
+    pub(crate) account: Option<Account>,
     pub(crate) values: BTreeMap<ValueId, Vec<u64>>,
     /// Encoded, as they are stored.
     pub(crate) evidence: BTreeMap<StageNumber, Vec<u8>>,
@@ -156,13 +162,14 @@ impl Stored {
             job.grants.push(Keyed { key: key.to_owned(), record });
             return Ok(());
         }
-        if !["job", "value", "evidence", "boundary", "task", "copy", "stage"].contains(&kind) {
+        if !["job", "account", "value", "evidence", "boundary", "task", "copy", "stage"].contains(&kind) {
             return Err(damaged(key, &"unknown kind of record"));
         }
         let job = self.jobs.entry(JobId(number(0)?)).or_default();
         let key_text = key.to_owned();
         match kind {
             "job" => job.record = Some(decode(key, value)?),
+            "account" => job.account = Some(decode(key, value)?),
             "value" => {
                 let id = ValueId { sweep: short(1)?, functional: short(2)? };
                 job.values.insert(id, decode(key, value)?);

@@ -147,6 +147,7 @@ class SubmitJobRequest(google.protobuf.message.Message):
     PROTOCOL_VERSION_FIELD_NUMBER: builtins.int
     SPEC_FIELD_NUMBER: builtins.int
     RESUME_FROM_FIELD_NUMBER: builtins.int
+    TERMS_FIELD_NUMBER: builtins.int
     protocol_version: builtins.int
     """Must equal the server's, in this and every request of this service."""
     resume_from: builtins.str
@@ -155,15 +156,20 @@ class SubmitJobRequest(google.protobuf.message.Message):
     def spec(self) -> global___JobSpec:
         """Absent with `resume_from`."""
 
+    @property
+    def terms(self) -> global___Terms:
+        """Whose it is, its name, its caps; absent: none of it."""
+
     def __init__(
         self,
         *,
         protocol_version: builtins.int = ...,
         spec: global___JobSpec | None = ...,
         resume_from: builtins.str = ...,
+        terms: global___Terms | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["spec", b"spec"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["protocol_version", b"protocol_version", "resume_from", b"resume_from", "spec", b"spec"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["spec", b"spec", "terms", b"terms"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["protocol_version", b"protocol_version", "resume_from", b"resume_from", "spec", b"spec", "terms", b"terms"]) -> None: ...
 
 global___SubmitJobRequest = SubmitJobRequest
 
@@ -183,17 +189,84 @@ class SubmitJobResponse(google.protobuf.message.Message):
 global___SubmitJobResponse = SubmitJobResponse
 
 @typing.final
+class Terms(google.protobuf.message.Message):
+    """What people say of a job. It decides when and where tasks run, never what they compute."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: builtins.int
+    NOTE_FIELD_NUMBER: builtins.int
+    OWNER_FIELD_NUMBER: builtins.int
+    MAX_WORKERS_FIELD_NUMBER: builtins.int
+    MAX_DISK_BYTES_FIELD_NUMBER: builtins.int
+    name: builtins.str
+    """Empty for none; several jobs may have one name."""
+    note: builtins.str
+    owner: builtins.str
+    """Who submitted it, as the submitter says."""
+    max_workers: builtins.int
+    """Most workers that have tasks of it at a time; 0 for no limit."""
+    max_disk_bytes: builtins.int
+    """Most bytes of its runs on all workers together; beyond it the job pauses. 0 for no limit."""
+    def __init__(
+        self,
+        *,
+        name: builtins.str = ...,
+        note: builtins.str = ...,
+        owner: builtins.str = ...,
+        max_workers: builtins.int = ...,
+        max_disk_bytes: builtins.int = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["max_disk_bytes", b"max_disk_bytes", "max_workers", b"max_workers", "name", b"name", "note", b"note", "owner", b"owner"]) -> None: ...
+
+global___Terms = Terms
+
+@typing.final
 class ListJobsRequest(google.protobuf.message.Message):
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     PROTOCOL_VERSION_FIELD_NUMBER: builtins.int
+    STATES_FIELD_NUMBER: builtins.int
+    OWNER_FIELD_NUMBER: builtins.int
+    NAME_FIELD_NUMBER: builtins.int
+    SINCE_MILLIS_FIELD_NUMBER: builtins.int
+    AFTER_FIELD_NUMBER: builtins.int
+    LIMIT_FIELD_NUMBER: builtins.int
     protocol_version: builtins.int
+    owner: builtins.str
+    """Jobs of this owner, of this name."""
+    name: builtins.str
+    since_millis: builtins.int
+    """Jobs that were submitted then or later, in milliseconds since 1970."""
+    after: builtins.int
+    """Jobs that are older than this one."""
+    limit: builtins.int
+    """Most jobs of the answer; 0 for the server's most."""
+    @property
+    def states(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[global___JobState.ValueType]:
+        """Jobs in one of these states; in any if there is none."""
+
     def __init__(
         self,
         *,
         protocol_version: builtins.int = ...,
+        states: collections.abc.Iterable[global___JobState.ValueType] | None = ...,
+        owner: builtins.str | None = ...,
+        name: builtins.str | None = ...,
+        since_millis: builtins.int | None = ...,
+        after: builtins.int | None = ...,
+        limit: builtins.int = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["protocol_version", b"protocol_version"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_after", b"_after", "_name", b"_name", "_owner", b"_owner", "_since_millis", b"_since_millis", "after", b"after", "name", b"name", "owner", b"owner", "since_millis", b"since_millis"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_after", b"_after", "_name", b"_name", "_owner", b"_owner", "_since_millis", b"_since_millis", "after", b"after", "limit", b"limit", "name", b"name", "owner", b"owner", "protocol_version", b"protocol_version", "since_millis", b"since_millis", "states", b"states"]) -> None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_after", b"_after"]) -> typing.Literal["after"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_name", b"_name"]) -> typing.Literal["name"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_owner", b"_owner"]) -> typing.Literal["owner"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_since_millis", b"_since_millis"]) -> typing.Literal["since_millis"] | None: ...
 
 global___ListJobsRequest = ListJobsRequest
 
@@ -202,14 +275,22 @@ class ListJobsResponse(google.protobuf.message.Message):
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     JOBS_FIELD_NUMBER: builtins.int
+    NEXT_FIELD_NUMBER: builtins.int
+    next: builtins.int
+    """The `after` of the next part; absent at the end of the list."""
     @property
-    def jobs(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___JobStatus]: ...
+    def jobs(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___JobStatus]:
+        """The newest first."""
+
     def __init__(
         self,
         *,
         jobs: collections.abc.Iterable[global___JobStatus] | None = ...,
+        next: builtins.int | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["jobs", b"jobs"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_next", b"_next", "next", b"next"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_next", b"_next", "jobs", b"jobs", "next", b"next"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_next", b"_next"]) -> typing.Literal["next"] | None: ...
 
 global___ListJobsResponse = ListJobsResponse
 
@@ -379,6 +460,66 @@ class CancelJobResponse(google.protobuf.message.Message):
     ) -> None: ...
 
 global___CancelJobResponse = CancelJobResponse
+
+@typing.final
+class ChangeJobRequest(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    PROTOCOL_VERSION_FIELD_NUMBER: builtins.int
+    JOB_FIELD_NUMBER: builtins.int
+    PRIORITY_FIELD_NUMBER: builtins.int
+    NAME_FIELD_NUMBER: builtins.int
+    NOTE_FIELD_NUMBER: builtins.int
+    OWNER_FIELD_NUMBER: builtins.int
+    MAX_WORKERS_FIELD_NUMBER: builtins.int
+    MAX_DISK_BYTES_FIELD_NUMBER: builtins.int
+    protocol_version: builtins.int
+    job: builtins.int
+    priority: builtins.int
+    name: builtins.str
+    note: builtins.str
+    owner: builtins.str
+    max_workers: builtins.int
+    """0 lifts the cap."""
+    max_disk_bytes: builtins.int
+    def __init__(
+        self,
+        *,
+        protocol_version: builtins.int = ...,
+        job: builtins.int = ...,
+        priority: builtins.int | None = ...,
+        name: builtins.str | None = ...,
+        note: builtins.str | None = ...,
+        owner: builtins.str | None = ...,
+        max_workers: builtins.int | None = ...,
+        max_disk_bytes: builtins.int | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["_max_disk_bytes", b"_max_disk_bytes", "_max_workers", b"_max_workers", "_name", b"_name", "_note", b"_note", "_owner", b"_owner", "_priority", b"_priority", "max_disk_bytes", b"max_disk_bytes", "max_workers", b"max_workers", "name", b"name", "note", b"note", "owner", b"owner", "priority", b"priority"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_max_disk_bytes", b"_max_disk_bytes", "_max_workers", b"_max_workers", "_name", b"_name", "_note", b"_note", "_owner", b"_owner", "_priority", b"_priority", "job", b"job", "max_disk_bytes", b"max_disk_bytes", "max_workers", b"max_workers", "name", b"name", "note", b"note", "owner", b"owner", "priority", b"priority", "protocol_version", b"protocol_version"]) -> None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_max_disk_bytes", b"_max_disk_bytes"]) -> typing.Literal["max_disk_bytes"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_max_workers", b"_max_workers"]) -> typing.Literal["max_workers"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_name", b"_name"]) -> typing.Literal["name"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_note", b"_note"]) -> typing.Literal["note"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_owner", b"_owner"]) -> typing.Literal["owner"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_priority", b"_priority"]) -> typing.Literal["priority"] | None: ...
+
+global___ChangeJobRequest = ChangeJobRequest
+
+@typing.final
+class ChangeJobResponse(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+
+global___ChangeJobResponse = ChangeJobResponse
 
 @typing.final
 class ListWorkersRequest(google.protobuf.message.Message):
@@ -759,6 +900,12 @@ class JobStatus(google.protobuf.message.Message):
     OPTIONS_FIELD_NUMBER: builtins.int
     COPIED_PASSES_FIELD_NUMBER: builtins.int
     AT_RISK_FIELD_NUMBER: builtins.int
+    TERMS_FIELD_NUMBER: builtins.int
+    LEVEL_FIELD_NUMBER: builtins.int
+    SUBMITTED_MILLIS_FIELD_NUMBER: builtins.int
+    ENDED_MILLIS_FIELD_NUMBER: builtins.int
+    TASK_SECONDS_FIELD_NUMBER: builtins.int
+    WAITS_FOR_FIELD_NUMBER: builtins.int
     job: builtins.int
     problem: builtins.str
     size: builtins.str
@@ -791,6 +938,15 @@ class JobStatus(google.protobuf.message.Message):
     bytes_spilled: builtins.int
     copied_passes: builtins.int
     """Passes before the newest boundary whose runs all have two holders; absent if there is none."""
+    level: builtins.int
+    """Its priority, raised by one for each day that it waited for later jobs."""
+    submitted_millis: builtins.int
+    """Milliseconds since 1970; 0 where that is not known."""
+    ended_millis: builtins.int
+    task_seconds: builtins.float
+    """Time of its tasks from grant to end, all workers together."""
+    waits_for: builtins.str
+    """What it waits for; empty if it does not."""
     @property
     def plan(self) -> global___Plan: ...
     @property
@@ -813,6 +969,8 @@ class JobStatus(google.protobuf.message.Message):
     def at_risk(self) -> global___AtRisk:
         """Absent where no loss of a worker would cost passes."""
 
+    @property
+    def terms(self) -> global___Terms: ...
     def __init__(
         self,
         *,
@@ -851,9 +1009,15 @@ class JobStatus(google.protobuf.message.Message):
         options: collections.abc.Iterable[keima.v1.common_pb2.ProblemOption] | None = ...,
         copied_passes: builtins.int | None = ...,
         at_risk: global___AtRisk | None = ...,
+        terms: global___Terms | None = ...,
+        level: builtins.int = ...,
+        submitted_millis: builtins.int = ...,
+        ended_millis: builtins.int = ...,
+        task_seconds: builtins.float = ...,
+        waits_for: builtins.str = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_copied_passes", b"_copied_passes", "_eta_seconds", b"_eta_seconds", "_resumed_from", b"_resumed_from", "at_risk", b"at_risk", "copied_passes", b"copied_passes", "eta_seconds", b"eta_seconds", "outcome", b"outcome", "plan", b"plan", "resumed_from", b"resumed_from", "times", b"times"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_copied_passes", b"_copied_passes", "_eta_seconds", b"_eta_seconds", "_resumed_from", b"_resumed_from", "at_risk", b"at_risk", "bytes_read", b"bytes_read", "bytes_spilled", b"bytes_spilled", "bytes_written", b"bytes_written", "column", b"column", "copied_passes", b"copied_passes", "disk_bytes", b"disk_bytes", "disk_peak_bytes", b"disk_peak_bytes", "eta_seconds", b"eta_seconds", "job", b"job", "notes", b"notes", "options", b"options", "outcome", b"outcome", "pass", b"pass", "passes", b"passes", "peak_states", b"peak_states", "plan", b"plan", "priority", b"priority", "problem", b"problem", "reason", b"reason", "resumed_from", b"resumed_from", "seconds", b"seconds", "series", b"series", "size", b"size", "stage", b"stage", "state", b"state", "states", b"states", "states_done", b"states_done", "states_per_second", b"states_per_second", "states_stage", b"states_stage", "sweep", b"sweep", "tasks", b"tasks", "tasks_done", b"tasks_done", "tasks_running", b"tasks_running", "times", b"times", "workers", b"workers"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_copied_passes", b"_copied_passes", "_eta_seconds", b"_eta_seconds", "_resumed_from", b"_resumed_from", "at_risk", b"at_risk", "copied_passes", b"copied_passes", "eta_seconds", b"eta_seconds", "outcome", b"outcome", "plan", b"plan", "resumed_from", b"resumed_from", "terms", b"terms", "times", b"times"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_copied_passes", b"_copied_passes", "_eta_seconds", b"_eta_seconds", "_resumed_from", b"_resumed_from", "at_risk", b"at_risk", "bytes_read", b"bytes_read", "bytes_spilled", b"bytes_spilled", "bytes_written", b"bytes_written", "column", b"column", "copied_passes", b"copied_passes", "disk_bytes", b"disk_bytes", "disk_peak_bytes", b"disk_peak_bytes", "ended_millis", b"ended_millis", "eta_seconds", b"eta_seconds", "job", b"job", "level", b"level", "notes", b"notes", "options", b"options", "outcome", b"outcome", "pass", b"pass", "passes", b"passes", "peak_states", b"peak_states", "plan", b"plan", "priority", b"priority", "problem", b"problem", "reason", b"reason", "resumed_from", b"resumed_from", "seconds", b"seconds", "series", b"series", "size", b"size", "stage", b"stage", "state", b"state", "states", b"states", "states_done", b"states_done", "states_per_second", b"states_per_second", "states_stage", b"states_stage", "submitted_millis", b"submitted_millis", "sweep", b"sweep", "task_seconds", b"task_seconds", "tasks", b"tasks", "tasks_done", b"tasks_done", "tasks_running", b"tasks_running", "terms", b"terms", "times", b"times", "waits_for", b"waits_for", "workers", b"workers"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_copied_passes", b"_copied_passes"]) -> typing.Literal["copied_passes"] | None: ...
     @typing.overload

@@ -70,6 +70,11 @@ class JobServiceStub(object):
                 request_serializer=keima_dot_v1_dot_job__pb2.CancelJobRequest.SerializeToString,
                 response_deserializer=keima_dot_v1_dot_job__pb2.CancelJobResponse.FromString,
                 _registered_method=True)
+        self.ChangeJob = channel.unary_unary(
+                '/keima.v1.JobService/ChangeJob',
+                request_serializer=keima_dot_v1_dot_job__pb2.ChangeJobRequest.SerializeToString,
+                response_deserializer=keima_dot_v1_dot_job__pb2.ChangeJobResponse.FromString,
+                _registered_method=True)
         self.ListWorkers = channel.unary_unary(
                 '/keima.v1.JobService/ListWorkers',
                 request_serializer=keima_dot_v1_dot_job__pb2.ListWorkersRequest.SerializeToString,
@@ -124,6 +129,13 @@ class JobServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ChangeJob(self, request, context):
+        """Changes a job's terms. What is absent stays as it is.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ListWorkers(self, request, context):
         """Missing associated documentation comment in .proto file."""
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -167,6 +179,11 @@ def add_JobServiceServicer_to_server(servicer, server):
                     servicer.CancelJob,
                     request_deserializer=keima_dot_v1_dot_job__pb2.CancelJobRequest.FromString,
                     response_serializer=keima_dot_v1_dot_job__pb2.CancelJobResponse.SerializeToString,
+            ),
+            'ChangeJob': grpc.unary_unary_rpc_method_handler(
+                    servicer.ChangeJob,
+                    request_deserializer=keima_dot_v1_dot_job__pb2.ChangeJobRequest.FromString,
+                    response_serializer=keima_dot_v1_dot_job__pb2.ChangeJobResponse.SerializeToString,
             ),
             'ListWorkers': grpc.unary_unary_rpc_method_handler(
                     servicer.ListWorkers,
@@ -364,6 +381,33 @@ class JobService(object):
             '/keima.v1.JobService/CancelJob',
             keima_dot_v1_dot_job__pb2.CancelJobRequest.SerializeToString,
             keima_dot_v1_dot_job__pb2.CancelJobResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ChangeJob(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/keima.v1.JobService/ChangeJob',
+            keima_dot_v1_dot_job__pb2.ChangeJobRequest.SerializeToString,
+            keima_dot_v1_dot_job__pb2.ChangeJobResponse.FromString,
             options,
             channel_credentials,
             insecure,

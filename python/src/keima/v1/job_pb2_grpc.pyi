@@ -57,6 +57,12 @@ class JobServiceStub:
         keima.v1.job_pb2.CancelJobResponse,
     ]
 
+    ChangeJob: grpc.UnaryUnaryMultiCallable[
+        keima.v1.job_pb2.ChangeJobRequest,
+        keima.v1.job_pb2.ChangeJobResponse,
+    ]
+    """Changes a job's terms. What is absent stays as it is."""
+
     ListWorkers: grpc.UnaryUnaryMultiCallable[
         keima.v1.job_pb2.ListWorkersRequest,
         keima.v1.job_pb2.ListWorkersResponse,
@@ -100,6 +106,12 @@ class JobServiceAsyncStub:
         keima.v1.job_pb2.CancelJobRequest,
         keima.v1.job_pb2.CancelJobResponse,
     ]
+
+    ChangeJob: grpc.aio.UnaryUnaryMultiCallable[
+        keima.v1.job_pb2.ChangeJobRequest,
+        keima.v1.job_pb2.ChangeJobResponse,
+    ]
+    """Changes a job's terms. What is absent stays as it is."""
 
     ListWorkers: grpc.aio.UnaryUnaryMultiCallable[
         keima.v1.job_pb2.ListWorkersRequest,
@@ -158,6 +170,14 @@ class JobServiceServicer(metaclass=abc.ABCMeta):
         request: keima.v1.job_pb2.CancelJobRequest,
         context: _ServicerContext,
     ) -> typing.Union[keima.v1.job_pb2.CancelJobResponse, collections.abc.Awaitable[keima.v1.job_pb2.CancelJobResponse]]: ...
+
+    @abc.abstractmethod
+    def ChangeJob(
+        self,
+        request: keima.v1.job_pb2.ChangeJobRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[keima.v1.job_pb2.ChangeJobResponse, collections.abc.Awaitable[keima.v1.job_pb2.ChangeJobResponse]]:
+        """Changes a job's terms. What is absent stays as it is."""
 
     @abc.abstractmethod
     def ListWorkers(

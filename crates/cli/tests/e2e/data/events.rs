@@ -57,7 +57,7 @@ fn an_error_is_an_event() {
         ("count go 22x22 --progress json", 2, "cannot count size"),
         ("count gp 5x5 --progress json", 2, "did you mean go?"),
         ("watch j1 --coordinator http://127.0.0.1:9 --format xml --progress json", 2, ""),
-        ("watch x --progress json", 2, "not the name of a job"),
+        ("watch x! --progress json", 2, "not the name of a job"),
     ] {
         let ran = keima(&words.split(' ').collect::<Vec<_>>());
         assert_eq!(ran.code, Some(code), "{ran:#?}");

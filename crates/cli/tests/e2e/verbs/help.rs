@@ -9,7 +9,7 @@ const SENTENCE_WORDS: usize = 30;
 
 /// Verbs that print no JSON, or whose verbs do.
 const OTHERS: [&str; 5] = ["config", "completions", "man", "top", "plot"];
-const VERBS: [&str; 20] = [
+const VERBS: [&str; 21] = [
     "selftest",
     "doctor",
     "count",
@@ -26,6 +26,7 @@ const VERBS: [&str; 20] = [
     "pause",
     "resume",
     "cancel",
+    "change",
     "result",
     "inspect",
     "verify",

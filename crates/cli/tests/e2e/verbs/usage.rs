@@ -66,7 +66,7 @@ fn command_lines_that_mean_nothing() {
         ("submit go nine", 2, &["nine", "9x9"]),
         ("submit chess 8x8", 2, &["known problems: go"]),
         ("submit go 9x9 --priority high", 2, &["'high'", "expected a whole number, such as 10"]),
-        ("status banana", 2, &["banana", "keima jobs"]),
+        ("status banana!", 2, &["banana", "keima jobs"]),
         ("worker --scratch @dir --memory 33MiB --threads 4", 2, &["--memory", "--threads"]),
         ("worker", 2, &["--scratch"]),
         ("worker --scratch @dir --coordinator https://head:7700", 2, &["--fingerprint", "--tls-ca"]),

@@ -1,7 +1,8 @@
 //! Messages of users: jobs, their status, and workers.
 
 use keima_coordinator::{
-    AtRisk, Executor, Follows, JobId, JobSpec, JobStatus, JobWorker, Outcome, Plan, State, WorkerStatus,
+    AtRisk, Executor, Follows, JobFilter, JobId, JobSpec, JobStatus, JobWorker, MOST_NAME_BYTES, MOST_NOTE_BYTES,
+    Outcome, Plan, State, Terms, TermsChange, WorkerStatus,
 };
 use keima_model::ProblemRequest;
 use keima_runs::TaskTimes;
@@ -60,6 +61,47 @@ impl Wire for JobSpec {
             },
         })
     }
+}
+
+impl Wire for Terms {
+    type Message = v1::Terms;
+    fn to_wire(&self) -> v1::Terms {
+        v1::Terms {
+            name: self.name.clone(),
+            note: self.note.clone(),
+            owner: self.owner.clone(),
+            max_workers: self.max_workers.unwrap_or(0),
+            max_disk_bytes: self.max_disk_bytes.unwrap_or(0),
+        }
+    }
+    fn from_wire(message: v1::Terms) -> Result<Self, ConvertError> {
+        Ok(Self {
+            name: shown("Terms.name", message.name, 2 * MOST_NAME_BYTES)?,
+            note: shown("Terms.note", message.note, 2 * MOST_NOTE_BYTES)?,
+            owner: shown("Terms.owner", message.owner, 2 * MOST_NAME_BYTES)?,
+            max_workers: Some(message.max_workers).filter(|most| *most > 0),
+            max_disk_bytes: Some(message.max_disk_bytes).filter(|most| *most > 0),
+        })
+    }
+}
+
+/// A change of terms, as it is asked for.
+pub(crate) fn terms_change(message: v1::ChangeJobRequest) -> TermsChange {
+    let v1::ChangeJobRequest { priority, name, note, owner, max_workers, max_disk_bytes, .. } = message;
+    TermsChange { priority, name, note, owner, max_workers, max_disk_bytes }
+}
+
+/// The jobs that are asked for.
+pub(crate) fn job_filter(message: v1::ListJobsRequest) -> Result<JobFilter, ConvertError> {
+    let v1::ListJobsRequest { states, owner, name, since_millis, after, limit, .. } = message;
+    Ok(JobFilter {
+        states: list_from(states)?,
+        owner,
+        name,
+        since: since_millis,
+        after: after.map(JobId),
+        limit: limit as usize,
+    })
 }
 
 impl Wire for State {
@@ -121,6 +163,12 @@ impl Wire for JobStatus {
             state: self.state.to_wire(),
             reason: cut(self.reason.clone()),
             priority: self.priority,
+            level: self.level,
+            terms: Some(self.terms.to_wire()),
+            submitted_millis: self.submitted_at,
+            ended_millis: self.ended_at,
+            task_seconds: self.task_seconds,
+            waits_for: cut(self.waits_for.clone()),
             plan: self.plan.as_ref().map(Wire::to_wire),
             sweep: self.sweep,
             stage: self.stage,
@@ -164,6 +212,12 @@ impl Wire for JobStatus {
             state: State::from_wire(message.state)?,
             reason: cut(message.reason),
             priority: message.priority,
+            level: message.level,
+            terms: message.terms.map(Terms::from_wire).transpose()?.unwrap_or_default(),
+            submitted_at: message.submitted_millis,
+            ended_at: message.ended_millis,
+            task_seconds: message.task_seconds,
+            waits_for: cut(message.waits_for),
             plan: message.plan.map(Plan::from_wire).transpose()?,
             sweep: message.sweep,
             stage: message.stage,

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use keima_coordinator::{
-    AttemptId, Grant, Hello, Housekeeping, JobId, JobSpec, JobStatus, Report, Running, Verdict, Wanted, Welcome,
-    WorkerId, WorkerStatus,
+    AttemptId, Grant, Hello, Housekeeping, JobFilter, JobId, JobPage, JobSpec, JobStatus, Report, Running, Terms,
+    TermsChange, Verdict, Wanted, Welcome, WorkerId, WorkerStatus,
 };
 use keima_runs::RunId;
 use keima_wire::v1;
@@ -231,28 +231,75 @@ impl JobClient {
 
     /// Submits a job.
     pub async fn submit(&self, spec: &JobSpec) -> Result<JobId, LinkError> {
+        self.submit_as(spec, &Terms::default()).await
+    }
+
+    /// Submits a job under terms.
+    pub async fn submit_as(&self, spec: &JobSpec, terms: &Terms) -> Result<JobId, LinkError> {
         let request = v1::SubmitJobRequest {
             protocol_version: PROTOCOL_VERSION,
             spec: Some(spec.to_wire()),
             resume_from: String::new(),
+            terms: Some(terms.to_wire()),
         };
         let mut client = self.client.clone();
         Ok(JobId(self.call(About::Nothing, client.submit_job(request)).await?.job))
     }
 
     /// Goes on with a checkpoint of the coordinator's archive: its URL, or a job's folder in it.
-    pub async fn resume_from(&self, from: &str) -> Result<JobId, LinkError> {
+    pub async fn resume_from(&self, from: &str, terms: &Terms) -> Result<JobId, LinkError> {
         let resume_from = from.to_owned();
-        let request = v1::SubmitJobRequest { protocol_version: PROTOCOL_VERSION, spec: None, resume_from };
+        let terms = Some(terms.to_wire());
+        let request = v1::SubmitJobRequest { protocol_version: PROTOCOL_VERSION, spec: None, resume_from, terms };
         let mut client = self.client.clone();
         Ok(JobId(self.call(About::Nothing, client.submit_job(request)).await?.job))
     }
 
-    /// All jobs.
+    /// All jobs, the newest first.
     pub async fn jobs(&self) -> Result<Vec<JobStatus>, LinkError> {
-        let request = v1::ListJobsRequest { protocol_version: PROTOCOL_VERSION };
+        let (mut filter, mut jobs) = (JobFilter::default(), Vec::new());
+        loop {
+            let page = self.list(&filter).await?;
+            jobs.extend(page.jobs);
+            let Some(next) = page.next.filter(|next| filter.after.is_none_or(|after| *next < after)) else {
+                return Ok(jobs);
+            };
+            filter.after = Some(next);
+        }
+    }
+
+    /// A part of the list of jobs, the newest first.
+    pub async fn list(&self, filter: &JobFilter) -> Result<JobPage, LinkError> {
+        let JobFilter { states, owner, name, since, after, limit } = filter;
+        let request = v1::ListJobsRequest {
+            protocol_version: PROTOCOL_VERSION,
+            states: list_to(states),
+            owner: owner.clone(),
+            name: name.clone(),
+            since_millis: *since,
+            after: after.map(|job| job.0),
+            limit: u32::try_from(*limit).unwrap_or(0),
+        };
         let mut client = self.client.clone();
-        Ok(list_from(self.call(About::Nothing, client.list_jobs(request)).await?.jobs)?)
+        let answer = self.call(About::Nothing, client.list_jobs(request)).await?;
+        Ok(JobPage { jobs: list_from(answer.jobs)?, next: answer.next.map(JobId) })
+    }
+
+    /// Changes a job's terms.
+    pub async fn change(&self, job: JobId, change: &TermsChange) -> Result<(), LinkError> {
+        let TermsChange { priority, name, note, owner, max_workers, max_disk_bytes } = change.clone();
+        let request = v1::ChangeJobRequest {
+            protocol_version: PROTOCOL_VERSION,
+            job: job.0,
+            priority,
+            name,
+            note,
+            owner,
+            max_workers,
+            max_disk_bytes,
+        };
+        let mut client = self.client.clone();
+        self.call(About::Job(job), client.change_job(request)).await.map(drop)
     }
 
     /// One job.

@@ -8,7 +8,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use keima_coordinator::{AttemptId, Hello, JobId, JobSpec, JobStatus, Report, Running, Wanted, WorkerId};
+use keima_coordinator::{AttemptId, Hello, JobId, JobSpec, JobStatus, Report, Running, Terms, Wanted, WorkerId};
 use keima_wire::v1;
 use keima_wire::v1::coordinator_service_server::{CoordinatorService, CoordinatorServiceServer};
 use keima_wire::v1::job_service_server::{JobService, JobServiceServer};
@@ -34,7 +34,7 @@ use crate::store::journal::JournalError;
 use crate::transfer::run_server::RunServer;
 use crate::transport::convert::pages::{add_runs, join_report};
 use crate::transport::convert::{
-    ConvertError, TEXT_BYTES, Wire, bounded, list_from, list_to, required, run_ids, worker_id,
+    ConvertError, TEXT_BYTES, Wire, bounded, job_filter, list_from, list_to, required, run_ids, terms_change, worker_id,
 };
 use crate::transport::link::{CoordinatorLink, LinkError};
 
@@ -266,20 +266,22 @@ impl JobService for Jobs {
     ) -> Result<Response<v1::SubmitJobResponse>, Status> {
         let request = request.into_inner();
         check_version(request.protocol_version)?;
+        let terms = fine(request.terms.map(Terms::from_wire).transpose())?.unwrap_or_default();
         if !request.resume_from.is_empty() {
             let from = fine(bounded("SubmitJobRequest.resume_from", request.resume_from, TEXT_BYTES))?;
-            let job = answer(self.handle.resume_from(&from).await)?;
+            let job = answer(self.handle.resume_from(&from, terms).await)?;
             return Ok(Response::new(v1::SubmitJobResponse { job: job.0 }));
         }
         let spec = fine(required("SubmitJobRequest.spec", request.spec).and_then(JobSpec::from_wire))?;
-        let job = answer(self.handle.submit(spec).await)?;
+        let job = answer(self.handle.submit_as(spec, terms).await)?;
         Ok(Response::new(v1::SubmitJobResponse { job: job.0 }))
     }
 
     async fn list_jobs(&self, request: Request<v1::ListJobsRequest>) -> Result<Response<v1::ListJobsResponse>, Status> {
-        check_version(request.into_inner().protocol_version)?;
-        let jobs = answer(self.handle.jobs().await)?;
-        Ok(Response::new(v1::ListJobsResponse { jobs: list_to(&jobs) }))
+        let request = request.into_inner();
+        check_version(request.protocol_version)?;
+        let page = answer(self.handle.list(&fine(job_filter(request))?).await)?;
+        Ok(Response::new(v1::ListJobsResponse { jobs: list_to(&page.jobs), next: page.next.map(|job| job.0) }))
     }
 
     async fn get_job(&self, request: Request<v1::GetJobRequest>) -> Result<Response<v1::GetJobResponse>, Status> {
@@ -327,6 +329,17 @@ impl JobService for Jobs {
         check_version(request.protocol_version)?;
         answer(self.handle.cancel(JobId(request.job)).await)?;
         Ok(Response::new(v1::CancelJobResponse {}))
+    }
+
+    async fn change_job(
+        &self,
+        request: Request<v1::ChangeJobRequest>,
+    ) -> Result<Response<v1::ChangeJobResponse>, Status> {
+        let request = request.into_inner();
+        check_version(request.protocol_version)?;
+        let job = JobId(request.job);
+        answer(self.handle.change(job, &terms_change(request)).await)?;
+        Ok(Response::new(v1::ChangeJobResponse {}))
     }
 
     async fn list_workers(

@@ -44,6 +44,7 @@ impl Job {
         records: &mut JobRecords,
     ) -> Result<Self, RestoreError> {
         let mut job = Self::new(id, record, None, fleet.now);
+        job.account = records.account.take().unwrap_or_default();
         match reopen(registry, &job.record) {
             Ok(problem) => job.problem = Some(problem),
             Err(why) if !job.is_over() && (job.record.state != State::Paused || job.record.waits) => {

@@ -6,12 +6,13 @@ use keima_runs::TaskTimes;
 use serde::{Deserialize, Serialize};
 
 use super::progress::Position;
-use crate::api::State;
+use crate::api::{Millis, State};
 use crate::fleet::Fleet;
 use crate::job::Job;
 use crate::job::stage::StageRun;
 use crate::outcome::{Outcome, SeriesEntry};
 use crate::plan::Plan;
+use crate::terms::Terms;
 
 /// A worker as one job sees it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,6 +51,18 @@ pub struct JobStatus {
     pub reason: String,
     /// Jobs of higher priority go first.
     pub priority: i32,
+    /// Its priority, raised by what it waited: see machine/sharing.rs.
+    pub level: i64,
+    /// What people say of it.
+    pub terms: Terms,
+    /// When it was submitted, in milliseconds since the Unix epoch; 0 where that is not known.
+    pub submitted_at: Millis,
+    /// When it ended; 0 while it is not over, and where that is not known.
+    pub ended_at: Millis,
+    /// Time of its tasks from grant to end, all workers together.
+    pub task_seconds: f64,
+    /// What it waits for, as the end of the sentence "it waits for"; empty if it does not.
+    pub waits_for: String,
     /// Its plan.
     pub plan: Option<Plan>,
     /// Number of the present sweep, from 0; the number of sweeps when all are done.
@@ -199,6 +212,12 @@ impl Job {
             state: record.state,
             reason: record.reason.clone(),
             priority: record.spec.priority,
+            level: record.spec.priority.into(),
+            terms: self.account.terms.clone(),
+            submitted_at: self.account.submitted_at,
+            ended_at: self.account.ended_at,
+            task_seconds: self.account.task_millis as f64 / 1000.0,
+            waits_for: String::new(),
             plan: Some(plan.clone()),
             sweep: record.sweep,
             stage: number,

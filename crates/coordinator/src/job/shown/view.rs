@@ -65,13 +65,13 @@ pub struct JobView {
 }
 
 impl Job {
-    /// The job as a page shows it.
-    pub(crate) fn view(&self, fleet: &Fleet) -> JobView {
+    /// The job as a page shows it, with its status.
+    pub(crate) fn view(&self, fleet: &Fleet, status: JobStatus) -> JobView {
         let median_millis = self.stage.as_ref().and_then(StageRun::median_duration);
         let totals = &self.record.totals;
         let checks = self.info().filter(|_| totals.tasks > 0 && self.record.outcome.is_none());
         JobView {
-            status: self.status(fleet),
+            status,
             pass_states: self.record.pass_states.clone(),
             running: fleet.attempts_of_job(self.id).map(|task| self.running(fleet, task, median_millis)).collect(),
             median_millis,

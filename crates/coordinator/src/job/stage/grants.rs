@@ -43,7 +43,7 @@ impl Job {
             fleet.plans_wanted.insert(self.id);
             return None;
         }
-        if !self.may_use(fleet, worker) {
+        if !self.may_use(fleet, worker) || !self.has_room_for(fleet, worker) {
             return None;
         }
         self.ensure_stage(fleet);
@@ -65,7 +65,11 @@ impl Job {
     /// A task that is slow on another worker, or does not get on at all, granted once more. Called when no pending task can
     /// be done.
     pub(crate) fn grant_again(&mut self, fleet: &mut Fleet, worker: &WorkerId) -> Option<Grant> {
-        if !fleet.config.speculate || !self.is_live() || !self.may_use(fleet, worker) {
+        if !fleet.config.speculate
+            || !self.is_live()
+            || !self.may_use(fleet, worker)
+            || !self.has_room_for(fleet, worker)
+        {
             return None;
         }
         self.look_for_late(fleet);

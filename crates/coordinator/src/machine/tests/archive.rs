@@ -70,7 +70,7 @@ fn other_cluster(from: &mut Sim, workers: usize) -> Sim {
 fn go_on(sim: &mut Sim) -> Result<JobId, CallError> {
     let (folder, mut all) = read_all(sim);
     let newest = all.remove(0);
-    let admitted = sim.coordinator.admit_checkpoint(sim.now, &folder, newest, all, Vec::new());
+    let admitted = sim.coordinator.admit_checkpoint(sim.now, &folder, newest, all, Vec::new(), crate::Terms::default());
     sim.save();
     admitted
 }

@@ -153,7 +153,9 @@ fn check(what: &'static str, seeds: std::ops::Range<u64>, config: &Config, resta
         assert!(sim.workers.values().all(|w| w.disk.is_empty()), "runs of finished jobs are left");
         assert!(sim.archive.checkpoints.is_empty(), "checkpoints of finished jobs are left");
         // What results and certificates are made of stays.
-        let stays = |key: &&String| ["meta/", "job/", "value/", "evidence/"].iter().any(|kind| key.starts_with(kind));
+        let stays = |key: &&String| {
+            ["meta/", "job/", "account/", "value/", "evidence/"].iter().any(|kind| key.starts_with(kind))
+        };
         let left: Vec<&String> = sim.store.keys().filter(|key| !stays(key)).collect();
         assert!(left.is_empty(), "records of finished jobs are left: {left:?}");
         for (event, count) in sim.events {
