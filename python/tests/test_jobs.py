@@ -80,7 +80,7 @@ def test_options(plain: Cluster, problem: str, size: str, options: object, count
         if result.coefficients:
             assert sum(result.coefficients) == count
         # The program prints the same numbers, with the problem's own tables.
-        same = result_from_json(plain.run("result", client.jobs()[-1].job, "--json", "--coordinator", plain.url))
+        same = result_from_json(plain.run("result", client.jobs()[0].job, "--json", "--coordinator", plain.url))
         assert (same.count, same.options, same.identity) == (count, result.options, result.identity)
         assert same.residues == result.residues and same.certificate is not None
         if problem == "quoridor-fences":

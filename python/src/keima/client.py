@@ -121,8 +121,8 @@ class Client:
                 name=name,
                 note=note,
                 owner=_user() if owner is None else owner,
-                max_workers=max_workers,
-                max_disk_bytes=None if max_disk is None else parse_bytes(max_disk),
+                max_workers=max_workers or 0,
+                max_disk_bytes=0 if max_disk is None else parse_bytes(max_disk),
             )
             spec = job_pb2.JobSpec(
                 problem=common_pb2.Problem(name=problem, size=size, options=_options(options)),
