@@ -10,6 +10,7 @@
 
 #![forbid(unsafe_code)]
 
+mod altered;
 mod blocks;
 mod board;
 mod brackets;
@@ -21,6 +22,7 @@ mod problem;
 mod similar;
 mod tree;
 
+pub use altered::{Alter, Altered};
 pub use blocks::column::{BlockColumn, MOST_WEIGHT, SAMPLE_ONE_IN};
 pub use blocks::direction::{Direction, Directions, End};
 pub use blocks::families::{FamilyBounds, FamilyKind, FamilyList};

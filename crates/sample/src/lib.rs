@@ -22,7 +22,7 @@ mod states;
 
 pub use chen::one_run;
 pub use fillings::{Filling, Fillings, answer, bound};
-pub use forecast::Sampling;
+pub use forecast::{EXACT_STATES, Sampling};
 pub use huge::Huge;
 pub use runs::{Estimate, Plan, estimate};
 pub use states::{States, states, states_of};

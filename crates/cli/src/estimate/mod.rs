@@ -11,7 +11,7 @@ use keima_coordinator::Executor;
 use keima_count::estimate::{MeasureError, Offer, Outline, Speeds, Times, Way, measure, measure_disk};
 use keima_model::{AnyProblem, ProblemRequest, Registry};
 use keima_problems::Problems;
-use keima_sample::Sampling;
+use keima_sample::{EXACT_STATES, Sampling};
 
 use crate::args::EstimateArgs;
 use crate::cluster::client::request;
@@ -116,8 +116,8 @@ fn outline(
     outline.notes.extend(without_blocks(request, &outline, offer));
     if Problems.open(request).is_ok_and(|problem| problem.info().forecast().is_none()) {
         outline.notes.push(format!(
-            "{} does not know its numbers of states: beyond 100,000 they are estimates from samples, right within a factor of two \
-             as a rule",
+            "{} does not know its numbers of states: beyond {EXACT_STATES} they are estimates from samples, right within a factor of \
+             two as a rule",
             request.name
         ));
     }

@@ -5,10 +5,7 @@ use std::sync::Arc;
 use crate::common::{coordinator, count, ended, go, quick, registry, worker, worker_of};
 use keima_cluster::{BUILD, GrpcLink, JobClient, Worker, WorkerConfig};
 use keima_coordinator::{JobSpec, State};
-use keima_model::{
-    AnyProblem, Board, Functional, Layout, Problem, ProblemError, ProblemInfo, ProblemRequest, Registry, Successors,
-    Window,
-};
+use keima_model::{Alter, Altered, AnyProblem, Problem, ProblemError, ProblemRequest, Registry, Successors, Window};
 
 /// Independent sets of the grid of 12x12 (OEIS A006506).
 const H12: &str = "162481813349792588536582997";
@@ -26,45 +23,20 @@ struct LossyProblem {
 impl Registry for Lossy {
     fn open(&self, request: &ProblemRequest) -> Result<AnyProblem, ProblemError> {
         Ok(match registry().open(request)? {
-            AnyProblem::Narrow(inner) => AnyProblem::Narrow(Arc::new(LossyProblem { inner, most: self.most })),
+            AnyProblem::Narrow(inner) => AnyProblem::Narrow(Arc::new(Alter(LossyProblem { inner, most: self.most }))),
             wide @ AnyProblem::Wide(_) => wide,
         })
     }
 }
 
-impl ProblemInfo for LossyProblem {
-    fn name(&self) -> &'static str {
-        self.inner.name()
+impl Altered for LossyProblem {
+    type Key = u64;
+    fn original(&self) -> &dyn Problem<u64> {
+        self.inner.as_ref()
     }
-    fn board(&self) -> Board {
-        self.inner.board()
-    }
-    fn identity(&self) -> String {
-        self.inner.identity()
-    }
-    fn key_bits(&self) -> u32 {
-        self.inner.key_bits()
-    }
-    fn bound(&self) -> Vec<(u32, u32)> {
-        self.inner.bound()
-    }
-    fn functionals(&self) -> Vec<Functional> {
-        self.inner.functionals()
-    }
-    fn family_bits(&self, layout: Layout) -> u32 {
-        self.inner.family_bits(layout)
-    }
-}
-
-impl Problem<u64> for LossyProblem {
-    fn start(&self) -> Vec<(u64, u64)> {
-        self.inner.start()
-    }
-    fn leave(&self, window: Window, layout: Layout, keys: &mut [u64]) {
-        self.inner.leave(window, layout, keys);
-    }
-    fn enter(&self, layout: Layout, window: Window, keys: &mut [u64]) {
-        self.inner.enter(layout, window, keys);
+    // It does not look at what it does.
+    fn law(&self, _: u32, _: &[u64], _: u64, _: u64) -> Option<Result<(), String>> {
+        None
     }
     fn expand(&self, pass: u32, window: Window, keys: &[u64], out: &mut Successors<u64>) {
         self.inner.expand(pass, window, keys, out);
@@ -74,9 +46,6 @@ impl Problem<u64> for LossyProblem {
             *degree -= 1;
             out.keys.pop();
         }
-    }
-    fn weigh(&self, functional: usize, window: Window, keys: &[u64], weights: &mut [u32]) {
-        self.inner.weigh(functional, window, keys, weights);
     }
 }
 
