@@ -21,8 +21,8 @@ use tracing::{Level, Span};
 pub const SPANS: &str = "keima::spans";
 
 /// Whether anybody collects spans.
-fn is_on() -> bool {
-    tracing::enabled!(target: "keima::spans", Level::TRACE)
+pub(crate) fn is_on() -> bool {
+    tracing::enabled!(target: SPANS, Level::TRACE)
 }
 
 /// 64 bits that depend on all numbers, and are never 0.
@@ -80,9 +80,6 @@ pub(crate) struct StageSpans(BTreeMap<JobId, (StageUnderWay, Span)>);
 impl StageSpans {
     /// Looks at a job after something happened to it.
     pub(crate) fn look(&mut self, coordinator: &Coordinator, job: JobId) {
-        if !is_on() {
-            return;
-        }
         let now = coordinator.stage_under_way(job);
         if self.0.get(&job).map(|(stage, _)| stage) != now.as_ref() {
             // The old span ends here.

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use keima::{Client, job_id};
-use keima_coordinator::{JobFilter, JobId, JobStatus, Terms, TermsChange, is_job_number};
+use keima_coordinator::{JobFilter, JobId, JobPage, JobStatus, Terms, TermsChange, is_job_number};
 use keima_http::json as shape;
 use serde_json::json;
 
@@ -39,7 +39,7 @@ pub(super) async fn find_job(client: &Client, text: &str) -> Result<JobId, Faile
     // What cannot be a name needs no coordinator.
     let named = Terms { name: text.to_owned(), ..Terms::default() };
     if text.is_empty() || named.check().is_err() {
-        return Err(Failed::usage(unknown(text)));
+        return Err(unknown(text));
     }
     let filter = JobFilter { name: Some(text.to_owned()), limit: NAMESAKES, ..JobFilter::default() };
     one_of(text, &client.list(&filter).await?.jobs)
@@ -49,7 +49,7 @@ pub(super) async fn find_job(client: &Client, text: &str) -> Result<JobId, Faile
 fn one_of(name: &str, jobs: &[JobStatus]) -> Result<JobId, Failed> {
     let live: Vec<&JobStatus> = jobs.iter().filter(|job| !job.state.is_over()).collect();
     match (jobs, live.as_slice()) {
-        ([], _) => Err(Failed::usage(unknown(name))),
+        ([], _) => Err(unknown(name)),
         ([only], _) => Ok(only.id),
         (_, [only]) => Ok(only.id),
         _ => {
@@ -64,8 +64,8 @@ fn one_of(name: &str, jobs: &[JobStatus]) -> Result<JobId, Failed> {
     }
 }
 
-fn unknown(text: &str) -> String {
-    format!("{text:?} is not the name of a job, such as j1; `keima jobs` lists them")
+fn unknown(text: &str) -> Failed {
+    keima::Error::JobName(text.to_owned()).into()
 }
 
 pub(crate) async fn change_terms(args: ChangeArgs) -> Result<(), Failed> {
@@ -91,7 +91,7 @@ pub(crate) async fn jobs(args: JobsArgs) -> Result<(), Failed> {
         None => None,
     };
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_millis() as u64;
-    let mut filter = JobFilter {
+    let filter = JobFilter {
         states: args.state.iter().map(|&state| state.into()).collect(),
         owner: args.owner,
         name: args.name,
@@ -100,18 +100,7 @@ pub(crate) async fn jobs(args: JobsArgs) -> Result<(), Failed> {
         limit: args.limit,
     };
     let any = JobFilter { limit: args.limit, ..JobFilter::default() } == filter;
-    let (mut jobs, mut next) = (Vec::new(), None);
-    // The coordinator cuts its answers where they would get long.
-    while jobs.len() < args.limit {
-        filter.limit = args.limit - jobs.len();
-        let page = client.list(&filter).await?;
-        jobs.extend(page.jobs);
-        next = page.next.filter(|next| filter.after.is_none_or(|after| *next < after));
-        if next.is_none() {
-            break;
-        }
-        filter.after = next;
-    }
+    let JobPage { jobs, next } = client.list(&filter).await?;
     if args.client.json {
         let next = next.map(|job| job.to_string());
         return print(&json!({ "jobs": jobs.iter().map(shape::listed).collect::<Vec<_>>(), "next": next }).to_string());

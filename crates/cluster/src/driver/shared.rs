@@ -13,7 +13,7 @@ use tokio::sync::{Notify, Semaphore, watch};
 use tokio::time::Instant;
 
 use crate::archive::Archive;
-use crate::spans::StageSpans;
+use crate::spans::{self, StageSpans};
 use crate::store::journal::{Journal, Ticket};
 use crate::transport::link::LinkError;
 use crate::world;
@@ -141,17 +141,21 @@ impl Inner {
 
     /// Something happened to a job: its stage may have begun or ended.
     pub(super) fn look_at_stage(&self, job: JobId) {
-        if let Ok(mut machine) = self.machine.lock() {
-            let Machine { coordinator, stages, .. } = &mut *machine;
-            stages.look(coordinator, job);
-        }
+        self.trace(|stages, coordinator| stages.look(coordinator, job));
     }
 
     /// Stages may have ended by a word of a user.
     pub(super) fn tidy_stages(&self) {
-        if let Ok(mut machine) = self.machine.lock() {
+        self.trace(StageSpans::tidy);
+    }
+
+    /// Updates the spans, if anybody collects them.
+    fn trace(&self, update: impl FnOnce(&mut StageSpans, &Coordinator)) {
+        if spans::is_on()
+            && let Ok(mut machine) = self.machine.lock()
+        {
             let Machine { coordinator, stages, .. } = &mut *machine;
-            stages.tidy(coordinator);
+            update(stages, coordinator);
         }
     }
 

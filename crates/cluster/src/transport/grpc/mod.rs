@@ -19,12 +19,14 @@
 
 mod accept;
 mod client;
+mod job_client;
 mod server;
 
 use keima_coordinator::{CallError, JobId, WorkerId};
 use tonic::{Code, Status};
 
-pub use client::{GrpcLink, JobClient, JobWatch, service_url};
+pub use client::{GrpcLink, service_url};
+pub use job_client::{JobClient, JobWatch};
 pub use server::{ServeError, coordinator_routes, serve_coordinator, serve_worker_runs, worker_routes};
 
 use crate::PROTOCOL_VERSION;
