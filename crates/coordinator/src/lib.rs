@@ -26,6 +26,7 @@ mod job;
 mod machine;
 mod outcome;
 mod plan;
+mod spec;
 mod store;
 mod terms;
 

@@ -81,7 +81,11 @@ pub enum PlanError {
 }
 
 fn disk_advice(residues_per_sweep: u32) -> &'static str {
-    if residues_per_sweep > 1 { "raise --disk, or carry fewer residues a sweep" } else { "raise --disk" }
+    if residues_per_sweep > 1 {
+        "raise --disk (of submit: --max-disk too, if it is given), or carry fewer residues a sweep"
+    } else {
+        "raise --disk (of submit: --max-disk too, if it is given)"
+    }
 }
 
 const fn residues(number: u32) -> &'static str {

@@ -43,6 +43,59 @@ fn a_job_from_submission_to_result() {
     assert!(cluster.client(&["jobs"]).ok().contains("4x4 closed  done"));
 }
 
+/// Names, owners and priorities of jobs, their list in pages, caps: without a worker first, so that nothing moves.
+#[test]
+fn jobs_of_several_people() {
+    let cluster = Cluster::start(Setup::default());
+    for (words, job) in [
+        ("go 6x6 --name nightly --note for-the-page --owner ada --max-workers 1", "j1"),
+        ("go 5x5 --name nightly --owner bob --priority 3", "j2"),
+        ("hard-squares 5x5 --name once --owner ada", "j3"),
+    ] {
+        let words: Vec<&str> = std::iter::once("submit").chain(words.split(' ')).collect();
+        assert_eq!(cluster.client(&words).ok(), job);
+    }
+    // What a list prints, line by line without its head: jobs; and exit code and words of errors.
+    let check = |words: &str, expected: &[&str]| {
+        let words: Vec<&str> = words.split(' ').collect();
+        let ran = cluster.client(&words);
+        let jobs: Vec<&str> = ran.ok().lines().skip(1).filter_map(|line| line.split(' ').next()).collect();
+        assert_eq!(jobs, expected, "{words:?}: {ran:#?}");
+    };
+    check("jobs", &["j3", "j2", "j1"]);
+    check("jobs --owner ada", &["j3", "j1"]);
+    check("jobs --name nightly --state queued,done", &["j2", "j1"]);
+    check("jobs --limit 2", &["j3", "j2"]);
+    check("jobs --limit 2 --after j2", &["j1"]);
+    check("jobs --state cancelled", &[]);
+    check("jobs --since 1d", &["j3", "j2", "j1"]);
+    let refuse = |words: &str, code: i32, text: &str| {
+        let words: Vec<&str> = words.split(' ').collect();
+        let ran = cluster.client(&words);
+        assert!(ran.code == Some(code) && ran.stderr.contains(text), "{words:?}: {ran:#?}");
+    };
+    refuse("status nightly", 2, "2 jobs are called \"nightly\": j2 (queued), j1 (queued)");
+    refuse("status nobody", 2, "keima jobs");
+    refuse("change j1", 2, "nothing to change");
+    refuse("submit go 5x5 --name j7", 2, "take another --name");
+    refuse("submit go 13x13 --max-disk 10KiB", 2, "--max-disk");
+    let status = cluster.client(&["status", "once", "--json"]).json();
+    assert_eq!(
+        (&status["job"], &status["waits_for"], &status["owner"]),
+        (&"j3".into(), &"a worker".into(), &"ada".into())
+    );
+    cluster.client(&["change", "once", "--priority", "9", "--name", "urgent", "--max-workers", "0"]).ok();
+    let status = cluster.client(&["status", "urgent"]);
+    assert!(status.ok().contains("priority   9") && !status.ok().contains("caps"), "{status:#?}");
+    let _worker = cluster.worker("a", "");
+    for (job, count) in [("j3", "55447"), ("j2", "414295148741"), ("j1", &legal("6x6"))] {
+        cluster.counts(job, count);
+    }
+    refuse("change j1 --priority 1", 1, "only its name, note and owner can be changed");
+    cluster.client(&["change", "j1", "--name", "done"]).ok();
+    assert_eq!(cluster.client(&["result", "done"]).ok(), legal("6x6"));
+}
+
 #[test]
 fn pause_resume_cancel() {
     let cluster = Cluster::start(Setup::default());
