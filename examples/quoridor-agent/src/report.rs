@@ -18,8 +18,8 @@ const RARE: f64 = 0.01;
 const ASSUMED: &str = "\
 Not told in the paper, and assumed here:
 - Max is the player who searches (`--max starter`: who began the game), for f1 and f2 too; depth 2 is one move of each.
-- Each leaf has a random number of its own (`--noise move`: each move instead). So ties do not occur; if they did, the first move would be taken: pawn before
-  fences, by row, column and direction, the horizontal one first.
+- Each leaf has a random number of its own (`--noise move`: each move instead). So ties do not occur; if they did, the first
+  move would be taken: pawn before fences, by row, column and direction, the horizontal one first.
 - A won position is worth more than any features, and the search ends there.
 - Steps of f3 and f4 are a pawn's without jumps; the other pawn does not block them.
 - A jump is diagonal only where a fence or the edge stands behind the other pawn, and then to both sides.

@@ -2,8 +2,8 @@
 //!
 //! A leaf's value is that of its features and a random number from [0, 1). The number is a hash of the seed and of the moves
 //! that lead to the leaf: each leaf has its own, and it does not matter in which order leaves are looked at. So alpha-beta
-//! chooses what plain minimax would, random numbers included. [`Noise::Move`] adds it to the moves at the root instead. A won position is worth more than any sum of features, and more
-//! the sooner it is won.
+//! chooses what plain minimax would, random numbers included. [`Noise::Move`] adds it to the moves at the root instead. A won
+//! position is worth more than any sum of features, and more the sooner it is won.
 //!
 //! Cost: of b^d leaves for b moves and depth d about b^(d/2) or a few times as many. A *killer*, the last move that refuted a
 //! sibling, is tried first.

@@ -10,6 +10,7 @@ import os
 import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from types import TracebackType
 from typing import TypeVar
 
@@ -116,14 +117,8 @@ class Client:
         here = [worker for worker in self.workers() if worker.is_here]
         memory = min((worker.task_memory_bytes for worker in here), default=_TASK_MEMORY_BYTES)
         room = min(sum(worker.disk_bytes for worker in here), 2**64 - 1)
-        try:
-            terms = job_pb2.Terms(
-                name=name,
-                note=note,
-                owner=_user() if owner is None else owner,
-                max_workers=max_workers or 0,
-                max_disk_bytes=0 if max_disk is None else parse_bytes(max_disk),
-            )
+        with _in_range("submit"):
+            terms = _terms(name, note, owner, max_workers, max_disk)
             spec = job_pb2.JobSpec(
                 problem=common_pb2.Problem(name=problem, size=size, options=_options(options)),
                 priority=priority,
@@ -140,17 +135,29 @@ class Client:
                 disk_of_workers=disk is None,
                 slots_of_workers=True,
             )
-        except (TypeError, ValueError) as error:
-            if isinstance(error, KeimaError):
-                raise
-            raise UsageError(f"submit: an argument is out of range: {error}") from error
         return self._submit(job_pb2.SubmitJobRequest(protocol_version=PROTOCOL_VERSION, spec=spec, terms=terms))
 
-    def resume_from(self, checkpoint: str) -> str:
-        """Goes on with a checkpoint of the coordinator's archive: its URL, or a job's folder in it. Returns the job's name."""
+    def resume_from(
+        self,
+        checkpoint: str,
+        *,
+        name: str = "",
+        note: str = "",
+        owner: str | None = None,
+        max_workers: int | None = None,
+        max_disk: int | str | None = None,
+    ) -> str:
+        """Goes on with a checkpoint of the coordinator's archive: its URL, or a job's folder in it. Returns the job's name.
+
+        The rest is as for ``submit``.
+        """
         if not checkpoint:
             raise UsageError("resume_from: expected the archive's URL, or a job's folder in it, got an empty text")
-        return self._submit(job_pb2.SubmitJobRequest(protocol_version=PROTOCOL_VERSION, resume_from=checkpoint))
+        with _in_range("resume_from"):
+            terms = _terms(name, note, owner, max_workers, max_disk)
+        return self._submit(
+            job_pb2.SubmitJobRequest(protocol_version=PROTOCOL_VERSION, resume_from=checkpoint, terms=terms)
+        )
 
     def _submit(self, request: job_pb2.SubmitJobRequest) -> str:
         return f"j{self._call(lambda **k: self._stub.SubmitJob(request, **k)).job}"
@@ -278,6 +285,30 @@ class Client:
             return call(timeout=self._deadline_seconds)
         except grpc.RpcError as error:
             raise refusal(error, self._access, job) from error
+
+
+@contextmanager
+def _in_range(call: str) -> Iterator[None]:
+    """Numbers that no message has room for are the caller's."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        if isinstance(error, KeimaError):
+            raise
+        raise UsageError(f"{call}: an argument is out of range: {error}") from error
+
+
+def _terms(
+    name: str, note: str, owner: str | None, max_workers: int | None, max_disk: int | str | None
+) -> job_pb2.Terms:
+    return job_pb2.Terms(
+        name=name,
+        note=note,
+        owner=_user() if owner is None else owner,
+        # 0 is no cap.
+        max_workers=max_workers or 0,
+        max_disk_bytes=0 if max_disk is None else parse_bytes(max_disk),
+    )
 
 
 def _user() -> str:
