@@ -1,7 +1,7 @@
 //! The calls, over one connection that is made with the first of them.
 
 use keima_cluster::{JobClient, service_url};
-use keima_coordinator::{JobFilter, JobId, JobPage, JobStatus, Terms, TermsChange, WorkerStatus};
+use keima_coordinator::{JobFilter, JobId, JobPage, JobStatus, Replan, Terms, TermsChange, WorkerStatus};
 
 use crate::access::Access;
 use crate::counted::Counted;
@@ -50,9 +50,10 @@ impl Client {
         Ok(self.calls.submit_as(&job.spec(&workers), &job.terms).await?)
     }
 
-    /// Goes on with a checkpoint of the coordinator's archive: its URL, or a job's folder in it.
-    pub async fn resume_from(&self, checkpoint: &str, terms: &Terms) -> Result<JobId, Error> {
-        Ok(self.calls.resume_from(checkpoint, terms).await?)
+    /// Goes on with a checkpoint of the coordinator's archive: its URL, or a job's folder in it. With `replan` the rest is
+    /// planned anew, for the workers that are there or the limits in it.
+    pub async fn resume_from(&self, checkpoint: &str, terms: &Terms, replan: Option<Replan>) -> Result<JobId, Error> {
+        Ok(self.calls.resume_from(checkpoint, terms, replan).await?)
     }
 
     /// All jobs, without their values.

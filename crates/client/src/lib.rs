@@ -46,7 +46,7 @@ pub use watch::{News, Watch};
 
 pub use keima_cluster::{AccessError, LinkError, Pass};
 pub use keima_coordinator::{
-    CallError, Check, Executor, JobFilter, JobId, JobPage, JobStatus, Outcome, Plan, Residue, State, Terms,
+    CallError, Check, Executor, JobFilter, JobId, JobPage, JobStatus, Outcome, Plan, Replan, Residue, State, Terms,
     TermsChange, WorkerStatus,
 };
 pub use keima_residue::Integer;

@@ -9,7 +9,7 @@ use keima_orders::{AttemptId, Holder, InputRun, JobId, TaskOrder, WorkerId};
 use keima_runs::{RunId, RunManifest, TaskManifest};
 use serde::{Deserialize, Serialize};
 
-pub use crate::spec::{Executor, Follows, JobSpec, State};
+pub use crate::spec::{Executor, Follows, JobSpec, Replan, State};
 
 /// Milliseconds since the Unix epoch, by the caller's clock.
 pub type Millis = u64;

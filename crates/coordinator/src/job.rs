@@ -79,6 +79,7 @@ pub(crate) struct Job {
 
 impl Job {
     pub(crate) fn new(id: JobId, record: Record, problem: Option<AnyProblem>, now: Millis) -> Self {
+        let archive = Archive::new(now, record.totals.stages);
         Self {
             id,
             record,
@@ -90,7 +91,7 @@ impl Job {
             evidence: Evidence::default(),
             stored_millis: 0,
             copies: Copies::new(now),
-            archive: Archive::new(now),
+            archive,
             health: Health::default(),
             rate: Rate::default(),
             resumed_from: None,
@@ -232,7 +233,7 @@ impl Job {
         self.drop_stage(fleet);
         self.drop_boundaries(fleet, 0);
         self.copies.round = None;
-        self.archive = Archive::new(fleet.now);
+        self.archive = Archive::new(fleet.now, self.record.totals.stages);
         fleet.publications.retain(|publication| publication.job != self.id);
         self.leave_archive(fleet);
         self.boundaries.forget_all_runs();

@@ -43,15 +43,15 @@ pub use job::shown::status::{AtRisk, JobStatus, JobWorker};
 pub use job::shown::view::{DurableBoundary, JobView, RunningTask};
 pub use keima_orders::{AttemptId, Holder, InputRun, JobId, WorkerId};
 pub use machine::{
-    Coordinator, JobFilter, JobPage, MOST_PAGE_JOBS, NewPlan, PlanRequest, Planned, StageUnderWay, Standing,
-    Submission, WorkerStatus,
+    Coordinator, JobFilter, JobPage, MOST_PAGE_JOBS, NewPlan, PlanRequest, Planned, RestLimits, Resumption,
+    StageUnderWay, Standing, Submission, WorkerStatus,
 };
 pub use outcome::{
     Check, FunctionalValues, Outcome, Residue, SeriesEntry, Table, TableRow, early, formula_error, recombine, tables,
 };
 pub use plan::{
     BlockPlan, Execution, LARGE_VECTOR_BYTES, Plan, PlanError, PlanLimits, Stage, block_plan, choose_plan,
-    in_memory_plan, plan,
+    in_memory_plan, plan, refit,
 };
 pub use store::checkpoint::{Checkpoint, CheckpointError, MOST_CHECKPOINT_BYTES, is_checkpoint_name};
 pub use store::journal::{Changes, Durability, EncodeError};

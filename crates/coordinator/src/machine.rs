@@ -75,6 +75,7 @@ use crate::job::Job;
 use crate::store::journal::{Changes, EncodeError};
 use crate::store::restore::{RestoreError, Stored};
 
+pub use self::archive::{RestLimits, Resumption};
 pub use self::listing::{JobFilter, JobPage, MOST_PAGE_JOBS};
 pub use self::planning::{NewPlan, PlanRequest, Planned, Submission};
 use self::sharing::Use;

@@ -10,6 +10,7 @@ pub use self::choice::choose_plan;
 pub use self::error::PlanError;
 pub use self::limits::PlanLimits;
 pub(crate) use self::moduli::{bound_product, bound_text};
+pub use self::refit::refit;
 pub use self::stages::{BlockPlan, Execution, LARGE_VECTOR_BYTES, Plan, Stage};
 pub use self::stream::plan;
 
@@ -21,6 +22,7 @@ pub(crate) mod example;
 mod forecast;
 mod limits;
 mod moduli;
+mod refit;
 mod stages;
 mod stored;
 mod stream;

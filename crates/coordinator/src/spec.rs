@@ -81,6 +81,15 @@ impl Follows {
     }
 }
 
+/// Limits for the rest of a job, which is planned anew. What is not given follows the workers that are there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Replan {
+    /// Memory of one task.
+    pub task_memory_bytes: Option<u64>,
+    /// Most bytes in all scratch folders together.
+    pub disk_bytes: Option<u64>,
+}
+
 /// The executor that a user asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Executor {

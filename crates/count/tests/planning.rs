@@ -2,7 +2,7 @@
 //! executor.
 
 use keima_blocks::rows::largest_buffer_rows;
-use keima_coordinator::{Executor, Plan, PlanError, PlanLimits, choose_plan};
+use keima_coordinator::{Executor, Plan, PlanError, PlanLimits, choose_plan, refit};
 use keima_engine::block::Prepared;
 use keima_model::{Direction, Directions, ProblemRequest, Registry, Window};
 use keima_problems::Problems;
@@ -150,4 +150,45 @@ fn the_executor_is_chosen_and_said() {
     assert!(matches!(plan("hard-squares", "9x9", &GENEROUS, Executor::Block), Err(PlanError::NoBlocks { .. })));
     let no_disk = PlanLimits { disk_bytes: Some(1 << 20), ..GENEROUS };
     assert!(matches!(plan("go", "12x12", &no_disk, Executor::Block), Err(PlanError::Disk { .. })));
+}
+
+/// The rest of a job keeps what its runs depend on; a memory that is too small is refused with one that does.
+#[test]
+fn the_rest_of_a_job_fits_other_workers() {
+    // (problem, size, memory of a task before and after in MiB, whether it fits)
+    for (name, size, before_mib, after_mib, fits) in [
+        ("go", "12x12", 4096, 1024, true),
+        ("go", "12x12", 4096, 60, false),
+        ("go", "12x12", 60, 4096, true),
+        ("go", "12x12", 4096, 8, false),
+        ("go", "13x13", 150, 144, true),
+        ("go", "13x13", 144, 30, false),
+        ("quoridor", "7", 512, 16, true),
+        ("quoridor", "7", 512, 4, false),
+        ("knight", "6x8", 16, 512, true),
+    ] {
+        let case = format!("{name} {size}, {before_mib} to {after_mib} MiB");
+        let limits = |mib: u64| PlanLimits { task_memory_bytes: mib << 20, ..GENEROUS };
+        let problem = Problems.open(&ProblemRequest { name: name.into(), size: size.into(), options: vec![] }).unwrap();
+        let old = plan(name, size, &limits(before_mib), Executor::Auto).unwrap();
+        let again = |mib| refit(&old, problem.info(), problem.key_bytes(), &limits(mib));
+        match again(after_mib) {
+            Ok(new) => {
+                assert!(fits, "{case}");
+                assert_eq!(new.task_memory_bytes, after_mib << 20, "{case}");
+                let kept = |plan: &Plan| {
+                    let Plan { execution, windows, moduli, sweeps, .. } = plan.clone();
+                    (execution, windows, moduli, sweeps)
+                };
+                assert_eq!(kept(&old), kept(&new), "{case}");
+            }
+            Err(PlanError::Rest { got_bytes, enough_bytes }) => {
+                assert!(!fits && got_bytes == after_mib << 20 && again(enough_bytes >> 20).is_ok(), "{case}");
+            }
+            Err(error) => assert!(!fits && matches!(error, PlanError::TaskMemory { .. }), "{case}: {error}"),
+        }
+        let little = PlanLimits { disk_bytes: Some(1), ..limits(before_mib) };
+        let refused = refit(&old, problem.info(), problem.key_bytes(), &little);
+        assert!(old.states.is_empty() || matches!(refused, Err(PlanError::Disk { .. })), "{case}: {refused:?}");
+    }
 }

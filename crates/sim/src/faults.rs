@@ -24,6 +24,9 @@ impl Scenario {
             (worker, state.chance.below(100))
         });
         let machine = if self.draw(3) == 0 { HUB.to_owned() } else { worker.clone() };
+        if self.vault.is_some() && self.draw(8) == 0 {
+            return self.suffer_with_archive().await;
+        }
         match what {
             0..=9 => self.cut_links(&machine),
             10..=14 => self.disturb_links(),
@@ -51,7 +54,7 @@ impl Scenario {
         self.world.with(|state| state.chance.below(below))
     }
 
-    fn told(&self, kind: &'static str, line: String) {
+    pub(crate) fn told(&self, kind: &'static str, line: String) {
         self.world.count(kind);
         self.world.log(|| line);
     }
@@ -161,14 +164,20 @@ impl Scenario {
         self.tainted.entry(name.to_owned()).or_default().extend(runs);
     }
 
-    /// The worker comes back with an empty disk, as another one.
-    async fn lose_disk(&mut self, name: &str) -> anyhow::Result<()> {
-        self.bury(name).await;
+    /// Replaces the disk of a machine that is down by an empty one.
+    pub(crate) fn empty(&mut self, name: &str) -> anyhow::Result<()> {
         self.taint_all(name);
         let root = self.world.root(name);
         std::fs::remove_dir_all(&root)?;
         std::fs::create_dir_all(&root)?;
         self.fresh_disk(name);
+        Ok(())
+    }
+
+    /// The worker comes back with an empty disk, as another one.
+    async fn lose_disk(&mut self, name: &str) -> anyhow::Result<()> {
+        self.bury(name).await;
+        self.empty(name)?;
         self.told("disk lost", format!("{name}: its disk is lost"));
         tokio::time::sleep(Duration::from_secs(self.draw(20))).await;
         self.raise(name).await;

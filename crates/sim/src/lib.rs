@@ -5,6 +5,7 @@
 //!   scenario   one simulation from start to end, and what must hold
 //!   faults     what goes wrong
 //!   machines   processes: start, stop, kill
+//!   archive    an archive in memory, and the faults that only it outlives
 //!   world      machines, event log, chance, and the doors of `cluster` and `runs` behind which all this stands
 //!   disk, network, threads, jobs, chance
 //! ```
@@ -13,6 +14,7 @@
 
 #![forbid(unsafe_code)]
 
+mod archive;
 mod chance;
 mod disk;
 mod faults;

@@ -5,7 +5,9 @@ use std::path::Path;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use keima_cluster::{CoordinatorHandle, GrpcLink, RunStore, Worker, WorkerConfig, coordinator_routes, worker_routes};
+use keima_cluster::{
+    Archive, CoordinatorHandle, GrpcLink, RunStore, Worker, WorkerConfig, coordinator_routes, worker_routes,
+};
 use keima_coordinator::{Config, WorkerId};
 use keima_problems::Problems;
 use tokio::sync::watch;
@@ -33,6 +35,11 @@ pub(crate) fn config() -> Config {
         most_task_records: Some(30),
         ..Config::default()
     }
+}
+
+/// The same with an archive, where there is one.
+pub(crate) fn config_with(has_archive: bool, archive_interval_stages: Option<u64>) -> Config {
+    Config { archive_interval_millis: has_archive.then_some(1_000), archive_interval_stages, ..config() }
 }
 
 /// The coordinator's process.
@@ -103,10 +110,10 @@ async fn gone(world: &Arc<SimWorld>, lock: &Path, what: &str) {
 
 impl Hub {
     /// Starts the coordinator on its folder. An error is what its user would see.
-    pub(crate) fn start(world: &Arc<SimWorld>) -> Result<Self, String> {
+    pub(crate) fn start(world: &Arc<SimWorld>, config: Config, archive: Option<Archive>) -> Result<Self, String> {
         comes_up(world, HUB);
         let life = world.life(HUB);
-        let opened = CoordinatorHandle::open(&world.root(HUB), config(), Arc::new(Problems));
+        let opened = CoordinatorHandle::open_with(&world.root(HUB), config, Arc::new(Problems), archive);
         let handle = match opened {
             Ok(handle) if world.is_up(HUB) => handle,
             Ok(_) => return Err("it died at its start".to_owned()),
@@ -142,7 +149,12 @@ impl Hub {
 
 impl Process {
     /// Starts a worker on its folder. An error is what its user would see.
-    pub(crate) fn start(world: &Arc<SimWorld>, name: &str, slots: u32) -> Result<Self, String> {
+    pub(crate) fn start(
+        world: &Arc<SimWorld>,
+        name: &str,
+        slots: u32,
+        archive: Option<Archive>,
+    ) -> Result<Self, String> {
         comes_up(world, name);
         let life = world.life(name);
         let cap = world.with(|state| state.machines.get(name).map_or(0, |machine| machine.cap_bytes));
@@ -154,7 +166,7 @@ impl Process {
             advertise: format!("http://{name}"),
         };
         let worker = match Worker::open(config, Arc::new(Problems)) {
-            Ok(worker) if world.is_up(name) => worker,
+            Ok(worker) if world.is_up(name) => worker.with_archive(archive),
             Ok(_) => return Err("it died at its start".to_owned()),
             Err(error) => {
                 cut_off(world, name);

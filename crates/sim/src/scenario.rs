@@ -11,13 +11,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use keima_cluster::JobClient;
+use keima_cluster::{Archive, JobClient};
 use keima_coordinator::{AttemptId, Executor, JobId, Standing, State, WorkerId};
 use keima_runs::RunId;
 
+use crate::archive::Vault;
 use crate::disk::files;
 use crate::jobs::Job;
-use crate::machines::{Hub, Process, config, plain};
+use crate::machines::{Hub, Process, config, config_with, plain};
 use crate::world::{HUB, Machine, SimWorld};
 
 /// Cap of a scratch folder with room for everything.
@@ -53,8 +54,14 @@ pub(crate) struct Scenario {
     pub(crate) durable: BTreeMap<String, BTreeSet<RunId>>,
     /// What became of each attempt that had a lease.
     pub(crate) attempts: BTreeMap<AttemptId, Life>,
-    jobs: Vec<(JobId, Job)>,
-    client: JobClient,
+    pub(crate) jobs: Vec<(JobId, Job)>,
+    pub(crate) client: JobClient,
+    /// The archive of the cluster, where it has one.
+    pub(crate) vault: Option<Vault>,
+    /// Stages between checkpoints in the archive, beside those at column ends.
+    archive_stages: Option<u64>,
+    /// Whether all machines were lost once.
+    pub(crate) is_second_cluster: bool,
 }
 
 impl Scenario {
@@ -72,18 +79,49 @@ impl Scenario {
             machine.disk.slow_millis = if name == HUB { 4 } else { slow };
             world.with(|state| state.machines.insert(name.to_owned(), machine));
         }
-        let hub = Hub::start(world).map_err(anyhow::Error::msg)?;
+        let has_archive = world.with(|state| state.chance.below(2) == 0);
+        let vault = has_archive.then(|| Vault::new(world));
+        let archive = || vault.as_ref().map(|vault| vault.archive.clone());
+        let archive_stages = world.with(|state| state.chance.pick(&[None, Some(1), Some(3)]).copied().flatten());
+        let config = config_with(has_archive, archive_stages);
+        let hub = Hub::start(world, config, archive()).map_err(anyhow::Error::msg)?;
         let client = JobClient::new(&format!("http://user.{HUB}"))?;
         let mut workers = BTreeMap::new();
         for name in names {
-            let process = Process::start(world, &name, slots).map_err(anyhow::Error::msg)?;
+            let process = Process::start(world, &name, slots, archive()).map_err(anyhow::Error::msg)?;
             world.log(|| format!("{name}: worker {}", process.id));
             workers.insert(name, Some(process));
         }
         let (clones, tainted, believed, durable) = (BTreeSet::new(), BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         let world = Arc::clone(world);
-        let (attempts, jobs) = (BTreeMap::new(), Vec::new());
-        Ok(Self { world, hub: Some(hub), workers, slots, clones, tainted, believed, durable, attempts, jobs, client })
+        Ok(Self {
+            world,
+            hub: Some(hub),
+            workers,
+            slots,
+            clones,
+            tainted,
+            believed,
+            durable,
+            attempts: BTreeMap::new(),
+            jobs: Vec::new(),
+            client,
+            vault,
+            archive_stages,
+            is_second_cluster: false,
+        })
+    }
+
+    fn archive(&self) -> Option<Archive> {
+        self.vault.as_ref().map(|vault| vault.archive.clone())
+    }
+
+    /// Nothing of the machines that were is left.
+    pub(crate) fn forget_cluster(&mut self) {
+        self.tainted.clear();
+        self.believed.clear();
+        self.durable.clear();
+        self.attempts.clear();
     }
 
     pub(crate) async fn submit(&mut self, job: Job) -> anyhow::Result<()> {
@@ -106,7 +144,7 @@ impl Scenario {
         let world = Arc::clone(&self.world);
         self.bury(name).await;
         if name == HUB {
-            match Hub::start(&world) {
+            match Hub::start(&world, config_with(self.vault.is_some(), self.archive_stages), self.archive()) {
                 Ok(hub) => {
                     world.log(|| format!("{HUB}: starts"));
                     self.hub = Some(hub);
@@ -114,7 +152,7 @@ impl Scenario {
                 Err(why) => self.failed_start(HUB, &why).await,
             }
         } else {
-            match Process::start(&world, name, self.slots) {
+            match Process::start(&world, name, self.slots, self.archive()) {
                 Ok(process) => {
                     world.log(|| format!("{name}: starts as worker {}", process.id));
                     self.workers.insert(name.to_owned(), Some(process));
@@ -176,6 +214,7 @@ impl Scenario {
         }
         self.world.with(|state| {
             state.network = crate::network::Network::default();
+            state.archive_away = false;
             for machine in state.machines.values_mut() {
                 let disk = &mut machine.disk;
                 (disk.full, disk.hangs, disk.dies_at, disk.slow_millis) = (false, false, None, 2);
@@ -213,7 +252,7 @@ impl Scenario {
                 self.world.fault(format!("two attempts at the task of {attempt} stand in manifests"));
             }
             for (run, holders) in &done.runs {
-                if !run.0.starts_with(&format!("{attempt}/")) {
+                if !self.is_run_of(run, attempt) {
                     self.world.fault(format!("run {run} stands in the manifest of {attempt}"));
                 }
                 for holder in holders {
@@ -230,6 +269,13 @@ impl Scenario {
                 self.world.fault(format!("{name}: {there} bytes in its folder, {used} charged, cap {cap}"));
             }
         }
+    }
+
+    /// Whether a run is called after its attempt. A job that goes on with a checkpoint has runs with the number of an older job.
+    fn is_run_of(&self, run: &RunId, attempt: AttemptId) -> bool {
+        let attempt = format!("{attempt}/");
+        let without_job = |name: &str| name.split_once('/').map(|(_, rest)| rest.to_owned()).unwrap_or_default();
+        run.0.starts_with(&attempt) || self.is_second_cluster && without_job(&run.0).starts_with(&without_job(&attempt))
     }
 
     /// An attempt whose lease has ended must not come to stand in a manifest.
@@ -263,7 +309,8 @@ impl Scenario {
             if process.id != *holder {
                 continue;
             }
-            some = true;
+            // A copy is older than its original. If only a copy is left of a worker, nothing is promised of its runs.
+            some |= !self.clones.contains(name);
             self.believed.entry(name.clone()).or_default().insert(run.clone());
             if durable {
                 self.durable.entry(name.clone()).or_default().insert(run.clone());

@@ -52,6 +52,8 @@ pub(crate) struct Machine {
 pub(crate) struct State {
     pub(crate) chance: Chance,
     pub(crate) network: Network,
+    /// Whether calls to the archive fail.
+    pub(crate) archive_away: bool,
     pub(crate) machines: BTreeMap<String, Machine>,
     /// Machines whose process has died, and that nobody has taken note of.
     pub(crate) fallen: BTreeSet<String>,
@@ -82,6 +84,7 @@ impl SimWorld {
         let state = State {
             chance: Chance::new(seed),
             network: Network::default(),
+            archive_away: false,
             machines: BTreeMap::new(),
             fallen: BTreeSet::new(),
             faults: Vec::new(),

@@ -17,6 +17,8 @@ fn from_environment(name: &str, otherwise: u64) -> u64 {
 
 /// Things that must have happened somewhere, or the test is worth little.
 const WANTED: &[&str] = &[
+    "all disks lost",
+    "archive away",
     "byte flipped",
     "clock jumps",
     "died at a change of a file",
@@ -27,10 +29,14 @@ const WANTED: &[&str] = &[
     "disk moved",
     "disk rolled back",
     "change hung",
+    "everything lost",
+    "job resumed from the archive",
     "links cut",
     "links cut one way",
     "message lost",
     "message twice",
+    "object damaged",
+    "object lost",
     "power cut",
     "process killed",
     "run cut short",

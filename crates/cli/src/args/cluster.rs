@@ -96,12 +96,15 @@ pub(crate) struct CoordinatorArgs {
     pub(crate) checkpoint_seconds: u64,
     #[allow(clippy::doc_markdown, reason = "help is no Markdown")]
     /// Archive that outlives machines: a folder that all machines share, or s3://BUCKET/PREFIX (AWS_* variables say how).
-    /// Column ends go there, by workers with the same --archive
+    /// Checkpoints go there, by workers with the same --archive
     #[arg(long, env = "KEIMA_ARCHIVE", value_name = "URL")]
     pub(crate) archive: Option<String>,
     /// Time between column ends that go to the archive
     #[arg(long, value_name = "SECONDS", default_value_t = 1800, value_parser = whole(0..=1_000_000_000_u64))]
     pub(crate) archive_seconds: u64,
+    /// Also archive after this many stages, within columns too [default: at column ends only]
+    #[arg(long, value_name = "N", value_parser = whole(1..=1_000_000_000_u64))]
+    pub(crate) archive_stages: Option<u64>,
     /// Do not copy column ends to a second worker
     #[arg(long)]
     pub(crate) no_second_copies: bool,
@@ -281,8 +284,12 @@ pub(crate) struct SubmitArgs {
     pub(crate) problem: Option<ProblemArgs>,
     /// Instead of a problem: go on with the newest checkpoint of the coordinator's archive, with its plan. The archive's URL,
     /// or a job's folder in it
-    #[arg(long, value_name = "URL", conflicts_with_all = ["ProblemArgs", "PlanArgs", "task_memory", "disk", "priority"])]
+    #[arg(long, value_name = "URL", conflicts_with_all = ["ProblemArgs", "PlanArgs", "priority"])]
     pub(crate) resume_from: Option<String>,
+    /// With --resume-from: plan the rest anew, for the workers that are here, or for --task-memory and --disk. Residues and
+    /// windows stay
+    #[arg(long, requires = "resume_from")]
+    pub(crate) replan: bool,
     #[command(flatten)]
     pub(crate) client: ClientArgs,
     #[command(flatten)]

@@ -1,6 +1,6 @@
 //! The verbs that talk to a coordinator.
 
-use keima::{Client, Job, News, Watch};
+use keima::{Client, Job, News, Replan, Watch};
 use keima_coordinator::{JobId, JobStatus, read_certificate};
 use keima_http::json as shape;
 use keima_model::{ProblemRequest, Registry};
@@ -48,8 +48,14 @@ pub(crate) async fn submit(args: SubmitArgs) -> Result<(), Failed> {
     terms.check().map_err(|error| Failed::usage(error.to_string()))?;
     let Some(problem) = &args.problem else {
         let from = args.resume_from.as_deref().unwrap_or_default();
+        if !args.replan && (args.task_memory.is_some() || args.disk.is_some()) {
+            let text =
+                "a job that goes on keeps its plan, with its --task-memory and --disk; add --replan for another one";
+            return Err(Failed::usage(text));
+        }
         let client = connect(&args.client)?;
-        let job = client.resume_from(from, &terms).await?;
+        let replan = Replan { task_memory_bytes: args.task_memory, disk_bytes: args.disk };
+        let job = client.resume_from(from, &terms, args.replan.then_some(replan)).await?;
         return submitted(&client, job, args.wait, &wanted, args.progress.shown()).await;
     };
     one_size(&problem.size, "submit")?;

@@ -44,6 +44,7 @@ fn config(args: &CoordinatorArgs) -> Result<Config, Failed> {
         copy_interval_millis: args.checkpoint_seconds.saturating_mul(1000),
         archive_interval_millis: archive_url(args.archive.as_deref())
             .map(|_| args.archive_seconds.saturating_mul(1000)),
+        archive_interval_stages: args.archive_stages,
         recount_one_in: args.recount,
         ..Config::default()
     })

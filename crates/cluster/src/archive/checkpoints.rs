@@ -2,28 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use keima_coordinator::{Checkpoint, CheckpointError, MOST_CHECKPOINT_BYTES, is_checkpoint_name};
+use keima_coordinator::{Checkpoint, CheckpointError, MOST_CHECKPOINT_BYTES, Resumption, is_checkpoint_name};
 use object_store::ObjectStoreExt as _;
 use tokio_stream::StreamExt as _;
 
 use super::place::is_object_name;
 use super::{Archive, ArchiveError};
 
-/// Checkpoints of a job that stay: the newest, and one before it for the case that the newest is damaged.
+/// Newest checkpoints of a job that stay: one, and one before it for the case that the newest is damaged. A later stage has read
+/// all of the vector before. The newest one at a column's end stays, too.
 const KEPT: usize = 2;
 /// Names of folders that an error lists.
 const MOST_LISTED: usize = 20;
-
-/// A checkpoint to go on with.
-pub(crate) struct Found {
-    /// Its folder below the archive's root.
-    pub(crate) folder: String,
-    pub(crate) newest: Checkpoint,
-    /// Sound ones before it, the newest first.
-    pub(crate) older: Vec<Checkpoint>,
-    /// What became of others.
-    pub(crate) notes: Vec<String>,
-}
 
 /// Folder and name of an object.
 fn split(name: &str) -> (&str, &str) {
@@ -57,10 +47,19 @@ impl Archive {
 
     async fn prune(&self, folder: &str) -> Result<(), ArchiveError> {
         let names = self.checkpoints(folder).await?;
-        let mut needed = BTreeSet::new();
-        for name in names.iter().take(KEPT) {
+        let (mut needed, mut superseded) = (BTreeSet::new(), Vec::new());
+        let mut has_column_end = false;
+        for (place, name) in names.iter().enumerate() {
+            if place >= KEPT && has_column_end {
+                superseded.push(name);
+                continue;
+            }
             match Checkpoint::read(&self.read(name).await?) {
-                Ok(checkpoint) => needed.extend(checkpoint.objects().map(|(object, _)| object)),
+                Ok(checkpoint) if place < KEPT || checkpoint.ends_column() => {
+                    has_column_end |= checkpoint.ends_column();
+                    needed.extend(checkpoint.objects().map(|(object, _)| object));
+                }
+                Ok(_) => superseded.push(name),
                 // Nobody knows what it needs.
                 Err(error) => {
                     tracing::warn!(name, %error, "a checkpoint cannot be read; nothing is deleted from the archive");
@@ -68,7 +67,7 @@ impl Archive {
                 }
             }
         }
-        for name in names.iter().skip(KEPT) {
+        for name in superseded {
             self.store.delete(&self.at(name)).await.map_err(self.failed(name))?;
         }
         for object in self.runs(folder).await?.into_keys().filter(|object| !needed.contains(object)) {
@@ -115,7 +114,7 @@ impl Archive {
 
     /// The newest sound checkpoint that `from` names: the archive's URL if it has one job, a job's folder in it, or its URL. A
     /// damaged one is set aside.
-    pub(crate) async fn find(&self, from: &str) -> Result<Found, ArchiveError> {
+    pub(crate) async fn find(&self, from: &str) -> Result<Resumption, ArchiveError> {
         let folder = self.folder(from).await?;
         let names = self.checkpoints(&folder).await?;
         if names.is_empty() {
@@ -132,13 +131,10 @@ impl Archive {
                 }
                 Err(error) => notes.push(self.set_aside(name, &error).await),
             }
-            if sound.len() == KEPT {
-                break;
-            }
         }
         let mut sound = sound.into_iter();
         match sound.next() {
-            Some(newest) => Ok(Found { folder, newest, older: sound.collect(), notes }),
+            Some(newest) => Ok(Resumption { folder, newest, older: sound.collect(), notes }),
             None => Err(ArchiveError::NoCheckpoint(format!("no sound checkpoint is left: {}", notes.join("; ")))),
         }
     }

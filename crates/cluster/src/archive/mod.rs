@@ -16,6 +16,5 @@ mod runs;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use self::checkpoints::Found;
 pub(crate) use self::place::is_object_name;
 pub use self::place::{Archive, ArchiveError};

@@ -114,6 +114,11 @@ impl Archive {
         Ok(Self { store, root, url: url.trim_end_matches('/').to_owned() })
     }
 
+    /// An archive over an object store that is open already; `url` is what errors call it.
+    pub fn over(store: Arc<dyn ObjectStore>, url: &str) -> Self {
+        Self { store, root: path::Path::default(), url: url.trim_end_matches('/').to_owned() }
+    }
+
     /// Its URL, as it was given.
     pub fn url(&self) -> &str {
         &self.url

@@ -5,6 +5,8 @@
 //!   fetch   object, in chunks --> verified on the way --> scratch folder
 //! ```
 
+use std::fs::File;
+use std::io::Read as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,7 +15,6 @@ use keima_coordinator::{ArchiveWork, Failure, WorkerId};
 use keima_runs::{Intake, RunError, RunManifest, run_path, verify_run};
 use object_store::ObjectStoreExt as _;
 use object_store::buffered::BufWriter;
-use tokio::io::AsyncReadExt as _;
 use tokio_stream::StreamExt as _;
 
 use super::{Archive, ArchiveError};
@@ -57,12 +58,17 @@ impl Archive {
         let io = |error: std::io::Error| {
             failed(object_store::Error::Generic { store: "scratch folder", source: Box::new(error) })
         };
-        let mut file = tokio::fs::File::open(path).await.map_err(io)?;
+        let mut file = File::open(path).map_err(io)?;
         let mut out = BufWriter::with_capacity(Arc::clone(&self.store), self.at(object), PART_BYTES);
         loop {
-            let mut part = Vec::with_capacity(PART_BYTES);
-            let read = (&mut file).take(PART_BYTES as u64).read_to_end(&mut part).await;
-            if read.map_err(io)? == 0 {
+            let read = world::blocking(move || {
+                let mut part = Vec::new();
+                let read = (&mut file).take(PART_BYTES as u64).read_to_end(&mut part);
+                read.map(|_| (file, part))
+            });
+            let part;
+            (file, part) = read.await.map_err(|error| io(std::io::Error::other(error.to_string())))?.map_err(io)?;
+            if part.is_empty() {
                 break;
             }
             let put = out.put(Bytes::from(part)).await;

@@ -1,15 +1,17 @@
 //! The coordinator's dealings with the archive: what its machine wants there, and jobs that come from there.
 
-use keima_coordinator::{CallError, JobId, Publication, Terms};
+use std::sync::Arc;
+
+use keima_coordinator::{CallError, JobId, Publication, Replan, Terms};
 
 use super::CoordinatorHandle;
 use super::shared::{Inner, MOST_SUBMISSIONS, Waiting};
-use crate::archive::Found;
 use crate::transport::link::LinkError;
 
 impl CoordinatorHandle {
     /// Goes on with the newest sound checkpoint that `from` names: the archive's URL if it has one job, or a job's folder in it.
-    pub async fn resume_from(&self, from: &str, terms: Terms) -> Result<JobId, LinkError> {
+    /// With `replan` its rest is planned anew.
+    pub async fn resume_from(&self, from: &str, terms: Terms, replan: Option<Replan>) -> Result<JobId, LinkError> {
         terms.check()?;
         let archive = self.inner.archive.as_ref().ok_or_else(|| {
             let text = "this coordinator has no archive; start it with --archive URL, and its workers too";
@@ -21,9 +23,14 @@ impl CoordinatorHandle {
             return Err(LinkError::NotNow(format!("{MOST_SUBMISSIONS} other submissions come first")));
         }
         let _one_at_a_time = self.inner.readings.lock().await;
-        let Found { folder, newest, older, notes } =
+        let mut found =
             archive.find(from).await.map_err(|error| LinkError::Call(CallError::Invalid(error.to_string())))?;
-        Ok(self.event(|machine, now| machine.admit_checkpoint(now, &folder, newest, older, notes, terms)).await??)
+        if let Some(wanted) = replan {
+            let limits = self.inner.lock()?.coordinator.consider_rest(wanted)?;
+            let registry = Arc::clone(&self.inner.registry);
+            found = self.inner.plan(move || found.plan_anew(&limits, &*registry).map(|()| found)).await??;
+        }
+        Ok(self.event(|machine, now| machine.admit_checkpoint(now, found, terms)).await??)
     }
 }
 

@@ -24,8 +24,10 @@ pub struct Config {
     /// A column end gets second copies if the last one that did is older than this. Copies save time after a lost disk;
     /// where columns are short, copying each would cost more than that.
     pub copy_interval_millis: Millis,
-    /// A column end goes to the archive if the last one that did is older than this. `None` where there is no archive.
+    /// A column end goes to the archive if what went there last is older than this. `None` where there is no archive.
     pub archive_interval_millis: Option<Millis>,
+    /// Any boundary goes to the archive if so many stages were done since the last that did. `None` for column ends only.
+    pub archive_interval_stages: Option<u64>,
     /// What is stored.
     pub durability: Durability,
     /// Whether slow last tasks of a stage are granted a second time.
@@ -57,6 +59,7 @@ impl Default for Config {
             second_copies: true,
             copy_interval_millis: 60_000,
             archive_interval_millis: None,
+            archive_interval_stages: None,
             durability: Durability::Cluster,
             speculate: true,
             speculate_factor: 3,

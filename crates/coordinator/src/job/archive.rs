@@ -1,7 +1,7 @@
 //! A job's vectors in the archive: a folder or bucket that outlives the machines.
 //!
 //! ```text
-//!   column end, some time after the last one
+//!   column end, some time after the last one; or any boundary, some stages after the last one
 //!     store   each run, by a worker that holds it          --> FOLDER/runs/DIGEST.run
 //!     publish when all are there, by the coordinator       --> FOLDER/checkpoint-G.keima, written last, only if absent
 //!   a run is lost, and its boundary is archived; or another coordinator goes on with a checkpoint
@@ -32,13 +32,16 @@ pub(crate) struct Archive {
     round: Option<Round>,
     /// When the last round that stored began.
     last_at: Millis,
+    /// Stages of the job that were done by then.
+    last_stages: u64,
     /// Nobody tries to fetch before this time: it failed.
     fetch_after: Millis,
 }
 
 impl Archive {
-    pub(crate) const fn new(now: Millis) -> Self {
-        Self { round: None, last_at: now, fetch_after: 0 }
+    /// Of a job that has done so many stages.
+    pub(crate) const fn new(now: Millis, stages: u64) -> Self {
+        Self { round: None, last_at: now, last_stages: stages, fetch_after: 0 }
     }
 
     /// The round of this generation.
@@ -72,10 +75,18 @@ impl Job {
         }
     }
 
-    /// At a column's end: begins to store the newest boundary, if the last one that was stored is old enough.
-    pub(crate) fn start_archiving(&mut self, fleet: &mut Fleet) {
-        let Some(interval) = fleet.config.archive_interval_millis else { return };
-        let is_due = fleet.now.saturating_sub(self.archive.last_at) >= interval;
+    /// Whether the newest boundary is to be stored: enough time has passed at a column's end, or enough stages anywhere.
+    fn is_archiving_due(&self, fleet: &Fleet, ends_column: bool) -> bool {
+        let Some(interval) = fleet.config.archive_interval_millis else { return false };
+        let is_old = fleet.now.saturating_sub(self.archive.last_at) >= interval;
+        let stages = self.record.totals.stages.saturating_sub(self.archive.last_stages);
+        let is_far = fleet.config.archive_interval_stages.is_some_and(|most| stages >= most);
+        ends_column && is_old || is_far
+    }
+
+    /// At a stage's end: begins to store the newest boundary, if the last one that was stored is old enough.
+    pub(crate) fn start_archiving(&mut self, fleet: &mut Fleet, ends_column: bool) {
+        let is_due = self.is_archiving_due(fleet, ends_column);
         if !is_due || self.archive.round.is_some() || !fleet.here().any(|(_, worker)| worker.archive) {
             return;
         }
@@ -95,7 +106,7 @@ impl Job {
         let runs: Vec<(RunManifest, Place)> = all.iter().filter(is_new).flat_map(placed).collect();
         let generation = self.new_generation(fleet);
         self.archive.round = Some(Round::new(Toward::Archive, boundaries, generation, runs, fleet.now));
-        self.archive.last_at = fleet.now;
+        (self.archive.last_at, self.archive.last_stages) = (fleet.now, self.record.totals.stages);
         fleet.work_changed();
         self.settle_archiving(fleet);
     }

@@ -1,21 +1,93 @@
 //! Checkpoints: those to publish, and those that another coordinator made.
+//!
+//! ```text
+//!   a checkpoint                  consider_rest -> Resumption::plan_anew (anywhere, where wished) -> admit_checkpoint
+//! ```
 
 use std::collections::BTreeSet;
 
+use keima_blocks::sizes::show_bytes;
+use keima_model::Registry;
 use keima_orders::{AttemptId, JobId};
 
 use super::Coordinator;
-use crate::api::{CallError, Follows, Millis, Publication, State};
+use crate::api::{CallError, Follows, JobSpec, Millis, Publication, Replan, State};
 use crate::job::Job;
 use crate::job::functionals::Functionals;
 use crate::job::reopen;
 use crate::job::stage::evidence::Evidence;
+use crate::plan::{PlanLimits, refit};
 use crate::store::checkpoint::Checkpoint;
 use crate::store::records::{Account, Boundary};
 use crate::store::restore::{StageNumber, ValueId};
 use crate::terms::Terms;
 
+/// A checkpoint of the archive to go on with.
+pub struct Resumption {
+    /// Its folder in the archive.
+    pub folder: String,
+    /// The newest sound checkpoint.
+    pub newest: Checkpoint,
+    /// Sound ones before it, the newest first: the job goes back to them if the newest one's runs are damaged.
+    pub older: Vec<Checkpoint>,
+    /// What became of others.
+    pub notes: Vec<String>,
+}
+
+impl Resumption {
+    /// Plans the rest of the job for other limits. May take seconds.
+    pub fn plan_anew(&mut self, limits: &RestLimits, registry: &dyn Registry) -> Result<(), CallError> {
+        let record = &mut self.newest.record;
+        let problem = reopen(registry, record).map_err(CallError::Invalid)?;
+        let old = &record.plan;
+        let mut plan = refit(old, problem.info(), problem.key_bytes(), &limits.of_plan)
+            .map_err(|error| CallError::Invalid(error.to_string()))?;
+        if let Some(most) = limits.most_task_records.filter(|_| plan.block().is_none()) {
+            (plan.task_records, plan.min_task_records) = (plan.task_records.min(most), 1);
+        }
+        self.notes.push(format!(
+            "its rest was planned anew: tasks of {} instead of {}",
+            show_bytes(plan.task_memory_bytes),
+            show_bytes(old.task_memory_bytes)
+        ));
+        let PlanLimits { task_memory_bytes, disk_bytes, slots, worker_slots, .. } = limits.of_plan;
+        record.spec = JobSpec { task_memory_bytes, disk_bytes, slots, worker_slots, ..record.spec.clone() };
+        record.plan = plan;
+        Ok(())
+    }
+}
+
+/// Limits for the rest of a job.
+pub struct RestLimits {
+    of_plan: PlanLimits,
+    most_task_records: Option<u64>,
+}
+
 impl Coordinator {
+    /// What the rest of a job may be planned for: `wanted`, and else the workers that are there. Changes nothing.
+    pub fn consider_rest(&self, wanted: Replan) -> Result<RestLimits, CallError> {
+        let offer = self.fleet.offer();
+        let no_worker = || {
+            let text =
+                "no worker is here whose memory a new plan could follow; start workers first, or give --task-memory";
+            CallError::Invalid(text.to_owned())
+        };
+        let offered = offer.as_ref().map(|offer| offer.least_task_bytes);
+        let task_memory_bytes = wanted.task_memory_bytes.or(offered).ok_or_else(no_worker)?;
+        let of_plan = PlanLimits {
+            task_memory_bytes,
+            disk_bytes: wanted.disk_bytes.or(offer.as_ref().map(|offer| offer.disk_bytes)),
+            residues_per_sweep: None,
+            window: None,
+            // More workers may come later.
+            slots: offer.as_ref().map_or(2, |offer| offer.slots.max(2)),
+            worker_slots: offer.as_ref().map_or(1, |offer| offer.worker_slots),
+            second_copies: self.plans_second_copies(),
+            series: false,
+        };
+        Ok(RestLimits { of_plan, most_task_records: self.fleet.config.most_task_records })
+    }
+
     /// Checkpoints to put into the archive, each only if nothing of its name is there. The answer goes to
     /// [`Coordinator::published`].
     pub fn take_publications(&mut self) -> Vec<Publication> {
@@ -35,19 +107,10 @@ impl Coordinator {
         }
     }
 
-    /// Goes on with the job of a checkpoint that stands in `folder` of the archive, with its plan. `older` are the
-    /// checkpoints before it, the newest first: the job goes back to them if the newest one's runs are damaged. `notes` say
-    /// what became of others.
-    pub fn admit_checkpoint(
-        &mut self,
-        now: Millis,
-        folder: &str,
-        newest: Checkpoint,
-        older: Vec<Checkpoint>,
-        notes: Vec<String>,
-        terms: Terms,
-    ) -> Result<JobId, CallError> {
+    /// Goes on with the job of a checkpoint, with the plan that stands in it.
+    pub fn admit_checkpoint(&mut self, now: Millis, from: Resumption, terms: Terms) -> Result<JobId, CallError> {
         self.advance(now);
+        let Resumption { folder, newest, older, notes } = from;
         let problem = reopen(&*self.registry, &newest.record).map_err(CallError::Invalid)?;
         let id = JobId(self.next_job);
         let words = newest.words();
@@ -62,7 +125,7 @@ impl Coordinator {
             for task in &mut vector.tasks {
                 task.attempt.job = id;
             }
-            vector.head.archive = Some(folder.to_owned());
+            vector.head.archive = Some(folder.clone());
             (vector.head.copied, vector.head.durable) = (false, true);
             boundaries.push(Boundary::new(vector.head, vector.tasks, true));
         }

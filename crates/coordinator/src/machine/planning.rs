@@ -135,7 +135,7 @@ fn limits_for(spec: &JobSpec, offer: Option<&Offer>) -> Vec<JobSpec> {
 
 impl Coordinator {
     /// Whether column ends get second copies, as far as a plan can know.
-    fn plans_second_copies(&self) -> bool {
+    pub(super) fn plans_second_copies(&self) -> bool {
         // A single worker has nobody to hold a second copy. While none is there, more than one may come.
         self.fleet.config.second_copies && self.fleet.here().count() != 1
     }

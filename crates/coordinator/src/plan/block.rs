@@ -109,6 +109,24 @@ pub fn block_plan(info: &dyn ProblemInfo, key_bytes: u32, limits: &PlanLimits) -
     Err(refusal)
 }
 
+/// Refuses limits under which some stage of a plan does not fit a worker.
+pub(super) fn check_fits(plan: &Plan, info: &dyn ProblemInfo, limits: &PlanLimits) -> Result<(), PlanError> {
+    let (Some(blocks), Some(block)) = (info.blocks(), plan.block()) else {
+        let what = format!("{} {}", info.name(), info.size());
+        return Err(PlanError::NoBlocks { what, why: info.why_no_blocks() });
+    };
+    let got_bytes = limits.task_memory_bytes;
+    let fits = |bytes: &u64| {
+        memory::fits(plan, block, info, blocks, &PlanLimits { task_memory_bytes: *bytes, ..limits.clone() })
+    };
+    if fits(&got_bytes) {
+        return Ok(());
+    }
+    let mut more = (1..u64::BITS).map(|doublings| got_bytes.max(1).saturating_mul(1 << doublings));
+    let enough_bytes = more.find(fits).unwrap_or(u64::MAX);
+    Err(PlanError::Rest { got_bytes, enough_bytes })
+}
+
 /// The plans with these sweeps, the better one first: vectors that meet, where that pays, and one that goes all the way.
 fn plans(
     request: &Request<'_>,

@@ -53,6 +53,18 @@ pub enum PlanError {
         /// What is needed.
         least_bytes: u64,
     },
+    /// The rest of a job does not fit a task.
+    #[error(
+        "the rest of this job needs more than {} for each task, and {} would do: its families and groups stay as they were \
+         planned; start workers with more --memory or fewer --threads, or give a larger --task-memory",
+        show_bytes(*got_bytes), show_bytes(*enough_bytes)
+    )]
+    Rest {
+        /// What was offered.
+        got_bytes: u64,
+        /// What is enough, to a factor of two.
+        enough_bytes: u64,
+    },
     /// An option that must be at least 1 is 0.
     #[error("{option} is 0; give at least 1, or leave it out to let the planner choose")]
     Zero {

@@ -105,7 +105,7 @@ fn balanced(total: u32, count: u32) -> Vec<(u32, u32)> {
 }
 
 /// Records that fit a task's output buffer.
-fn task_records(task_memory_bytes: u64, key_bytes: u32, lanes: u32) -> Result<u64, PlanError> {
+pub(super) fn task_records(task_memory_bytes: u64, key_bytes: u32, lanes: u32) -> Result<u64, PlanError> {
     let record_bytes = u64::from(key_bytes) + 8 * u64::from(lanes) + SORT_INDEX_BYTES;
     let least_for_records = (LEAST_TASK_RECORDS * record_bytes).div_ceil(OUTPUT_PERCENT) * 100;
     let least_bytes = LEAST_TASK_BYTES.max(least_for_records);

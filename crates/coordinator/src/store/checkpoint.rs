@@ -146,6 +146,12 @@ impl Checkpoint {
         Ok(checkpoint)
     }
 
+    /// Whether its newest vector stands at a column's end.
+    pub fn ends_column(&self) -> bool {
+        let (plan, newest) = (&self.record.plan, self.vectors.last());
+        newest.is_some_and(|vector| plan.stage(vector.head.stage).ends_column(plan.board))
+    }
+
     /// Objects that it needs below its folder, with their lengths.
     pub fn objects(&self) -> impl Iterator<Item = (String, u64)> {
         self.runs().map(|run| (object_of(self.record.tag, run), run.bytes))

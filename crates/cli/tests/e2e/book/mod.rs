@@ -110,32 +110,39 @@ fn pages_at_the_root_are_short() {
     }
 }
 
-/// Every test that ARCHITECTURE.md names in its table of invariants is there.
-#[test]
-fn invariants_name_tests_that_exist() {
-    fn functions(folder: &Path, found: &mut HashSet<String>) {
-        for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
-            if path.is_dir() {
-                functions(&path, found);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                let text = read(&path);
-                let names = text.split("fn ").skip(1).filter_map(|rest| rest.split(['(', '<']).next());
-                found.extend(names.map(str::to_owned));
-            }
+/// Names of all functions in the sources.
+fn functions(folder: &Path, found: &mut HashSet<String>) {
+    for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        if path.is_dir() {
+            functions(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = read(&path);
+            let names = text.split("fn ").skip(1).filter_map(|rest| rest.split(['(', '<']).next());
+            found.extend(names.map(str::to_owned));
         }
     }
+}
+
+/// Every row of a table that names tests in its last column names some, and they are there.
+#[test]
+fn tables_name_tests_that_exist() {
     let mut there = HashSet::new();
     functions(&root().join("crates"), &mut there);
-    let text = read(&root().join("ARCHITECTURE.md"));
-    let table = text.split("| | invariant | test |").nth(1).expect("the table of invariants");
-    let mut named = 0;
-    for row in table.lines().skip(2).take_while(|line| line.starts_with('|')) {
-        let tests: Vec<&str> = row.rsplit('|').nth(1).unwrap_or("").split('`').skip(1).step_by(2).collect();
-        assert!(!tests.is_empty(), "no test in {row}");
-        for test in tests {
-            named += 1;
-            assert!(there.contains(test), "no test {test}, named in {row}");
+    for (page, head, least) in [
+        ("ARCHITECTURE.md", "| | invariant | test |", 10),
+        ("docs/design/failures.md", "| what can fail | what happens then | tests |", 20),
+    ] {
+        let text = read(&root().join(page));
+        let table = text.split(head).nth(1).unwrap_or_else(|| panic!("{page} has no table {head}"));
+        let mut named = 0;
+        for row in table.lines().skip(2).take_while(|line| line.starts_with('|')) {
+            let tests: Vec<&str> = row.rsplit('|').nth(1).unwrap_or("").split('`').skip(1).step_by(2).collect();
+            assert!(!tests.is_empty(), "{page}: no test in {row}");
+            for test in tests {
+                named += 1;
+                assert!(there.contains(test), "{page}: no test {test}, named in {row}");
+            }
         }
+        assert!(named > least, "{page}: only {named} tests named");
     }
-    assert!(named > 10, "only {named} tests named");
 }

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use keima_coordinator::{JobFilter, JobId, JobPage, JobSpec, JobStatus, Terms, TermsChange, WorkerStatus};
+use keima_coordinator::{JobFilter, JobId, JobPage, JobSpec, JobStatus, Replan, Terms, TermsChange, WorkerStatus};
 use keima_wire::v1;
 use keima_wire::v1::job_service_client::JobServiceClient;
 use tonic::{Response, Status, Streaming};
@@ -70,18 +70,24 @@ impl JobClient {
         let request = v1::SubmitJobRequest {
             protocol_version: PROTOCOL_VERSION,
             spec: Some(spec.to_wire()),
-            resume_from: String::new(),
             terms: Some(terms.to_wire()),
+            ..Default::default()
         };
         let mut client = self.client.clone();
         Ok(JobId(self.call(About::Nothing, client.submit_job(request)).await?.job))
     }
 
-    /// Goes on with a checkpoint of the coordinator's archive: its URL, or a job's folder in it.
-    pub async fn resume_from(&self, from: &str, terms: &Terms) -> Result<JobId, LinkError> {
-        let resume_from = from.to_owned();
-        let terms = Some(terms.to_wire());
-        let request = v1::SubmitJobRequest { protocol_version: PROTOCOL_VERSION, spec: None, resume_from, terms };
+    /// Goes on with a checkpoint of the coordinator's archive: its URL, or a job's folder in it. With `replan` the rest is
+    /// planned anew.
+    pub async fn resume_from(&self, from: &str, terms: &Terms, replan: Option<Replan>) -> Result<JobId, LinkError> {
+        let to_wire = |Replan { task_memory_bytes, disk_bytes }| v1::Replan { task_memory_bytes, disk_bytes };
+        let request = v1::SubmitJobRequest {
+            protocol_version: PROTOCOL_VERSION,
+            spec: None,
+            resume_from: from.to_owned(),
+            terms: Some(terms.to_wire()),
+            replan: replan.map(to_wire),
+        };
         let mut client = self.client.clone();
         Ok(JobId(self.call(About::Nothing, client.submit_job(request)).await?.job))
     }

@@ -8,7 +8,9 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use keima_coordinator::{AttemptId, Hello, JobId, JobSpec, JobStatus, Report, Running, Terms, Wanted, WorkerId};
+use keima_coordinator::{
+    AttemptId, Hello, JobId, JobSpec, JobStatus, Replan, Report, Running, Terms, Wanted, WorkerId,
+};
 use keima_wire::v1;
 use keima_wire::v1::coordinator_service_server::{CoordinatorService, CoordinatorServiceServer};
 use keima_wire::v1::job_service_server::{JobService, JobServiceServer};
@@ -269,7 +271,10 @@ impl JobService for Jobs {
         let terms = fine(request.terms.map(Terms::from_wire).transpose())?.unwrap_or_default();
         if !request.resume_from.is_empty() {
             let from = fine(bounded("SubmitJobRequest.resume_from", request.resume_from, TEXT_BYTES))?;
-            let job = answer(self.handle.resume_from(&from, terms).await)?;
+            let replan = request
+                .replan
+                .map(|v1::Replan { task_memory_bytes, disk_bytes }| Replan { task_memory_bytes, disk_bytes });
+            let job = answer(self.handle.resume_from(&from, terms, replan).await)?;
             return Ok(Response::new(v1::SubmitJobResponse { job: job.0 }));
         }
         let spec = fine(required("SubmitJobRequest.spec", request.spec).and_then(JobSpec::from_wire))?;

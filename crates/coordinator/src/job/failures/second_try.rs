@@ -3,7 +3,7 @@
 //! ```text
 //!   b3 (durable)   b5   b6 --stage 7: what it read is not what stage 6 wrote--> back to b3, with a note that names the workers
 //!   the same check fails at the same place again --> the start of the sweep, where two workers can count all that is repeated
-//!   and again, or there is one worker alone      --> the job ends with the pieces of evidence
+//!   and again, or there is one worker alone, or the first try began there --> the job ends with the pieces of evidence
 //! ```
 //!
 //! One memory error must not cost weeks: the boundary that a failing stage has read may be wrong, so the job goes back behind
@@ -21,7 +21,7 @@ use crate::job::Job;
 use crate::job::stage::StageRun;
 use crate::store::records::{Boundary, Committed, FailedCheck, Shard};
 
-/// So many failed checks of one job are tried again.
+/// So many failed checks of one job are tried again. One whose first try begins at the start of the sweep counts twice.
 const MOST_TRIES: usize = 16;
 /// Most workers that a note names.
 const MOST_NAMES: usize = 6;
@@ -95,10 +95,15 @@ impl Job {
             let text = format!("{text}; {MOST_TRIES} other checks of this job failed before");
             return self.end_by_check(fleet, check, &text);
         }
+        let begins_at_start = first.is_none() && good == 0;
         self.note_doubts(stage);
-        let failed = FailedCheck { check: (*check).to_owned(), sweep, stage, evidence: text.clone() };
-        self.record.second_tries.push(failed);
+        let failed = |evidence| FailedCheck { check: (*check).to_owned(), sweep, stage, evidence };
         let keep = if from_start { 0 } else { good };
+        if begins_at_start {
+            // This try is the one from the start: there is no other after it.
+            self.record.second_tries.push(failed("its repetition begins at the start of the sweep".to_owned()));
+        }
+        self.record.second_tries.push(failed(text.clone()));
         let why = format!("because a check failed; it is tried once more: {check}: {text}");
         self.go_back(fleet, keep, &why, true);
     }

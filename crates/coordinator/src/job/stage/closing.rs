@@ -156,11 +156,12 @@ impl Job {
         if number + 1 >= plan.stages() {
             return self.complete_sweep(fleet, number);
         }
-        if plan.stage(number).ends_column(plan.board) {
+        let ends_column = plan.stage(number).ends_column(plan.board);
+        if ends_column {
             self.copies.column_ended(fleet.now);
             self.start_copies(fleet);
-            self.start_archiving(fleet);
         }
+        self.start_archiving(fleet, ends_column);
         self.drop_superseded(fleet);
         if stored {
             self.store(fleet);

@@ -3,9 +3,9 @@
 use keima_model::Board;
 
 use crate::machine::tests::world::sim::{Sim, config, spec, worker};
-use crate::machine::tests::world::toy::Colourings;
+use crate::machine::tests::world::toy::{Colourings, Toys};
 use crate::store::records::Boundary;
-use crate::{CallError, Checkpoint, Config, JobId, State, is_checkpoint_name};
+use crate::{CallError, Checkpoint, Config, JobId, Replan, Resumption, State, is_checkpoint_name};
 
 /// What the lost cluster has worked before.
 const WORKED_MILLIS: u64 = 123_456;
@@ -68,9 +68,17 @@ fn other_cluster(from: &mut Sim, workers: usize) -> Sim {
 }
 
 fn go_on(sim: &mut Sim) -> Result<JobId, CallError> {
-    let (folder, mut all) = read_all(sim);
-    let newest = all.remove(0);
-    let admitted = sim.coordinator.admit_checkpoint(sim.now, &folder, newest, all, Vec::new(), crate::Terms::default());
+    go_on_with(sim, None)
+}
+
+fn go_on_with(sim: &mut Sim, replan: Option<Replan>) -> Result<JobId, CallError> {
+    let (folder, mut older) = read_all(sim);
+    let newest = older.remove(0);
+    let mut from = Resumption { folder, newest, older, notes: Vec::new() };
+    if let Some(wanted) = replan {
+        from.plan_anew(&sim.coordinator.consider_rest(wanted)?, &Toys)?;
+    }
+    let admitted = sim.coordinator.admit_checkpoint(sim.now, from, crate::Terms::default());
     sim.save();
     admitted
 }
@@ -226,4 +234,58 @@ fn changed_checkpoints_are_refused() {
     other[16] ^= 2;
     let refused = Checkpoint::read(&other).map(|_| ()).unwrap_err().to_string();
     assert!(refused.contains("this program reads 1,"), "{refused}");
+}
+
+/// Workers with less memory than the plan asks for do nothing, until the rest is planned anew.
+#[test]
+fn the_rest_is_planned_anew_for_other_workers() {
+    let fewer_bytes = 16 << 20;
+    for (seed, task_memory_bytes) in [(21, None), (22, Some(8 << 20))] {
+        let mut sim = other_cluster(&mut lost_cluster(seed, 2), 0);
+        let nobody = go_on_with(&mut sim, Some(Replan::default())).unwrap_err().to_string();
+        assert!(nobody.contains("no worker is here") && nobody.contains("--task-memory"), "{nobody}");
+        let lost = std::mem::take(&mut sim.archive);
+        let mut sim = Sim { archive: lost, task_memory_bytes: fewer_bytes, ..Sim::new(seed, 3, archived()) };
+        (0..3).for_each(|number| {
+            sim.pull(&worker(number));
+        });
+        let old = go_on(&mut sim).unwrap();
+        let begun = sim.status(old).pass;
+        for _ in 0..50 {
+            (0..3).for_each(|number| sim.heartbeat(&worker(number)));
+            (0..3).for_each(|number| {
+                sim.pull(&worker(number));
+            });
+            (0..3).for_each(|number| sim.work(&worker(number), 0));
+            sim.tick(20);
+        }
+        assert_eq!(sim.status(old).pass, begun, "no worker has the memory: {:#?}", sim.status(old));
+        sim.coordinator.cancel(sim.now, old).unwrap();
+        let replan = Replan { task_memory_bytes, disk_bytes: None };
+        let id = go_on_with(&mut sim, Some(replan)).unwrap();
+        assert_eq!(count(&mut sim, id), brute(4, 6), "seed {seed}");
+        let status = sim.status(id);
+        let expected = task_memory_bytes.unwrap_or(fewer_bytes);
+        assert_eq!(status.plan.as_ref().map(|plan| plan.task_memory_bytes), Some(expected), "{status:#?}");
+        assert!(status.notes.iter().any(|note| note.contains("planned anew")), "{status:#?}");
+        assert!(sim.coordinator.certificate(id).unwrap().is_some(), "all stages have evidence");
+    }
+    let mut sim = other_cluster(&mut lost_cluster(23, 1), 1);
+    let too_small = Replan { task_memory_bytes: Some(1), ..Replan::default() };
+    let refused = go_on_with(&mut sim, Some(too_small)).unwrap_err().to_string();
+    assert!(refused.contains("each task needs at least"), "{refused}");
+}
+
+/// After so many stages a boundary within a column goes to the archive, too; another cluster goes on with it.
+#[test]
+fn boundaries_within_columns_are_archived_by_stages() {
+    let config = Config { archive_interval_millis: Some(1 << 40), archive_interval_stages: Some(1), ..archived() };
+    let mut sim = Sim::new(31, 2, config);
+    let id = sim.submit(&spec("4x6", 9));
+    let within = |sim: &Sim| read_all(sim).1.first().is_some_and(|newest| !newest.ends_column());
+    work_until(&mut sim, id, |sim| checkpoints(sim) >= 3 && within(sim));
+    let mut other = other_cluster(&mut sim, 3);
+    let id = go_on(&mut other).unwrap();
+    assert!(!other.status(id).pass.is_multiple_of(4), "{:#?}", other.status(id));
+    assert_eq!(count(&mut other, id), brute(4, 6));
 }

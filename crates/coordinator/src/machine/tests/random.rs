@@ -186,6 +186,8 @@ fn a_cluster_with_an_archive_counts_right_whatever_happens() {
     check("archive", 3000..3040, &config, true, &wanted);
     let alone = Config { second_copies: false, archive_interval_millis: Some(500), ..config };
     check("archive without second copies", 3040..3070, &alone, true, &wanted);
+    let by_stages = Config { archive_interval_millis: Some(1 << 40), archive_interval_stages: Some(2), ..alone };
+    check("archive by stages", 3070..3090, &by_stages, true, &wanted);
 }
 
 #[test]

@@ -4,10 +4,10 @@ use keima_blocks::lanes::slices;
 use keima_blocks::limits::MOST_GROUPS;
 use keima_blocks::out_of_core::Needs;
 use keima_blocks::rows::buffered_states;
-use keima_model::{Directions, Window};
+use keima_model::{BlockProblem, Directions, ProblemInfo, Window};
 
 use super::Request;
-use crate::plan::Plan;
+use crate::plan::{BlockPlan, Plan, PlanLimits};
 
 /// Fewest columns of a board on which two vectors can meet: the first is known, and each vector takes one at least.
 const LEAST_LENGTH: u32 = 3;
@@ -68,4 +68,26 @@ impl Memory {
         let most = by_memory.min(by_slots.max(LEAST_GROUP_RECORDS));
         most.max(peak_states / MOST_PLANNED_GROUPS).max(1)
     }
+}
+
+/// Whether a plan's tables, its largest family and its groups fit a worker with other limits, a lane at a time.
+pub(super) fn fits(
+    plan: &Plan,
+    block: &BlockPlan,
+    info: &dyn ProblemInfo,
+    blocks: &dyn BlockProblem,
+    limits: &PlanLimits,
+) -> bool {
+    let (windows, task_bytes, tasks) = (&plan.windows, limits.task_memory_bytes, limits.worker_slots);
+    let directions = if block.middle.is_some() { Directions::Both } else { Directions::Forward };
+    let needs = if block.parted {
+        Needs::parted(info, blocks, windows, task_bytes, tasks)
+    } else {
+        Needs::whole(info, blocks, windows, directions, tasks)
+    };
+    // A group that is no larger than the largest family has room where that has.
+    let families = windows.iter().filter_map(|&window| info.largest_family(window));
+    let largest = families.max().unwrap_or(0);
+    let room = || buffered_states(&blocks.family_bounds(), windows, needs.share_bytes(task_bytes), 1);
+    needs.least_bytes() <= task_bytes && (u128::from(block.group_records) <= largest || block.group_records <= room())
 }

@@ -257,6 +257,40 @@ fn after_a_failed_check_the_worker_that_errs_is_found() {
     }
 }
 
+/// All workers err alike, so a check fails whenever it comes. The start of the sweep is tried once, also where the first try
+/// began there because no boundary was kept.
+#[test]
+fn a_check_that_always_fails_is_tried_once_from_the_start() {
+    // (whether boundaries are kept before the first failure, tries before the end)
+    for (kept_before, expected) in [(true, 2), (false, 1)] {
+        // Column ends with second copies stay beside the newest boundary.
+        let config = Config { second_copies: kept_before, ..config() };
+        let mut sim = Sim::new(640, 2, config);
+        for number in 0..2 {
+            let lie: Lie = Box::new(|order, manifest| {
+                if order.first_pass == 8 {
+                    manifest.output.fingerprint[0] ^= 1;
+                }
+            });
+            sim.workers.get_mut(&worker(number)).expect("known").lie = Some(lie);
+        }
+        let id = sim.submit(&spec("4x5", 9));
+        let fallen = |sim: &Sim| sim.coordinator.jobs[&id].record.totals.fall_backs;
+        while fallen(&sim) == 0 {
+            for number in 0..2 {
+                sim.heartbeat(&worker(number));
+                sim.pull(&worker(number));
+                sim.work(&worker(number), 0);
+            }
+            sim.tick(20);
+        }
+        sim.coordinator.fleet.config.second_copies = true;
+        let status = run(&mut sim, id);
+        let what = format!("kept {kept_before}: {} {:#?}", status.reason, status.notes);
+        assert_eq!((status.state, fallen(&sim)), (State::CheckFailed, expected), "{what}");
+    }
+}
+
 /// A worker that alone fails the checks of a task loses it to another.
 #[test]
 fn failed_checks_of_one_worker_are_its_own() {
