@@ -165,7 +165,7 @@ fn the_rest_of_a_job_fits_other_workers() {
         ("go", "13x13", 144, 30, false),
         ("quoridor", "7", 512, 16, true),
         ("quoridor", "7", 512, 4, false),
-        ("knight", "6x8", 16, 512, true),
+        ("grid-paths", "11x11", 16, 512, true),
     ] {
         let case = format!("{name} {size}, {before_mib} to {after_mib} MiB");
         let limits = |mib: u64| PlanLimits { task_memory_bytes: mib << 20, ..GENEROUS };
