@@ -58,6 +58,12 @@ pub(crate) async fn submit(args: SubmitArgs) -> Result<(), Failed> {
         let job = client.resume_from(from, &terms, args.replan.then_some(replan)).await?;
         return submitted(&client, job, args.wait, &wanted, args.progress.shown()).await;
     };
+    // clap does not ask for what excludes a problem.
+    if args.replan {
+        return Err(Failed::usage(
+            "--replan is about a job that goes on: it goes with --resume-from, not with a problem",
+        ));
+    }
     one_size(&problem.size, "submit")?;
     let request = request(problem);
     // This finds typing errors without the coordinator.

@@ -23,10 +23,13 @@ impl CoordinatorHandle {
             return Err(LinkError::NotNow(format!("{MOST_SUBMISSIONS} other submissions come first")));
         }
         let _one_at_a_time = self.inner.readings.lock().await;
+        let limits = match replan {
+            Some(wanted) => Some(self.inner.lock()?.coordinator.consider_rest(wanted)?),
+            None => None,
+        };
         let mut found =
             archive.find(from).await.map_err(|error| LinkError::Call(CallError::Invalid(error.to_string())))?;
-        if let Some(wanted) = replan {
-            let limits = self.inner.lock()?.coordinator.consider_rest(wanted)?;
+        if let Some(limits) = limits {
             let registry = Arc::clone(&self.inner.registry);
             found = self.inner.plan(move || found.plan_anew(&limits, &*registry).map(|()| found)).await??;
         }

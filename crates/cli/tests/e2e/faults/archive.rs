@@ -53,10 +53,13 @@ fn another_cluster_goes_on_from_the_archive() {
         let workers = ["c", "d", "e"].map(|name| cluster.worker(name, ""));
         let own = cluster.submit("3x3");
         cluster.counts(&own, &legal("3x3"));
-        let job = cluster.client(&["submit", "--resume-from", &from]).ok().to_owned();
+        // Streams are planned anew, with less memory for a task.
+        let replan: &[&str] = if executor == "stream" { &["--replan", "--task-memory", "9MiB"] } else { &[] };
+        let job = cluster.client(&[&["submit", "--resume-from", &from], replan].concat()).ok().to_owned();
         let status = cluster.counts(&job, &legal("8x8"));
         assert!(notes(&status).contains("goes on from the archive's folder go-8x8-"), "{status}");
         assert!(notes(&status).contains("that no worker holds from the archive"), "{status}");
+        assert_eq!(notes(&status).contains("planned anew: tasks of 9 MiB"), !replan.is_empty(), "{status}");
         assert!(!notes(&status).contains("fell back"), "{status}");
         // The certificate has the stages of both clusters.
         let result = dir.path().join("result.json");
@@ -183,6 +186,9 @@ fn what_cannot_be_resumed_says_why() {
     }
     for (args, words) in [
         (&["submit", "go", "9x9", "--resume-from", "x"][..], "cannot be used with"),
+        (&["submit", "go", "9x9", "--replan"], "goes with --resume-from"),
+        (&["submit", "--resume-from", "x", "--task-memory", "1GiB"], "add --replan"),
+        (&["submit", "--resume-from", "x", "--replan"], "no worker is here"),
         (&["submit"], "required"),
         (&["submit", "go"], "required"),
     ] {
