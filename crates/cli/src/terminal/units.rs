@@ -20,6 +20,8 @@ pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
         "gb" => 1_000_000_000,
         "t" | "tib" => 1 << 40,
         "tb" => 1_000_000_000_000,
+        "p" | "pib" => 1 << 50,
+        "pb" => 1_000_000_000_000_000,
         _ => return Err(expected()),
     };
     let number: f64 = number.parse().map_err(|_| expected())?;
@@ -74,6 +76,8 @@ mod tests {
             ("1.5g", Some(3 << 29)),
             ("50 GB", Some(50_000_000_000)),
             ("4096", Some(4096)),
+            ("2PiB", Some(2 << 50)),
+            ("1.5 PB", Some(1_500_000_000_000_000)),
             ("", None),
             ("0", None),
             ("-1", None),
