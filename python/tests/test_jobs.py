@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import threading
 import time
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from keima import (
     NoSuchJob,
     NotFinished,
     UsageError,
+    Value,
     WrongState,
     result_from_json,
 )
@@ -49,6 +51,9 @@ def test_a_job_from_submission_to_result(plain: Cluster) -> None:
         last = statuses[-1]
         assert (last.job, last.priority, last.options) == (job, 3, {})
         assert last.plan is not None and last.plan.executor == "stream" and last.plan.task_memory_bytes == 64 << 20
+        told = [value.index for status in statuses for value in (status.outcome or status).series]
+        assert told == list(range(1, 9)), "each value is told once"
+        assert (last.values_known, client.jobs(limit=1)[0].series) == (8, ())
         result = client.result(job)
         assert type(result.count) is int and result.count == LEGAL["7", "8"] == int(result)
         series = result.tables["series"]
@@ -114,6 +119,78 @@ def test_steering(cluster: Cluster) -> None:
         with pytest.raises(WrongState) as wrong:
             client.pause(job)
         assert (wrong.value.code, wrong.value.kind) == ("FAILED_PRECONDITION", "wrong-state")
+
+
+def test_terms_and_lists(cluster: Cluster) -> None:
+    with Client(cluster.coordinator()) as client:
+        start = time.time() - 5
+        jobs = [
+            client.submit("go", "6x6", name="nightly", owner="ada", max_workers=2, max_disk="1GiB"),
+            client.submit("go", "6x7", owner="bob"),
+            client.submit("go", "7x7", owner="ada"),
+        ]
+        client.cancel(jobs[1])
+
+        def listed(**filters: object) -> list[str]:
+            return [status.job for status in client.jobs(**filters)]  # type: ignore[arg-type]
+
+        for filters, expected in (
+            ({}, [2, 1, 0]),
+            ({"owner": "ada"}, [2, 0]),
+            ({"name": "nightly"}, [0]),
+            ({"name": "weekly"}, []),
+            ({"state": JobState.CANCELLED}, [1]),
+            ({"state": [JobState.QUEUED, JobState.CANCELLED]}, [2, 1, 0]),
+            ({"limit": 2}, [2, 1]),
+            ({"limit": 2, "after": jobs[1]}, [0]),
+            ({"since": start}, [2, 1, 0]),
+            ({"since": datetime.fromtimestamp(start + 3600)}, []),
+            ({"archived": True}, []),
+        ):
+            assert listed(**filters) == [jobs[at] for at in expected], filters
+        with pytest.raises(UsageError, match="limit"):
+            client.jobs(limit=0)
+        with pytest.raises(UsageError, match="out of range"):
+            client.jobs(since=-1.0)
+        first = client.status(jobs[0])
+        assert (first.max_workers, first.max_disk_bytes, first.ended) == (2, 1 << 30, None)
+        assert first.submitted is not None and abs(first.submitted - time.time()) < 60
+        client.change(jobs[0], priority=4, name="weekly", note="two", owner="eve", max_workers=0, max_disk="0")
+        first = client.status(jobs[0])
+        assert (first.priority, first.name, first.note, first.owner) == (4, "weekly", "two", "eve")
+        assert (first.max_workers, first.max_disk_bytes, first.level) == (None, None, 4)
+        client.change(jobs[0], max_disk="2GiB")
+        assert (client.status(jobs[0]).name, client.status(jobs[0]).max_disk_bytes) == ("weekly", 2 << 30)
+        client.change(jobs[1], note="too large")
+        with pytest.raises(WrongState):
+            client.change(jobs[1], priority=1)
+        with pytest.raises(InvalidRequest, match="cannot be called"):
+            client.change(jobs[0], name="j7")
+        with pytest.raises(NoSuchJob):
+            client.change("j999", note="")
+
+
+def test_jobs_that_are_over_leave_the_list(cluster: Cluster) -> None:
+    with Client(cluster.coordinator("--keep-jobs", "0")) as client:
+        cluster.worker()
+        job = client.submit("go", "6x6", series=True, name="nightly")
+        result = client.wait(job)
+        end = time.monotonic() + 30
+        while client.jobs():
+            assert time.monotonic() < end, "it stays in the list"
+            time.sleep(0.1)
+        assert [status.job for status in client.jobs(archived=True, name="nightly")] == [job]
+        assert client.result(job) == result and len(result.series) == 6
+        assert [value.index for value in client.status(job, values=2).outcome.series] == [5, 6]  # type: ignore[union-attr]
+        file = cluster.folder / "data" / "ended" / f"{job}-go-6x6.json"
+        kept = result_from_json(file.read_text())
+        assert (kept.count, kept.residues, kept.series) == (result.count, result.residues, tuple(
+            Value(value.index, value.name, value.count, (), True) for value in result.series
+        ))
+        assert kept.certificate is not None and client.certificate(job) is not None
+        assert "ok" in cluster.run("verify", str(file))
+        with pytest.raises(WrongState, match="archived"):
+            client.change(job, note="late")
 
 
 def test_a_watch_outlives_the_coordinator(cluster: Cluster) -> None:

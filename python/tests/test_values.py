@@ -82,7 +82,9 @@ def finished(**changes: Any) -> job_pb2.JobStatus:
 
 
 def test_a_result() -> None:
-    result = result_of(convert.status(finished()))
+    entries = ((1, "L(2,1)", "5"), (2, "L(2,2)", "57"))
+    values = [job_pb2.SeriesEntry(index=index, name=name, count=count, ok=True) for index, name, count in entries]
+    result = result_of(convert.status(finished(), values))
     assert result.count == 57 and result.tables["series"].rows == (Row(1, 5, ("L(2,1)",)), Row(2, 57, ("L(2,2)",)))
 
 

@@ -1,7 +1,7 @@
 //! The calls, over one connection that is made with the first of them.
 
 use keima_cluster::{JobClient, service_url};
-use keima_coordinator::{JobFilter, JobId, JobPage, JobStatus, Replan, Terms, TermsChange, WorkerStatus};
+use keima_coordinator::{JobFilter, JobId, JobPage, JobStatus, Replan, State, Terms, TermsChange, WorkerStatus};
 
 use crate::access::Access;
 use crate::counted::Counted;
@@ -56,12 +56,13 @@ impl Client {
         Ok(self.calls.resume_from(checkpoint, terms, replan).await?)
     }
 
-    /// All jobs, without their values.
+    /// All jobs that are in the coordinator's store, without their values.
     pub async fn jobs(&self) -> Result<Vec<JobStatus>, Error> {
         Ok(self.calls.jobs().await?)
     }
 
-    /// The jobs that a filter lets through, the newest first. The coordinator cuts pages where they would get long;
+    /// The jobs that a filter lets through, the newest first. Those that have left the store are listed with [`JobFilter::archived`];
+    /// every other call that reads a job knows them as well. The coordinator cuts pages where they would get long;
     /// [`JobPage::next`] then says where the next one begins.
     pub async fn list(&self, filter: &JobFilter) -> Result<JobPage, Error> {
         Ok(self.calls.list(filter).await?)
@@ -77,7 +78,12 @@ impl Client {
         Ok(self.calls.workers().await?)
     }
 
-    /// A job as it is now.
+    /// A job as it is now, with its newest values, at most so many: what [`JobStatus::values_known`] counts may take many megabytes.
+    pub async fn newest(&self, job: JobId, values: u32) -> Result<JobStatus, Error> {
+        Ok(self.calls.newest(job, values).await?)
+    }
+
+    /// A job as it is now, with all its values.
     pub async fn status(&self, job: JobId) -> Result<JobStatus, Error> {
         Ok(self.calls.status(job).await?)
     }
@@ -107,7 +113,7 @@ impl Client {
         Counted::of(self.status(job).await?)
     }
 
-    /// A job's status now and after each change, until it is over.
+    /// A job's status now and after each change, until it is over. Each has the values that are new.
     pub fn watch(&self, job: JobId) -> Watch {
         Watch::new(self.calls.clone(), job)
     }
@@ -120,8 +126,9 @@ impl Client {
             last = Some(status);
         }
         match last {
-            Some(status) => Counted::of(status),
-            None => self.result(job).await,
+            // It has the newest values only.
+            Some(status) if status.state != State::Done => Counted::of(status),
+            _ => self.result(job).await,
         }
     }
 }

@@ -40,6 +40,8 @@ pub struct Watch {
     away: Option<Instant>,
     must_wait: bool,
     is_over: bool,
+    /// Values that were told.
+    known: usize,
 }
 
 impl Watch {
@@ -54,6 +56,7 @@ impl Watch {
             away: None,
             must_wait: false,
             is_over: false,
+            known: 0,
         }
     }
 
@@ -76,7 +79,7 @@ impl Watch {
         self
     }
 
-    /// The next status; `None` after that of a job that is over. May be dropped half-way, as in `tokio::select!`.
+    /// The next status, with the values that became known since the one before; `None` after that of a job that is over. May be dropped half-way, as in `tokio::select!`.
     pub async fn next(&mut self) -> Result<Option<JobStatus>, Error> {
         loop {
             match self.news().await? {
@@ -98,6 +101,8 @@ impl Watch {
                     self.away = None;
                     self.backoff.reset();
                     self.is_over = status.state.is_over();
+                    // After a fall back there are fewer.
+                    self.known = self.known.min(status.values_known as usize) + status.values().len();
                     return Ok(Some(News::Status(Box::new(status))));
                 }
                 Ok(None) => self.lost(),
@@ -125,7 +130,7 @@ impl Watch {
     /// The next status; `None` if the connection ends first.
     async fn step(&mut self) -> Result<Option<JobStatus>, LinkError> {
         if self.stream.is_none() {
-            self.stream = Some(self.client.watch(self.job, self.interval).await?);
+            self.stream = Some(self.client.watch(self.job, self.interval, self.known).await?);
         }
         match &mut self.stream {
             Some(stream) => stream.next().await,

@@ -76,10 +76,12 @@ async fn jobs_are_submitted_watched_and_read_as_integers() {
     says(&error, &["j1", "queued", "Client::wait"]);
     let working = cluster.worker();
     let mut watch = client.watch(job);
-    let mut seen = Vec::new();
+    let (mut seen, mut told) = (Vec::new(), Vec::new());
     while let Some(status) = watch.next().await.unwrap() {
+        told.extend(status.values().iter().map(|value| value.index));
         seen.push(status.state);
     }
+    assert_eq!(told, [1, 2, 3, 4, 5], "each value is told once");
     assert_eq!(seen.last(), Some(&State::Done), "{seen:?}");
     assert!(watch.next().await.unwrap().is_none(), "a watch goes on after the end");
     let counted = client.result(job).await.unwrap();
@@ -89,6 +91,11 @@ async fn jobs_are_submitted_watched_and_read_as_integers() {
     // L(1,5) (OEIS A102620).
     assert_eq!((series.len(), &series[0]), (5, &Integer::from(113)));
     assert!(counted.outcome.checks.len() > 2);
+    for (newest, expected) in [(0, &[][..]), (2, &[4, 5]), (9, &[1, 2, 3, 4, 5])] {
+        let status = client.newest(job, newest).await.unwrap();
+        let got: Vec<u32> = status.values().iter().map(|value| value.index).collect();
+        assert_eq!((got.as_slice(), status.values_known), (expected, 5));
+    }
     let (_, certificate) = client.with_certificate(job).await.unwrap();
     assert!(certificate.unwrap().contains("go"));
     assert_eq!(client.workers().await.unwrap().len(), 1);

@@ -10,21 +10,22 @@
 //! callers share one wait for the disk (see `store::journal`). Plans are made outside the lock, one at a time.
 
 mod archive;
+mod ended;
 mod shared;
 mod workers;
 
+pub(crate) use self::ended::Reading;
 pub use self::workers::PULL_WAIT;
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use keima_coordinator::{
-    AttemptId, Config, Coordinator, DurableBoundary, Event, JobFilter, JobId, JobPage, JobSpec, JobStatus, JobView,
-    Kept, Millis, RestoreError, Standing, Stuck, Sums, Terms, TermsChange, VERSION_KEY, WorkerStatus,
-    check_stored_version,
+    AttemptId, Config, Coordinator, DurableBoundary, Event, JobId, JobSpec, JobStatus, Kept, Millis, RestoreError,
+    Standing, State, Stuck, Sums, Terms, TermsChange, VERSION_KEY, WorkerStatus, check_stored_version,
 };
 use keima_model::Registry;
 use keima_runs::RunId;
@@ -34,12 +35,16 @@ use self::shared::{Clock, Inner, MOST_SUBMISSIONS, Machine, Waiting, log};
 use crate::BUILD;
 use crate::archive::Archive;
 use crate::spans::StageSpans;
+use crate::store::ended::EndedFolder;
 use crate::store::journal::{Journal, JournalError};
 use crate::store::{Store, StoreError};
 use crate::transport::link::{LinkError, random_bits};
 
 /// How often leases and grace times are checked.
 const TICK: Duration = Duration::from_millis(250);
+
+/// Jobs that are over in an [`Overview`].
+const NEWEST_ENDED: usize = 50;
 
 /// Why a coordinator cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -57,8 +62,10 @@ pub enum StartError {
 pub struct Overview {
     /// The moment, by the coordinator's clock.
     pub now: Millis,
-    /// All jobs, the oldest first, without their values.
+    /// Jobs that are not over, and the newest that are, the newest first, without their values.
     pub jobs: Vec<JobStatus>,
+    /// How many jobs are in each state.
+    pub states: Vec<(State, usize)>,
     /// All known workers.
     pub workers: Vec<WorkerStatus>,
     /// Remembered events, the oldest first.
@@ -115,6 +122,8 @@ impl CoordinatorHandle {
             submissions: AtomicUsize::new(0),
             journal: Journal::start(store),
             archive,
+            ended: EndedFolder::of(data),
+            leaving: AtomicBool::new(false),
             readings: tokio::sync::Mutex::default(),
             news: Notify::new(),
             closing: watch::channel(false).0,
@@ -128,13 +137,18 @@ impl CoordinatorHandle {
                 ticks.tick().await;
                 let Some(inner) = weak.upgrade() else { return };
                 // Nobody waits for a tick. Its changes are stored before the next answer.
-                let Ok(((wanted, events, publications, removals), _)) = inner.decide(|machine, now| {
+                let Ok(((wanted, events, publications, removals, has_leaver), _)) = inner.decide(|machine, now| {
                     machine.tick(now);
-                    let events = machine.events(logged);
-                    (machine.take_plan_request(), events, machine.take_publications(), machine.take_removals())
+                    let (events, has_leaver) = (machine.events(logged), machine.has_leaver());
+                    let (publications, removals) = (machine.take_publications(), machine.take_removals());
+                    (machine.take_plan_request(), events, publications, removals, has_leaver)
                 }) else {
                     return;
                 };
+                if has_leaver && !inner.leaving.swap(true, Ordering::Relaxed) {
+                    let inner = Arc::clone(&inner);
+                    tokio::spawn(async move { inner.let_jobs_leave().await });
+                }
                 inner.tidy_stages();
                 logged = events.last().map_or(logged, |event| event.number);
                 events.iter().for_each(log);
@@ -199,35 +213,23 @@ impl CoordinatorHandle {
     }
     /// Stops granting tasks of a job.
     pub async fn pause(&self, job: JobId) -> Result<(), LinkError> {
-        Ok(self.event(|machine, now| machine.pause(now, job)).await??)
+        self.steer(job, |machine, now| machine.pause(now, job)).await
     }
     /// Resumes a paused job.
     pub async fn resume(&self, job: JobId) -> Result<(), LinkError> {
-        Ok(self.event(|machine, now| machine.resume(now, job)).await??)
+        self.steer(job, |machine, now| machine.resume(now, job)).await
     }
     /// Cancels a job. Its runs are deleted.
     pub async fn cancel(&self, job: JobId) -> Result<(), LinkError> {
-        Ok(self.event(|machine, now| machine.cancel(now, job)).await??)
+        self.steer(job, |machine, now| machine.cancel(now, job)).await
     }
     /// Changes a job's terms.
     pub async fn change(&self, job: JobId, change: &TermsChange) -> Result<(), LinkError> {
-        Ok(self.event(|machine, now| machine.change(now, job, change)).await??)
-    }
-    /// A part of the list of jobs.
-    pub async fn list(&self, filter: &JobFilter) -> Result<JobPage, LinkError> {
-        self.event(|machine, _| machine.list(filter)).await
+        self.steer(job, |machine, now| machine.change(now, job, change)).await
     }
     /// All jobs.
     pub async fn jobs(&self) -> Result<Vec<JobStatus>, LinkError> {
         self.event(|machine, _| machine.jobs()).await
-    }
-    /// One job.
-    pub async fn status(&self, job: JobId) -> Result<JobStatus, LinkError> {
-        Ok(self.event(|machine, now| machine.status(now, job)).await??)
-    }
-    /// The certificate of a finished job in canonical form, if it has one.
-    pub async fn certificate(&self, job: JobId) -> Result<Option<String>, LinkError> {
-        Ok(self.event(|machine, _| machine.certificate(job)).await??)
     }
     /// The finished tasks whose runs jobs need, for those who hold manifests against what is there.
     /// Beside them the attempts whose leases live. It may tell of what is not stored yet.
@@ -247,10 +249,6 @@ impl CoordinatorHandle {
     pub async fn settled(&self, flushed: &BTreeSet<RunId>) -> Result<Vec<Kept>, LinkError> {
         self.event(|machine, now| machine.settled(now, flushed)).await
     }
-    /// One job as a page shows it.
-    pub async fn view(&self, job: JobId) -> Result<JobView, LinkError> {
-        Ok(self.event(|machine, now| machine.view(now, job)).await??)
-    }
     /// Remembered events with a larger number than `after`, the oldest first.
     pub async fn events(&self, after: u64) -> Result<Vec<Event>, LinkError> {
         self.event(|machine, _| machine.events(after)).await
@@ -259,7 +257,8 @@ impl CoordinatorHandle {
     pub async fn overview(&self) -> Result<Overview, LinkError> {
         let look = |machine: &mut Coordinator, now| Overview {
             now,
-            jobs: machine.jobs(),
+            jobs: machine.newest(NEWEST_ENDED),
+            states: machine.by_state(),
             workers: machine.workers(now),
             events: machine.events(0),
             sums: machine.sums().clone(),

@@ -6,6 +6,7 @@
 //!   fleet     what all jobs share: clock, workers, leases, journal
 //!   store     the records of jobs, and reading them back
 //!   certificate   the evidence of a count, in a form that others can check
+//!   ended     a job that has left the store, as a file
 //!   outcome   from residues to a count, with its checks
 //!   plan      from a submission to sweeps and stages
 //!   terms     what people say of a job: owner, name, note, caps
@@ -21,6 +22,7 @@
 
 mod api;
 mod certificate;
+mod ended;
 mod fleet;
 mod job;
 mod machine;
@@ -35,6 +37,7 @@ pub use certificate::{
     Certified, History, ManifestDigest, StageEvidence, SweepEvidence, VectorEvidence, canonical, certificate,
     certificate_hash, manifest_digest, read_certificate,
 };
+pub use ended::{EndedJob, EndedJobError};
 pub use fleet::config::Config;
 pub use fleet::watched::{Event, EventKind, MOST_EVENTS, Sums, TASK_CLASSES_MILLIS};
 pub use job::health::{Remedy, Stuck};
@@ -44,7 +47,7 @@ pub use job::shown::view::{DurableBoundary, JobView, RunningTask};
 pub use keima_orders::{AttemptId, Holder, InputRun, JobId, WorkerId};
 pub use machine::{
     Coordinator, JobFilter, JobPage, MOST_PAGE_JOBS, NewPlan, PlanRequest, Planned, RestLimits, Resumption,
-    StageUnderWay, Standing, Submission, WorkerStatus,
+    StageUnderWay, Standing, Submission, ValuePage, WorkerStatus,
 };
 pub use outcome::{
     Check, FunctionalValues, Outcome, Residue, SeriesEntry, Table, TableRow, early, formula_error, recombine, tables,

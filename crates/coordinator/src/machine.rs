@@ -47,7 +47,9 @@
 //! The clock never runs here: every call is told the time, and time never runs backwards for the machine.
 
 mod archive;
+mod jobs;
 mod leases;
+mod leaving;
 mod listing;
 mod planning;
 mod settling;
@@ -66,6 +68,7 @@ use std::sync::Arc;
 use keima_model::Registry;
 use keima_orders::JobId;
 
+use self::jobs::Jobs;
 use crate::api::Millis;
 use crate::fleet::Fleet;
 use crate::fleet::config::Config;
@@ -76,7 +79,7 @@ use crate::store::journal::{Changes, EncodeError};
 use crate::store::restore::{RestoreError, Stored};
 
 pub use self::archive::{RestLimits, Resumption};
-pub use self::listing::{JobFilter, JobPage, MOST_PAGE_JOBS};
+pub use self::listing::{JobFilter, JobPage, MOST_PAGE_JOBS, ValuePage};
 pub use self::planning::{NewPlan, PlanRequest, Planned, Submission};
 use self::sharing::Use;
 pub use self::status::{Standing, WorkerStatus};
@@ -89,7 +92,7 @@ pub use self::watching::StageUnderWay;
 pub struct Coordinator {
     fleet: Fleet,
     registry: Arc<dyn Registry>,
-    jobs: BTreeMap<JobId, Job>,
+    jobs: Jobs,
     next_job: u64,
     /// Past use of the workers by owner.
     past: Use,
@@ -106,7 +109,7 @@ impl Coordinator {
         let mut coordinator = Self {
             fleet,
             registry,
-            jobs: BTreeMap::new(),
+            jobs: Jobs::default(),
             next_job: 1,
             past: Use::default(),
             adopted: BTreeMap::new(),
@@ -134,18 +137,17 @@ impl Coordinator {
         let stored = Stored::read(records)?;
         let mut fleet = Fleet::new(config, Life::new(seed, stored.boot.saturating_add(1), Some(stored.store)));
         fleet.now = now;
-        let mut jobs = BTreeMap::new();
+        let mut jobs = Jobs::default();
+        let mut adopted: BTreeMap<JobId, Vec<JobId>> = BTreeMap::new();
         let mut next_job = stored.next_job.max(1);
         for (id, mut records) in stored.jobs {
             if let Some(record) = records.record.take() {
                 next_job = next_job.max(id.0.saturating_add(1));
-                jobs.insert(id, Job::restore(&mut fleet, &*registry, id, record, &mut records)?);
+                let job = Job::restore(&mut fleet, &*registry, id, record, &mut records)?;
+                job.record.adopted.iter().for_each(|name| adopted.entry(*name).or_default().push(id));
+                jobs.insert(id, job);
             }
             records.delete_rest(&mut fleet.journal);
-        }
-        let mut adopted: BTreeMap<JobId, Vec<JobId>> = BTreeMap::new();
-        for (id, job) in &jobs {
-            job.record.adopted.iter().for_each(|name| adopted.entry(*name).or_default().push(*id));
         }
         let mut coordinator =
             Self { fleet, registry, jobs, next_job, past: Use::default(), adopted, is_settling: false };
@@ -175,12 +177,12 @@ impl Coordinator {
         self.advance(now);
         for worker in self.fleet.miss_silent_workers() {
             self.fleet.tell(EventKind::WorkerLost, About::worker(&worker), "silent for the time of a lease");
-            for job in self.jobs.values_mut().filter(|job| !job.is_over()) {
+            for job in self.jobs.live_mut().filter(|job| !job.is_over()) {
                 job.note_missed(&self.fleet, &worker);
             }
         }
         self.expire_leases();
-        for job in self.jobs.values_mut() {
+        for job in self.jobs.live_mut() {
             job.look_after(&mut self.fleet);
         }
         self.forget_workers();
@@ -188,11 +190,12 @@ impl Coordinator {
 
     /// Takes note of the time: the machine's clock never goes back, and running jobs age.
     fn advance(&mut self, now: Millis) {
+        self.jobs.sort_out();
         let past = self.fleet.now;
         self.fleet.now = past.max(now);
         // The first call sets the clock; a jump (a machine that slept) is not time that was worked.
         let elapsed = if past == 0 { 0 } else { (self.fleet.now - past).min(self.fleet.config.lease_millis) };
-        for job in self.jobs.values_mut() {
+        for job in self.jobs.live_mut() {
             job.age(elapsed, &mut self.fleet);
         }
         self.book_tasks();

@@ -24,6 +24,9 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
+/// Entries of a series that are kept where a check failed and the series is read apart.
+const MOST_FAILED: usize = 16;
+
 /// Residues of functionals, by their index in the problem's list: `[coefficient][index of the modulus in the plan]`.
 pub type FunctionalValues = BTreeMap<u32, Vec<Vec<u64>>>;
 
@@ -105,6 +108,23 @@ impl Outcome {
         identity.clone_into(&mut self.identity);
         self.builds = builds.to_vec();
         self
+    }
+
+    /// The same without its series, but for the first entries that failed a check: these are evidence.
+    #[must_use]
+    pub(crate) fn without_series(&self) -> Self {
+        Self {
+            problem: self.problem.clone(),
+            size: self.size.clone(),
+            count: self.count.clone(),
+            counts: self.counts.clone(),
+            residues: self.residues.clone(),
+            series: self.series.iter().filter(|entry| !entry.ok).take(MOST_FAILED).cloned().collect(),
+            checks: self.checks.clone(),
+            ok: self.ok,
+            identity: self.identity.clone(),
+            builds: self.builds.clone(),
+        }
     }
 
     /// Adds a check of the run; a failed one withholds every count.

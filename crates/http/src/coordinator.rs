@@ -3,7 +3,8 @@
 //! | path | is |
 //! | --- | --- |
 //! | `/`, `/jobs/{job}` | the page |
-//! | `/api/v1/jobs`, `/api/v1/jobs/{job}`, `/api/v1/workers` | JSON |
+//! | `/jobs` | all jobs, a page at a time |
+//! | `/api/v1/jobs`, `/api/v1/jobs/{job}`, `/api/v1/jobs/{job}/values`, `/api/v1/workers` | JSON |
 //! | `/api/v1/events` | server-sent events for those who accept them, else the remembered events as JSON |
 //! | `/api/v1/openapi.json` | the description of the above |
 //! | `/metrics` | OpenMetrics |
@@ -13,18 +14,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{Path, State};
+use axum::extract::{Path, RawQuery, State};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use http::{HeaderMap, StatusCode, header};
 use keima_cluster::{CoordinatorHandle, LinkError};
-use keima_coordinator::{CallError, JobId};
+use keima_coordinator::{CallError, JobFilter, JobId, JobPage};
 use serde_json::{Value, json};
-use tokio::sync::Semaphore;
+use tokio::sync::{Mutex, Semaphore};
 
 use crate::events::{MOST_STREAMS, stream};
 use crate::snapshot::Snapshots;
-use crate::{json as shape, metrics, page};
+use crate::{json as shape, metrics, page, query};
 
 /// The description of the API.
 pub const OPENAPI: &str = include_str!("../openapi.json");
@@ -42,6 +43,8 @@ pub struct CoordinatorSite {
 struct Shared {
     snapshots: Arc<Snapshots>,
     streams: Arc<Semaphore>,
+    /// Held while a list is made: readers take turns.
+    list: Mutex<()>,
     data: PathBuf,
     version: &'static str,
 }
@@ -53,14 +56,17 @@ pub fn coordinator_routes(site: CoordinatorSite) -> Router {
     let shared = Shared {
         snapshots: Arc::new(Snapshots::new(site.handle)),
         streams: Arc::new(Semaphore::new(MOST_STREAMS)),
+        list: Mutex::new(()),
         data: site.data,
         version: site.version,
     };
     Router::new()
         .route("/", get(newest))
+        .route("/jobs", get(listed))
         .route("/jobs/{job}", get(chosen))
         .route("/api/v1/jobs", get(jobs))
         .route("/api/v1/jobs/{job}", get(job))
+        .route("/api/v1/jobs/{job}/values", get(values))
         .route("/api/v1/workers", get(workers))
         .route("/api/v1/events", get(events))
         .route("/api/v1/openapi.json", get(async || ([(header::CONTENT_TYPE, "application/json")], OPENAPI)))
@@ -96,16 +102,36 @@ fn answer(value: &Value) -> Response {
 
 /// The number of a job's name, `"j1"`.
 fn job_id(name: &str) -> Result<JobId, Refused> {
-    let number = name.strip_prefix('j').and_then(|digits| digits.parse().ok());
-    number.map(JobId).ok_or_else(|| {
+    query::job_id(name).ok_or_else(|| {
         let name: String = name.chars().take(80).collect();
         Refused(StatusCode::NOT_FOUND, format!("{name:?} is not the name of a job, such as j1"))
     })
 }
 
-async fn jobs(State(site): Site) -> Result<Response, Refused> {
-    let now = site.snapshots.now().await?;
-    Ok(answer(&json!({ "jobs": now.overview.jobs.iter().map(shape::listed).collect::<Vec<_>>() })))
+/// A query that makes no sense.
+fn senseless(why: String) -> Refused {
+    Refused(StatusCode::BAD_REQUEST, why)
+}
+
+/// The part of the list of jobs that a query asks for.
+async fn page_of(site: &Shared, query: Option<&str>) -> Result<(JobFilter, JobPage), Refused> {
+    let filter = query::jobs(query.unwrap_or_default()).map_err(senseless)?;
+    let _in_turn = site.list.lock().await;
+    let page = site.snapshots.handle().list(&filter).await?;
+    Ok((filter, page))
+}
+
+async fn jobs(State(site): Site, RawQuery(query): RawQuery) -> Result<Response, Refused> {
+    let (_, JobPage { jobs, next }) = page_of(&site, query.as_deref()).await?;
+    let jobs: Vec<Value> = jobs.iter().map(shape::listed).collect();
+    Ok(answer(&json!({ "jobs": jobs, "next": next.map(|job| job.to_string()) })))
+}
+
+async fn values(State(site): Site, Path(name): Path<String>, RawQuery(query): RawQuery) -> Result<Response, Refused> {
+    let (job, from) = (job_id(&name)?, query::values(&query.unwrap_or_default()).map_err(senseless)?);
+    let _in_turn = site.list.lock().await;
+    let page = site.snapshots.handle().values(job, from).await?;
+    Ok(answer(&json!({ "from": from, "series": shape::series(&page.values), "next": page.next })))
 }
 
 async fn job(State(site): Site, Path(name): Path<String>) -> Result<Response, Refused> {
@@ -129,13 +155,18 @@ async fn events(State(site): Site, headers: HeaderMap) -> Result<Response, Refus
 async fn newest(State(site): Site) -> Result<Response, Refused> {
     let now = site.snapshots.now().await?;
     let jobs = &now.overview.jobs;
-    // The job that is under way, else the newest one.
-    let chosen = jobs.iter().find(|job| job.tasks_running > 0).or(jobs.last());
+    // The oldest job that is under way, else the newest one.
+    let chosen = jobs.iter().rev().find(|job| job.tasks_running > 0).or(jobs.first());
     let view = match chosen {
         Some(job) => Some(site.snapshots.view(job.id).await?),
         None => None,
     };
     Ok(page::answer(&now.overview, view.as_deref(), site.version))
+}
+
+async fn listed(State(site): Site, RawQuery(query): RawQuery) -> Result<Response, Refused> {
+    let (filter, page) = page_of(&site, query.as_deref()).await?;
+    Ok(page::list(&filter, &page, site.version))
 }
 
 async fn chosen(State(site): Site, Path(name): Path<String>) -> Result<Response, Refused> {

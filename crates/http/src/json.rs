@@ -73,6 +73,7 @@ pub fn status(status: &JobStatus) -> Value {
             "worker": risk.worker.0, "passes_left": risk.passes_left,
         })),
         "resumed_from": status.resumed_from,
+        "values_known": status.values_known,
         "series": series(status.values()),
         "moduli": status.plan.as_ref().map(|p| p.moduli.iter().map(u64::to_string).collect::<Vec<_>>()),
         "notes": status.notes,
@@ -162,7 +163,7 @@ pub fn checks(checks: &[Check]) -> Value {
     checks.iter().map(|c| json!({ "name": c.name, "ok": c.ok, "detail": c.detail })).collect()
 }
 
-/// A job with all that a page shows of it: what `keima status --json` prints, and more.
+/// A job with all that a page shows of it: what `keima status --json` prints, with the newest values only, and more.
 pub fn view(view: &JobView) -> Value {
     let mut job = status(&view.status);
     let plan = view.status.plan.as_ref();

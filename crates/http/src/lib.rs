@@ -25,6 +25,7 @@ mod guard;
 pub mod json;
 mod metrics;
 mod page;
+mod query;
 mod serve;
 pub mod share;
 mod snapshot;

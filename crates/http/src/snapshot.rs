@@ -14,6 +14,8 @@ use crate::json;
 
 /// A look is good for so long.
 const FRESH: Duration = Duration::from_millis(500);
+/// Values in a view.
+const NEWEST_VALUES: usize = 100;
 /// Jobs whose views are kept, each for [`FRESH`].
 const MOST_VIEWS: usize = 16;
 
@@ -36,6 +38,11 @@ impl Snapshots {
         Self { handle, latest: Mutex::default(), views: Mutex::default() }
     }
 
+    /// The coordinator itself, for what is not shared.
+    pub(crate) const fn handle(&self) -> &CoordinatorHandle {
+        &self.handle
+    }
+
     /// The coordinator as it was at most [`FRESH`] ago.
     pub(crate) async fn now(&self) -> Result<Arc<Snapshot>, LinkError> {
         let mut latest = self.latest.lock().await;
@@ -54,14 +61,18 @@ impl Snapshots {
         Ok(snapshot)
     }
 
-    /// The same of one job, with all that is known of it.
+    /// The same of one job, with its newest values and all else that is known of it.
     pub(crate) async fn view(&self, job: JobId) -> Result<Arc<JobView>, LinkError> {
         let mut views = self.views.lock().await;
         views.retain(|_, (at, _)| at.elapsed() < FRESH);
         if let Some((_, view)) = views.get(&job) {
             return Ok(Arc::clone(view));
         }
-        let view = Arc::new(self.handle.view(job).await?);
+        let mut view = self.handle.view(job).await?;
+        let first = (view.status.values_known as usize).saturating_sub(NEWEST_VALUES);
+        let page = self.handle.values(job, first).await?;
+        view.status.set_values(page.values);
+        let view = Arc::new(view);
         if views.len() < MOST_VIEWS {
             views.insert(job, (Instant::now(), Arc::clone(&view)));
         }

@@ -47,7 +47,17 @@ async fn every_route_as_every_role() {
     let (reader, client, worker) = (token(Role::Reader), token(Role::Client), token(Role::Worker));
     let strangers =
         [String::new(), bearer("x"), bearer(&reader[1..]), basic("x"), "Authorization: Basic\r\n".to_owned()];
-    let pages = ["/", "/jobs/j1", "/api/v1/jobs", "/api/v1/jobs/j1", "/api/v1/workers", "/api/v1/events", "/metrics"];
+    let pages = [
+        "/",
+        "/jobs",
+        "/jobs/j1",
+        "/api/v1/jobs",
+        "/api/v1/jobs/j1",
+        "/api/v1/jobs/j1/values",
+        "/api/v1/workers",
+        "/api/v1/events",
+        "/metrics",
+    ];
     let rest = ["/api/v1/openapi.json", "/nothing"];
     for path in pages.into_iter().chain(rest) {
         let fine = if path == "/nothing" { 404 } else { 200 };

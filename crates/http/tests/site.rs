@@ -92,7 +92,28 @@ async fn every_answer_is_as_described_and_says_what_is() {
     assert!(full["pass_states"].as_array().unwrap().iter().any(Value::is_u64), "{full}");
     assert!(full["checks"].as_array().unwrap().iter().any(|check| check["name"] == "spare_prime"), "{full}");
     let jobs = described(&host, "/api/v1/jobs", "/api/v1/jobs").await;
-    assert_eq!(jobs["jobs"].as_array().unwrap().len(), 2);
+    let names = |jobs: &Value| -> Vec<String> {
+        jobs["jobs"].as_array().unwrap().iter().map(|job| job["job"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!((names(&jobs), &jobs["next"]), (vec!["j2".to_owned(), "j1".to_owned()], &Value::Null));
+    let (one, next) = ("/api/v1/jobs?limit=1", "/api/v1/jobs?limit=1&after=j2");
+    let (one, next) = (described(&host, "/api/v1/jobs", one).await, described(&host, "/api/v1/jobs", next).await);
+    assert_eq!((names(&one), &one["next"]), (vec!["j2".to_owned()], &"j2".into()));
+    assert_eq!((names(&next), &next["next"]), (vec!["j1".to_owned()], &Value::Null));
+    let done = described(&host, "/api/v1/jobs", "/api/v1/jobs?state=done&limit=7").await;
+    assert!(names(&done).contains(&job.to_string()), "{done}");
+    assert!(names(&described(&host, "/api/v1/jobs", "/api/v1/jobs?archived=true").await).is_empty());
+    for wrong in ["limit=0", "state=gone", "stat=done", "after=x"] {
+        let told = described(&host, "/api/v1/jobs", &format!("/api/v1/jobs?{wrong}")).await;
+        assert!(told["error"].as_str().unwrap().contains("expected"), "{told}");
+    }
+    let path = "/api/v1/jobs/{job}/values";
+    let values = described(&host, path, &format!("/api/v1/jobs/{job}/values")).await;
+    assert_eq!((&values["series"], &values["next"]), (&full["series"], &Value::Null));
+    let last = described(&host, path, &format!("/api/v1/jobs/{job}/values?from=4")).await;
+    assert_eq!((last["series"].as_array().unwrap().len(), &last["series"][0]["count"]), (1, &L55.into()));
+    described(&host, path, &format!("/api/v1/jobs/{job}/values?from=x")).await;
+    described(&host, path, "/api/v1/jobs/j77/values").await;
     let workers = described(&host, "/api/v1/workers", "/api/v1/workers").await;
     assert_eq!(workers["workers"][0]["state"], "here");
     let events = described(&host, "/api/v1/events", "/api/v1/events").await;
@@ -131,6 +152,36 @@ async fn the_page_has_the_jobs_data_in_its_text() {
     }
     assert_eq!(get(host.at, "/").await.code, 200);
     assert_eq!(get(host.at, "/jobs/j9").await.code, 404);
+    host.handle.close();
+}
+
+/// What a look costs does not grow with the jobs that are over: the page has the newest of them, and links to the others.
+#[tokio::test(flavor = "multi_thread")]
+async fn older_jobs_have_pages_of_their_own() {
+    let host = Host::start(Door::open()).await;
+    let waiting = host.handle.submit(common::go("9x9")).await.unwrap();
+    for _ in 0..120 {
+        let job = host.handle.submit(common::go("3x3")).await.unwrap();
+        host.handle.cancel(job).await.unwrap();
+    }
+    let page = get(host.at, "/").await.body;
+    let links = |page: &str| page.matches("<a id=\"to-j").count();
+    assert_eq!((links(&page), page.contains(&format!("id=\"to-{waiting}\""))), (51, true));
+    assert!(page.contains("href=\"/jobs\">and 70 more</a>") && page.contains("href=\"/jobs?archived=true\""), "{page}");
+    let metrics = get(host.at, "/metrics").await.body;
+    assert!(metrics.contains("keima_coordinator_jobs{state=\"cancelled\"} 120"), "{metrics}");
+    assert!(metrics.contains("keima_coordinator_jobs{state=\"queued\"} 1"), "{metrics}");
+    let all = get(host.at, "/jobs").await;
+    assert_eq!((all.code, links(&all.body)), (200, 100));
+    let next = "/jobs?limit=100&amp;archived=false&amp;after=j22";
+    assert!(all.body.contains(&format!("href=\"{next}\"")), "{}", all.body);
+    let rest = get(host.at, &next.replace("&amp;", "&")).await.body;
+    assert_eq!((links(&rest), rest.contains("older ones")), (21, false));
+    let none = get(host.at, "/jobs?archived=true").await;
+    assert!(none.body.contains("No such jobs") && none.header("content-security-policy").is_some());
+    let named = get(host.at, "/jobs?name=%3Cscript%3E&limit=1").await;
+    assert!(named.code == 200 && !named.body.contains("<script>"));
+    assert_eq!(get(host.at, "/jobs?limit=x").await.code, 400);
     host.handle.close();
 }
 
@@ -267,7 +318,9 @@ async fn nothing_can_be_changed_and_other_names_lead_nowhere() {
     assert_eq!((head.code, head.body.as_str()), (200, ""));
     assert_eq!(ask(host.at, "GET", "/", "Host: example.org\r\n").await.code, 421);
     assert_eq!(ask(host.at, "GET", "/", "Host: localhost:1\r\n").await.code, 200);
-    for path in ["/x", "/api", "/api/v1", "/api/v2/jobs", "/jobs/", "/jobs/%2e%2e", "/jobs/<script>"] {
+    for path in
+        ["/x", "/api", "/api/v1", "/api/v2/jobs", "/jobs/", "/api/v1/jobs/j1/x", "/jobs/%2e%2e", "/jobs/<script>"]
+    {
         let answer = get(host.at, path).await;
         assert!([400, 404].contains(&answer.code) && !answer.body.contains("<script"), "{path}: {answer:?}");
         assert_eq!(answer.header("x-content-type-options"), Some("nosniff").filter(|_| answer.code == 404), "{path}");

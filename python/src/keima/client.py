@@ -11,6 +11,7 @@ import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime
 from types import TracebackType
 from typing import TypeVar
 
@@ -19,7 +20,7 @@ import grpc
 from keima import convert
 from keima.access import Access
 from keima.errors import BadAnswer, KeimaError, NotFinished, UsageError
-from keima.jobs import JobStatus, Worker
+from keima.jobs import JobState, JobStatus, Worker
 from keima.refusals import refusal
 from keima.results import Result, result_of
 from keima.sizes import job_number, parse_bytes
@@ -32,6 +33,11 @@ DEADLINE_SECONDS = 60.0
 PATIENCE_SECONDS = 600.0
 #: Memory of a task if no worker is connected to say what it offers.
 _TASK_MEMORY_BYTES = 256 << 20
+
+#: Most jobs of one answer.
+_PAGE_JOBS = 1000
+#: As many values as there are.
+_ALL_VALUES = 2**32 - 1
 
 _EXECUTORS = {
     "auto": job_pb2.EXECUTOR_AUTO,
@@ -162,15 +168,45 @@ class Client:
     def _submit(self, request: job_pb2.SubmitJobRequest) -> str:
         return f"j{self._call(lambda **k: self._stub.SubmitJob(request, **k)).job}"
 
-    def jobs(self) -> tuple[JobStatus, ...]:
-        """All jobs, the newest first."""
+    def jobs(
+        self,
+        *,
+        state: JobState | Iterable[JobState] = (),
+        owner: str | None = None,
+        name: str | None = None,
+        since: datetime | float | None = None,
+        after: int | str | None = None,
+        limit: int | None = None,
+        archived: bool = False,
+    ) -> tuple[JobStatus, ...]:
+        """Jobs without their values, the newest first: all of them, or those that the filters let through.
+
+        ``state`` is one or several; ``since`` is when they were submitted at the earliest, a time or seconds since 1970. A page
+        has ``limit`` jobs, and the next one begins ``after`` the last of them. With ``archived`` these are the jobs that have
+        left the coordinator's list.
+        """
+        states = (state,) if isinstance(state, JobState) else tuple(state)
+        if limit is not None and limit < 1:
+            raise UsageError(f"limit: expected a whole number from 1 on, got {limit}")
+        with _in_range("jobs"):
+            request = job_pb2.ListJobsRequest(
+                protocol_version=PROTOCOL_VERSION,
+                states=map(convert.state_to, states),
+                owner=owner,
+                name=name,
+                since_millis=None if since is None else _millis(since),
+                after=None if after is None else job_number(after),
+                archived=archived,
+            )
         jobs: list[JobStatus] = []
-        request = job_pb2.ListJobsRequest(protocol_version=PROTOCOL_VERSION)
         while True:
+            left = 0 if limit is None else limit - len(jobs)
+            request.limit = min(left, _PAGE_JOBS)
             answer = self._call(lambda **k: self._stub.ListJobs(request, **k))
             jobs.extend(map(convert.status, answer.jobs))
             # A list goes on with older jobs, or ends.
-            if not answer.HasField("next") or request.HasField("after") and answer.next >= request.after:
+            is_last = not answer.HasField("next") or request.HasField("after") and answer.next >= request.after
+            if is_last or limit is not None and len(jobs) >= limit:
                 return tuple(jobs)
             request.after = answer.next
 
@@ -179,20 +215,69 @@ class Client:
         request = job_pb2.ListWorkersRequest(protocol_version=PROTOCOL_VERSION)
         return tuple(map(convert.worker, self._call(lambda **k: self._stub.ListWorkers(request, **k)).workers))
 
-    def status(self, job: int | str) -> JobStatus:
-        """A job as it is now."""
-        return self._get(job, certificate=False)[0]
+    def status(self, job: int | str, *, values: int | None = None) -> JobStatus:
+        """A job as it is now, with all its values, or with the newest ``values`` of them."""
+        return self._get(job, values=_ALL_VALUES if values is None else values)[0]
 
     def certificate(self, job: int | str) -> str | None:
         """The evidence of a finished job, JSON in canonical form; None if there is none. ``keima verify`` checks results."""
         return self._get(job, certificate=True)[1]
 
-    def _get(self, job: int | str, *, certificate: bool) -> tuple[JobStatus, str | None]:
-        request = job_pb2.GetJobRequest(protocol_version=PROTOCOL_VERSION, job=job_number(job), certificate=certificate)
-        answer = self._call(lambda **k: self._stub.GetJob(request, **k), job)
-        if not answer.HasField("status"):
+    def _get(self, job: int | str, *, values: int = 0, certificate: bool = False) -> tuple[JobStatus, str | None]:
+        with _in_range("status"):
+            request = job_pb2.GetJobRequest(
+                protocol_version=PROTOCOL_VERSION,
+                job=job_number(job),
+                certificate=certificate,
+                newest_values=values,
+            )
+        status: job_pb2.JobStatus | None = None
+        found: list[job_pb2.SeriesEntry] = []
+        evidence: list[str] = []
+        # A job comes in pieces of about a megabyte: its status, its values, its certificate.
+        for piece in self._pieces(request, job):
+            if status is None and piece.HasField("status"):
+                status = piece.status
+            found.extend(piece.values)
+            if piece.HasField("certificate"):
+                evidence.append(piece.certificate)
+        if status is None:
             raise BadAnswer("GetJobResponse.status: expected a status, got none", address=self.url)
-        return convert.status(answer.status), answer.certificate if answer.HasField("certificate") else None
+        return convert.status(status, found), "".join(evidence) or None
+
+    def _pieces(self, request: job_pb2.GetJobRequest, job: int | str) -> Iterator[job_pb2.GetJobResponse]:
+        try:
+            yield from self._stub.GetJob(request, timeout=self._deadline_seconds)
+        except grpc.RpcError as error:
+            raise refusal(error, self._access, job) from error
+
+    def change(
+        self,
+        job: int | str,
+        *,
+        priority: int | None = None,
+        name: str | None = None,
+        note: str | None = None,
+        owner: str | None = None,
+        max_workers: int | None = None,
+        max_disk: int | str | None = None,
+    ) -> None:
+        """Changes a job at any time. What is not given stays as it is; 0 lifts a cap.
+
+        Of a job that is over, name, note and owner can be changed.
+        """
+        with _in_range("change"):
+            request = job_pb2.ChangeJobRequest(
+                protocol_version=PROTOCOL_VERSION,
+                job=job_number(job),
+                priority=priority,
+                name=name,
+                note=note,
+                owner=owner,
+                max_workers=max_workers,
+                max_disk_bytes=None if max_disk is None else _cap(max_disk),
+            )
+        self._call(lambda **k: self._stub.ChangeJob(request, **k), job)
 
     def pause(self, job: int | str) -> None:
         """Stops granting tasks of a job. Running tasks finish and are kept."""
@@ -218,6 +303,7 @@ class Client:
     ) -> Iterator[JobStatus]:
         """A job's status now and after each change, until it is over. A paused job is not over.
 
+        Each has the values that became known since the one before, not all of them; ``status`` and ``result`` have all.
         If the coordinator does not answer, or is started again, this waits for it for ``patience_seconds``.
         """
         return self._watch(job, interval_seconds, patience_seconds, None)
@@ -239,11 +325,11 @@ class Client:
         for status in self._watch(job, 0.5, PATIENCE_SECONDS, end):
             if progress is not None:
                 progress(status)
-        status = status or self.status(job)
+        status = status or self.status(job, values=0)
         if not status.state.is_over:
             advice = f'it keeps running; Client.wait("{status.job}") waits again'
             raise NotFinished(f"{status} after {timeout_seconds} s", status, advice=advice)
-        return result_of(status)
+        return self.result(status.job)
 
     def _watch(
         self, job: int | str, interval_seconds: float, patience_seconds: float, end: float | None
@@ -256,13 +342,22 @@ class Client:
         )
         away_since: float | None = None
         wait_seconds = 0.1
+        known = 0
         while True:
             left = None if end is None else max(end - time.monotonic(), 0.0)
+            request.values_known = known
+            found: list[job_pb2.SeriesEntry] = []
             stream = self._stub.WatchJob(request, timeout=left)
             try:
                 for answer in stream:
                     away_since, wait_seconds = None, 0.1
-                    status = convert.status(answer.status)
+                    found.extend(answer.values)
+                    if not answer.HasField("status"):
+                        continue
+                    status = convert.status(answer.status, found)
+                    # After a fall back there are fewer.
+                    known = min(known, status.values_known) + len(found)
+                    found = []
                     yield status
                     if status.state.is_over:
                         return
@@ -309,6 +404,14 @@ def _terms(
         max_workers=max_workers or 0,
         max_disk_bytes=0 if max_disk is None else parse_bytes(max_disk),
     )
+
+
+def _cap(size: int | str) -> int:
+    return 0 if size in (0, "0") else parse_bytes(size)
+
+
+def _millis(moment: datetime | float) -> int:
+    return int(1000 * (moment.timestamp() if isinstance(moment, datetime) else moment))
 
 
 def _user() -> str:

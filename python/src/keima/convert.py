@@ -83,8 +83,8 @@ def _value(entry: job_pb2.SeriesEntry, shown: bool) -> Value:
     )
 
 
-def outcome(message: job_pb2.Outcome) -> Outcome:
-    """What a finished job found. ``ok`` must agree with the checks."""
+def outcome(message: job_pb2.Outcome, found: Iterable[job_pb2.SeriesEntry] = ()) -> Outcome:
+    """What a finished job found, with values that came beside it. ``ok`` must agree with the checks."""
     checks = _checks(message.checks)
     ok = message.ok and all(check.ok for check in checks)
     return Outcome(
@@ -93,7 +93,7 @@ def outcome(message: job_pb2.Outcome) -> Outcome:
         count=_withheld("Outcome.count", message.count, ok),
         coefficients=_exacts("Outcome.counts", message.counts, ok),
         residues=tuple(Residue(residue.modulus, residue.residue) for residue in message.residues),
-        series=tuple(_value(entry, ok) for entry in message.series),
+        series=tuple(_value(entry, ok) for entry in (found if ok else message.series)),
         checks=checks,
         ok=ok,
         identity=message.identity,
@@ -117,8 +117,14 @@ def _plan(message: job_pb2.Plan) -> Plan:
     )
 
 
-def status(message: job_pb2.JobStatus) -> JobStatus:
-    """A job at one moment."""
+def state_to(state: JobState) -> job_pb2.JobState.ValueType:
+    """A state as a message has it."""
+    return next(number for number, known in _STATES.items() if known is state)
+
+
+def status(message: job_pb2.JobStatus, found: Iterable[job_pb2.SeriesEntry] = ()) -> JobStatus:
+    """A job at one moment, with values that came beside it."""
+    known = tuple(found)
     state = _STATES.get(message.state)
     if state is None:
         raise _wrong("JobStatus.state", "a state of a job", message.state)
@@ -152,8 +158,8 @@ def status(message: job_pb2.JobStatus) -> JobStatus:
         bytes_written=message.bytes_written,
         seconds=message.seconds,
         eta_seconds=message.eta_seconds if message.HasField("eta_seconds") else None,
-        series=tuple(_value(entry, True) for entry in message.series),
-        outcome=outcome(message.outcome) if message.HasField("outcome") else None,
+        series=() if message.HasField("outcome") else tuple(_value(entry, True) for entry in known),
+        outcome=outcome(message.outcome, known) if message.HasField("outcome") else None,
         notes=tuple(message.notes),
         workers=tuple(JobWorker(worker.worker, worker.running, worker.note) for worker in message.workers),
         resumed_from=message.resumed_from if message.HasField("resumed_from") else None,
@@ -161,6 +167,13 @@ def status(message: job_pb2.JobStatus) -> JobStatus:
         note=message.terms.note,
         owner=message.terms.owner,
         waits_for=message.waits_for,
+        max_workers=message.terms.max_workers or None,
+        max_disk_bytes=message.terms.max_disk_bytes or None,
+        level=message.level,
+        submitted=message.submitted_millis / 1000 if message.submitted_millis else None,
+        ended=message.ended_millis / 1000 if message.ended_millis else None,
+        task_seconds=message.task_seconds,
+        values_known=message.values_known,
     )
 
 

@@ -144,7 +144,7 @@ class JobStatus:
     seconds: float
     #: None if unknown.
     eta_seconds: float | None
-    #: Values of shorter boards that are known already.
+    #: Values of shorter boards that are known already, as far as they were asked for. Empty in lists; in a watch those that are new.
     series: tuple[Value, ...]
     outcome: Outcome | None
     notes: tuple[str, ...]
@@ -156,6 +156,18 @@ class JobStatus:
     owner: str = ""
     #: What it waits for; empty if it does not.
     waits_for: str = ""
+    #: Its caps; None for none.
+    max_workers: int | None = None
+    max_disk_bytes: int | None = None
+    #: Its priority, raised by what it waited.
+    level: int = 0
+    #: Moments, in seconds since 1970; None where they are not known, or not yet.
+    submitted: float | None = None
+    ended: float | None = None
+    #: Time of its tasks, all workers together.
+    task_seconds: float = 0.0
+    #: Number of values that are known.
+    values_known: int = 0
 
     @property
     def fraction(self) -> float:

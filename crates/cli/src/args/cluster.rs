@@ -111,6 +111,12 @@ pub(crate) struct CoordinatorArgs {
     /// Part of each worker's tasks that another worker does again, for comparison; 0 for none
     #[arg(long, value_name = "1/N", default_value = "1/64", value_parser = parse_recount)]
     pub(crate) recount: u64,
+    /// Jobs that are over and stay in the list. Of more, the first to end become files in the folder ended of --data
+    #[arg(long, env = "KEIMA_KEEP_JOBS", value_name = "N", default_value_t = 1000, value_parser = whole(0..=1_000_000_000_usize))]
+    pub(crate) keep_jobs: usize,
+    /// Days after its end for which a job stays in the list
+    #[arg(long, env = "KEIMA_KEEP_DAYS", value_name = "D", default_value_t = 90, value_parser = whole(0..=1_000_000_u64))]
+    pub(crate) keep_days: u64,
     #[command(flatten)]
     pub(crate) door: DoorArgs,
     /// Format of the log on standard error
@@ -264,6 +270,9 @@ pub(crate) struct JobsArgs {
     /// Only jobs that are older than this one: the next page
     #[arg(long, value_name = "JOB")]
     pub(crate) after: Option<String>,
+    /// Jobs that have left the list, see --keep-jobs of keima coordinator
+    #[arg(long)]
+    pub(crate) archived: bool,
 }
 
 #[derive(Debug, Args)]

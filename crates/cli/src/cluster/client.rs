@@ -1,7 +1,7 @@
 //! The verbs that talk to a coordinator.
 
 use keima::{Client, Job, News, Replan, Watch};
-use keima_coordinator::{JobId, JobStatus, read_certificate};
+use keima_coordinator::{JobId, read_certificate};
 use keima_http::json as shape;
 use keima_model::{ProblemRequest, Registry};
 use keima_problems::Problems;
@@ -115,11 +115,10 @@ pub(crate) async fn workers(args: ClientArgs) -> Result<(), Failed> {
 pub(crate) async fn status(args: JobArgs) -> Result<(), Failed> {
     let client = connect(&args.client)?;
     let id = find_job(&client, &args.job).await?;
-    let status = client.status(id).await?;
     if args.client.json {
-        print(&shape::status(&status).to_string())?;
+        print(&shape::status(&client.status(id).await?).to_string())?;
     } else {
-        print(&status::status_text(&status))?;
+        print(&status::status_text(&client.newest(id, 1).await?))?;
     }
     Ok(())
 }
@@ -130,7 +129,7 @@ pub(crate) async fn watch(args: WatchArgs) -> Result<(), Failed> {
     let wanted = Wanted::new(&args.result, args.client.json)?;
     let id = find_job(&client, &args.job).await?;
     // If the coordinator does not answer now, `follow` waits for it and checks at the end.
-    if let Ok(status) = client.status(id).await {
+    if let Ok(status) = client.newest(id, 0).await {
         wanted.check_for(&status)?;
     }
     follow(&client, id, &wanted, progress.shown()).await
@@ -147,31 +146,25 @@ async fn follow(client: &Client, id: JobId, wanted: &Wanted, shown: Shown) -> Re
         }
     };
     progress.finish();
-    let status = match over? {
-        Some(status) => status,
-        None => client.status(id).await?,
-    };
-    let certificate = if wanted.is_json() { client.with_certificate(id).await?.1 } else { None };
-    let certificate = certificate.as_deref().and_then(read_certificate);
-    print_job(&status, certificate.as_ref(), wanted)
+    over?;
+    // Now with all its values.
+    let (status, certificate) =
+        if wanted.is_json() { client.with_certificate(id).await? } else { (client.status(id).await?, None) };
+    print_job(&status, certificate.as_deref().and_then(read_certificate).as_ref(), wanted)
 }
 
-/// The status of a job once it is over.
-async fn over(mut watch: Watch, progress: &mut Progress) -> Result<Option<JobStatus>, keima::Error> {
-    let mut last = None;
+/// Waits until a job is over.
+async fn over(mut watch: Watch, progress: &mut Progress) -> Result<(), keima::Error> {
     while let Some(news) = watch.news().await? {
         match news {
-            News::Status(status) => {
-                progress.show(&status);
-                last = Some(*status);
-            }
+            News::Status(status) => progress.show(&status),
             News::Away(error) => {
                 let minutes = watch.patience().as_secs() / 60;
                 progress.say(&format!("{error}; trying again for up to {minutes} minutes"));
             }
         }
     }
-    Ok(last)
+    Ok(())
 }
 
 /// A change of a job that its user asks for.
@@ -190,13 +183,16 @@ pub(crate) async fn change(args: JobArgs, change: Change) -> Result<(), Failed> 
         Change::Resume => client.resume(id).await?,
         Change::Cancel => client.cancel(id).await?,
     }
-    let status = client.status(id).await?;
-    if args.client.json {
-        print(&shape::status(&status).to_string())?;
+    changed(&client, id, args.client.json).await
+}
+
+/// Prints a job after a change.
+pub(super) async fn changed(client: &Client, id: JobId, json: bool) -> Result<(), Failed> {
+    if json {
+        print(&shape::status(&client.status(id).await?).to_string())
     } else {
-        print(&format!("{id} {}", status.state))?;
+        print(&format!("{id} {}", client.newest(id, 0).await?.state))
     }
-    Ok(())
 }
 
 pub(crate) async fn result(args: ResultArgs) -> Result<(), Failed> {

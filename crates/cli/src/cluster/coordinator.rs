@@ -22,6 +22,8 @@ use crate::terminal::output::print;
 
 /// Heartbeats in the time of a lease.
 const HEARTBEATS_A_LEASE: u64 = 6;
+/// A day.
+const DAY_MILLIS: u64 = 24 * 3600 * 1000;
 /// A task that does not get on keeps its lease for so many times that of a silent worker.
 const STALL_LEASES: u64 = 20;
 
@@ -46,6 +48,8 @@ fn config(args: &CoordinatorArgs) -> Result<Config, Failed> {
             .map(|_| args.archive_seconds.saturating_mul(1000)),
         archive_interval_stages: args.archive_stages,
         recount_one_in: args.recount,
+        keep_jobs: Some(args.keep_jobs),
+        keep_millis: Some(args.keep_days.saturating_mul(DAY_MILLIS)),
         ..Config::default()
     })
 }

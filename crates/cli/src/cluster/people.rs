@@ -7,7 +7,7 @@ use keima_coordinator::{JobFilter, JobId, JobPage, JobStatus, Terms, TermsChange
 use keima_http::json as shape;
 use serde_json::json;
 
-use super::client::connect;
+use super::client::{changed, connect};
 use super::status;
 use crate::args::{ChangeArgs, JobsArgs, TermsArgs};
 use crate::exit::Failed;
@@ -42,7 +42,11 @@ pub(super) async fn find_job(client: &Client, text: &str) -> Result<JobId, Faile
         return Err(unknown(text));
     }
     let filter = JobFilter { name: Some(text.to_owned()), limit: NAMESAKES, ..JobFilter::default() };
-    one_of(text, &client.list(&filter).await?.jobs)
+    let named = client.list(&filter).await?.jobs;
+    if !named.is_empty() {
+        return one_of(text, &named);
+    }
+    one_of(text, &client.list(&JobFilter { archived: true, ..filter }).await?.jobs)
 }
 
 /// The job among those of a name.
@@ -80,8 +84,7 @@ pub(crate) async fn change_terms(args: ChangeArgs) -> Result<(), Failed> {
     let client = connect(&args.client)?;
     let id = find_job(&client, &args.job).await?;
     client.change(id, &change).await?;
-    let status = client.status(id).await?;
-    if args.client.json { print(&shape::status(&status).to_string()) } else { print(&format!("{id} {}", status.state)) }
+    changed(&client, id, args.client.json).await
 }
 
 pub(crate) async fn jobs(args: JobsArgs) -> Result<(), Failed> {
@@ -98,6 +101,7 @@ pub(crate) async fn jobs(args: JobsArgs) -> Result<(), Failed> {
         since: args.since.map(|age| now.saturating_sub(age)),
         after,
         limit: args.limit,
+        archived: args.archived,
     };
     let any = JobFilter { limit: args.limit, ..JobFilter::default() } == filter;
     let JobPage { jobs, next } = client.list(&filter).await?;

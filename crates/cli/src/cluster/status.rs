@@ -43,9 +43,8 @@ pub(super) fn status_text(status: &JobStatus) -> String {
         line("forecast", forecast(plan));
     }
     if !status.state.is_over() {
-        let is_begun = status.state != State::Queued || status.states > 0 || status.tasks > 0;
-        line("position", if is_begun { position(status) } else { "not begun".to_owned() });
-        if is_begun {
+        line("position", place(status));
+        if is_begun(status) {
             line("tasks", format!("{} of {} done, {} running", status.tasks_done, status.tasks, status.tasks_running));
         }
     }
@@ -83,6 +82,16 @@ pub(super) fn status_text(status: &JobStatus) -> String {
         }
     }
     lines.join("\n")
+}
+
+/// Whether any task of a job was granted.
+fn is_begun(status: &JobStatus) -> bool {
+    status.state != State::Queued || status.states > 0 || status.tasks > 0
+}
+
+/// How far a job is.
+fn place(status: &JobStatus) -> String {
+    if is_begun(status) { position(status) } else { "not begun".to_owned() }
 }
 
 /// A job's priority where it is not 0, and what waiting has added.
@@ -153,7 +162,7 @@ pub(super) fn job_cells(job: &JobStatus) -> [String; 6] {
         format!("{} {}", job.size, options(job).join(" ")).trim_end().to_owned(),
         job.state.to_string(),
         show_seconds(job.seconds),
-        if job.state.is_over() { String::new() } else { position(job) },
+        if job.state.is_over() { String::new() } else { place(job) },
     ]
 }
 

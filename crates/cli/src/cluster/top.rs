@@ -40,6 +40,8 @@ const PLAIN: Rect = Rect { x: 0, y: 0, width: 110, height: 44 };
 const MOST_JOBS: usize = 8;
 /// Most jobs among which one can be chosen.
 const LISTED: usize = 200;
+/// Values of the chosen job, the newest.
+const SHOWN_VALUES: u32 = 2;
 /// Most columns of the board.
 const MOST_COLUMNS: u32 = 24;
 
@@ -136,7 +138,7 @@ impl View {
         let running = self.jobs.iter().find(|job| job.tasks_running > 0).or(self.jobs.first());
         let id = chosen.filter(|id| self.jobs.iter().any(|job| job.id == *id)).or(running.map(|job| job.id));
         self.job = match id {
-            Some(id) => Some(client.status(id).await?),
+            Some(id) => Some(client.newest(id, SHOWN_VALUES).await?),
             None => None,
         };
         Ok(())
@@ -252,7 +254,7 @@ fn facts(job: &JobStatus) -> Vec<Line<'static>> {
         add(format!("{read:.0} % of {} states of this stage read", show_count(job.states_stage)));
     }
     add(format!("disk {}, at most {}", show_bytes(job.disk_bytes), show_bytes(job.disk_peak_bytes)));
-    for value in job.values().iter().rev().take(2) {
+    for value in job.values().iter().rev() {
         add(format!("{} = {}", value.name, value.count));
     }
     if let Some(outcome) = &job.outcome {

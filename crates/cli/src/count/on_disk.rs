@@ -88,11 +88,11 @@ async fn follow(counting: &Counting<'_>, cluster: &LocalCluster, limits: Limits)
                 return Ok(Followed::Interrupted);
             }
         }
-        let status = coordinator.status(id).await?;
+        let status = coordinator.news(id, progress.values()).await?;
         // When the worker has ended, stopping the cluster tells why.
         if status.state.is_over() || !(stands_still(&status) || cluster.is_working()) {
             progress.finish();
-            return Ok(Followed::Over(Box::new(status)));
+            return Ok(Followed::Over(Box::new(coordinator.status(id).await?)));
         }
         if stands_still(&status) {
             progress.finish();

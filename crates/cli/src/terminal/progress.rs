@@ -51,7 +51,7 @@ pub(crate) struct Progress {
     still: bool,
     /// The newest note that was printed.
     note: Option<String>,
-    /// Number of values that were there at the last look.
+    /// Values that were told.
     values: usize,
     /// Notes of workers that were printed.
     told: Vec<String>,
@@ -79,15 +79,21 @@ impl Progress {
         }
     }
 
+    /// How many of a job's values were told.
+    pub(crate) fn values(&self) -> usize {
+        self.values
+    }
+
+    /// Shows a job, which has the values that are new.
     pub(crate) fn show(&mut self, status: &JobStatus) {
         for note in new_notes(&status.notes, self.note.as_deref()) {
             self.say(&format!("note: {note}"));
         }
         self.note = status.notes.last().cloned();
         // Values that are complete before the job is. A short job prints none.
-        let seen = std::mem::replace(&mut self.values, status.values().len());
+        self.values = self.values.min(status.values_known as usize) + status.values().len();
         if events::is_on() {
-            for value in status.values().iter().skip(seen) {
+            for value in status.values() {
                 let (name, index, count) = (&value.name, value.index, &value.count);
                 let job = status.id.to_string();
                 events::tell(
@@ -96,7 +102,7 @@ impl Progress {
                 );
             }
         } else if status.seconds > 10.0 && self.shown == Shown::All {
-            for value in status.values().iter().skip(seen) {
+            for value in status.values() {
                 self.say(&format!("{} = {}", value.name, value.count));
             }
         }

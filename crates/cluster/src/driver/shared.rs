@@ -4,7 +4,7 @@
 //! outside the lock, one at a time. Cost: microseconds for an event.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use keima_coordinator::{Coordinator, Event, JobId, Millis};
@@ -14,6 +14,7 @@ use tokio::time::Instant;
 
 use crate::archive::Archive;
 use crate::spans::{self, StageSpans};
+use crate::store::ended::EndedFolder;
 use crate::store::journal::{Journal, Ticket};
 use crate::transport::link::LinkError;
 use crate::world;
@@ -59,6 +60,9 @@ pub(super) struct Inner {
     pub(super) submissions: AtomicUsize,
     pub(super) journal: Journal,
     pub(super) archive: Option<Archive>,
+    pub(super) ended: EndedFolder,
+    /// Whether jobs leave the store at the moment.
+    pub(super) leaving: AtomicBool,
     /// Held while checkpoints are read from the archive: one may take a gigabyte.
     pub(super) readings: tokio::sync::Mutex<()>,
     /// Signalled when there may be work for a waiting pull.

@@ -5,6 +5,7 @@
 //!   DIR/coordinator.redb     table "meta":    "format" -> version of this layout; "epoch" -> epoch of the valid log
 //!                            table "records": key (text) -> value (bytes), both defined by the state machine
 //!   DIR/coordinator.log      edits since the last transaction (see `log`)
+//!   DIR/ended                jobs that have left the store, a file each (see `ended`)
 //! ```
 //!
 //! [`Store::write`] returns when its edits survive a kill of the process, and a power cut if they are durable. Other edits
@@ -18,6 +19,7 @@
 //!
 //! Cost: one write to the page cache, or one fsync for a durable write.
 
+pub(crate) mod ended;
 pub(crate) mod journal;
 mod log;
 mod orphan;

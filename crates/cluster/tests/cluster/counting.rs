@@ -19,7 +19,7 @@ async fn two_workers_count_over_grpc() {
     let client = JobClient::new(&hub.address).unwrap();
     let first = client.submit(&go("5x5")).await.unwrap();
     let second = client.submit(&go("8x8")).await.unwrap();
-    let mut watch = client.watch(second, Duration::from_millis(100)).await.unwrap();
+    let mut watch = client.watch(second, Duration::from_millis(100), 0).await.unwrap();
     let mut last = None;
     while let Some(status) = watch.next().await.unwrap() {
         last = Some(status);

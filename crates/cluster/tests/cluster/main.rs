@@ -3,5 +3,6 @@
 mod common;
 mod counting;
 mod hostile;
+mod leaving;
 mod trust;
 mod versions;

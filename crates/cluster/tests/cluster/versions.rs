@@ -150,12 +150,12 @@ async fn another_protocol_is_refused_by_name() {
         ),
         ("submit", users.submit_job(v1::SubmitJobRequest { protocol_version, ..Default::default() }).await.err()),
         ("list", users.list_jobs(v1::ListJobsRequest { protocol_version, ..Default::default() }).await.err()),
-        ("status", users.get_job(v1::GetJobRequest { protocol_version, job: id, certificate: false }).await.err()),
+        ("status", users.get_job(v1::GetJobRequest { protocol_version, job: id, ..Default::default() }).await.err()),
         ("workers", users.list_workers(v1::ListWorkersRequest { protocol_version }).await.err()),
         ("pause", users.pause_job(v1::PauseJobRequest { protocol_version, job: id }).await.err()),
         ("resume", users.resume_job(v1::ResumeJobRequest { protocol_version, job: id }).await.err()),
         ("cancel", users.cancel_job(v1::CancelJobRequest { protocol_version, job: id }).await.err()),
-        ("watch", users.watch_job(v1::WatchJobRequest { protocol_version, job: id, interval_millis: 0 }).await.err()),
+        ("watch", users.watch_job(v1::WatchJobRequest { protocol_version, job: id, ..Default::default() }).await.err()),
         ("read", runs.read_run(v1::ReadRunRequest { protocol_version, ..Default::default() }).await.err()),
     ];
     for (call, refusal) in refusals {

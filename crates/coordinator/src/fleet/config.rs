@@ -44,6 +44,10 @@ pub struct Config {
     /// Tasks get at most about so many records, where the plan would have given them more; `None` for the plan's own
     /// figure. For tests: small boards have one task a stage otherwise.
     pub most_task_records: Option<u64>,
+    /// Beyond so many jobs that are over, the first of them to end leave the store; `None` for no limit.
+    pub keep_jobs: Option<usize>,
+    /// A job leaves the store so long after its end; `None` for never.
+    pub keep_millis: Option<Millis>,
     /// Build of this program; workers of another are refused. Empty where nobody says it.
     pub build: String,
 }
@@ -67,6 +71,8 @@ impl Default for Config {
             disk_wait_millis: 60_000,
             recount_one_in: 64,
             most_task_records: None,
+            keep_jobs: None,
+            keep_millis: None,
             build: String::new(),
         }
     }

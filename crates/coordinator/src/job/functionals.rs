@@ -18,6 +18,11 @@ pub(crate) struct Functionals {
 }
 
 impl Functionals {
+    /// Stored residues of a job that has its values elsewhere, or shows none.
+    pub(crate) const fn stored(lanes: BTreeMap<ValueId, Vec<u64>>) -> Self {
+        Self { lanes, early: BTreeMap::new() }
+    }
+
     /// From stored residues.
     pub(crate) fn restored(lanes: BTreeMap<ValueId, Vec<u64>>, info: Option<&dyn ProblemInfo>, plan: &Plan) -> Self {
         let functionals: BTreeSet<u32> = lanes.keys().map(|id| id.functional).collect();
@@ -60,8 +65,8 @@ impl Functionals {
     }
 
     /// Early values that pass their checks.
-    pub(crate) fn early_values(&self) -> Vec<SeriesEntry> {
-        self.early.values().filter(|entry| entry.ok).cloned().collect()
+    pub(crate) fn early_values(&self) -> impl Iterator<Item = &SeriesEntry> {
+        self.early.values().filter(|entry| entry.ok)
     }
 
     /// All residues so far, in the shape that recombination wants. Functionals that lack some are left out.

@@ -23,7 +23,7 @@ impl Coordinator {
         self.advance(now);
         self.is_settling = true;
         let mut runs = Vec::new();
-        for job in self.jobs.values().filter(|job| job.is_live()) {
+        for job in self.jobs.live().filter(|job| job.is_live()) {
             let boundary = job.boundaries.last().filter(|boundary| !boundary.head.durable);
             runs.extend(boundary.iter().flat_map(|boundary| boundary.runs()).map(|run| run.id.clone()));
             let tasks = job.stage.iter().filter(|stage| !stage.durable).flat_map(StageRun::done);
@@ -37,6 +37,6 @@ impl Coordinator {
     pub fn settled(&mut self, now: Millis, flushed: &BTreeSet<RunId>) -> Vec<Kept> {
         self.advance(now);
         let Self { jobs, fleet, .. } = self;
-        jobs.values_mut().filter(|job| job.is_live()).map(|job| job.settle(fleet, flushed)).collect()
+        jobs.live_mut().filter(|job| job.is_live()).map(|job| job.settle(fleet, flushed)).collect()
     }
 }

@@ -98,7 +98,7 @@ pub(crate) fn order(claims: &[Claim<'_>], past: &Use, now: Millis) -> Vec<JobId>
 impl Coordinator {
     /// Jobs that want work, in the order in which they are asked.
     pub(super) fn in_order(&self) -> Vec<JobId> {
-        let live = self.jobs.values().filter(|job| job.is_live());
+        let live = self.jobs.live().filter(|job| job.is_live());
         let claims: Vec<Claim<'_>> = live
             .map(|job| Claim {
                 job: job.id,

@@ -5,6 +5,7 @@ use keima_runs::RunId;
 use serde::{Deserialize, Serialize};
 
 use super::Coordinator;
+use super::listing::ValuePage;
 use super::sharing::level;
 use crate::api::{CallError, Millis, State};
 use crate::fleet::worker::Worker;
@@ -60,7 +61,7 @@ pub struct Standing {
 impl Coordinator {
     /// The finished tasks whose runs jobs need: those of the kept boundaries, then those of the stage under way.
     pub fn standing(&self) -> Vec<Standing> {
-        let live = self.jobs.values().filter(|job| !job.is_over());
+        let live = self.jobs.live().filter(|job| !job.is_over());
         let done = live.flat_map(|job| {
             let kept = job.boundaries.iter().flat_map(|b| b.tasks.iter().map(|done| (b.head.durable, done)));
             let under_way = job.stage.iter().flat_map(|stage| stage.done().map(|done| (stage.durable, done)));
@@ -79,17 +80,33 @@ impl Coordinator {
     /// All jobs, the oldest first, without their values.
     pub fn jobs(&self) -> Vec<JobStatus> {
         let order = self.in_order();
-        self.jobs.values().map(|job| self.shown(job, &order).without_values()).collect()
+        let mut jobs: Vec<JobStatus> = self.jobs.newest_first(None).map(|job| self.shown(job, &order)).collect();
+        jobs.reverse();
+        jobs
     }
 
-    /// One job.
+    /// One job, with all its values.
     pub fn status(&mut self, now: Millis, id: JobId) -> Result<JobStatus, CallError> {
+        let mut status = self.brief(now, id)?;
+        let values = self.jobs.get(&id).map(|job| job.values().cloned().collect());
+        status.set_values(values.unwrap_or_default());
+        Ok(status)
+    }
+
+    /// One job, without its values.
+    pub fn brief(&mut self, now: Millis, id: JobId) -> Result<JobStatus, CallError> {
         self.advance(now);
         let job = self.jobs.get(&id).ok_or(CallError::NoSuchJob(id))?;
         Ok(self.shown(job, &self.in_order()))
     }
 
-    /// A job's status, with what it waits for. `order` is [`Self::in_order`].
+    /// Values of a job from number `from` on, which counts from 0: about a megabyte of them, at least one if there is one.
+    pub fn values(&self, id: JobId, from: usize) -> Result<ValuePage, CallError> {
+        let job = self.jobs.get(&id).ok_or(CallError::NoSuchJob(id))?;
+        Ok(ValuePage::of(job.values().skip(from), from))
+    }
+
+    /// A job's status without values, with what it waits for. `order` is [`Self::in_order`].
     pub(super) fn shown(&self, job: &Job, order: &[JobId]) -> JobStatus {
         let mut status = job.status(&self.fleet);
         status.level = level(job.record.spec.priority, job.account.waited_millis);
@@ -132,7 +149,7 @@ impl Coordinator {
     }
 
     fn worker_status(&self, id: &WorkerId, worker: &Worker) -> WorkerStatus {
-        let live = self.jobs.values().filter(|job| !job.is_over());
+        let live = self.jobs.live().filter(|job| !job.is_over());
         WorkerStatus {
             id: id.clone(),
             address: worker.holder.address.clone(),

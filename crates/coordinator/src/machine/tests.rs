@@ -4,6 +4,7 @@ mod archive;
 mod cases;
 mod evidence;
 mod faults;
+mod leaving;
 mod meeting;
 mod names;
 mod people;

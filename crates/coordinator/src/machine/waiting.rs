@@ -71,7 +71,7 @@ impl Coordinator {
             return format!("runs of {away}, which is away");
         }
         let before = order.iter().take_while(|other| **other != id).filter_map(|other| self.jobs.get(other));
-        let ahead = before.chain(self.jobs.values()).find(|other| other.id != id && fleet.tasks_at_work(other.id) > 0);
+        let ahead = before.chain(self.jobs.live()).find(|other| other.id != id && fleet.tasks_at_work(other.id) > 0);
         ahead.map_or_else(String::new, |other| format!("job {} (priority {})", other.id, other.record.spec.priority))
     }
 

@@ -62,7 +62,7 @@ impl Coordinator {
 
     /// The newest boundary on stable storage of each job that is under way.
     pub fn durable_boundaries(&self) -> Vec<(JobId, DurableBoundary)> {
-        let live = self.jobs.values().filter(|job| !job.is_over());
+        let live = self.jobs.live().filter(|job| !job.is_over());
         live.filter_map(|job| Some((job.id, job.durable()?))).collect()
     }
 

@@ -48,7 +48,7 @@ impl Coordinator {
         self.check_name(&hello)?;
         self.make_room_for(&id)?;
         let sizes: HashMap<RunId, u64> =
-            self.jobs.values().flat_map(|job| job.boundaries.sizes_of(&hello.held)).collect();
+            self.jobs.live().flat_map(|job| job.boundaries.sizes_of(&hello.held)).collect();
         let named: HashMap<AttemptId, u64> = hello.running.iter().map(|r| (r.attempt, r.nonce)).collect();
         let dropped: Vec<AttemptId> = self
             .fleet
@@ -88,7 +88,7 @@ impl Coordinator {
         self.fleet.holdings_grew();
         self.fleet.work_changed();
         self.renew(&id, &hello.running);
-        for job in self.jobs.values_mut() {
+        for job in self.jobs.live_mut() {
             if replaced {
                 job.forgive_worker(&id);
             }
@@ -216,7 +216,7 @@ impl Coordinator {
         let (mut gone, mut new, mut lost, mut grew) = (BTreeSet::new(), Vec::new(), false, false);
         for run in held.keys().filter(|run| !listed.contains(run)) {
             let needed: Vec<bool> =
-                jobs.values().filter(|job| job.needs(run)).map(|job| job.health.copies.is_suspect(run, id)).collect();
+                jobs.live().filter(|job| job.needs(run)).map(|job| job.health.copies.is_suspect(run, id)).collect();
             if needed.iter().all(|suspect| *suspect) {
                 lost |= !needed.is_empty();
                 gone.insert(run.clone());
@@ -224,7 +224,7 @@ impl Coordinator {
         }
         for run in &listed {
             if !held.contains_key(run) {
-                let bytes = jobs.values().find_map(|job| job.boundaries.size_of(run)).unwrap_or(0);
+                let bytes = jobs.live().find_map(|job| job.boundaries.size_of(run)).unwrap_or(0);
                 grew |= bytes > 0;
                 new.push((run.clone(), bytes));
             }
@@ -246,7 +246,7 @@ impl Coordinator {
             self.fleet.work_changed();
         }
         if lost || grew {
-            for job in self.jobs.values_mut() {
+            for job in self.jobs.live_mut() {
                 job.note_copies(id, &mut self.fleet);
             }
         }
@@ -315,7 +315,7 @@ impl Coordinator {
 
     /// Whether a worker holds a run that a job needs.
     fn holds_needed(&self, worker: &Worker) -> bool {
-        worker.held.keys().any(|run| self.jobs.values().any(|job| job.needs(run)))
+        worker.held.keys().any(|run| self.jobs.live().any(|job| job.needs(run)))
     }
 
     /// Forgets workers that are away for long and hold no needed run.
@@ -324,7 +324,7 @@ impl Coordinator {
         let forgotten = self.fleet.workers.iter().filter(|(_, w)| {
             !w.here
                 && now.saturating_sub(w.away_since) >= FORGET_MILLIS
-                && !w.held.keys().any(|run| jobs.values().any(|job| job.needs(run)))
+                && !w.held.keys().any(|run| jobs.live().any(|job| job.needs(run)))
         });
         let forgotten: Vec<WorkerId> = forgotten.map(|(id, _)| id.clone()).collect();
         for id in &forgotten {

@@ -148,6 +148,12 @@ impl Journal {
         self.must_be_durable();
     }
 
+    /// Deletes a job's own record, and what people say of it. It is over: of its other records only values and evidence are left.
+    pub(crate) fn delete_job(&mut self, job: JobId) {
+        self.delete(keys::job_key(job));
+        self.delete(keys::account_key(job));
+    }
+
     /// Stores the residues of a functional in one sweep.
     pub(crate) fn put_value(&mut self, job: JobId, sweep: u32, functional: u32, lanes: &[u64]) {
         self.put(keys::value_key(job, sweep, functional), lanes);

@@ -69,10 +69,9 @@ fn sums(sheet: &mut Sheet, sums: &Sums) {
 }
 
 fn jobs(sheet: &mut Sheet, now: &Overview) {
-    let number = |state: State| now.jobs.iter().filter(|job| job.state == state).count() as f64;
-    let states = [State::Queued, State::Running, State::Paused, State::Done, State::CheckFailed, State::Cancelled];
     let label = |state: State| vec![("state", state.to_string().replace(' ', "_"))];
-    sheet.values("jobs", "Jobs by state", None, states.map(|state| (label(state), number(state))));
+    let states = now.states.iter().map(|&(state, number)| (label(state), number as f64));
+    sheet.values("jobs", "Jobs in the coordinator's store by state", None, states);
     let live = || now.jobs.iter().filter(|job| !job.state.is_over());
     let of = |job: &JobStatus| -> Labels { vec![("job", job.id.to_string())] };
     let progress = live().map(|job| (of(job), part(job)));

@@ -3,29 +3,65 @@
 use std::fmt::Write as _;
 
 use keima_blocks::sizes::show_bytes;
-use keima_coordinator::{Event, JobId, JobStatus, WorkerStatus};
+use keima_coordinator::{Event, JobFilter, JobId, JobPage, JobStatus, WorkerStatus};
 
 use super::{clock, escape};
 use crate::share::part;
 use crate::units::show_seconds;
 
-/// Jobs in the table; the others are in the API.
-const MOST_JOBS: usize = 50;
+/// Jobs in the table; the others have pages of their own.
+const MOST_JOBS: usize = 100;
 /// Workers in the table.
 const MOST_WORKERS: usize = 200;
 /// Events in the table.
 const MOST_SHOWN: usize = 40;
 
-/// All jobs, the newest first.
-pub(super) fn jobs(page: &mut String, jobs: &[JobStatus], chosen: Option<JobId>) {
+/// Jobs that are not over, and the newest that are. `all` are in the store.
+pub(super) fn jobs(page: &mut String, jobs: &[JobStatus], all: usize, chosen: Option<JobId>) {
     *page += "<section aria-labelledby=\"h-jobs\"><h2 id=\"h-jobs\">Jobs</h2>";
     if jobs.is_empty() {
         *page += "<p>No jobs yet; <code>keima submit go 9x9</code> submits one.</p></section>";
         return;
     }
+    table(page, jobs.iter().take(MOST_JOBS), chosen);
+    let more = match all.saturating_sub(jobs.len().min(MOST_JOBS)) {
+        0 => String::new(),
+        more => format!("<a id=\"to-all\" href=\"/jobs\">and {more} more</a>, "),
+    };
+    let _ = write!(
+        page,
+        "<p class=\"soft\">{more}<a id=\"to-archived\" href=\"/jobs?archived=true\">archived ones</a></p></section>\n"
+    );
+}
+
+/// A part of the list of jobs, with a link to the next one.
+pub(super) fn part_of(page: &mut String, filter: &JobFilter, part: &JobPage) {
+    let title = if filter.archived { "Archived jobs" } else { "All jobs" };
+    let _ = write!(page, "<section aria-labelledby=\"h-jobs\"><h2 id=\"h-jobs\">{title}</h2>");
+    if part.jobs.is_empty() {
+        *page += "<p>No such jobs.</p></section>";
+        return;
+    }
+    table(page, part.jobs.iter(), None);
+    if let Some(next) = part.next {
+        let query = form_urlencoded::Serializer::new(String::new())
+            .extend_pairs(filter.states.iter().map(|state| ("state", state.to_string().replace(' ', "_"))))
+            .extend_pairs(filter.owner.iter().map(|owner| ("owner", owner)))
+            .extend_pairs(filter.name.iter().map(|name| ("name", name)))
+            .extend_pairs(filter.since.iter().map(|since| ("since", (*since as f64 / 1000.0).to_string())))
+            .extend_pairs([("limit", filter.limit.to_string()), ("archived", filter.archived.to_string())])
+            .append_pair("after", &next.to_string())
+            .finish();
+        let _ =
+            write!(page, "<p class=\"soft\"><a id=\"to-older\" href=\"/jobs?{}\">older ones</a></p>", escape(&query));
+    }
+    *page += "</section>\n";
+}
+
+fn table<'a>(page: &mut String, jobs: impl Iterator<Item = &'a JobStatus>, chosen: Option<JobId>) {
     *page += "<div class=\"scroll\" id=\"jobs\"><table><thead><tr><th>job<th>counts<th>state<th class=\"n\">done\
               <th class=\"n\">time<th class=\"n\">left</tr></thead><tbody>";
-    for job in jobs.iter().rev().take(MOST_JOBS) {
+    for job in jobs {
         let current = if Some(job.id) == chosen { " aria-current=\"true\"" } else { "" };
         let left = job.eta_seconds.filter(|_| !job.state.is_over()).map(show_seconds).unwrap_or_default();
         let _ = write!(
@@ -43,10 +79,6 @@ pub(super) fn jobs(page: &mut String, jobs: &[JobStatus], chosen: Option<JobId>)
         );
     }
     *page += "</tbody></table></div>";
-    if jobs.len() > MOST_JOBS {
-        let _ = write!(page, "<p class=\"soft\">and {} older ones</p>", jobs.len() - MOST_JOBS);
-    }
-    *page += "</section>\n";
 }
 
 /// A job's options, with a space before each.

@@ -21,7 +21,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::header;
 use keima_cluster::Overview;
-use keima_coordinator::JobView;
+use keima_coordinator::{JobFilter, JobPage, JobView};
 use ring::digest::{SHA256, digest};
 
 use crate::share::part;
@@ -46,6 +46,27 @@ pub(crate) fn answer(now: &Overview, view: Option<&JobView>, version: &str) -> R
     (headers, html(now, view, version)).into_response()
 }
 
+/// A part of the list of jobs. It stays as it is until it is loaded again.
+pub(crate) fn list(filter: &JobFilter, part: &JobPage, version: &str) -> Response {
+    let headers = [(header::CONTENT_TYPE, "text/html; charset=utf-8"), (header::CONTENT_SECURITY_POLICY, &POLICY)];
+    let mut page = head("jobs", version, "", "");
+    lists::part_of(&mut page, filter, part);
+    page += "</main></body></html>\n";
+    (headers, page).into_response()
+}
+
+/// A page up to its main part.
+fn head(title: &str, version: &str, more: &str, status: &str) -> String {
+    format!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
+         <title>{title} - keima</title><link rel=\"icon\" href=\"data:,\"><style>{STYLE}</style>{more}</head>\
+         <body><a class=\"skip\" href=\"#main\">Skip to the jobs</a>\
+         <header><a href=\"/\" id=\"home\">keima</a><span>coordinator, version {}</span>{status}</header>\n<main id=\"main\">",
+        escape(version)
+    )
+}
+
 fn html(now: &Overview, view: Option<&JobView>, version: &str) -> String {
     let title = view.map_or_else(
         || "keima".to_owned(),
@@ -55,18 +76,11 @@ fn html(now: &Overview, view: Option<&JobView>, version: &str) -> String {
             format!("{} {} {}, {done:.0} %", job.id, escape(&job.problem), escape(&job.size))
         },
     );
-    let mut page = format!(
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
-         <title>{title} - keima</title><link rel=\"icon\" href=\"data:,\"><style>{STYLE}</style>\
-         <noscript><meta http-equiv=\"refresh\" content=\"15\"></noscript></head>\
-         <body><a class=\"skip\" href=\"#main\">Skip to the jobs</a>\
-         <header><a href=\"/\" id=\"home\">keima</a><span>coordinator, version {}</span>\
-         <span id=\"live\" role=\"status\">as of {}</span></header>\n<main id=\"main\">",
-        escape(version),
-        clock(now.now)
-    );
-    lists::jobs(&mut page, &now.jobs, view.map(|view| view.status.id));
+    let status = format!("<span id=\"live\" role=\"status\">as of {}</span>", clock(now.now));
+    let again = "<noscript><meta http-equiv=\"refresh\" content=\"15\"></noscript>";
+    let mut page = head(&title, version, again, &status);
+    let all = now.states.iter().map(|(_, number)| number).sum();
+    lists::jobs(&mut page, &now.jobs, all, view.map(|view| view.status.id));
     if let Some(view) = view {
         job::section(&mut page, view, now.now);
     }

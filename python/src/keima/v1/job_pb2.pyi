@@ -148,6 +148,7 @@ class SubmitJobRequest(google.protobuf.message.Message):
     SPEC_FIELD_NUMBER: builtins.int
     RESUME_FROM_FIELD_NUMBER: builtins.int
     TERMS_FIELD_NUMBER: builtins.int
+    REPLAN_FIELD_NUMBER: builtins.int
     protocol_version: builtins.int
     """Must equal the server's, in this and every request of this service."""
     resume_from: builtins.str
@@ -160,6 +161,10 @@ class SubmitJobRequest(google.protobuf.message.Message):
     def terms(self) -> global___Terms:
         """Whose it is, its name, its caps; absent: none of it."""
 
+    @property
+    def replan(self) -> global___Replan:
+        """With `resume_from`: the rest is planned anew. Absent: the plan stays as it was."""
+
     def __init__(
         self,
         *,
@@ -167,11 +172,37 @@ class SubmitJobRequest(google.protobuf.message.Message):
         spec: global___JobSpec | None = ...,
         resume_from: builtins.str = ...,
         terms: global___Terms | None = ...,
+        replan: global___Replan | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["spec", b"spec", "terms", b"terms"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["protocol_version", b"protocol_version", "resume_from", b"resume_from", "spec", b"spec", "terms", b"terms"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["replan", b"replan", "spec", b"spec", "terms", b"terms"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["protocol_version", b"protocol_version", "replan", b"replan", "resume_from", b"resume_from", "spec", b"spec", "terms", b"terms"]) -> None: ...
 
 global___SubmitJobRequest = SubmitJobRequest
+
+@typing.final
+class Replan(google.protobuf.message.Message):
+    """Limits for the rest of a job. What is absent follows the workers that are there."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TASK_MEMORY_BYTES_FIELD_NUMBER: builtins.int
+    DISK_BYTES_FIELD_NUMBER: builtins.int
+    task_memory_bytes: builtins.int
+    disk_bytes: builtins.int
+    def __init__(
+        self,
+        *,
+        task_memory_bytes: builtins.int | None = ...,
+        disk_bytes: builtins.int | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["_disk_bytes", b"_disk_bytes", "_task_memory_bytes", b"_task_memory_bytes", "disk_bytes", b"disk_bytes", "task_memory_bytes", b"task_memory_bytes"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_disk_bytes", b"_disk_bytes", "_task_memory_bytes", b"_task_memory_bytes", "disk_bytes", b"disk_bytes", "task_memory_bytes", b"task_memory_bytes"]) -> None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_disk_bytes", b"_disk_bytes"]) -> typing.Literal["disk_bytes"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_task_memory_bytes", b"_task_memory_bytes"]) -> typing.Literal["task_memory_bytes"] | None: ...
+
+global___Replan = Replan
 
 @typing.final
 class SubmitJobResponse(google.protobuf.message.Message):
@@ -232,6 +263,7 @@ class ListJobsRequest(google.protobuf.message.Message):
     SINCE_MILLIS_FIELD_NUMBER: builtins.int
     AFTER_FIELD_NUMBER: builtins.int
     LIMIT_FIELD_NUMBER: builtins.int
+    ARCHIVED_FIELD_NUMBER: builtins.int
     protocol_version: builtins.int
     owner: builtins.str
     """Jobs of this owner, of this name."""
@@ -242,6 +274,8 @@ class ListJobsRequest(google.protobuf.message.Message):
     """Jobs that are older than this one."""
     limit: builtins.int
     """Most jobs of the answer; 0 for the server's most."""
+    archived: builtins.bool
+    """Jobs that have left the coordinator's store, instead of those that are in it."""
     @property
     def states(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[global___JobState.ValueType]:
         """Jobs in one of these states; in any if there is none."""
@@ -256,9 +290,10 @@ class ListJobsRequest(google.protobuf.message.Message):
         since_millis: builtins.int | None = ...,
         after: builtins.int | None = ...,
         limit: builtins.int = ...,
+        archived: builtins.bool = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_after", b"_after", "_name", b"_name", "_owner", b"_owner", "_since_millis", b"_since_millis", "after", b"after", "name", b"name", "owner", b"owner", "since_millis", b"since_millis"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_after", b"_after", "_name", b"_name", "_owner", b"_owner", "_since_millis", b"_since_millis", "after", b"after", "limit", b"limit", "name", b"name", "owner", b"owner", "protocol_version", b"protocol_version", "since_millis", b"since_millis", "states", b"states"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_after", b"_after", "_name", b"_name", "_owner", b"_owner", "_since_millis", b"_since_millis", "after", b"after", "archived", b"archived", "limit", b"limit", "name", b"name", "owner", b"owner", "protocol_version", b"protocol_version", "since_millis", b"since_millis", "states", b"states"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_after", b"_after"]) -> typing.Literal["after"] | None: ...
     @typing.overload
@@ -301,39 +336,55 @@ class GetJobRequest(google.protobuf.message.Message):
     PROTOCOL_VERSION_FIELD_NUMBER: builtins.int
     JOB_FIELD_NUMBER: builtins.int
     CERTIFICATE_FIELD_NUMBER: builtins.int
+    NEWEST_VALUES_FIELD_NUMBER: builtins.int
     protocol_version: builtins.int
     job: builtins.int
     certificate: builtins.bool
     """Send the certificate too."""
+    newest_values: builtins.int
+    """Send so many of its values too, the newest: for Go those of shorter boards. Any number that is large enough stands for all."""
     def __init__(
         self,
         *,
         protocol_version: builtins.int = ...,
         job: builtins.int = ...,
         certificate: builtins.bool = ...,
+        newest_values: builtins.int = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["certificate", b"certificate", "job", b"job", "protocol_version", b"protocol_version"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["certificate", b"certificate", "job", b"job", "newest_values", b"newest_values", "protocol_version", b"protocol_version"]) -> None: ...
 
 global___GetJobRequest = GetJobRequest
 
 @typing.final
 class GetJobResponse(google.protobuf.message.Message):
+    """The first message has the status; each other one has some values, or a part of the certificate."""
+
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     STATUS_FIELD_NUMBER: builtins.int
     CERTIFICATE_FIELD_NUMBER: builtins.int
+    VALUES_FIELD_NUMBER: builtins.int
     certificate: builtins.str
-    """The certificate of a finished job, JSON in canonical form. Absent if it was not asked for, or if there is none."""
+    """The next part of the certificate of a finished job, JSON in canonical form. No message has one if it was not asked for, or if
+    there is none.
+    """
     @property
-    def status(self) -> global___JobStatus: ...
+    def status(self) -> global___JobStatus:
+        """Without its values."""
+
+    @property
+    def values(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___SeriesEntry]:
+        """The next values."""
+
     def __init__(
         self,
         *,
         status: global___JobStatus | None = ...,
         certificate: builtins.str | None = ...,
+        values: collections.abc.Iterable[global___SeriesEntry] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_certificate", b"_certificate", "certificate", b"certificate", "status", b"status"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_certificate", b"_certificate", "certificate", b"certificate", "status", b"status"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_certificate", b"_certificate", "certificate", b"certificate", "status", b"status", "values", b"values"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["_certificate", b"_certificate"]) -> typing.Literal["certificate"] | None: ...
 
 global___GetJobResponse = GetJobResponse
@@ -345,18 +396,22 @@ class WatchJobRequest(google.protobuf.message.Message):
     PROTOCOL_VERSION_FIELD_NUMBER: builtins.int
     JOB_FIELD_NUMBER: builtins.int
     INTERVAL_MILLIS_FIELD_NUMBER: builtins.int
+    VALUES_KNOWN_FIELD_NUMBER: builtins.int
     protocol_version: builtins.int
     job: builtins.int
     interval_millis: builtins.int
     """Time between two checks for a change; 0 for the server's choice."""
+    values_known: builtins.int
+    """Values that the caller has: these are not sent."""
     def __init__(
         self,
         *,
         protocol_version: builtins.int = ...,
         job: builtins.int = ...,
         interval_millis: builtins.int = ...,
+        values_known: builtins.int = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["interval_millis", b"interval_millis", "job", b"job", "protocol_version", b"protocol_version"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["interval_millis", b"interval_millis", "job", b"job", "protocol_version", b"protocol_version", "values_known", b"values_known"]) -> None: ...
 
 global___WatchJobRequest = WatchJobRequest
 
@@ -365,15 +420,23 @@ class WatchJobResponse(google.protobuf.message.Message):
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     STATUS_FIELD_NUMBER: builtins.int
+    VALUES_FIELD_NUMBER: builtins.int
     @property
-    def status(self) -> global___JobStatus: ...
+    def status(self) -> global___JobStatus:
+        """Without its values. Absent while more values come."""
+
+    @property
+    def values(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___SeriesEntry]:
+        """The next values."""
+
     def __init__(
         self,
         *,
         status: global___JobStatus | None = ...,
+        values: collections.abc.Iterable[global___SeriesEntry] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["status", b"status"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["status", b"status"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["status", b"status", "values", b"values"]) -> None: ...
 
 global___WatchJobResponse = WatchJobResponse
 
@@ -660,7 +723,9 @@ class Outcome(google.protobuf.message.Message):
         """The spare modulus is the last."""
 
     @property
-    def series(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___SeriesEntry]: ...
+    def series(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___SeriesEntry]:
+        """Those that failed a check, the first of them; the others come beside the status."""
+
     @property
     def checks(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Check]: ...
     @property
@@ -888,7 +953,6 @@ class JobStatus(google.protobuf.message.Message):
     DISK_PEAK_BYTES_FIELD_NUMBER: builtins.int
     SECONDS_FIELD_NUMBER: builtins.int
     ETA_SECONDS_FIELD_NUMBER: builtins.int
-    SERIES_FIELD_NUMBER: builtins.int
     RESUMED_FROM_FIELD_NUMBER: builtins.int
     OUTCOME_FIELD_NUMBER: builtins.int
     NOTES_FIELD_NUMBER: builtins.int
@@ -906,6 +970,7 @@ class JobStatus(google.protobuf.message.Message):
     ENDED_MILLIS_FIELD_NUMBER: builtins.int
     TASK_SECONDS_FIELD_NUMBER: builtins.int
     WAITS_FOR_FIELD_NUMBER: builtins.int
+    VALUES_KNOWN_FIELD_NUMBER: builtins.int
     job: builtins.int
     problem: builtins.str
     size: builtins.str
@@ -947,12 +1012,10 @@ class JobStatus(google.protobuf.message.Message):
     """Time of its tasks from grant to end, all workers together."""
     waits_for: builtins.str
     """What it waits for; empty if it does not."""
+    values_known: builtins.int
+    """Number of its values that are known."""
     @property
     def plan(self) -> global___Plan: ...
-    @property
-    def series(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___SeriesEntry]:
-        """Values that are known already. Empty if there is an outcome, which has them all, and in lists of jobs."""
-
     @property
     def outcome(self) -> global___Outcome: ...
     @property
@@ -997,7 +1060,6 @@ class JobStatus(google.protobuf.message.Message):
         disk_peak_bytes: builtins.int = ...,
         seconds: builtins.float = ...,
         eta_seconds: builtins.float | None = ...,
-        series: collections.abc.Iterable[global___SeriesEntry] | None = ...,
         resumed_from: builtins.str | None = ...,
         outcome: global___Outcome | None = ...,
         notes: collections.abc.Iterable[builtins.str] | None = ...,
@@ -1015,9 +1077,10 @@ class JobStatus(google.protobuf.message.Message):
         ended_millis: builtins.int = ...,
         task_seconds: builtins.float = ...,
         waits_for: builtins.str = ...,
+        values_known: builtins.int = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_copied_passes", b"_copied_passes", "_eta_seconds", b"_eta_seconds", "_resumed_from", b"_resumed_from", "at_risk", b"at_risk", "copied_passes", b"copied_passes", "eta_seconds", b"eta_seconds", "outcome", b"outcome", "plan", b"plan", "resumed_from", b"resumed_from", "terms", b"terms", "times", b"times"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_copied_passes", b"_copied_passes", "_eta_seconds", b"_eta_seconds", "_resumed_from", b"_resumed_from", "at_risk", b"at_risk", "bytes_read", b"bytes_read", "bytes_spilled", b"bytes_spilled", "bytes_written", b"bytes_written", "column", b"column", "copied_passes", b"copied_passes", "disk_bytes", b"disk_bytes", "disk_peak_bytes", b"disk_peak_bytes", "ended_millis", b"ended_millis", "eta_seconds", b"eta_seconds", "job", b"job", "level", b"level", "notes", b"notes", "options", b"options", "outcome", b"outcome", "pass", b"pass", "passes", b"passes", "peak_states", b"peak_states", "plan", b"plan", "priority", b"priority", "problem", b"problem", "reason", b"reason", "resumed_from", b"resumed_from", "seconds", b"seconds", "series", b"series", "size", b"size", "stage", b"stage", "state", b"state", "states", b"states", "states_done", b"states_done", "states_per_second", b"states_per_second", "states_stage", b"states_stage", "submitted_millis", b"submitted_millis", "sweep", b"sweep", "task_seconds", b"task_seconds", "tasks", b"tasks", "tasks_done", b"tasks_done", "tasks_running", b"tasks_running", "terms", b"terms", "times", b"times", "waits_for", b"waits_for", "workers", b"workers"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_copied_passes", b"_copied_passes", "_eta_seconds", b"_eta_seconds", "_resumed_from", b"_resumed_from", "at_risk", b"at_risk", "bytes_read", b"bytes_read", "bytes_spilled", b"bytes_spilled", "bytes_written", b"bytes_written", "column", b"column", "copied_passes", b"copied_passes", "disk_bytes", b"disk_bytes", "disk_peak_bytes", b"disk_peak_bytes", "ended_millis", b"ended_millis", "eta_seconds", b"eta_seconds", "job", b"job", "level", b"level", "notes", b"notes", "options", b"options", "outcome", b"outcome", "pass", b"pass", "passes", b"passes", "peak_states", b"peak_states", "plan", b"plan", "priority", b"priority", "problem", b"problem", "reason", b"reason", "resumed_from", b"resumed_from", "seconds", b"seconds", "size", b"size", "stage", b"stage", "state", b"state", "states", b"states", "states_done", b"states_done", "states_per_second", b"states_per_second", "states_stage", b"states_stage", "submitted_millis", b"submitted_millis", "sweep", b"sweep", "task_seconds", b"task_seconds", "tasks", b"tasks", "tasks_done", b"tasks_done", "tasks_running", b"tasks_running", "terms", b"terms", "times", b"times", "values_known", b"values_known", "waits_for", b"waits_for", "workers", b"workers"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_copied_passes", b"_copied_passes"]) -> typing.Literal["copied_passes"] | None: ...
     @typing.overload

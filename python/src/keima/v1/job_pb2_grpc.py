@@ -45,7 +45,7 @@ class JobServiceStub(object):
                 request_serializer=keima_dot_v1_dot_job__pb2.ListJobsRequest.SerializeToString,
                 response_deserializer=keima_dot_v1_dot_job__pb2.ListJobsResponse.FromString,
                 _registered_method=True)
-        self.GetJob = channel.unary_unary(
+        self.GetJob = channel.unary_stream(
                 '/keima.v1.JobService/GetJob',
                 request_serializer=keima_dot_v1_dot_job__pb2.GetJobRequest.SerializeToString,
                 response_deserializer=keima_dot_v1_dot_job__pb2.GetJobResponse.FromString,
@@ -99,13 +99,15 @@ class JobServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def GetJob(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """Sends a job in pieces of about a megabyte: its status, then its values, then its certificate.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def WatchJob(self, request, context):
-        """Sends the job's status now and after each change. Ends after the status of an ended job.
+        """Sends the job's status now and after each change, and new values before the status that counts them. Ends after the status of
+        an ended job.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -155,7 +157,7 @@ def add_JobServiceServicer_to_server(servicer, server):
                     request_deserializer=keima_dot_v1_dot_job__pb2.ListJobsRequest.FromString,
                     response_serializer=keima_dot_v1_dot_job__pb2.ListJobsResponse.SerializeToString,
             ),
-            'GetJob': grpc.unary_unary_rpc_method_handler(
+            'GetJob': grpc.unary_stream_rpc_method_handler(
                     servicer.GetJob,
                     request_deserializer=keima_dot_v1_dot_job__pb2.GetJobRequest.FromString,
                     response_serializer=keima_dot_v1_dot_job__pb2.GetJobResponse.SerializeToString,
@@ -267,7 +269,7 @@ class JobService(object):
             wait_for_ready=None,
             timeout=None,
             metadata=None):
-        return grpc.experimental.unary_unary(
+        return grpc.experimental.unary_stream(
             request,
             target,
             '/keima.v1.JobService/GetJob',

@@ -31,16 +31,19 @@ class JobServiceStub:
         keima.v1.job_pb2.ListJobsResponse,
     ]
 
-    GetJob: grpc.UnaryUnaryMultiCallable[
+    GetJob: grpc.UnaryStreamMultiCallable[
         keima.v1.job_pb2.GetJobRequest,
         keima.v1.job_pb2.GetJobResponse,
     ]
+    """Sends a job in pieces of about a megabyte: its status, then its values, then its certificate."""
 
     WatchJob: grpc.UnaryStreamMultiCallable[
         keima.v1.job_pb2.WatchJobRequest,
         keima.v1.job_pb2.WatchJobResponse,
     ]
-    """Sends the job's status now and after each change. Ends after the status of an ended job."""
+    """Sends the job's status now and after each change, and new values before the status that counts them. Ends after the status of
+    an ended job.
+    """
 
     PauseJob: grpc.UnaryUnaryMultiCallable[
         keima.v1.job_pb2.PauseJobRequest,
@@ -81,16 +84,19 @@ class JobServiceAsyncStub:
         keima.v1.job_pb2.ListJobsResponse,
     ]
 
-    GetJob: grpc.aio.UnaryUnaryMultiCallable[
+    GetJob: grpc.aio.UnaryStreamMultiCallable[
         keima.v1.job_pb2.GetJobRequest,
         keima.v1.job_pb2.GetJobResponse,
     ]
+    """Sends a job in pieces of about a megabyte: its status, then its values, then its certificate."""
 
     WatchJob: grpc.aio.UnaryStreamMultiCallable[
         keima.v1.job_pb2.WatchJobRequest,
         keima.v1.job_pb2.WatchJobResponse,
     ]
-    """Sends the job's status now and after each change. Ends after the status of an ended job."""
+    """Sends the job's status now and after each change, and new values before the status that counts them. Ends after the status of
+    an ended job.
+    """
 
     PauseJob: grpc.aio.UnaryUnaryMultiCallable[
         keima.v1.job_pb2.PauseJobRequest,
@@ -140,7 +146,8 @@ class JobServiceServicer(metaclass=abc.ABCMeta):
         self,
         request: keima.v1.job_pb2.GetJobRequest,
         context: _ServicerContext,
-    ) -> typing.Union[keima.v1.job_pb2.GetJobResponse, collections.abc.Awaitable[keima.v1.job_pb2.GetJobResponse]]: ...
+    ) -> typing.Union[collections.abc.Iterator[keima.v1.job_pb2.GetJobResponse], collections.abc.AsyncIterator[keima.v1.job_pb2.GetJobResponse]]:
+        """Sends a job in pieces of about a megabyte: its status, then its values, then its certificate."""
 
     @abc.abstractmethod
     def WatchJob(
@@ -148,7 +155,9 @@ class JobServiceServicer(metaclass=abc.ABCMeta):
         request: keima.v1.job_pb2.WatchJobRequest,
         context: _ServicerContext,
     ) -> typing.Union[collections.abc.Iterator[keima.v1.job_pb2.WatchJobResponse], collections.abc.AsyncIterator[keima.v1.job_pb2.WatchJobResponse]]:
-        """Sends the job's status now and after each change. Ends after the status of an ended job."""
+        """Sends the job's status now and after each change, and new values before the status that counts them. Ends after the status of
+        an ended job.
+        """
 
     @abc.abstractmethod
     def PauseJob(

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use serde_json::Value;
+
 use crate::harness::cluster::{Cluster, Setup};
 use crate::harness::process::{Process, command, keima, run, run_files, unfinished_run_files, until};
 use crate::numbers::golden::legal;
@@ -94,6 +96,37 @@ fn jobs_of_several_people() {
     refuse("change j1 --priority 1", 1, "only its name, note and owner can be changed");
     cluster.client(&["change", "j1", "--name", "done"]).ok();
     assert_eq!(cluster.client(&["result", "done"]).ok(), legal("6x6"));
+}
+
+/// A job leaves the list when it is over: its file holds all that a result needs.
+#[test]
+fn jobs_that_are_over_become_files() {
+    let environment = vec![("KEIMA_KEEP_JOBS".to_owned(), "0".to_owned())];
+    let cluster = Cluster::start(Setup { environment, ..Setup::default() });
+    let _worker = cluster.worker("a", "");
+    // Whoever waits gets the number, wherever the job is by then.
+    let words = ["submit", "go", "6x6", "--series", "--name", "nightly", "--wait"];
+    assert!(cluster.client(&words).ok().ends_with(&legal("6x6")));
+    let file = cluster.data().join("ended/j1-go-6x6.json");
+    until("an empty list", || cluster.client(&["jobs"]).stderr.contains("no jobs yet").then_some(()));
+    let listed = cluster.client(&["jobs", "--archived"]);
+    assert!(listed.ok().lines().nth(1).is_some_and(|line| line.starts_with("j1 ")), "{listed:#?}");
+    assert!(cluster.client(&["jobs", "--archived", "--owner", "nobody"]).stderr.contains("no such jobs"));
+    assert_eq!(cluster.client(&["result", "j1"]).ok(), legal("6x6"));
+    assert_eq!(cluster.client(&["result", "nightly", "--series"]).ok().lines().count(), 6);
+    assert!(cluster.client(&["status", "j1"]).ok().contains("last value L(6,6) = "));
+    assert_eq!(cluster.client(&["watch", "j1"]).ok(), legal("6x6"));
+    let verified = keima(&["verify", file.to_str().unwrap()]);
+    assert!(verified.ok().contains("go 6x6") && !verified.ok().contains("FAILED"), "{verified:#?}");
+    let whole = cluster.client(&["result", "j1", "--json"]).json();
+    let kept: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    for field in ["count", "residues", "checks", "certificate", "state", "job", "identity", "builds"] {
+        assert_eq!(whole[field], kept[field], "{field}");
+    }
+    let refused = cluster.client(&["change", "j1", "--note", "late"]);
+    assert!(refused.code == Some(1) && refused.stderr.contains(file.to_str().unwrap()), "{refused:#?}");
+    std::fs::remove_file(&file).unwrap();
+    assert!(cluster.client(&["result", "j1"]).stderr.contains("no job j1"));
 }
 
 #[test]

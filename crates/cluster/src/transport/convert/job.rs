@@ -93,7 +93,7 @@ pub(crate) fn terms_change(message: v1::ChangeJobRequest) -> TermsChange {
 
 /// The jobs that are asked for.
 pub(crate) fn job_filter(message: v1::ListJobsRequest) -> Result<JobFilter, ConvertError> {
-    let v1::ListJobsRequest { states, owner, name, since_millis, after, limit, .. } = message;
+    let v1::ListJobsRequest { states, owner, name, since_millis, after, limit, archived, .. } = message;
     Ok(JobFilter {
         states: list_from(states)?,
         owner,
@@ -101,6 +101,7 @@ pub(crate) fn job_filter(message: v1::ListJobsRequest) -> Result<JobFilter, Conv
         since: since_millis,
         after: after.map(JobId),
         limit: limit as usize,
+        archived,
     })
 }
 
@@ -187,7 +188,7 @@ impl Wire for JobStatus {
             disk_peak_bytes: self.disk_peak_bytes,
             seconds: self.seconds,
             eta_seconds: self.eta_seconds,
-            series: list_to(&self.series),
+            values_known: self.values_known,
             copied_passes: self.copied_passes,
             at_risk: self.at_risk.as_ref().map(Wire::to_wire),
             resumed_from: self.resumed_from.clone(),
@@ -236,7 +237,8 @@ impl Wire for JobStatus {
             disk_peak_bytes: message.disk_peak_bytes,
             seconds: message.seconds,
             eta_seconds: message.eta_seconds,
-            series: list_from(message.series)?,
+            values_known: message.values_known,
+            series: Vec::new(),
             copied_passes: message.copied_passes,
             at_risk: message.at_risk.map(AtRisk::from_wire).transpose()?,
             resumed_from: message.resumed_from.map(cut),

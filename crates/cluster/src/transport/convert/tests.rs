@@ -265,6 +265,7 @@ fn a_job_survives() {
         disk_peak_bytes: 14,
         seconds: 15.25,
         eta_seconds: Some(16.75),
+        values_known: 43,
         series: Vec::new(),
         copied_passes: Some(17),
         at_risk: Some(keima_coordinator::AtRisk { worker: WorkerId("w9".to_owned()), passes_left: 7 }),

@@ -4,17 +4,20 @@
 
 use std::time::Duration;
 
-use keima_coordinator::{JobFilter, JobId, JobPage, JobSpec, JobStatus, Replan, Terms, TermsChange, WorkerStatus};
+use keima_coordinator::{
+    JobFilter, JobId, JobPage, JobSpec, JobStatus, Replan, SeriesEntry, Terms, TermsChange, WorkerStatus,
+};
 use keima_wire::v1;
 use keima_wire::v1::job_service_client::JobServiceClient;
 use tonic::{Response, Status, Streaming};
 
 use super::client::{LONG_DEADLINE, channel, within};
+use super::pieces::Joined;
 use super::{ANSWER_BYTES, About, from_status};
 use crate::PROTOCOL_VERSION;
 use crate::access::calls::REQUEST_BYTES;
 use crate::access::pass::{GuardedChannel, Pass};
-use crate::transport::convert::{Wire, list_from, list_to, required};
+use crate::transport::convert::{Wire, list_from, list_to};
 use crate::transport::link::LinkError;
 
 /// A user's connection to the coordinator.
@@ -116,7 +119,7 @@ impl JobClient {
 
     /// One answer.
     async fn page(&self, filter: &JobFilter) -> Result<JobPage, LinkError> {
-        let JobFilter { states, owner, name, since, after, limit } = filter;
+        let JobFilter { states, owner, name, since, after, limit, archived } = filter;
         let request = v1::ListJobsRequest {
             protocol_version: PROTOCOL_VERSION,
             states: list_to(states),
@@ -125,6 +128,7 @@ impl JobClient {
             since_millis: *since,
             after: after.map(|job| job.0),
             limit: u32::try_from(*limit).unwrap_or(0),
+            archived: *archived,
         };
         let mut client = self.client.clone();
         let answer = self.call(About::Nothing, client.list_jobs(request)).await?;
@@ -148,22 +152,36 @@ impl JobClient {
         self.call(About::Job(job), client.change_job(request)).await.map(drop)
     }
 
-    /// One job.
+    /// One job with its newest values, at most so many.
+    pub async fn newest(&self, job: JobId, values: u32) -> Result<JobStatus, LinkError> {
+        Ok(self.get(job, values, false).await?.0)
+    }
+
+    /// One job with all its values.
     pub async fn status(&self, job: JobId) -> Result<JobStatus, LinkError> {
-        Ok(self.get(job, false).await?.0)
+        self.newest(job, u32::MAX).await
     }
 
-    /// One job with its certificate, if it has one: JSON in canonical form.
+    /// One job with all its values and its certificate, if it has one: JSON in canonical form.
     pub async fn with_certificate(&self, job: JobId) -> Result<(JobStatus, Option<String>), LinkError> {
-        self.get(job, true).await
+        self.get(job, u32::MAX, true).await
     }
 
-    async fn get(&self, job: JobId, certificate: bool) -> Result<(JobStatus, Option<String>), LinkError> {
-        let request = v1::GetJobRequest { protocol_version: PROTOCOL_VERSION, job: job.0, certificate };
+    /// Reads a job, in pieces: each of them has a deadline.
+    async fn get(
+        &self,
+        job: JobId,
+        newest_values: u32,
+        certificate: bool,
+    ) -> Result<(JobStatus, Option<String>), LinkError> {
+        let request = v1::GetJobRequest { protocol_version: PROTOCOL_VERSION, job: job.0, certificate, newest_values };
         let mut client = self.client.clone();
-        let answer = self.call(About::Job(job), client.get_job(request)).await?;
-        let status = JobStatus::from_wire(required("GetJobResponse.status", answer.status)?)?;
-        Ok((status, answer.certificate))
+        let mut pieces = self.call(About::Job(job), client.get_job(request)).await?;
+        let mut joined = Joined::default();
+        while let Some(piece) = self.call(About::Job(job), next(&mut pieces)).await? {
+            joined.add(piece)?;
+        }
+        Ok(joined.job()?)
     }
 
     /// All workers that the coordinator knows.
@@ -194,13 +212,16 @@ impl JobClient {
         self.call(About::Job(job), client.cancel_job(request)).await.map(drop)
     }
 
-    /// Watches a job: yields its status now, and about every `interval` if it has changed.
-    pub async fn watch(&self, job: JobId, interval: Duration) -> Result<JobWatch, LinkError> {
+    /// Watches a job: yields its status now, and about every `interval` if it has changed. Its values are those that are new: the
+    /// first `known` ones are left out.
+    pub async fn watch(&self, job: JobId, interval: Duration, known: usize) -> Result<JobWatch, LinkError> {
         let interval_millis = u32::try_from(interval.as_millis()).unwrap_or(u32::MAX);
-        let request = v1::WatchJobRequest { protocol_version: PROTOCOL_VERSION, job: job.0, interval_millis };
+        let values_known = u32::try_from(known).unwrap_or(u32::MAX);
+        let request =
+            v1::WatchJobRequest { protocol_version: PROTOCOL_VERSION, job: job.0, interval_millis, values_known };
         let mut client = self.client.clone();
         let stream = self.call(About::Job(job), client.watch_job(request)).await?;
-        Ok(JobWatch { address: self.address.clone(), job, stream })
+        Ok(JobWatch { address: self.address.clone(), job, stream, values: Vec::new() })
     }
 }
 
@@ -209,15 +230,34 @@ pub struct JobWatch {
     address: String,
     job: JobId,
     stream: Streaming<v1::WatchJobResponse>,
+    /// Values that came since the last status.
+    values: Vec<SeriesEntry>,
+}
+
+/// The next message of a stream, in the form of an answer.
+async fn next<T>(stream: &mut Streaming<T>) -> Result<Response<Option<T>>, Status> {
+    stream.message().await.map(Response::new)
 }
 
 impl JobWatch {
-    /// The next status; `None` after the status of an ended job, or when the coordinator stops.
+    /// The next status, with the values that are new; `None` after the status of an ended job, or when the coordinator stops. May be
+    /// dropped half-way.
     pub async fn next(&mut self) -> Result<Option<JobStatus>, LinkError> {
-        match self.stream.message().await {
-            Ok(None) => Ok(None),
-            Ok(Some(message)) => Ok(Some(JobStatus::from_wire(required("WatchJobResponse.status", message.status)?)?)),
-            Err(status) => Err(advise(from_status(&self.address, About::Job(self.job), &status))),
+        loop {
+            match self.stream.message().await {
+                Ok(None) => return Ok(None),
+                Ok(Some(message)) => {
+                    self.values.append(&mut list_from(message.values)?);
+                    let Some(status) = message.status else { continue };
+                    let mut status = JobStatus::from_wire(status)?;
+                    let values = std::mem::take(&mut self.values);
+                    if !values.is_empty() {
+                        status.set_values(values);
+                    }
+                    return Ok(Some(status));
+                }
+                Err(status) => return Err(advise(from_status(&self.address, About::Job(self.job), &status))),
+            }
         }
     }
 }

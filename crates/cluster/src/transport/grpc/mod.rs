@@ -20,6 +20,7 @@
 mod accept;
 mod client;
 mod job_client;
+mod pieces;
 mod server;
 
 use keima_coordinator::{CallError, JobId, WorkerId};

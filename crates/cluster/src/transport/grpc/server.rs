@@ -8,9 +8,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use keima_coordinator::{
-    AttemptId, Hello, JobId, JobSpec, JobStatus, Replan, Report, Running, Terms, Wanted, WorkerId,
-};
+use keima_coordinator::{AttemptId, Hello, JobId, JobSpec, Replan, Report, Running, Terms, Wanted, WorkerId};
 use keima_wire::v1;
 use keima_wire::v1::coordinator_service_server::{CoordinatorService, CoordinatorServiceServer};
 use keima_wire::v1::job_service_server::{JobService, JobServiceServer};
@@ -26,6 +24,7 @@ use tonic_reflection::server::v1::{ServerReflection, ServerReflectionServer};
 use tower_layer::{Identity, Stack};
 
 use super::accept::{Limits, incoming};
+use super::pieces::{Pieces, send_job, watch_job};
 use super::{ANSWER_BYTES, check_version, invalid, to_status};
 use crate::access::calls::{MESSAGE_BYTES, REQUEST_BYTES};
 use crate::access::door::Door;
@@ -260,6 +259,7 @@ struct Jobs {
 
 #[tonic::async_trait]
 impl JobService for Jobs {
+    type GetJobStream = ReceiverStream<Result<v1::GetJobResponse, Status>>;
     type WatchJobStream = ReceiverStream<Result<v1::WatchJobResponse, Status>>;
 
     async fn submit_job(
@@ -289,23 +289,27 @@ impl JobService for Jobs {
         Ok(Response::new(v1::ListJobsResponse { jobs: list_to(&page.jobs), next: page.next.map(|job| job.0) }))
     }
 
-    async fn get_job(&self, request: Request<v1::GetJobRequest>) -> Result<Response<v1::GetJobResponse>, Status> {
+    async fn get_job(&self, request: Request<v1::GetJobRequest>) -> Result<Response<Self::GetJobStream>, Status> {
         let request = request.into_inner();
         check_version(request.protocol_version)?;
-        let job = JobId(request.job);
-        let status = answer(self.handle.status(job).await)?;
-        let certificate = if request.certificate { answer(self.handle.certificate(job).await)? } else { None };
-        Ok(Response::new(v1::GetJobResponse { status: Some(status.to_wire()), certificate }))
+        let mut reading = self.handle.reading(JobId(request.job));
+        let status = answer(reading.brief().await)?;
+        let wanted = Pieces { newest_values: request.newest_values, certificate: request.certificate };
+        let (sender, receiver) = mpsc::channel(1);
+        tokio::spawn(send_job(reading, status, wanted, sender));
+        Ok(Response::new(ReceiverStream::new(receiver)))
     }
 
     async fn watch_job(&self, request: Request<v1::WatchJobRequest>) -> Result<Response<Self::WatchJobStream>, Status> {
         let request = request.into_inner();
         check_version(request.protocol_version)?;
         let job = JobId(request.job);
-        let first = answer(self.handle.status(job).await)?;
+        let first = answer(self.handle.brief(job).await)?;
+        let known = request.values_known as usize;
         let millis = if request.interval_millis == 0 { 1000 } else { request.interval_millis.clamp(100, 60_000) };
         let (sender, receiver) = mpsc::channel(1);
-        tokio::spawn(watch_job(self.handle.clone(), job, first, Duration::from_millis(millis.into()), sender));
+        let interval = Duration::from_millis(millis.into());
+        tokio::spawn(watch_job(self.handle.clone(), job, first, known, interval, sender));
         Ok(Response::new(ReceiverStream::new(receiver)))
     }
 
@@ -354,39 +358,5 @@ impl JobService for Jobs {
         check_version(request.into_inner().protocol_version)?;
         let workers = answer(self.handle.workers().await)?;
         Ok(Response::new(v1::ListWorkersResponse { workers: list_to(&workers) }))
-    }
-}
-
-/// Sends `status` and every later status that differs, until the job ends, the watcher leaves or the coordinator stops.
-async fn watch_job(
-    handle: CoordinatorHandle,
-    job: JobId,
-    mut status: JobStatus,
-    interval: Duration,
-    sender: mpsc::Sender<Result<v1::WatchJobResponse, Status>>,
-) {
-    loop {
-        let message = v1::WatchJobResponse { status: Some(status.to_wire()) };
-        if sender.send(Ok(message)).await.is_err() || status.state.is_over() {
-            return;
-        }
-        loop {
-            tokio::select! {
-                () = handle.closed() => return,
-                () = sender.closed() => return,
-                () = tokio::time::sleep(interval) => {}
-            }
-            match handle.status(job).await {
-                Ok(now) if now == status => {}
-                Ok(now) => {
-                    status = now;
-                    break;
-                }
-                Err(error) => {
-                    let _ = sender.send(Err(to_status(&error))).await;
-                    return;
-                }
-            }
-        }
     }
 }

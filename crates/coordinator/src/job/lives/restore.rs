@@ -53,7 +53,13 @@ impl Job {
             Err(_) => {}
         }
         job.note_build(fleet);
-        job.functionals = Functionals::restored(std::mem::take(&mut records.values), job.info(), &job.record.plan);
+        let values = std::mem::take(&mut records.values);
+        job.functionals = if job.record.outcome.is_some() {
+            // The outcome has them all, or withholds them: thousands of such jobs may be stored.
+            Functionals::stored(values)
+        } else {
+            Functionals::restored(values, job.info(), &job.record.plan)
+        };
         job.evidence = Evidence::restored(std::mem::take(&mut records.evidence));
         if job.is_over() {
             return Ok(job);

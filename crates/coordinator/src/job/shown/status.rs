@@ -99,7 +99,10 @@ pub struct JobStatus {
     pub seconds: f64,
     /// Time left at the present rate; `None` where unknown.
     pub eta_seconds: Option<f64>,
-    /// Functionals that are known already. Empty where there is an outcome, which has them all: see [`Self::values`].
+    /// Number of functionals that users may see.
+    pub values_known: u32,
+    /// Functionals that are known already. Empty where there is an outcome, which has them all: see [`Self::values`]. Empty, too,
+    /// in lists, and wherever values are read apart from their job.
     pub series: Vec<SeriesEntry>,
     /// Passes before the newest boundary of which every run has two holders. So much is left if any one worker is lost.
     /// `None` where there is no such boundary.
@@ -135,11 +138,12 @@ impl JobStatus {
         }
     }
 
-    /// The same without values, which may take megabytes: for lists of many jobs.
-    pub(crate) fn without_values(mut self) -> Self {
-        self.series.clear();
-        self.outcome.iter_mut().for_each(|outcome| outcome.series.clear());
-        self
+    /// Puts values in that were read apart.
+    pub fn set_values(&mut self, values: Vec<SeriesEntry>) {
+        match &mut self.outcome {
+            Some(outcome) if outcome.ok => outcome.series = values,
+            _ => self.series = values,
+        }
     }
 }
 
@@ -190,20 +194,31 @@ impl Job {
         }
     }
 
-    /// What is known of the job.
+    /// Functionals that users may see. The outcome has the early ones, or withholds them with the rest.
+    pub(crate) fn values(&self) -> impl Iterator<Item = &SeriesEntry> {
+        let outcome = self.record.outcome.as_ref();
+        let is_early = outcome.is_none() && self.record.state != State::CheckFailed;
+        let early = is_early.then(|| self.functionals.early_values()).into_iter().flatten();
+        early.chain(outcome.filter(|outcome| outcome.ok).into_iter().flat_map(|outcome| &outcome.series))
+    }
+
+    /// What is known of the job, without its values.
     pub(crate) fn status(&self, fleet: &Fleet) -> JobStatus {
         let record = &self.record;
         let plan = &record.plan;
         let number = record.last_stage.unwrap_or_else(|| self.boundaries.next_stage());
         let passes = plan.board.passes();
-        let at = if number >= plan.stages() { passes } else { plan.stage(number).first_pass };
+        // A first column that needs no stage is there from the start, but not before it.
+        let (pass, at) = match number {
+            _ if record.generation == 0 => (0, 0),
+            number if number >= plan.stages() => (plan.passes_before(number), passes),
+            number => (plan.passes_before(number), plan.stage(number).first_pass),
+        };
         let StageProgress { tasks, tasks_done, tasks_running, states_done, states_stage } =
             self.stage_progress(fleet, number);
         let position = Position { record, stage: number, states_done, states_stage };
         let seen = record.pass_states.iter().flatten().copied().max().unwrap_or(0);
         let disk_bytes = self.boundaries.disk_bytes(fleet);
-        // The outcome has the early values, or withholds them with the rest.
-        let withheld = record.outcome.is_some() || record.state == State::CheckFailed;
         JobStatus {
             id: self.id,
             problem: record.spec.problem.name.clone(),
@@ -221,7 +236,7 @@ impl Job {
             plan: Some(plan.clone()),
             sweep: record.sweep,
             stage: number,
-            pass: plan.passes_before(number),
+            pass,
             passes,
             column: plan.board.column(at.min(passes.saturating_sub(1))),
             states: self.boundaries.last().map_or(0, |boundary| boundary.head.totals.states),
@@ -236,11 +251,12 @@ impl Job {
             disk_peak_bytes: record.disk_peak_bytes.max(disk_bytes),
             seconds: record.active_millis as f64 / 1000.0,
             eta_seconds: if self.is_over() { None } else { position.seconds_left(&self.rate) },
-            series: if withheld { Vec::new() } else { self.functionals.early_values() },
+            values_known: self.values().count() as u32,
+            series: Vec::new(),
             copied_passes: self.boundaries.copied_passes(plan, &self.health.copies, fleet),
             at_risk: if self.is_over() { None } else { self.boundaries.at_risk(plan, &self.health.copies, fleet) },
             resumed_from: self.resumed_from.clone(),
-            outcome: record.outcome.clone(),
+            outcome: record.outcome.as_ref().map(Outcome::without_series),
             notes: record.notes.to_vec(),
             bytes_read: record.totals.bytes_read,
             bytes_written: record.totals.bytes_written,

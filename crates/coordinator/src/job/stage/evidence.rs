@@ -31,6 +31,11 @@ impl Evidence {
         self.0.iter()
     }
 
+    /// Bytes of all records.
+    pub(crate) fn bytes(&self) -> usize {
+        self.0.values().map(Vec::len).sum()
+    }
+
     /// The stages of a sweep, in order. `None` if one is missing or cannot be read.
     fn sweep(&self, sweep: u32, stages: u32) -> Option<Vec<StageEvidence>> {
         (0..stages).map(|stage| postcard::from_bytes(self.0.get(&StageNumber { sweep, stage })?).ok()).collect()
