@@ -1,5 +1,5 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let _ = keima_probes::run("messages", bytes);
+    let _ = keima_probes::messages(bytes);
 });

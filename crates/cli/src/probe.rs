@@ -1,6 +1,18 @@
-//! Doors for fuzzing: what reads typed words and a file of kept numbers.
+//! Doors for fuzzing: what reads typed words, the configuration file, files of kept numbers, results to draw, and files of the
+//! system.
 
-use crate::{count, terminal};
+use std::cell::RefCell;
+
+use clap::{Command, CommandFactory as _};
+
+use crate::{args, count, machine, plot, terminal};
+
+thread_local! {
+    /// The command line, which takes long to make.
+    static COMMAND: RefCell<Command> = RefCell::new(args::Cli::command());
+    /// The same, which no command line has changed.
+    static FRESH: Command = args::Cli::command();
+}
 
 /// Reads a text as each kind of word that can be typed. Returns whether any of them takes it.
 pub fn typed(text: &str) -> bool {
@@ -13,7 +25,34 @@ pub fn typed(text: &str) -> bool {
     taken.contains(&true)
 }
 
+/// Reads a command line, without the program's name, with spaces between its words. Returns whether it is one.
+pub fn command_line(text: &str) -> bool {
+    let words = std::iter::once("keima").chain(text.split(' '));
+    COMMAND.with_borrow_mut(|command| match args::parsed(command, words.map(Into::into)) {
+        Ok(_) => true,
+        Err(error) => {
+            assert!(!error.to_string().is_empty());
+            false
+        }
+    })
+}
+
+/// Reads a configuration file, and all that it says. Returns whether it can stand below a command line.
+pub fn config(text: &str) -> bool {
+    FRESH.with(|command| args::defaults::config::probe(text, command))
+}
+
 /// The number of results in the bytes of a file of kept numbers.
 pub fn kept_sizes(bytes: &[u8]) -> usize {
     count::kept_sizes::results(bytes).len()
+}
+
+/// The number of pictures that results in a text give.
+pub fn pictures(text: &str) -> usize {
+    plot::pictures(text)
+}
+
+/// Reads a text as each file of the system that tells what memory there is. Returns whether any of them tells.
+pub fn system_file(text: &str) -> bool {
+    machine::says_something(text)
 }

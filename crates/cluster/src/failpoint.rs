@@ -71,6 +71,11 @@ fn parse_point(part: &str) -> Result<Point, String> {
     Ok(Point { name: name.to_owned(), action, only, reached: AtomicU64::new(0) })
 }
 
+/// Whether a text sets points as [`VARIABLE`] does.
+pub(crate) fn is_fine(text: &str) -> bool {
+    parse(text).is_ok()
+}
+
 fn points() -> &'static [Point] {
     static POINTS: OnceLock<Vec<Point>> = OnceLock::new();
     POINTS.get_or_init(|| {

@@ -60,7 +60,7 @@ pub(crate) async fn judge(State(guard): State<Arc<Guard>>, request: Request, nex
     answer
 }
 
-fn refused(guard: &Guard, request: &Request) -> Option<Response> {
+pub(crate) fn refused(guard: &Guard, request: &Request) -> Option<Response> {
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         let text = "nothing can be changed here; use the keima program\n";
         return Some((StatusCode::METHOD_NOT_ALLOWED, [(header::ALLOW, "GET, HEAD")], text).into_response());

@@ -25,6 +25,8 @@ mod guard;
 pub mod json;
 mod metrics;
 mod page;
+#[doc(hidden)]
+pub mod probe;
 mod query;
 mod serve;
 pub mod share;

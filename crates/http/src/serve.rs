@@ -82,7 +82,7 @@ async fn enter(stream: TcpStream, door: &Door, routes: Router) {
     }
 }
 
-async fn talk(stream: impl AsyncRead + AsyncWrite + Unpin + Send, routes: Router) {
+pub(crate) async fn talk(stream: impl AsyncRead + AsyncWrite + Unpin + Send, routes: Router) {
     let service = TowerToHyperService::new(routes);
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())

@@ -6,27 +6,61 @@
 
 #![forbid(unsafe_code)]
 
+mod archive;
+mod calls;
+mod results;
 mod runs;
 pub mod seeds;
 mod store;
+mod texts;
+mod transfers;
+mod web;
 
 /// A probe: its name, and what it does with bytes.
 pub type Probe = (&'static str, fn(&[u8]) -> bool);
 
-/// All probes. Each has a target of the same name in `fuzz/fuzz_targets` and inputs in `fuzz/seeds`.
-pub const PROBES: [Probe; 9] = [
-    ("run_file", runs::file),
-    ("run_blocks", runs::blocks),
-    ("run_intake", runs::intake),
-    ("messages", keima_cluster::probe::message),
-    ("records", store::records),
-    ("store_log", |bytes| keima_cluster::probe::log(bytes) > 0),
-    ("kept_numbers", kept_numbers),
-    ("requests", store::request),
-    ("typed", |bytes| keima_cli::probe::typed(&String::from_utf8_lossy(bytes))),
-];
+/// Makes a function of each probe, and the list of all. A target of fuzzing calls its function: then its program has nothing else,
+/// and the fuzzer has fewer places to look at after each input.
+macro_rules! probes {
+    ($count:literal: $($name:ident = $probe:expr;)*) => {
+        $(
+            /// The probe of this name.
+            pub fn $name(bytes: &[u8]) -> bool {
+                let probe: fn(&[u8]) -> bool = $probe;
+                probe(bytes)
+            }
+        )*
 
-fn kept_numbers(bytes: &[u8]) -> bool {
+        /// All probes. Each has a target of the same name in `fuzz/fuzz_targets`.
+        pub const PROBES: [Probe; $count] = [$((stringify!($name), $name)),*];
+    };
+}
+
+probes! {
+    20:
+    run_file = runs::file;
+    run_blocks = runs::blocks;
+    run_intake = runs::intake;
+    transfers = transfers::transfers;
+    messages = keima_cluster::probe::message;
+    calls = calls::calls;
+    web = web::requests;
+    records = store::records;
+    store_log = |bytes| keima_cluster::probe::log(bytes) > 0;
+    store_file = |bytes| keima_cluster::probe::store_file(bytes).is_some_and(|records| records > 0);
+    checkpoints = archive::checkpoint;
+    kept_numbers = kept;
+    certificates = results::certificate;
+    series = results::series;
+    pictures = |bytes| keima_cli::probe::pictures(&String::from_utf8_lossy(bytes)) > 0;
+    credentials = |bytes| keima_cluster::probe::credentials(&String::from_utf8_lossy(bytes));
+    config = |bytes| keima_cli::probe::config(&String::from_utf8_lossy(bytes));
+    command_line = |bytes| keima_cli::probe::command_line(&String::from_utf8_lossy(bytes));
+    requests = store::request;
+    typed = texts::typed;
+}
+
+fn kept(bytes: &[u8]) -> bool {
     (keima_count::probe::kept_sweeps(bytes) > 0) | (keima_cli::probe::kept_sizes(bytes) > 0)
 }
 

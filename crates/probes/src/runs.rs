@@ -15,11 +15,14 @@ thread_local! {
 }
 
 fn path(name: &str) -> PathBuf {
-    FOLDER.with_borrow_mut(|folder| {
-        let in_memory = Path::new("/dev/shm");
-        let made = || if in_memory.is_dir() { TempDir::new_in(in_memory) } else { TempDir::new() };
-        folder.get_or_insert_with(|| made().expect("a folder for files")).path().join(name)
-    })
+    FOLDER.with_borrow_mut(|folder| folder.get_or_insert_with(self::folder).path().join(name))
+}
+
+/// A folder, in memory where that is possible.
+pub(crate) fn folder() -> TempDir {
+    let in_memory = Path::new("/dev/shm");
+    let made = if in_memory.is_dir() { TempDir::new_in(in_memory) } else { TempDir::new() };
+    made.expect("a folder for files")
 }
 
 /// A whole run file, as `keima inspect` and a worker that comes back read it.

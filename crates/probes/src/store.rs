@@ -1,8 +1,9 @@
 //! The coordinator's records, and requests of users.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
-use keima_coordinator::{Config, Coordinator};
+use keima_cluster::OpenProblems;
+use keima_coordinator::{Config, Coordinator, RestoreError};
 use keima_model::{ProblemRequest, Registry};
 use keima_problems::Problems;
 
@@ -15,12 +16,22 @@ pub(crate) fn records(bytes: &[u8]) -> bool {
         records.push(record);
         rest = more;
     }
-    let restored = Coordinator::restore(Config::default(), Arc::new(Problems), 7, 1_000_000, records);
-    restored.is_ok_and(|mut coordinator| {
+    restored(Config::default(), 1_000_000, records).is_ok_and(|mut coordinator| {
         coordinator.tick(1_000_250);
         let jobs = coordinator.jobs();
         coordinator.take_changes().is_ok() && !jobs.is_empty()
     })
+}
+
+/// All problems; each is opened once.
+pub(crate) fn registry() -> Arc<OpenProblems> {
+    static OPEN: LazyLock<Arc<OpenProblems>> = LazyLock::new(|| Arc::new(OpenProblems::new(Arc::new(Problems))));
+    Arc::clone(&OPEN)
+}
+
+/// A coordinator with these records. Its random numbers are always the same.
+pub(crate) fn restored(config: Config, now: u64, records: Vec<Record>) -> Result<Coordinator, RestoreError> {
+    Coordinator::restore(config, registry(), 7, now, records)
 }
 
 type Record = (String, Vec<u8>);

@@ -153,7 +153,10 @@ impl Scenario {
         let what = match self.draw(3) {
             0 => {
                 vault.objects.delete(&name).await?;
-                return Ok(self.told("object lost", format!("archive: {name} is lost")));
+                return {
+                    self.told("object lost", format!("archive: {name} is lost"));
+                    Ok(())
+                };
             }
             1 => {
                 bytes.truncate(at);

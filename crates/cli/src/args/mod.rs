@@ -28,7 +28,7 @@ mod problem;
 
 use std::ffi::OsString;
 
-use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap::{Command, CommandFactory as _, Error, FromArgMatches as _, Parser, Subcommand};
 
 pub(crate) use self::analyse::{AnalyseArgs, AnalysisFormat, Lift};
 pub(crate) use self::cluster::{
@@ -57,12 +57,14 @@ pub(crate) struct Cli {
 /// Reads a command line, the program's name first. Ends the process where it is wrong, or asks for help.
 pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Cli {
     let command = Config::load().map(|config| empty::without_empty_variables(config.under(Cli::command())));
-    let parsed = command.and_then(|mut command| {
-        let matches = command.try_get_matches_from_mut(args)?;
-        // What clap found wrong with a value names the verb's usage.
-        Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
-    });
-    parsed.unwrap_or_else(|error| advice::advise(error).exit())
+    command.and_then(|mut command| parsed(&mut command, args)).unwrap_or_else(|error| error.exit())
+}
+
+/// A command line, or what is wrong with it.
+pub(crate) fn parsed(command: &mut Command, args: impl IntoIterator<Item = OsString>) -> Result<Cli, Error> {
+    let matches = command.try_get_matches_from_mut(args).map_err(advice::advise)?;
+    // What clap found wrong with a value names the verb's usage.
+    Cli::from_arg_matches(&matches).map_err(|error| advice::advise(error.format(command)))
 }
 
 #[derive(Debug, Subcommand)]

@@ -14,7 +14,7 @@ mod threads;
 
 use std::path::PathBuf;
 
-pub(crate) use self::memory::MachineMemory;
+pub(crate) use self::memory::{MachineMemory, says_something};
 pub(crate) use self::stop::asked_to_stop;
 pub(crate) use self::threads::Needed;
 

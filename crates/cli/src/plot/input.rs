@@ -36,22 +36,29 @@ pub(super) fn read(paths: &[PathBuf]) -> Result<Vec<Counted>, Failed> {
     for path in paths {
         let NamedText { name, text } = input::read(path, MOST_BYTES, ": it is no result of keima count")?;
         let before = results.len();
-        for (number, value) in (1..).zip(serde_json::Deserializer::from_str(&text).into_iter::<Value>()) {
-            let value = value.map_err(|error| {
-                Failed::usage(format!("{name}: expected results of `keima count --json`, got no JSON: {error}"))
-            })?;
-            results.extend(counted(value).map_err(|missing| {
-                Failed::usage(format!(
-                    "{name}: object {number}: expected a result of `keima count --json`, got one without {missing}"
-                ))
-            })?);
-        }
+        results.extend(results_of(&name, &text)?);
         if results.len() == before {
             return Err(Failed::usage(format!("{name}: expected results of `keima count --json`, got no number")));
         }
         if results.len() > MOST_RESULTS {
             return Err(Failed::usage(format!("{name}: more than {MOST_RESULTS} results; plot fewer")));
         }
+    }
+    Ok(results)
+}
+
+/// The results in a text that messages call `name`.
+pub(super) fn results_of(name: &str, text: &str) -> Result<Vec<Counted>, Failed> {
+    let mut results = Vec::new();
+    for (number, value) in (1..).zip(serde_json::Deserializer::from_str(text).into_iter::<Value>()) {
+        let value = value.map_err(|error| {
+            Failed::usage(format!("{name}: expected results of `keima count --json`, got no JSON: {error}"))
+        })?;
+        results.extend(counted(value).map_err(|missing| {
+            Failed::usage(format!(
+                "{name}: object {number}: expected a result of `keima count --json`, got one without {missing}"
+            ))
+        })?);
     }
     Ok(results)
 }

@@ -79,8 +79,12 @@ impl Identity {
 
     /// Reads a certificate (its own first, then those that vouch for it) and its key, both in PEM.
     pub fn read(certificate: &Path, key: &Path) -> Result<Self, AccessError> {
-        let chain = certificates(certificate)?;
-        let key_text = read_secret(key)?;
+        Self::of_texts((certificate, &read_public(certificate)?), (key, &read_secret(key)?))
+    }
+
+    /// The same of the texts of both files, each with its path.
+    pub(crate) fn of_texts(certificate: (&Path, &str), (key, key_text): (&Path, &str)) -> Result<Self, AccessError> {
+        let chain = certificates(certificate.0, certificate.1)?;
         let parsed = PrivateKeyDer::from_pem_slice(key_text.as_bytes());
         let parsed = parsed.map_err(|_| AccessError::Wrong {
             path: key.to_owned(),
@@ -104,7 +108,7 @@ impl Identity {
     }
 
     /// What a server needs to speak TLS 1.3 with it.
-    pub(super) fn server(&self) -> Result<Arc<ServerConfig>, AccessError> {
+    pub(crate) fn server(&self) -> Result<Arc<ServerConfig>, AccessError> {
         self.server_of(ALPN)
     }
 
@@ -133,9 +137,8 @@ pub(super) fn provider() -> Arc<rustls::crypto::CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
 }
 
-/// The certificates in a PEM file, at least one.
-pub(super) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, AccessError> {
-    let text = read_public(path)?;
+/// The certificates in the text of a PEM file, at least one.
+pub(super) fn certificates(path: &Path, text: &str) -> Result<Vec<CertificateDer<'static>>, AccessError> {
     let wrong = || AccessError::Wrong {
         path: path.to_owned(),
         expected: "certificates in PEM",

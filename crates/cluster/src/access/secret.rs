@@ -41,7 +41,11 @@ impl Secret {
 
     /// Reads a token file. Refuses one that everybody on the machine can read.
     pub fn read(path: &Path) -> Result<Self, AccessError> {
-        let text = read_secret(path)?;
+        Self::of_text(path, &read_secret(path)?)
+    }
+
+    /// The token in the text of a file.
+    pub(crate) fn of_text(path: &Path, text: &str) -> Result<Self, AccessError> {
         let token = text.trim();
         if TOKEN_CHARS.contains(&token.len()) && token.bytes().all(|b| b.is_ascii_graphic()) {
             Ok(Self(token.into()))

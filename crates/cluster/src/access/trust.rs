@@ -14,6 +14,7 @@ use rustls::{
 
 use super::AccessError;
 use super::identity::{ALPN, Fingerprint, certificates, provider};
+use super::secret::read_public;
 
 /// How a caller knows its server.
 #[derive(Clone)]
@@ -39,8 +40,13 @@ impl Trust {
 
     /// A server whose certificate a CA in this file vouches for.
     pub fn authority(path: &Path) -> Result<Self, AccessError> {
+        Self::of_text(path, &read_public(path)?)
+    }
+
+    /// The same of the file's text.
+    pub(crate) fn of_text(path: &Path, text: &str) -> Result<Self, AccessError> {
         let mut roots = RootCertStore::empty();
-        for certificate in certificates(path)? {
+        for certificate in certificates(path, text)? {
             roots.add(certificate).map_err(|error| AccessError::Tls(format!("{}: {error}", path.display())))?;
         }
         let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider()).build();

@@ -10,24 +10,24 @@
 //! ```
 
 use std::fs::File;
-use std::io::{self, Read as _, Seek as _, Write as _};
+use std::io::{self, Seek as _, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use keima_coordinator::WorkerId;
 
-use super::{ID_FILE, LOCK_FILE, ScratchError, is_name, read_name, write_name};
+use super::{ID_FILE, LOCK_FILE, ScratchError, is_name, read_name, read_start, write_name};
 use crate::transport::link::random_bits;
 
 /// The worker's name: drawn once, kept in `worker.id` and in the locked file.
 pub(crate) fn own_name(root: &Path, mut lock: &File) -> Result<WorkerId, ScratchError> {
     let io = |source| ScratchError::Io { action: "read", path: root.join(LOCK_FILE), source };
-    let mut noted = String::new();
-    // A damaged note is as good as none.
-    match lock.read_to_string(&mut noted) {
-        Err(error) if error.kind() != io::ErrorKind::InvalidData => return Err(io(error)),
-        _ => {}
-    }
+    let noted = match read_start(lock) {
+        Ok(noted) => noted,
+        // A damaged note is as good as none.
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => String::new(),
+        Err(error) => return Err(io(error)),
+    };
     let noted = Some(noted.trim().to_owned()).filter(|name| is_name(name));
     let own = read_name(root, ID_FILE, "write the name that is in worker.lock, or remove both files for a new name")?;
     match (own, noted) {

@@ -7,7 +7,7 @@ pub(crate) mod run_store;
 pub(crate) mod shared;
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use keima_coordinator::StoreId;
@@ -20,6 +20,8 @@ use crate::folder_lock::{NoLock, lock_file, remove_file_if_there};
 pub(crate) const ID_FILE: &str = "worker.id";
 /// File with the name of the coordinator's store.
 pub(crate) const STORE_FILE: &str = "coordinator.id";
+/// Most bytes that are read of a file that holds a name.
+const NAME_FILE_BYTES: u64 = 64;
 /// Locked while a worker lives.
 const LOCK_FILE: &str = "worker.lock";
 /// Folder of second copies that are still incomplete.
@@ -154,14 +156,14 @@ pub(crate) fn is_job(name: &str) -> bool {
 }
 
 /// Whether a text is 16 hex digits.
-fn is_name(text: &str) -> bool {
+pub(crate) fn is_name(text: &str) -> bool {
     text.len() == 16 && text.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
 /// Reads a name of 16 hex digits from a file; `None` if there is no such file.
 fn read_name(root: &Path, file: &str, advice: &'static str) -> Result<Option<String>, ScratchError> {
     let path = root.join(file);
-    match std::fs::read_to_string(&path) {
+    match File::open(&path).and_then(|file| read_start(&file)) {
         Ok(text) => {
             let name = text.trim();
             if is_name(name) {
@@ -173,6 +175,13 @@ fn read_name(root: &Path, file: &str, advice: &'static str) -> Result<Option<Str
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(source) => Err(ScratchError::Io { action: "read", path, source }),
     }
+}
+
+/// The text at the beginning of a file that holds a name and nothing else.
+fn read_start(file: &File) -> io::Result<String> {
+    let mut text = String::new();
+    file.take(NAME_FILE_BYTES).read_to_string(&mut text)?;
+    Ok(text)
 }
 
 /// Writes a name to a temporary file and renames it, so that a kill does not leave half a name.

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 use std::fs::OpenOptions;
-use std::io::{self, Read as _};
+use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -14,11 +14,9 @@ use std::sync::{Mutex, PoisonError};
 use keima_coordinator::WorkerId;
 use keima_runs::{RunError, RunId, run_path};
 
-use super::ID_FILE;
+use super::{ID_FILE, read_start};
 use crate::world;
 
-/// Most bytes of a file that holds a worker's name.
-const NAME_FILE_BYTES: u64 = 64;
 /// Most folders that are remembered.
 const MOST_KNOWN: usize = 4096;
 /// Opening never waits, not even for the other end of a pipe, and does not follow a symbolic link at the end of the path.
@@ -53,9 +51,7 @@ fn name_in(path: &Path) -> io::Result<String> {
     if !file.metadata()?.is_file() {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    let mut name = String::new();
-    file.take(NAME_FILE_BYTES).read_to_string(&mut name)?;
-    Ok(name)
+    read_start(&file)
 }
 
 /// The path of a run in another worker's folder. Refuses what is no plain file within the folder.

@@ -35,6 +35,7 @@ use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 use keima_runs::watch::{self, Change};
 
 use self::log::Log;
+use self::version::whole;
 use self::watched::Watched;
 use crate::folder_lock::{NoLock, lock_file, make_folder, remove_file_if_there};
 
@@ -151,19 +152,21 @@ impl Store {
         let path = folder.join(FILE);
         let mut builder = Database::builder();
         builder.set_cache_size(CACHE_BYTES);
-        let database = if watch::is_set() {
-            builder.create_with_backend(Watched::open(&path).map_err(io("open", &path))?)
-        } else {
-            builder.create(&path)
-        };
-        let database = database.map_err(|error| failed(&path, &error.into()))?;
+        let watched = watch::is_set().then(|| Watched::open(&path).map_err(io("open", &path))).transpose()?;
+        let database = whole(|| {
+            Ok(match watched {
+                Some(backend) => builder.create_with_backend(backend)?,
+                None => builder.create(&path)?,
+            })
+        });
+        let database = database.map_err(|error| failed(&path, &error))?;
         let failed = |error: &redb::Error| failed(&path, error);
-        match meta(&database, "format").map_err(|e| failed(&e))? {
+        match whole(|| meta(&database, "format")).map_err(|e| failed(&e))? {
             None => write_format(&database).map_err(|e| failed(&e))?,
             Some(STORE_FORMAT) => {}
             Some(got) => return Err(StoreError::OtherFormat { path, got: got.to_string() }),
         }
-        let epoch = meta(&database, "epoch").map_err(|e| failed(&e))?.unwrap_or(0);
+        let epoch = whole(|| meta(&database, "epoch")).map_err(|e| failed(&e))?.unwrap_or(0);
         orphan::refuse_older_store(folder, epoch)?;
         let log_path = folder.join(LOG_FILE);
         let (log, pending) = Log::open(&log_path, epoch).map_err(io("open the log", &log_path))?;
@@ -205,17 +208,7 @@ impl Store {
 
     /// All records, ordered by key.
     pub fn load(&self) -> Result<Vec<(String, Vec<u8>)>, StoreError> {
-        let load = || -> Result<_, redb::Error> {
-            let read = self.database.begin_read()?;
-            let table = read.open_table(RECORDS)?;
-            let mut records = Vec::new();
-            for entry in table.iter()? {
-                let (key, value) = entry?;
-                records.push((key.value().to_owned(), value.value().to_vec()));
-            }
-            Ok(records)
-        };
-        load().map_err(|e| failed(&self.path, &e))
+        whole(|| all_records(&self.database)).map_err(|e| failed(&self.path, &e))
     }
 
     /// Applies `edits` in order, all or none. They survive the process when this returns. If `durable`, they and all
@@ -270,6 +263,17 @@ fn failed(path: &Path, error: &redb::Error) -> StoreError {
     if damaged { StoreError::Damaged { path, text } } else { StoreError::Database { path, text } }
 }
 
+fn all_records(database: &Database) -> Result<Vec<(String, Vec<u8>)>, redb::Error> {
+    let read = database.begin_read()?;
+    let table = read.open_table(RECORDS)?;
+    let mut records = Vec::new();
+    for entry in table.iter()? {
+        let (key, value) = entry?;
+        records.push((key.value().to_owned(), value.value().to_vec()));
+    }
+    Ok(records)
+}
+
 fn meta(database: &Database, name: &str) -> Result<Option<u64>, redb::Error> {
     let read = database.begin_read()?;
     match read.open_table(META) {
@@ -316,6 +320,11 @@ fn lock(folder: &Path) -> Result<File, StoreError> {
 /// The number of edits that count in a log with these bytes.
 pub(crate) fn probe_log(bytes: &[u8]) -> usize {
     log::edits(bytes).map_or(0, |peek| peek.edits.len())
+}
+
+/// The number of records in a store of these bytes, which is opened in memory; `None` if it is none.
+pub(crate) fn probe_file(bytes: &[u8]) -> Option<usize> {
+    version::probe(bytes).ok()
 }
 
 #[cfg(test)]

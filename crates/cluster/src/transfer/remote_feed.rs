@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::Bytes;
 use keima_coordinator::Holder;
 use keima_runs::{BlockFeed, RunError, RunManifest, RunPart};
 use keima_wire::v1;
@@ -25,6 +25,7 @@ use crate::access::AccessError;
 use crate::access::pass::{GuardedChannel, Pass};
 use crate::access::secret::Secret;
 use crate::access::trust::Trust;
+use crate::transfer::frames::{FrameError, Frames};
 use crate::transfer::run_server::CHUNK_BYTES;
 use crate::transport::convert::Wire;
 use crate::world;
@@ -33,8 +34,6 @@ use crate::world;
 pub(crate) const OPEN_DEADLINE: Duration = Duration::from_secs(10);
 /// Longest wait for the next chunk.
 pub(crate) const CHUNK_DEADLINE: Duration = Duration::from_secs(30);
-/// Longest accepted block.
-const MAX_BLOCK_BYTES: u32 = 64 << 20;
 
 /// One connection from a task to each holder of its inputs.
 pub(crate) struct Peers {
@@ -152,9 +151,13 @@ fn remote_error(holder: &Holder, status: &Status) -> RunError {
     RunError::Remote { text }
 }
 
-/// The next chunk. A stream that ends before the chunk marked as the last is an error.
+/// The next chunk. A stream that ends before the chunk marked as the last is an error, and so is an empty chunk before it.
 pub(crate) async fn next_chunk(stream: &mut Streaming<v1::ReadRunResponse>) -> Result<v1::ReadRunResponse, Status> {
     match tokio::time::timeout(CHUNK_DEADLINE, stream.message()).await {
+        // Else a holder could keep a reader for ever.
+        Ok(Ok(Some(chunk))) if chunk.data.is_empty() && !chunk.end => {
+            Err(Status::aborted("an empty chunk came before the run's end"))
+        }
         Ok(Ok(Some(chunk))) => Ok(chunk),
         Ok(Ok(None)) => Err(Status::aborted("the stream ended before the run's end")),
         Ok(Err(status)) => Err(status),
@@ -168,19 +171,19 @@ pub(crate) struct RemoteFeed {
     holder: Holder,
     /// Away only while it is read.
     stream: Option<Streaming<v1::ReadRunResponse>>,
-    chunk: Bytes,
+    frames: Frames,
     ended: bool,
 }
 
 impl RemoteFeed {
     pub(crate) fn new(runtime: Handle, holder: Holder, stream: Streaming<v1::ReadRunResponse>) -> Self {
-        Self { runtime, holder, stream: Some(stream), chunk: Bytes::new(), ended: false }
+        Self { runtime, holder, stream: Some(stream), frames: Frames::default(), ended: false }
     }
 
-    /// Fetches the next chunk; `false` at the end.
-    fn fetch(&mut self) -> Result<bool, RunError> {
+    /// The next chunk; `None` at the end.
+    fn fetch(&mut self) -> Result<Option<Bytes>, RunError> {
         if self.ended {
-            return Ok(false);
+            return Ok(None);
         }
         let Some(mut stream) = self.stream.take() else { return Err(self.malformed("nothing more")) };
         let read = async move { (next_chunk(&mut stream).await, stream) };
@@ -188,8 +191,7 @@ impl RemoteFeed {
         self.stream = Some(stream);
         let chunk = chunk.map_err(|status| remote_error(&self.holder, &status))?;
         self.ended = chunk.end;
-        self.chunk = chunk.data;
-        Ok(!self.chunk.is_empty() || !self.ended)
+        Ok(Some(chunk.data))
     }
 
     fn malformed(&self, what: &str) -> RunError {
@@ -201,33 +203,12 @@ impl RemoteFeed {
 
 impl BlockFeed for RemoteFeed {
     fn next_block(&mut self, raw: &mut Vec<u8>) -> Result<bool, RunError> {
-        raw.clear();
-        let mut length = BytesMut::with_capacity(4);
-        while length.len() < 4 {
-            if self.chunk.is_empty() {
-                if self.fetch()? {
-                    continue;
-                }
-                return if length.is_empty() { Ok(false) } else { Err(self.malformed("half a length")) };
-            }
-            let take = self.chunk.len().min(4 - length.len());
-            length.extend_from_slice(&self.chunk.split_to(take));
-        }
-        let mut missing = length.get_u32_le();
-        if missing > MAX_BLOCK_BYTES {
-            return Err(self.malformed(&format!("a block of {missing} bytes (at most {MAX_BLOCK_BYTES} are expected)")));
-        }
-        while missing > 0 {
-            if self.chunk.is_empty() {
-                if self.fetch()? {
-                    continue;
-                }
-                return Err(self.malformed("half a block"));
-            }
-            let take = self.chunk.len().min(missing as usize);
-            raw.extend_from_slice(&self.chunk.split_to(take));
-            missing -= take as u32;
-        }
-        Ok(true)
+        let mut frames = std::mem::take(&mut self.frames);
+        let block = frames.next_block(raw, || self.fetch());
+        self.frames = frames;
+        block.map_err(|error| match error {
+            FrameError::Malformed(what) => self.malformed(&what),
+            FrameError::Unread(error) => error,
+        })
     }
 }

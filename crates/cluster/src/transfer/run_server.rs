@@ -51,7 +51,7 @@ impl RunServer {
 }
 
 /// What the peer wants of a run.
-enum Mode {
+pub(crate) enum Mode {
     File,
     Blocks(RunPart),
 }
@@ -135,7 +135,7 @@ fn open(store: &RunStore, request: &v1::ReadRunRequest, mode: Mode) -> Result<Bo
         Mode::Blocks(part) => {
             let run = store.open_run(&id).ok_or_else(gone)?.map_err(|e| status(&e))?;
             let lanes = run.header().lanes();
-            if part.lanes.is_empty() || part.lanes.end > lanes {
+            if !has_lanes(&part, lanes) {
                 let wanted = part.lanes;
                 return Err(Status::invalid_argument(format!(
                     "ReadRunRequest.lanes: run {id} has {lanes} lanes, the request wants {wanted:?}"
@@ -147,7 +147,12 @@ fn open(store: &RunStore, request: &v1::ReadRunRequest, mode: Mode) -> Result<Bo
     }
 }
 
-fn mode(request: &v1::ReadRunRequest) -> Result<Mode, Status> {
+/// Whether a run of so many lanes has those of `part`, and at least one is wanted.
+pub(crate) fn has_lanes(part: &RunPart, lanes: usize) -> bool {
+    !part.lanes.is_empty() && part.lanes.end <= lanes
+}
+
+pub(crate) fn mode(request: &v1::ReadRunRequest) -> Result<Mode, Status> {
     let wrong = || Status::invalid_argument(format!("ReadRunRequest.mode: {} is not a read mode", request.mode));
     match v1::ReadMode::try_from(request.mode).map_err(|_| wrong())? {
         v1::ReadMode::Unspecified => Err(wrong()),

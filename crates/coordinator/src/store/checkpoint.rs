@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::records::{Boundary, CHECKPOINT_RECORDS as RECORDS, Committed, Head, Record};
 use crate::api::Millis;
+use crate::certificate::StageEvidence;
 
 const MAGIC: &[u8; 16] = b"keima checkpoint";
 /// Version of the file.
@@ -142,6 +143,13 @@ impl Checkpoint {
         let checkpoint: Self = postcard::from_bytes(body).map_err(|error| damaged(&error.to_string()))?;
         if checkpoint.vectors.is_empty() {
             return Err(damaged("it has no vector"));
+        }
+        // It is stored as it stands; a coordinator could not start again with one that cannot be read.
+        for (sweep, stage, bytes) in &checkpoint.evidence {
+            let read = postcard::from_bytes::<StageEvidence>(bytes);
+            read.map_err(|error| {
+                CheckpointError::Damaged(format!("evidence of stage {stage} of sweep {sweep}: {error}"))
+            })?;
         }
         Ok(checkpoint)
     }

@@ -28,9 +28,9 @@ pub(super) fn jobs(page: &mut String, jobs: &[JobStatus], all: usize, chosen: Op
         0 => String::new(),
         more => format!("<a id=\"to-all\" href=\"/jobs\">and {more} more</a>, "),
     };
-    let _ = write!(
+    let _ = writeln!(
         page,
-        "<p class=\"soft\">{more}<a id=\"to-archived\" href=\"/jobs?archived=true\">archived ones</a></p></section>\n"
+        "<p class=\"soft\">{more}<a id=\"to-archived\" href=\"/jobs?archived=true\">archived ones</a></p></section>"
     );
 }
 

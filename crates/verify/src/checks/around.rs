@@ -2,7 +2,7 @@
 
 use keima_residue::{Integer, is_prime};
 
-use super::numbers::{recombine, total_residues};
+use super::numbers::{power_below, recombine, total_residues};
 use super::{Check, Findings};
 use crate::form::certificate::Certificate;
 use crate::form::result::Results;
@@ -123,15 +123,16 @@ fn go_bound(results: &Results, height: u32, length: u32) -> Check {
     let mut findings = Findings::new("bound");
     let others = results.residues.split_last().map_or(&[][..], |(_, others)| others);
     let product: Integer = others.iter().map(|&(modulus, _)| Integer::from(modulus)).product();
-    // Sides have at most four digits each.
-    let bound = Integer::from(Integer::u_pow_u(3, height * length));
-    if product <= bound {
-        findings.fail(format!("expected primes whose product exceeds {bound}, got {product}"));
+    // Sides have at most five digits each.
+    let points = height * length;
+    match power_below(&[(3, points)], &product) {
+        None => findings.fail(format!("expected primes whose product exceeds 3^{points}, got {product}")),
+        Some(bound) if results.count > bound => {
+            findings.fail(format!("expected at most 3^{points}, got {}", results.count));
+        }
+        Some(_) => {}
     }
-    if results.count > bound {
-        findings.fail(format!("expected at most {bound}, got {}", results.count));
-    }
-    findings.check(format!("at most 3^{}, and the primes exceed it", height * length))
+    findings.check(format!("at most 3^{points}, and the primes exceed it"))
 }
 
 /// Both sides of a board, the smaller one first.

@@ -34,6 +34,14 @@ pub(crate) fn agrees(height: u32, length: u32, count: &Integer) -> Option<Result
     if tolerance > USELESS {
         return None;
     }
+    // Exact fractions of a count of another length would take long, and say nothing more.
+    let [a, b, l] = [A, B, L].map(|(digits, decimals)| {
+        digits.parse().map_or(0.0, |number: f64| number.log2() - f64::from(decimals) * std::f64::consts::LOG2_10)
+    });
+    let (expected, got) = (a + f64::from(m + n) * b + f64::from(points) * l + 1.0, f64::from(count.significant_bits()));
+    if (got - expected).abs() > 2.0 {
+        return Some(Err(format!("expected a number of about {expected:.0} bits from the formula, got {got} bits")));
+    }
     let estimate = power(A, 1)? * power(B, m + n)? * power(L, points)?;
     let error = (Rational::from(count) / estimate - 1_u32).abs();
     if error <= Rational::from_f64(tolerance)? {
@@ -73,5 +81,9 @@ mod tests {
             }
         }
         assert_eq!(agrees(1, 1, &Integer::from(1)), None);
+        for count in [Integer::new(), Integer::from(57), Integer::from(Integer::u_pow_u(3, 80_000))] {
+            let far = agrees(200, 200, &count).unwrap().unwrap_err();
+            assert!(far.contains("bits"), "{count}: {far}");
+        }
     }
 }

@@ -66,13 +66,13 @@ pub(crate) fn row(problem: &str, height: u32, length: u32, table: &str, index: &
     }
 }
 
-/// A proved bound on the numbers that are read off after a pass, for problems whose definition gives it at once.
-pub(crate) fn bound(head: &Head, after_pass: u32) -> Option<Integer> {
+/// A proved bound on the numbers that are read off after a pass, as a power, for problems whose definition gives it at once.
+pub(crate) fn bound(head: &Head, after_pass: u32) -> Option<(u32, u32)> {
     let cells = u64::from(after_pass) + 1;
     if cells > head.passes() {
         return None;
     }
-    let power = |base: u32, exponent: u64| Some(Integer::from(Integer::u_pow_u(base, u32::try_from(exponent).ok()?)));
+    let power = |base: u32, exponent: u64| Some((base, u32::try_from(exponent).ok()?));
     match head.problem.as_str() {
         // A point has three colours.
         "go" => power(3, cells),

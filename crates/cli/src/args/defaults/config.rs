@@ -11,7 +11,7 @@
 //! `KEIMA_CONFIG` names the file; else it is `keima/config.toml` below `$XDG_CONFIG_HOME` or `~/.config`, and may be missing. A key
 //! is an option without its hyphens. Whatever no verb knows is refused, with the file and the key.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -208,6 +208,21 @@ impl Config {
         let default = arg.get_default_values().first().map(|value| value.to_string_lossy().into_owned());
         default.map_or_else(|| setting(String::new(), Source::Unset), |value| setting(value, Source::Default))
     }
+}
+
+/// Whether a text can stand below the command line `cli`: it is read, and each verb takes what the text says for it.
+pub(crate) fn probe(text: &str, cli: &Command) -> bool {
+    let Ok(config) = Config::read(Path::new("probe"), text, cli) else { return false };
+    let told =
+        config.settings(cli, None, |_| None).into_iter().filter(|setting| setting.source == Source::File).count();
+    assert_eq!(told, config.values.len(), "a value is not shown");
+    let verbs: BTreeSet<&str> = config.values.keys().map(|(verb, _)| verb.as_str()).collect();
+    let mut under = config.under(cli.clone());
+    verbs.into_iter().all(|verb| match under.try_get_matches_from_mut(["keima", verb]) {
+        // Nothing else was typed.
+        Err(error) => error.kind() == ErrorKind::MissingRequiredArgument,
+        Ok(_) => true,
+    })
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use std::path::{Component, Path};
 use super::{Available, Limit, read};
 
 /// A version of control groups.
+#[derive(Clone, Copy)]
 struct Version {
     limits: &'static [&'static str],
     used: &'static str,
@@ -51,15 +52,21 @@ struct Mount {
 pub(super) fn limits(root: &Path) -> Vec<Available> {
     let own = read(root, "proc/self/cgroup").unwrap_or_default();
     let mounts = read(root, "proc/self/mountinfo").unwrap_or_default();
-    let mut all = Vec::new();
-    for mount in mounts.lines().filter_map(mount) {
-        let Some(group) = own.lines().find_map(|line| group(line, &mount.version)) else { continue };
-        let Some(mut folders) = below(&mount, group) else { continue };
-        while let Some(folder) = folders.pop() {
-            all.extend(of_group(root, &folder, &mount.version));
-        }
-    }
-    all
+    of_all(&own, &mounts).flat_map(|(folder, version)| of_group(root, &folder, &version)).collect()
+}
+
+/// Folders of the process's groups, those of inner groups first, by the texts of `/proc/self/cgroup` and `mountinfo`.
+fn of_all(own: &str, mounts: &str) -> impl Iterator<Item = (String, Version)> {
+    mounts.lines().filter_map(mount).flat_map(move |mount| {
+        let group = own.lines().find_map(|line| group(line, &mount.version));
+        let folders = group.and_then(|group| below(&mount, group)).unwrap_or_default();
+        folders.into_iter().rev().map(move |folder| (folder, mount.version))
+    })
+}
+
+/// The number of folders by such texts.
+pub(super) fn folders(own: &str, mounts: &str) -> usize {
+    of_all(own, mounts).count()
 }
 
 /// A line of `/proc/self/mountinfo`, if it mounts groups that may limit memory.

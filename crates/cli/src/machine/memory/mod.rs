@@ -184,6 +184,13 @@ fn process(root: &Path) -> Vec<Available> {
     all.into_iter().flatten().collect()
 }
 
+/// Whether a text says something as one of the files that are read here.
+pub(crate) fn says_something(text: &str) -> bool {
+    let names = ["MemAvailable", "MemFree", "CommitLimit", "VmSize"];
+    let told = names.iter().any(|name| kibibytes(text, name).is_some()) | limit(text, ADDRESS_SPACE).is_some();
+    told | (groups::folders(text, text) > 0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

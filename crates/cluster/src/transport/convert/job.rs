@@ -9,7 +9,7 @@ use keima_runs::TaskTimes;
 use keima_wire::v1;
 
 use super::order::{options_from, options_to, worker_id};
-use super::{ConvertError, NAME_BYTES, Wire, cut, list_from, list_to, plain, required, shown};
+use super::{ConvertError, NAME_BYTES, TEXT_BYTES, Wire, cut, list_from, list_to, required, shown};
 
 impl Wire for JobSpec {
     type Message = v1::JobSpec;
@@ -208,8 +208,11 @@ impl Wire for JobStatus {
             size: shown("JobStatus.size", message.size, NAME_BYTES)?,
             options: options_from(message.options)?
                 .into_iter()
-                .map(|(name, value)| (plain(name), plain(value)))
-                .collect(),
+                .map(|(name, value)| {
+                    let name = shown("JobStatus.options", name, NAME_BYTES)?;
+                    Ok((name, shown("JobStatus.options", value, TEXT_BYTES)?))
+                })
+                .collect::<Result<_, _>>()?,
             state: State::from_wire(message.state)?,
             reason: cut(message.reason),
             priority: message.priority,

@@ -123,9 +123,9 @@ pub(crate) fn plain(text: String) -> String {
     })
 }
 
-/// A name that is only shown, of at most `limit` bytes.
+/// A name that is only shown, of at most `limit` bytes. They count as they are shown: an escape is longer than its character.
 fn shown(field: &'static str, name: String, limit: usize) -> Result<String, ConvertError> {
-    bounded(field, name, limit).map(plain)
+    bounded(field, plain(bounded(field, name, limit)?), limit)
 }
 
 /// A list of at most `limit` entries.

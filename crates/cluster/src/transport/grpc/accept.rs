@@ -77,7 +77,7 @@ impl Limits {
 }
 
 /// The soft limit on open files, from the text of `/proc/self/limits`.
-fn open_files(limits: &str) -> usize {
+pub(crate) fn open_files(limits: &str) -> usize {
     let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"));
     let soft = line.and_then(|line| line.split_whitespace().next());
     soft.map_or(USUAL_FILES, |soft| soft.parse().unwrap_or(usize::MAX))

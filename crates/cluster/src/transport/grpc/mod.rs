@@ -26,6 +26,7 @@ mod server;
 use keima_coordinator::{CallError, JobId, WorkerId};
 use tonic::{Code, Status};
 
+pub(crate) use accept::open_files;
 pub use client::{GrpcLink, service_url};
 pub use job_client::{JobClient, JobWatch};
 pub use server::{ServeError, coordinator_routes, serve_coordinator, serve_worker_runs, worker_routes};

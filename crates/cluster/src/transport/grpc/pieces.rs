@@ -23,7 +23,7 @@ use crate::transport::link::LinkError;
 /// Bytes of a certificate in one message.
 const TEXT_PIECE_BYTES: usize = 1 << 20;
 
-/// What a caller of GetJob wants beside the status.
+/// What a caller of `GetJob` wants beside the status.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pieces {
     /// So many of its values, the newest.

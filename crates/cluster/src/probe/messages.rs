@@ -1,4 +1,4 @@
-//! Doors for fuzzing: what reads bytes of peers and of files, without socket and folder.
+//! Every message: protobuf, then the checks of each field, and the way back.
 
 use keima_coordinator::{
     Failure, Grant, Hello, Housekeeping, JobSpec, JobStatus, Outcome, Plan, Running, Verdict, Welcome, WorkerStatus,
@@ -7,8 +7,8 @@ use keima_orders::{AttemptId, Holder, InputRun};
 use keima_runs::{RunManifest, TaskManifest};
 use keima_wire::Message;
 
+use crate::transport::convert;
 use crate::transport::convert::Wire;
-use crate::{store, transport::convert};
 
 /// Decodes a message, whose kind the first byte chooses, and converts it as a server or a client does. A word that is
 /// accepted must survive the way back. Returns whether it was accepted.
@@ -51,9 +51,4 @@ fn names(bytes: &[u8]) -> bool {
         bytes.split(|&byte| byte == b'\n').map(|t| String::from_utf8_lossy(t).into_owned()).collect();
     let worker = texts.first().cloned().unwrap_or_default();
     convert::worker_id("probe", worker).is_ok() | convert::run_ids("probe", texts).is_ok()
-}
-
-/// Reads the bytes of a coordinator's log. Returns the number of edits that count.
-pub fn log(bytes: &[u8]) -> usize {
-    store::probe_log(bytes)
 }
