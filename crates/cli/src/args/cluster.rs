@@ -295,8 +295,7 @@ pub(crate) struct SubmitArgs {
     /// or a job's folder in it
     #[arg(long, value_name = "URL", conflicts_with_all = ["ProblemArgs", "PlanArgs", "priority"])]
     pub(crate) resume_from: Option<String>,
-    /// With --resume-from: plan the rest anew, for the workers that are here, or for --task-memory and --disk. Residues and
-    /// windows stay
+    /// With --resume-from: plan the rest anew, for the workers that are here or the limits that are given
     #[arg(long, requires = "resume_from")]
     pub(crate) replan: bool,
     #[command(flatten)]

@@ -11,6 +11,8 @@
 //!
 //! It is written when all objects that it names are there, and never changed. Cost: some hundred bytes for each run.
 
+use std::collections::BTreeSet;
+
 use keima_orders::JobId;
 use keima_runs::RunManifest;
 use serde::{Deserialize, Serialize};
@@ -143,6 +145,17 @@ impl Checkpoint {
         let checkpoint: Self = postcard::from_bytes(body).map_err(|error| damaged(&error.to_string()))?;
         if checkpoint.vectors.is_empty() {
             return Err(damaged("it has no vector"));
+        }
+        for vector in &checkpoint.vectors {
+            let (head, tasks) = (&vector.head, &vector.tasks);
+            let of_head =
+                |task: &Committed| (task.attempt.sweep, task.attempt.generation) == (head.sweep, head.generation);
+            let numbers: BTreeSet<u32> =
+                tasks.iter().filter(|task| of_head(task)).map(|task| task.attempt.task).collect();
+            if numbers.len() != tasks.len() || tasks.len() != head.tasks as usize {
+                let (expected, got) = (head.tasks, numbers.len());
+                return Err(CheckpointError::Damaged(format!("{head}: expected {expected} tasks, got {got}")));
+            }
         }
         // It is stored as it stands; a coordinator could not start again with one that cannot be read.
         for (sweep, stage, bytes) in &checkpoint.evidence {
