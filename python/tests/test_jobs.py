@@ -224,6 +224,8 @@ def test_a_watch_outlives_the_coordinator(cluster: Cluster) -> None:
         (lambda client: client.submit("go", "5x5", window=-1), UsageError, "out of range"),
         (lambda client: client.status("first"), UsageError, "such as j1"),
         (lambda client: client.resume_from("/nowhere"), KeimaError, "archive"),
+        (lambda client: client.resume_from("/nowhere", replan=True, task_memory="1GiB"), KeimaError, "archive"),
+        (lambda client: client.resume_from("/nowhere", disk="1GiB"), UsageError, "replan=True"),
     ],
 )
 def test_what_makes_no_sense_is_refused(plain: Cluster, call: object, expected: type[KeimaError], words: str) -> None:

@@ -180,21 +180,14 @@ fn members<T: Serialize>(part: &T) -> Result<String, EndedJobError> {
 /// What `keima result --json` prints, but for tables and certificate.
 fn result(status: &JobStatus) -> Value {
     let outcome = status.outcome.as_ref();
-    let checks = |checks: &[Check]| -> Value {
-        checks.iter().map(|check| json!({ "name": check.name, "ok": check.ok, "detail": check.detail })).collect()
-    };
-    let residues = |residues: &[crate::Residue]| -> Value {
-        let one = |residue: &crate::Residue| json!({ "modulus": residue.modulus.to_string(), "residue": residue.residue.to_string() });
-        residues.iter().map(one).collect()
-    };
     let count = outcome.filter(|outcome| outcome.ok).map(|outcome| outcome.count.clone());
     json!({
         "problem": status.problem,
         "size": status.size,
         "options": status.options.iter().map(|(name, value)| (name.clone(), value.clone().into())).collect::<Map<_, _>>(),
         "count": count,
-        "residues": outcome.map(|outcome| residues(&outcome.residues)),
-        "checks": outcome.map(|outcome| checks(&outcome.checks)),
+        "residues": outcome.map(|outcome| &outcome.residues),
+        "checks": outcome.map(|outcome| &outcome.checks),
         "seconds": status.seconds,
         "peak_states": status.peak_states,
         "job": status.id.to_string(),

@@ -29,9 +29,10 @@
 //! tries. A result that fails any check is withheld.
 //!
 //! **What is kept** (job/boundaries.rs). The newest boundary; the newest durable one; the newest one of which every run
-//! has two holders; the one that is being copied; the vector that another is to meet. All others go as soon as their
-//! successor is complete. Deleting compares and does not remember: a worker deletes every run that belongs to no kept
-//! manifest and that no living attempt of its own wrote. It is told so until it no longer lists the run.
+//! has two holders; the newest one in the archive; the one that is being copied or stored there; the vector that another is to
+//! meet. All others go as soon as their successor is complete. Deleting compares and does not remember: a worker deletes
+//! every run that belongs to no kept manifest and that no living attempt of its own wrote. It is told so until it no longer
+//! lists the run.
 //!
 //! **Whose runs.** A store has a name for life, which its workers keep beside their runs. A worker that comes with runs
 //! of another store is refused: here their names mean nothing, and comparing would have them all deleted.
@@ -49,8 +50,6 @@
 mod archive;
 mod jobs;
 mod leases;
-mod leaving;
-mod listing;
 mod planning;
 mod settling;
 mod sharing;
@@ -79,7 +78,7 @@ use crate::store::journal::{Changes, EncodeError};
 use crate::store::restore::{RestoreError, Stored};
 
 pub use self::archive::{RestLimits, Resumption};
-pub use self::listing::{JobFilter, JobPage, MOST_PAGE_JOBS, ValuePage};
+pub use self::jobs::listing::{JobFilter, JobPage, MOST_PAGE_JOBS, ValuePage};
 pub use self::planning::{NewPlan, PlanRequest, Planned, Submission};
 use self::sharing::Use;
 pub use self::status::{Standing, WorkerStatus};

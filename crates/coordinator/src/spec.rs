@@ -120,6 +120,10 @@ pub enum State {
 }
 
 impl State {
+    /// All states, as they are listed.
+    pub const ALL: [Self; 6] =
+        [Self::Queued, Self::Running, Self::Paused, Self::Done, Self::CheckFailed, Self::Cancelled];
+
     /// Whether nothing more will happen.
     pub const fn is_over(self) -> bool {
         matches!(self, Self::Done | Self::CheckFailed | Self::Cancelled)

@@ -10,6 +10,8 @@
 //! | `/metrics` | OpenMetrics |
 //! | `/healthz`, `/readyz` | alive; able to do its work |
 
+mod query;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -25,7 +27,7 @@ use tokio::sync::{Mutex, Semaphore};
 
 use crate::events::{MOST_STREAMS, stream};
 use crate::snapshot::Snapshots;
-use crate::{json as shape, metrics, page, query};
+use crate::{json as shape, metrics, page};
 
 /// The description of the API.
 pub const OPENAPI: &str = include_str!("../openapi.json");

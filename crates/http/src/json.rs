@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use keima_coordinator::{
-    Check, DurableBoundary, Event, JobStatus, JobView, Plan, RunningTask, SeriesEntry, WorkerStatus,
-};
+use keima_coordinator::{DurableBoundary, Event, JobStatus, JobView, Plan, RunningTask, SeriesEntry, WorkerStatus};
 use keima_runs::TaskTimes;
 use serde_json::{Value, json};
 
@@ -158,11 +156,6 @@ pub fn statistics(statistics: &Statistics, plan: Option<&Plan>) -> Value {
     })
 }
 
-/// Checks and what they found.
-pub fn checks(checks: &[Check]) -> Value {
-    checks.iter().map(|c| json!({ "name": c.name, "ok": c.ok, "detail": c.detail })).collect()
-}
-
 /// A job with all that a page shows of it: what `keima status --json` prints, with the newest values only, and more.
 pub fn view(view: &JobView) -> Value {
     let mut job = status(&view.status);
@@ -172,7 +165,7 @@ pub fn view(view: &JobView) -> Value {
         "height": plan.map(|plan| plan.board.height),
         "length": plan.map(|plan| plan.board.length),
         "count": view.status.outcome.as_ref().filter(|outcome| outcome.ok).map(|outcome| outcome.count.clone()),
-        "checks": checks(checks_now),
+        "checks": checks_now,
         "pass_states": view.pass_states,
         "pass_forecast": plan.map(|plan| plan.states.clone()),
         "running_tasks": view.running.iter().map(running).collect::<Vec<_>>(),

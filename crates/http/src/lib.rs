@@ -27,7 +27,6 @@ mod metrics;
 mod page;
 #[doc(hidden)]
 pub mod probe;
-mod query;
 mod serve;
 pub mod share;
 mod snapshot;

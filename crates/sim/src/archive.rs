@@ -13,7 +13,8 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use keima_cluster::Archive;
-use keima_coordinator::{JobId, Replan, Terms};
+use keima_coordinator::{AttemptId, JobId, Replan, Terms};
+use keima_runs::RunId;
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{
@@ -127,6 +128,26 @@ impl Vault {
 }
 
 impl Scenario {
+    /// For a process that starts.
+    pub(crate) fn archive(&self) -> Option<Archive> {
+        self.vault.as_ref().map(|vault| vault.archive.clone())
+    }
+
+    /// Nothing of the machines that were is left.
+    fn forget_cluster(&mut self) {
+        self.tainted.clear();
+        self.believed.clear();
+        self.durable.clear();
+        self.attempts.clear();
+    }
+
+    /// Whether a run is called after its attempt. A job that goes on with a checkpoint has runs with the number of an older job.
+    pub(crate) fn is_run_of(&self, run: &RunId, attempt: AttemptId) -> bool {
+        let attempt = format!("{attempt}/");
+        let without_job = |name: &str| name.split_once('/').map(|(_, rest)| rest.to_owned()).unwrap_or_default();
+        run.0.starts_with(&attempt) || self.is_second_cluster && without_job(&run.0).starts_with(&without_job(&attempt))
+    }
+
     /// One fault that concerns the archive.
     pub(crate) async fn suffer_with_archive(&mut self) -> anyhow::Result<()> {
         match self.draw(12) {

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use keima_cluster::{Archive, JobClient};
+use keima_cluster::JobClient;
 use keima_coordinator::{AttemptId, Executor, JobId, Standing, State, WorkerId};
 use keima_runs::RunId;
 
@@ -110,18 +110,6 @@ impl Scenario {
             archive_stages,
             is_second_cluster: false,
         })
-    }
-
-    fn archive(&self) -> Option<Archive> {
-        self.vault.as_ref().map(|vault| vault.archive.clone())
-    }
-
-    /// Nothing of the machines that were is left.
-    pub(crate) fn forget_cluster(&mut self) {
-        self.tainted.clear();
-        self.believed.clear();
-        self.durable.clear();
-        self.attempts.clear();
     }
 
     pub(crate) async fn submit(&mut self, job: Job) -> anyhow::Result<()> {
@@ -269,13 +257,6 @@ impl Scenario {
                 self.world.fault(format!("{name}: {there} bytes in its folder, {used} charged, cap {cap}"));
             }
         }
-    }
-
-    /// Whether a run is called after its attempt. A job that goes on with a checkpoint has runs with the number of an older job.
-    fn is_run_of(&self, run: &RunId, attempt: AttemptId) -> bool {
-        let attempt = format!("{attempt}/");
-        let without_job = |name: &str| name.split_once('/').map(|(_, rest)| rest.to_owned()).unwrap_or_default();
-        run.0.starts_with(&attempt) || self.is_second_cluster && without_job(&run.0).starts_with(&without_job(&attempt))
     }
 
     /// An attempt whose lease has ended must not come to stand in a manifest.

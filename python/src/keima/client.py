@@ -147,6 +147,9 @@ class Client:
         self,
         checkpoint: str,
         *,
+        replan: bool = False,
+        task_memory: int | str | None = None,
+        disk: int | str | None = None,
         name: str = "",
         note: str = "",
         owner: str | None = None,
@@ -155,15 +158,26 @@ class Client:
     ) -> str:
         """Goes on with a checkpoint of the coordinator's archive: its URL, or a job's folder in it. Returns the job's name.
 
+        With ``replan`` the rest is planned anew, for ``task_memory`` and ``disk``, and else for the workers that are there.
         The rest is as for ``submit``.
         """
         if not checkpoint:
             raise UsageError("resume_from: expected the archive's URL, or a job's folder in it, got an empty text")
+        if not replan and (task_memory is not None or disk is not None):
+            raise UsageError("resume_from: a job keeps its plan; give replan=True with task_memory or disk")
         with _in_range("resume_from"):
             terms = _terms(name, note, owner, max_workers, max_disk)
-        return self._submit(
-            job_pb2.SubmitJobRequest(protocol_version=PROTOCOL_VERSION, resume_from=checkpoint, terms=terms)
-        )
+            limits = job_pb2.Replan(
+                task_memory_bytes=None if task_memory is None else parse_bytes(task_memory),
+                disk_bytes=None if disk is None else parse_bytes(disk),
+            )
+            request = job_pb2.SubmitJobRequest(
+                protocol_version=PROTOCOL_VERSION,
+                resume_from=checkpoint,
+                terms=terms,
+                replan=limits if replan else None,
+            )
+        return self._submit(request)
 
     def _submit(self, request: job_pb2.SubmitJobRequest) -> str:
         return f"j{self._call(lambda **k: self._stub.SubmitJob(request, **k)).job}"

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use keima_coordinator::{Check, Outcome, Table, TableRow};
+use keima_coordinator::{Outcome, Table, TableRow};
 use serde_json::{Map, Value, json};
 
 use super::choice::COUNT;
@@ -23,8 +23,8 @@ pub(super) fn result(
         "problem": count.problem,
         "size": count.size,
         "count": if outcome.ok { Value::from(outcome.count.clone()) } else { Value::Null },
-        "residues": residues(outcome),
-        "checks": checks(&outcome.checks),
+        "residues": outcome.residues,
+        "checks": outcome.checks,
         "seconds": count.seconds,
         "peak_states": count.peak_states,
         "job": count.job.to_string(),
@@ -63,18 +63,6 @@ pub(super) fn result(
         }
     }
     object
-}
-
-fn checks(checks: &[Check]) -> Value {
-    checks.iter().map(|c| json!({ "name": c.name, "ok": c.ok, "detail": c.detail })).collect()
-}
-
-fn residues(outcome: &Outcome) -> Value {
-    outcome
-        .residues
-        .iter()
-        .map(|r| json!({ "modulus": r.modulus.to_string(), "residue": r.residue.to_string() }))
-        .collect()
 }
 
 /// One object per row: the table, the index under its own name, the number, and the figures beside it.

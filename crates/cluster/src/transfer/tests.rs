@@ -11,8 +11,12 @@ use keima_engine::FeedOpener;
 use keima_runs::{Batch, KeyOrder, RunCursor, RunError, RunHeader, RunId, RunManifest, RunOptions, RunPart, RunWriter};
 use keima_wire::v1;
 use keima_wire::v1::run_service_client::RunServiceClient;
+use keima_wire::v1::run_service_server::{RunService, RunServiceServer};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
+use tonic::transport::Server;
+use tonic::transport::server::TcpIncoming;
+use tonic::{Request, Response, Status};
 
 use crate::PROTOCOL_VERSION;
 use crate::access::calls::Role;
@@ -335,5 +339,33 @@ async fn a_run_travels_over_tls() {
             (Err(failure), Some(words)) => assert!(format!("{failure:?}").contains(words), "{failure:?}"),
             (got, _) => panic!("{url} {fingerprint}: {got:?}"),
         }
+    }
+}
+
+/// Sends empty chunks and never ends.
+struct Idle;
+
+#[tonic::async_trait]
+impl RunService for Idle {
+    type ReadRunStream = tokio_stream::Iter<std::iter::Repeat<Result<v1::ReadRunResponse, Status>>>;
+
+    async fn read_run(&self, _: Request<v1::ReadRunRequest>) -> Result<Response<Self::ReadRunStream>, Status> {
+        Ok(Response::new(tokio_stream::iter(std::iter::repeat(Ok(v1::ReadRunResponse::default())))))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_holder_that_sends_nothing_keeps_nobody() {
+    let pair = pair().await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = Server::builder().add_service(RunServiceServer::new(Idle));
+    tokio::spawn(server.serve_with_incoming(TcpIncoming::from(listener)));
+    let mut input = pair.input(&pair.run, None);
+    input.holders[0].address = format!("http://{address}");
+    let failures = [pair.copy(&input).await.unwrap_err(), pair.read(input, RunPart::all(&header())).await.unwrap_err()];
+    for failure in failures {
+        let Failure::Input { damaged: false, text, .. } = &failure else { panic!("{failure:?}") };
+        assert!(text.contains("an empty chunk"), "{text}");
     }
 }

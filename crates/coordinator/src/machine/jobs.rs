@@ -8,16 +8,15 @@
 //! A job ends deep inside a call. It is sorted out at the next one ([`Jobs::sort_out`]): until then one that is over may stand among
 //! the live ones. Cost: O(log n) for each job; a call costs nothing for those that are over.
 
+mod leaving;
+pub(super) mod listing;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use keima_orders::JobId;
 
 use crate::api::{Millis, State};
 use crate::job::Job;
-
-/// All states, as they are listed.
-pub(crate) const STATES: [State; 6] =
-    [State::Queued, State::Running, State::Paused, State::Done, State::CheckFailed, State::Cancelled];
 
 /// Evidence, as it is stored, beyond which a job stays in the store: its certificate would have hundreds of megabytes, and take
 /// several times that while it is made. A job of 19x19 has about a tenth of a megabyte.
@@ -32,8 +31,8 @@ pub(crate) struct Jobs {
     ends: BTreeSet<(Millis, JobId)>,
     /// Those of them that may leave the store, in the same order.
     leavers: BTreeSet<(Millis, JobId)>,
-    /// Those that are over, by the place of their state in [`STATES`].
-    counts: [usize; STATES.len()],
+    /// Those that are over, by the place of their state in [`State::ALL`].
+    counts: [usize; State::ALL.len()],
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "as the maps take it")]
@@ -69,7 +68,7 @@ impl Jobs {
     }
 
     fn count(&mut self, state: State, change: impl Fn(usize) -> usize) {
-        if let Some((count, _)) = self.counts.iter_mut().zip(STATES).find(|(_, other)| *other == state) {
+        if let Some((count, _)) = self.counts.iter_mut().zip(State::ALL).find(|(_, other)| *other == state) {
             *count = change(*count);
         }
     }
@@ -127,7 +126,7 @@ impl Jobs {
     /// How many jobs are in each state.
     pub(crate) fn by_state(&self) -> Vec<(State, usize)> {
         let live = |state| self.live().filter(|job| job.record.state == state).count();
-        STATES.iter().zip(self.counts).map(|(&state, over)| (state, over + live(state))).collect()
+        State::ALL.iter().zip(self.counts).map(|(&state, over)| (state, over + live(state))).collect()
     }
 }
 

@@ -5,7 +5,7 @@ use keima_runs::RunId;
 use serde::{Deserialize, Serialize};
 
 use super::Coordinator;
-use super::listing::ValuePage;
+use super::jobs::listing::ValuePage;
 use super::sharing::level;
 use crate::api::{CallError, Millis, State};
 use crate::fleet::worker::Worker;

@@ -5,6 +5,9 @@ use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use keima_coordinator::Checkpoint;
 
 use crate::harness::cluster::{Cluster, EXECUTORS, Setup, notes};
 use crate::harness::process::until;
@@ -72,6 +75,32 @@ fn another_cluster_goes_on_from_the_archive() {
         until("one folder with checkpoints", || (folders() == 1).then_some(()));
         drop(workers);
     }
+}
+
+/// With a checkpoint after each stage of four in a column, the column end before stays beside the newest two.
+#[test]
+fn the_newest_column_end_stays_in_the_archive() {
+    let dir = tempfile::tempdir().unwrap();
+    let archive = dir.path().join("archive");
+    let setup =
+        Setup { second_copies: false, archive: Some(archive.clone()), archive_stages: Some("1"), ..Setup::default() };
+    let cluster = Cluster::start(setup);
+    let worker = cluster.worker("a", "worker.after_pull=sleep:300");
+    cluster.client(&["submit", "go", "8x8", "--executor", "stream", "--window", "2"]).ok();
+    // They change under our eyes: only what stays for a while counts.
+    let column_ends = || -> Option<Vec<bool>> {
+        let names = checkpoints(&archive);
+        std::thread::sleep(Duration::from_millis(150));
+        let read = |path: &PathBuf| Some(Checkpoint::read(&fs::read(path).ok()?).unwrap().ends_column());
+        let ends = names.iter().map(read).collect::<Option<Vec<bool>>>()?;
+        (checkpoints(&archive) == names).then_some(ends)
+    };
+    until("two checkpoints within a column, and its start", || {
+        let ends = column_ends()?;
+        assert!(ends.len() <= 3, "{ends:?}");
+        (ends == [true, false, false]).then_some(())
+    });
+    drop(worker);
 }
 
 #[test]

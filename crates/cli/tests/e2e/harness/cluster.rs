@@ -17,6 +17,8 @@ pub(crate) struct Setup {
     pub(crate) executor: &'static str,
     /// Every column end goes there.
     pub(crate) archive: Option<PathBuf>,
+    /// Instead: a boundary after so many stages.
+    pub(crate) archive_stages: Option<&'static str>,
     /// Variables of the coordinator and the workers.
     pub(crate) environment: Vec<(String, String)>,
 }
@@ -33,6 +35,7 @@ impl Default for Setup {
             failpoint: "",
             executor: "stream",
             archive: None,
+            archive_stages: None,
             environment: Vec::new(),
         }
     }
@@ -154,8 +157,12 @@ fn coordinator(dir: &TempDir, setup: &Setup, listen: &str, failpoint: &str) -> (
     let copies: &[&str] = if setup.second_copies { &[] } else { &["--no-second-copies"] };
     let archive = setup.archive_option();
     let archive: Vec<&str> = archive.iter().map(String::as_str).collect();
-    let often: &[&str] = if archive.is_empty() { &[] } else { &["--archive-seconds", "0"] };
-    let args = [&args[..], &times, &["--checkpoint-seconds", "0"], copies, &archive, often].concat();
+    let often = match setup.archive_stages {
+        _ if archive.is_empty() => Vec::new(),
+        None => vec!["--archive-seconds", "0"],
+        Some(stages) => vec!["--archive-seconds", "1000000", "--archive-stages", stages],
+    };
+    let args = [&args[..], &times, &["--checkpoint-seconds", "0"], copies, &archive, &often].concat();
     let mut process = Process::start_with("coordinator", &args, failpoint, &setup.environment);
     let url = process.ready("coordinator ready at ");
     (process, url)

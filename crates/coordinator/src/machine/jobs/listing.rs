@@ -5,10 +5,10 @@
 
 use keima_orders::JobId;
 
-use super::Coordinator;
 use crate::api::{Millis, State};
 use crate::job::Job;
 use crate::job::shown::status::JobStatus;
+use crate::machine::Coordinator;
 use crate::outcome::SeriesEntry;
 use crate::terms::Terms;
 

@@ -5,16 +5,17 @@
 //!   left      the file is there: the job's records go
 //! ```
 //!
-//! A crash between the two leaves the job in both places. It leaves once more then, and its file is written anew. What is not in the
-//! store any more is in its file; so no result is ever in neither. A job of many thousand stages stays, whatever is kept: see `jobs`. Numbers of jobs are not used again.
+//! A crash between the two leaves the job in both places. It leaves once more then, and its file is written anew. What is not in
+//! the store any more is in its file; so no result is ever in neither. A job of many thousand stages stays, whatever is kept: see
+//! `jobs`. Numbers of jobs are not used again.
 
 use keima_orders::JobId;
 
-use super::Coordinator;
 use crate::api::Millis;
 use crate::ended::EndedJob;
 use crate::fleet::Fleet;
 use crate::job::Job;
+use crate::machine::Coordinator;
 
 impl Job {
     /// All that is known of it.

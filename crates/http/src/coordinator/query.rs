@@ -12,9 +12,6 @@ use keima_coordinator::{JobFilter, JobId, MOST_PAGE_JOBS, State};
 
 /// Jobs of a page without a limit.
 const JOBS: usize = 100;
-/// All states, as they are written.
-const STATES: [State; 6] =
-    [State::Queued, State::Running, State::Paused, State::Done, State::CheckFailed, State::Cancelled];
 
 /// The number of a job's name, `"j1"`.
 pub(crate) fn job_id(name: &str) -> Option<JobId> {
@@ -35,7 +32,7 @@ pub(crate) fn jobs(query: &str) -> Result<JobFilter, String> {
             "state" => {
                 let is = |state: &State| state.to_string().replace(' ', "_") == value.replace([' ', '-'], "_");
                 let words = || wrong("queued, running, paused, done, check_failed or cancelled");
-                filter.states.push(STATES.into_iter().find(is).ok_or_else(words)?);
+                filter.states.push(State::ALL.into_iter().find(is).ok_or_else(words)?);
             }
             "owner" => filter.owner = Some(value.into_owned()),
             "name" => filter.name = Some(value.into_owned()),
