@@ -14,14 +14,20 @@ use super::{Execution, Plan, PlanError, PlanLimits};
 /// Most residues that the planner carries at once unless asked. Beyond this, keys and expansion are so small a part of a
 /// record's cost that more residues save nothing.
 const MOST_RESIDUES_PER_SWEEP: u32 = 8;
-/// Longest window that the planner chooses unless asked. Longer ones save few shuffles and make families large.
+/// Longest window that the planner chooses unless asked or all families are small. Longer ones make families large.
 const LONGEST_WINDOW: u32 = 4;
+/// Longest window where all families are small. Longer ones save few shuffles.
+const LONGEST_WINDOW_OF_SMALL_FAMILIES: u32 = 8;
+/// A family is small if its table stays in a third-level cache.
+const SMALL_FAMILY_BYTES: u64 = 8 << 20;
 /// A task must be able to buffer this many records, however many lanes they have.
 const LEAST_TASK_RECORDS: u64 = 256;
 /// For a task that writes fewer records than this, granting and committing cost more than the work.
 pub(super) const MIN_TASK_RECORDS: u64 = 4096;
 /// Largest family, in percent of the records that a task is meant to write.
 const FAMILY_PERCENT: u128 = 150;
+/// Most bytes for a record's slots in a table.
+const TABLE_INDEX_BYTES: u64 = 16;
 /// Bytes for a buffered record's place in the order of the output.
 const SORT_INDEX_BYTES: u64 = 8;
 /// Bytes of a sorted key in a run: a delta varint, and its part of the block headers.
@@ -56,7 +62,9 @@ pub fn plan(info: &dyn ProblemInfo, key_bytes: u32, limits: &PlanLimits) -> Resu
         let sweeps = balanced(total, sweep_count);
         let lanes = total.div_ceil(sweep_count).saturating_mul(coefficients);
         let task_records = task_records(limits.task_memory_bytes, key_bytes, lanes)?;
-        let windows = windows(board.height, limits, task_records, states.iter().max().copied(), &mut largest_family);
+        let small_family = SMALL_FAMILY_BYTES / (u64::from(key_bytes) + 8 * u64::from(lanes) + TABLE_INDEX_BYTES);
+        let sizes = FamilySizes { task_records, small_family, peak_states: states.iter().max().copied() };
+        let windows = windows(board.height, limits, &sizes, &mut largest_family);
         let record_bytes = (8.0 * f64::from(lanes) + KEY_BYTES_ON_DISK) * INDEX_FACTOR;
         let mut plan = Plan {
             execution: Execution::Stream,
@@ -115,26 +123,44 @@ pub(super) fn task_records(task_memory_bytes: u64, key_bytes: u32, lanes: u32) -
     Ok(task_memory_bytes / 100 * OUTPUT_PERCENT / record_bytes)
 }
 
+/// What the windows of a column depend on.
+struct FamilySizes {
+    /// Records of a task.
+    task_records: u64,
+    /// Most records of a small family.
+    small_family: u64,
+    /// States of the largest vector, if they are known.
+    peak_states: Option<u64>,
+}
+
 /// Windows of a column: the user's, or the longest whose families fit a task.
 ///
 /// Longer windows mean fewer shuffles. But a family that is much larger than a task spills in every pass, and at the
-/// stage's end all others wait for its task. If no length keeps families small enough, windows are single cells. If the
-/// problem does not know its families, the planner takes each to be as large as the vector.
+/// stage's end all others wait for its task. A family larger than the cache costs more in every pass than a shuffle
+/// saves. If no length keeps families small enough, windows are single cells. If the problem does not know its
+/// families, the planner takes each to be as large as the vector.
 fn windows(
     height: u32,
     limits: &PlanLimits,
-    task_records: u64,
-    peak_states: Option<u64>,
+    sizes: &FamilySizes,
     mut largest_family: impl FnMut(&Window) -> Option<u128>,
 ) -> Vec<Window> {
     if let Some(len) = limits.window {
         return Window::cut(height, len);
     }
-    let most = u128::from(task_records) * FAMILY_PERCENT / 100;
+    let most = u128::from(sizes.task_records) * FAMILY_PERCENT / 100;
     let mut fits = |window: &Window| {
-        let family = largest_family(window).or(peak_states.map(u128::from));
+        let family = largest_family(window).or(sizes.peak_states.map(u128::from));
         family.is_none_or(|states| states <= most)
     };
-    let mut cuts = (1..=LONGEST_WINDOW.min(height)).rev().map(|len| Window::cut(height, len));
-    cuts.find(|windows| windows.iter().all(&mut fits)).unwrap_or_else(|| Window::cut(height, 1))
+    let cut = |len| Window::cut(height, len);
+    let longest = LONGEST_WINDOW.min(height);
+    let Some(chosen) = (1..=longest).rev().map(cut).find(|windows| windows.iter().all(&mut fits)) else {
+        return cut(1);
+    };
+    // A whole column is one family, and so is every window where the problem knows of no families.
+    let small = most.min(sizes.small_family.into());
+    let mut is_small = |window: &Window| largest_family(window).is_some_and(|states| states <= small);
+    let longer = longest + 1..=LONGEST_WINDOW_OF_SMALL_FAMILIES.min(height.saturating_sub(1));
+    longer.map(cut).take_while(|windows| windows.iter().all(&mut is_small)).last().unwrap_or(chosen)
 }

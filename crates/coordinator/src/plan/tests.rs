@@ -109,6 +109,9 @@ fn windows_are_as_long_as_families_fit() {
     check(families, Some(99), 8 << 20, &[9]);
     check(families, Some(1), 1 << 30, &[1; 9]);
     check(&[], None, 8 << 20, &[3, 3, 3]);
+    // Windows are longer where a table of the largest family, of 56 bytes a record, takes at most 8 MiB.
+    check(&[10, 100, 1_000, 10_000, 149_796], None, 192_000_000, &[5, 4]);
+    check(&[10, 100, 1_000, 10_000, 149_797], None, 192_000_000, &[3, 3, 3]);
     // A family that is not known is not larger than the vector.
     let mut example = Example::new(9, 9);
     example.states = Some(vec![1_000; 82]);
