@@ -16,11 +16,15 @@
 //! Memory: see `budget`. Cost: one expansion for each state and pass, one table operation for each successor; one
 //! merge, one sort and two fingerprints for each state and stage.
 
+// Code for vector instructions must be inlined into the function that is dispatched to.
+#![allow(clippy::inline_always)]
+
 pub(crate) mod budget;
 pub(crate) mod buffers;
 mod input;
 mod laws;
 mod output;
+mod rows;
 pub(crate) mod spill;
 mod table;
 mod task;

@@ -14,10 +14,10 @@
 //! Cost of a successor: one multiplication, and about 1.5 probes at a load of at most one half.
 
 use keima_model::{Key, mix};
-use keima_residue::add_mod;
 
 use crate::MemoryRefused;
 use crate::memory::reserved;
+use crate::stream::rows::{self, RowModuli, Sources};
 
 /// Distinct keys with their values, in order of first arrival.
 pub(crate) struct Table<K> {
@@ -134,36 +134,11 @@ impl<K: Key> Table<K> {
         self.rows.resize(self.keys.len() * self.lanes, 0);
     }
 
-    /// Adds to each successor the row of its source: source `i` has `degrees[i]` successors, in order.
-    pub(crate) fn combine(&mut self, successors: &[K], degrees: &[u8], sources: &[u64], moduli: &[u64]) {
+    /// Adds to each successor the row of its source.
+    pub(crate) fn combine(&mut self, successors: &[K], sources: &Sources<'_>, moduli: &RowModuli) {
         self.grow_for(successors.len());
         self.find(successors);
-        // Below 2^63 the sum of two residues fits a word without a carry.
-        let small = moduli.iter().all(|&p| p < 1 << 63);
-        macro_rules! dispatch {
-            ($($lanes:literal)*) => {
-                match (self.lanes == moduli.len()).then_some(self.lanes) {
-                    $(Some($lanes) if small => add_fixed::<$lanes, true>(&mut self.rows, &self.places, degrees, sources, moduli),
-                    Some($lanes) => add_fixed::<$lanes, false>(&mut self.rows, &self.places, degrees, sources, moduli),)*
-                    _ => add_any(&mut self.rows, &self.places, degrees, &[], sources, moduli, self.lanes),
-                }
-            };
-        }
-        dispatch!(1 2 3 4 5 6 7 8);
-    }
-
-    /// Like [`Table::combine`], but moves the coefficient index up by `shifts[j]` for successor `j`.
-    pub(crate) fn combine_shifted(
-        &mut self,
-        successors: &[K],
-        degrees: &[u8],
-        shifts: &[u8],
-        sources: &[u64],
-        moduli: &[u64],
-    ) {
-        self.grow_for(successors.len());
-        self.find(successors);
-        add_any(&mut self.rows, &self.places, degrees, shifts, sources, moduli, self.lanes);
+        rows::add_to_places(&mut self.rows, &self.places, sources, moduli);
     }
 
     /// Makes room for a batch. Most of a batch usually has keys that are known. So slots grow only if the batch, with
@@ -176,62 +151,10 @@ impl<K: Key> Table<K> {
     }
 }
 
-/// Sum of two residues. If `SMALL`, moduli are below 2^63.
-#[inline]
-fn add<const SMALL: bool>(a: u64, b: u64, p: u64) -> u64 {
-    if SMALL {
-        let sum = a + b;
-        sum.min(sum.wrapping_sub(p))
-    } else {
-        add_mod(a, b, p)
-    }
-}
-
-fn add_fixed<const L: usize, const SMALL: bool>(
-    rows: &mut [u64],
-    places: &[u32],
-    degrees: &[u8],
-    sources: &[u64],
-    moduli: &[u64],
-) {
-    let (rows, _) = rows.as_chunks_mut::<L>();
-    let (sources, _) = sources.as_chunks::<L>();
-    let Some(p) = moduli.first_chunk::<L>() else { return };
-    let mut places = places.iter();
-    for (source, &degree) in sources.iter().zip(degrees) {
-        for &place in places.by_ref().take(degree.into()) {
-            let target = &mut rows[place as usize];
-            for lane in 0..L {
-                target[lane] = add::<SMALL>(target[lane], source[lane], p[lane]);
-            }
-        }
-    }
-}
-
-/// Any number of lanes, with or without shifts.
-fn add_any(
-    rows: &mut [u64],
-    places: &[u32],
-    degrees: &[u8],
-    shifts: &[u8],
-    sources: &[u64],
-    moduli: &[u64],
-    lanes: usize,
-) {
-    let mut j = 0;
-    for (source, &degree) in sources.chunks_exact(lanes).zip(degrees) {
-        for &place in &places[j..j + usize::from(degree)] {
-            let up = shifts.get(j).map_or(0, |&s| usize::from(s) * moduli.len()).min(lanes);
-            let start = place as usize * lanes;
-            keima_residue::add_row(&mut rows[start + up..start + lanes], &source[..lanes - up], moduli);
-            j += 1;
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use keima_residue::add_mod;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
@@ -272,11 +195,9 @@ mod tests {
                 let sources: Vec<u64> =
                     batch.iter().flat_map(|r| (0..lanes).map(|l| r.2 % moduli[l % count])).collect();
                 let degrees = vec![1; batch.len()];
-                if shifted {
-                    table.combine_shifted(&keys, &degrees, &shifts, &sources, &moduli);
-                } else {
-                    table.combine(&keys, &degrees, &sources, &moduli);
-                }
+                let shifts = if shifted { &shifts[..] } else { &[] };
+                let sources = Sources { degrees: &degrees, shifts, rows: &sources };
+                table.combine(&keys, &sources, &RowModuli::new(&moduli, lanes));
             }
             let (keys, rows) = table.columns();
             let got: BTreeMap<u64, Vec<u64>> =

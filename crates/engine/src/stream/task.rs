@@ -13,6 +13,7 @@ use crate::stream::buffers::Set;
 use crate::stream::input::Input;
 use crate::stream::laws;
 use crate::stream::output::{Output, Written};
+use crate::stream::rows::{RowModuli, Sources};
 use crate::stream::spill::{EngineKey, Spiller, TemporaryRun, input_error};
 use crate::stream::table::Table;
 use crate::tally::{EndTally, LaneSums, PassSums};
@@ -38,6 +39,7 @@ pub(crate) struct StreamTask<'a, K: EngineKey> {
     task: &'a Task<'a>,
     budget: Budget,
     lanes: usize,
+    moduli: RowModuli,
     spiller: Spiller<'a>,
     /// `front` holds the group's states before the present step, `back` those after it.
     set: Set<K>,
@@ -66,6 +68,7 @@ impl<'a, K: EngineKey> StreamTask<'a, K> {
             task,
             budget,
             lanes,
+            moduli: RowModuli::new(&order.moduli, lanes),
             spiller: Spiller::new(task, budget),
             set: task.buffers.take(budget, lanes)?,
             successors: Successors::default(),
@@ -257,12 +260,7 @@ impl<'a, K: EngineKey> StreamTask<'a, K> {
 
     fn combine(&mut self, rows: &[u64]) {
         let Successors { keys, degrees, shifts } = &self.successors;
-        let moduli = &self.task.order.moduli;
-        if shifts.is_empty() {
-            self.set.back.combine(keys, degrees, rows, moduli);
-        } else {
-            self.set.back.combine_shifted(keys, degrees, shifts, rows, moduli);
-        }
+        self.set.back.combine(keys, &Sources { degrees, shifts, rows }, &self.moduli);
     }
 
     fn spill_back(&mut self, header: &RunHeader, spills: &mut Vec<TemporaryRun>) -> Result<(), TaskError> {
