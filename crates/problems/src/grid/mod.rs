@@ -17,9 +17,11 @@
 //! No pass of a stage adds or removes an edge in another row, but it may change the edge's partner, and with it the
 //! bracket. A complete curve is the state without edges whose edge down "is closing".
 //!
-//! The ladder: [`brute`], [`border`], [`Grid`]; [`step`] has the successors, [`brackets`] the form without keys, [`words`] the numbers of states, [`published`]
-//! the published values, [`bound`] proves how many there are at most. Cost: about 3^m states.
+//! The ladder: [`brute`], [`border`], [`Grid`]; [`step`] has the successors, [`batch`] those of many states at a time,
+//! [`brackets`] the form without keys, [`words`] the numbers of states, [`published`] the published values, [`bound`] proves
+//! how many there are at most. Cost: about 3^m states.
 
+mod batch;
 pub mod border;
 pub mod bound;
 mod brackets;

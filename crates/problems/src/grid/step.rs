@@ -16,11 +16,14 @@
 //! An end of the curve is a ) without a partner. A cell that is an end begins such a bracket, or makes one of the partner
 //! of the edge that leads to it. Two of them that meet complete a path.
 //!
+//! Most cells are taken by [`super::batch`], which makes of a state the same successors in the same order. Here are those of
+//! an end of the curve, and of boards too high for it.
+//!
 //! Cost: one step per edge to find a partner.
 
 use keima_model::{Board, Successors};
 
-use super::Curves;
+use super::{Curves, batch};
 
 /// The state of a complete curve: the edge down is none, but "is closing".
 pub const CLOSED: u64 = 2;
@@ -83,7 +86,7 @@ impl BracketWord {
 
 /// The data of one pass.
 pub struct Place {
-    height: u32,
+    board: Board,
     row: u32,
     right: bool,
     down: bool,
@@ -99,7 +102,7 @@ impl Place {
     pub fn new(board: Board, curves: Curves, pass: u32) -> Self {
         let is_end = |(a, b)| u32::from(a == pass) + u32::from(b == pass);
         Self {
-            height: board.height,
+            board,
             row: board.cell(pass),
             right: board.column(pass) + 1 < board.length,
             down: !board.ends_column(pass),
@@ -112,6 +115,15 @@ impl Place {
 
     /// Appends the successors of `keys`.
     pub fn expand(&self, keys: &[u64], out: &mut Successors<u64>) {
+        if self.ends > 0 || self.board.height > batch::MAX_HEIGHT {
+            return self.expand_one_by_one(keys, out);
+        }
+        let cell = batch::Cell::new(self.board, self.curves, self.row, [self.right, self.down], self.may_close);
+        cell.expand(keys, out);
+    }
+
+    /// The same, for any cell.
+    pub(super) fn expand_one_by_one(&self, keys: &[u64], out: &mut Successors<u64>) {
         for &key in keys {
             let before = out.keys.len();
             if key == CLOSED {
@@ -188,9 +200,9 @@ impl Place {
     /// Reads a key before this pass: the edge down stands among the rows, above this one.
     fn unpack(&self, key: u64) -> BracketWord {
         let above = (1 << self.row) - 1;
-        let rows = (1 << self.height) - 1;
+        let rows = (1 << self.board.height) - 1;
         let insert = |rows: u64, down: u64| rows & above | down << self.row | (rows & !above) << 1;
-        let edges = insert(key >> (self.height + 2) & rows, key & 1);
+        let edges = insert(key >> (self.board.height + 2) & rows, key & 1);
         BracketWord { edges, closing: insert(key >> 2 & rows, key >> 1 & 1) & edges }
     }
 
@@ -199,7 +211,10 @@ impl Place {
         let above = (1 << (self.row + 1)) - 1;
         let rows = |word: u64| word & above | word >> 1 & !above;
         let down = |word: u64| word >> (self.row + 1) & 1;
-        rows(word.edges) << (self.height + 2) | rows(word.closing) << 2 | down(word.closing) << 1 | down(word.edges)
+        rows(word.edges) << (self.board.height + 2)
+            | rows(word.closing) << 2
+            | down(word.closing) << 1
+            | down(word.edges)
     }
 }
 
