@@ -31,6 +31,12 @@ pub trait Word: Key {
     /// The product with a code: puts it into every nibble whose lowest bit is set.
     #[must_use]
     fn times(self, code: u32) -> Self;
+    /// The lowest nibble, the only one of the word, in all places.
+    #[must_use]
+    fn repeated(self) -> Self;
+    /// The sum, without a carry beyond the word.
+    #[must_use]
+    fn plus(self, other: Self) -> Self;
     /// The low 32 bits.
     fn low(self) -> u32;
 }
@@ -69,6 +75,14 @@ macro_rules! word {
             #[inline]
             fn times(self, code: u32) -> Self {
                 self.wrapping_mul(code.into())
+            }
+            #[inline]
+            fn repeated(self) -> Self {
+                self.wrapping_mul(Self::ONES)
+            }
+            #[inline]
+            fn plus(self, other: Self) -> Self {
+                self.wrapping_add(other)
             }
             #[inline]
             fn low(self) -> u32 {

@@ -6,11 +6,13 @@
 //! The ladder, each rung checked against the one below:
 //! - [`brute`]: every walk;
 //! - [`border`]: the border-state recurrence in a plain map;
-//! - [`Knight`]: the same recurrence in the engine's terms. [`state`] holds states, [`step`] their successors, [`prune`]
-//!   discards hopeless ones, [`layout`] writes keys, [`published`] has known values, [`bound`] proves how many there are at most.
+//! - [`Knight`]: the same recurrence in the engine's terms. [`state`] holds states, [`step`] their successors, [`batch`]
+//!   those of many at a time. [`prune`] discards hopeless ones, [`layout`] writes keys, [`published`] has known values,
+//!   [`bound`] proves how many there are at most.
 //!
 //! Cost: at most 11 successors a state; prunes leave one or two of them on average.
 
+mod batch;
 pub mod border;
 pub mod bound;
 pub mod brute;

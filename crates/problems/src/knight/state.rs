@@ -39,7 +39,8 @@ pub fn code<W: Word>(state: W, shift: u32) -> u32 {
 /// The low bits of the nibbles that are zero.
 #[inline]
 pub fn zeros<W: Word>(word: W) -> W {
-    !(word | word >> 1 | word >> 2 | word >> 3) & W::ONES
+    let half = word | word >> 1;
+    !(half | half >> 2) & W::ONES
 }
 
 /// The cells with this code.
@@ -51,7 +52,8 @@ pub fn cells_with<W: Word>(state: W, code: u32) -> W {
 /// The cells that are ends of paths.
 #[inline]
 pub fn ends<W: Word>(state: W) -> W {
-    (state >> 1 | state >> 2 | state >> 3) & W::ONES
+    // The second part is one of `zeros`, too.
+    (state >> 1 | (state | state >> 1) >> 2) & W::ONES
 }
 
 /// The ends of paths from an end of the tour.
@@ -103,30 +105,38 @@ impl<W: Word> pulp::WithSimd for NormaliseEights<'_, W> {
     fn with_simd<S: pulp::Simd>(self, _: S) {
         for states in self.0 {
             let mut left = states.map(|state| ends(state) & !finished(state));
+            // Pair 1 has code 9, and each cell gets one more while pairs before its own are numbered.
             let mut out = *states;
             for lane in 0..LANES {
-                out[lane] = out[lane] & !left[lane].times(0xf);
+                out[lane] = out[lane] & !left[lane].times(0xf) | left[lane].times(pair(1));
             }
-            let mut number = 1;
-            while left.iter().fold(W::ZERO, |all, &left| all | left) != W::ZERO {
-                let pair = pair(number);
+            let is_left = |left: &[W; LANES]| left.iter().fold(W::ZERO, |all, &left| all | left) != W::ZERO;
+            for _ in 0..SUCCESSIVE {
                 for lane in 0..LANES {
-                    let first = states[lane] & left[lane].lowest().times(0xf);
-                    let same = zeros(states[lane] ^ everywhere(first)) & left[lane];
-                    out[lane] = out[lane] | same.times(pair);
-                    left[lane] = left[lane] & !same;
+                    left[lane] = left[lane] & differ(states[lane], left[lane].lowest());
+                    out[lane] = out[lane].plus(left[lane]);
                 }
-                number += 1;
+                if !is_left(&left) {
+                    break;
+                }
             }
-            *states = out;
+            // Only keys that no state has got more pairs.
+            *states = if is_left(&left) { states.map(normalise) } else { out };
         }
     }
 }
 
-/// A word's only nibble in all places.
+/// Pairs from the first on whose codes follow each other.
+const SUCCESSIVE: u32 = 7;
+
+/// The low bits of nibbles that differ from the one whose lowest bit is given; other bits are any.
 #[inline(always)]
-fn everywhere<W: Word>(nibble: W) -> W {
-    [4, 8, 16, 32].into_iter().fold(nibble, |word, by| word | word << by | word >> (W::BITS - by))
+fn differ<W: Word>(state: W, lowest: W) -> W {
+    let plane = |by: u32| {
+        let plane = state >> by;
+        plane ^ if plane & lowest == W::ZERO { W::ZERO } else { !W::ZERO }
+    };
+    plane(0) | plane(1) | plane(2) | plane(3)
 }
 
 #[cfg(test)]

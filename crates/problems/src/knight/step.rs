@@ -13,11 +13,15 @@
 //! else of the path that ended there. An end of the tour takes one edge fewer, as if it had come with code "finished".
 //! Given ends enter the window with that code, and no other cell becomes an end.
 //!
-//! Cost: this is the stream executor's inner loop; at most 11 successors a state, no allocation, no panic and no endless
-//! loop on any bit pattern.
+//! Where keys have 64 bits and no cell becomes an end of the tour, [`super::batch`] makes the same successors in the same
+//! order.
+//!
+//! Cost: this is the stream executor's inner loop; at most 11 successors a state, no panic and no endless loop on any bit
+//! pattern.
 
 use keima_model::{Board, Successors};
 
+use super::batch;
 use super::prune::{Colours, Degrees, EndsLeft, Prunes, colours_allow};
 use super::state::{self, FINISHED, FULL, UNTOUCHED, Word, code};
 use super::{Tours, adjacent, steps};
@@ -91,13 +95,28 @@ impl<W: Word> Place<W> {
         }
     }
 
-    /// Appends the successors of `keys` to `out`: first all states that edges lead to, then, by vector instructions, which of
-    /// them are not hopeless, and the numbers of their pairs.
+    /// Appends the successors of `keys` to `out`.
     pub fn expand(&self, keys: &[W], out: &mut Successors<W>) {
         if self.dead {
             out.degrees.resize(out.degrees.len() + keys.len(), 0);
-            return;
+        } else if self.tours == Tours::Open || W::BITS > 64 {
+            // No machine has vectors of wider words.
+            self.expand_one_by_one(keys, out);
+        } else {
+            let cell = batch::Cell {
+                entering: self.entering,
+                neighbours: &self.neighbours[..self.neighbour_count],
+                closed: if self.more { W::ZERO } else { self.complete },
+                path: self.tours != Tours::Closed,
+                degrees: self.degrees.as_ref(),
+            };
+            cell.expand(keys, out);
         }
+    }
+
+    /// The same, for any tours: first all states that edges lead to, then, by vector instructions, which of them are not
+    /// hopeless, and the numbers of their pairs.
+    pub(super) fn expand_one_by_one(&self, keys: &[W], out: &mut Successors<W>) {
         let (mut reached, mut counts, mut keep) = (Reached::default(), Vec::with_capacity(keys.len()), Vec::new());
         for &key in keys {
             let before = reached.states.len();
