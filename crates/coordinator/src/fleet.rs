@@ -9,7 +9,7 @@ use self::config::Config;
 use self::lease::Lease;
 use self::life::Life;
 use self::watched::{About, EventKind, Watched};
-use self::worker::Worker;
+use self::worker::{Moment, Worker};
 use crate::api::{Grant, Millis, Publication, Work};
 use crate::store::journal::Journal;
 use crate::store::records::GrantRecord;
@@ -48,7 +48,7 @@ pub(crate) struct Fleet {
     at_work: BTreeMap<JobId, u32>,
     /// Tasks that ended, with the time since their grant, for [`crate::Coordinator`] to book.
     pub(crate) worked: Vec<(JobId, Millis)>,
-    /// Workers that may hold a run: those that ever said so. [`Worker::held`] says whether they do.
+    /// Workers that hold a run: [`Worker::held`], the other way round.
     holders: HashMap<RunId, Vec<WorkerId>>,
     pub(crate) journal: Journal,
     /// Since when at least one worker is here; `None` while all are away.
@@ -102,6 +102,11 @@ impl Fleet {
     /// Tells those who watch.
     pub(crate) fn tell(&mut self, kind: EventKind, about: About<'_>, text: &str) {
         self.watched.add(self.now, kind, about, text);
+    }
+
+    /// What a pull finds depends on, beside the worker's own leases.
+    pub(crate) const fn moment(&self) -> Moment {
+        Moment { now: self.now, work_serial: self.work_serial, few_serial: self.few_serial }
     }
 
     /// Every worker may now find work.
@@ -165,6 +170,8 @@ impl Fleet {
         if let Some(worker) = self.workers.get_mut(&lease.worker) {
             // What the attempt wrote is wanted no more, unless it is committed.
             worker.tidy = None;
+            // It may have a task more than before.
+            worker.in_vain = None;
             if abandon {
                 worker.abandon.insert(attempt);
             }
@@ -274,7 +281,8 @@ impl Fleet {
     /// Workers that say they have a run, by their names.
     fn all_holders_of(&self, run: &RunId) -> impl Iterator<Item = (&WorkerId, &Worker)> {
         let holders = self.holders.get(run).into_iter().flatten();
-        holders.filter_map(|id| self.workers.get_key_value(id)).filter(|(_, worker)| worker.held.contains_key(run))
+        let holders = holders.filter_map(|id| self.workers.get_key_value(id));
+        holders.inspect(|(_, worker)| debug_assert!(worker.held.contains_key(run)))
     }
 
     /// Workers that are here and say they have a run.

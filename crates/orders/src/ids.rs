@@ -51,14 +51,20 @@ impl AttemptId {
     /// The attempt that wrote a run, by the run's name; `None` where no attempt gives such a name.
     pub fn of_run(run: &RunId) -> Option<Self> {
         let mut parts = run.0.split('/');
-        let mut number = |letter: char| parts.next()?.strip_prefix(letter)?.parse::<u64>().ok();
+        let mut number = |letter: char| plain_number(parts.next()?.strip_prefix(letter)?);
         let job = JobId(number('j')?);
         let mut short = |letter| u32::try_from(number(letter)?).ok();
         let attempt =
             Self { job, sweep: short('s')?, generation: short('g')?, task: short('t')?, attempt: short('a')? };
-        // Leading zeros and signs would give one attempt several names.
-        run.0.starts_with(&format!("{attempt}/")).then_some(attempt)
+        // The attempt's name alone is a folder's.
+        parts.next().map(|_| attempt)
     }
+}
+
+/// A number as `Display` writes it. Leading zeros and signs would give one attempt several names.
+fn plain_number(text: &str) -> Option<u64> {
+    let is_plain = text == "0" || text.starts_with(|first: char| first.is_ascii_digit() && first != '0');
+    if is_plain { text.parse().ok() } else { None }
 }
 
 impl fmt::Display for AttemptId {
@@ -78,7 +84,12 @@ mod tests {
             ("j3/s0/g12/t5/a1/r0", Some(attempt)),
             ("j3/s0/g12/t5/a01/r0", None),
             ("j3/s0/g12/t5/a+1/r0", None),
+            ("j03/s0/g12/t5/a1/r0", None),
+            ("j3/s00/g12/t5/a1/r0", None),
+            ("j3/s/g12/t5/a1/r0", None),
+            ("j3/s0/g12/t5/a1 /r0", None),
             ("j3/s0/g12/t5/a1", None),
+            ("j3/s0/g12/t5/a1/", Some(attempt)),
             ("j3/s0/g12/t5/a11/r0", Some(AttemptId { attempt: 11, ..attempt })),
             ("j3/s0/g12/t4294967296/a1/r0", None),
             ("", None),

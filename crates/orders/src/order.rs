@@ -41,6 +41,8 @@ pub struct TaskOrder {
     pub task_memory_bytes: u64,
     /// Whether runs must be on stable storage (fsync) before the task is reported.
     pub durable: bool,
+    /// Most splits that are of use: a report with more takes the coordinator longer, and it joins them.
+    pub splits: u32,
     /// For the block executor; `None` for the stream executor.
     pub block: Option<BlockOrder>,
 }

@@ -55,7 +55,7 @@ pub(super) fn work(
             sums: vec![0; lanes],
             checksum: 0x1234_5678,
         });
-        splits = split(made.iter().map(|&place| (after.keys[place], weight(place))), written);
+        splits = split(made.iter().map(|&place| (after.keys[place], weight(place))), written, order.splits);
     }
     debug_assert!(order.layout_out != Layout::Canonical || number + 1 == plan.stages());
     Ok(TaskManifest {
@@ -74,7 +74,7 @@ pub(super) fn work(
 
 /// As many splits as the blocks of a run of `records` records give: each state of the sample stands for several pieces, and
 /// the keys between it and the one before are told apart evenly.
-fn split(states: impl Iterator<Item = (u128, u64)>, records: u64) -> Vec<Split> {
+fn split(states: impl Iterator<Item = (u128, u64)>, records: u64, most_splits: u32) -> Vec<Split> {
     let most = (records / BLOCK_RECORDS).clamp(1, MAX_SPLITS as u64);
     let mut splits: Vec<Split> = Vec::new();
     let (mut low, mut below) = (0_u128, 0_u64);
@@ -98,7 +98,7 @@ fn split(states: impl Iterator<Item = (u128, u64)>, records: u64) -> Vec<Split> 
         }
         low = end;
     }
-    let step = splits.len().div_ceil(MAX_SPLITS).max(1);
+    let step = splits.len().div_ceil(MAX_SPLITS.min(most_splits as usize).max(1)).max(1);
     splits
         .chunks(step)
         .filter_map(|part| Some(Split { key: part.last()?.key, records: part.iter().map(|split| split.records).sum() }))
@@ -111,18 +111,19 @@ mod tests {
 
     #[test]
     fn splits_ascend_and_hold_all_records() {
-        let check = |states: Vec<(u128, u64)>, least: usize| {
+        let check = |states: Vec<(u128, u64)>, least: usize, most: u32| {
             let records: u64 = states.iter().map(|&(_, weight)| weight).sum();
             let last = states.last().map_or(0, |&(key, _)| key);
-            let splits = split(states.into_iter(), records);
+            let splits = split(states.into_iter(), records, most);
             assert!(splits.is_sorted_by(|a, b| a.key < b.key), "{splits:?}");
             assert_eq!(splits.iter().map(|split| split.records).sum::<u64>(), records);
-            assert!((least..=MAX_SPLITS).contains(&splits.len()), "{} splits", splits.len());
+            assert!((least..=MAX_SPLITS.min(most as usize)).contains(&splits.len()), "{} splits", splits.len());
             assert!(splits.last().is_some_and(|split| split.key == last + 1));
         };
-        check(vec![(7, 1)], 1);
-        check((0..5).map(|key| (key, 3)).collect(), 1);
-        check((0..16).map(|key| (key << 80, 400_000)).collect(), 1000);
-        check((0..4000).map(|key| (key * 3, 90)).collect(), 80);
+        check(vec![(7, 1)], 1, 8);
+        check((0..5).map(|key| (key, 3)).collect(), 1, u32::MAX);
+        check((0..16).map(|key| (key << 80, 400_000)).collect(), 1000, u32::MAX);
+        check((0..4000).map(|key| (key * 3, 90)).collect(), 80, u32::MAX);
+        check((0..4000).map(|key| (key * 3, 90)).collect(), 5, 8);
     }
 }

@@ -10,6 +10,14 @@ use crate::api::Millis;
 /// Former processes of a worker that are remembered.
 const MOST_FORMER: usize = 16;
 
+/// The time, and the numbers that grow when there may be work: while all stay, a pull in vain stays in vain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Moment {
+    pub(crate) now: Millis,
+    pub(crate) work_serial: u64,
+    pub(crate) few_serial: u64,
+}
+
 /// A worker's process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Process {
@@ -40,9 +48,11 @@ pub(crate) struct Worker {
     pub(crate) held: BTreeMap<RunId, u64>,
     /// Runs that its last hello or heartbeat named.
     pub(crate) listed: BTreeSet<RunId>,
-    /// As of this [`crate::fleet::Fleet::unneeded_serial`] it held nothing that it should delete; `None` where nobody looked
+    /// As of this [`crate::fleet::Fleet::unneeded_serial`] it was told all that it should delete; `None` where nobody looked
     /// since.
     pub(crate) tidy: Option<u64>,
+    /// When it asked for a task in vain. A later pull of the same moment need not look again.
+    pub(crate) in_vain: Option<Moment>,
     /// Attempts that it is to stop.
     pub(crate) abandon: BTreeSet<AttemptId>,
     pub(crate) last_heard: Millis,
@@ -74,6 +84,7 @@ impl Worker {
             held: BTreeMap::new(),
             listed: BTreeSet::new(),
             tidy: None,
+            in_vain: None,
             abandon: BTreeSet::new(),
             last_heard: now,
             here: false,

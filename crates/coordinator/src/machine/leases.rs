@@ -29,7 +29,12 @@ impl Coordinator {
         if self.is_settling {
             return Ok(None);
         }
-        let slots = self.fleet.workers.get(id).map_or(0, |w| w.slots) as usize;
+        let worker = self.fleet.workers.get(id);
+        let (moment, slots) = (self.fleet.moment(), worker.map_or(0, |w| w.slots) as usize);
+        // Thousands of slots may wait, and each asks for itself.
+        if wanted == Wanted::Task && worker.is_some_and(|w| w.in_vain == Some(moment)) {
+            return Ok(None);
+        }
         let (most, copy) = match wanted {
             Wanted::Task => (slots.saturating_mul(LEASES_PER_SLOT), false),
             Wanted::Copy => (1, true),
@@ -46,7 +51,11 @@ impl Coordinator {
         if let Some(grant) = self.first_of(&order, |job, fleet| job.grant_task(fleet, id)) {
             return Ok(Some(grant));
         }
-        Ok(self.first_of(&order, |job, fleet| job.grant_again(fleet, id)))
+        let again = self.first_of(&order, |job, fleet| job.grant_again(fleet, id));
+        if let Some(worker) = self.fleet.workers.get_mut(id).filter(|_| again.is_none()) {
+            worker.in_vain = Some(moment);
+        }
+        Ok(again)
     }
 
     fn first_of(

@@ -186,11 +186,18 @@ impl Coordinator {
 
     /// Refuses a worker that has to introduce itself; the others are heard of.
     pub(crate) fn introduced(&mut self, id: &WorkerId, epoch: u64) -> Result<(), CallError> {
-        if self.fleet.workers.get(id).is_none_or(|w| w.epoch != epoch || epoch == 0) {
-            return Err(CallError::WhoAreYou(id.clone()));
+        let now = self.fleet.now;
+        match self.fleet.workers.get_mut(id).filter(|worker| worker.epoch == epoch && epoch != 0) {
+            None => Err(CallError::WhoAreYou(id.clone())),
+            Some(worker) if worker.here => {
+                worker.last_heard = now;
+                Ok(())
+            }
+            Some(_) => {
+                self.heard_of(id);
+                Ok(())
+            }
         }
-        self.heard_of(id);
-        Ok(())
     }
 
     fn heard_of(&mut self, id: &WorkerId) {
@@ -273,14 +280,15 @@ impl Coordinator {
         let unwanted = worker.held.keys().filter(|run| !self.is_wanted(run, id));
         let release: Vec<RunId> = unwanted.take(MOST_RELEASES).cloned().collect();
         let abandon = worker.abandon.iter().copied().collect();
-        let tidy = release.is_empty().then_some(self.fleet.unneeded_serial);
+        let tidy = (release.len() < MOST_RELEASES).then_some(self.fleet.unneeded_serial);
         if let Some(worker) = self.fleet.workers.get_mut(id) {
             worker.tidy = tidy;
         }
         Housekeeping { abandon, release }
     }
 
-    /// The same for the answer to a report: a worker that had nothing to delete is not looked through again.
+    /// The same for the answer to a report: a worker that was looked through is not looked through again. What it is to delete
+    /// it was told then, and each heartbeat tells it once more until it has done so.
     pub(crate) fn news_for(&mut self, id: &WorkerId) -> Housekeeping {
         match self.fleet.workers.get(id) {
             Some(worker) if worker.tidy == Some(self.fleet.unneeded_serial) => {

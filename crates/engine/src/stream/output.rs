@@ -93,6 +93,7 @@ impl Output {
         mut self,
         buffers: &mut Set<K>,
         spiller: &mut Spiller<'_>,
+        most_splits: u32,
     ) -> Result<Written, TaskError> {
         self.flush(buffers, spiller)?;
         let many = self.runs.len() > MAX_OUTPUT_RUNS || (self.may_repeat && self.runs.len() > 1);
@@ -100,7 +101,8 @@ impl Output {
             self.merge_runs::<K>(spiller)?;
         }
         let states = self.runs.iter().map(|(manifest, _)| manifest.records).sum();
-        let splits = join_splits(self.runs.iter().flat_map(|(_, splits)| splits.iter().copied()).collect());
+        let splits = self.runs.iter().flat_map(|(_, splits)| splits.iter().copied()).collect();
+        let splits = join_splits(splits, most_splits);
         Ok(Written { runs: self.runs.into_iter().map(|(manifest, _)| manifest).collect(), splits, states })
     }
 

@@ -155,7 +155,8 @@ impl CopyHealth {
     /// Holders of sound copies, best first: here before away, untroubled before suspended, the reader itself before
     /// others.
     pub(crate) fn holders(&self, run: &RunId, reader: &WorkerId, fleet: &Fleet) -> Vec<Holder> {
-        let mut holders: Vec<_> = fleet.holders_of(run).into_iter().filter(|(id, _)| !self.is_bad(run, id)).collect();
+        let mut holders = fleet.holders_of(run);
+        holders.retain(|(id, _)| !self.is_bad(run, id));
         holders.sort_by_key(|(id, w)| (!w.here, self.is_suspended(run, id, fleet), *id != reader));
         holders.into_iter().map(|(_, w)| w.holder.clone()).collect()
     }

@@ -1,9 +1,9 @@
 //! Committing finished tasks, one by one.
 
 use keima_orders::{AttemptId, WorkerId};
-use keima_runs::{Split, TaskManifest};
+use keima_runs::{MAX_SPLITS, Split, TaskManifest};
 
-use super::laws::{Asked, Fault};
+use super::laws::{Asked, AskedBlocks, Fault};
 use super::recount::Finding;
 use super::{StageRun, Task};
 use crate::api::{Millis, Verdict};
@@ -25,14 +25,23 @@ impl Job {
     }
 
     /// What a living attempt was asked, to compare its manifest with.
-    fn asked(&self, attempt: AttemptId) -> Option<Asked> {
+    fn asked(&self, attempt: AttemptId) -> Option<Asked<'_>> {
         let stage = self.stage.as_ref().filter(|stage| stage.generation == attempt.generation)?;
-        let shard = stage.tasks.get(attempt.task as usize)?.shard;
-        let plan = &self.record.plan;
+        stage.tasks.get(attempt.task as usize)?;
+        let (plan, sweep) = (&self.record.plan, self.record.sweep);
+        let place = plan.stage(stage.number);
+        let blocks = plan.block().map(|_| AskedBlocks {
+            moduli_in: plan.moduli_read(sweep, stage.number),
+            kept: plan.meets(stage.number).then(|| plan.kept_moduli(sweep)),
+        });
         Some(Asked {
-            order: self.order(stage, attempt, shard),
+            attempt,
+            first_pass: place.first_pass,
+            passes: place.window.len,
+            moduli: plan.stage_moduli(sweep, stage.number),
             coefficients: plan.coefficients,
-            functionals: stage.functionals.clone(),
+            blocks,
+            functionals: &stage.functionals,
         })
     }
 
@@ -148,14 +157,18 @@ impl Job {
     }
 }
 
+/// Splits that are kept of each of so many tasks.
+pub(super) fn most_splits(tasks: usize) -> usize {
+    (MOST_SPLITS / tasks.max(1)).clamp(LEAST_TASK_SPLITS, MAX_SPLITS)
+}
+
 /// Drops splits of a checked manifest beyond what cutting can use.
 fn trim(manifest: &mut TaskManifest, tasks: usize) {
     if manifest.splits.is_empty() {
         let ends = manifest.runs.iter().map(|run| Split { key: run.last_key.saturating_add(1), records: run.records });
         manifest.splits = ends.collect();
     }
-    let most = (MOST_SPLITS / tasks.max(1)).max(LEAST_TASK_SPLITS);
-    let step = manifest.splits.len().div_ceil(most).max(1);
+    let step = manifest.splits.len().div_ceil(most_splits(tasks)).max(1);
     if step > 1 {
         let merge = |splits: &[Split]| {
             let records = splits.iter().fold(0_u64, |sum, split| sum.saturating_add(split.records));

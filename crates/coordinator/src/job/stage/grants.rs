@@ -2,6 +2,7 @@
 
 use keima_orders::{AttemptId, BlockOrder, KeptOrder, TaskOrder, WorkerId};
 
+use super::commits::most_splits;
 use super::{StageRun, Task};
 use crate::api::{Grant, Millis, State, Work};
 use crate::fleet::Fleet;
@@ -89,11 +90,14 @@ impl Job {
         self.grant(fleet, latest, worker)
     }
 
-    /// Lists the tasks that are late. Where many are under way, that takes its time, and once in a while is enough.
+    /// Lists the tasks that are late. What is late does not change within a millisecond, in which thousands of waiting pulls may
+    /// ask. Where many are under way, once in a while is enough.
     fn look_for_late(&mut self, fleet: &Fleet) {
         let Some(stage) = self.stage.as_ref() else { return };
         let wait_millis = fleet.config.lease_millis / LATE_LOOKS_PER_LEASE;
-        let is_fresh = |at: &Millis| fleet.leases.len() > FEW_LEASES && fleet.now.saturating_sub(*at) < wait_millis;
+        let is_fresh = |at: &Millis| {
+            *at == fleet.now || fleet.leases.len() > FEW_LEASES && fleet.now.saturating_sub(*at) < wait_millis
+        };
         if stage.late.as_ref().is_some_and(|(at, _)| is_fresh(at)) {
             return;
         }
@@ -164,7 +168,7 @@ impl Job {
     }
 
     /// The order of an attempt at a task, but for the inputs and the number of slots, which only a grant knows.
-    pub(super) fn order(&self, stage: &StageRun, attempt: AttemptId, shard: Shard) -> TaskOrder {
+    fn order(&self, stage: &StageRun, attempt: AttemptId, shard: Shard) -> TaskOrder {
         let (record, plan) = (&self.record, &self.record.plan);
         let place = plan.stage(stage.number);
         let block = plan.block().map(|block| BlockOrder {
@@ -196,6 +200,7 @@ impl Job {
             inputs: Vec::new(),
             task_memory_bytes: plan.task_memory_bytes,
             durable: stage.durable,
+            splits: most_splits(stage.tasks.len()) as u32,
             block,
         }
     }

@@ -18,7 +18,7 @@
 use std::collections::HashSet;
 
 use keima_model::ProblemInfo;
-use keima_orders::{AttemptId, TaskOrder};
+use keima_orders::AttemptId;
 use keima_residue::{add_mod, add_row, mul_mod};
 use keima_runs::{MAX_SPLITS, PassTally, TaskManifest};
 
@@ -32,13 +32,26 @@ const RECORD_BYTES: u64 = 64;
 const LANE_BYTES: u64 = 16;
 
 /// What a finished task's manifest is compared with.
-pub(super) struct Asked {
-    /// The task's order; the inputs are not looked at.
-    pub(super) order: TaskOrder,
+pub(super) struct Asked<'a> {
+    pub(super) attempt: AttemptId,
+    pub(super) first_pass: u32,
+    pub(super) passes: u32,
+    /// Moduli of what is written.
+    pub(super) moduli: Vec<u64>,
     /// Lanes for each modulus.
     pub(super) coefficients: u32,
+    /// By blocks only.
+    pub(super) blocks: Option<AskedBlocks>,
     /// Indices of the functionals that fall on the passes.
-    pub(super) functionals: Vec<u32>,
+    pub(super) functionals: &'a [u32],
+}
+
+/// What only tasks of the block executor are asked.
+pub(super) struct AskedBlocks {
+    /// Moduli of what is read.
+    pub(super) moduli_in: Vec<u64>,
+    /// Moduli of the kept vector, where two vectors meet.
+    pub(super) kept: Option<Vec<u64>>,
 }
 
 /// What is wrong with a manifest.
@@ -54,13 +67,13 @@ fn form(ok: bool, text: impl FnOnce() -> String) -> Result<(), Fault> {
     if ok { Ok(()) } else { Err(Fault::Form(text())) }
 }
 
-impl Asked {
+impl Asked<'_> {
     fn lanes(&self) -> usize {
-        self.order.moduli.len() * self.coefficients as usize
+        self.moduli.len() * self.coefficients as usize
     }
 
     fn lanes_ok(&self, what: &str, lanes: &[u64]) -> Result<(), Fault> {
-        self.lanes_modulo(&self.order.moduli, what, lanes)
+        self.lanes_modulo(&self.moduli, what, lanes)
     }
 
     fn lanes_modulo(&self, moduli: &[u64], what: &str, lanes: &[u64]) -> Result<(), Fault> {
@@ -80,14 +93,14 @@ impl Asked {
     }
 
     fn check_form(&self, m: &TaskManifest) -> Result<(), Fault> {
-        form(!self.order.moduli.is_empty(), || "the sweep has no moduli".into())?;
+        form(!self.moduli.is_empty(), || "the sweep has no moduli".into())?;
         form(m.runs.len() <= MOST_RUNS, || format!("expected at most {MOST_RUNS} runs, got {}", m.runs.len()))?;
         let mut names = HashSet::new();
         for run in &m.runs {
-            let own = AttemptId::of_run(&run.id) == Some(self.order.attempt);
+            let own = AttemptId::of_run(&run.id) == Some(self.attempt);
             let plain = run.id.0.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'/');
             form(own && plain && run.id.0.len() < 256 && names.insert(&run.id), || {
-                format!("expected distinct runs {}/..., got {}", self.order.attempt, run.id)
+                format!("expected distinct runs {}/..., got {}", self.attempt, run.id)
             })?;
             form(run.records > 0 && run.first_key <= run.last_key, || {
                 format!("run {}: {} records with keys {:x} to {:x}", run.id, run.records, run.first_key, run.last_key)
@@ -103,30 +116,32 @@ impl Asked {
         check_figures(m)?;
         form(m.splits.len() <= MAX_SPLITS, || format!("expected at most {MAX_SPLITS} splits, got {}", m.splits.len()))?;
         form(m.splits.is_sorted_by(|a, b| a.key < b.key), || "splits are not ascending".into())?;
-        let kept = match (&m.kept, self.order.kept()) {
+        let moduli_in = self.blocks.as_ref().map_or(&self.moduli[..], |blocks| &blocks.moduli_in);
+        let asked_kept = self.blocks.as_ref().and_then(|blocks| blocks.kept.as_ref());
+        let kept = match (&m.kept, asked_kept) {
             (None, None) => None,
-            (Some(tally), Some(kept)) => Some(("kept vector", tally, &kept.moduli[..])),
+            (Some(tally), Some(kept)) => Some(("kept vector", tally, &kept[..])),
             (tally, _) => {
-                let (expected, got) = (self.order.kept().is_some(), tally.is_some());
+                let (expected, got) = (asked_kept.is_some(), tally.is_some());
                 return Err(Fault::Form(format!("a kept vector was read: expected {expected}, got {got}")));
             }
         };
-        let ends = [("input", &m.input, self.order.moduli_in()), ("output", &m.output, &self.order.moduli[..])];
+        let ends = [("input", &m.input, moduli_in), ("output", &m.output, &self.moduli[..])];
         for (what, tally, moduli) in ends.into_iter().chain(kept) {
             self.lanes_modulo(moduli, what, &tally.sums)?;
             self.lanes_modulo(moduli, what, &tally.fingerprint)?;
         }
-        let passes = self.order.window.len as usize;
+        let passes = self.passes as usize;
         form(m.passes.len() == passes, || format!("expected {passes} passes, got {}", m.passes.len()))?;
-        for pass in m.passes.iter().filter(|_| self.order.block.is_none()) {
+        for pass in m.passes.iter().filter(|_| self.blocks.is_none()) {
             form(pass.by_degree.len() <= 256, || format!("{} degrees", pass.by_degree.len()))?;
             form(pass.by_shift.len() <= 256, || format!("{} shifts", pass.by_shift.len()))?;
             self.lanes_ok("sums after a pass", &pass.new_sums)?;
             pass.by_degree.iter().try_for_each(|sums| self.lanes_ok("sums by degree", sums))?;
             pass.by_shift.iter().try_for_each(|sums| self.lanes_ok("sums by shift", sums))?;
         }
-        form(m.balance.is_some() == self.order.block.is_some(), || {
-            let (expected, got) = (self.order.block.is_some(), m.balance.is_some());
+        form(m.balance.is_some() == self.blocks.is_some(), || {
+            let (expected, got) = (self.blocks.is_some(), m.balance.is_some());
             format!("a mass balance of the whole window: expected {expected}, got {got}")
         })?;
         if let Some(balance) = &m.balance {
@@ -135,36 +150,38 @@ impl Asked {
         }
         let mut told: Vec<u32> = m.functionals.iter().map(|f| f.functional).collect();
         told.sort_unstable();
-        form(told == self.functionals, || format!("expected functionals {:?}, got {told:?}", self.functionals))?;
+        form(told == *self.functionals, || format!("expected functionals {:?}, got {told:?}", self.functionals))?;
         m.functionals.iter().try_for_each(|f| self.lanes_ok("a functional", &f.lanes))
     }
 
     fn check_laws(&self, info: &dyn ProblemInfo, m: &TaskManifest) -> Result<(), Fault> {
-        if self.order.block.is_some() {
+        if self.blocks.is_some() {
             // The worker checked the laws of each family.
             if let Some(balance) = &m.balance {
-                self.equal("mass balance of the whole window", &balance.expected, &balance.got)?;
+                self.equal(&balance.expected, &balance.got, || "mass balance of the whole window".into())?;
             }
             return self.check_written(m);
         }
-        let mut before = (&m.input.sums, "the input".to_string());
-        for (pass, tally) in (self.order.first_pass..).zip(&m.passes) {
+        let wrote =
+            |pass: Option<u32>| pass.map_or_else(|| "the input".into(), |pass| format!("what pass {pass} wrote"));
+        let (mut sums, mut last) = (&m.input.sums, None);
+        for (pass, tally) in (self.first_pass..).zip(&m.passes) {
             let mut old = vec![0; self.lanes()];
-            tally.by_degree.iter().for_each(|sums| add_row(&mut old, sums, &self.order.moduli));
-            self.equal(&format!("what pass {pass} read against {}", before.1), before.0, &old)?;
+            tally.by_degree.iter().for_each(|sums| add_row(&mut old, sums, &self.moduli));
+            self.equal(sums, &old, || format!("what pass {pass} read against {}", wrote(last)))?;
             self.check_balance(pass, tally)?;
             if self.coefficients == 1 {
                 self.check_own_law(info, pass, tally)?;
             }
-            before = (&tally.new_sums, format!("what pass {pass} wrote"));
+            (sums, last) = (&tally.new_sums, Some(pass));
         }
-        self.equal(&format!("output against {}", before.1), before.0, &m.output.sums)?;
+        self.equal(sums, &m.output.sums, || format!("output against {}", wrote(last)))?;
         self.check_written(m)?;
         let first = m.passes.first().map_or(m.input.states, |p| p.states);
         if first != m.input.states {
             return Err(Fault::Law(format!(
                 "states that pass {} read: expected {}, as in the input, got {first}",
-                self.order.first_pass, m.input.states
+                self.first_pass, m.input.states
             )));
         }
         Ok(())
@@ -172,13 +189,13 @@ impl Asked {
 
     fn check_written(&self, m: &TaskManifest) -> Result<(), Fault> {
         let mut written = vec![0; self.lanes()];
-        m.runs.iter().for_each(|run| add_row(&mut written, &run.sums, &self.order.moduli));
-        self.equal("sum of the runs against the output", &m.output.sums, &written)
+        m.runs.iter().for_each(|run| add_row(&mut written, &run.sums, &self.moduli));
+        self.equal(&m.output.sums, &written, || "sum of the runs against the output".into())
     }
 
     /// Mass balance of one pass, in every lane.
     fn check_balance(&self, pass: u32, tally: &PassTally) -> Result<(), Fault> {
-        let moduli = &self.order.moduli;
+        let moduli = &self.moduli;
         let mut made = vec![0; self.lanes()];
         for (degree, sums) in (0_u64..).zip(&tally.by_degree) {
             for ((sum, &value), &p) in made.iter_mut().zip(sums).zip(moduli.iter().cycle()) {
@@ -186,11 +203,8 @@ impl Asked {
             }
         }
         if tally.by_shift.is_empty() {
-            return self.equal(
-                &format!("mass balance of pass {pass}, sum of d x by_degree[d]"),
-                &made,
-                &tally.new_sums,
-            );
+            return self
+                .equal(&made, &tally.new_sums, || format!("mass balance of pass {pass}, sum of d x by_degree[d]"));
         }
         let (mut shifted, mut moved) = (vec![0; self.lanes()], vec![0; self.lanes()]);
         for (shift, sums) in tally.by_shift.iter().enumerate() {
@@ -198,13 +212,15 @@ impl Asked {
             let up = (shift * moduli.len()).min(moved.len());
             add_row(&mut moved[up..], sums, moduli);
         }
-        self.equal(&format!("successors of pass {pass} by shift, sum of d x by_degree[d]"), &made, &shifted)?;
-        self.equal(&format!("mass balance of pass {pass}, sum of x^s x by_shift[s]"), &moved, &tally.new_sums)
+        self.equal(&made, &shifted, || format!("successors of pass {pass} by shift, sum of d x by_degree[d]"))?;
+        self.equal(&moved, &tally.new_sums, || format!("mass balance of pass {pass}, sum of x^s x by_shift[s]"))
     }
 
     fn check_own_law(&self, info: &dyn ProblemInfo, pass: u32, tally: &PassTally) -> Result<(), Fault> {
-        for (lane, &modulus) in self.order.moduli.iter().enumerate() {
-            let by_degree: Vec<u64> = tally.by_degree.iter().map(|sums| sums[lane]).collect();
+        let mut by_degree = Vec::with_capacity(tally.by_degree.len());
+        for (lane, &modulus) in self.moduli.iter().enumerate() {
+            by_degree.clear();
+            by_degree.extend(tally.by_degree.iter().map(|sums| sums[lane]));
             let new = tally.new_sums[lane];
             info.law(pass, &by_degree, new, modulus)
                 .unwrap_or(Ok(()))
@@ -213,8 +229,9 @@ impl Asked {
         Ok(())
     }
 
-    fn equal(&self, what: &str, expected: &[u64], got: &[u64]) -> Result<(), Fault> {
-        differs(expected, got, &self.order.moduli).map_or(Ok(()), |text| Err(Fault::Law(format!("{what}: {text}"))))
+    /// Two rows are equal. `what` names them, if they are not.
+    fn equal(&self, expected: &[u64], got: &[u64], what: impl FnOnce() -> String) -> Result<(), Fault> {
+        differs(expected, got, &self.moduli).map_or(Ok(()), |text| Err(Fault::Law(format!("{}: {text}", what()))))
     }
 }
 
