@@ -1,7 +1,8 @@
 //! Where an archive is: a folder that machines share, or an S3-compatible bucket.
 //!
 //! ```text
-//!   /shared/keima, file:///shared/keima    a folder; files are flushed to stable storage before they get their names
+//!   /shared/keima, file:///shared/keima    a folder; files are flushed to stable storage before they get their names, and
+//!                                          folders go with their last file
 //!   s3://BUCKET/PREFIX                     AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT ... say how
 //! ```
 //!
@@ -95,7 +96,7 @@ impl Archive {
             }
             make_folder(folder).map_err(|error| bad(format!("cannot make the folder: {error}")))?;
             let store = LocalFileSystem::new_with_prefix(folder).map_err(|error| bad(error.to_string()))?;
-            let store = Arc::new(store.with_fsync(true));
+            let store = Arc::new(store.with_fsync(true).with_automatic_cleanup(true));
             return Ok(Self { store, root: path::Path::default(), url: url.trim_end_matches('/').to_owned() });
         }
         let Some(rest) = url.strip_prefix("s3://") else {

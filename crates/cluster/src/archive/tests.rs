@@ -1,5 +1,7 @@
 //! Names, URLs, and objects that are there already.
 
+use object_store::ObjectStoreExt as _;
+
 use super::place::is_object_name;
 use super::{Archive, ArchiveError};
 
@@ -56,6 +58,21 @@ async fn an_object_is_written_once() {
     let again = archive.put_new("job/a.keima", vec![4]).await;
     assert!(matches!(again, Err(ArchiveError::Exists { .. })), "{again:?}");
     assert_eq!(std::fs::read(dir.path().join("new/archive/job/a.keima")).unwrap(), [1, 2, 3]);
+}
+
+#[tokio::test]
+async fn folders_go_with_their_last_object() {
+    let dir = tempfile::tempdir().unwrap();
+    let archive = Archive::open(dir.path().to_str().unwrap()).unwrap();
+    for name in ["job/runs/a.run", "job/a.keima"] {
+        archive.put_new(name, vec![1]).await.unwrap();
+    }
+    for (name, left) in [("job/runs/a.run", vec!["job"]), ("job/a.keima", Vec::new())] {
+        archive.store.delete(&archive.at(name)).await.unwrap();
+        let there = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name());
+        assert_eq!(there.collect::<Vec<_>>(), left, "{name}");
+        assert!(!dir.path().join("job/runs").exists());
+    }
 }
 
 #[tokio::test]
