@@ -1,6 +1,7 @@
 """Faults of file systems: full, frozen, without power; scratch folders lost, rolled back and copied; runs damaged."""
 
 import os
+import subprocess
 import time
 
 from faults import Fault, Missed, kind
@@ -54,6 +55,22 @@ def frozen_worker(world, rng):
 @kind("frozen disk of the coordinator", 1, freezes)
 def frozen_coordinator(world, rng):
     return frozen("frozen disk of the coordinator", world.coordinator, rng.uniform(0.3, 3))
+
+
+@kind("archive out of reach", 1.5, lambda world: world.coordinator.host.user is not None)
+def closed_archive(world, rng):
+    name = "archive out of reach"
+    world.must_be_free([name])
+    world.archive.chmod(0)
+
+    def open_again():
+        world.archive.chmod(0o777)
+
+    look = world.coordinator.host.command("ls", str(world.archive))
+    if subprocess.run(look, capture_output=True, check=False).returncode == 0:
+        open_again()
+        raise Missed(f"{name}: it can be read")
+    return Fault(name, "all", [name], rng.uniform(1, 10), open_again, services=world.all_services())
 
 
 def without_power(world, rng, name, service):

@@ -47,8 +47,13 @@ class World:
         log.mkdir()
         log.chmod(0o777)
 
+        # A folder that all hosts share, as a cluster's file system is: whoever is allowed in may delete what others wrote.
+        self.archive = root / "archive"
+        self.archive.mkdir()
+        self.archive.chmod(0o777)
         disk = disks_are(head, root, COORDINATOR_MEBIBYTES)
-        words = [keima, "coordinator", "--listen", f"{head.address}:{port}", "--data", str(disk.folder),
+        words = ["sh", "-c", 'umask 0; exec "$@"', "sh",
+                 keima, "coordinator", "--archive", str(self.archive), "--archive-stages", "3", "--listen", f"{head.address}:{port}", "--data", str(disk.folder),
                  "--lease-seconds", "1", "--grace-seconds", "4", "--checkpoint-seconds", "2", *extra["coordinator"]]
         self.coordinator = Service("coordinator", head, disk, words, log / "coordinator.log")
         self.workers = [self.worker(hosts[name], root, log, extra) for name in WORKERS]
@@ -59,7 +64,8 @@ class World:
     def worker(self, host, root, log, extra):
         disk = self.disks_are(host, root, WORKER_MEBIBYTES)
         port = self.network.port(host, 7702)
-        words = [self.keima, "worker", "--coordinator", self.url, "--listen", f"{host.address}:{port}", "--scratch",
+        words = ["sh", "-c", 'umask 0; exec "$@"', "sh",
+                 self.keima, "worker", "--coordinator", self.url, "--listen", f"{host.address}:{port}", "--scratch",
                  str(disk.folder), "--memory", "160MiB", "--threads", "1", "--disk", WORKER_CAP, *extra["worker"]]
         return Service(host.name, host, disk, words, log / f"{host.name}.log")
 

@@ -83,10 +83,11 @@ fn the_newest_column_end_stays_in_the_archive() {
     let dir = tempfile::tempdir().unwrap();
     let archive = dir.path().join("archive");
     let setup =
-        Setup { second_copies: false, archive: Some(archive.clone()), archive_stages: Some("1"), ..Setup::default() };
+        Setup { second_copies: false, archive: Some(archive.clone()), archive_stages: Some("2"), ..Setup::default() };
     let cluster = Cluster::start(setup);
+    // Runs are stored as fast as they are made. So every second boundary of the eight in a column is stored in time.
     let worker = cluster.worker("a", "worker.after_pull=sleep:300");
-    cluster.client(&["submit", "go", "8x8", "--executor", "stream", "--window", "2"]).ok();
+    cluster.client(&["submit", "go", "8x8", "--executor", "stream", "--window", "1"]).ok();
     // They change under our eyes: only what stays for a while counts.
     let column_ends = || -> Option<Vec<bool>> {
         let names = checkpoints(&archive);
