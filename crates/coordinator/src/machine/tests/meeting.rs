@@ -82,9 +82,10 @@ fn stages(job: &Job) -> Vec<u32> {
 /// Takes the runs of a stage from a worker.
 fn lose(job: &Job, fleet: &mut Fleet, stage: u32, holder: usize) {
     let boundary = job.boundaries.iter().find(|boundary| boundary.head.stage == stage).expect("it is there");
-    let held = &mut fleet.workers.get_mut(&worker(holder)).expect("known").held;
+    let id = worker(holder);
     for run in boundary.runs() {
-        held.remove(&run.id);
+        fleet.workers.get_mut(&id).expect("known").held.remove(&run.id);
+        fleet.forget_holder(&id, &run.id);
     }
     fleet.holdings_changed();
 }
