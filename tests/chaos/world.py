@@ -66,7 +66,8 @@ class World:
         port = self.network.port(host, 7702)
         words = ["sh", "-c", 'umask 0; exec "$@"', "sh",
                  self.keima, "worker", "--coordinator", self.url, "--listen", f"{host.address}:{port}", "--scratch",
-                 str(disk.folder), "--memory", "160MiB", "--threads", "1", "--disk", WORKER_CAP, *extra["worker"]]
+                 str(disk.folder), "--memory", "160MiB", "--threads", "1", "--disk", WORKER_CAP,
+                 "--archive", str(self.archive), *extra["worker"]]
         return Service(host.name, host, disk, words, log / f"{host.name}.log")
 
     def client(self, *words):
