@@ -38,6 +38,7 @@ def object_of(world, jobs, stuck, arguments, seconds, version):
         "lost": counts["lost"],
         "manual": len(manual),
         "right_by_problem": problems,
+        "archived": world.coordinator.times_said("checkpoint in the archive"),
         "fallbacks": sum(any("fell back" in note for note in job["notes"]) for _, job in judged),
         "wrong_jobs": told("wrong"),
         "lost_jobs": told("lost"),
@@ -50,13 +51,13 @@ def object_of(world, jobs, stuck, arguments, seconds, version):
 
 def table(found):
     """The same for the screen."""
-    width = max((len(name) for name in found["faults"]), default=20) + 2
+    width = max([len("checkpoints in the archive"), *map(len, found["faults"])]) + 2
     lines = [f"{'fault':<{width}}number"]
     lines += [f"{name:<{width}}{number:>6}" for name, number in found["faults"].items()]
     lines.append(f"{'all':<{width}}{found['faults_total']:>6}")
     lines.append("")
     for name, words in (("jobs", "jobs"), ("right", "right"), ("wrong", "wrong answers"), ("lost", "lost jobs"),
-                        ("manual", "manual steps")):
+                        ("manual", "manual steps"), ("archived", "checkpoints in the archive")):
         lines.append(f"{words:<{width}}{found[name]:>6}")
     for name in ("wrong_jobs", "lost_jobs", "manual_steps", "remarks", "left_out"):
         lines += [f"  {name.replace('_', ' ')}: {text}" for text in found[name]]

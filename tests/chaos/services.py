@@ -73,6 +73,10 @@ class Service:
             return False
         return stat.rpartition(")")[2].split()[0] == "T"
 
+    def times_said(self, words):
+        """How often its log has these words."""
+        return self.log.read_bytes().count(words.encode()) if self.log.exists() else 0
+
     def last_words(self, lines=3):
         """The end of its log."""
         text = self.log.read_text(errors="replace") if self.log.exists() else ""

@@ -22,6 +22,8 @@ AFTERMATH_SECONDS = 10.0
 SNAPSHOT_SECONDS = (6, 25)
 # Faults under way at a time.
 MOST_AT_ONCE = 5
+# Runs the words after it with files that all users may write.
+ANYBODY_MAY_WRITE = ["sh", "-c", 'umask 0; exec "$@"', "sh"]
 
 
 class World:
@@ -52,8 +54,8 @@ class World:
         self.archive.mkdir()
         self.archive.chmod(0o777)
         disk = disks_are(head, root, COORDINATOR_MEBIBYTES)
-        words = ["sh", "-c", 'umask 0; exec "$@"', "sh",
-                 keima, "coordinator", "--archive", str(self.archive), "--archive-stages", "3", "--listen", f"{head.address}:{port}", "--data", str(disk.folder),
+        words = [*ANYBODY_MAY_WRITE, keima, "coordinator", "--listen", f"{head.address}:{port}", "--data",
+                 str(disk.folder), "--archive", str(self.archive), "--archive-stages", "3",
                  "--lease-seconds", "1", "--grace-seconds", "4", "--checkpoint-seconds", "2", *extra["coordinator"]]
         self.coordinator = Service("coordinator", head, disk, words, log / "coordinator.log")
         self.workers = [self.worker(hosts[name], root, log, extra) for name in WORKERS]
@@ -64,10 +66,9 @@ class World:
     def worker(self, host, root, log, extra):
         disk = self.disks_are(host, root, WORKER_MEBIBYTES)
         port = self.network.port(host, 7702)
-        words = ["sh", "-c", 'umask 0; exec "$@"', "sh",
-                 self.keima, "worker", "--coordinator", self.url, "--listen", f"{host.address}:{port}", "--scratch",
-                 str(disk.folder), "--memory", "160MiB", "--threads", "1", "--disk", WORKER_CAP,
-                 "--archive", str(self.archive), *extra["worker"]]
+        words = [*ANYBODY_MAY_WRITE, self.keima, "worker", "--coordinator", self.url, "--listen",
+                 f"{host.address}:{port}", "--scratch", str(disk.folder), "--memory", "160MiB", "--threads", "1",
+                 "--disk", WORKER_CAP, "--archive", str(self.archive), *extra["worker"]]
         return Service(host.name, host, disk, words, log / f"{host.name}.log")
 
     def client(self, *words):

@@ -28,6 +28,11 @@ pub const LEAST_TASK_BYTES: u64 = 8 << 20;
 /// Share of a stream task's memory, in percent, for its two tables.
 pub const TABLE_PERCENT: u64 = 45;
 
+/// Most bytes of a record in such a table: its key, its lanes, and four slots of 32 bits.
+pub const fn table_record_bytes(key_bytes: u64, lanes: u64) -> u64 {
+    key_bytes.saturating_add(lanes.saturating_mul(8)).saturating_add(16)
+}
+
 /// Share of a stream task's memory, in percent, in which its output is collected and sorted.
 pub const OUTPUT_PERCENT: u64 = 35;
 

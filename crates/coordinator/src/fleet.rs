@@ -104,7 +104,7 @@ impl Fleet {
         self.watched.add(self.now, kind, about, text);
     }
 
-    /// What a pull finds depends on, beside the worker's own leases.
+    /// On what the answer to a pull depends, beside the worker's own leases.
     pub(crate) const fn moment(&self) -> Moment {
         Moment { now: self.now, work_serial: self.work_serial, few_serial: self.few_serial }
     }

@@ -229,7 +229,7 @@ impl<'a> BlockStages<'a> {
             inputs: inputs.clone(),
             task_memory_bytes: self.plan.task_memory_bytes,
             durable: false,
-            splits: u32::MAX,
+            most_splits: u32::MAX,
             block: Some(BlockOrder {
                 windows: self.plan.windows.clone(),
                 group_records: self.group_records,
@@ -282,7 +282,7 @@ mod tests {
             inputs: Vec::new(),
             task_memory_bytes: 0,
             durable: false,
-            splits: u32::MAX,
+            most_splits: u32::MAX,
             block: None,
         }
     }

@@ -42,7 +42,7 @@ pub struct TaskOrder {
     /// Whether runs must be on stable storage (fsync) before the task is reported.
     pub durable: bool,
     /// Most splits that are of use: a report with more takes the coordinator longer, and it joins them.
-    pub splits: u32,
+    pub most_splits: u32,
     /// For the block executor; `None` for the stream executor.
     pub block: Option<BlockOrder>,
 }

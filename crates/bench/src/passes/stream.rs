@@ -144,7 +144,7 @@ impl<'a> Sweep<'a> {
                 inputs: vector.iter().flat_map(|task| task.runs.iter().cloned().map(InputRun::here)).collect(),
                 task_memory_bytes: self.task_memory_bytes,
                 durable: false,
-                splits: u32::MAX,
+                most_splits: u32::MAX,
                 block: None,
             })
             .collect();

@@ -55,7 +55,7 @@ pub(super) fn work(
             sums: vec![0; lanes],
             checksum: 0x1234_5678,
         });
-        splits = split(made.iter().map(|&place| (after.keys[place], weight(place))), written, order.splits);
+        splits = split(made.iter().map(|&place| (after.keys[place], weight(place))), written, order.most_splits);
     }
     debug_assert!(order.layout_out != Layout::Canonical || number + 1 == plan.stages());
     Ok(TaskManifest {

@@ -2,6 +2,7 @@
 
 mod archive;
 mod cases;
+mod deletions;
 mod evidence;
 mod faults;
 mod leaving;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use keima_blocks::limits::{LEAST_TASK_BYTES, OUTPUT_PERCENT};
+use keima_blocks::limits::{LEAST_TASK_BYTES, OUTPUT_PERCENT, table_record_bytes};
 use keima_model::{ProblemInfo, Window};
 use keima_runs::MAX_LANES;
 
@@ -26,8 +26,6 @@ const LEAST_TASK_RECORDS: u64 = 256;
 pub(super) const MIN_TASK_RECORDS: u64 = 4096;
 /// Largest family, in percent of the records that a task is meant to write.
 const FAMILY_PERCENT: u128 = 150;
-/// Most bytes for a record's slots in a table.
-const TABLE_INDEX_BYTES: u64 = 16;
 /// Bytes for a buffered record's place in the order of the output.
 const SORT_INDEX_BYTES: u64 = 8;
 /// Bytes of a sorted key in a run: a delta varint, and its part of the block headers.
@@ -62,7 +60,7 @@ pub fn plan(info: &dyn ProblemInfo, key_bytes: u32, limits: &PlanLimits) -> Resu
         let sweeps = balanced(total, sweep_count);
         let lanes = total.div_ceil(sweep_count).saturating_mul(coefficients);
         let task_records = task_records(limits.task_memory_bytes, key_bytes, lanes)?;
-        let small_family = SMALL_FAMILY_BYTES / (u64::from(key_bytes) + 8 * u64::from(lanes) + TABLE_INDEX_BYTES);
+        let small_family = SMALL_FAMILY_BYTES / table_record_bytes(key_bytes.into(), lanes.into());
         let sizes = FamilySizes { task_records, small_family, peak_states: states.iter().max().copied() };
         let windows = windows(board.height, limits, &sizes, &mut largest_family);
         let record_bytes = (8.0 * f64::from(lanes) + KEY_BYTES_ON_DISK) * INDEX_FACTOR;

@@ -140,7 +140,7 @@ mod tests {
             inputs: Vec::new(),
             task_memory_bytes: 0,
             durable: false,
-            splits: u32::MAX,
+            most_splits: u32::MAX,
             block: None,
         }
     }

@@ -44,7 +44,7 @@ pub(crate) struct Sources<'a> {
 /// Adds to the row at each of `places` the row of its source.
 pub(crate) fn add_to_places(targets: &mut [u64], places: &[u32], sources: &Sources<'_>, moduli: &RowModuli) {
     let work = AddToPlaces { targets, places, sources, moduli };
-    // Rows of few lanes lose by vector instructions: they wait for the store of the row before.
+    // One or two lanes fill no vector.
     if moduli.lanes.len() <= 2 { work.with_simd(pulp::Scalar::new()) } else { pulp::Arch::new().dispatch(work) }
 }
 

@@ -13,6 +13,7 @@
 //!
 //! Cost of a successor: one multiplication, and about 1.5 probes at a load of at most one half.
 
+use keima_blocks::limits::table_record_bytes;
 use keima_model::{Key, mix};
 
 use crate::MemoryRefused;
@@ -43,7 +44,7 @@ const MIN_SLOTS: usize = 1 << 10;
 impl<K: Key> Table<K> {
     /// Most bytes of a record, with its slots.
     pub(crate) fn record_bytes(lanes: usize) -> usize {
-        size_of::<K>() + 8 * lanes + 4 * size_of::<u32>()
+        table_record_bytes(size_of::<K>() as u64, lanes as u64) as usize
     }
 
     /// An empty table with room reserved, but not touched, for `records`.

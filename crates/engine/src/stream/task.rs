@@ -334,7 +334,7 @@ impl<'a, K: EngineKey> StreamTask<'a, K> {
         let moduli = &self.task.order.moduli;
         let mut written = Written { runs: Vec::new(), splits: Vec::new(), states: 0 };
         if let Some(out) = self.out.take() {
-            written = out.finish(&mut self.set, &mut self.spiller, self.task.order.splits)?;
+            written = out.finish(&mut self.set, &mut self.spiller, self.task.order.most_splits)?;
         }
         self.times.write_nanos += nanos_since(started);
         let mut output = self.output.finish(moduli);

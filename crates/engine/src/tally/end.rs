@@ -11,7 +11,7 @@
 use keima_model::Key;
 use pulp::{Simd, WithSimd};
 
-use super::LaneSums;
+use super::{LOW_HALF, LaneSums, whole};
 
 /// Bits of the fingerprint's hash, so that 2^16 products fit an accumulator of `LaneSums`.
 const HASH_BITS: u32 = 48;
@@ -129,14 +129,13 @@ impl WithSimd for AddBlock<'_> {
 #[inline(always)]
 fn column_sums<const W: usize>(hashes: &[u64], rows: &[u64], lanes: usize, first: usize) -> [[u128; W]; 2] {
     const LOW_HASH: u64 = (1 << HALF_HASH_BITS) - 1;
-    const LOW: u64 = u32::MAX as u64;
     let [mut low, mut high] = [[0_u64; W]; 2];
     let mut products = [[0_u64; W]; 4];
     for (&hash, row) in hashes.iter().zip(rows.chunks_exact(lanes)) {
         let Some(values) = row[first..].first_chunk::<W>() else { continue };
         let hash = [hash & LOW_HASH, hash >> HALF_HASH_BITS];
         for lane in 0..W {
-            let value = [values[lane] & LOW, values[lane] >> 32];
+            let value = [values[lane] & LOW_HALF, values[lane] >> 32];
             low[lane] += value[0];
             high[lane] += value[1];
             products[0][lane] += hash[0] * value[0];
@@ -147,7 +146,7 @@ fn column_sums<const W: usize>(hashes: &[u64], rows: &[u64], lanes: usize, first
     }
     let mut sums = [[0; W]; 2];
     for lane in 0..W {
-        sums[0][lane] = u128::from(low[lane]) + (u128::from(high[lane]) << 32);
+        sums[0][lane] = whole(low[lane], high[lane]);
         for (part, shift) in products.iter().zip([0, HALF_HASH_BITS, 32, 32 + HALF_HASH_BITS]) {
             sums[1][lane] += u128::from(part[lane]) << shift;
         }
@@ -208,19 +207,18 @@ mod tests {
         }
     }
 
-    /// More states than the long sums hold without a reduction.
+    /// More states than the long sums hold without a reduction, with the largest values and a hash above half of the largest.
     #[test]
     fn long_sums_do_not_overflow() {
-        let p = u64::MAX - 58;
-        let keys = vec![5_u64; 1 << 10];
-        let rows = vec![p - 1; 1 << 10];
-        let mut tally = EndTally::new(9, 1);
-        (0..200).for_each(|_| tally.add(&keys, &rows, &[p]));
-        let states = 200 << 10;
-        let hash = Key::mix(5_u64, 9) >> 16;
+        let (salt, p) = (9, u64::MAX - 58);
+        let key = (0..64_u64).find(|key| Key::mix(*key, salt) >> 63 == 1).unwrap();
+        let (keys, rows) = (vec![key; 1 << 10], vec![p - 1; 1 << 10]);
+        let mut tally = EndTally::new(salt, 1);
+        (0..400).for_each(|_| tally.add(&keys, &rows, &[p]));
+        let (states, hash) = (400 << 10, Key::mix(key, salt) >> 16);
         let found = tally.finish(&[p]);
         assert_eq!(found.states, states);
         assert_eq!(found.sums, [p - states]);
-        assert_eq!(found.fingerprint, [p - keima_residue::reduce_wide(u128::from(hash) * u128::from(states), p)]);
+        assert_eq!(found.fingerprint, [p - keima_residue::mul_mod(hash, states, p)]);
     }
 }

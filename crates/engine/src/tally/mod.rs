@@ -18,6 +18,14 @@ pub(crate) use pass::PassSums;
 
 use keima_residue::Accumulator;
 
+/// The low half of a word. Sums of halves leave room for carries.
+const LOW_HALF: u64 = u32::MAX as u64;
+
+/// A sum of words, from the sums of their low and of their high halves.
+fn whole(low: u64, high: u64) -> u128 {
+    u128::from(low) + (u128::from(high) << 32)
+}
+
 /// One accumulator per lane.
 #[derive(Clone, Debug)]
 pub(crate) struct LaneSums(Vec<Accumulator>);
@@ -55,7 +63,7 @@ impl LaneSums {
     pub(crate) fn add(&mut self, weight: u64, row: &[u64]) {
         Lanes(&mut self.0).add(weight, row);
     }
-    /// Adds terms to the lanes from `first` on. Terms count as so many additions of 2^112.
+    /// Adds a term to each lane from `first` on. A term that is a sum counts as so many additions.
     #[inline]
     fn add_terms(&mut self, first: usize, terms: &[u128]) {
         for (sum, &term) in self.0.iter_mut().skip(first).zip(terms) {

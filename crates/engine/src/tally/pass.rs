@@ -8,17 +8,18 @@
 //!   by shift s        sum of class x (its successors with shift s)
 //! ```
 //!
+//! So the two kinds agree from the start: they show what changes afterwards, on the way to the coordinator.
+//!
 //! Sums are kept without remainders, as sums of the low and of the high 32 bits of the values. So a lane costs two
 //! additions, which vector instructions do for eight lanes at once.
 //!
 //! Cost: two additions for each lane and state; a look-up for each state.
 
-use keima_model::mix;
 use keima_runs::PassTally;
 use pulp::{Simd, WithSimd};
 use rustc_hash::FxHashMap;
 
-use super::LaneSums;
+use super::{LOW_HALF, LaneSums, whole};
 
 /// Shifts that a class tells apart. Successors with greater ones are added one by one.
 const CLASS_SHIFTS: usize = 7;
@@ -26,9 +27,6 @@ const CLASS_SHIFTS: usize = 7;
 const MOST_CLASSES: usize = 1 << 10;
 /// States whose values fit a sum of halves.
 const MOST_STATES: u64 = 1 << 31;
-/// Logarithm of the number of places for classes seen last. Most batches have fewer classes.
-const SEEN_BITS: u32 = 8;
-const LOW: u64 = u32::MAX as u64;
 
 /// The successors of a state: for each shift below [`CLASS_SHIFTS`] their number in a byte, from the lowest on; in the
 /// highest byte the number of all others.
@@ -36,14 +34,6 @@ const LOW: u64 = u32::MAX as u64;
 struct Class(u64);
 
 impl Class {
-    /// No state's class: its bytes add up to more than a degree can be.
-    const NONE: Self = Self(u64::MAX);
-
-    /// Its place among the classes seen last.
-    #[inline]
-    fn place(self) -> usize {
-        (self.0.wrapping_mul(mix::GOLDEN) >> (64 - SEEN_BITS)) as usize
-    }
     fn add(&mut self, shift: u8) {
         self.0 += 1 << (8 * usize::from(shift).min(CLASS_SHIFTS));
     }
@@ -67,8 +57,6 @@ pub(crate) struct PassSums {
     numbers: FxHashMap<Class, u32>,
     /// Class of the states with `d` successors without shifts.
     unmoved: Vec<u32>,
-    /// Classes seen last, at places that follow from a hash.
-    seen: Vec<(Class, u32)>,
     /// For each class `lanes` sums of low halves, then as many of high halves.
     halves: Vec<u64>,
     /// States in the sums of classes.
@@ -97,7 +85,6 @@ impl PassSums {
             classes: Vec::new(),
             numbers: FxHashMap::default(),
             unmoved: Vec::new(),
-            seen: vec![(Class::NONE, 0); 1 << SEEN_BITS],
             halves: Vec::new(),
             unsettled: 0,
             batch: Vec::new(),
@@ -158,24 +145,13 @@ impl PassSums {
     }
 
     /// The number of a class, new or not.
-    #[inline]
     fn number(&mut self, class: Class) -> u32 {
-        let place = class.place();
-        match self.seen[place] {
-            (seen, number) if seen == class => number,
-            _ => self.number_of_unseen(place, class),
-        }
-    }
-
-    #[cold]
-    fn number_of_unseen(&mut self, place: usize, class: Class) -> u32 {
         let next = self.classes.len() as u32;
         let number = *self.numbers.entry(class).or_insert(next);
         if number == next {
             self.classes.push(class);
             self.halves.resize(self.classes.len() * 2 * self.lanes, 0);
         }
-        self.seen[place] = (class, number);
         number
     }
 
@@ -185,7 +161,6 @@ impl PassSums {
         self.classes.clear();
         self.numbers.clear();
         self.unmoved.clear();
-        self.seen.fill((Class::NONE, 0));
         self.halves.clear();
         self.unsettled = 0;
     }
@@ -195,9 +170,7 @@ impl PassSums {
         let mut totals = self.totals.clone();
         for (class, halves) in self.classes.iter().zip(self.halves.chunks_exact(2 * self.lanes)) {
             let (low, high) = halves.split_at(self.lanes);
-            let sum = |((&low, &high), &p): ((&u64, &u64), &u64)| {
-                keima_residue::reduce_wide((u128::from(high) << 32) + u128::from(low), p)
-            };
+            let sum = |((&low, &high), &p): ((&u64, &u64), &u64)| keima_residue::reduce_wide(whole(low, high), p);
             let sums: Vec<u64> = low.iter().zip(high).zip(moduli.iter().cycle()).map(sum).collect();
             add(&mut totals.by_degree, class.degree(), 1, &sums, moduli);
             for shift in 0..CLASS_SHIFTS {
@@ -284,7 +257,7 @@ fn fixed_lanes<const L: usize>(halves: &mut [u64], classes: &[u32], rows: &[u64]
     for (&class, row) in classes.iter().zip(rows) {
         let [low, high] = &mut halves[class as usize];
         for lane in 0..L {
-            low[lane] += row[lane] & LOW;
+            low[lane] += row[lane] & LOW_HALF;
             high[lane] += row[lane] >> 32;
         }
     }
@@ -295,7 +268,7 @@ fn any_lanes(halves: &mut [u64], lanes: usize, classes: &[u32], rows: &[u64]) {
     for (&class, row) in classes.iter().zip(rows.chunks_exact(lanes)) {
         let (low, high) = halves[2 * class as usize * lanes..][..2 * lanes].split_at_mut(lanes);
         for ((low, high), &value) in low.iter_mut().zip(high).zip(row) {
-            *low += value & LOW;
+            *low += value & LOW_HALF;
             *high += value >> 32;
         }
     }

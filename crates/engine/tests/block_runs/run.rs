@@ -166,7 +166,7 @@ impl Run {
             inputs: inputs(vector),
             task_memory_bytes: 0,
             durable: stage % 2 == 1,
-            splits: u32::MAX,
+            most_splits: u32::MAX,
             block: Some(BlockOrder {
                 windows: self.windows.clone(),
                 group_records: self.cut.group_records,

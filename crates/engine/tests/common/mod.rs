@@ -127,7 +127,7 @@ pub(crate) fn sweep_with(
                 task_memory_bytes: settings.memory_bytes,
                 // Must not change the result. Runs left to be published are readable here.
                 durable: number % 2 == 0,
-                splits: u32::MAX,
+                most_splits: u32::MAX,
                 block: None,
             };
             let manifest = task(problem, &order, folder.path(), &disk)?;

@@ -160,7 +160,7 @@ pub(super) fn order_to(order: &TaskOrder) -> v1::StageOrder {
         inputs: list_to(&order.inputs),
         task_memory_bytes: order.task_memory_bytes,
         durable: order.durable,
-        splits: order.splits,
+        most_splits: order.most_splits,
         block: order.block.as_ref().map(block_to),
     }
 }
@@ -174,8 +174,8 @@ pub(super) fn order_from(attempt: AttemptId, message: v1::StageOrder) -> Result<
     if moduli.is_empty() {
         return Err(ConvertError::new("StageOrder.moduli", "at least one modulus", "none"));
     }
-    if message.splits == 0 {
-        return Err(ConvertError::new("StageOrder.splits", "at least 1", 0));
+    if message.most_splits == 0 {
+        return Err(ConvertError::new("StageOrder.most_splits", "at least 1", 0));
     }
     Ok(TaskOrder {
         attempt,
@@ -198,7 +198,7 @@ pub(super) fn order_from(attempt: AttemptId, message: v1::StageOrder) -> Result<
         inputs: list_from(message.inputs)?,
         task_memory_bytes: message.task_memory_bytes,
         durable: message.durable,
-        splits: message.splits,
+        most_splits: message.most_splits,
         block: message.block.map(block_from).transpose()?,
     })
 }

@@ -105,7 +105,7 @@ fn order() -> TaskOrder {
         inputs: vec![input()],
         task_memory_bytes: 1 << 30,
         durable: true,
-        splits: 8,
+        most_splits: 8,
     }
 }
 
@@ -345,7 +345,7 @@ fn nonsense_is_refused() {
     let valid = order_to(&order());
     refused::<Grant>("StageOrder.moduli", granted(v1::StageOrder { moduli: vec![0], ..valid.clone() }));
     refused::<Grant>("StageOrder.moduli", granted(v1::StageOrder { moduli: Vec::new(), ..valid.clone() }));
-    refused::<Grant>("StageOrder.splits", granted(v1::StageOrder { splits: 0, ..valid.clone() }));
+    refused::<Grant>("StageOrder.most_splits", granted(v1::StageOrder { most_splits: 0, ..valid.clone() }));
     refused::<Grant>("StageOrder.window", granted(v1::StageOrder { window: None, ..valid }));
     let splits = vec![v1::Split { key: zero, records: 1 }; 1025];
     refused::<TaskManifest>("TaskManifest.splits", v1::TaskManifest { splits, ..task_manifest().to_wire() });

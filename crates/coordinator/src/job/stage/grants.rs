@@ -200,7 +200,7 @@ impl Job {
             inputs: Vec::new(),
             task_memory_bytes: plan.task_memory_bytes,
             durable: stage.durable,
-            splits: most_splits(stage.tasks.len()) as u32,
+            most_splits: most_splits(stage.tasks.len()) as u32,
             block,
         }
     }

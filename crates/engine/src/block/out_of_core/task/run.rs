@@ -122,7 +122,7 @@ impl BlockTask<'_> {
                 (runs, splits)
             });
         splits.sort_unstable_by_key(|split| split.key);
-        let splits = crate::splits::join_splits(merge_equal(&splits), order.splits);
+        let splits = crate::splits::join_splits(merge_equal(&splits), order.most_splits);
         let own = |(functional, lanes)| FunctionalSum { functional, lanes };
         let mut functionals: Vec<FunctionalSum> = self.totals.functionals.into_iter().map(own).collect();
         if let Some(functional) = self.totals.one_column {
