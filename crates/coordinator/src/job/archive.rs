@@ -1,14 +1,15 @@
 //! A job's vectors in the archive: a folder or bucket that outlives the machines.
 //!
 //! ```text
-//!   column end, some time after the last one; or any boundary, some stages after the last one
+//!   column end, some time or some stages after the last one; or any boundary, some stages after the last one
 //!     store   each run, by a worker that holds it          --> FOLDER/runs/DIGEST.run
 //!     publish when all are there, by the coordinator       --> FOLDER/checkpoint-G.keima, written last, only if absent
 //!   a run is lost, and its boundary is archived; or another coordinator goes on with a checkpoint
 //!     fetch   each run that nobody holds, by any worker    <-- FOLDER/runs/DIGEST.run
 //! ```
 //!
-//! One round at a time: the runs of one boundary go there or come from there. Fetching goes before storing. An object's name
+//! One round at a time: the runs of one boundary go there or come from there. Fetching goes before storing, and a column's end
+//! before a boundary within the column: where storing takes longer than a stage, column ends would be missed. An object's name
 //! is a digest of the run's manifest, so that storing a run twice is harmless, and no name depends on the worker. A boundary
 //! is archived once its checkpoint is published; from then on none of its runs counts as lost while its object can be
 //! fetched. Cost: the bytes of one vector each time, beside the tasks: a worker makes one copy at a time, and archive work
@@ -27,13 +28,19 @@ use crate::api::{Millis, State, Toward};
 use crate::fleet::Fleet;
 use crate::store::records::Boundary;
 
+/// When a round that stored began, and how many stages of the job were done by then.
+#[derive(Clone, Copy)]
+struct Begun {
+    at: Millis,
+    stages: u64,
+}
+
 /// What a job has to do with the archive.
 pub(crate) struct Archive {
     round: Option<Round>,
-    /// When the last round that stored began.
-    last_at: Millis,
-    /// Stages of the job that were done by then.
-    last_stages: u64,
+    /// The last round that stored, and the last one that stored a column's end.
+    last: Begun,
+    last_end: Begun,
     /// Nobody tries to fetch before this time: it failed.
     fetch_after: Millis,
 }
@@ -41,7 +48,8 @@ pub(crate) struct Archive {
 impl Archive {
     /// Of a job that has done so many stages.
     pub(crate) const fn new(now: Millis, stages: u64) -> Self {
-        Self { round: None, last_at: now, last_stages: stages, fetch_after: 0 }
+        let begun = Begun { at: now, stages };
+        Self { round: None, last: begun, last_end: begun, fetch_after: 0 }
     }
 
     /// The round of this generation.
@@ -75,11 +83,13 @@ impl Job {
         }
     }
 
-    /// Whether the newest boundary is to be stored: enough time has passed at a column's end, or enough stages anywhere.
+    /// Whether the newest boundary is to be stored: at a column's end, enough time or stages after the last one; else enough
+    /// stages after the last boundary.
     fn is_archiving_due(&self, fleet: &Fleet, ends_column: bool) -> bool {
         let Some(interval) = fleet.config.archive_interval_millis else { return false };
-        let is_old = fleet.now.saturating_sub(self.archive.last_at) >= interval;
-        let stages = self.record.totals.stages.saturating_sub(self.archive.last_stages);
+        let last = if ends_column { self.archive.last_end } else { self.archive.last };
+        let is_old = fleet.now.saturating_sub(last.at) >= interval;
+        let stages = self.record.totals.stages.saturating_sub(last.stages);
         let is_far = fleet.config.archive_interval_stages.is_some_and(|most| stages >= most);
         ends_column && is_old || is_far
     }
@@ -87,9 +97,11 @@ impl Job {
     /// At a stage's end: begins to store the newest boundary, if the last one that was stored is old enough.
     pub(crate) fn start_archiving(&mut self, fleet: &mut Fleet, ends_column: bool) {
         let is_due = self.is_archiving_due(fleet, ends_column);
-        if !is_due || self.archive.round.is_some() || !fleet.here().any(|(_, worker)| worker.archive) {
+        let is_busy = self.archive.round.as_ref().is_some_and(|round| !(ends_column && round.gives_way()));
+        if !is_due || is_busy || !fleet.here().any(|(_, worker)| worker.archive) {
             return;
         }
+        self.end_archiving(fleet);
         let plan = &self.record.plan;
         let Some(newest) = self.boundaries.last() else { return };
         // A transposed vector is worth nothing without the one that it is to meet.
@@ -105,8 +117,12 @@ impl Job {
         };
         let runs: Vec<(RunManifest, Place)> = all.iter().filter(is_new).flat_map(placed).collect();
         let generation = self.new_generation(fleet);
-        self.archive.round = Some(Round::new(Toward::Archive, boundaries, generation, runs, fleet.now));
-        (self.archive.last_at, self.archive.last_stages) = (fleet.now, self.record.totals.stages);
+        let round = Round::new(Toward::Archive, boundaries, generation, runs, fleet.now);
+        self.archive.round = Some(if ends_column { round.of_column_end() } else { round });
+        self.archive.last = Begun { at: fleet.now, stages: self.record.totals.stages };
+        if ends_column {
+            self.archive.last_end = self.archive.last;
+        }
         fleet.work_changed();
         self.settle_archiving(fleet);
     }

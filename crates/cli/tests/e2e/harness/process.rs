@@ -137,6 +137,20 @@ impl Process {
         self.child.try_wait().unwrap().is_none()
     }
 
+    /// Memory that its program and libraries take now; 0 once it has ended.
+    pub(crate) fn code_bytes(&self) -> u64 {
+        let maps = std::fs::read_to_string(format!("/proc/{}/smaps", self.child.id())).unwrap_or_default();
+        let (mut is_code, mut kibibytes) = (false, 0);
+        for line in maps.lines() {
+            if line.starts_with(|c: char| c.is_ascii_digit() || c.is_ascii_lowercase()) {
+                is_code = line.ends_with("/keima") || line.contains(".so");
+            }
+            let resident = line.strip_prefix("Rss:").and_then(|rest| rest.trim().strip_suffix(" kB"));
+            kibibytes += resident.filter(|_| is_code).map_or(0, |number| number.parse::<u64>().unwrap());
+        }
+        kibibytes << 10
+    }
+
     /// What follows `mark` on the line that the process prints when it is ready.
     pub(crate) fn ready(&mut self, mark: &str) -> String {
         until(&format!("{mark:?} of {}", self.name), || {

@@ -5,7 +5,7 @@ use keima_model::Board;
 use crate::machine::tests::world::sim::{Sim, config, spec, worker};
 use crate::machine::tests::world::toy::{Colourings, Toys};
 use crate::store::records::Boundary;
-use crate::{CallError, Checkpoint, Config, JobId, Replan, Resumption, State, is_checkpoint_name};
+use crate::{CallError, Checkpoint, Config, Grant, JobId, Replan, Resumption, State, is_checkpoint_name};
 
 /// What the lost cluster has worked before.
 const WORKED_MILLIS: u64 = 123_456;
@@ -288,4 +288,35 @@ fn boundaries_within_columns_are_archived_by_stages() {
     let id = go_on(&mut other).unwrap();
     assert!(!other.status(id).pass.is_multiple_of(4), "{:#?}", other.status(id));
     assert_eq!(count(&mut other, id), brute(4, 6));
+}
+
+/// What is stored within a column never gets there, so slow is the archive. It gives way to the column's end.
+#[test]
+fn column_ends_are_archived_before_what_is_within_columns() {
+    for stages in [1, 2, 3] {
+        let config =
+            Config { archive_interval_millis: Some(1 << 40), archive_interval_stages: Some(stages), ..archived() };
+        let mut sim = Sim::new(32, 2, config);
+        let id = sim.submit(&spec("4x6", 9));
+        for _ in 0..2_000 {
+            if sim.status(id).pass >= 20 {
+                break;
+            }
+            for number in 0..2 {
+                let worker = worker(number);
+                sim.heartbeat(&worker);
+                sim.pull(&worker);
+                let archive = &sim.coordinator.jobs[&id].archive;
+                let is_slow =
+                    |grant: &Grant| archive.round_of(grant.attempt.generation).is_some_and(|round| !round.ends_column);
+                if let Some(next) = sim.workers[&worker].running.iter().position(|grant| !is_slow(grant)) {
+                    sim.work(&worker, next);
+                }
+            }
+            sim.tick(20);
+            sim.check();
+        }
+        let ends: Vec<bool> = read_all(&sim).1.iter().map(Checkpoint::ends_column).collect();
+        assert!(ends.len() >= 2 && ends.iter().all(|end| *end), "every {stages} stages: {ends:?}");
+    }
 }
