@@ -196,8 +196,8 @@ mod tests {
                     largest_buffer_rows(problem.info(), problem.info().blocks().unwrap(), &[window]) as f64 * 8.0;
                 let (steps, mut sum) = (40, 0.0);
                 for step in 0..=steps {
-                    // Between the powers of two, where rounding would decide.
-                    let held = 0.25 * 32_f64.powf((f64::from(step) + 0.5) / f64::from(steps + 1));
+                    // A little more than powers of two, where rounding would decide.
+                    let held = (0.25 + 1e-9) * 32_f64.powf(f64::from(step) / f64::from(steps));
                     let real = |family: &Family| match held * largest / most(family) {
                         8.0.. => 1.0,
                         4.0.. => 2.0,
