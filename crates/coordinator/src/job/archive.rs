@@ -94,14 +94,20 @@ impl Job {
         ends_column && is_old || is_far
     }
 
+    /// Whether a round ends where a column's end is to be stored: it stores a boundary within the column, and not all is there.
+    pub(crate) fn gives_way(&self, round: &Round) -> bool {
+        let plan = &self.record.plan;
+        let newest = round.boundaries.last().and_then(|&generation| self.boundaries.of_generation(generation));
+        !round.publishing && newest.is_some_and(|newest| !plan.stage(newest.head.stage).ends_column(plan.board))
+    }
+
     /// At a stage's end: begins to store the newest boundary, if the last one that was stored is old enough.
     pub(crate) fn start_archiving(&mut self, fleet: &mut Fleet, ends_column: bool) {
         let is_due = self.is_archiving_due(fleet, ends_column);
-        let is_busy = self.archive.round.as_ref().is_some_and(|round| !(ends_column && round.gives_way()));
+        let is_busy = self.archive.round.as_ref().is_some_and(|round| !(ends_column && self.gives_way(round)));
         if !is_due || is_busy || !fleet.here().any(|(_, worker)| worker.archive) {
             return;
         }
-        self.end_archiving(fleet);
         let plan = &self.record.plan;
         let Some(newest) = self.boundaries.last() else { return };
         // A transposed vector is worth nothing without the one that it is to meet.
@@ -116,9 +122,9 @@ impl Job {
             boundary.runs().map(|run| (run.clone(), place.clone())).collect::<Vec<_>>()
         };
         let runs: Vec<(RunManifest, Place)> = all.iter().filter(is_new).flat_map(placed).collect();
+        self.end_archiving(fleet);
         let generation = self.new_generation(fleet);
-        let round = Round::new(Toward::Archive, boundaries, generation, runs, fleet.now);
-        self.archive.round = Some(if ends_column { round.of_column_end() } else { round });
+        self.archive.round = Some(Round::new(Toward::Archive, boundaries, generation, runs, fleet.now));
         self.archive.last = Begun { at: fleet.now, stages: self.record.totals.stages };
         if ends_column {
             self.archive.last_end = self.archive.last;

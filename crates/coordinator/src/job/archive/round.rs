@@ -24,8 +24,6 @@ pub(crate) struct Round {
     pub(crate) toward: Toward,
     /// Generations of the boundaries that are being stored, the newest last; none while fetching.
     pub(crate) boundaries: Vec<u32>,
-    /// Whether the newest of them ends a column.
-    pub(crate) ends_column: bool,
     /// Generation of the attempts.
     pub(crate) generation: u32,
     pub(crate) batch: Batch<Place>,
@@ -57,18 +55,7 @@ impl Round {
         runs: impl IntoIterator<Item = (RunManifest, Place)>,
         now: Millis,
     ) -> Self {
-        let batch = Batch::new(runs);
-        Self { toward, boundaries, ends_column: false, generation, batch, publishing: false, looked_at: now }
-    }
-
-    /// The same round, of boundaries whose newest ends a column.
-    pub(crate) fn of_column_end(self) -> Self {
-        Self { ends_column: true, ..self }
-    }
-
-    /// Whether it ends where a column's end is to be stored.
-    pub(crate) fn gives_way(&self) -> bool {
-        self.toward == Toward::Archive && !self.ends_column && !self.publishing
+        Self { toward, boundaries, generation, batch: Batch::new(runs), publishing: false, looked_at: now }
     }
 
     /// A task on which nobody works and that a worker may do, with its number.
