@@ -160,11 +160,12 @@ fn in_little_memory_a_count_goes_forward_a_few_residues_at_a_time() {
     }
 }
 
-/// What a released program and its libraries take of a process's memory at most. An unoptimised one takes some 35 MiB.
-const RELEASED_CODE_BYTES: u64 = 20 << 20;
+/// Part of the memory limit that is for the program itself. A released one takes 19 MiB. That of the tests takes 31, since most
+/// of its crates are not optimised; the rest of the process gets no more for that.
+const CODE_BYTES: u64 = 23 << 20;
 
-/// Counts with runs on disk and checks that the process keeps to its memory limit, an unoptimised program beside. Returns the
-/// JSON result, and the bytes of the vector with all residues.
+/// Counts with runs on disk and checks that the process keeps to its memory limit. Returns the JSON result, and the bytes
+/// of the vector with all residues.
 fn count_within(size: &str, executor: &str, memory_mib: u64, more: &[&str]) -> (serde_json::Value, u64) {
     let data = tempfile::tempdir().unwrap();
     let memory = format!("{memory_mib}MiB");
@@ -181,7 +182,7 @@ fn count_within(size: &str, executor: &str, memory_mib: u64, more: &[&str]) -> (
     let vector = got["peak_states"].as_u64().unwrap() * 8 * got["residues"].as_array().unwrap().len() as u64;
     let written = got["statistics"]["bytes_written"].as_u64().unwrap();
     assert!(written > vector, "{words:?}: {}", got["statistics"]);
-    let most = got["peak_memory_bytes"].as_u64().unwrap() - code.saturating_sub(RELEASED_CODE_BYTES);
+    let most = got["peak_memory_bytes"].as_u64().unwrap() - code.saturating_sub(CODE_BYTES);
     assert!(most <= memory_mib << 20, "{words:?}: {most} bytes of memory were taken, {code} of code");
     (got, vector)
 }
