@@ -8,7 +8,7 @@
 
 use keima_model::WordCounts;
 
-/// Most letters to the right of the left words. Their numbers are `u16`, and a block of so many words fits the nearest
+/// Most letters to the right of the left words. Their numbers are `u16`, and a block of all such words fits the nearest
 /// caches.
 pub const RIGHT_LETTERS: u32 = 9;
 
@@ -49,7 +49,7 @@ impl Count {
         }
     }
 
-    /// Memory beside the tables with so many residues a sweep.
+    /// Memory beside the tables with `lanes` residues a sweep.
     pub fn rows_bytes(&self, lanes: u32) -> u64 {
         let rows = self.words.saturating_add(self.new_pairs);
         rows.saturating_mul(8 * u64::from(width(lanes))).saturating_add(self.words.saturating_mul(4))
@@ -61,13 +61,13 @@ impl Count {
     }
 }
 
-/// Lanes of the rows that hold so many residues.
+/// Lanes of the rows that hold `residues` residues.
 pub fn width(residues: u32) -> u32 {
     [1, 2, 4, 6].into_iter().find(|&width| width >= residues).unwrap_or(MOST_LANES)
 }
 
-/// Residues of a sweep, where a count needs `residues` and a vector has so many rows: 4 or 2 where these fit the cache and
-/// all do not, then for as few sweeps as possible.
+/// Residues of a sweep, the best choice first. A count needs `residues`, and a vector has `rows`. If all do not fit the
+/// cache and 4 or 2 do, those come first. Then come the numbers that need the fewest sweeps.
 pub fn lanes(residues: u32, rows: u64) -> impl Iterator<Item = u32> {
     let mut lanes: Vec<u32> = (1..=residues.max(1)).map(|sweeps| residues.max(1).div_ceil(sweeps)).collect();
     lanes.dedup();

@@ -14,7 +14,7 @@ const VECTORS_BOTH_ENDS: u64 = 3;
 const VECTORS_FORWARD: u64 = 2;
 /// The program itself.
 const PROGRAM_BYTES: u64 = 64 << 20;
-/// One part in so many is what the allocator does not give back.
+/// The allocator keeps one part in this many.
 const LEFT_OVER_ONE_IN: u64 = 20;
 
 /// Bytes of the two buffers of a family that goes pass by pass, at most, for rows of so many lanes. Measured at Go 11x11

@@ -13,8 +13,8 @@ pub const LANES: [u32; 8] = [1, 2, 4, 6, 8, 10, 12, 16];
 /// The last of them.
 pub const MOST_LANES: u32 = LANES[LANES.len() - 1];
 
-/// So many lanes in slices that one kernel carries, of which `fit` lanes have room at a time, and always one. The first
-/// slice is the widest.
+/// Cuts `lanes` into slices that a kernel carries. A slice has at most `fit` lanes, and at least one; the widest comes
+/// first.
 pub fn slices(lanes: u32, fit: u32) -> Vec<Range<u32>> {
     let (mut slices, mut first) = (Vec::new(), 0);
     while first < lanes {

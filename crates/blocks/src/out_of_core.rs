@@ -11,13 +11,13 @@ use crate::parts::beside_tasks_bytes;
 use crate::process::share_bytes;
 use crate::rows::largest_buffer_rows;
 
-/// Bytes of a row beside its lanes where passes go both ways: the ways that lead to it, 4, and its part of what the
-/// meeting of two vectors takes with one lane at a time.
+/// Bytes of a row beside its lanes where passes go both ways. Four hold the ways that lead to it. The fifth is its part
+/// of the buffer in which two vectors meet, one lane at a time.
 const BOTH_WAYS_BYTES: u64 = 5;
 /// The same in lanes, for forecasts.
 pub const BOTH_WAYS_LANES: f64 = 0.5;
 
-/// Words for the ways that lead to so many states of a transposed vector, two to a word.
+/// Words for the ways that lead to `states` states of a transposed vector, two to a word.
 pub const fn ways_words(states: usize) -> usize {
     states.div_ceil(2)
 }
@@ -31,8 +31,8 @@ pub struct KeptProductWords {
     pub beside: usize,
 }
 
-/// Words for the product of so many states with those of a kept vector: a sample of them, one in 64, with a place for
-/// each, in lists that may have twice the room; and a bit for each state.
+/// Words for the product of `states` states with those of a kept vector. Each state has a bit. One in 64 is in the sample,
+/// with its place, in lists that may have twice the room.
 pub const fn kept_product_words(states: usize) -> KeptProductWords {
     KeptProductWords { per_lane: states / 32, beside: states / 64 * 3 }
 }
@@ -95,7 +95,7 @@ impl Needs {
         self.part_bytes.is_some()
     }
 
-    /// The buffer of the largest family with so many lanes at a time.
+    /// The buffer of the largest family with `lanes` lanes at a time.
     fn family_bytes(&self, lanes: u32) -> u64 {
         self.buffer_rows.saturating_mul(8 * u64::from(lanes) + if self.both_ways { BOTH_WAYS_BYTES } else { 0 })
     }

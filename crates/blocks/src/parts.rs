@@ -9,12 +9,12 @@
 
 use keima_model::PartsBytes;
 
-/// All that a worker with `memory_bytes` takes beside its tasks, of which `tasks` run at a time.
+/// Memory of a worker beside its tasks. It has `memory_bytes` and runs `tasks` at a time.
 pub fn beside_tasks_bytes(parted: PartsBytes, memory_bytes: u64, tasks: u32) -> u64 {
     parted.worker_bytes.saturating_add(kept_bytes(memory_bytes) + unmade_bytes(parted, memory_bytes, tasks))
 }
 
-/// Of that, what no tables take once they are made: room to make parts, and what the allocator keeps.
+/// The part of [`beside_tasks_bytes`] that is free once tables are made: room to make parts, and the allocator's share.
 pub fn unmade_bytes(parted: PartsBytes, memory_bytes: u64, tasks: u32) -> u64 {
     making_bytes(parted, memory_bytes, tasks) + left_over_bytes(memory_bytes)
 }
@@ -46,7 +46,7 @@ mod tests {
 
     #[test]
     fn parts_have_room_while_they_are_made() {
-        // In MiB: a part, a worker's memory, what is left to parts of so many tasks, and to the allocator.
+        // In MiB: a part, a worker's memory, what parts of `tasks` tasks get, what the allocator gets.
         for (part, memory, tasks, making, left_over) in [
             (10, 180, 2, 30, 8),
             (20, 180, 2, 40, 8),

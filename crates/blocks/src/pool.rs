@@ -2,17 +2,17 @@
 //!
 //! ```text
 //!   all      | share | share | share | share |
-//!   or       | one that needs more   | share |       whoever does not fit waits
+//!   or       | one that needs more   | share |       a task that does not fit waits
 //! ```
 //!
-//! The engine's pool counts words and keeps to this. The forecast counts in [`SHARE`]s of one task and asks who would wait.
+//! The engine's pool counts words and keeps to this. The forecast counts in [`SHARE`]s of one task and asks which tasks would wait.
 
 use std::ops::RangeInclusive;
 
-/// Tasks do with so many quarters of an even share where the largest one then fits beside them.
+/// Smallest share, in quarters of an even share, to which tasks shrink so that the largest one fits beside them.
 const LEAST_SHARE_QUARTERS: u64 = 3;
 
-/// An even share in the unit of who has no bytes: 2^30, so that what is lost in rounding is a billionth.
+/// One even share, in the forecast's unit. With 2^30, rounding errors are below a billionth.
 pub const SHARE: u64 = 1 << 30;
 
 /// Memory that tasks share, in any unit.
@@ -37,7 +37,7 @@ impl Shares {
         Self::new(u64::from(tasks.max(1)) * SHARE, tasks, in_shares(largest))
     }
 
-    /// The same with `left` taken away, as far as the largest task can do without.
+    /// Takes `left` away, but leaves what the largest task needs.
     #[must_use]
     pub fn leaving(self, left: u64) -> Self {
         Self { all: self.all.saturating_sub(left).max(self.all.min(self.largest)), ..self }
@@ -51,7 +51,7 @@ impl Shares {
         if beside >= even / 4 * LEAST_SHARE_QUARTERS { beside.min(even) } else { even }
     }
 
-    /// Tasks that have their shares of what one leaves that has taken `taken`.
+    /// Number of tasks that get a full share of the memory that a task with `taken` leaves.
     fn beside(self, taken: u64) -> u64 {
         self.all.saturating_sub(taken) / self.share().max(1)
     }
@@ -67,16 +67,15 @@ impl Shares {
         others - self.beside(taken).min(others)
     }
 
-    /// Memory and threads of how many tasks a group of `records` is worth, where its window has `all_records` and `slots`
-    /// tasks of all workers do it: with them it is done when all others are.
+    /// Number of tasks whose memory and threads a group of `records` gets, so that it ends together with the others. Its
+    /// window has `all_records`, and all workers together run `slots` tasks.
     pub fn worth(self, records: u64, all_records: u64, slots: u32) -> u64 {
         let worth = (u128::from(slots) * u128::from(records)).div_ceil(u128::from(all_records.max(1)));
         u64::try_from(worth).unwrap_or(u64::MAX).clamp(1, self.tasks)
     }
 
-    /// Sizes of a kept piece that serve a task whose memory is `wanted`, `beside` of it elsewhere. For more than a share a
-    /// piece may be a quarter too large. A larger one is charged as what it is, and others would wait for what nobody
-    /// uses.
+    /// Sizes of a kept piece that may serve a task whose memory is `wanted`, `beside` of it elsewhere. For more than a share
+    /// a piece may be a quarter too large. A larger one would be charged in full and make others wait.
     pub fn kept_sizes(self, wanted: u64, beside: u64) -> RangeInclusive<u64> {
         let own = wanted.saturating_sub(beside);
         let more = if wanted > self.share() { own / 4 } else { 0 };
@@ -84,7 +83,7 @@ impl Shares {
     }
 }
 
-/// So many shares in the unit of [`SHARE`]. Saturates, as float casts do.
+/// `shares` in the unit of [`SHARE`]. Saturates, as float casts do.
 pub fn in_shares(shares: f64) -> u64 {
     (shares * SHARE as f64) as u64
 }

@@ -9,7 +9,7 @@
 /// allowance, to be held against measurements of the whole process.
 pub const PROCESS_OVERHEAD_BYTES: u64 = 32 << 20;
 
-/// One part in so many of the tables' size is left to the allocator. It keeps some of what was freed while tables were
+/// The allocator gets one part in this many of the tables' size. It keeps some of what was freed while tables were
 /// built, and of tasks' buffers: 13 MB beside 94 MB of tables (Go 13x13, windows 7,6, two tasks, glibc's allocator).
 const LEFT_OVER_ONE_IN: u64 = 6;
 

@@ -33,7 +33,7 @@ pub fn largest_buffer_rows(info: &dyn ProblemInfo, blocks: &dyn BlockProblem, wi
     rows.max().unwrap_or(0)
 }
 
-/// States of a group that a task's share has room for with so many lanes, with something to spare.
+/// States of a group that a task's share has room for with `lanes` lanes, with something to spare.
 pub fn buffered_states(bounds: &FamilyBounds, windows: &[Window], share_bytes: u64, lanes: u32) -> u64 {
     let rows = share_bytes / (8 * u64::from(lanes));
     let steps = windows.iter().map(|&window| step_rows(bounds, window)).max().unwrap_or(0);

@@ -36,7 +36,7 @@ impl OpenProblems {
     }
 
     fn opened(&self, request: &ProblemRequest) -> Result<Opened, ProblemError> {
-        // The lock is held while a problem opens: whoever asks for the same one meanwhile waits for it.
+        // The lock is held while a problem opens: a task that asks for the same one meanwhile waits for it.
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(opened) = open.get(request) {
             return Ok(opened.clone());

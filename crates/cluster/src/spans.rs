@@ -1,4 +1,4 @@
-//! Spans of stages and tasks, for whoever collects traces. Without a collector they cost a look at a flag.
+//! Spans of stages and tasks, for trace collectors. Without a collector they cost a look at a flag.
 //!
 //! A span is one of `tracing` with the target [`SPANS`], and lives as long as what it is about. Coordinator and worker agree on
 //! names without a word: all spans of a job belong to one trace, and the numbers of trace, stage and task follow from the job's

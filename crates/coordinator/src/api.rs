@@ -277,7 +277,7 @@ pub enum CallError {
         /// Since when the other one is silent.
         silent_millis: Millis,
     },
-    /// So many workers are here that no other one is taken on.
+    /// The most workers are here already.
     #[error(
         "{most} workers are here already, and no more are taken on; stop some, or wait until dead ones are forgotten"
     )]

@@ -8,7 +8,7 @@
 //!   "certificate":{...}}                                                   null where there is none
 //! ```
 //!
-//! The whole is one JSON object, so `keima verify` takes the file as it is. Only the line breaks are more than that: whoever lists
+//! The whole is one JSON object, so `keima verify` takes the file as it is. Only the line breaks are more than that: a program that lists
 //! jobs reads the first line, and reads the whole of a file that somebody wrapped in another way. Big integers are texts.
 //!
 //! Cost: the length of the file, about the certificate's.

@@ -158,13 +158,13 @@ impl Job {
         fleet.journal.put_job_durably(self.id, &self.record);
     }
 
-    /// The job is under way for so much longer.
+    /// Adds to the time that the job is under way.
     pub(crate) fn age(&mut self, elapsed: Millis, fleet: &mut Fleet) {
         self.wait_behind(elapsed, fleet);
         if elapsed > 0 && self.record.state == State::Running && fleet.attempts_of_job(self.id).next().is_some() {
             self.record.active_millis = self.record.active_millis.saturating_add(elapsed);
             self.rate.age(elapsed);
-            // A kill must not hide time: at most so much of it is forgotten.
+            // A kill must not hide more time than this.
             if self.record.active_millis.saturating_sub(self.stored_millis) >= MOST_UNSTORED_MILLIS {
                 self.stored_millis = self.record.active_millis;
                 self.store_account(fleet);

@@ -29,7 +29,7 @@ pub(crate) const MOST_STREAMS: usize = 48;
 const LOOK: Duration = Duration::from_secs(1);
 /// Looks without news after which a comment keeps the connection alive.
 const QUIET_LOOKS: u32 = 15;
-/// A stream ends after so many looks; the reader comes again.
+/// Looks after which a stream ends; the reader comes again.
 const MOST_LOOKS: u32 = 500;
 /// Time after which a browser comes again.
 const RETRY: &str = "retry: 2000\n\n";

@@ -12,7 +12,7 @@ use tokio::sync::Mutex;
 
 use crate::json;
 
-/// A look is good for so long.
+/// Time for which a look is good.
 const FRESH: Duration = Duration::from_millis(500);
 /// Values in a view.
 const NEWEST_VALUES: usize = 100;

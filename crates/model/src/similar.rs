@@ -6,7 +6,7 @@
 const LONGEST: usize = 40;
 /// Typing errors that are allowed: one for each so many letters, and one in any case.
 const LETTERS_AN_ERROR: usize = 4;
-/// So many first letters of a known word stand for it.
+/// Number of first letters of a known word that stand for it.
 const FIRST_LETTERS: usize = 3;
 
 /// The known word that is closest to `word`; `None` if none is close.

@@ -32,7 +32,7 @@ const STEEPEST: f64 = 0.35;
 pub struct States {
     /// The estimates.
     pub states: Vec<f64>,
-    /// So many of them, from the first on, are exact.
+    /// The first `exact` numbers are exact.
     pub exact: usize,
 }
 

@@ -29,7 +29,7 @@ use crate::world::{HUB, SimWorld};
 
 /// What all calls name it.
 const URL: &str = "s3://simulated";
-/// A new plan gives a task so much memory; every worker has it.
+/// Memory that a new plan gives a task; every worker has it.
 const TASK_BYTES: u64 = 8 << 20;
 
 type Streamed<T> = Pin<Box<dyn Stream<Item = Result<T>> + Send>>;

@@ -80,7 +80,7 @@ pub(crate) struct Disk {
     pub(crate) dies_at: Option<u64>,
     /// Whether there is no room.
     pub(crate) full: bool,
-    /// A change waits up to so long.
+    /// Longest time that a change waits.
     pub(crate) slow_millis: u64,
     /// Whether changes wait until it is over.
     pub(crate) hangs: bool,

@@ -17,7 +17,7 @@ use crate::world::{HUB, SimWorld};
 
 /// Memory of a worker's process: 8 MiB for each of two tasks.
 const MEMORY_BYTES: u64 = 48 << 20;
-/// After so long in the world's time a dead process must have let go of its folder.
+/// Time of the world after which a dead process must have let go of its folder.
 const LONGEST_DEATH: Duration = Duration::from_secs(30);
 
 /// The coordinator's times: short, so that a minute sees many leases end.

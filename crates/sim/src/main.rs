@@ -13,7 +13,7 @@ use keima_sim::simulate;
 #[derive(Parser)]
 #[command(version)]
 struct Arguments {
-    /// So many seeds.
+    /// Number of seeds.
     #[arg(long, default_value_t = 100)]
     seeds: u64,
     /// The first seed.

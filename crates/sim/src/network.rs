@@ -26,11 +26,11 @@ use crate::world::SimWorld;
 pub(crate) struct Network {
     /// (from, to): nothing arrives.
     pub(crate) cuts: BTreeSet<(String, String)>,
-    /// Of 1,000 messages so many are lost.
+    /// Messages of 1,000 that are lost.
     pub(crate) lost_permille: u64,
-    /// Of 1,000 requests so many arrive twice.
+    /// Requests of 1,000 that arrive twice.
     pub(crate) twice_permille: u64,
-    /// Of 1,000 messages so many take up to seconds.
+    /// Messages of 1,000 that take up to seconds.
     pub(crate) late_permille: u64,
 }
 

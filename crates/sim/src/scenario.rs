@@ -23,7 +23,7 @@ use crate::world::{HUB, Machine, SimWorld};
 
 /// Cap of a scratch folder with room for everything.
 pub(crate) const ROOM_BYTES: u64 = 1 << 30;
-/// After the end of faults a job has so long in the world's time.
+/// Time of the world that a job has after the end of faults.
 const LONGEST_RECOVERY: Duration = Duration::from_hours(1);
 
 /// What is known of an attempt.

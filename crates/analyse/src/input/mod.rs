@@ -87,7 +87,7 @@ pub fn read(text: &str) -> Result<Series, InputError> {
     if series.terms.is_empty() { Err(InputError::Empty) } else { Ok(series) }
 }
 
-/// So much of a wrong line is shown.
+/// Longest part of a wrong line that is shown.
 const SHOWN: usize = 60;
 
 fn bfile(text: &str) -> Result<Series, InputError> {

@@ -149,7 +149,7 @@ pub fn modulo_prime<S: Source + ?Sized>(source: &S, prime: u64) -> Option<Lifted
     })
 }
 
-/// So many terms in a row are zero by chance once in 2^128 cases.
+/// Number of terms that are all zero by chance once in 2^128 cases.
 fn spare_for(prime: u64) -> usize {
     128_usize.div_ceil(prime.ilog2().max(1) as usize)
 }

@@ -11,7 +11,7 @@ use keima_runs::{FunctionalSum, MAX_SPLITS, PassTally, RunId, RunManifest, Split
 
 use super::vector::Fronts;
 
-/// Records between two splits of a run, at least: a block holds about so many.
+/// Records between two splits of a run, at least: about as many as a block holds.
 const BLOCK_RECORDS: u64 = 4096;
 /// Numbers of successors that a pass tells apart.
 const DEGREES: usize = 4;

@@ -120,7 +120,7 @@ impl Meter {
 }
 
 impl Held {
-    /// The heap grew by so much in a call.
+    /// Growth of the heap in a call.
     pub(super) fn grow(&mut self, bytes: i64) {
         self.heap += bytes;
         self.heap_peak = self.heap_peak.max(self.heap);

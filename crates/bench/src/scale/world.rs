@@ -30,11 +30,11 @@ use super::vector::Fronts;
 /// How often the driver lets time pass, and how often a waiting pull asks again.
 const TICK_MILLIS: u64 = 250;
 const AGAIN_MILLIS: u64 = 500;
-/// A pull that is woken comes so much later.
+/// Delay of a pull that is woken.
 const WAKE_MILLIS: u64 = 1;
 /// Waiting pulls that the driver wakes for a single task.
 const WOKEN_FOR_A_TASK: u64 = 4;
-/// After so long without a report the job does not get on.
+/// Longest time without a report. After it the job counts as stuck.
 const STUCK_MILLIS: u64 = 24 * 3_600_000;
 
 /// What the simulated machines are.

@@ -24,7 +24,7 @@ use crate::terminal::output::print;
 const HEARTBEATS_A_LEASE: u64 = 6;
 /// A day.
 const DAY_MILLIS: u64 = 24 * 3600 * 1000;
-/// A task that does not get on keeps its lease for so many times that of a silent worker.
+/// Lease of a task that does not get on, as a multiple of a silent worker's.
 const STALL_LEASES: u64 = 20;
 
 /// The coordinator's times, from seconds that are checked here.

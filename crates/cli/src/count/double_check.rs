@@ -27,9 +27,9 @@ use crate::terminal::output::say;
 
 /// Name of the check, and of the field with the second count.
 const NAME: &str = "double_check";
-/// A turned board may take so many times as many states.
+/// Most states of a turned board, as a multiple of the board's own.
 const MOST_TIMES: u128 = 10;
-/// Up to so many states, over all passes, a board of blocks is counted by streams the second time.
+/// Most states, over all passes, of a board of blocks that is counted by streams the second time.
 const MOST_STREAM_STATES: u128 = 20_000_000;
 
 /// What the second count came to.

@@ -135,7 +135,7 @@ impl CoordinatorHandle {
 }
 
 impl Inner {
-    /// Does something with the folder of jobs that have left the store.
+    /// Runs `call` on the folder of ended jobs, on a thread that may wait for the disk.
     async fn of_ended<T: Send + 'static>(
         &self,
         call: impl FnOnce(&EndedFolder) -> Result<T, EndedError> + Send + 'static,

@@ -85,7 +85,7 @@ impl Tables {
         Self { kept: Mutex::default(), memory_bytes, tasks }
     }
 
-    /// Makes room for a task without tables: frees tables that nobody uses, and the unused memory of others.
+    /// Frees tables that no task uses, and unused memory of others, to make room for a task without tables.
     pub(super) fn let_go(&self) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let Some((_, slot)) = &*kept else { return };

@@ -10,7 +10,7 @@ pub struct Config {
     /// A lease ends this long after the grant or the last heartbeat that names the attempt. A worker that is silent
     /// for as long counts as away.
     pub lease_millis: Millis,
-    /// A lease ends when its attempt has not got on for so long, however often its worker is heard of: its disk may hang.
+    /// Time without progress after which an attempt's lease ends, however often its worker is heard of: its disk may hang.
     /// Much sooner, after the time of a lease, such a task is granted once more to a worker that is idle.
     pub stall_millis: Millis,
     /// Time between a worker's heartbeats; a few fit into a lease.
@@ -44,9 +44,9 @@ pub struct Config {
     /// Tasks get at most about so many records, where the plan would have given them more; `None` for the plan's own
     /// figure. For tests: small boards have one task a stage otherwise.
     pub most_task_records: Option<u64>,
-    /// Beyond so many jobs that are over, the first of them to end leave the store; `None` for no limit.
+    /// Most ended jobs in the store; the first to end leave it. `None` for no limit.
     pub keep_jobs: Option<usize>,
-    /// A job leaves the store so long after its end; `None` for never.
+    /// Time after its end when a job leaves the store. `None` for never.
     pub keep_millis: Option<Millis>,
     /// Build of this program; workers of another are refused. Empty where nobody says it.
     pub build: String,

@@ -28,8 +28,7 @@ impl Copies {
         Self { round: None, last_at: now, column_at: now, column_millis: 0 }
     }
 
-    /// Whether it is time for copies of the next column end: because the last ones are old, or because they would be before
-    /// the column after that ends.
+    /// Whether the next column end should be copied: the last copies are old, or will be before the column after it ends.
     pub(crate) fn are_due(&self, fleet: &Fleet) -> bool {
         let age = fleet.now.saturating_sub(self.last_at).saturating_add(self.column_millis);
         fleet.config.second_copies && age >= fleet.config.copy_interval_millis

@@ -23,7 +23,7 @@ use crate::api::{Failure, State};
 use crate::fleet::Fleet;
 use crate::fleet::watched::{About, EventKind};
 
-/// So many failed checks of one task are too many.
+/// Failed checks of one task that are too many.
 const MOST_CHECKS: usize = 2;
 
 /// What those who watch are told of a failure. That a worker stops is none.

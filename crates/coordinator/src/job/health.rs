@@ -12,9 +12,9 @@
 //! ```
 //!
 //! A worker that is set aside gets no tasks of the job until its time is over, until its process is started again, or until a
-//! person resumes the job. While nobody else can go on, times are short at first and then longer; and then workers with
-//! damaged copies or failed tasks are tried again too, since what was wrong may be over. Workers that refuse the job or
-//! count wrongly never are.
+//! person resumes the job. While nobody else can go on, times are short at first and then longer. Workers with damaged
+//! copies or failed tasks are then tried again as well, since the cause may be over. Workers that refuse the job or count
+//! wrongly are not.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

@@ -57,7 +57,7 @@ pub(crate) struct Use {
 }
 
 impl Use {
-    /// An owner's task ended after so long.
+    /// An owner's task ended; it took `millis`.
     pub(crate) fn add(&mut self, owner: &str, millis: Millis, now: Millis) {
         let used = self.of(owner, now) + millis as f64;
         match self.owners.get_mut(owner) {

@@ -26,7 +26,7 @@ const MOST_RELEASES: usize = 10_000;
 const MOST_WORKERS: usize = 4096;
 /// A worker is forgotten after this time away, if no job needs its runs.
 const FORGET_MILLIS: Millis = 24 * 3600 * 1000;
-/// For so many heartbeats a worker that is here may be silent until another process takes its name.
+/// Heartbeats that a worker may miss before another process can take its name.
 const CONTEST_HEARTBEATS: u64 = 3;
 /// Most slots of a worker that the coordinator believes.
 const MOST_SLOTS: u32 = 4096;

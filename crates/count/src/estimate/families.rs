@@ -20,7 +20,7 @@ use keima_blocks::rows::largest_buffer_rows;
 use keima_coordinator::Plan;
 use keima_model::{FamilyKind, Layout, ProblemInfo, Window};
 
-/// Streams cut a family of more records than so many tasks have.
+/// Streams cut a family that has more records than this many tasks.
 const CUT_TASKS: u128 = 2;
 
 /// The families of one window.

@@ -63,7 +63,7 @@ impl LaneSums {
     pub(crate) fn add(&mut self, weight: u64, row: &[u64]) {
         Lanes(&mut self.0).add(weight, row);
     }
-    /// Adds a term to each lane from `first` on. A term that is a sum counts as so many additions.
+    /// Adds a term to each lane from `first` on. A term that is a sum of several counts as that many additions.
     #[inline]
     fn add_terms(&mut self, first: usize, terms: &[u128]) {
         for (sum, &term) in self.0.iter_mut().skip(first).zip(terms) {

@@ -19,7 +19,7 @@ use super::pairs::{Edge, Pairs};
 
 /// Most tails of an exchange.
 const MOST_TAILS: usize = 8;
-/// One exchange in so many may leave one cycle more.
+/// One exchange in this many may leave one cycle more.
 const WORSE_ONE_IN: u64 = 2000;
 
 /// A successor for each pair, as cycles.

@@ -6,7 +6,7 @@
 //!   /api/v1/jobs/j1/values   from=1000
 //! ```
 //!
-//! A word that is not known is refused: whoever mistypes a filter must not get everything.
+//! A word that is not known is refused: a person who mistypes a filter must not get everything.
 
 use keima_coordinator::{JobFilter, JobId, MOST_PAGE_JOBS, State};
 

@@ -51,7 +51,7 @@ impl WordCounts {
         self.ends
     }
 
-    /// How many tails of so many letters lead down from a height; none from below 0.
+    /// Number of tails of `letters` letters that lead down from a height; none from below 0.
     pub fn tails(&self, letters: u32, height: i32) -> u64 {
         let tails = self.tails.get(letters as usize);
         let of = |height: usize| tails.and_then(|tails| tails.get(height)).copied().unwrap_or(0);

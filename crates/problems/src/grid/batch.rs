@@ -200,7 +200,7 @@ impl Default for Made {
 }
 
 impl Made {
-    /// Removes what is none of the successors of so many states.
+    /// Removes places that hold no successor of the batch's states.
     fn drop_none(&mut self, states: usize) {
         let (mut from, mut to) = (0, 0);
         for degree in &mut self.degrees[..states] {

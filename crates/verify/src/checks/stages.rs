@@ -58,7 +58,7 @@ fn order_of(head: &Head, number: usize, sweep: &Sweep<'_>, findings: &mut Findin
     }
 }
 
-/// What each stage has read is what the stage before wrote; where two vectors meet, what was kept is what was written.
+/// Each stage has read what the stage before wrote. Where two vectors meet, the kept one is the one that was written.
 pub(super) fn boundaries(certificate: &Certificate<'_>) -> Check {
     let mut findings = Findings::new("boundaries");
     let mut compared = 0;

@@ -18,9 +18,9 @@ use crate::terminal::units::show_bytes;
 
 /// Parts of the available memory that a default takes, in quarters. The rest is for other programs and the file cache.
 const DEFAULT_QUARTERS: u64 = 3;
-/// One part in so many of the available memory is never taken: the system's own estimate is not exact.
+/// One part in this many of the available memory is never taken: the system's own estimate is not exact.
 const KEPT_ONE_IN: u64 = 16;
-/// One part in so many of an address space is not for counts: memory that is reserved and never touched is in it.
+/// One part in this many of an address space is not for counts: it holds memory that is reserved and never touched.
 const RESERVED_ONE_IN: u64 = 4;
 
 /// Name of the limit on the address space.

@@ -21,7 +21,7 @@ use crate::job::Job;
 use crate::job::stage::StageRun;
 use crate::store::records::{Boundary, Committed, FailedCheck, Shard};
 
-/// So many failed checks of one job are tried again. One whose first try begins at the start of the sweep counts twice.
+/// Failed checks of one job that are tried again. One whose first try begins at the start of the sweep counts twice.
 const MOST_TRIES: usize = 16;
 /// Most workers that a note names.
 const MOST_NAMES: usize = 6;

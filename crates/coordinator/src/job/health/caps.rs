@@ -19,7 +19,7 @@ use crate::api::{Millis, State};
 use crate::fleet::Fleet;
 use crate::job::Job;
 
-/// Waiting is stored whenever it has grown by so much: a restart forgets less than that.
+/// Growth of the waiting time after which it is stored. A restart forgets less than that.
 const STORED_MILLIS: Millis = 3_600_000;
 
 impl Job {

@@ -104,7 +104,7 @@ pub struct JobStatus {
     /// Functionals that are known already. Empty where there is an outcome, which has them all: see [`Self::values`]. Empty, too,
     /// in lists, and wherever values are read apart from their job.
     pub series: Vec<SeriesEntry>,
-    /// Passes before the newest boundary of which every run has two holders. So much is left if any one worker is lost.
+    /// Passes before the newest boundary of which every run has two holders. This much is left if any one worker is lost.
     /// `None` where there is no such boundary.
     pub copied_passes: Option<u32>,
     /// Where the job would go on if the worker were lost now whose loss costs most, and that worker. `None` where there is

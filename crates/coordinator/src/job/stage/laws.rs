@@ -26,7 +26,7 @@ use keima_runs::{MAX_SPLITS, PassTally, TaskManifest};
 const MOST_RUNS: usize = 1 << 16;
 /// A larger figure of one task (bytes, states, nanoseconds) is no figure: sums of them would say nothing any more.
 const MOST_FIGURE: u64 = 1 << 58;
-/// A run takes at most so many bytes: for itself and for each record; and for each lane of one.
+/// Most bytes of a run: for itself and for each record; and for each lane of one.
 const RUN_BYTES: u64 = 1 << 16;
 const RECORD_BYTES: u64 = 64;
 const LANE_BYTES: u64 = 16;

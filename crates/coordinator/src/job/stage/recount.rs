@@ -6,10 +6,11 @@
 //!                                                   who never agreed: set aside, and what it did alone is done again
 //! ```
 //!
-//! Drawn are, while another worker could do it: every task of a stage that reads a part of the answer; tasks by a lottery that no
-//! worker can foresee; and so much of each worker's work that a part of [`Config::recount_one_in`] is done twice, its first task
-//! in any case. After a failed check all tasks of the repeated stages are drawn, so that the worker that errs is found and
-//! does not fail the check again. A stage ends when all that was drawn is done again. Where no other worker is left, it is let off.
+//! A finished task is drawn if another worker could repeat it, and for one of these reasons. Its stage reads a part of the
+//! answer. A lottery picks it that no worker can foresee. It is its worker's first task. Or less than one part in
+//! [`Config::recount_one_in`] of the worker's work was repeated so far. After a failed check all tasks of the repeated stages are
+//! drawn, so that the worker that errs is found and does not fail the check again. A stage ends when all drawn tasks are done
+//! again. A task that no other worker is left to repeat is let off.
 //!
 //! An outcome is all that later stages and the answer rest on: states, sums and fingerprints of what was read and written, and the
 //! functionals. Two attempts at a task have the same outcome whatever their memory, threads and spills.
@@ -30,7 +31,7 @@ use crate::job::Job;
 use crate::job::functionals::read_by_stage;
 use crate::store::records::Committed;
 
-/// After so many different opinions a worker is not asked again.
+/// A worker with this many different opinions is not asked again.
 const MOST_OPINIONS: usize = 2;
 
 /// What one worker makes of a task.
@@ -225,8 +226,8 @@ impl Job {
         fleet.work_changed();
     }
 
-    /// Two workers agree on a task that was in doubt. Who repeated its own, or is gone, was wrong, and is trusted in nothing;
-    /// who agrees by now has erred once.
+    /// Two workers agree on a task that was in doubt, so they are right. A worker that said otherwise, and repeated it or is
+    /// gone, is no longer trusted. One that changed its outcome has erred once.
     pub(super) fn resolve_dispute(
         &mut self,
         fleet: &mut Fleet,

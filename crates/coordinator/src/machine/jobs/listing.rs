@@ -14,9 +14,9 @@ use crate::terms::Terms;
 
 /// Most jobs of a page.
 pub const MOST_PAGE_JOBS: usize = 1000;
-/// About so many bytes end a page of jobs; it has at least one.
+/// Bytes after which a page of jobs ends. It has at least one job.
 const MOST_LIST_BYTES: usize = 4 << 20;
-/// About so many bytes end a page of values; it has at least one.
+/// Bytes after which a page of values ends. It has at least one value.
 const MOST_PAGE_BYTES: usize = 1 << 20;
 
 /// Which jobs are listed.

@@ -34,7 +34,7 @@ const MANY_LANES: u32 = 8;
 const SHORT_WINDOW: u32 = 4;
 /// Up to this height parts of tables are small enough to be made for a forecast.
 const MOST_PARTED_HEIGHT: u32 = 13;
-/// Memory of the measurement, if so much is offered.
+/// Memory of the measurement, unless less is offered.
 pub(super) const MEMORY_BYTES: u64 = 2 << 30;
 /// Cells of the column that is tried first.
 const TRIED_HEIGHT: u32 = 8;

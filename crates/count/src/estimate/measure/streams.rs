@@ -31,7 +31,7 @@ const LATE: Duration = Duration::from_secs(11);
 /// large one.
 const STREAM_LANE: f64 = 0.06;
 
-/// Cost of a state with so many lanes, relative to one with a single lane.
+/// Cost of a state with `lanes` lanes, relative to one with a single lane.
 fn cost(lanes: u32) -> f64 {
     STREAM_LANE.mul_add(f64::from(lanes) - 1.0, 1.0)
 }

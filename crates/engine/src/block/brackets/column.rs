@@ -29,7 +29,7 @@ use crate::block::rows::vector::Rows;
 
 /// Rows that a task should have at least: fewer are not worth a turn.
 const TASK_ROWS: usize = if cfg!(test) { 8 } else { 1 << 14 };
-/// Residues of a vector below which one thread does a cell alone: it is done before another has started.
+/// Below this many residues of a vector one thread does a cell alone. To start another costs more.
 const ONE_THREAD_RESIDUES: usize = if cfg!(test) { 1 } else { 1 << 20 };
 
 /// A vector.
@@ -78,7 +78,7 @@ impl<const K: usize> Way<'_, K> {
         if self.stop.load(Ordering::Relaxed) { Err(BlockError::Stopped) } else { Ok(()) }
     }
 
-    /// Threads for so many rows.
+    /// Threads for `rows` rows.
     fn threads_for(&self, rows: usize) -> usize {
         if rows * K < ONE_THREAD_RESIDUES { 1 } else { self.threads }
     }

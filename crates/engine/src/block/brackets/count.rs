@@ -85,7 +85,7 @@ pub fn count_brackets(
     Ok(residues.counted(state_passes, counter.times))
 }
 
-/// Bytes of rows that hold so many residues.
+/// Bytes of rows that hold `residues` residues.
 fn row_bytes(rows: usize, residues: usize) -> usize {
     rows * 8 * width(residues as u32) as usize
 }

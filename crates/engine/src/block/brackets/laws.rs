@@ -63,7 +63,7 @@ pub(crate) fn totals<const K: usize>(
 struct Piece<'a, const K: usize> {
     first: usize,
     rows: &'a [Row<K>],
-    /// Ways, each below 2 to the power of the second number.
+    /// Ways, and the number of bits that each of them fits.
     ways: Option<(&'a [u32], u32)>,
     moduli: &'a Moduli<K>,
     salt: u64,

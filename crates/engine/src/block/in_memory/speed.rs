@@ -15,7 +15,7 @@ use crate::block::rows::lanes::{Moduli, Row};
 use crate::block::rows::tables::largest;
 use crate::block::rows::vector::Rows;
 
-/// Nanoseconds of one thread per state-pass, on rows of so many lanes.
+/// Nanoseconds of one thread per state-pass.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SweepNanos {
     /// Lanes of a row.

@@ -138,7 +138,7 @@ impl<'a, const K: usize> Sweep<'a, K> {
         self
     }
 
-    /// The next vector has passed so many windows: the fingerprint's sample differs from one boundary to the next.
+    /// Number of windows that the next vector has passed. The fingerprint's sample differs from one boundary to the next.
     /// `salt` is the key of the fingerprints.
     #[must_use]
     pub(crate) fn after_windows(self, salt: u64, windows_done: u64) -> Self {

@@ -118,7 +118,7 @@ pub(crate) fn dispatch_in_memory<const K: usize, W: pulp::WithSimd>(work: W) -> 
     if K == 1 { work.with_simd(pulp::Scalar::new()) } else { dispatch::<K, W>(work) }
 }
 
-/// Runs work on rows of K lanes, compiled for the widest vector instructions that suit so many lanes.
+/// Runs work on rows of K lanes, compiled for the widest vector instructions that suit K lanes.
 #[inline]
 pub(crate) fn dispatch<const K: usize, W: pulp::WithSimd>(work: W) -> W::Output {
     #[cfg(target_arch = "x86_64")]

@@ -66,7 +66,7 @@ macro_rules! widths {
         }
 
         impl Widths {
-            /// `None` if rows cannot have so many lanes.
+            /// `None` if rows cannot have that many lanes.
             fn new(from: &[u64], to: &[u64]) -> Option<Self> {
                 Some(match from.len() {
                     _ if from == to => Self::Same,
