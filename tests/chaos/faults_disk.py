@@ -153,8 +153,13 @@ def copied(world, rng):
             return None if time.monotonic() < begun + COPIED_SECONDS or not took_the_name() else True
         return spare.process.returncode == 6 or took_the_name()
 
-    return Fault("scratch folder copied", service.name, [spare.name, service.name], COPIED_SECONDS + 1, spare.kill,
-                 look, [service])
+    def end():
+        # It works on the copy, and would go on: who copied the folder has to end it.
+        if spare.kill():
+            world.ended_copies += 1
+
+    return Fault("scratch folder copied", service.name, [spare.name, service.name], COPIED_SECONDS + 1, end, look,
+                 [service])
 
 
 def run_files(service):

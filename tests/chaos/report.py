@@ -5,7 +5,11 @@ from pathlib import Path
 
 
 def object_of(world, jobs, stuck, arguments, seconds, version):
-    """All figures of a run. `manual` counts steps that a person would have had to do; the run itself does none."""
+    """All figures of a run.
+
+    `manual` counts steps that a person would have had to do; the run itself does none. `ended_copies` counts the one
+    that it does: it ends processes on copied scratch folders.
+    """
     counts = jobs.counts()
     manual = world.supervisor.manual + [
         f"{name} {' '.join(job['board'].words[:2])} has not ended: {job['state']} {job['reason']}".strip()
@@ -37,6 +41,7 @@ def object_of(world, jobs, stuck, arguments, seconds, version):
         "wrong": counts["wrong"],
         "lost": counts["lost"],
         "manual": len(manual),
+        "ended_copies": world.ended_copies,
         "right_by_problem": problems,
         "archived": world.coordinator.times_said("checkpoint in the archive"),
         "fallbacks": sum(any("fell back" in note for note in job["notes"]) for _, job in judged),
@@ -57,7 +62,8 @@ def table(found):
     lines.append(f"{'all':<{width}}{found['faults_total']:>6}")
     lines.append("")
     for name, words in (("jobs", "jobs"), ("right", "right"), ("wrong", "wrong answers"), ("lost", "lost jobs"),
-                        ("manual", "manual steps"), ("archived", "checkpoints in the archive")):
+                        ("manual", "manual steps"), ("ended_copies", "ended copies"),
+                        ("archived", "checkpoints in the archive")):
         lines.append(f"{words:<{width}}{found[name]:>6}")
     for name in ("wrong_jobs", "lost_jobs", "manual_steps", "remarks", "left_out"):
         lines += [f"  {name.replace('_', ' ')}: {text}" for text in found[name]]

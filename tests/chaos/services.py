@@ -3,9 +3,9 @@
 It does what systemd does by the units in deploy/systemd: a process that ended is started again after a moment, on the same
 folders and with the same command line. It never deletes a file, and never resumes a job. Where that is not enough, a
 person would have to come: after code 2 or 6, which the units do not start again, and where a process cannot start for
-half a minute though its host is sound. Each such case counts as a manual step. One is left out: while a copy of a
-scratch folder has the worker's name, the worker itself may be refused. Who copied the folder ends that, and here that
-is the fault.
+half a minute though its host is sound. Each such case counts as a manual step. One has a count of its own: while a copy
+of a scratch folder has the worker's name, the worker itself may be refused. Who copied the folder has to end the process
+on the copy. Here the fault does that, and `ended_copies` counts it.
 """
 
 import signal

@@ -37,6 +37,8 @@ class World:
         self.remarks = []
         self.faults = Counter()
         self.missed = Counter()
+        # Processes on copied scratch folders that a fault had to end.
+        self.ended_copies = 0
         self.active = []
         # Workers that a fault under way does not have; for the fault that begins.
         self.free = []
