@@ -7,6 +7,8 @@ import sys
 
 import yaml
 
+STARTED = ("startupProbe", "/healthz", "http", "HTTPS")
+LISTEN = {"keima-coordinator": ("KEIMA_LISTEN", "KEIMA_HTTP"), "keima-worker": ("KEIMA_WORKER_LISTEN", "KEIMA_WORKER_HTTP")}
 UNITS = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
 
@@ -27,7 +29,8 @@ def faults(objects):
         labels = one["spec"]["template"]["metadata"]["labels"]
         service = by_name["Service", one["spec"]["serviceName"]]
         ports = {port["name"] for port in container["ports"]}
-        probes = [container[name]["tcpSocket"]["port"] for name in ("livenessProbe", "readinessProbe")]
+        asked = {(name, (get := container[name]["httpGet"])["path"], get["port"], get["scheme"])
+                 for name in ("startupProbe", "livenessProbe", "readinessProbe") if name in container}
         claim = one["spec"]["volumeClaimTemplates"][0]
         mounted = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
         folder = next(word for word in container["args"] if word.startswith(mounted[claim["metadata"]["name"]] + "/"))
@@ -37,7 +40,12 @@ def faults(objects):
             "its service publishes pods before they are ready": service["spec"].get("publishNotReadyAddresses") is True,
             "its service selects its pods": service["spec"]["selector"].items() <= labels.items(),
             "its set selects its pods": one["spec"]["selector"]["matchLabels"].items() <= labels.items(),
-            "probes ask its own port": set(probes) <= ports,
+            # /readyz of a worker wants its coordinator, whose outage must not restart workers.
+            "it is alive by /healthz alone, and ready by /readyz, over HTTPS": asked - {STARTED} == {
+                ("livenessProbe", "/healthz", "http", "HTTPS"), ("readinessProbe", "/readyz", "http", "HTTPS")},
+            "its ports are those of its service": ports == {port["targetPort"] for port in service["spec"]["ports"]},
+            "it listens on its ports": {f":{port['containerPort']}" for port in container["ports"]} ==
+                                       {":" + variables[part][name].rpartition(":")[2] for name in LISTEN[part]},
             "it keeps its files in its claim": folder is not None,
             "it is not root": pod["securityContext"]["runAsNonRoot"] and pod["securityContext"]["runAsUser"] > 0,
             "it cannot write to its image": security["readOnlyRootFilesystem"] is True,
@@ -53,6 +61,9 @@ def faults(objects):
             room = size_bytes(claim["spec"]["resources"]["requests"]["storage"])
             checks["keima's memory is below the limit"] = size_bytes(variables[part]["KEIMA_MEMORY"]) < limit
             checks["keima's disk is below the claim"] = size_bytes(variables[part]["KEIMA_DISK"]) < room
+            own = {one["name"]: one.get("value") for one in container["env"]}["KEIMA_ADVERTISE"]
+            checks["others reach it by its pod's name"] = own == (
+                f"https://$(POD_NAME).{one['spec']['serviceName']}:{container['ports'][0]['containerPort']}")
             budget = by_name["PodDisruptionBudget", part]["spec"]
             checks["the budget is about it"] = budget["selector"]["matchLabels"].items() <= labels.items()
         else:
