@@ -17,7 +17,7 @@
 
 use keima_model::{Board, Successors};
 
-use super::Curves;
+use super::curves::Curves;
 use super::step::CLOSED;
 
 /// Largest height at which a nibble holds every sum.
@@ -273,10 +273,10 @@ mod tests {
             for curves in Curves::all(board) {
                 let mut states = vec![0];
                 for pass in 0..board.passes() {
-                    let place = step::Place::new(board, curves, pass);
+                    let cell = step::CellPass::new(board, curves, pass);
                     let (mut got, mut expected) = (Successors::default(), Successors::default());
-                    place.expand(&states, &mut got);
-                    place.expand_one_by_one(&states, &mut expected);
+                    cell.expand(&states, &mut got);
+                    cell.expand_one_by_one(&states, &mut expected);
                     assert_eq!(got.keys, expected.keys, "{board} {curves:?} pass {pass}");
                     assert_eq!(got.degrees, expected.degrees, "{board} {curves:?} pass {pass}");
                     states = BTreeSet::from_iter(got.keys).into_iter().collect();

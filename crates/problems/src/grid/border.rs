@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 
 use keima_model::Board;
 
-use super::Curves;
+use super::curves::Curves;
 
 /// Where the path behind an edge leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -35,7 +35,7 @@ impl BracketProblem for Grid {
         for pass in 0..self.board.height {
             let before: Vec<u64> = keys.into_iter().collect();
             let mut after = Successors::default();
-            step::Place::new(self.board, self.curves, pass).expand(&before, &mut after);
+            step::CellPass::new(self.board, self.curves, pass).expand(&before, &mut after);
             keys = after.keys.into_iter().collect();
         }
         let complete = u64::from(keys.remove(&step::CLOSED));

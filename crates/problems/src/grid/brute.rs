@@ -5,7 +5,7 @@
 
 use keima_model::Board;
 
-use super::Curves;
+use super::curves::Curves;
 
 /// Most cells that a board may have.
 pub const MAX_CELLS: u32 = 30;

@@ -26,6 +26,7 @@ pub mod border;
 pub mod bound;
 mod brackets;
 pub mod brute;
+mod curves;
 pub mod published;
 mod request;
 pub mod step;
@@ -33,28 +34,8 @@ pub mod words;
 
 use keima_model::{Board, BracketProblem, Forecast, Functional, Layout, Problem, ProblemInfo, Successors, Window};
 
+pub use curves::Curves;
 pub use request::{CYCLES, MAX_HEIGHT, MAX_LENGTH, PATHS, open_cycles, open_paths};
-
-/// The curves that are counted on a board.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Curves {
-    /// The ends of paths, two corners; the same cell on boards one cell wide. None for cycles.
-    pub ends: Option<(u32, u32)>,
-    /// Whether only curves through all cells count.
-    pub hamiltonian: bool,
-}
-
-impl Curves {
-    /// All curves of this board: cycles, and paths from the first cell to one of the other corners.
-    pub fn all(board: Board) -> Vec<Self> {
-        let last = board.passes() - 1;
-        let mut ends = vec![None, Some((0, last)), Some((0, board.height - 1)), Some((0, last + 1 - board.height))];
-        // On boards one cell wide corners are the same.
-        ends.sort_unstable();
-        ends.dedup();
-        ends.into_iter().flat_map(|ends| [false, true].map(|hamiltonian| Self { ends, hamiltonian })).collect()
-    }
-}
 
 /// The number of curves as a border-state recurrence.
 pub struct Grid {
@@ -168,7 +149,7 @@ impl Problem<u64> for Grid {
         }
     }
     fn expand(&self, pass: u32, _: Window, keys: &[u64], out: &mut Successors<u64>) {
-        step::Place::new(self.board, self.curves, pass).expand(keys, out);
+        step::CellPass::new(self.board, self.curves, pass).expand(keys, out);
     }
     fn weigh(&self, functional: usize, _: Window, keys: &[u64], weights: &mut [u32]) {
         let is_answer = functional + 1 == self.board.length as usize;

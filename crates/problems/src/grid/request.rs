@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use keima_model::{About, AnyProblem, Board, ProblemError, ProblemRequest};
 
-use super::{Curves, Grid};
+use super::Grid;
+use super::curves::Curves;
 use crate::size;
 
 /// Most cells of the smaller side: some 10^12 states, and keys of 54 bits.

@@ -23,7 +23,8 @@
 
 use keima_model::{Board, Successors};
 
-use super::{Curves, batch};
+use super::batch;
+use super::curves::Curves;
 
 /// The state of a complete curve: the edge down is none, but "is closing".
 pub const CLOSED: u64 = 2;
@@ -85,7 +86,7 @@ impl BracketWord {
 }
 
 /// The data of one pass.
-pub struct Place {
+pub struct CellPass {
     board: Board,
     row: u32,
     right: bool,
@@ -97,7 +98,7 @@ pub struct Place {
     may_close: bool,
 }
 
-impl Place {
+impl CellPass {
     /// The cell that `pass` adds.
     pub fn new(board: Board, curves: Curves, pass: u32) -> Self {
         let is_end = |(a, b)| u32::from(a == pass) + u32::from(b == pass);
@@ -255,10 +256,10 @@ mod tests {
             (path, 15, "....)", &["closed"]),
             (path, 15, "...))", &[]),
         ] {
-            let place = Place::new(Board { height: 4, length: 4 }, curves, pass);
+            let cell = CellPass::new(Board { height: 4, length: 4 }, curves, pass);
             let mut got = Vec::new();
-            place.choose(word(before), &mut got);
-            let key = |text: &&str| if *text == "closed" { CLOSED } else { place.pack(word(text)) };
+            cell.choose(word(before), &mut got);
+            let key = |text: &&str| if *text == "closed" { CLOSED } else { cell.pack(word(text)) };
             assert_eq!(got, after.iter().map(key).collect::<Vec<_>>(), "{curves:?} pass {pass} {before}");
         }
     }

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 
 use keima_model::{Board, Window};
 
-use super::Curves;
+use super::curves::Curves;
 use crate::choose::choose;
 
 /// All that the number of words depends on.

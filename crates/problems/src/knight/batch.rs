@@ -264,10 +264,10 @@ mod tests {
     fn check(board: Board, tours: Tours, prunes: Prunes) {
         let mut states = vec![step::start::<u64>(board, tours)];
         for pass in 0..board.passes() {
-            let place = step::Place::new(board, tours, prunes, pass);
+            let cell = step::CellPass::new(board, tours, prunes, pass);
             let (mut got, mut expected) = (Successors::default(), Successors::default());
-            place.expand(&states, &mut got);
-            place.expand_one_by_one(&states, &mut expected);
+            cell.expand(&states, &mut got);
+            cell.expand_one_by_one(&states, &mut expected);
             assert_eq!(got.keys, expected.keys, "{board} {tours:?} {prunes:?} pass {pass}");
             assert_eq!(got.degrees, expected.degrees, "{board} {tours:?} {prunes:?} pass {pass}");
             states = BTreeSet::from_iter(got.keys).into_iter().collect();

@@ -23,7 +23,7 @@ use std::ops::AddAssign;
 
 use keima_model::Board;
 
-use super::{Tours, adjacent};
+use super::tours::{Tours, adjacent};
 
 /// Where a path leads from one of its ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

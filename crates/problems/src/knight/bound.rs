@@ -19,7 +19,7 @@
 
 use keima_model::Board;
 
-use super::{Tours, adjacent, place, steps};
+use super::tours::{Tours, adjacent, place, steps};
 use crate::power::{bits, power};
 
 /// Most words that are visited to count matchings: a tenth of a second.

@@ -3,7 +3,7 @@
 //! Every walk that enters no cell twice and visits all is a directed tour. A tour of more than one cell has two
 //! directions. Cost: exponential in the cells; 5x6 is the limit.
 
-use super::{Tours, adjacent};
+use super::tours::{Tours, adjacent};
 use keima_model::Board;
 
 /// Most cells that a board may have.

@@ -16,7 +16,7 @@
 use keima_model::Window;
 
 use super::state::{self, Word};
-use super::steps;
+use super::tours::steps;
 use crate::byte_table::ByteTable;
 use crate::choose::choose;
 

@@ -22,6 +22,7 @@ pub mod published;
 mod request;
 pub mod state;
 pub mod step;
+mod tours;
 
 use std::sync::OnceLock;
 
@@ -33,43 +34,8 @@ use prune::Prunes;
 pub(crate) use request::turned;
 pub use request::{ABOUT, MAX_HEIGHT, MAX_LENGTH, open};
 use state::Word;
-use step::Place;
-
-/// Which tours are counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tours {
-    /// All open tours.
-    Open,
-    /// All closed tours.
-    Closed,
-    /// Open tours with these two cells for ends, in the order in which passes add cells.
-    Between(u32, u32),
-}
-
-/// Column and row of a cell.
-fn place(board: Board, cell: u32) -> (u32, u32) {
-    (board.column(cell), board.cell(cell))
-}
-
-/// Whether a knight's move leads from one cell to the other, both on the board.
-fn adjacent(board: Board, cell: u32, other: u32) -> bool {
-    let ((x, y), (u, v)) = (place(board, cell), place(board, other));
-    cell.max(other) < board.passes() && matches!((x.abs_diff(u), y.abs_diff(v)), (1, 2) | (2, 1))
-}
-
-/// Whether a cell has the colour of the first one.
-fn is_black(board: Board, cell: u32) -> bool {
-    let (x, y) = place(board, cell);
-    (x + y) % 2 == 0
-}
-
-/// The numbers of cells by which knight's moves lead on, in ascending order: m-2, m+2, 2m-1 and 2m+1.
-fn steps(height: u32) -> impl Iterator<Item = u32> {
-    let all =
-        [height.saturating_sub(2), (height + 2).min(2 * height - 1), (height + 2).max(2 * height - 1), 2 * height + 1];
-    // On the lowest boards some are the same, or no moves.
-    (0..4).filter(move |&i| all[i] > 0 && !all[..i].contains(&all[i])).map(move |i| all[i])
-}
+use step::CellPass;
+pub use tours::Tours;
 
 /// Knight's tours as a border-state recurrence with keys of type `K`: u64 up to m = 7, u128 up to 12.
 pub struct Knight<K> {
@@ -209,7 +175,7 @@ impl<K: Word> Problem<K> for Knight<K> {
     }
 
     fn expand(&self, pass: u32, _window: Window, keys: &[K], out: &mut Successors<K>) {
-        Place::new(self.board, self.tours, self.prunes, pass).expand(keys, out);
+        CellPass::new(self.board, self.tours, self.prunes, pass).expand(keys, out);
     }
 
     fn weigh(&self, _functional: usize, _window: Window, keys: &[K], weights: &mut [u32]) {

@@ -17,7 +17,7 @@
 use keima_model::Board;
 
 use super::state::{self, Word};
-use super::{Tours, adjacent, is_black};
+use super::tours::{Tours, adjacent, is_black, steps};
 
 /// Which prunes are on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,7 +127,7 @@ impl<W: Word> Degrees<W> {
         let mark = |cell: u32| W::ONE << (4 * (cell - first));
         let mut links = [(0, W::ZERO); 3];
         // The longest move, 2m+1 cells, leads out of the window from everywhere.
-        for (link, step) in links.iter_mut().zip(super::steps(board.height).filter(|&step| step < span)) {
+        for (link, step) in links.iter_mut().zip(steps(board.height).filter(|&step| step < span)) {
             let linked = cells().filter(|&cell| cell + step < first + span && adjacent(board, cell, cell + step));
             *link = (4 * step, linked.fold(W::ZERO, |set, cell| set | mark(cell)));
         }

@@ -5,7 +5,7 @@
 
 use keima_model::Board;
 
-use super::{Tours, adjacent};
+use super::tours::{Tours, adjacent, steps};
 
 /// 6x6, all pairs of ends: `y1,x1,y2,x2,k,count`.
 const SIX: &str = include_str!("../../../../tests/golden/knight_open_tours_6x6.csv");
@@ -40,31 +40,30 @@ fn of_square(board: Board, tours: Tours) -> Option<String> {
     let six = six.iter().filter(|row| side == 6 && row.len() == 6).map(Vec::as_slice);
     let mut rows = listed.chain(six);
     let count = |row: &[&str]| Some((*row.last()?).to_owned());
-    let ends = match tours {
+    let (a, b) = match tours {
         Tours::Open if side == 6 => {
             let product = |row: &[&str]| Some(row[4].parse::<u64>().ok()? * row[5].parse::<u64>().ok()?);
             return Some(rows.filter_map(product).sum::<u64>().to_string());
         }
         Tours::Open => return rows.find(|row| row[0].is_empty()).and_then(count),
-        Tours::Closed if side >= 3 => (0, super::steps(side).find(|&step| adjacent(board, 0, step))?),
+        Tours::Closed if side >= 3 => (0, steps(side).find(|&step| adjacent(board, 0, step))?),
         Tours::Closed => return None,
         Tours::Between(a, b) => (a, b),
     };
-    let wanted = class(side, ends);
+    let wanted = class(side, a, b);
     rows.find(|row| {
         let squares: Vec<u32> = row.iter().take(4).map_while(|field| field.parse().ok()).collect();
         // In a square board it does not matter which way round rows and columns are.
-        matches!(squares[..], [y, x, v, u] if class(side, (y * side + x, v * side + u)) == wanted)
+        matches!(squares[..], [y, x, v, u] if class(side, y * side + x, v * side + u) == wanted)
     })
     .and_then(count)
 }
 
 /// The least pair of cells that a symmetry of the square makes of this one.
-fn class(side: u32, (a, b): (u32, u32)) -> (u32, u32) {
+fn class(side: u32, mut a: u32, mut b: u32) -> (u32, u32) {
     let turn = |cell: u32| (cell % side) * side + (side - 1 - cell / side);
     let flip = |cell: u32| (cell % side) * side + cell / side;
     let mut best = (u32::MAX, u32::MAX);
-    let (mut a, mut b) = (a, b);
     for _ in 0..4 {
         for (a, b) in [(a, b), (flip(a), flip(b))] {
             best = best.min((a, b)).min((b, a));

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use keima_model::{About, AnyProblem, Board, ProblemError, ProblemRequest};
 
+use super::Knight;
 use super::layout::MAX_NARROW_HEIGHT;
 use super::prune::Prunes;
-use super::{Knight, Tours};
+use super::tours::Tours;
 use crate::size::{number, sides};
 
 /// Most cells of the smaller side: 12 pairs and the one that a cell may open have codes of their own.

@@ -24,10 +24,10 @@ use keima_model::{Board, Successors};
 use super::batch;
 use super::prune::{Colours, Degrees, EndsLeft, Prunes, colours_allow};
 use super::state::{self, FINISHED, FULL, UNTOUCHED, Word, code};
-use super::{Tours, adjacent, steps};
+use super::tours::{Tours, adjacent, steps};
 
 /// The data of one pass.
-pub struct Place<W> {
+pub struct CellPass<W> {
     /// The cell that enters the window, in its place.
     entering: W,
     /// Bit numbers of the later neighbours, after the cell itself has left.
@@ -69,7 +69,7 @@ fn window<W: Word>(board: Board, code: impl Fn(u32) -> u32) -> W {
     (0..=2 * board.height).fold(W::ZERO, |state, cell| state | W::truncate(code(cell).into()) << (4 * cell))
 }
 
-impl<W: Word> Place<W> {
+impl<W: Word> CellPass<W> {
     /// The pass of `cell`.
     pub fn new(board: Board, tours: Tours, prunes: Prunes, cell: u32) -> Self {
         let span = 2 * board.height + 1;
