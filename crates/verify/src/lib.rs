@@ -15,51 +15,18 @@
 mod checks;
 mod form;
 mod known;
+mod verdict;
 
 use serde_json::Value;
 
-pub use checks::Check;
-pub use checks::together::compare;
+pub use checks::agreement::compare;
+pub use checks::findings::Check;
 pub use form::canonical::{canonical, hash_of};
 pub use form::read::FormError;
+pub use verdict::{NotVerifiable, Verified};
 
 use form::certificate::Certificate;
 use form::result::Results;
-
-/// A result that was read, with its checks.
-#[derive(Clone, Debug)]
-pub struct Verified {
-    /// Problem and size, for people: `"go 9x9"`.
-    pub subject: String,
-    /// All checks, in order.
-    pub checks: Vec<Check>,
-    /// What others are compared with.
-    pub(crate) number: checks::together::Number,
-}
-
-impl Verified {
-    /// Whether all checks hold.
-    pub fn ok(&self) -> bool {
-        self.checks.iter().all(|check| check.ok)
-    }
-}
-
-/// Why a text is no result with a certificate.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotVerifiable {
-    /// It is no JSON.
-    #[error("expected a result of `keima count --json`, got no JSON: {0}")]
-    Json(String),
-    /// It is another kind of JSON.
-    #[error(transparent)]
-    Form(#[from] FormError),
-    /// It holds no result at all.
-    #[error("expected at least one result of `keima count --json`, got an empty text")]
-    Empty,
-    /// The result says that there is no number.
-    #[error("expected a result with a number, got one without: {0}")]
-    NoNumber(String),
-}
 
 /// Checks all results of a text: objects one after the other, as `keima count --json` prints them, or a list of them.
 pub fn verify(text: &str) -> Result<Vec<Verified>, NotVerifiable> {

@@ -1,6 +1,6 @@
 //! Hashes: over the whole certificate, and from stage to stage.
 
-use super::{Check, Findings};
+use super::findings::{Check, Findings};
 use crate::form::canonical::{hash_of, hash_without};
 use crate::form::certificate::Certificate;
 

@@ -2,7 +2,7 @@
 
 use keima_residue::{Integer, add_mod, crt, is_prime, residue_of};
 
-use super::{Check, Findings};
+use super::findings::{Check, Findings};
 use crate::form::certificate::{Certificate, FunctionalValue, Head};
 use crate::known;
 
@@ -250,7 +250,7 @@ fn formula(head: &Head, certificate: &Certificate<'_>) -> Option<Check> {
             Some(Err(text)) => findings.fail(format!("{}: {text}", functional.name)),
         }
     }
-    let any = compared > 0 || !findings.failures.is_empty();
+    let any = compared > 0 || findings.any();
     any.then(|| findings.check(format!("{compared} numbers agree with A B^(m+n) L^(mn)")))
 }
 

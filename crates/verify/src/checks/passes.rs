@@ -8,7 +8,7 @@
 
 use keima_residue::{add_mod, mul_mod};
 
-use super::{Check, Findings};
+use super::findings::{Check, Findings};
 use crate::form::certificate::Certificate;
 use crate::form::stage::{Pass, Stage};
 

@@ -2,7 +2,7 @@
 
 use keima_residue::{Integer, crt, residue_of};
 
-use super::{Check, Findings};
+use super::findings::{Check, Findings};
 use crate::form::certificate::{Certificate, Head, Sweep};
 use crate::form::stage::{Stage, Vector};
 

@@ -4,7 +4,7 @@ use keima_residue::Integer;
 use serde_json::Value;
 
 use super::read::{At, FormError};
-use crate::NotVerifiable;
+use crate::verdict::NotVerifiable;
 
 /// What a result says.
 pub(crate) struct Results {

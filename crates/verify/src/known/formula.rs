@@ -5,10 +5,15 @@
 
 use keima_residue::{Integer, Rational};
 
-/// Constants as digits and the number of decimals.
-const A: (&str, u32) = ("08506399258457145", 16);
-const B: (&str, u32) = ("096553505933837387", 17);
-const L: (&str, u32) = ("2975734192043357249381", 21);
+/// A constant of the formula, as its digits and how many of them stand behind the point.
+struct Decimal {
+    digits: &'static str,
+    decimals: u32,
+}
+
+const A: Decimal = Decimal { digits: "08506399258457145", decimals: 16 };
+const B: Decimal = Decimal { digits: "096553505933837387", decimals: 17 };
+const L: Decimal = Decimal { digits: "2975734192043357249381", decimals: 21 };
 
 /// d(m) from m = 1; the last one for all larger m.
 const SIDE: [f64; 16] = [
@@ -35,7 +40,7 @@ pub(crate) fn agrees(height: u32, length: u32, count: &Integer) -> Option<Result
         return None;
     }
     // Exact fractions of a count of another length would take long, and say nothing more.
-    let [a, b, l] = [A, B, L].map(|(digits, decimals)| {
+    let [a, b, l] = [A, B, L].map(|Decimal { digits, decimals }| {
         digits.parse().map_or(0.0, |number: f64| number.log2() - f64::from(decimals) * std::f64::consts::LOG2_10)
     });
     let (expected, got) = (a + f64::from(m + n) * b + f64::from(points) * l + 1.0, f64::from(count.significant_bits()));
@@ -51,7 +56,7 @@ pub(crate) fn agrees(height: u32, length: u32, count: &Integer) -> Option<Result
     Some(Err(format!("expected a relative difference of at most {tolerance:.1e} from the formula, got {error:.1e}")))
 }
 
-fn power((digits, decimals): (&str, u32), exponent: u32) -> Option<Rational> {
+fn power(Decimal { digits, decimals }: Decimal, exponent: u32) -> Option<Rational> {
     let mut numerator = Integer::from(1);
     let digits: Integer = digits.parse().ok()?;
     // By squaring.

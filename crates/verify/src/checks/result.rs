@@ -1,9 +1,9 @@
-//! The result around a certificate, and results without one.
+//! The result beside a certificate, and results without one.
 
 use keima_residue::{Integer, is_prime};
 
+use super::findings::{Check, Findings};
 use super::numbers::{power_below, recombine, total_residues};
-use super::{Check, Findings};
 use crate::form::certificate::Certificate;
 use crate::form::result::Results;
 use crate::known;
@@ -12,7 +12,7 @@ use crate::known;
 const ADDED: &str = "double_check";
 
 /// What the result says is what its certificate says.
-pub(super) fn result(certificate: &Certificate<'_>, results: &Results) -> Check {
+pub(super) fn beside(certificate: &Certificate<'_>, results: &Results) -> Check {
     let mut findings = Findings::new("result");
     let (head, numbers) = (&certificate.head, &certificate.result);
     findings.equal("count", &numbers.count, &results.count);
@@ -81,7 +81,7 @@ fn rows(certificate: &Certificate<'_>, results: &Results, findings: &mut Finding
 }
 
 /// The checks that a result without a certificate allows.
-pub(super) fn older(results: &Results) -> Vec<Check> {
+pub(super) fn alone(results: &Results) -> Vec<Check> {
     let none = "none: an older keima printed this result. Its stages cannot be checked, what follows can";
     let mut checks = vec![Check { name: "certificate", ok: true, detail: none.to_owned() }];
     let mut spare = Findings::new("spare_prime");

@@ -2,10 +2,10 @@
 
 use keima_residue::Integer;
 
-use super::{Check, Findings};
-use crate::Verified;
+use super::findings::{Check, Findings};
 use crate::form::certificate::Certificate;
 use crate::form::result::Results;
+use crate::verdict::Verified;
 
 /// What results are compared by.
 #[derive(Clone, Debug)]
