@@ -19,6 +19,9 @@ mod web;
 /// A probe: its name, and what it does with bytes.
 pub type Probe = (&'static str, fn(&[u8]) -> bool);
 
+/// A sound input of a probe: the probe's name, and the bytes.
+pub type Seed = (&'static str, Vec<u8>);
+
 /// Makes a function of each probe, and the list of all. A target of fuzzing calls its function: then its program has nothing else,
 /// and the fuzzer has fewer places to look at after each input.
 macro_rules! probes {

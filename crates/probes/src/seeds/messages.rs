@@ -2,7 +2,7 @@
 
 use keima_wire::{Message, v1};
 
-use super::Seed;
+use crate::Seed;
 use crate::calls::step;
 use crate::runs::id;
 

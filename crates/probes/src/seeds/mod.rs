@@ -6,8 +6,7 @@ mod runs;
 mod stores;
 mod texts;
 
-/// (Name of the probe, input).
-pub type Seed = (&'static str, Vec<u8>);
+use crate::Seed;
 
 /// All of them. Makes files in a temporary folder, and runs small jobs for records, checkpoints and certificates.
 ///

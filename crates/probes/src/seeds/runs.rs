@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use keima_runs::{BlockFeed, DiskBudget, LocalRun, RunKey, RunManifest, RunOptions, RunPart, RunWriter, run_path};
 
-use super::Seed;
+use crate::Seed;
 use crate::runs::{folder, header, id};
 
 pub(super) fn all() -> Vec<Seed> {

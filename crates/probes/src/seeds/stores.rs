@@ -9,8 +9,8 @@ use keima_coordinator::Config;
 use keima_problems::Problems;
 use serde_json::{Value, json};
 
-use super::Seed;
 use super::recorder::Recorder;
+use crate::Seed;
 use crate::archive::without_hash;
 use crate::calls::{BEGIN_MILLIS, begin_records, config, small};
 use crate::store::restored;

@@ -2,7 +2,7 @@
 
 use keima_games::cycle;
 
-use super::Seed;
+use crate::Seed;
 
 pub(super) fn all() -> Vec<Seed> {
     [kept(), results(), credentials(), WORDS.iter().flat_map(|(probe, texts)| of(probe, texts)).collect()].concat()
