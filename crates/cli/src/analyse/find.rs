@@ -4,7 +4,6 @@ use keima_analyse::recurrence::{self, Found, Lifted, Source, TooShort, terms_nee
 use keima_analyse::{Growth, Integer};
 
 use super::input::Input;
-use super::tell;
 use crate::args::{AnalyseArgs, Lift};
 use crate::exit::{CHECK_FAILED, Failed};
 
@@ -45,7 +44,7 @@ fn of<S: Source + ?Sized>(
     let most = args.terms.map_or(usize::MAX, |terms| usize::try_from(terms).unwrap_or(usize::MAX));
     let told = |terms: usize, order: usize| {
         if terms.is_multiple_of(10_000) {
-            tell(args, &format!("{terms} terms, order {order} so far"));
+            args.tell(&format!("{terms} terms, order {order} so far"));
         }
     };
     let found = recurrence::find(source, most, &told).map_err(|error| missing(args, input, &error))?;
@@ -63,7 +62,7 @@ fn of<S: Source + ?Sized>(
     }
     let told = |primes: usize| {
         if primes.is_multiple_of(40) {
-            tell(args, &format!("coefficients modulo {primes} primes"));
+            args.tell(&format!("coefficients modulo {primes} primes"));
         }
     };
     let lifted = recurrence::lift::lift(source, &found, input.first(), threads(args), &told)
@@ -78,7 +77,7 @@ fn missing(args: &AnalyseArgs, input: &Input, error: &TooShort) -> Failed {
         let advice = if input.series.is_some() { "" } else { "; allow more --terms" };
         return Failed::usage(text + advice);
     };
-    tell(args, "looking for the order that a count of its own has");
+    args.tell("looking for the order that a count of its own has");
     match recurrence::find(graph, usize::MAX, &|_, _| {}) {
         Ok(found) => {
             let needed = terms_needed(found.order);
@@ -97,7 +96,7 @@ fn missing(args: &AnalyseArgs, input: &Input, error: &TooShort) -> Failed {
 pub(super) fn growth(args: &AnalyseArgs, input: &Input, lifted: Option<&Lifted>) -> Result<Growth, String> {
     let told = |columns: usize| {
         if columns.is_multiple_of(64) {
-            tell(args, &format!("exact counts of {columns} columns"));
+            args.tell(&format!("exact counts of {columns} columns"));
         }
     };
     let of_graph = input.graph.as_ref().map(|graph| Growth::of_graph(graph, &told));

@@ -73,7 +73,7 @@ fn file(path: &Path) -> Result<(String, Series), Failed> {
 
 /// All terms of a file must be those of the problem.
 fn compare(args: &AnalyseArgs, name: &str, series: &Series, graph: &Graph) -> Result<(), Failed> {
-    super::tell(args, &format!("comparing {} terms of {name} with a count of their own", series.terms.len()));
+    args.tell(&format!("comparing {} terms of {name} with a count of their own", series.terms.len()));
     let counted = Exact::new(graph).take(series.terms.len());
     series.check(graph.first(), counted).map_err(|error| {
         let code = if matches!(error, InputError::Differs { .. }) { CHECK_FAILED } else { crate::exit::USAGE };

@@ -20,7 +20,7 @@ mod text;
 
 use crate::args::{AnalyseArgs, AnalysisFormat};
 use crate::exit::Failed;
-use crate::terminal::output::{hand_over, say};
+use crate::terminal::output::hand_over;
 
 pub(crate) fn analyse(args: &AnalyseArgs) -> Result<(), Failed> {
     if args.constants {
@@ -45,11 +45,4 @@ pub(crate) fn analyse(args: &AnalyseArgs) -> Result<(), Failed> {
         }
     };
     hand_over(&text)
-}
-
-/// Progress on stderr.
-fn tell(args: &AnalyseArgs, text: &str) {
-    if !args.quiet {
-        say(text);
-    }
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args};
 
 use super::numbers::whole;
+use crate::terminal::output::say;
 
 /// How an analysis is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -83,4 +84,13 @@ pub(crate) struct AnalyseArgs {
     /// Print no progress on stderr; errors are still printed
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+impl AnalyseArgs {
+    /// Progress on stderr, unless that is not wanted.
+    pub(crate) fn tell(&self, text: &str) {
+        if !self.quiet {
+            say(text);
+        }
+    }
 }

@@ -4,7 +4,7 @@ use keima_count::estimate::{StageOutline, StageTime, Times, Way};
 use keima_model::Direction;
 use serde_json::{Value, json};
 
-use super::Estimate;
+use super::printed::Estimate;
 
 /// The name of a way to count.
 fn way(way: Way) -> &'static str {

@@ -1,6 +1,7 @@
 //! `keima estimate`: forecasts a count without running it.
 
 mod json;
+mod printed;
 mod text;
 
 use std::path::PathBuf;
@@ -8,7 +9,7 @@ use std::sync::Arc;
 
 use keima_cluster::OpenProblems;
 use keima_coordinator::Executor;
-use keima_count::estimate::{MeasureError, Offer, Outline, Speeds, Times, Way, measure, measure_disk};
+use keima_count::estimate::{MeasureError, Offer, Outline, Times, Way, measure, measure_disk};
 use keima_model::{AnyProblem, ProblemRequest, Registry};
 use keima_problems::Problems;
 use keima_sample::{EXACT_STATES, Sampling};
@@ -21,21 +22,10 @@ use crate::exit::{Failed, INTERRUPTED};
 use crate::machine::{MachineMemory, Needed, asked_to_stop, cores, state_folder};
 use crate::terminal::output::print;
 use crate::terminal::units::show_bytes;
+use printed::Estimate;
 
 /// A size that has a block form if any size of its problem does.
 const SMALL: &str = "6x6";
-
-/// Everything that is printed.
-struct Estimate {
-    problem: &'static str,
-    size: String,
-    offer: Offer,
-    outline: Outline,
-    /// `None` if the state counts are unknown.
-    measured: Option<(Speeds, Times)>,
-    /// Whether the disk speed was measured, not given.
-    disk_measured: bool,
-}
 
 pub(crate) async fn estimate(args: EstimateArgs) -> Result<(), Failed> {
     one_size(&args.problem.size, "estimate")?;

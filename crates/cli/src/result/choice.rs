@@ -3,11 +3,21 @@
 use keima_coordinator::{Outcome, Table, TableRow};
 use keima_model::ProblemInfo;
 
-use super::Part;
 use crate::exit::Failed;
 
 /// Name of the table that holds the count alone.
 pub(super) const COUNT: &str = "count";
+
+/// Which numbers of a result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    /// The count and the tables beside it.
+    All,
+    /// The numbers of the boards up to this length.
+    Series,
+    /// One table; `count` is the count alone.
+    Table(String),
+}
 
 /// All numbers of a result. Before the count the numbers are empty texts, and everything else is known.
 pub(super) struct Numbers {

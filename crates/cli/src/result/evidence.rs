@@ -3,7 +3,7 @@
 use keima_coordinator::{Outcome, Plan, State};
 use serde_json::json;
 
-use super::Finished;
+use super::finished::Finished;
 use crate::exit::{CANCELLED, CHECK_FAILED, Failed, INTERRUPTED};
 use crate::terminal::colour::Paint;
 use crate::terminal::events;

@@ -1,10 +1,16 @@
 //! What the printers of results need of a count, whether it was a job or a count in memory.
 
+use std::collections::BTreeMap;
+
 use keima_coordinator::{JobId, JobStatus, Outcome, Plan, State};
 use keima_count::InMemoryResult;
 use keima_http::json::Statistics;
 use keima_model::ProblemRequest;
 use serde_json::Value;
+
+/// Fields of the JSON object that the process knows and the job's status does not.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Extra(pub(crate) BTreeMap<&'static str, Value>);
 
 /// A count that is over, or a job at the time of its status.
 #[derive(Clone, Copy, Debug)]

@@ -6,7 +6,7 @@ use keima_coordinator::{Outcome, Table, TableRow};
 use serde_json::{Map, Value, json};
 
 use super::choice::COUNT;
-use super::{Extra, Finished};
+use super::finished::{Extra, Finished};
 use crate::args::VERSION;
 
 /// The object of a count that has an outcome, good or bad. The count has a field of its own, even if it is among

@@ -20,8 +20,6 @@ mod json;
 pub(crate) mod latex;
 mod text;
 
-use std::collections::BTreeMap;
-
 use keima_coordinator::{JobStatus, Outcome, Plan, tables};
 use keima_model::{AnyProblem, ProblemInfo, ProblemRequest, Registry};
 use keima_problems::Problems;
@@ -33,28 +31,13 @@ use crate::terminal::colour::Paint;
 use crate::terminal::events;
 use crate::terminal::output::{hand_over, say};
 
-use choice::Numbers;
+use choice::{Numbers, Part};
 pub(crate) use csv::csv_line;
 pub(crate) use evidence::{executor, sum, tell_done, windows};
-pub(crate) use finished::Finished;
+pub(crate) use finished::{Extra, Finished};
 
 /// Most objects that `--list` prints.
 const MOST_LISTED: usize = 10_000;
-
-/// Fields of the JSON object that the process knows and the job's status does not.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Extra(pub(crate) BTreeMap<&'static str, Value>);
-
-/// Which numbers of a result.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Part {
-    /// The count and the tables beside it.
-    All,
-    /// The numbers of the boards up to this length.
-    Series,
-    /// One table; `count` is the count alone.
-    Table(String),
-}
 
 /// The format that was asked for. `--json` is the same as `--format json`.
 pub(crate) fn format(args: &ResultFormatArgs, json: bool) -> Result<Format, Failed> {

@@ -5,7 +5,7 @@ mod tables;
 use keima_count::estimate::{Outline, PerState, Speeds, StageTime, Times, Way};
 use keima_model::Direction;
 
-use super::Estimate;
+use super::printed::Estimate;
 use crate::result::{sum, windows};
 use crate::terminal::units::{show_bytes, show_count, show_decimal_bytes, show_long_seconds};
 use crate::terminal::wrap::beside;

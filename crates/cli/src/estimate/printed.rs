@@ -1,0 +1,15 @@
+//! What is printed of an estimate, whatever the form.
+
+use keima_count::estimate::{Offer, Outline, Speeds, Times};
+
+/// Everything that is printed.
+pub(super) struct Estimate {
+    pub(super) problem: &'static str,
+    pub(super) size: String,
+    pub(super) offer: Offer,
+    pub(super) outline: Outline,
+    /// `None` if the state counts are unknown.
+    pub(super) measured: Option<(Speeds, Times)>,
+    /// Whether the disk speed was measured, not given.
+    pub(super) disk_measured: bool,
+}
