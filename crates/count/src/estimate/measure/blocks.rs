@@ -20,7 +20,8 @@ use keima_engine::block::Prepared;
 use keima_model::{AnyProblem, Directions, ProblemRequest, Registry};
 use keima_residue::primes_below;
 
-use super::{MeasureError, nanos};
+use super::error::MeasureError;
+use super::small::nanos;
 use crate::estimate::{Offer, Outline, PerState, Speeds};
 use crate::stages::{BlockStages, Stages, on_threads};
 

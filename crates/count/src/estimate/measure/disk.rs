@@ -5,7 +5,7 @@ use std::io::{Read, Seek, Write};
 use std::path::Path;
 use std::time::Instant;
 
-use super::MeasureError;
+use super::error::MeasureError;
 
 /// Size of the file.
 const DISK_BYTES: usize = 256 << 20;

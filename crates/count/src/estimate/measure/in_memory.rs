@@ -9,7 +9,8 @@ use keima_blocks::in_memory::process_bytes;
 use keima_engine::block::{BracketTables, SweepNanos, bracket_nanos, sweep_nanos};
 use keima_model::{Directions, ProblemRequest, Registry};
 
-use super::{MeasureError, Small, outline_name, smaller};
+use super::error::MeasureError;
+use super::small::{Small, outline_name, smaller};
 use crate::estimate::{Offer, Outline, Speeds, SweepSpeed, Times, Way};
 use crate::in_memory::InMemory;
 use crate::in_memory::brackets::brackets;

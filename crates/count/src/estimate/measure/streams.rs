@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 use keima_coordinator::{Executor, Follows, JobSpec, JobStatus, State};
 use keima_model::{Board, ProblemRequest, Registry};
 
-use super::{MeasureError, Small, nanos, outline_name, smaller};
+use super::error::MeasureError;
+use super::small::{Small, nanos, outline_name, smaller};
 use crate::estimate::{Offer, Outline, PerState, Speeds};
 use crate::local::{LocalCluster, LocalConfig};
 
