@@ -20,7 +20,7 @@ use keima_coordinator::Plan;
 use keima_engine::block::{Prepared, run_block_task};
 use keima_engine::{Buffers, FeedOpener, Task, TaskError};
 use keima_model::{BlockColumn, Direction, ProblemInfo, ProblemRequest};
-use keima_orders::{AttemptId, BlockOrder, InputRun, JobId, Origin, TaskOrder};
+use keima_orders::{AttemptId, BlockOrder, InputRun, JobId, TaskOrder};
 use keima_runs::{
     BlockFeed, DiskBudget, LocalRun, RunError, RunHeader, RunId, RunManifest, RunPart, TaskManifest, run_path,
 };
@@ -212,15 +212,13 @@ impl<'a> BlockStages<'a> {
         largest_first.sort_by_key(|&group| std::cmp::Reverse(records[group]));
         let inputs: Vec<InputRun> =
             vector.iter().flat_map(|task| task.runs.iter().cloned().map(InputRun::here)).collect();
+        let request = ProblemRequest { name: info.name().to_owned(), size: info.size(), options: Vec::new() };
+        let attempt = |group| AttemptId { job: JobId(1), sweep, generation: number, task: group as u32, attempt: 0 };
         let order = |group: usize| TaskOrder {
-            attempt: AttemptId { job: JobId(1), sweep, generation: number, task: group as u32, attempt: 0 },
-            problem: ProblemRequest { name: info.name().to_owned(), size: info.size(), options: Vec::new() },
-            origin: Origin::default(),
             job_tag: JOB_TAG,
             salt: SALT,
             moduli: self.moduli.clone(),
             first_pass: stage.first_pass,
-            window: stage.window,
             layout_in: stage.layout_in,
             layout_out: stage.layout_out,
             from_start: number == 0,
@@ -228,8 +226,6 @@ impl<'a> BlockStages<'a> {
             high: (group + 1 < groups).then_some((group as u128 + 1) << PLACE_BITS),
             inputs: inputs.clone(),
             task_memory_bytes: self.plan.task_memory_bytes,
-            durable: false,
-            most_splits: u32::MAX,
             block: Some(BlockOrder {
                 windows: self.plan.windows.clone(),
                 group_records: self.group_records,
@@ -240,6 +236,7 @@ impl<'a> BlockStages<'a> {
                 direction: Direction::Forward,
                 kept: None,
             }),
+            ..TaskOrder::of(attempt(group), request.clone(), stage.window)
         };
         let orders: Vec<TaskOrder> = largest_first.into_iter().map(order).collect();
         self.stages.all_tasks(&orders, &|task| run_block_task(&self.prepared, info, task))
@@ -260,31 +257,14 @@ fn records(vector: &[TaskManifest], groups: usize) -> Vec<u64> {
 
 #[cfg(test)]
 mod tests {
-    use keima_model::{Layout, Window};
+    use keima_model::Window;
 
     use super::*;
 
     fn order(number: u32) -> TaskOrder {
-        TaskOrder {
-            attempt: AttemptId { job: JobId(1), sweep: 0, generation: 0, task: number, attempt: 0 },
-            problem: ProblemRequest { name: "none".to_owned(), size: "1x1".to_owned(), options: Vec::new() },
-            origin: Origin::default(),
-            job_tag: JOB_TAG,
-            salt: SALT,
-            moduli: Vec::new(),
-            first_pass: number,
-            window: Window { first: 0, len: 1 },
-            layout_in: Layout::Canonical,
-            layout_out: Layout::Canonical,
-            from_start: true,
-            low: 0,
-            high: None,
-            inputs: Vec::new(),
-            task_memory_bytes: 0,
-            durable: false,
-            most_splits: u32::MAX,
-            block: None,
-        }
+        let attempt = AttemptId { job: JobId(1), sweep: 0, generation: 0, task: number, attempt: 0 };
+        let problem = ProblemRequest { name: "none".to_owned(), size: "1x1".to_owned(), options: Vec::new() };
+        TaskOrder { first_pass: number, ..TaskOrder::of(attempt, problem, Window { first: 0, len: 1 }) }
     }
 
     /// The error of a failed task is returned. Its thread starts no other task, and other threads' tasks are told to stop.

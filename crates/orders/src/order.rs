@@ -48,6 +48,30 @@ pub struct TaskOrder {
 }
 
 impl TaskOrder {
+    /// The order of a stage's only task, by streams from the start vector. It has no moduli and no memory: put in what differs.
+    pub fn of(attempt: AttemptId, problem: ProblemRequest, window: Window) -> Self {
+        Self {
+            attempt,
+            problem,
+            origin: Origin::default(),
+            job_tag: 0,
+            salt: 0,
+            moduli: Vec::new(),
+            first_pass: window.first,
+            window,
+            layout_in: Layout::Stage(window),
+            layout_out: Layout::Canonical,
+            from_start: true,
+            low: 0,
+            high: None,
+            inputs: Vec::new(),
+            task_memory_bytes: 0,
+            durable: false,
+            most_splits: u32::MAX,
+            block: None,
+        }
+    }
+
     /// What run headers say is counted: the words of the request, cut to what a header holds.
     pub fn subject(&self) -> String {
         printable(&self.problem.words(), MAX_SUBJECT_BYTES)

@@ -74,7 +74,7 @@ fn same(order: &TaskOrder, check: &'static str, pass: u32, expected: &[u64], got
 mod tests {
     use super::*;
     use keima_model::{Board, Forecast, Functional, Layout, ProblemRequest, Window};
-    use keima_orders::{AttemptId, JobId, Origin};
+    use keima_orders::{AttemptId, JobId};
 
     /// The least problem that has a law: every state has exactly two successors.
     struct Doubling;
@@ -123,26 +123,9 @@ mod tests {
 
     fn order() -> TaskOrder {
         let window = Window { first: 0, len: 2 };
-        TaskOrder {
-            attempt: AttemptId { job: JobId(1), sweep: 0, generation: 0, task: 0, attempt: 0 },
-            problem: ProblemRequest { name: "tower".into(), size: "1x1".into(), options: Vec::new() },
-            origin: Origin::default(),
-            job_tag: 0,
-            salt: 0,
-            moduli: MODULI.to_vec(),
-            first_pass: 0,
-            window,
-            layout_in: Layout::Stage(window),
-            layout_out: Layout::Canonical,
-            from_start: false,
-            low: 0,
-            high: None,
-            inputs: Vec::new(),
-            task_memory_bytes: 0,
-            durable: false,
-            most_splits: u32::MAX,
-            block: None,
-        }
+        let attempt = AttemptId { job: JobId(1), sweep: 0, generation: 0, task: 0, attempt: 0 };
+        let problem = ProblemRequest { name: "tower".into(), size: "1x1".into(), options: Vec::new() };
+        TaskOrder { moduli: MODULI.to_vec(), from_start: false, ..TaskOrder::of(attempt, problem, window) }
     }
 
     /// Two passes that each double the value (3, 5). Returns the law that a task with these sums breaks.

@@ -8,7 +8,7 @@ use keima_blocks::limits::PLACE_BITS;
 use keima_engine::block::{GroupId, Prepared, run_block_task};
 use keima_engine::{Buffers, Task, TaskError};
 use keima_model::{AnyProblem, Board, Direction, Directions, Layout, ProblemRequest, Window};
-use keima_orders::{AttemptId, BlockOrder, InputRun, JobId, KeptOrder, Origin, TaskOrder};
+use keima_orders::{AttemptId, BlockOrder, InputRun, JobId, KeptOrder, TaskOrder};
 use keima_runs::{
     BlockCut, DiskBudget, KeyOrder, RunCursor, RunHeader, RunPart, Tally, TaskManifest, publish_durably, run_path,
 };
@@ -149,24 +149,17 @@ impl Run {
         let place = self.place(stage);
         let window = self.windows[place.window];
         let next = place.direction.leaves().neighbour(place.window, self.windows.len());
+        let attempt = AttemptId { job: JobId(1), sweep: 0, generation: stage as u32, task: 0, attempt: 0 };
+        let problem = ProblemRequest { name: "go".to_owned(), size: self.board.to_string(), options: Vec::new() };
         TaskOrder {
-            attempt: AttemptId { job: JobId(1), sweep: 0, generation: stage as u32, task: 0, attempt: 0 },
-            problem: ProblemRequest { name: "go".to_owned(), size: self.board.to_string(), options: Vec::new() },
-            origin: Origin::default(),
             job_tag: 77,
             salt: SALT,
             moduli: moduli(self.lanes(stage)),
             first_pass: place.column * self.board.height + window.first,
-            window,
-            layout_in: Layout::Stage(window),
             layout_out: Layout::Stage(self.windows[next]),
             from_start: place.first,
-            low: 0,
-            high: None,
             inputs: inputs(vector),
-            task_memory_bytes: 0,
             durable: stage % 2 == 1,
-            most_splits: u32::MAX,
             block: Some(BlockOrder {
                 windows: self.windows.clone(),
                 group_records: self.cut.group_records,
@@ -177,6 +170,7 @@ impl Run {
                 direction: place.direction,
                 kept: None,
             }),
+            ..TaskOrder::of(attempt, problem, window)
         }
     }
 

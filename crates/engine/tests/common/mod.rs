@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use keima_engine::{Buffers, FeedOpener, Task, TaskError, run_task};
 use keima_model::{AnyProblem, Layout, ProblemRequest, Window};
-use keima_orders::{AttemptId, InputRun, JobId, Origin, TaskOrder};
+use keima_orders::{AttemptId, InputRun, JobId, TaskOrder};
 use keima_runs::{
     BlockFeed, DiskBudget, LocalRun, RunError, RunHeader, RunManifest, RunPart, Tally, TaskManifest, publish_durably,
     run_path,
@@ -103,22 +103,14 @@ pub(crate) fn sweep_with(
         let shards = if stage == 0 { vec![(0, None)] } else { cut(&vector, settings.shards, family_bits) };
         let mut made = Vec::new();
         for (number, &(low, high)) in shards.iter().enumerate() {
+            let attempt =
+                AttemptId { job: JobId(1), sweep: 0, generation: stage as u32, task: number as u32, attempt: 0 };
+            let request = ProblemRequest { name: info.name().to_owned(), size: info.size(), options: Vec::new() };
             let order = TaskOrder {
-                attempt: AttemptId {
-                    job: JobId(1),
-                    sweep: 0,
-                    generation: stage as u32,
-                    task: number as u32,
-                    attempt: 0,
-                },
-                problem: ProblemRequest { name: info.name().to_owned(), size: info.size(), options: Vec::new() },
-                origin: Origin::default(),
                 job_tag: 77,
                 salt: 99,
                 moduli: settings.moduli.clone(),
                 first_pass,
-                window,
-                layout_in: Layout::Stage(window),
                 layout_out: if last { Layout::Canonical } else { Layout::Stage(next) },
                 from_start: stage == 0,
                 low,
@@ -127,8 +119,7 @@ pub(crate) fn sweep_with(
                 task_memory_bytes: settings.memory_bytes,
                 // Must not change the result. Runs left to be published are readable here.
                 durable: number % 2 == 0,
-                most_splits: u32::MAX,
-                block: None,
+                ..TaskOrder::of(attempt, request, window)
             };
             let manifest = task(problem, &order, folder.path(), &disk)?;
             if order.durable {
