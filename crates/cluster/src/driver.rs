@@ -11,7 +11,7 @@
 
 mod archive;
 mod ended;
-mod shared;
+mod handle;
 mod workers;
 
 pub(crate) use self::ended::Reading;
@@ -24,14 +24,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use keima_coordinator::{
-    AttemptId, Config, Coordinator, DurableBoundary, Event, JobId, JobSpec, JobStatus, Kept, Millis, RestoreError,
-    Standing, State, Stuck, Sums, Terms, TermsChange, VERSION_KEY, WorkerStatus, check_stored_version,
+    AttemptId, Config, Coordinator, DurableBoundary, Event, FleetSums, JobId, JobSpec, JobStatus, Kept, Millis,
+    RestoreError, Standing, State, Stuck, Terms, TermsChange, VERSION_KEY, WorkerStatus, check_stored_version,
 };
 use keima_model::Registry;
 use keima_runs::RunId;
 use tokio::sync::{Notify, Semaphore, watch};
 
-use self::shared::{Clock, Inner, MOST_SUBMISSIONS, Machine, Waiting, log};
+use self::handle::{Clock, Inner, MOST_SUBMISSIONS, Machine, Waiting, log};
 use crate::BUILD;
 use crate::archive::Archive;
 use crate::spans::StageSpans;
@@ -71,7 +71,7 @@ pub struct Overview {
     /// Remembered events, the oldest first.
     pub events: Vec<Event>,
     /// Sums since the process started.
-    pub sums: Sums,
+    pub sums: FleetSums,
     /// The newest boundary on stable storage of each job that is under way.
     pub durable: Vec<(JobId, DurableBoundary)>,
     /// Number of living leases.

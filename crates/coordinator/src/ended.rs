@@ -18,8 +18,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::certificate::canonical;
+use crate::job::shown::page::JobView;
 use crate::job::shown::status::JobStatus;
-use crate::job::shown::view::JobView;
 use crate::outcome::{Check, SeriesEntry};
 
 /// What the file says of itself.

@@ -8,6 +8,7 @@ use keima_runs::{RunId, RunManifest};
 use self::config::Config;
 use self::lease::Lease;
 use self::life::Life;
+use self::serials::Serials;
 use self::watched::{About, EventKind, Watched};
 use self::worker::{Moment, Worker};
 use crate::api::{Grant, Millis, Publication, Work};
@@ -17,6 +18,7 @@ use crate::store::records::GrantRecord;
 pub(crate) mod config;
 pub(crate) mod lease;
 pub(crate) mod life;
+mod serials;
 pub(crate) mod watched;
 pub(crate) mod worker;
 
@@ -53,16 +55,7 @@ pub(crate) struct Fleet {
     pub(crate) journal: Journal,
     /// Since when at least one worker is here; `None` while all are away.
     pub(crate) here_since: Option<Millis>,
-    /// Grows whenever any run may have become unreadable.
-    pub(crate) lost_serial: u64,
-    /// Grows whenever a run that could not be read may have become readable.
-    pub(crate) gained_serial: u64,
-    /// Grows whenever runs of any worker may have become unneeded.
-    pub(crate) unneeded_serial: u64,
-    /// Grows whenever there may be work for every worker that found none.
-    pub(crate) work_serial: u64,
-    /// Grows with each single task that a worker that found none may now do.
-    pub(crate) few_serial: u64,
+    pub(crate) serials: Serials,
     /// Queued jobs that a worker asked for, and that are to be planned anew first.
     pub(crate) plans_wanted: BTreeSet<JobId>,
     /// Events and sums, for those who watch.
@@ -87,11 +80,7 @@ impl Fleet {
             worked: Vec::new(),
             holders: HashMap::new(),
             here_since: None,
-            lost_serial: 0,
-            gained_serial: 0,
-            unneeded_serial: 0,
-            work_serial: 0,
-            few_serial: 0,
+            serials: Serials::default(),
             plans_wanted: BTreeSet::new(),
             watched: Watched::default(),
             publications: Vec::new(),
@@ -106,33 +95,33 @@ impl Fleet {
 
     /// On what the answer to a pull depends, beside the worker's own leases.
     pub(crate) const fn moment(&self) -> Moment {
-        Moment { now: self.now, work_serial: self.work_serial, few_serial: self.few_serial }
+        Moment { now: self.now, work_serial: self.serials.work, few_serial: self.serials.few }
     }
 
     /// Every worker may now find work.
     pub(crate) const fn work_changed(&mut self) {
-        self.work_serial += 1;
+        self.serials.work += 1;
     }
 
     /// Some worker may now find a task. Where thousands wait, waking all of them for it would take longer than the task.
     pub(crate) const fn a_task_came(&mut self) {
-        self.few_serial += 1;
+        self.serials.few += 1;
     }
 
     /// Any runs may have become readable or unreadable.
     pub(crate) const fn holdings_changed(&mut self) {
-        self.lost_serial += 1;
-        self.work_serial += 1;
+        self.serials.lost += 1;
+        self.serials.work += 1;
     }
 
     /// Runs may have become readable; none has become unreadable.
     pub(crate) const fn holdings_grew(&mut self) {
-        self.gained_serial += 1;
+        self.serials.gained += 1;
     }
 
     /// Runs may have become unneeded, whoever holds them.
     pub(crate) const fn runs_became_unneeded(&mut self) {
-        self.unneeded_serial += 1;
+        self.serials.unneeded += 1;
     }
 
     /// Gives a worker a lease on an attempt.

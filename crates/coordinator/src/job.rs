@@ -17,15 +17,16 @@ use keima_runs::RunId;
 use self::archive::Archive;
 use self::boundaries::Boundaries;
 use self::copies::Copies;
-use self::failures::second_try::Doubts;
+use self::failures::doubts::Doubts;
 use self::functionals::Functionals;
 use self::health::Health;
+use self::lives::unstored::{DiskSeen, Replanning};
 use self::shown::progress::Rate;
 use self::stage::StageRun;
 use self::stage::evidence::Evidence;
 use crate::api::{Millis, State};
+use crate::fleet::Fleet;
 use crate::fleet::watched::{About, EventKind};
-use crate::fleet::{Fleet, Offer};
 use crate::outcome::{Check, Outcome, recombine};
 use crate::store::records::{Account, Record};
 
@@ -67,14 +68,8 @@ pub(crate) struct Job {
     pub(crate) resumed_from: Option<String>,
     /// What a failed check has put in doubt, until it is repeated.
     pub(crate) doubts: Doubts,
-    /// What the workers offered when it was planned, if its limits follow them.
-    pub(crate) planned_for: Option<Offer>,
-    /// Whether somebody makes it another plan now.
-    pub(crate) is_being_planned: bool,
-    /// When the bytes on disk were added up last.
-    pub(crate) disk_seen: Option<Millis>,
-    /// That sum.
-    pub(crate) disk_bytes: u64,
+    pub(crate) replanning: Replanning,
+    pub(crate) disk_seen: DiskSeen,
 }
 
 impl Job {
@@ -96,10 +91,8 @@ impl Job {
             rate: Rate::default(),
             resumed_from: None,
             doubts: Doubts::default(),
-            planned_for: None,
-            is_being_planned: false,
-            disk_seen: None,
-            disk_bytes: 0,
+            replanning: Replanning::default(),
+            disk_seen: DiskSeen::default(),
         }
     }
 
@@ -120,8 +113,8 @@ impl Job {
 
     /// Whether it is to be planned for the workers that are here before it begins.
     pub(crate) fn wants_plan(&self, fleet: &Fleet) -> bool {
-        let stale = || fleet.offer().is_some_and(|offer| self.planned_for != Some(offer));
-        self.is_not_begun() && self.record.spec.follows.any() && !self.is_being_planned && stale()
+        let stale = || fleet.offer().is_some_and(|offer| self.replanning.planned_for != Some(offer));
+        self.is_not_begun() && self.record.spec.follows.any() && !self.replanning.is_under_way && stale()
     }
 
     /// Whether nothing more will happen.
@@ -175,15 +168,13 @@ impl Job {
 
     /// Brings the most bytes on disk up to date.
     pub(crate) fn update_disk_peak(&mut self, fleet: &Fleet) {
-        self.disk_seen = Some(fleet.now);
-        self.disk_bytes = self.boundaries.disk_bytes(fleet);
-        self.record.disk_peak_bytes = self.record.disk_peak_bytes.max(self.disk_bytes);
+        self.disk_seen = DiskSeen::new(fleet.now, self.boundaries.disk_bytes(fleet));
+        self.record.disk_peak_bytes = self.record.disk_peak_bytes.max(self.disk_seen.bytes());
     }
 
     /// The same while a stage is under way, as often as a worker says what it holds. What it writes counts in full at its end.
     pub(crate) fn watch_disk_peak(&mut self, fleet: &Fleet) {
-        let is_due = |at: Millis| fleet.now.saturating_sub(at) >= fleet.config.heartbeat_millis;
-        if !self.is_over() && self.disk_seen.is_none_or(is_due) {
+        if !self.is_over() && self.disk_seen.is_older_than(fleet.config.heartbeat_millis, fleet.now) {
             self.update_disk_peak(fleet);
         }
     }

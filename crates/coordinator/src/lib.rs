@@ -39,11 +39,12 @@ pub use certificate::{
 };
 pub use ended::{EndedJob, EndedJobError};
 pub use fleet::config::Config;
-pub use fleet::watched::{Event, EventKind, MOST_EVENTS, Sums, TASK_CLASSES_MILLIS};
+pub use fleet::watched::{Event, EventKind, FleetSums, MOST_EVENTS, TASK_CLASSES_MILLIS};
+pub use job::boundaries::AtRisk;
 pub use job::health::{Remedy, Stuck};
 pub use job::lives::settling::Kept;
-pub use job::shown::status::{AtRisk, JobStatus, JobWorker};
-pub use job::shown::view::{DurableBoundary, JobView, RunningTask};
+pub use job::shown::page::{DurableBoundary, JobView, RunningTask};
+pub use job::shown::status::{JobStatus, JobWorker};
 pub use keima_orders::{AttemptId, Holder, InputRun, JobId, WorkerId};
 pub use machine::{
     Coordinator, JobFilter, JobPage, MOST_PAGE_JOBS, NewPlan, PlanRequest, Planned, RestLimits, Resumption,

@@ -163,12 +163,12 @@ impl Coordinator {
 
     /// A number that grows whenever a pull that found nothing may now find something; for waking waiting workers.
     pub const fn work_serial(&self) -> u64 {
-        self.fleet.work_serial
+        self.fleet.serials.work
     }
 
     /// A number that grows with each single task that came up, for which a few waiting workers suffice.
     pub const fn few_serial(&self) -> u64 {
-        self.fleet.few_serial
+        self.fleet.serials.few
     }
 
     /// Lets time pass: leases, silent workers, lost inputs. To be called every quarter of a second or so.

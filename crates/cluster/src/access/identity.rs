@@ -57,6 +57,13 @@ impl FromStr for Fingerprint {
     }
 }
 
+/// The text of a file in PEM, and where it stands.
+#[derive(Clone, Copy)]
+pub(crate) struct PemFile<'a> {
+    pub(crate) path: &'a Path,
+    pub(crate) text: &'a str,
+}
+
 /// A certificate, those that vouch for it, and its key.
 pub struct Identity {
     chain: Vec<CertificateDer<'static>>,
@@ -79,17 +86,18 @@ impl Identity {
 
     /// Reads a certificate (its own first, then those that vouch for it) and its key, both in PEM.
     pub fn read(certificate: &Path, key: &Path) -> Result<Self, AccessError> {
-        Self::of_texts((certificate, &read_public(certificate)?), (key, &read_secret(key)?))
+        let (public, secret) = (read_public(certificate)?, read_secret(key)?);
+        Self::of_texts(PemFile { path: certificate, text: &public }, PemFile { path: key, text: &secret })
     }
 
-    /// The same of the texts of both files, each with its path.
-    pub(crate) fn of_texts(certificate: (&Path, &str), (key, key_text): (&Path, &str)) -> Result<Self, AccessError> {
-        let chain = certificates(certificate.0, certificate.1)?;
-        let parsed = PrivateKeyDer::from_pem_slice(key_text.as_bytes());
+    /// The same of files that were read.
+    pub(crate) fn of_texts(certificate: PemFile<'_>, key: PemFile<'_>) -> Result<Self, AccessError> {
+        let chain = certificates(certificate.path, certificate.text)?;
+        let parsed = PrivateKeyDer::from_pem_slice(key.text.as_bytes());
         let parsed = parsed.map_err(|_| AccessError::Wrong {
-            path: key.to_owned(),
+            path: key.path.to_owned(),
             expected: "a private key in PEM",
-            got: format!("{} other bytes", key_text.len()),
+            got: format!("{} other bytes", key.text.len()),
         })?;
         Self::new(chain, parsed)
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use keima_coordinator::{CallError, JobId, Publication, Replan, Terms};
 
 use super::CoordinatorHandle;
-use super::shared::{Inner, MOST_SUBMISSIONS, Waiting};
+use super::handle::{Inner, MOST_SUBMISSIONS, Waiting};
 use crate::transport::link::LinkError;
 
 impl CoordinatorHandle {

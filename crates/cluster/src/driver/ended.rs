@@ -9,7 +9,7 @@ use keima_coordinator::{
 };
 
 use super::CoordinatorHandle;
-use super::shared::Inner;
+use super::handle::Inner;
 use crate::store::ended::{EndedError, EndedFolder};
 use crate::transport::link::LinkError;
 use crate::world;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::access::identity::{Fingerprint, Identity};
+use crate::access::identity::{Fingerprint, Identity, PemFile};
 use crate::access::secret::Secret;
 use crate::access::trust::Trust;
 use crate::archive::is_object_name;
@@ -15,7 +15,7 @@ use crate::transport::grpc::{open_files, service_url};
 pub fn credentials(text: &str) -> bool {
     let path = Path::new("probe");
     let token = Secret::of_text(path, text);
-    let identity = Identity::of_texts((path, text), (path, text));
+    let identity = Identity::of_texts(PemFile { path, text }, PemFile { path, text });
     let served = identity.as_ref().is_ok_and(|identity| identity.server().is_ok());
     if let Ok(identity) = &identity {
         let print = identity.fingerprint();

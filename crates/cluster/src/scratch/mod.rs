@@ -4,7 +4,7 @@
 
 pub(crate) mod identity;
 pub(crate) mod run_store;
-pub(crate) mod shared;
+pub(crate) mod visible_folders;
 
 use std::fs::File;
 use std::io::{self, Read as _};

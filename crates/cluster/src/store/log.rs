@@ -21,12 +21,13 @@ use std::path::{Path, PathBuf};
 
 use keima_runs::watch::{Change, before};
 
-use super::Edits;
-
 const MAGIC: [u8; 8] = *b"KEIMALOG";
 const HEADER_BYTES: u64 = 16;
 /// Stands for the length of a value that is deleted.
 const DELETED: u32 = u32::MAX;
+
+/// Changes in the order in which they were decided: `Some` puts a record, `None` deletes it.
+pub(crate) type Edits = Vec<(String, Option<Vec<u8>>)>;
 
 /// What a log holds by itself.
 pub(super) struct Peek {

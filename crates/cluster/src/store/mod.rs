@@ -20,7 +20,9 @@
 //! Cost: one write to the page cache, or one fsync for a durable write.
 
 pub(crate) mod ended;
+mod error;
 pub(crate) mod journal;
+mod layout;
 mod log;
 mod orphan;
 mod version;
@@ -30,103 +32,22 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
+use redb::Database;
 
 use keima_runs::watch::{self, Change};
 
+pub use self::error::StoreError;
+use self::error::failed;
+pub use self::layout::STORE_FORMAT;
+use self::layout::{CACHE_BYTES, FILE, LOCK_FILE, LOG_FILE, all_records, apply, meta, write_format};
+pub(crate) use self::log::Edits;
 use self::log::Log;
 use self::version::whole;
 use self::watched::Watched;
 use crate::folder_lock::{NoLock, lock_file, make_folder, remove_file_if_there};
 
-/// Version of the store's layout. A store of another version is refused.
-pub const STORE_FORMAT: u64 = 2;
-
-const META: TableDefinition<'_, &str, u64> = TableDefinition::new("meta");
-const RECORDS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("records");
-const LOCK_FILE: &str = "coordinator.lock";
-const FILE: &str = "coordinator.redb";
-const LOG_FILE: &str = "coordinator.log";
 /// A longer log is merged into redb.
 const LONGEST_LOG_BYTES: u64 = 4 << 20;
-/// Cache of redb, whose default is 1 GiB. Records are few and small.
-const CACHE_BYTES: usize = 8 << 20;
-
-/// Why the coordinator's records cannot be read or written.
-#[derive(Debug, thiserror::Error)]
-pub enum StoreError {
-    /// Another process uses the folder.
-    #[error(
-        "the data folder {0} is in use by another keima process; stop that one, or give this one a folder of its own \
-         (--data DIR)"
-    )]
-    InUse(PathBuf),
-    /// The folder cannot be made or opened.
-    #[error("cannot {action} {path}: {source}; check that the data folder exists and is writable")]
-    Io {
-        /// What was tried.
-        action: &'static str,
-        /// On what.
-        path: PathBuf,
-        /// What came.
-        #[source]
-        source: io::Error,
-    },
-    /// The store was written by another version.
-    #[error(
-        "the records in {path} have format {got}, this program reads {STORE_FORMAT}; run the version of keima that \
-         wrote them, or start with an empty data folder. Nothing was changed"
-    )]
-    OtherFormat {
-        /// The store.
-        path: PathBuf,
-        /// Its version: a number, or that of redb's files.
-        got: String,
-    },
-    /// The store is not the one that its log belongs to.
-    #[error(
-        "the jobs in {folder} are lost: coordinator.redb {what}, but coordinator.log is there. It holds {changes} later \
-         changes, of {left}, and not the jobs themselves. Put coordinator.redb back from a copy. Without one, submit the jobs \
-         again: start with an empty data folder and with workers on empty scratch folders (keima count: --fresh)"
-    )]
-    Lost {
-        /// The data folder.
-        folder: PathBuf,
-        /// What is wrong with the store.
-        what: &'static str,
-        /// Changes in the log.
-        changes: usize,
-        /// The jobs that they belong to.
-        left: String,
-    },
-    /// The store cannot be read any more: it was cut short, or overwritten.
-    #[error(
-        "the store {path} is damaged ({text}): its jobs, their progress and their results are lost, unless there is a copy \
-         of the file. Put the copy back, or start over: `keima count` with --fresh, a coordinator with an empty --data \
-         folder and its workers with empty --scratch folders"
-    )]
-    Damaged {
-        /// The store.
-        path: PathBuf,
-        /// What is wrong with it.
-        text: String,
-    },
-    /// The store failed.
-    #[error(
-        "the store {path} failed: {text}; check the disk (full? read-only?), then start the coordinator again: it \
-         resumes from the stored records"
-    )]
-    Database {
-        /// The store.
-        path: PathBuf,
-        /// What happened.
-        text: String,
-    },
-}
-
-/// Changes in the order in which they were decided: `Some` puts a record, `None` deletes it.
-pub(crate) type Edits = Vec<(String, Option<Vec<u8>>)>;
-
 /// An open store. It holds the folder's lock.
 #[derive(Debug)]
 pub struct Store {
@@ -246,66 +167,6 @@ impl Store {
     fn log_failed(&self, source: io::Error) -> StoreError {
         StoreError::Io { action: "write", path: self.path.with_file_name(LOG_FILE), source }
     }
-}
-
-fn failed(path: &Path, error: &redb::Error) -> StoreError {
-    let (path, text) = (path.to_owned(), error.to_string());
-    let damaged = match error {
-        // redb has a format of its own. It takes a later one for damage, and says so in words only.
-        redb::Error::UpgradeRequired(_) => return StoreError::OtherFormat { path, got: text },
-        redb::Error::Corrupted(why) if why.contains("file format version") => {
-            return StoreError::OtherFormat { path, got: text };
-        }
-        redb::Error::Corrupted(_) | redb::Error::RepairAborted => true,
-        redb::Error::Io(error) => matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof),
-        _ => false,
-    };
-    if damaged { StoreError::Damaged { path, text } } else { StoreError::Database { path, text } }
-}
-
-fn all_records(database: &Database) -> Result<Vec<(String, Vec<u8>)>, redb::Error> {
-    let read = database.begin_read()?;
-    let table = read.open_table(RECORDS)?;
-    let mut records = Vec::new();
-    for entry in table.iter()? {
-        let (key, value) = entry?;
-        records.push((key.value().to_owned(), value.value().to_vec()));
-    }
-    Ok(records)
-}
-
-fn meta(database: &Database, name: &str) -> Result<Option<u64>, redb::Error> {
-    let read = database.begin_read()?;
-    match read.open_table(META) {
-        Ok(table) => Ok(table.get(name)?.map(|guard| guard.value())),
-        Err(redb::TableError::TableDoesNotExist(_)) => Ok(None),
-        Err(e) => Err(e.into()),
-    }
-}
-
-fn write_format(database: &Database) -> Result<(), redb::Error> {
-    let write = database.begin_write()?;
-    write.open_table(META)?.insert("format", STORE_FORMAT)?;
-    write.open_table(RECORDS)?;
-    write.commit()?;
-    Ok(())
-}
-
-/// Writes `edits` and the epoch in one durable transaction.
-fn apply(database: &Database, edits: &Edits, epoch: u64) -> Result<(), redb::Error> {
-    let write = database.begin_write()?;
-    write.open_table(META)?.insert("epoch", epoch)?;
-    {
-        let mut table = write.open_table(RECORDS)?;
-        for (key, value) in edits {
-            match value {
-                Some(value) => drop(table.insert(key.as_str(), value.as_slice())?),
-                None => drop(table.remove(key.as_str())?),
-            }
-        }
-    }
-    write.commit()?;
-    Ok(())
 }
 
 /// Locks a data folder for this process.

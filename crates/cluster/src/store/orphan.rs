@@ -6,8 +6,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use super::error::StoreError;
+use super::layout::{FILE, LOG_FILE};
 use super::log::{Peek, peek};
-use super::{FILE, LOG_FILE, StoreError};
 
 /// Fails if the log in `folder` belongs to a store that is missing or empty. Call it before the store is made.
 pub(super) fn refuse_without_store(folder: &Path) -> Result<(), StoreError> {

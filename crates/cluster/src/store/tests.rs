@@ -112,7 +112,7 @@ fn another_format_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(dir.path()).unwrap();
     let write = store.database.begin_write().unwrap();
-    write.open_table(META).unwrap().insert("format", 1).unwrap();
+    write.open_table(layout::META).unwrap().insert("format", 1).unwrap();
     write.commit().unwrap();
     drop(store);
     let error = Store::open(dir.path()).unwrap_err();

@@ -9,8 +9,9 @@ use std::path::Path;
 use redb::backends::InMemoryBackend;
 use redb::{Database, StorageBackend as _};
 
+use super::error::{StoreError, failed};
+use super::layout::{CACHE_BYTES, LOG_FILE, RECORDS, STORE_FORMAT, all_records, meta};
 use super::log::peek;
-use super::{CACHE_BYTES, LOG_FILE, RECORDS, STORE_FORMAT, StoreError, all_records, failed, meta};
 
 /// Fails if the store at `path` is of another format. Returns its record `key`, as its log beside it has left it; `None`
 /// where there is no such record, or no store that can be read.

@@ -15,7 +15,7 @@ use keima_coordinator::{Failure, Holder, InputRun};
 use keima_runs::{Intake, RunError, RunManifest};
 
 use crate::scratch::run_store::{RunStore, remove};
-use crate::scratch::shared::shared_run;
+use crate::scratch::visible_folders::shared_run;
 use crate::transfer::feeds::TaskFeeds;
 use crate::transfer::remote_feed::{Unread, next_chunk};
 use crate::transfer::run_server::CHUNK_BYTES;

@@ -15,7 +15,7 @@ use tokio::runtime::Handle;
 use crate::access::secret::Secret;
 use crate::failpoint;
 use crate::scratch::run_store::{KeptOpen, RunStore};
-use crate::scratch::shared::{SharedFolders, shared_run};
+use crate::scratch::visible_folders::{SharedFolders, shared_run};
 use crate::transfer::remote_feed::{Peers, RemoteFeed, Unread};
 use crate::world;
 

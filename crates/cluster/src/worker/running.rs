@@ -21,7 +21,7 @@ use super::threads::TaskThreads;
 use crate::archive::Archive;
 use crate::open_problems::OpenProblems;
 use crate::scratch::run_store::RunStore;
-use crate::scratch::shared::SharedFolders;
+use crate::scratch::visible_folders::SharedFolders;
 use crate::transport::link::{Backoff, CoordinatorLink, LinkError};
 use crate::world;
 

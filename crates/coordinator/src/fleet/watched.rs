@@ -17,7 +17,7 @@ use crate::api::Millis;
 pub const MOST_EVENTS: usize = 500;
 /// Longest text of an event.
 const MOST_CHARS: usize = 1000;
-/// Upper ends of the classes of [`Sums::task_classes`], in milliseconds; longer tasks have a class of their own.
+/// Upper ends of the classes of [`FleetSums::task_classes`], in milliseconds; longer tasks have a class of their own.
 pub const TASK_CLASSES_MILLIS: [Millis; 8] = [10, 100, 1_000, 10_000, 60_000, 600_000, 3_600_000, 36_000_000];
 
 /// What happened.
@@ -86,7 +86,7 @@ pub struct Event {
 
 /// Sums over all jobs since the process started. They never fall.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sums {
+pub struct FleetSums {
     /// Finished tasks whose report held every law, those done twice included.
     pub work: TaskSums,
     /// Tasks by the time from grant to report: up to each of [`TASK_CLASSES_MILLIS`], then longer ones.
@@ -103,7 +103,7 @@ pub struct Sums {
     pub workers_lost: u64,
 }
 
-impl Sums {
+impl FleetSums {
     /// A task is finished, so long after its grant. Sums saturate.
     pub(crate) fn add(&mut self, task: &TaskManifest, elapsed: Millis) {
         self.work.add(task);
@@ -120,7 +120,7 @@ impl Sums {
 pub(crate) struct Watched {
     events: VecDeque<Event>,
     told: u64,
-    pub(crate) sums: Sums,
+    pub(crate) sums: FleetSums,
 }
 
 impl Watched {
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn each_task_has_one_class() {
-        let mut sums = Sums::default();
+        let mut sums = FleetSums::default();
         for elapsed in [0, 10, 11, 36_000_000, 36_000_001] {
             sums.add(&TaskManifest::default(), elapsed);
         }

@@ -16,6 +16,7 @@
 //! counts as a copy.
 
 mod round;
+mod rounds;
 mod work;
 
 use std::collections::HashSet;
@@ -23,49 +24,12 @@ use std::collections::HashSet;
 use keima_runs::{RunId, RunManifest};
 
 pub(crate) use self::round::{Place, Round};
+pub(crate) use self::rounds::Archive;
+use self::rounds::Begun;
 use super::Job;
-use crate::api::{Millis, State, Toward};
+use crate::api::{State, Toward};
 use crate::fleet::Fleet;
 use crate::store::records::Boundary;
-
-/// When a round that stored began, and how many stages of the job were done by then.
-#[derive(Clone, Copy)]
-struct Begun {
-    at: Millis,
-    stages: u64,
-}
-
-/// What a job has to do with the archive.
-pub(crate) struct Archive {
-    round: Option<Round>,
-    /// The last round that stored, and the last one that stored a column's end.
-    last: Begun,
-    last_end: Begun,
-    /// Nobody tries to fetch before this time: it failed.
-    fetch_after: Millis,
-}
-
-impl Archive {
-    /// Of a job that has done so many stages.
-    pub(crate) const fn new(now: Millis, stages: u64) -> Self {
-        let begun = Begun { at: now, stages };
-        Self { round: None, last: begun, last_end: begun, fetch_after: 0 }
-    }
-
-    /// The round of this generation.
-    pub(crate) fn round_of(&self, generation: u32) -> Option<&Round> {
-        self.round.as_ref().filter(|round| round.generation == generation)
-    }
-
-    pub(crate) fn round_of_mut(&mut self, generation: u32) -> Option<&mut Round> {
-        self.round.as_mut().filter(|round| round.generation == generation)
-    }
-
-    /// Generations of the boundaries that are being stored.
-    pub(crate) fn boundaries(&self) -> &[u32] {
-        self.round.as_ref().map_or(&[], |round| &round.boundaries)
-    }
-}
 
 impl Job {
     /// The folder of this job's checkpoints within the archive: no other job, of any coordinator, has it.

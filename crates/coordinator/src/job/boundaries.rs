@@ -16,9 +16,9 @@ use std::collections::{BTreeSet, HashMap};
 use keima_model::Direction;
 use keima_orders::{InputRun, WorkerId};
 use keima_runs::{RunId, RunManifest};
+use serde::{Deserialize, Serialize};
 
 use super::health::copies::CopyHealth;
-use super::shown::status::AtRisk;
 use crate::api::Millis;
 use crate::fleet::Fleet;
 use crate::plan::Plan;
@@ -49,6 +49,15 @@ struct Missing {
 pub(crate) struct LostRun {
     pub(crate) run: RunId,
     pub(crate) why: String,
+}
+
+/// What the loss of one worker would cost now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AtRisk {
+    /// The worker.
+    pub worker: WorkerId,
+    /// Passes of the sweep that would be left; the others are done again.
+    pub passes_left: u32,
 }
 
 impl Boundaries {
@@ -172,10 +181,10 @@ impl Boundaries {
 
     /// Brings the list of missing runs up to date, for a stage.
     pub(crate) fn refresh_missing(&mut self, plan: &Plan, stage: u32, copies: &CopyHealth, fleet: &Fleet) {
-        if self.missing.lost_as_of == Some(fleet.lost_serial) {
+        if self.missing.lost_as_of == Some(fleet.serials.lost) {
             // No other run is missing. Of those that are, some may be back, or be tried again by now.
-            if self.missing.gained_as_of != fleet.gained_serial || copies.has_strikes() {
-                self.missing.gained_as_of = fleet.gained_serial;
+            if self.missing.gained_as_of != fleet.serials.gained || copies.has_strikes() {
+                self.missing.gained_as_of = fleet.serials.gained;
                 self.missing.input.retain(|run| !copies.is_readable(&run.id, fleet));
                 self.missing.kept.retain(|run| !copies.is_readable(&run.id, fleet));
             }
@@ -189,7 +198,7 @@ impl Boundaries {
         if plan.meets(stage) {
             input.append(&mut kept);
         }
-        let (lost_as_of, gained_as_of) = (Some(fleet.lost_serial), fleet.gained_serial);
+        let (lost_as_of, gained_as_of) = (Some(fleet.serials.lost), fleet.serials.gained);
         self.missing = Missing { lost_as_of, gained_as_of, input, kept };
     }
 

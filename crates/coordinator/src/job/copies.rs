@@ -65,7 +65,7 @@ pub(crate) struct CopyRound {
     /// Generation of the copies' attempts.
     pub(crate) generation: u32,
     pub(crate) batch: Batch<()>,
-    /// [`Fleet::gained_serial`] when it was looked through last.
+    /// The serial of gained runs when it was looked through last.
     as_of: u64,
 }
 
@@ -92,8 +92,8 @@ impl CopyRound {
 
     /// Marks all runs that have two holders, if workers came or came back since that was done last.
     pub(crate) fn settle(&mut self, health: &Health, fleet: &Fleet) {
-        if self.as_of != fleet.gained_serial {
-            self.as_of = fleet.gained_serial;
+        if self.as_of != fleet.serials.gained {
+            self.as_of = fleet.serials.gained;
             (0..self.batch.len()).for_each(|number| self.settle_one(number, health, fleet));
         }
     }

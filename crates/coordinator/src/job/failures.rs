@@ -10,6 +10,7 @@
 //!   Other    the task's on this worker: twice, and the worker is set aside
 //! ```
 
+pub(crate) mod doubts;
 pub(crate) mod second_try;
 
 use std::collections::BTreeSet;

@@ -2,5 +2,6 @@
 
 mod restore;
 pub(crate) mod settling;
+pub(crate) mod unstored;
 
 pub(crate) use self::restore::reopen;

@@ -1,5 +1,5 @@
-//! What of a job is shown to people: its status, a view for pages, its progress. Reads only.
+//! What of a job is shown to people: its status, what its page shows, its progress. Reads only.
 
+pub(crate) mod page;
 pub(crate) mod progress;
 pub(crate) mod status;
-pub(crate) mod view;

@@ -11,17 +11,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use keima_orders::WorkerId;
 
-use self::recount::Opinion;
+use self::opinion::Opinion;
 use super::attempts::Attempts;
 use crate::api::Millis;
 use crate::store::records::{Committed, Shard, StageRecord};
 
+mod certify;
 mod closing;
 mod commits;
 mod cutting;
 pub(crate) mod evidence;
 mod grants;
 mod laws;
+mod opinion;
 mod recount;
 mod shards;
 

@@ -18,6 +18,7 @@ use crate::api::{CallError, JobSpec, Millis, State};
 use crate::fleet::Offer;
 use crate::fleet::watched::{About, EventKind};
 use crate::job::Job;
+use crate::job::lives::unstored::Replanning;
 use crate::plan::{Plan, PlanError, PlanLimits, choose_plan};
 use crate::store::records::{Account, Notes, Record, Totals};
 use crate::terms::Terms;
@@ -190,7 +191,8 @@ impl Coordinator {
             adopted: Vec::new(),
         };
         let account = Account { terms, submitted_at: self.fleet.now, ..Account::default() };
-        let job = Job { planned_for: offer, account, ..Job::new(id, record, Some(problem), self.fleet.now) };
+        let replanning = Replanning { planned_for: offer, ..Replanning::default() };
+        let job = Job { account, replanning, ..Job::new(id, record, Some(problem), self.fleet.now) };
         self.store_meta();
         job.store(&mut self.fleet);
         let text = format!("queued: {} {}", job.record.spec.problem.name, job.record.size);
@@ -207,7 +209,7 @@ impl Coordinator {
             let second_copies = self.plans_second_copies();
             let Some(job) = self.jobs.get_mut(&id).filter(|job| job.wants_plan(&self.fleet)) else { continue };
             let (Some(offer), Some(problem)) = (offer, job.problem.clone()) else { continue };
-            job.is_being_planned = true;
+            job.replanning.is_under_way = true;
             let limits = limits_for(&job.record.spec, Some(&offer));
             return Some(PlanRequest { job: id, problem, limits, offer, second_copies });
         }
@@ -219,11 +221,11 @@ impl Coordinator {
         self.advance(now);
         let NewPlan { job, offer, made } = plan;
         let Some(job) = self.jobs.get_mut(&job) else { return };
-        job.is_being_planned = false;
+        job.replanning.is_under_way = false;
         if !job.is_not_begun() {
             return;
         }
-        job.planned_for = Some(offer);
+        job.replanning.planned_for = Some(offer);
         match made {
             Ok((spec, plan)) => (job.record.spec, job.record.plan) = (spec, plan),
             Err(why) => job.note(format!("cannot be planned for the workers that are here: {why}")),

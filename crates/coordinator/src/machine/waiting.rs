@@ -51,7 +51,7 @@ impl Coordinator {
         if here.is_empty() {
             return "a worker".to_owned();
         }
-        if job.is_being_planned || job.wants_plan(fleet) && fleet.plans_wanted.contains(&id) {
+        if job.replanning.is_under_way || job.wants_plan(fleet) && fleet.plans_wanted.contains(&id) {
             return "its plan".to_owned();
         }
         let fit: Vec<&WorkerId> = here.iter().map(|(id, _)| *id).filter(|worker| job.fits(fleet, worker)).collect();

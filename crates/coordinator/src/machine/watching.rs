@@ -4,8 +4,8 @@ use keima_orders::JobId;
 
 use super::Coordinator;
 use crate::api::{CallError, Millis};
-use crate::fleet::watched::{Event, Sums};
-use crate::job::shown::view::{DurableBoundary, JobView};
+use crate::fleet::watched::{Event, FleetSums};
+use crate::job::shown::page::{DurableBoundary, JobView};
 
 /// A stage that is under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +56,7 @@ impl Coordinator {
     }
 
     /// Sums since the process started.
-    pub const fn sums(&self) -> &Sums {
+    pub const fn sums(&self) -> &FleetSums {
         &self.fleet.watched.sums
     }
 

@@ -280,7 +280,7 @@ impl Coordinator {
         let unwanted = worker.held.keys().filter(|run| !self.is_wanted(run, id));
         let release: Vec<RunId> = unwanted.take(MOST_RELEASES).cloned().collect();
         let abandon = worker.abandon.iter().copied().collect();
-        let tidy = (release.len() < MOST_RELEASES).then_some(self.fleet.unneeded_serial);
+        let tidy = (release.len() < MOST_RELEASES).then_some(self.fleet.serials.unneeded);
         if let Some(worker) = self.fleet.workers.get_mut(id) {
             worker.tidy = tidy;
         }
@@ -291,7 +291,7 @@ impl Coordinator {
     /// it was told then, and each heartbeat tells it once more until it has done so.
     pub(crate) fn news_for(&mut self, id: &WorkerId) -> Housekeeping {
         match self.fleet.workers.get(id) {
-            Some(worker) if worker.tidy == Some(self.fleet.unneeded_serial) => {
+            Some(worker) if worker.tidy == Some(self.fleet.serials.unneeded) => {
                 Housekeeping { abandon: worker.abandon.iter().copied().collect(), release: Vec::new() }
             }
             _ => self.housekeeping(id),

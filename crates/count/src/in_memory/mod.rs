@@ -3,10 +3,10 @@
 //!
 //! If three vectors fit, it counts from both ends of the board to the middle. Else it goes forward alone, in sweeps of as
 //! many residues as fit. Over bracket words it always goes forward. No vector goes to disk. If there are several sweeps, an interrupted count resumes after its last
-//! complete sweep ([`kept`]); else it starts again.
+//! complete sweep ([`kept_sweeps`]); else it starts again.
 
 pub(crate) mod brackets;
-mod kept;
+mod kept_sweeps;
 mod progress;
 mod result;
 #[cfg(test)]
@@ -28,9 +28,9 @@ use keima_model::{AnyProblem, BracketProblem, Directions, ProblemInfo, Window};
 use keima_runs::TaskTimes;
 
 use self::brackets::{bracket_fit, bracket_plan, brackets};
-pub use self::kept::OtherSweeps;
-pub(crate) use self::kept::residues;
-use self::kept::{KeptSweeps, Spent};
+pub use self::kept_sweeps::OtherSweeps;
+pub(crate) use self::kept_sweeps::residues;
+use self::kept_sweeps::{KeptSweeps, Spent};
 use self::progress::Counters;
 pub use self::progress::Progress;
 pub use self::result::InMemoryResult;

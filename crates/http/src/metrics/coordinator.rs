@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::Path;
 
 use keima_cluster::Overview;
-use keima_coordinator::{JobStatus, State, Sums, TASK_CLASSES_MILLIS, WorkerStatus};
+use keima_coordinator::{FleetSums, JobStatus, State, TASK_CLASSES_MILLIS, WorkerStatus};
 use prometheus_client::encoding::{EncodeMetric, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::{MetricType, TypedMetric};
 use prometheus_client::registry::{Registry, Unit};
@@ -22,7 +22,7 @@ struct Durations {
 }
 
 impl Durations {
-    fn of(sums: &Sums) -> Self {
+    fn of(sums: &FleetSums) -> Self {
         let ends = TASK_CLASSES_MILLIS.iter().map(|&millis| millis as f64 / 1000.0).chain([f64::INFINITY]);
         let classes = ends.zip(sums.task_classes).collect();
         Self { seconds: sums.task_millis as f64 / 1000.0, tasks: sums.work.tasks, classes }
@@ -57,7 +57,7 @@ pub(crate) fn registry(now: &Overview, ready: bool, data: &Path, version: &str) 
     sheet.0
 }
 
-fn sums(sheet: &mut Sheet, sums: &Sums) {
+fn sums(sheet: &mut Sheet, sums: &FleetSums) {
     sheet.work(&sums.work);
     let help = "Time of finished tasks from grant to report";
     sheet.0.register_with_unit("task_duration", help, Unit::Seconds, Durations::of(sums));

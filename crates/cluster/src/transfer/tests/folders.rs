@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU64;
 use keima_coordinator::{AttemptId, JobId};
 
 use super::*;
-use crate::scratch::shared::SharedFolders;
+use crate::scratch::visible_folders::SharedFolders;
 
 /// A small run; its length is what its writer has charged.
 fn write_small(store: &RunStore, id: &str) -> RunManifest {

@@ -14,12 +14,12 @@
 use std::collections::BTreeSet;
 
 use keima_orders::WorkerId;
-use keima_runs::Tally;
 
+use super::doubts::{StageInDoubt, TaskInDoubt};
 use crate::fleet::Fleet;
 use crate::job::Job;
 use crate::job::stage::StageRun;
-use crate::store::records::{Boundary, Committed, FailedCheck, Shard};
+use crate::store::records::{Boundary, Committed, FailedCheck};
 
 /// Failed checks of one job that are tried again. One whose first try begins at the start of the sweep counts twice.
 const MOST_TRIES: usize = 16;
@@ -38,31 +38,6 @@ pub(crate) struct Evidence {
 impl Evidence {
     pub(crate) const fn new(check: &'static str, text: String) -> Self {
         Self { check, text, of_kept: false }
-    }
-}
-
-/// The stages in doubt after a failed check: what each of their tasks read and wrote.
-#[derive(Default)]
-pub(crate) struct Doubts(Vec<StageInDoubt>);
-
-struct StageInDoubt {
-    sweep: u32,
-    number: u32,
-    tasks: Vec<TaskInDoubt>,
-}
-
-struct TaskInDoubt {
-    /// Where it is known.
-    shard: Option<Shard>,
-    worker: WorkerId,
-    input: Tally,
-    output: Tally,
-}
-
-impl TaskInDoubt {
-    fn of(done: &Committed, shard: Option<Shard>) -> Self {
-        let (input, output) = (done.manifest.input.clone(), done.manifest.output.clone());
-        Self { shard, worker: done.writer.clone(), input, output }
     }
 }
 

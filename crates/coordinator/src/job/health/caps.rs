@@ -50,7 +50,7 @@ impl Job {
 
     /// Whether the job has more bytes on disk than it may have.
     fn is_over_disk(&self) -> bool {
-        self.account.terms.max_disk_bytes.is_some_and(|most| self.disk_bytes > most)
+        self.account.terms.max_disk_bytes.is_some_and(|most| self.disk_seen.bytes() > most)
     }
 
     /// Pauses a job that is over its cap on bytes, and goes on with one that is below again.
@@ -58,7 +58,7 @@ impl Job {
         let is_over = self.is_over_disk();
         match self.record.state {
             State::Running if is_over => {
-                let (id, has) = (self.id, show_bytes(self.disk_bytes));
+                let (id, has) = (self.id, show_bytes(self.disk_seen.bytes()));
                 let most = self.account.terms.max_disk_bytes.map(show_bytes).unwrap_or_default();
                 let reason = format!(
                     "its runs take {has} on all workers together, and its cap (--max-disk) is {most}; raise it with \

@@ -9,6 +9,7 @@ use super::progress::Position;
 use crate::api::{Millis, State};
 use crate::fleet::Fleet;
 use crate::job::Job;
+use crate::job::boundaries::AtRisk;
 use crate::job::stage::StageRun;
 use crate::outcome::{Outcome, SeriesEntry};
 use crate::plan::Plan;
@@ -23,15 +24,6 @@ pub struct JobWorker {
     pub running: u32,
     /// Why it gets no tasks, if so.
     pub note: String,
-}
-
-/// What the loss of one worker would cost now.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AtRisk {
-    /// The worker.
-    pub worker: WorkerId,
-    /// Passes of the sweep that would be left; the others are done again.
-    pub passes_left: u32,
 }
 
 /// What is known of a job.

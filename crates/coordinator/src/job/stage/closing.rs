@@ -35,7 +35,7 @@ use crate::store::restore::ValueId;
 const RESULT: &str = "result";
 
 /// Sums over the tasks of a stage.
-struct Sums {
+struct StageSums {
     input: Tally,
     output: Tally,
     kept: Tally,
@@ -62,7 +62,7 @@ impl Moduli {
     }
 }
 
-impl Sums {
+impl StageSums {
     /// Adds up all finished tasks of a stage.
     fn of(stage: &StageRun, plan: &Plan, moduli: &Moduli, functionals: Vec<u32>) -> Self {
         let coefficients = plan.coefficients as usize;
@@ -173,7 +173,7 @@ impl Job {
     fn evidence_of(
         &self,
         stage: &StageRun,
-        sums: &Sums,
+        sums: &StageSums,
         functionals: &BTreeMap<u32, Vec<u64>>,
         moduli: &Moduli,
     ) -> StageEvidence {
@@ -269,10 +269,10 @@ impl Job {
     }
 
     /// Sums over the stage's tasks, compared with the stage before and with other sweeps.
-    fn check_stage(&mut self, moduli: &Moduli) -> Result<Option<Sums>, Evidence> {
+    fn check_stage(&mut self, moduli: &Moduli) -> Result<Option<StageSums>, Evidence> {
         let Some(stage) = &self.stage else { return Ok(None) };
         let plan = &self.record.plan;
-        let sums = Sums::of(stage, plan, moduli, read_by_stage(self.info(), plan, stage.number));
+        let sums = StageSums::of(stage, plan, moduli, read_by_stage(self.info(), plan, stage.number));
         let pass = plan.stage(stage.number).boundaries().0;
         let place = format!("sweep {}, stage {}, from pass {pass}", self.record.sweep + 1, stage.number);
         if let Some(before) = self.boundaries.input_of(plan, stage.number) {

@@ -37,7 +37,7 @@ impl Job {
 
     /// A pending task for a worker, the largest one that it can do.
     pub(crate) fn grant_task(&mut self, fleet: &mut Fleet, worker: &WorkerId) -> Option<Grant> {
-        if !self.is_live() || self.is_being_planned {
+        if !self.is_live() || self.replanning.is_under_way {
             return None;
         }
         if self.wants_plan(fleet) {

@@ -21,9 +21,9 @@ use std::collections::BTreeSet;
 
 use keima_model::mix::split_mix;
 use keima_orders::{AttemptId, WorkerId};
-use keima_runs::{FunctionalSum, Tally, TaskManifest};
+use keima_runs::TaskManifest;
 
-use super::laws::differs;
+use super::opinion::Opinion;
 use super::{StageRun, Task};
 use crate::api::State;
 use crate::fleet::Fleet;
@@ -33,61 +33,6 @@ use crate::store::records::Committed;
 
 /// A worker with this many different opinions is not asked again.
 const MOST_OPINIONS: usize = 2;
-
-/// What one worker makes of a task.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Opinion {
-    worker: WorkerId,
-    outcome: TaskOutcome,
-}
-
-/// All of a finished task that later stages and the answer rest on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct TaskOutcome {
-    input: Tally,
-    output: Tally,
-    kept: Option<Tally>,
-    functionals: Vec<FunctionalSum>,
-}
-
-impl Opinion {
-    fn of(worker: &WorkerId, manifest: &TaskManifest) -> Self {
-        let (input, output, kept) = (manifest.input.clone(), manifest.output.clone(), manifest.kept.clone());
-        let mut functionals = manifest.functionals.clone();
-        functionals.sort_by_key(|sum| sum.functional);
-        Self { worker: worker.clone(), outcome: TaskOutcome { input, output, kept, functionals } }
-    }
-}
-
-impl TaskOutcome {
-    /// The first thing in which two outcomes differ, in words. `moduli` are those of what is written.
-    fn difference(&self, other: &Self, moduli: &[u64]) -> String {
-        let tally = |what: &str, one: &Tally, two: &Tally| {
-            let states =
-                (one.states != two.states).then(|| format!("states {what}: {} against {}", one.states, two.states));
-            let rows = [("sums", &one.sums, &two.sums), ("fingerprint", &one.fingerprint, &two.fingerprint)];
-            let rows = rows.into_iter().filter(|(_, one, two)| one != two);
-            states
-                .or_else(|| rows.map(|(which, one, two)| format!("{which} {what}: {}", apart(one, two, moduli))).next())
-        };
-        let kept = || tally("of the kept vector", self.kept.as_ref()?, other.kept.as_ref()?);
-        let functionals = || {
-            let mut pairs = self.functionals.iter().zip(&other.functionals);
-            let (one, two) = pairs.find(|(one, two)| one != two)?;
-            Some(format!("functional {}: {}", one.functional, apart(&one.lanes, &two.lanes, moduli)))
-        };
-        tally("read", &self.input, &other.input)
-            .or_else(|| tally("written", &self.output, &other.output))
-            .or_else(kept)
-            .or_else(functionals)
-            .unwrap_or_else(|| "what they report".to_owned())
-    }
-}
-
-/// The first lane in which two rows differ.
-fn apart(one: &[u64], two: &[u64], moduli: &[u64]) -> String {
-    differs(one, two, moduli).unwrap_or_default().replace("expected ", "").replace(", got ", " against ")
-}
 
 /// How a finished attempt stands to what others made of its task.
 pub(super) enum Finding {

@@ -70,10 +70,11 @@ impl Job {
         let median_millis = self.stage.as_ref().and_then(StageRun::median_duration);
         let totals = &self.record.totals;
         let checks = self.info().filter(|_| totals.tasks > 0 && self.record.outcome.is_none());
+        let attempts = fleet.attempts_of_job(self.id);
         JobView {
             status,
             pass_states: self.record.pass_states.clone(),
-            running: fleet.attempts_of_job(self.id).map(|task| self.running(fleet, task, median_millis)).collect(),
+            running: attempts.map(|(&attempt, lease)| self.running(fleet, attempt, lease, median_millis)).collect(),
             median_millis,
             checks: checks.map(|info| self.checks_on_the_way(info)).unwrap_or_default(),
             durable: self.durable(),
@@ -90,7 +91,7 @@ impl Job {
         Some(DurableBoundary { passes, at: self.boundaries.last_durable_at })
     }
 
-    fn running(&self, fleet: &Fleet, (attempt, lease): (&AttemptId, &Lease), median: Option<Millis>) -> RunningTask {
+    fn running(&self, fleet: &Fleet, attempt: AttemptId, lease: &Lease, median: Option<Millis>) -> RunningTask {
         let stage = self.stage.as_ref().filter(|stage| stage.generation == attempt.generation);
         let shard = stage.and_then(|stage| stage.tasks.get(attempt.task as usize)).map(|task| task.shard);
         let (millis, still_millis) = (fleet.now.saturating_sub(lease.granted), lease.still_millis(fleet.now));
@@ -98,7 +99,7 @@ impl Job {
         // The same limits as for a second attempt (stage/grants.rs).
         let long = |median: Millis| median.saturating_mul(config.speculate_factor).max(config.speculate_min_millis);
         RunningTask {
-            attempt: *attempt,
+            attempt,
             worker: lease.worker.clone(),
             millis,
             still_millis,
