@@ -12,8 +12,8 @@ use keima_model::WordCounts;
 /// caches.
 pub const RIGHT_LETTERS: u32 = 9;
 
-/// Bytes of a vector that stays in the cache that all cores share. Measured with 32 MiB of it: beyond, a residue takes two
-/// to three times as long.
+/// Bytes of a vector that stays in the cache that all cores share. A vector beyond it costs two to three times as much a
+/// residue.
 const CACHE_BYTES: u64 = 24 << 20;
 
 /// Most residues of a sweep.

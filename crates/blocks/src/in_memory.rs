@@ -17,9 +17,8 @@ const PROGRAM_BYTES: u64 = 64 << 20;
 /// The allocator keeps one part in this many.
 const LEFT_OVER_ONE_IN: u64 = 20;
 
-/// Bytes of the two buffers of a family that goes pass by pass, at most, for rows of so many lanes. Measured at Go 11x11
-/// and 13x13 with two threads that share 32 MiB of cache: with more, or with 4 MiB, there is less to be had, and with eight
-/// lanes more than half of this loses.
+/// Most bytes of the two buffers of a family that goes pass by pass, for rows of `lanes`. Two threads share a cache of
+/// 32 MiB: larger buffers leave it, and smaller ones gain less.
 pub const fn by_pass_bytes(lanes: usize) -> usize {
     if lanes < 8 { 16 << 20 } else { 8 << 20 }
 }

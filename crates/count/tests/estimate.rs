@@ -261,8 +261,8 @@ proptest! {
         let Some((executor, bytes, state_passes, wall)) = traffic(&offer, &size) else { return Ok(()) };
         let larger = Offer { memory_bytes: offer.memory_bytes * 2, ..offer.clone() };
         let (same, fewer, ..) = traffic(&larger, &size).unwrap();
-        // Blocks that fit now have fewer windows, but lanes of other numbers; where tables are made a part at a time windows
-        // are chosen for the time that takes, too, and a cut with its shorter window last has a little more to read.
+        // Blocks that fit now have fewer windows, but lanes of other numbers. Where tables are made a part at a time, that
+        // time decides on windows, too. A cut with its shorter window last has a little more to read.
         prop_assert!(same != executor || fewer as f64 <= bytes as f64 * 1.01, "{} {}", fewer, bytes);
         let faster = Offer { disk_bytes_per_second: Some(4e9), ..offer.clone() };
         prop_assert!(traffic(&faster, &size).unwrap().3 <= wall);

@@ -1,8 +1,8 @@
 //! Scratch folders of other workers that are visible on this machine, under the same path.
 //!
-//! The path and the name of a folder come over the wire. So nothing is believed: a folder is a worker's if it holds the
-//! worker's name in a small plain file, and a run is read if it is a plain file that stands within that folder, also after all
-//! symbolic links. What is read is then verified exactly as if it had come over the wire.
+//! The path and the name of a folder come over the wire, so nothing is believed. A folder is a worker's if it holds the
+//! worker's name in a small plain file. A run is read if it is a plain file within that folder, after all symbolic links too.
+//! What is read is then verified exactly as if it had come over the wire.
 
 use std::collections::HashMap;
 use std::fs::OpenOptions;

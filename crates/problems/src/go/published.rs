@@ -27,8 +27,8 @@
 //!   19    6.5e-19               19x19   1.3e-18  19x20   6.9e-19
 //! ```
 //!
-//! Sources: for m <= 9 the growth of the series (the paper's table 2); for e(8) to e(11) exact series of 18 to 24 columns, in
-//! which the error grows by e(m) a column; for d(12) to d(19) half the error of the square board. e(m) falls by a factor of at
+//! Sources. For m <= 9: the growth of the series (the paper's table 2). For e(8) to e(11): exact series of 18 to 24 columns, in
+//! which the error grows by e(m) a column. For d(12) to d(19): half the error of the square board. e(m) falls by a factor of at
 //! least 60 from m to m + 2, from m = 3 on. Beyond m = 11 a factor of 30 is assumed, and none beyond m = 19.
 //! The constants were made with the last rows, so that d(18) and d(19) may be better than they deserve: the table below has
 //! what the rows before let one expect.

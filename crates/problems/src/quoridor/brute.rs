@@ -130,8 +130,8 @@ mod tests {
 
     #[test]
     fn small_boards() {
-        // 2x2: no single fence cuts a square off, so 12 pairs for each of 3 arrangements, less those cut off: by hand,
-        // H leaves each pawn its goal's half (2 x 2 pairs, never the same square); V cuts nothing off.
+        // 2x2: 12 pairs of squares for each of 3 arrangements, less those cut off. By hand: H leaves each pawn its goal's
+        // half (2 x 2 pairs, never the same square); V cuts nothing off.
         let two = count(2, 20).unwrap();
         assert_eq!((two.fences, two.all), (vec![1, 2], vec![12, 16]));
         let three = count(3, 20).unwrap();

@@ -1,7 +1,7 @@
 //! Legal Quoridor positions: `quoridor n`.
 //!
-//! The board has n x n squares and (n-1) x (n-1) intersections, each empty or with a fence of two edges' length: H at
-//! (r, c) blocks (r, c)-(r+1, c) and (r, c+1)-(r+1, c+1), V blocks (r, c)-(r, c+1) and (r+1, c)-(r+1, c+1). Fences do not
+//! The board has n x n squares and (n-1) x (n-1) intersections. Each intersection is empty or has a fence of two edges' length.
+//! H at (r, c) blocks (r, c)-(r+1, c) and (r, c+1)-(r+1, c+1). V blocks (r, c)-(r, c+1) and (r+1, c)-(r+1, c+1). Fences do not
 //! overlap. Two pawns stand on different squares; the first player's goal is row n-1, the second's row 0. A position is
 //! legal if an open path leads from each pawn's square to its goal; pawns do not block. Legal is not reachable in a game.
 //!

@@ -49,8 +49,8 @@ fn encode(height: u32, first: u32, border: &[Cell]) -> u64 {
     cells.map(code).zip(0..).map(|(code, place)| u64::from(code) << (4 * place)).sum()
 }
 
-/// The border with the given ends that have not chosen yet as ends of paths that begin in them; `None` where no tour
-/// comes of it: an end has two edges, or a path from end to end leaves cells out.
+/// The border where the given ends that have not chosen yet are ends of paths that begin in them. `None` if no tour comes of
+/// it: an end has two edges, or a path from end to end leaves cells out.
 fn contract(first: u32, tours: Tours, border: &[Cell]) -> Option<Vec<Cell>> {
     let mut border = border.to_vec();
     let Tours::Between(a, b) = tours else { return Some(border) };

@@ -6,8 +6,8 @@ mod commands;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-/// No page at the root is longer, in lines.
-const LONGEST: [(&str, usize); 2] = [("README.md", 200), ("ARCHITECTURE.md", 150)];
+/// Most lines of pages that must stay short.
+const LONGEST: [(&str, usize); 3] = [("README.md", 200), ("ARCHITECTURE.md", 150), ("docs/design/tuning.md", 150)];
 
 /// Most files in a folder of the book.
 const FILES: usize = 12;

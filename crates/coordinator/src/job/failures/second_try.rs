@@ -6,9 +6,9 @@
 //!   and again, or there is one worker alone, or the first try began there --> the job ends with the pieces of evidence
 //! ```
 //!
-//! One memory error must not cost weeks: the boundary that a failing stage has read may be wrong, so the job goes back behind
-//! it, to the newest kept boundary that a whole stage has read and found as written, or to the start of the sweep. What was
-//! learned since then is forgotten. When the stages are repeated, each task is held against its first try; what differs
+//! One memory error must not cost weeks. The boundary that a failing stage has read may be wrong, so the job goes back behind
+//! it: to the newest kept boundary that a whole stage has read and found as written, or else to the start of the sweep. What
+//! was learned since then is forgotten. When the stages are repeated, each task is held against its first try; what differs
 //! names the worker that erred.
 
 use std::collections::BTreeSet;
