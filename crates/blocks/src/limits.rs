@@ -12,6 +12,9 @@ pub const PLACE_BITS: u32 = 43;
 /// Most groups of a window: their numbers have the bits of a key above a place.
 pub const MOST_GROUPS: u64 = 1 << (u64::BITS - PLACE_BITS);
 
+/// Every modulus is a prime from here up to 2^64.
+pub const LEAST_MODULUS: u64 = 1 << 59;
+
 /// The block executor's residues are below this. So sums of several residues fit a word.
 pub const MODULUS_LIMIT: u64 = 1 << 60;
 
@@ -35,6 +38,12 @@ pub const fn table_record_bytes(key_bytes: u64, lanes: u64) -> u64 {
 
 /// Share of a stream task's memory, in percent, in which its output is collected and sorted.
 pub const OUTPUT_PERCENT: u64 = 35;
+
+/// Bytes of a record while the output is sorted: its lanes, and its key beside a place of 32 bits, which takes as much room as
+/// a second key.
+pub const fn output_record_bytes(key_bytes: u64, lanes: u64) -> u64 {
+    key_bytes.saturating_mul(2).saturating_add(lanes.saturating_mul(8))
+}
 
 /// Share of a stream task's memory, in percent, for the runs that it reads.
 pub const READER_PERCENT: u64 = 12;

@@ -24,6 +24,3 @@ pub use api::{FeedOpener, Task, TaskError};
 pub use memory::MemoryRefused;
 pub use stream::buffers::Buffers;
 pub use stream::run_task;
-
-/// The least `keima_orders::TaskOrder::task_memory_bytes` that [`run_task`] accepts.
-pub const MIN_TASK_MEMORY_BYTES: u64 = stream::budget::MIN_TASK_BYTES;

@@ -72,10 +72,10 @@ fn hard_squares_by_definition() {
 
 #[test]
 fn a_vector_larger_than_memory_spills_and_counts_the_same() {
-    // Sixteen lanes: the vector of 2^14 states has about 2 MB; a table of a task with 4 MiB holds 0.9 MB.
+    // Sixteen lanes: the vector of 2^14 states has about 2 MB; a table of a task with 8 MiB holds 1.8 MB.
     let problem = HardSquares::narrow(22, 3, 8);
     let roomy = sweep(&problem, &settings(22, 1, 64 << 20, 2)).expect("in memory");
-    let tight = sweep(&problem, &settings(22, 1, 4 << 20, 2)).expect("out of core");
+    let tight = sweep(&problem, &settings(22, 1, 8 << 20, 2)).expect("out of core");
     assert_eq!(roomy.bytes_spilled, 0);
     assert!(tight.bytes_spilled > 0, "the small memory must not have sufficed");
     assert_eq!((roomy.functionals, roomy.columns), (tight.functionals, tight.columns));
@@ -85,7 +85,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
     #[test]
     fn nothing_that_must_not_matter_matters(
-        side in 3_u32..8, window in 1_u32..8, shards in 1_usize..12, memory in 4_u64..40, primes in 1_usize..6,
+        side in 3_u32..8, window in 1_u32..8, shards in 1_usize..12, memory in 8_u64..40, primes in 1_usize..6,
     ) {
         let problem = go(&format!("{side}x{side}"));
         let base = settings(4, 1, 64 << 20, primes);

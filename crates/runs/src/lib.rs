@@ -20,7 +20,7 @@ mod write;
 
 pub use error::{MergeError, RunError};
 pub use format::footer::MAX_SPLITS;
-pub use format::header::{FORMAT_VERSION, MAX_BUILD_BYTES, MAX_LANES, MAX_SUBJECT_BYTES};
+pub use format::header::{FORMAT_VERSION, MAX_BUILD_BYTES, MAX_LANES, MAX_MODULI, MAX_SUBJECT_BYTES};
 pub use manifest::{
     Balance, BlockCut, FunctionalSum, KeyOrder, PassTally, RunHeader, RunId, RunManifest, Split, Tally, TaskManifest,
     TaskSums, TaskTimes,

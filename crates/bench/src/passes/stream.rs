@@ -7,10 +7,11 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
+use keima_blocks::limits::LEAST_TASK_BYTES;
 use keima_count::stages::Stages;
-use keima_engine::{MIN_TASK_MEMORY_BYTES, run_task};
+use keima_engine::run_task;
 use keima_model::{AnyProblem, Layout, ProblemRequest, Window};
-use keima_orders::{AttemptId, InputRun, JobId, Origin, TaskOrder};
+use keima_orders::{AttemptId, InputRun, JobId, TaskOrder};
 use keima_residue::primes_below;
 use keima_runs::TaskManifest;
 
@@ -67,7 +68,7 @@ fn largest_vector(states: &[u64], height: u32, least: f64) -> u64 {
 
 /// All threads together have as much memory as the vector has bytes, or a tenth of it.
 fn task_memory_bytes(vector_bytes: u64, threads: u32, tight: bool) -> u64 {
-    let (part, least) = if tight { (TIGHT, MIN_TASK_MEMORY_BYTES) } else { (1, TASK_MEMORY_BYTES) };
+    let (part, least) = if tight { (TIGHT, LEAST_TASK_BYTES) } else { (1, TASK_MEMORY_BYTES) };
     (vector_bytes / part / u64::from(threads)).max(least)
 }
 
@@ -125,27 +126,22 @@ impl<'a> Sweep<'a> {
         let first_pass = (stage / self.windows.len()) as u32 * info.board().height + window.first;
         let family_bits = if window.len == 1 { 128 } else { info.family_bits(Layout::Stage(window)) };
         let shards = if stage == 0 { vec![(0, None)] } else { cut(vector, self.tasks(vector), family_bits) };
+        let request = ProblemRequest { name: info.name().to_owned(), size: info.size(), options: Vec::new() };
+        let attempt = |task| AttemptId { job: JobId(1), sweep: 0, generation: stage as u32, task, attempt: 0 };
         let orders: Vec<TaskOrder> = (0..)
             .zip(shards)
             .map(|(number, (low, high))| TaskOrder {
-                attempt: AttemptId { job: JobId(1), sweep: 0, generation: stage as u32, task: number, attempt: 0 },
-                problem: ProblemRequest { name: info.name().to_owned(), size: info.size(), options: Vec::new() },
-                origin: Origin::default(),
                 job_tag: 77,
                 salt: 99,
                 moduli: self.moduli.clone(),
                 first_pass,
-                window,
-                layout_in: Layout::Stage(window),
                 layout_out: Layout::Stage(next),
                 from_start: stage == 0,
                 low,
                 high,
                 inputs: vector.iter().flat_map(|task| task.runs.iter().cloned().map(InputRun::here)).collect(),
                 task_memory_bytes: self.task_memory_bytes,
-                durable: false,
-                most_splits: u32::MAX,
-                block: None,
+                ..TaskOrder::of(attempt(number), request.clone(), window)
             })
             .collect();
         Ok(self.stages.all_tasks(&orders, &|task| run_task(self.problem, task))?)
@@ -189,7 +185,7 @@ mod tests {
             let [roomy, tight] =
                 [false, true].map(|tight| task_memory_bytes(states * (8 * residues + 8), threads, tight));
             let what = format!("{height}x{height}, K={residues}: {states} states, {roomy} and {tight} bytes a task");
-            assert!(2 * tight <= roomy && tight > MIN_TASK_MEMORY_BYTES, "{what}");
+            assert!(2 * tight <= roomy && tight > LEAST_TASK_BYTES, "{what}");
         }
     }
 

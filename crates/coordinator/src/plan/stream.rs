@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use keima_blocks::limits::{LEAST_TASK_BYTES, OUTPUT_PERCENT, table_record_bytes};
+use keima_blocks::limits::{LEAST_TASK_BYTES, OUTPUT_PERCENT, output_record_bytes, table_record_bytes};
 use keima_model::{ProblemInfo, Window};
 use keima_runs::MAX_LANES;
 
@@ -26,8 +26,6 @@ const LEAST_TASK_RECORDS: u64 = 256;
 pub(super) const MIN_TASK_RECORDS: u64 = 4096;
 /// Largest family, in percent of the records that a task is meant to write.
 const FAMILY_PERCENT: u128 = 150;
-/// Bytes for a buffered record's place in the order of the output.
-const SORT_INDEX_BYTES: u64 = 8;
 /// Bytes of a sorted key in a run: a delta varint, and its part of the block headers.
 const KEY_BYTES_ON_DISK: f64 = 1.15;
 
@@ -112,7 +110,7 @@ fn balanced(total: u32, count: u32) -> Vec<(u32, u32)> {
 
 /// Records that fit a task's output buffer.
 pub(super) fn task_records(task_memory_bytes: u64, key_bytes: u32, lanes: u32) -> Result<u64, PlanError> {
-    let record_bytes = u64::from(key_bytes) + 8 * u64::from(lanes) + SORT_INDEX_BYTES;
+    let record_bytes = output_record_bytes(key_bytes.into(), lanes.into());
     let least_for_records = (LEAST_TASK_RECORDS * record_bytes).div_ceil(OUTPUT_PERCENT) * 100;
     let least_bytes = LEAST_TASK_BYTES.max(least_for_records);
     if task_memory_bytes < least_bytes {

@@ -29,11 +29,11 @@ pub(crate) mod spill;
 mod table;
 mod task;
 
+use keima_blocks::limits::LEAST_TASK_BYTES;
 use keima_blocks::sizes::show_bytes;
 use keima_model::AnyProblem;
 use keima_runs::TaskManifest;
 
-use crate::stream::budget::MIN_TASK_BYTES;
 use crate::stream::task::StreamTask;
 use crate::{Task, TaskError};
 
@@ -61,10 +61,10 @@ pub fn run_task(problem: &AnyProblem, task: &Task<'_>) -> Result<TaskManifest, T
     if order.moduli.is_empty() || order.moduli.iter().any(|&p| p < 2) {
         return refuse(format!("moduli {:?} are not usable; they must be primes", order.moduli));
     }
-    if order.task_memory_bytes < MIN_TASK_BYTES {
+    if order.task_memory_bytes < LEAST_TASK_BYTES {
         return refuse(format!(
             "a task needs at least {} of memory, but was given {}; raise --memory, or use fewer --threads",
-            show_bytes(MIN_TASK_BYTES),
+            show_bytes(LEAST_TASK_BYTES),
             show_bytes(order.task_memory_bytes)
         ));
     }

@@ -39,7 +39,7 @@ pub const FORMAT_VERSION: u32 = 8;
 /// Length of the header's fixed part.
 pub(crate) const FIXED_BYTES: usize = 67;
 /// Most moduli of a sweep.
-pub(crate) const MAX_MODULI: usize = 256;
+pub const MAX_MODULI: usize = 256;
 /// Most lanes of a value.
 pub const MAX_LANES: usize = 4096;
 /// Longest run id in bytes.

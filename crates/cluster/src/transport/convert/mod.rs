@@ -33,8 +33,6 @@ const IDENTITY_BYTES: usize = 4096;
 const MOST_BUILDS: usize = 64;
 /// Longest text for people.
 pub(crate) const TEXT_BYTES: usize = 64 << 10;
-/// Most moduli of a sweep.
-const MAX_MODULI: usize = 256;
 /// Most moduli of a job, all sweeps together.
 const MAX_JOB_MODULI: usize = 1 << 16;
 /// Longest column of a board, and most columns.

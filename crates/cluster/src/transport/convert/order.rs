@@ -1,14 +1,15 @@
 //! Grants and the work in them.
 
+use keima_blocks::limits::LEAST_MODULUS;
 use keima_coordinator::{ArchiveWork, Grant, Toward, Work};
 use keima_model::{Direction, Layout, ProblemRequest, Window};
 use keima_orders::{AttemptId, BlockOrder, Holder, InputRun, JobId, KeptOrder, Origin, TaskOrder, WorkerId};
-use keima_runs::RunManifest;
+use keima_runs::{MAX_MODULI, RunManifest};
 use keima_wire::v1;
 
 use super::{
-    ConvertError, IDENTITY_BYTES, MAX_MODULI, MAX_SIDE, NAME_BYTES, TEXT_BYTES, Wire, at_most, bounded, cut, list_from,
-    list_to, required,
+    ConvertError, IDENTITY_BYTES, MAX_SIDE, NAME_BYTES, TEXT_BYTES, Wire, at_most, bounded, cut, list_from, list_to,
+    required,
 };
 use crate::access::identity::Fingerprint;
 use crate::archive::is_object_name;
@@ -168,7 +169,7 @@ pub(super) fn order_to(order: &TaskOrder) -> v1::StageOrder {
 /// An attempt's order from the wire.
 pub(super) fn order_from(attempt: AttemptId, message: v1::StageOrder) -> Result<TaskOrder, ConvertError> {
     let moduli = at_most("StageOrder.moduli", message.moduli, MAX_MODULI)?;
-    if let Some(small) = moduli.iter().find(|&&m| m < 1 << 59) {
+    if let Some(small) = moduli.iter().find(|&&m| m < LEAST_MODULUS) {
         return Err(ConvertError::new("StageOrder.moduli", "primes between 2^59 and 2^64", small));
     }
     if moduli.is_empty() {

@@ -12,7 +12,7 @@
 //! that differ in one residue, modulo p, differ by k times the product of the other primes with 0 < k < p, and the
 //! spare does not divide that.
 
-use keima_blocks::limits::MODULUS_LIMIT;
+use keima_blocks::limits::{LEAST_MODULUS, MODULUS_LIMIT};
 use keima_residue::{Integer, primes_below};
 
 use crate::block::error::BlockError;
@@ -46,7 +46,7 @@ impl Scheme {
         let (&spare, given) = moduli.split_last().ok_or(BlockError::Moduli)?;
         let more = primes_below(MODULUS_LIMIT.into()).filter(|prime| !moduli.contains(prime));
         let primes: Vec<u64> = given.iter().copied().chain(more).take(PRIMES).collect();
-        if !primes.iter().chain([&spare]).all(|prime| (MODULUS_LIMIT / 2..MODULUS_LIMIT).contains(prime)) {
+        if !primes.iter().chain([&spare]).all(|prime| (LEAST_MODULUS..MODULUS_LIMIT).contains(prime)) {
             return Err(BlockError::Moduli);
         }
         let scheme = Self { spare, primes, choices, middle: 0, most_lanes: 0 };
