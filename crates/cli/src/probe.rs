@@ -1,5 +1,5 @@
-//! Doors for fuzzing: what reads typed words, the configuration file, files of kept numbers, results to draw, and files of the
-//! system.
+//! Doors for fuzzing: what reads typed words, the configuration file, files of kept numbers and results, results to draw, and
+//! files of the system.
 
 use std::cell::RefCell;
 
@@ -45,6 +45,16 @@ pub fn config(text: &str) -> bool {
 /// The number of results in the bytes of a file of kept numbers.
 pub fn kept_sizes(bytes: &[u8]) -> usize {
     count::kept_sizes::results(bytes).len()
+}
+
+/// Reads the bytes of a file of a kept result, and verifies it. Returns whether it is sound.
+pub fn kept_result(bytes: &[u8]) -> bool {
+    count::kept_result::is_sound(bytes)
+}
+
+/// A file of a kept result of Go on a board of this size; empty if there is none.
+pub fn example_of_kept_result(size: &str) -> Vec<u8> {
+    count::kept_result::example(size).unwrap_or_default().into_bytes()
 }
 
 /// The number of pictures that results in a text give.

@@ -64,7 +64,8 @@ probes! {
 }
 
 fn kept(bytes: &[u8]) -> bool {
-    (keima_count::probe::kept_sweeps(bytes) > 0) | (keima_cli::probe::kept_sizes(bytes) > 0)
+    let sizes = keima_cli::probe::kept_sizes(bytes) > 0;
+    (keima_count::probe::kept_sweeps(bytes) > 0) | sizes | keima_cli::probe::kept_result(bytes)
 }
 
 /// Runs the probe of this name. `None` if there is none.

@@ -40,7 +40,10 @@ Examples:
 
 A count runs in memory if its problem has a block form and the memory suffices. These options ask
 for runs on disk instead: --data, --scratch, --disk, --window, --residues-per-sweep and
---executor stream.",
+--executor stream.
+
+A number that cannot be printed, since standard output is full, closed or without a reader, is
+kept: the same command prints it.",
     )
 }
 

@@ -6,7 +6,8 @@
 //!   turned board       where sides differ, the count is the same, and it costs at most ten times as much
 //! ```
 //!
-//! The first count keeps its state until both are done and printed, so an interruption loses at most the second one.
+//! The first count keeps its state until both are done and printed, so an interruption loses at most the second one. A count in
+//! memory keeps its result.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -18,15 +19,14 @@ use keima_problems::{Problems, Turned};
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
 
-use super::{Counting, count_one, folders};
+use super::kept_result::{DOUBLE_CHECK, Place};
+use super::{Counting, Tell, count_one, folders};
 use crate::args::{CountArgs, Executor};
 use crate::exit::{CHECK_FAILED, Failed};
 use crate::machine::{MachineMemory, cores};
 use crate::result::{Extra, Finished};
 use crate::terminal::output::say;
 
-/// Name of the check, and of the field with the second count.
-const NAME: &str = "double_check";
 /// Most states of a turned board, as a multiple of the board's own.
 const MOST_TIMES: u128 = 10;
 /// Most states, over all passes, of a board of blocks that is counted by streams the second time.
@@ -44,21 +44,26 @@ struct Second {
 /// Counts again, compares, and tells the first count with one more check.
 pub(super) fn count_again(
     args: &CountArgs,
-    request: &ProblemRequest,
-    problem: &AnyProblem,
+    place: &Place<'_>,
     first: &Finished<'_>,
     extra: &Extra,
-    tell: &dyn Fn(&Finished<'_>, &Extra) -> Result<(), Failed>,
+    tell: Tell<'_>,
 ) -> Result<(), Failed> {
     let Some(outcome) = first.outcome.filter(|outcome| outcome.ok) else { return tell(first, extra) };
+    let (request, problem) = (place.request, place.problem);
+    let kept = place.keep(first, extra);
     // The caller waits in an async task for its count to be printed.
-    let second = tokio::task::block_in_place(|| Handle::current().block_on(second(args, request, problem, first)))?;
+    let second = tokio::task::block_in_place(|| Handle::current().block_on(second(args, request, problem, first)));
+    let second = second.map_err(|failed| match kept {
+        Some(Ok(_)) => Failed { text: format!("{}; the first count is kept", failed.text), ..failed },
+        _ => failed,
+    })?;
     let check = compare(outcome, &second);
     let mut checked = outcome.clone();
     checked.add_check(check.clone());
     let mut extra = extra.clone();
     extra.0.insert(
-        NAME,
+        DOUBLE_CHECK,
         json!({
             "count": second.outcome.count,
             "hash": second.certificate.as_ref().and_then(certificate_hash),
@@ -67,6 +72,7 @@ pub(super) fn count_again(
         }),
     );
     if !check.ok {
+        place.remove();
         let text = format!("{} {}: the number is withheld: {}", request.name, request.size, check.detail);
         let advice = "Count again, if possible on another machine; if it stays so, please report it.";
         return Err(Failed::new(CHECK_FAILED, format!("{text}\n{advice}")));
@@ -160,16 +166,20 @@ fn compare(first: &Outcome, second: &Second) -> Check {
     let (own, other) = (primes(first), primes(again));
     if !again.ok {
         let failed: Vec<&str> = again.checks.iter().filter(|c| !c.ok).map(|c| c.name.as_str()).collect();
-        return Check::new(NAME, false, format!("the second count ({way}) fails its checks: {}", failed.join(", ")));
+        return Check::new(
+            DOUBLE_CHECK,
+            false,
+            format!("the second count ({way}) fails its checks: {}", failed.join(", ")),
+        );
     }
     if (&first.count, &first.counts) != (&again.count, &again.counts) {
         let text = format!("the second count ({way}): expected {}, got {}", first.count, again.count);
-        return Check::new(NAME, false, text);
+        return Check::new(DOUBLE_CHECK, false, text);
     }
     let shared = other.iter().filter(|prime| own.contains(prime)).count();
     let primes = match shared {
         0 => format!("{} other primes", other.len()),
         shared => format!("{} primes, {shared} of them the same", other.len()),
     };
-    Check::new(NAME, true, format!("a second count has the same number: {primes}, {way}"))
+    Check::new(DOUBLE_CHECK, true, format!("a second count has the same number: {primes}, {way}"))
 }

@@ -7,11 +7,13 @@
 //!   double_check   a second count in another way, and the comparison
 //!   folders    where a count keeps its state and its runs
 //!   table      a count of many sizes: sizes (ranges written out), kept_sizes (what is counted already)
+//!   kept_result    the result of a count in memory that nobody got
 //! ```
 
 mod double_check;
 mod folders;
 mod in_memory;
+pub(crate) mod kept_result;
 pub(crate) mod kept_sizes;
 mod on_disk;
 pub(crate) mod sizes;
@@ -35,6 +37,7 @@ use crate::terminal::output::say;
 use crate::terminal::progress::Shown;
 use crate::terminal::units::show_bytes;
 use folders::Folders;
+use kept_result::Place;
 
 /// Default size limit of the scratch folder.
 pub(crate) const DISK_BYTES: u64 = 50 << 30;
@@ -43,13 +46,16 @@ pub(crate) const MEMORY_BYTES: u64 = 2 << 30;
 /// Time between two looks at a count. Short, so that small boards end at once.
 const LOOK: Duration = Duration::from_millis(20);
 
+/// Prints a result. An error means that nobody may have got it.
+type Tell<'a> = &'a dyn Fn(&Finished<'_>, &Extra) -> Result<(), Failed>;
+
 /// A count that was asked for.
 struct Counting<'a> {
     args: &'a CountArgs,
     request: &'a ProblemRequest,
     problem: &'a AnyProblem,
     /// Prints the result. The count keeps its state unless this succeeds.
-    tell: &'a dyn Fn(&Finished<'_>, &Extra) -> Result<(), Failed>,
+    tell: Tell<'a>,
     /// Problem, size and options as the name of a folder: `go-9x9`.
     name: &'a str,
     threads: u32,
@@ -136,12 +142,18 @@ async fn count_from(args: CountArgs, registry: Arc<dyn Registry>) -> Result<(), 
     let problem = registry.open(&request)?;
     let wanted = Wanted::new(&args.output.result, args.output.json)?;
     wanted.check(problem.info())?;
+    let name = folders::name(&request, &problem.info().size());
+    let place = Place::new(&args, &request, &problem, &name);
     let tell = |finished: &Finished<'_>, extra: &Extra| {
-        print_finished(finished, Some(problem.info()), &wanted, args.output.quiet, extra)
+        let told = print_finished(finished, Some(problem.info()), &wanted, args.output.quiet, extra);
+        place.settle(finished, extra, told)
     };
-    let checked = |finished: &Finished<'_>, extra: &Extra| {
-        double_check::count_again(&args, &request, &problem, finished, extra, &tell)
-    };
+    let checked =
+        |finished: &Finished<'_>, extra: &Extra| double_check::count_again(&args, &place, finished, extra, &tell);
+    if let Some(kept) = if args.fresh { None } else { place.find()? } {
+        let tell: Tell<'_> = if args.double_check && !kept.is_double_checked() { &checked } else { &tell };
+        return place.tell(&kept, args.output.quiet, tell);
+    }
     let machine = MachineMemory::now();
     let memory_bytes = machine.granted(args.memory, |lowered| say(format_args!("keima: {lowered}")));
     let counting = Counting {
@@ -150,7 +162,7 @@ async fn count_from(args: CountArgs, registry: Arc<dyn Registry>) -> Result<(), 
         problem: &problem,
         tell: if args.double_check { &checked } else { &tell },
         other_way: false,
-        name: &folders::name(&request, &problem.info().size()),
+        name: &name,
         threads: args.threads.unwrap_or_else(cores),
         memory_bytes,
         machine,
@@ -162,6 +174,9 @@ async fn count_from(args: CountArgs, registry: Arc<dyn Registry>) -> Result<(), 
 async fn count_one(counting: &Counting<'_>, registry: Arc<dyn Registry>) -> Result<(), Failed> {
     if counting.args.fresh {
         folders::forget(counting.args, counting.name)?;
+        if let (None, Ok(data)) = (&counting.args.data, Folders::default_data(counting.name)) {
+            kept_result::forget(&data);
+        }
     }
     match counting.in_memory()? {
         Some(in_memory) => in_memory::count(counting, in_memory).await,

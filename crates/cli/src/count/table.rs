@@ -229,7 +229,7 @@ async fn one(
         folder.push(&name);
     }
     let tell = |finished: &Finished<'_>, extra: &Extra| {
-        let result = object(finished, problem.info(), extra)?;
+        let result = object(finished, problem.info(), false, extra)?;
         if let Some(kept) = &mut *kept.borrow_mut() {
             kept.keep(&identity, &result)?;
         }

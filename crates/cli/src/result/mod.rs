@@ -49,13 +49,18 @@ pub(crate) fn format(args: &ResultFormatArgs, json: bool) -> Result<Format, Fail
     }
 }
 
-/// A count's result as the object that `--json` prints. A count without a number is an error.
-pub(crate) fn object(count: &Finished<'_>, info: &dyn ProblemInfo, extra: &Extra) -> Result<Value, Failed> {
+/// A count's result as the object that `--json` prints; with `series` as it prints that. A count without a number is an error.
+pub(crate) fn object(
+    count: &Finished<'_>,
+    info: &dyn ProblemInfo,
+    series: bool,
+    extra: &Extra,
+) -> Result<Value, Failed> {
     evidence::ended(count)?;
     let outcome = count.outcome.filter(|outcome| outcome.ok);
     let outcome = outcome.ok_or_else(|| Failed::other("the count ended without a result; please report it"))?;
     let numbers = Numbers::of(outcome, tables(info, outcome)).chosen(&Part::All)?;
-    Ok(json::result(count, outcome, &numbers, false, None, extra))
+    Ok(json::result(count, outcome, &numbers, series, None, extra))
 }
 
 /// Whether a plan misses some shorter boards. A plan whose vectors meet in the middle passes only half of them.

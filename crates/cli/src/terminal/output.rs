@@ -49,8 +49,8 @@ pub(crate) fn hand_over(text: &str) -> Result<(), Failed> {
     let mut out = io::stdout().lock();
     if may_be_closed(out.as_fd()) && !THROWN_AWAY.swap(true, Ordering::Relaxed) {
         say(
-            "standard output is /dev/null, or closed: the result is thrown away; to have it, run the same command again \
-             with an output",
+            "standard output is /dev/null, or closed: nobody gets the result; to have it, run the same command again with \
+             an output",
         );
     }
     written_and_taken(&mut out, text).map_err(|error| not_printed(&error))

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use crate::harness::process::{Process, Ran, command, keima, run, until};
+use crate::harness::process::{Process, command, keima, run, until};
 use crate::numbers::golden::legal;
 
 /// Without --data the state is in the XDG state folder, and it is deleted when there is nothing to resume.
@@ -77,59 +77,152 @@ fn a_count_in_memory_needs_no_home() {
     assert_eq!(run(counting).ok(), legal("5x5"));
 }
 
-/// A number that cannot be printed is not lost: the state stays, and the same command prints it.
+/// A number that cannot be printed is not lost, on disk or in memory: the same command prints it and counts nothing again.
 #[test]
 fn a_number_that_cannot_be_printed_is_kept() {
     let home = tempfile::tempdir().unwrap();
-    let count = || {
-        let mut counting = command(&["count", "go", "5x5", "--executor", "stream"]);
+    let args = |executor| ["count", "go", "5x5", "--executor", executor];
+    let count = |executor| {
+        let mut counting = command(&args(executor));
         counting.env("XDG_STATE_HOME", home.path());
         counting
     };
-    // Every write there fails for want of room.
-    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
-    let (reader, unread) = std::io::pipe().unwrap();
-    drop(reader);
-    let to = |stdout: Stdio| {
-        let mut counting = count();
-        counting.stdout(stdout);
+    let program = env!("CARGO_BIN_EXE_keima");
+    let shell = |executor, script: &str| {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", script, program]).args(args(executor)).env("XDG_STATE_HOME", home.path());
+        shell
+    };
+    let open = |path, read| std::fs::File::options().read(read).write(true).open(path).unwrap();
+    for (executor, was_kept) in [("stream", "was counted here before"), ("block", "its result was kept")] {
+        let (reader, unread) = std::io::pipe().unwrap();
+        drop(reader);
+        let to = |stdout: Stdio| {
+            let mut counting = count(executor);
+            counting.stdout(stdout);
+            counting
+        };
+        for (what, code, mut counting) in [
+            // Every write there fails for want of room.
+            ("full", 1, to(open("/dev/full", false).into())),
+            ("no reader", 1, to(unread.into())),
+            // The shell closes its standard output and becomes the program.
+            ("closed", 0, shell(executor, "exec \"$0\" \"$@\" >&-")),
+            // As Python opens it for `subprocess.DEVNULL`; nobody can tell it from a closed output.
+            ("null", 0, to(open("/dev/null", true).into())),
+        ] {
+            // A command that collects the output would replace its standard output.
+            let child = counting.stderr(Stdio::piped()).spawn().unwrap();
+            let ended = child.wait_with_output().unwrap();
+            let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+            let what = format!("{what}, {executor}");
+            assert_eq!(ended.status.code(), Some(code), "{what}: {said}");
+            assert!(said.contains("standard output") && said.contains("same command"), "{what}: {said}");
+            assert_eq!(said.contains("kept in "), executor == "block", "it says where: {what}: {said}");
+            let again = run(count(executor));
+            assert_eq!(again.ok(), legal("5x5"), "{what}");
+            assert!(again.stderr.contains(was_kept), "{what}: {again:#?}");
+        }
+        // A shell opens it for writing alone: thrown away on purpose, without a word.
+        let thrown = run(shell(executor, "exec \"$0\" \"$@\" > /dev/null"));
+        assert!(thrown.code == Some(0) && !thrown.stderr.contains("standard output"), "{thrown:#?}");
+        let afresh = run(count(executor));
+        assert_eq!(afresh.ok(), legal("5x5"));
+        assert!(!afresh.stderr.contains(was_kept), "it is forgotten once it is printed: {afresh:#?}");
+        assert_eq!(std::fs::read_dir(home.path().join("keima")).unwrap().count(), 0, "{executor}");
+    }
+}
+
+/// The kept result of a count in memory is a result that verifies. Its command alone takes it, prints the very same in every
+/// format, and deletes it. Damage is named, and the number is counted again.
+#[test]
+fn a_kept_result_is_its_commands_own() {
+    let home = tempfile::tempdir().unwrap();
+    let count = |more: &[&str]| {
+        let mut counting = command(&[&["count", "go", "5x5"], more].concat());
+        counting.env("XDG_STATE_HOME", home.path());
         counting
     };
-    let mut closed = Command::new("sh");
-    // The shell closes its standard output and becomes the program.
-    let program = env!("CARGO_BIN_EXE_keima");
-    closed.args(["-c", "exec \"$0\" \"$@\" >&-", program, "count", "go", "5x5", "--executor", "stream"]);
-    closed.env("XDG_STATE_HOME", home.path());
-    // As Python opens it for `subprocess.DEVNULL`; nobody can tell it from a closed output.
-    let null = std::fs::File::options().read(true).write(true).open("/dev/null").unwrap();
-    for (what, code, mut counting) in [
-        ("full", 1, to(full.into())),
-        ("no reader", 1, to(unread.into())),
-        ("closed", 0, closed),
-        ("null", 0, to(null.into())),
-    ] {
-        // A command that collects the output would replace its standard output.
-        let child = counting.stderr(Stdio::piped()).spawn().unwrap();
-        let ended = child.wait_with_output().unwrap();
-        let said = String::from_utf8_lossy(&ended.stderr).into_owned();
-        assert_eq!(ended.status.code(), Some(code), "{what}: {said}");
-        assert!(said.contains("standard output") && said.contains("same command"), "{what}: {said}");
-        let again = run(count());
-        assert_eq!(again.ok(), legal("5x5"), "{what}");
-        assert!(again.stderr.contains("was counted here before"), "{what}: {again:#?}");
-    }
-    // A shell opens it for writing alone: thrown away on purpose, without a word.
-    let shown = |ran: &Ran| ran.stderr.contains("standard output");
-    let thrown = run({
-        let mut shell = Command::new("sh");
-        shell.args(["-c", "exec \"$0\" \"$@\" > /dev/null", program, "count", "go", "5x5"]);
-        shell.env("XDG_STATE_HOME", home.path());
-        shell
-    });
-    assert!(thrown.code == Some(0) && !shown(&thrown), "{thrown:#?}");
-    let afresh = run(count());
-    assert_eq!(afresh.ok(), legal("5x5"));
-    assert!(!afresh.stderr.contains("was counted here before"), "it is forgotten once it is printed: {afresh:#?}");
+    let lose = |more: &[&str]| {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let child = count(more).stdout(full).stderr(Stdio::piped()).spawn().unwrap();
+        assert_eq!(child.wait_with_output().unwrap().status.code(), Some(1));
+    };
+    let folder = home.path().join("keima/go-5x5");
+    let check = |lost: &[&str], file: &str, more: &[&str], taken: bool| {
+        lose(lost);
+        let file = folder.join(file);
+        let verified = keima(&["verify", file.to_str().unwrap()]);
+        assert_eq!(verified.code, Some(0), "{verified:#?}");
+        let mut kept: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+        let object = run(count(&[more, &["--json"]].concat()));
+        assert_eq!(object.stderr.contains("its result was kept"), taken, "{lost:?}, {more:?}: {object:#?}");
+        assert_eq!(!file.exists(), taken, "{lost:?}, {more:?}");
+        let object = object.json();
+        assert_eq!(object["count"], legal("5x5"));
+        let fields = kept.as_object_mut().unwrap();
+        fields.retain(|name, _| object.get(name).is_some());
+        assert_eq!(kept == object, taken, "{lost:?}, {more:?}: expected {kept}, got {object}");
+        let _ = std::fs::remove_file(file);
+    };
+    check(&[], "result.json", &[], true);
+    check(&[], "result.json", &["--threads", "1"], true);
+    check(&["--format", "csv"], "result.json", &[], true);
+    check(&["--series"], "result-series.json", &["--series"], true);
+    check(&["--double-check"], "result-double-check.json", &["--double-check"], true);
+    check(&[], "result.json", &["--series"], false);
+    check(&["--double-check"], "result-double-check.json", &[], false);
+    check(&[], "result.json", &["--executor", "stream"], false);
+    lose(&[]);
+    let fresh = run(count(&["--fresh"]));
+    assert!(fresh.ok() == legal("5x5") && !fresh.stderr.contains("its result was kept"), "{fresh:#?}");
+    lose(&[]);
+    let file = folder.join("result.json");
+    let whole = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, whole.replace("\"5x5\"", "\"5x6\"")).unwrap();
+    let damaged = run(count(&[]));
+    assert_eq!(damaged.ok(), legal("5x5"));
+    assert!(damaged.stderr.contains("result.json is damaged and not used: checksum"), "{damaged:#?}");
+    assert!(!folder.exists(), "the new number was told");
+}
+
+/// Where nothing can be kept the number stands on standard error.
+#[test]
+fn a_number_that_cannot_be_kept_is_told_with_the_error() {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join("keima"), "no folder").unwrap();
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let mut counting = command(&["count", "go", "5x5", "--quiet"]);
+    let child = counting.env("XDG_STATE_HOME", home.path()).stdout(full).stderr(Stdio::piped()).spawn().unwrap();
+    let ended = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(1), "{said}");
+    assert!(said.contains("cannot be kept: cannot write ") && said.contains(&legal("5x5")), "{said}");
+}
+
+/// The first count of `--double-check` is not lost with the second one.
+#[test]
+fn the_first_of_two_counts_is_kept() {
+    let home = tempfile::tempdir().unwrap();
+    let count = || {
+        let mut counting = command(&["count", "go", "10x10", "--double-check", "--json"]);
+        counting.env("XDG_STATE_HOME", home.path());
+        counting
+    };
+    let mut first = Process::spawn("a count", count());
+    first.says("a second time", 1);
+    first.signal("INT");
+    assert_eq!(first.ended().code(), Some(4));
+    let said = first.stderr();
+    assert!(said.contains("the second count: interrupted") && said.contains("the first count is kept"), "{said}");
+    let rest = run(count());
+    assert!(rest.stderr.contains("its result was kept") && rest.stderr.contains("a second time"), "{rest:#?}");
+    let object = rest.json();
+    assert_eq!(
+        (&object["count"], object["double_check"]["count"].as_str()),
+        (&legal("10x10").into(), Some(&*legal("10x10")))
+    );
+    assert_eq!(std::fs::read_dir(home.path().join("keima")).unwrap().count(), 0);
 }
 
 /// An interrupted count on disk keeps what it has reached, says how much, and warns of nothing.
