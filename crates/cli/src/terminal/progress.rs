@@ -3,7 +3,7 @@
 //! A terminal cuts a bar's line at its width, so what matters most comes first:
 //!
 //! ```text
-//!   42% ######----------  ETA 3m12s, 12,345,678 states, pass 45 of 121, column 5 of 11, ...
+//!   42% ######----------  ETA 3m12s after 2m20s, 12,345,678 states, pass 45 of 121, column 5 of 11, ...
 //! ```
 //!
 //! With `--progress json` each look is an event, once a second at most.
@@ -247,8 +247,8 @@ fn in_memory_event(request: &ProblemRequest, progress: &keima_count::Progress) -
 
 /// A running count on one line, the most important first.
 fn headline(eta_seconds: Option<f64>, states: u64, place: &str, speed: &str, seconds: f64) -> String {
-    let eta = eta_seconds.map_or_else(String::new, |eta| format!("ETA {}, ", show_seconds(eta)));
-    format!("{eta}{} states, {place}, {speed}, {}", show_count(states), show_seconds(seconds))
+    let eta = eta_seconds.map_or_else(String::new, |eta| format!("ETA {} after ", show_seconds(eta)));
+    format!("{eta}{}, {} states, {place}, {speed}", show_seconds(seconds), show_count(states))
 }
 
 /// Where a job is, on one line.
@@ -306,13 +306,18 @@ mod tests {
         check("a b a c", Some("a"), "c");
     }
 
-    /// What a terminal of 60 columns shows beside percent and bar.
     #[test]
-    fn the_end_and_the_states_come_first() {
-        let line = headline(Some(950_000.0), 363_324_268_018, "pass 12 of 361, column 1 of 19", "3 residues", 7500.0);
-        assert_eq!(&line[..37], "ETA 10d23h, 363,324,268,018 states, p");
-        let line = headline(None, 57, "column 1 of 9", "3 residues", 3.0);
-        assert_eq!(line, "57 states, column 1 of 9, 3 residues, 3.0 s");
+    fn time_left_and_time_come_first() {
+        // Percent and bar take 23 columns.
+        let check = |columns: usize, eta_seconds, states, seconds, expected: &str| {
+            let line = headline(eta_seconds, states, "pass 12 of 361, column 1 of 19", "3 residues", seconds);
+            assert_eq!(line.get(..columns - 23).unwrap_or(&line), expected, "{columns} columns");
+        };
+        let days = Some(950_000.0);
+        check(46, days, 363_324_268_018, 7500.0, "ETA 10d23h after 2h05m,");
+        check(60, days, 363_324_268_018, 7500.0, "ETA 10d23h after 2h05m, 363,324,268,0");
+        check(30, None, 57, 3.0, "3.0 s, ");
+        check(90, None, 57, 3.0, "3.0 s, 57 states, pass 12 of 361, column 1 of 19, 3 residues");
     }
 
     #[test]
