@@ -1,4 +1,4 @@
-//! Traces: a collector of OTLP in the test gets the spans of stages and tasks, the tasks below their stages.
+//! Traces: a collector of OTLP in the test gets the spans of stages and tasks, the tasks below their stages, and which task failed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -7,6 +7,7 @@ use opentelemetry_proto::tonic::collector::trace::v1::trace_service_server::{Tra
 use opentelemetry_proto::tonic::collector::trace::v1::{ExportTraceServiceRequest, ExportTraceServiceResponse};
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue};
+use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
 use tonic::{Request, Response, Status};
 
 use crate::harness::cluster::{Cluster, Setup};
@@ -57,16 +58,18 @@ fn spans_of_stages_and_tasks_reach_a_collector() {
         environment: vec![("OTEL_EXPORTER_OTLP_ENDPOINT".to_owned(), url)],
         ..Setup::default()
     });
-    let mut worker = cluster.worker("a", "");
+    // The thread of one task fails; the task is done again.
+    let mut worker = cluster.worker("a", "worker.mid_task=panic@5");
     let job = cluster.submit("6x6");
     assert_eq!(cluster.client(&["watch", &job]).ok(), legal("6x6"));
+    assert!(worker.stderr().contains("failpoint worker.mid_task hit"));
     // What is left is sent at the end.
     worker.signal("TERM");
     assert_eq!(worker.ended().code(), Some(0));
     cluster.coordinator.signal("TERM");
     assert_eq!(cluster.coordinator.ended().code(), Some(0));
     let got = got.lock().unwrap();
-    let (mut stages, mut tasks) = (BTreeMap::new(), Vec::new());
+    let (mut stages, mut tasks, mut failed) = (BTreeMap::new(), Vec::new(), Vec::new());
     let mut traces = BTreeSet::new();
     for resource in got.iter().flat_map(|request| &request.resource_spans) {
         let about = texts(&resource.resource.as_ref().unwrap().attributes);
@@ -75,6 +78,10 @@ fn spans_of_stages_and_tasks_reach_a_collector() {
             traces.insert(span.trace_id.clone());
             let attributes = texts(&span.attributes);
             assert_eq!(attributes["keima.job"], job);
+            let status = span.status.clone().unwrap_or_default();
+            if status.code() != StatusCode::Unset {
+                failed.push((status.code(), span.name.clone(), status.message));
+            }
             match span.name.as_str() {
                 "stage" => {
                     assert_eq!(about["service.name"], "keima-coordinator");
@@ -95,6 +102,8 @@ fn spans_of_stages_and_tasks_reach_a_collector() {
         }
     }
     assert_eq!(traces.len(), 1, "one job, one trace");
+    let [(StatusCode::Error, name, reason)] = &failed[..] else { panic!("expected one failed task: {failed:?}") };
+    assert!(name == "task" && reason.contains("panic"), "{failed:?}");
     assert!(stages.len() > 5 && tasks.len() >= stages.len(), "{} stages, {} tasks", stages.len(), tasks.len());
     for (parent, stage) in &tasks {
         assert_eq!(stages.get(parent), Some(stage), "the task stands below another stage");
