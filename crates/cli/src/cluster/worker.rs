@@ -83,6 +83,36 @@ async fn until_moved(
         Some(address) => Some((worker_http_door(args, address)?, listen_http(address).await?)),
         None => None,
     };
+    let config = WorkerConfig {
+        scratch: args.scratch.clone(),
+        memory_bytes,
+        disk_bytes: args.disk,
+        slots,
+        advertise: String::new(),
+    };
+    let worker = Worker::open(config, Arc::new(Problems)).map_err(|error| match error {
+        WorkerError::Memory { .. } => {
+            let least_bytes = process_memory_bytes(LEAST_TASK_BYTES, slots);
+            Failed::usage(format!("{error}{}", machine.remark(least_bytes)))
+        }
+        error => LocalError::from(error).into(),
+    })?;
+    let (stop, stopped) = watch::channel(false);
+    // From the start: who asks for health must not wait until the coordinator's name leads somewhere.
+    let site = http.map(|(door, (listener, bound))| {
+        tracing::info!(
+            "metrics and health at {}",
+            shown_url(if door.web().is_some() { "https" } else { "http" }, bound)
+        );
+        let site = Site { routes: worker_routes(worker.watch(), VERSION), door };
+        let mut stopped = stopped.clone();
+        tokio::spawn(async move {
+            let stopped = async move {
+                let _ = stopped.wait_for(|&stop| stop).await;
+            };
+            serve(listener, site, stopped).await;
+        })
+    });
     // The address that was found, not asked for: it may change.
     let mut found = None;
     let advertise = match advertise {
@@ -95,25 +125,11 @@ async fn until_moved(
             None => return Ok(None),
         },
     };
-    let config = WorkerConfig {
-        scratch: args.scratch.clone(),
-        memory_bytes,
-        disk_bytes: args.disk,
-        slots,
-        advertise: advertise.clone(),
-    };
-    let worker = Worker::open(config, Arc::new(Problems)).map_err(|error| match error {
-        WorkerError::Memory { .. } => {
-            let least_bytes = process_memory_bytes(LEAST_TASK_BYTES, slots);
-            Failed::usage(format!("{error}{}", machine.remark(least_bytes)))
-        }
-        error => LocalError::from(error).into(),
-    })?;
     let worker = match guard {
         Some(guard) => worker.guarded(guard),
         None => worker,
     };
-    let worker = worker.with_archive(archive);
+    let worker = worker.with_archive(archive).reached_at(advertise.clone());
     let (name, store) = (worker.id().clone(), Arc::clone(worker.store()));
     log::set_worker(&name.0);
     let ready = if args.json {
@@ -130,27 +146,12 @@ async fn until_moved(
         args.scratch.display(),
         coordinator
     );
-    let (stop, stopped) = watch::channel(false);
-    let mut serving = stopped.clone();
+    let mut serving = stopped;
     let server = tokio::spawn(async move {
         let stopped = async move {
             let _ = serving.wait_for(|&stop| stop).await;
         };
         serve_worker_runs(listener, store, &door, stopped).await
-    });
-    let site = http.map(|(door, (listener, bound))| {
-        tracing::info!(
-            "metrics and health at {}",
-            shown_url(if door.web().is_some() { "https" } else { "http" }, bound)
-        );
-        let site = Site { routes: worker_routes(worker.watch(), VERSION), door };
-        let mut stopped = stopped.clone();
-        tokio::spawn(async move {
-            let stopped = async move {
-                let _ = stopped.wait_for(|&stop| stop).await;
-            };
-            serve(listener, site, stopped).await;
-        })
     });
     let mut moved = None;
     let ended = worker.run(link, until(&mut moved, stop_asked, found, bound, &coordinator)).await;

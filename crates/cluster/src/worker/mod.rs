@@ -94,6 +94,13 @@ impl Worker {
         self
     }
 
+    /// The same worker, which others reach at this URL.
+    #[must_use]
+    pub fn reached_at(mut self, address: String) -> Self {
+        self.config.advertise = address;
+        self
+    }
+
     /// The same worker where it reaches an archive.
     #[must_use]
     pub fn with_archive(mut self, archive: Option<Archive>) -> Self {

@@ -1,5 +1,6 @@
 //! A coordinator and workers on loopback, with folders of their own in a temporary folder.
 
+use std::net::TcpListener;
 use std::path::PathBuf;
 
 use serde_json::Value;
@@ -12,6 +13,10 @@ pub(crate) struct Setup {
     pub(crate) lease_seconds: &'static str,
     pub(crate) grace_seconds: &'static str,
     pub(crate) second_copies: bool,
+    /// The address of loopback on which all listen.
+    pub(crate) host: &'static str,
+    /// Instead of that, the name by which workers are known.
+    pub(crate) advertise: Option<&'static str>,
     pub(crate) failpoint: &'static str,
     /// Of the jobs that are submitted.
     pub(crate) executor: &'static str,
@@ -32,6 +37,8 @@ impl Default for Setup {
             lease_seconds: "1",
             grace_seconds: "2",
             second_copies: true,
+            host: "127.0.0.1",
+            advertise: None,
             failpoint: "",
             executor: "stream",
             archive: None,
@@ -46,6 +53,15 @@ impl Setup {
         let option = |folder: &PathBuf| ["--archive".to_owned(), folder.to_str().unwrap().to_owned()];
         self.archive.iter().flat_map(option).collect()
     }
+
+    /// Where a worker listens, and under which name.
+    fn worker_addresses(&self) -> Vec<String> {
+        let any_port = format!("{}:0", self.host);
+        let Some(name) = self.advertise else { return vec!["--listen".to_owned(), any_port] };
+        // A name is given with its port, so one is taken that was free just now.
+        let free = TcpListener::bind(any_port).unwrap().local_addr().unwrap();
+        ["--listen", &free.to_string(), "--advertise", &format!("{name}:{}", free.port())].map(str::to_owned).to_vec()
+    }
 }
 
 pub(crate) struct Cluster {
@@ -58,7 +74,7 @@ pub(crate) struct Cluster {
 impl Cluster {
     pub(crate) fn start(setup: Setup) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let (coordinator, url) = coordinator(&dir, &setup, "127.0.0.1:0", setup.failpoint);
+        let (coordinator, url) = coordinator(&dir, &setup, &format!("{}:0", setup.host), setup.failpoint);
         Self { coordinator, url, setup, dir }
     }
 
@@ -91,11 +107,11 @@ impl Cluster {
     /// The same without waiting until it is ready.
     pub(crate) fn start_worker(&self, name: &str, disk: &str, failpoint: &str) -> Process {
         let scratch = self.scratch(name);
-        let args = ["worker", "--coordinator", &self.url, "--listen", "127.0.0.1:0", "--threads", "1"];
+        let args = ["worker", "--coordinator", &self.url, "--threads", "1"];
         let more = ["--memory", "128MiB", "--disk", disk, "--scratch", scratch.to_str().unwrap()];
-        let archive = self.setup.archive_option();
-        let archive: Vec<&str> = archive.iter().map(String::as_str).collect();
-        let args = [&args[..], &more, &archive].concat();
+        let options = [self.setup.worker_addresses(), self.setup.archive_option()].concat();
+        let options: Vec<&str> = options.iter().map(String::as_str).collect();
+        let args = [&args[..], &more, &options].concat();
         Process::start_with(&format!("worker {name}"), &args, failpoint, &self.setup.environment)
     }
 
