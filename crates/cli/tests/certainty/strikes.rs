@@ -133,7 +133,11 @@ impl Strike {
                 "the lower end of the keys"
             }
             3 => {
-                order.high = Some(1 << self.below(6));
+                let high = Some(1 << self.below(6));
+                if order.high == high {
+                    return order;
+                }
+                order.high = high;
                 "the upper end of the keys"
             }
             4 if !order.inputs.is_empty() => {
@@ -196,6 +200,9 @@ impl Strike {
             }
             _ => {
                 let other = self.below(records.len());
+                if records[other].1 == records[place].1 {
+                    return None;
+                }
                 let value = records[place].1.clone();
                 records[place].1 = std::mem::replace(&mut records[other].1, value);
                 "the place"
@@ -220,7 +227,8 @@ impl Strike {
             return;
         }
         let path = &files[self.below(files.len())];
-        let Ok(mut bytes) = std::fs::read(path) else { return };
+        let Ok(before) = std::fs::read(path) else { return };
+        let mut bytes = before.clone();
         let what = match self.below(8) {
             0 => {
                 bytes.truncate(self.below(bytes.len()));
@@ -233,8 +241,10 @@ impl Strike {
             }
             _ => format!("has another bit in byte {}", self.flip(&mut bytes)),
         };
-        std::fs::write(path, bytes).unwrap();
-        self.tell(format!("{} {what}", path.display()));
+        if bytes != before {
+            std::fs::write(path, bytes).unwrap();
+            self.tell(format!("{} {what}", path.display()));
+        }
     }
 }
 
