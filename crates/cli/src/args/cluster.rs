@@ -99,10 +99,11 @@ pub(crate) struct CoordinatorArgs {
     /// Checkpoints go there, by workers with the same --archive
     #[arg(long, env = "KEIMA_ARCHIVE", value_name = "URL")]
     pub(crate) archive: Option<String>,
-    /// Time between column ends that go to the archive
+    /// Time between vectors that go to the archive: those at column ends, and in columns that take longer also others. 0 for each
+    /// column end
     #[arg(long, value_name = "SECONDS", default_value_t = 1800, value_parser = whole(0..=1_000_000_000_u64))]
     pub(crate) archive_seconds: u64,
-    /// Also archive after this many stages, within columns too [default: at column ends only]
+    /// Also archive after this many stages, within columns too [default: only time decides]
     #[arg(long, value_name = "N", value_parser = whole(1..=1_000_000_000_u64))]
     pub(crate) archive_stages: Option<u64>,
     /// Do not copy column ends to a second worker

@@ -24,9 +24,10 @@ pub struct Config {
     /// A column end gets second copies if the last one that did is older than this. Copies save time after a lost disk;
     /// where columns are short, copying each would cost more than that.
     pub copy_interval_millis: Millis,
-    /// A column end goes to the archive if what went there last is older than this. `None` where there is no archive.
+    /// A column end goes to the archive if the last one there is older than this; within a column that takes longer, a boundary
+    /// too. 0 for each column end and nothing within. `None` where there is no archive.
     pub archive_interval_millis: Option<Millis>,
-    /// Any boundary goes to the archive if so many stages were done since the last that did. `None` for column ends only.
+    /// Any boundary goes to the archive if so many stages were done since the last that did. `None`: only time decides.
     pub archive_interval_stages: Option<u64>,
     /// What is stored.
     pub durability: Durability,

@@ -1,7 +1,8 @@
 //! A job's vectors in the archive: a folder or bucket that outlives the machines.
 //!
 //! ```text
-//!   column end, some time or some stages after the last one; or any boundary, some stages after the last one
+//!   column end, some time or some stages after the last one; or any boundary, some stages after the last one, or some time
+//!   after the last one in a column that takes as long
 //!     store   each run, by a worker that holds it          --> FOLDER/runs/DIGEST.run
 //!     publish when all are there, by the coordinator       --> FOLDER/checkpoint-G.keima, written last, only if absent
 //!   a run is lost, and its boundary is archived; or another coordinator goes on with a checkpoint
@@ -47,15 +48,17 @@ impl Job {
         }
     }
 
-    /// Whether the newest boundary is to be stored: at a column's end, enough time or stages after the last one; else enough
-    /// stages after the last boundary.
+    /// Whether the newest boundary is to be stored: at a column's end, enough time or stages after the last one; within a column,
+    /// the same after the last boundary. There the time counts from the column's beginning at the earliest: the ends of shorter
+    /// columns suffice. An interval of 0 is for each column's end.
     fn is_archiving_due(&self, fleet: &Fleet, ends_column: bool) -> bool {
         let Some(interval) = fleet.config.archive_interval_millis else { return false };
         let last = if ends_column { self.archive.last_end } else { self.archive.last };
-        let is_old = fleet.now.saturating_sub(last.at) >= interval;
+        let since = if ends_column { last.at } else { last.at.max(self.archive.column_since) };
+        let is_old = fleet.now.saturating_sub(since) >= interval && (ends_column || interval > 0);
         let stages = self.record.totals.stages.saturating_sub(last.stages);
         let is_far = fleet.config.archive_interval_stages.is_some_and(|most| stages >= most);
-        ends_column && is_old || is_far
+        is_old || is_far
     }
 
     /// Whether a round ends where a column's end is to be stored: it stores a boundary within the column, and not all is there.
@@ -68,6 +71,9 @@ impl Job {
     /// At a stage's end: begins to store the newest boundary, if the last one that was stored is old enough.
     pub(crate) fn start_archiving(&mut self, fleet: &mut Fleet, ends_column: bool) {
         let is_due = self.is_archiving_due(fleet, ends_column);
+        if ends_column {
+            self.archive.column_since = fleet.now;
+        }
         let is_busy = self.archive.round.as_ref().is_some_and(|round| !(ends_column && self.gives_way(round)));
         if !is_due || is_busy || !fleet.here().any(|(_, worker)| worker.archive) {
             return;

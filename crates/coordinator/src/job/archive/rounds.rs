@@ -16,6 +16,8 @@ pub(crate) struct Archive {
     /// The last round that stored, and the last one that stored a column's end.
     pub(super) last: Begun,
     pub(super) last_end: Begun,
+    /// When the column under way began.
+    pub(super) column_since: Millis,
     /// Nobody tries to fetch before this time: it failed.
     pub(super) fetch_after: Millis,
 }
@@ -24,7 +26,7 @@ impl Archive {
     /// Of a job that has done so many stages.
     pub(crate) const fn new(now: Millis, stages: u64) -> Self {
         let begun = Begun { at: now, stages };
-        Self { round: None, last: begun, last_end: begun, fetch_after: 0 }
+        Self { round: None, last: begun, last_end: begun, column_since: now, fetch_after: 0 }
     }
 
     /// The round of this generation.

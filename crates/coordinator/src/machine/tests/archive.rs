@@ -51,7 +51,7 @@ fn brute(height: u32, length: u32) -> String {
 }
 
 /// A cluster that worked until it had published so many checkpoints, and then was lost with all its disks.
-fn lost_cluster(seed: u64, published: usize) -> Sim {
+pub(super) fn lost_cluster(seed: u64, published: usize) -> Sim {
     let mut sim = Sim::new(seed, 2, archived());
     let id = sim.submit(&spec("4x6", 9));
     sim.coordinator.jobs.get_mut(&id).expect("it was just submitted").record.active_millis = WORKED_MILLIS;
@@ -76,7 +76,7 @@ fn other_cluster(from: &mut Sim, workers: usize) -> Sim {
     sim
 }
 
-fn go_on(sim: &mut Sim) -> Result<JobId, CallError> {
+pub(super) fn go_on(sim: &mut Sim) -> Result<JobId, CallError> {
     go_on_with(sim, None)
 }
 
@@ -297,6 +297,39 @@ fn boundaries_within_columns_are_archived_by_stages() {
     let id = go_on(&mut other).unwrap();
     assert!(!other.status(id).pass.is_multiple_of(4), "{:#?}", other.status(id));
     assert_eq!(count(&mut other, id), brute(4, 6));
+}
+
+/// What a job of twenty columns stores if time alone decides: how many column ends, how many other boundaries. With its time.
+fn stored_every(interval_millis: u64) -> (u32, u32, u64) {
+    let mut sim = Sim::new(33, 2, Config { archive_interval_millis: Some(interval_millis), ..archived() });
+    let id = sim.submit(&spec("4x20", 9));
+    let (began, mut ends, mut within, mut seen) = (sim.now, 0, 0, None);
+    while !sim.status(id).state.is_over() {
+        for number in 0..2 {
+            sim.heartbeat(&worker(number));
+            sim.pull(&worker(number));
+            sim.work(&worker(number), 0);
+        }
+        sim.tick(20);
+        let newest = sim.archive.checkpoints.keys().next_back().cloned();
+        if newest.is_some() && newest != seen {
+            seen = newest;
+            *if read_all(&sim).1[0].ends_column() { &mut ends } else { &mut within } += 1;
+        }
+    }
+    (ends, within, sim.now - began)
+}
+
+/// Time decides at the ends of columns, and within columns that take longer than that.
+#[test]
+fn boundaries_within_long_columns_are_archived_by_time() {
+    let (ends, within, millis) = stored_every(1 << 40);
+    assert_eq!((ends, within), (0, 0));
+    for (interval_millis, stores_within) in [(millis / 4, false), (millis / 200, true), (0, false)] {
+        let (ends, within, _) = stored_every(interval_millis);
+        let case = format!("every {interval_millis} of {millis} ms: {ends} column ends, {within} others");
+        assert!(ends > 0 && (within > 0) == stores_within, "{case}");
+    }
 }
 
 /// What is stored within a column never gets there, so slow is the archive. It gives way to the column's end.
