@@ -91,7 +91,7 @@ impl CoordinatorHandle {
         Self::open_with(data, config, registry, None)
     }
 
-    /// The same with an archive. [`Config::archive_interval_millis`] says how often column ends go there.
+    /// The same with an archive. [`Config::archive_interval_millis`] says how often vectors go there.
     pub fn open_with(
         data: &Path,
         config: Config,
@@ -209,7 +209,7 @@ impl CoordinatorHandle {
             let registry = Arc::clone(&self.inner.registry);
             self.inner.plan(move || Ok::<_, LinkError>(submission()?.plan(&*registry)?)).await??
         };
-        self.event(|machine, now| machine.admit_as(now, planned, terms)).await
+        Ok(self.event(|machine, now| machine.admit_as(now, planned, terms)).await??)
     }
     /// Stops granting tasks of a job.
     pub async fn pause(&self, job: JobId) -> Result<(), LinkError> {

@@ -285,6 +285,16 @@ pub enum CallError {
         /// The limit.
         most: usize,
     },
+    /// So many jobs are not over that no other one is taken.
+    #[error(
+        "{live} jobs are not over, and no more than {most} are taken; wait until some are over, or cancel some with `keima cancel`"
+    )]
+    TooManyJobs {
+        /// Jobs that are not over.
+        live: usize,
+        /// The limit.
+        most: usize,
+    },
     /// No such job.
     #[error("there is no job {0}; `keima jobs` lists them")]
     NoSuchJob(JobId),

@@ -115,8 +115,7 @@ fn submit(coordinator: &mut Coordinator, now: u64, spec: &JobSpec, terms: Terms)
     }
     let spec = terms.limit(spec.clone());
     let Ok(planned) = coordinator.consider(&spec).plan(&*registry) else { return false };
-    coordinator.admit_as(now, planned, terms);
-    true
+    coordinator.admit_as(now, planned, terms).is_ok()
 }
 
 /// A store with two jobs that nobody has worked on.

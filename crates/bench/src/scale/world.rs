@@ -137,7 +137,7 @@ impl World {
         let mut coordinator = Coordinator::new(config, Arc::clone(&registry) as _, machines.seed);
         let planned = coordinator.consider(spec).plan(&*registry)?;
         let now = 1_700_000_000_000;
-        let job = coordinator.admit(now, planned);
+        let job = coordinator.admit(now, planned)?;
         let grown = heap_bytes().zip(before).map_or(0, |(now, before)| now - before);
         let mut held = Held::default();
         held.grow(grown);

@@ -152,7 +152,7 @@ impl<'s> Cell<'s> {
     /// Counts to the job's end.
     pub(crate) fn count(&mut self, registry: &dyn Registry) -> JobStatus {
         let planned = self.coordinator.consider(&spec()).plan(registry).expect("a good job");
-        let job = self.coordinator.admit(self.now, planned);
+        let job = self.coordinator.admit(self.now, planned).expect("there is room");
         for number in 0..2 {
             self.hello(number);
         }

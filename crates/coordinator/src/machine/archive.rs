@@ -110,6 +110,7 @@ impl Coordinator {
     /// Goes on with the job of a checkpoint, with the plan that stands in it.
     pub fn admit_checkpoint(&mut self, now: Millis, from: Resumption, terms: Terms) -> Result<JobId, CallError> {
         self.advance(now);
+        self.jobs.check_room()?;
         let Resumption { folder, newest, older, notes } = from;
         let problem = reopen(&*self.registry, &newest.record).map_err(CallError::Invalid)?;
         let id = JobId(self.next_job);

@@ -15,8 +15,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use keima_orders::JobId;
 
-use crate::api::{Millis, State};
+use crate::api::{CallError, Millis, State};
 use crate::job::Job;
+
+/// Most jobs that are not over: each call and each tick goes through all of them.
+pub(super) const MOST_LIVE_JOBS: usize = 10_000;
 
 /// Evidence, as it is stored, beyond which a job stays in the store: its certificate would have hundreds of megabytes, and take
 /// several times that while it is made. A job of 19x19 has about a tenth of a megabyte.
@@ -37,6 +40,12 @@ pub(crate) struct Jobs {
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "as the maps take it")]
 impl Jobs {
+    /// Refuses one more job where there are too many that are not over. Those that have ended are to be sorted out before.
+    pub(crate) fn check_room(&self) -> Result<(), CallError> {
+        let live = self.live.len();
+        if live < MOST_LIVE_JOBS { Ok(()) } else { Err(CallError::TooManyJobs { live, most: MOST_LIVE_JOBS }) }
+    }
+
     /// Adds a job.
     pub(crate) fn insert(&mut self, id: JobId, job: Job) {
         if job.is_over() {

@@ -148,13 +148,14 @@ impl Coordinator {
     }
 
     /// Puts a planned job in the queue.
-    pub fn admit(&mut self, now: Millis, planned: Planned) -> JobId {
+    pub fn admit(&mut self, now: Millis, planned: Planned) -> Result<JobId, CallError> {
         self.admit_as(now, planned, Terms::default())
     }
 
     /// The same under terms, which were checked.
-    pub fn admit_as(&mut self, now: Millis, planned: Planned, terms: Terms) -> JobId {
+    pub fn admit_as(&mut self, now: Millis, planned: Planned, terms: Terms) -> Result<JobId, CallError> {
         self.advance(now);
+        self.jobs.check_room()?;
         let Planned { problem, identity, spec, mut plan, offer } = planned;
         if let Some(most) = self.fleet.config.most_task_records {
             (plan.task_records, plan.min_task_records) = (plan.task_records.min(most), 1);
@@ -199,7 +200,7 @@ impl Coordinator {
         self.fleet.tell(EventKind::Job, About::job(id), &text);
         self.jobs.insert(id, job);
         self.fleet.work_changed();
-        id
+        Ok(id)
     }
 
     /// A job to plan anew, if there is one. The answer goes to [`Coordinator::take_plan`].

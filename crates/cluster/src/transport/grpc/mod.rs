@@ -10,7 +10,7 @@
 //!   no-such-job        NOT_FOUND
 //!   wrong-state        FAILED_PRECONDITION  the job's state does not allow it
 //!   invalid            INVALID_ARGUMENT     the request makes no sense, or the job cannot be planned
-//!   not-now            RESOURCE_EXHAUSTED   too many submissions are to be planned, or the worker's name is contested
+//!   not-now            RESOURCE_EXHAUSTED   too many submissions, jobs or workers, or the worker's name is contested
 //!   name-taken         ALREADY_EXISTS       another living process has the worker's name
 //!   no-credentials     UNAUTHENTICATED      the call shows no token that is known here
 //!   wrong-role         PERMISSION_DENIED    the token's role may not call this
@@ -70,9 +70,9 @@ fn to_status(error: &LinkError) -> Status {
             refusal(Code::FailedPrecondition, "other-coordinator", text)
         }
         LinkError::Call(CallError::NameTaken { .. }) => refusal(Code::AlreadyExists, "name-taken", text),
-        LinkError::Call(CallError::NameContested { .. } | CallError::TooManyWorkers { .. }) => {
-            refusal(Code::ResourceExhausted, "not-now", text)
-        }
+        LinkError::Call(
+            CallError::NameContested { .. } | CallError::TooManyWorkers { .. } | CallError::TooManyJobs { .. },
+        ) => refusal(Code::ResourceExhausted, "not-now", text),
         LinkError::Call(CallError::NoSuchJob(_)) => refusal(Code::NotFound, "no-such-job", text),
         LinkError::Call(CallError::WrongState { .. }) => refusal(Code::FailedPrecondition, "wrong-state", text),
         LinkError::Call(CallError::Invalid(_)) => refusal(Code::InvalidArgument, "invalid", text),

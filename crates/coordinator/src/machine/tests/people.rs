@@ -2,9 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use super::archive::{go_on, lost_cluster};
 use super::world::sim::{Sim, config, spec, worker};
+use super::world::toy::Toys;
+use crate::machine::jobs::MOST_LIVE_JOBS;
 use crate::machine::sharing::LEVEL_MILLIS;
-use crate::{JobFilter, JobId, JobSpec, State, TermsChange, WorkerId};
+use crate::{CallError, JobFilter, JobId, JobSpec, MOST_PAGE_JOBS, State, TermsChange, WorkerId};
 
 /// A job of an owner with a priority.
 fn owned(sim: &mut Sim, owner: &str, priority: i32) -> JobId {
@@ -189,6 +192,56 @@ fn lists_are_filtered_and_come_in_pages() {
     check(JobFilter { name: Some("nightly".into()), ..all() }, &[2], None);
     check(JobFilter { since: Some(sim.now + 1), ..all() }, &[], None);
     check(JobFilter { since: Some(sim.now), ..all() }, &[5, 4, 3, 2, 1], None);
+}
+
+/// Submits a job. Returns its number, and how many records it wrote.
+fn submit(sim: &mut Sim) -> Result<(JobId, usize), CallError> {
+    let planned = sim.coordinator.consider(&spec("2x2", 9)).plan(&Toys)?;
+    let id = sim.coordinator.admit(sim.now, planned)?;
+    let changes = sim.coordinator.take_changes().unwrap();
+    let written = changes.puts.len();
+    sim.store.extend(changes.puts);
+    Ok((id, written))
+}
+
+/// Jobs that are not over are bounded. Those that are over cost a call nothing: none goes through them, and no list has all.
+#[test]
+fn ten_thousand_jobs_are_taken_and_no_more() {
+    let mut sim = Sim::new(98, 0, config());
+    let (first, written) = submit(&mut sim).unwrap();
+    for _ in 1..MOST_LIVE_JOBS {
+        submit(&mut sim).unwrap();
+    }
+    sim.archive = std::mem::take(&mut lost_cluster(1, 1).archive);
+    let too_many = CallError::TooManyJobs { live: MOST_LIVE_JOBS, most: MOST_LIVE_JOBS };
+    assert_eq!((submit(&mut sim).unwrap_err(), go_on(&mut sim).unwrap_err()), (too_many.clone(), too_many.clone()));
+    assert!(too_many.to_string().contains("cancel some with `keima cancel`"), "{too_many}");
+    sim.coordinator.cancel(sim.now, first).unwrap();
+    let last = submit(&mut sim).unwrap().0;
+    for job in first.0 + 1..=last.0 {
+        sim.coordinator.cancel(sim.now, JobId(job)).unwrap();
+    }
+    sim.save();
+    for life in 0..2 {
+        let (waiting, now_written) = submit(&mut sim).unwrap();
+        assert_eq!((now_written, sim.coordinator.jobs.live().count()), (written, 1), "life {life}");
+        let all = JobFilter::default;
+        let cancelled = || JobFilter { states: vec![State::Cancelled], ..all() };
+        for (filter, most, first) in [
+            (all(), MOST_PAGE_JOBS, waiting.0),
+            (JobFilter { limit: 20, ..all() }, 20, waiting.0),
+            (JobFilter { limit: usize::MAX, ..cancelled() }, MOST_PAGE_JOBS, waiting.0 - 1),
+            (JobFilter { after: Some(JobId(11)), ..all() }, 10, 10),
+            (JobFilter { states: vec![State::Queued], ..all() }, 1, waiting.0),
+        ] {
+            let page = sim.coordinator.list(&filter);
+            assert_eq!((page.jobs.len(), page.jobs[0].id.0), (most, first), "life {life}: {filter:?}");
+        }
+        assert_eq!(sim.coordinator.newest(50).len(), 51, "life {life}");
+        sim.coordinator.cancel(sim.now, waiting).unwrap();
+        sim.save();
+        sim.restart(false);
+    }
 }
 
 /// Version 9 had no accounts: its jobs have no terms, and go on.

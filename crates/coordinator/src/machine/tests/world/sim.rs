@@ -141,7 +141,7 @@ impl Sim {
     /// A job whose tasks are cut as fine as can be.
     pub(crate) fn submit(&mut self, spec: &JobSpec) -> JobId {
         let planned = self.coordinator.consider(spec).plan(&Toys).expect("a good job");
-        let id = self.coordinator.admit(self.now, planned);
+        let id = self.coordinator.admit(self.now, planned).expect("there is room");
         let job = self.coordinator.jobs.get_mut(&id).expect("it was just submitted");
         (job.record.plan.task_records, job.record.plan.min_task_records) = (5, 1);
         job.store(&mut self.coordinator.fleet);
