@@ -72,12 +72,17 @@ fn runtime() -> Runtime {
 }
 
 pub async fn coordinator(data: &Path, at: &str, config: Config) -> Service {
+    coordinator_of(data, at, config, registry()).await
+}
+
+/// A coordinator that opens problems through a registry of its own.
+pub async fn coordinator_of(data: &Path, at: &str, config: Config, problems: Arc<dyn Registry>) -> Service {
     let runtime = runtime();
     let (stop, stopped) = watch::channel(false);
     let (tell, told) = tokio::sync::oneshot::channel();
     let (data, at) = (data.to_owned(), at.to_owned());
     let task = runtime.spawn(async move {
-        let handle = CoordinatorHandle::open(&data, config, registry()).unwrap();
+        let handle = CoordinatorHandle::open(&data, config, problems).unwrap();
         let listener = TcpListener::bind(at).await.unwrap();
         tell.send(listener.local_addr().unwrap()).unwrap();
         serve_coordinator(listener, handle, &Door::open(), until(stopped)).await.unwrap();

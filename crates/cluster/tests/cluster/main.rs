@@ -4,5 +4,6 @@ mod common;
 mod counting;
 mod hostile;
 mod leaving;
+mod many;
 mod trust;
 mod versions;
