@@ -6,8 +6,8 @@
 //!            problems: the problems besides Go
 //!            formats: text, JSON, csv and b-files; listings; requests that cannot be printed
 //!   data     papers: LaTeX and GP; plot; events: --progress json; tools: docs/use/data.md in pandas, SQLite and others
-//!   verbs    usage: wrong requests, ports and folders in use
-//!            help: every --help text
+//!   verbs    command_line/usage: wrong requests, ports and folders in use
+//!            command_line/help: every --help text
 //!            count: state that a count leaves behind, numbers that nobody reads
 //!            estimate, inspect
 //!            page: the status page in a browser, and keima top
@@ -19,6 +19,7 @@
 //!            signals: asked to stop once, and twice
 //!            fire: scripts/chaos, for a moment
 //!   book     links and commands of README and docs/
+//!   house    sizes of source files and folders
 //! ```
 //!
 //! Every process is reaped and every wait is bounded. A failing test prints what the processes said.
@@ -29,5 +30,6 @@ mod book;
 mod data;
 mod faults;
 mod harness;
+mod house;
 mod numbers;
 mod verbs;

@@ -12,7 +12,8 @@ const LONGEST: [(&str, usize); 3] = [("README.md", 200), ("ARCHITECTURE.md", 150
 /// Most files in a folder of the book.
 const FILES: usize = 12;
 
-fn root() -> PathBuf {
+/// The folder of the repository.
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 

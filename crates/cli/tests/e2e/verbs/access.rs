@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::harness::process::{Process, Ran, keima, until};
 use crate::numbers::golden::legal;
-use crate::verbs::usage::check;
+use crate::verbs::command_line::usage::check;
 
 /// A coordinator that made its certificates, beyond loopback.
 struct Guarded {

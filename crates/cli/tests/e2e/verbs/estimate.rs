@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::usage::check;
+use super::command_line::usage::check;
 use crate::harness::process::keima;
 
 #[test]

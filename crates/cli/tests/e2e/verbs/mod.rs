@@ -2,13 +2,11 @@
 
 mod access;
 mod analyse;
+mod command_line;
 mod count;
 mod estimate;
 mod explore;
-mod habits;
-mod help;
 mod inspect;
 mod limits;
 mod page;
 mod steer;
-mod usage;

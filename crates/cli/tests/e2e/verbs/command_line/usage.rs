@@ -6,7 +6,7 @@ use crate::harness::cluster::{Cluster, Setup};
 use crate::harness::process::{LIMIT, Process, command, keima, run_files};
 
 /// Checks one command line; `@name` in an argument stands for a value of `values`.
-pub(super) fn check(values: &[(&str, &str)], line: &str, code: i32, texts: &[&str]) {
+pub(crate) fn check(values: &[(&str, &str)], line: &str, code: i32, texts: &[&str]) {
     let fill = |text: &str| values.iter().fold(text.to_owned(), |t, (name, value)| t.replace(name, value));
     let args: Vec<String> = line.split_whitespace().map(fill).collect();
     let ran = keima(&args.iter().map(String::as_str).collect::<Vec<_>>());
