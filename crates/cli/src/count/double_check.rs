@@ -19,8 +19,10 @@ use keima_problems::{Problems, Turned};
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
 
+use super::counting::{Counting, Tell};
+use super::folders;
 use super::kept_result::{DOUBLE_CHECK, Place};
-use super::{Counting, Tell, count_one, folders};
+use super::one_size::count_one;
 use crate::args::{CountArgs, Executor};
 use crate::exit::{CHECK_FAILED, Failed};
 use crate::machine::{MachineMemory, cores};

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use keima_count::InMemory;
 
+use super::counting::{Counting, LOOK, extra};
 use super::folders::Folders;
-use super::{Counting, LOOK, extra};
 use crate::exit::{Failed, INTERRUPTED};
 use crate::machine::{Needed, asked_to_stop};
 use crate::result::Finished;

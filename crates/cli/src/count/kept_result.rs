@@ -20,7 +20,7 @@ use keima_model::{AnyProblem, ProblemRequest, Registry};
 use keima_problems::Problems;
 use serde_json::{Value, json};
 
-use super::Tell;
+use super::counting::Tell;
 use super::folders::Folders;
 use crate::args::{CountArgs, Executor, VERSION};
 use crate::exit::{CHECK_FAILED, Failed};

@@ -9,9 +9,9 @@ use keima_coordinator::{JobStatus, Kept, State, read_certificate};
 use keima_count::{LocalCluster, LocalConfig, LocalError};
 use keima_model::Registry;
 
+use super::counting::{Counting, DISK_BYTES, LOOK, extra};
 use super::folders::Folders;
 use super::take_up::{Limits, take_up};
-use super::{Counting, DISK_BYTES, LOOK, extra};
 use crate::exit::{Failed, INTERRUPTED};
 use crate::machine::{Needed, asked_to_stop};
 use crate::result::Finished;

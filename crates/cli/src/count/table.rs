@@ -17,10 +17,11 @@ use keima_cluster::OpenProblems;
 use keima_model::{AnyProblem, ProblemError, ProblemRequest, Registry};
 use serde_json::{Value, json};
 
+use super::counting::Counting;
 use super::folders::{self, Folders};
 use super::kept_sizes::KeptSizes;
+use super::one_size::count_one;
 use super::sizes::{Size, sizes};
-use super::{Counting, count_one};
 use crate::args::{CountArgs, Format};
 use crate::cluster::client::request;
 use crate::exit::{CHECK_FAILED, Failed, INTERRUPTED, USAGE};

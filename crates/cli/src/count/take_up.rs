@@ -4,7 +4,7 @@ use keima_blocks::process::process_memory_bytes;
 use keima_coordinator::{Follows, JobId, JobSpec, JobStatus, State};
 use keima_count::LocalCluster;
 
-use super::Counting;
+use super::counting::Counting;
 use crate::exit::Failed;
 use crate::result::lacks_series;
 use crate::terminal::units::{show_bytes, show_seconds, typed_bytes};
