@@ -19,7 +19,7 @@
 //!            signals: asked to stop once, and twice
 //!            fire: scripts/chaos, for a moment
 //!   book     links and commands of README and docs/
-//!   house    sizes of source files and folders
+//!   house    sizes of source files and folders, and which file uses which
 //! ```
 //!
 //! Every process is reaped and every wait is bounded. A failing test prints what the processes said.

@@ -1,4 +1,6 @@
-//! The house: files and folders of sources stay small.
+//! The house: files and folders of sources stay small, and few files use each other in a circle.
+
+mod uses;
 
 use std::path::{Path, PathBuf};
 
@@ -8,6 +10,9 @@ use crate::book::root;
 const LINES: usize = 400;
 /// Most files of a folder.
 const FILES: usize = 12;
+/// Most files that use each other: a file with its parent, and a helper of both.
+const CIRCLE: usize = 3;
+
 /// All Rust sources below a folder.
 fn sources_below(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -45,4 +50,17 @@ fn files_and_folders_are_small() {
         large.push(format!("{}: {} files, at most {FILES}", files[0].display(), files.len()));
     }
     assert!(large.is_empty(), "split these by ideas:\n{}", large.join("\n"));
+}
+
+#[test]
+fn few_files_use_each_other_in_a_circle() {
+    let is_root = |path: &&PathBuf| path.ends_with("src/lib.rs") || path.ends_with("src/main.rs");
+    let circles: Vec<String> = sources()
+        .iter()
+        .filter(is_root)
+        .flat_map(|root| uses::circles(root))
+        .filter(|files| files.len() > CIRCLE)
+        .map(|files| files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join("\n  "))
+        .collect();
+    assert!(circles.is_empty(), "move what they share into files that use none of them:\n  {}", circles.join("\n\n  "));
 }
