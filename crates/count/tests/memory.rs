@@ -157,12 +157,75 @@ fn counts_over_words_take_what_is_predicted() {
     }
 }
 
+/// What a count with runs takes, planned within these limits.
+fn taken_with_runs(request: &ProblemRequest, executor: Executor, memory_bytes: u64, limits: &PlanLimits) -> u64 {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let config = LocalConfig {
+        data: folder.path().join("data"),
+        scratch: folder.path().join("scratch"),
+        memory_bytes,
+        disk_bytes: 8 << 30,
+        slots: limits.slots,
+        durable_interval_millis: 60_000,
+    };
+    let spec = JobSpec {
+        window: limits.window,
+        slots: limits.slots,
+        worker_slots: limits.slots,
+        executor,
+        ..JobSpec::of(request.clone(), limits.task_memory_bytes)
+    };
+    let size = &request.size;
+    let (heap, rows) = taken(|| {
+        runtime.block_on(async {
+            let cluster = LocalCluster::start(Arc::new(Problems), config).unwrap();
+            let job = cluster.coordinator().submit(spec).await.unwrap();
+            let state = loop {
+                let status = cluster.coordinator().status(job).await.unwrap();
+                assert_ne!(status.state, State::Paused, "{size}: {}", status.reason);
+                if status.state.is_over() {
+                    break status.state;
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            };
+            assert_eq!(state, State::Done, "{size}");
+            cluster.stop().await.unwrap();
+        });
+    });
+    heap + rows
+}
+
+/// The limits of a plan for a process with so much memory.
+fn limits(memory_bytes: u64, slots: u32, window: Option<u32>) -> PlanLimits {
+    PlanLimits {
+        task_memory_bytes: task_memory_bytes(memory_bytes, slots),
+        disk_bytes: None,
+        residues_per_sweep: None,
+        window,
+        slots,
+        worker_slots: slots,
+        second_copies: false,
+        series: false,
+    }
+}
+
+/// The memory of a process whose tasks have the least. A worker with less does not start.
+fn least_mib(slots: u32) -> u64 {
+    process_memory_bytes(LEAST_TASK_BYTES, slots).div_ceil(MIB)
+}
+
+/// No more is taken than a process has, but for what is the program's own; and most of it.
+fn check_all(what: &str, memory_bytes: u64, taken: u64) {
+    let predicted = memory_bytes - PROCESS_OVERHEAD_BYTES + HEAP_BYTES;
+    check(what, (predicted, HEAP_BYTES), taken, MOST_RATIO);
+}
+
 /// Out of core with the least memory for which there is a plan: with tables of all families, for vectors from both ends, and
 /// with tables in parts.
 #[test]
 fn counts_out_of_core_take_what_they_are_given() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     for (size, slots, window, parted, meets) in [
         ("10x10", 1, None, false, false),
         ("10x10", 2, None, false, true),
@@ -170,65 +233,27 @@ fn counts_out_of_core_take_what_they_are_given() {
         ("11x11", 2, None, false, false),
     ] {
         let (request, problem) = open(size);
-        let limits = |memory_bytes| PlanLimits {
-            task_memory_bytes: task_memory_bytes(memory_bytes, slots),
-            disk_bytes: None,
-            residues_per_sweep: None,
-            window,
-            slots,
-            worker_slots: slots,
-            second_copies: false,
-            series: false,
-        };
-        // A worker with less does not start.
-        let least_mib = process_memory_bytes(LEAST_TASK_BYTES, slots).div_ceil(MIB);
-        let plans = (least_mib..4096).map(|mib| (mib * MIB, limits(mib * MIB))).filter_map(|(memory_bytes, limits)| {
+        let limits = |mib| (mib * MIB, limits(mib * MIB, slots, window));
+        let plans = (least_mib(slots)..4096).map(limits).filter_map(|(memory_bytes, limits)| {
             let plan = block_plan(problem.info(), problem.key_bytes(), &limits).ok()?;
             let block = plan.block()?;
             (block.parted == parted && block.middle.is_some() == meets).then_some((memory_bytes, limits, plan))
         });
         let (memory_bytes, limits, plan) = { plans }.next().unwrap();
-        let folder = tempfile::tempdir().unwrap();
-        let config = LocalConfig {
-            data: folder.path().join("data"),
-            scratch: folder.path().join("scratch"),
-            memory_bytes,
-            disk_bytes: 8 << 30,
-            slots,
-            durable_interval_millis: 60_000,
-        };
-        let spec = JobSpec {
-            problem: request,
-            priority: 0,
-            task_memory_bytes: limits.task_memory_bytes,
-            disk_bytes: None,
-            residues_per_sweep: None,
-            window,
-            slots,
-            worker_slots: slots,
-            executor: Executor::Block,
-            series: false,
-            other_primes: false,
-            follows: keima_coordinator::Follows::default(),
-        };
-        let (heap, rows) = taken(|| {
-            runtime.block_on(async {
-                let cluster = LocalCluster::start(Arc::new(Problems), config).unwrap();
-                let job = cluster.coordinator().submit(spec).await.unwrap();
-                let state = loop {
-                    let status = cluster.coordinator().status(job).await.unwrap();
-                    assert_ne!(status.state, State::Paused, "{size}: {}", status.reason);
-                    if status.state.is_over() {
-                        break status.state;
-                    }
-                    tokio::time::sleep(Duration::from_millis(20)).await;
-                };
-                assert_eq!(state, State::Done, "{size}");
-                cluster.stop().await.unwrap();
-            });
-        });
+        let taken = taken_with_runs(&request, Executor::Block, memory_bytes, &limits);
         let what = format!("{size}, {slots} tasks, {} windows in {} MiB", plan.windows.len(), memory_bytes / MIB);
-        let predicted = memory_bytes - PROCESS_OVERHEAD_BYTES + HEAP_BYTES;
-        check(&what, (predicted, HEAP_BYTES), heap + rows, MOST_RATIO);
+        check_all(&what, memory_bytes, taken);
+    }
+}
+
+/// By streams with the least memory: tasks spill, and fill what they have.
+#[test]
+fn counts_by_streams_take_what_they_are_given() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    for slots in [1, 2] {
+        let (request, _) = open("9x9");
+        let memory_bytes = least_mib(slots) * MIB;
+        let taken = taken_with_runs(&request, Executor::Stream, memory_bytes, &limits(memory_bytes, slots, None));
+        check_all(&format!("9x9 by streams, {slots} tasks, {} MiB", memory_bytes / MIB), memory_bytes, taken);
     }
 }
