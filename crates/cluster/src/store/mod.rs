@@ -21,6 +21,7 @@
 
 pub(crate) mod ended;
 mod error;
+mod guarded;
 pub(crate) mod journal;
 mod layout;
 mod log;
@@ -38,11 +39,11 @@ use keima_runs::watch::{self, Change};
 
 pub use self::error::StoreError;
 use self::error::failed;
+use self::guarded::Guarded;
 pub use self::layout::STORE_FORMAT;
 use self::layout::{CACHE_BYTES, FILE, LOCK_FILE, LOG_FILE, all_records, apply, meta, write_format};
 pub(crate) use self::log::Edits;
 use self::log::Log;
-use self::version::whole;
 use self::watched::Watched;
 use crate::folder_lock::{NoLock, lock_file, make_folder, remove_file_if_there};
 
@@ -52,7 +53,7 @@ const LONGEST_LOG_BYTES: u64 = 4 << 20;
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
-    database: Database,
+    database: Guarded,
     epoch: u64,
     log: Log,
     /// The edits in the log.
@@ -74,7 +75,7 @@ impl Store {
         let mut builder = Database::builder();
         builder.set_cache_size(CACHE_BYTES);
         let watched = watch::is_set().then(|| Watched::open(&path).map_err(io("open", &path))).transpose()?;
-        let database = whole(|| {
+        let database = Guarded::open(|| {
             Ok(match watched {
                 Some(backend) => builder.create_with_backend(backend)?,
                 None => builder.create(&path)?,
@@ -82,12 +83,12 @@ impl Store {
         });
         let database = database.map_err(|error| failed(&path, &error))?;
         let failed = |error: &redb::Error| failed(&path, error);
-        match whole(|| meta(&database, "format")).map_err(|e| failed(&e))? {
-            None => write_format(&database).map_err(|e| failed(&e))?,
+        match database.with(|database| meta(database, "format")).map_err(|e| failed(&e))? {
+            None => database.with(write_format).map_err(|e| failed(&e))?,
             Some(STORE_FORMAT) => {}
             Some(got) => return Err(StoreError::OtherFormat { path, got: got.to_string() }),
         }
-        let epoch = whole(|| meta(&database, "epoch")).map_err(|e| failed(&e))?.unwrap_or(0);
+        let epoch = database.with(|database| meta(database, "epoch")).map_err(|e| failed(&e))?.unwrap_or(0);
         orphan::refuse_older_store(folder, epoch)?;
         let log_path = folder.join(LOG_FILE);
         let (log, pending) = Log::open(&log_path, epoch).map_err(io("open the log", &log_path))?;
@@ -129,7 +130,7 @@ impl Store {
 
     /// All records, ordered by key.
     pub fn load(&self) -> Result<Vec<(String, Vec<u8>)>, StoreError> {
-        whole(|| all_records(&self.database)).map_err(|e| failed(&self.path, &e))
+        self.database.with(all_records).map_err(|e| failed(&self.path, &e))
     }
 
     /// Applies `edits` in order, all or none. They survive the process when this returns. If `durable`, they and all
@@ -157,7 +158,8 @@ impl Store {
     /// Writes all pending edits to redb in one durable transaction, and starts the log again.
     fn merge_log(&mut self) -> Result<(), StoreError> {
         let epoch = self.epoch + 1;
-        apply(&self.database, &self.pending, epoch).map_err(|e| failed(&self.path, &e))?;
+        let applied = self.database.with(|database| apply(database, &self.pending, epoch));
+        applied.map_err(|e| failed(&self.path, &e))?;
         self.pending.clear();
         self.log.restart(epoch).map_err(|e| self.log_failed(e))?;
         self.epoch = epoch;

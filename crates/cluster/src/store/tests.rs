@@ -111,9 +111,12 @@ fn records_in_use_are_not_forgotten() {
 fn another_format_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(dir.path()).unwrap();
-    let write = store.database.begin_write().unwrap();
-    write.open_table(layout::META).unwrap().insert("format", 1).unwrap();
-    write.commit().unwrap();
+    let written = store.database.with(|database| {
+        let write = database.begin_write()?;
+        write.open_table(layout::META)?.insert("format", 1)?;
+        Ok(write.commit()?)
+    });
+    written.unwrap();
     drop(store);
     let error = Store::open(dir.path()).unwrap_err();
     assert!(matches!(&error, StoreError::OtherFormat { got, .. } if got == "1"), "{error}");

@@ -3,13 +3,13 @@
 //! Opening a redb database writes: it marks the file as in use, repairs it after a kill, and a log is merged into it. So the
 //! file is read into memory and opened there. Cost: the memory of the file, until the look is over.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use redb::backends::InMemoryBackend;
 use redb::{Database, StorageBackend as _};
 
 use super::error::{StoreError, failed};
+use super::guarded::Guarded;
 use super::layout::{CACHE_BYTES, LOG_FILE, RECORDS, STORE_FORMAT, all_records, meta};
 use super::log::peek;
 
@@ -23,40 +23,36 @@ pub(super) fn look(path: &Path, key: &str) -> Result<Option<Vec<u8>>, StoreError
     };
     let failed = |error: &redb::Error| failed(path, error);
     let database = in_memory(bytes).map_err(|error| failed(&error))?;
-    match whole(|| meta(&database, "format")).map_err(|error| failed(&error))? {
+    match database.with(|database| meta(database, "format")).map_err(|error| failed(&error))? {
         None => return Ok(None),
         Some(STORE_FORMAT) => {}
         Some(got) => return Err(StoreError::OtherFormat { path: path.to_owned(), got: got.to_string() }),
     }
-    let epoch = whole(|| meta(&database, "epoch")).map_err(|error| failed(&error))?.unwrap_or(0);
+    let epoch = database.with(|database| meta(database, "epoch")).map_err(|error| failed(&error))?.unwrap_or(0);
     let log_path = path.with_file_name(LOG_FILE);
     let log = peek(&log_path).map_err(|source| StoreError::Io { action: "read the log", path: log_path, source })?;
     let edits = log.filter(|log| log.epoch == epoch).map_or_else(Vec::new, |log| log.edits);
     if let Some((_, value)) = edits.into_iter().rev().find(|(edited, _)| edited == key) {
         return Ok(value);
     }
-    whole(|| record(&database, key)).map_err(|error| failed(&error))
+    database.with(|database| record(database, key)).map_err(|error| failed(&error))
 }
 
 /// Opens a copy of a store in memory.
-fn in_memory(bytes: Vec<u8>) -> Result<Database, redb::Error> {
+fn in_memory(bytes: Vec<u8>) -> Result<Guarded, redb::Error> {
     let backend = InMemoryBackend::new();
     backend.set_len(bytes.len() as u64)?;
     backend.write(0, &bytes)?;
     drop(bytes);
-    whole(|| Ok(Database::builder().set_cache_size(CACHE_BYTES).create_with_backend(backend)?))
-}
-
-/// Does something with a store that may be damaged: redb panics at some damage, in its own code.
-pub(super) fn whole<T>(work: impl FnOnce() -> Result<T, redb::Error>) -> Result<T, redb::Error> {
-    let done = catch_unwind(AssertUnwindSafe(work));
-    done.unwrap_or_else(|_| Err(redb::Error::Corrupted("redb stopped at a page that makes no sense".to_owned())))
+    Guarded::open(|| Ok(Database::builder().set_cache_size(CACHE_BYTES).create_with_backend(backend)?))
 }
 
 /// The number of records in a store of these bytes, as [`super::Store::open`] and [`super::Store::load`] read it.
 pub(super) fn probe(bytes: &[u8]) -> Result<usize, redb::Error> {
     let database = in_memory(bytes.to_vec())?;
-    whole(|| if meta(&database, "format")? == Some(STORE_FORMAT) { Ok(all_records(&database)?.len()) } else { Ok(0) })
+    database.with(|database| {
+        if meta(database, "format")? == Some(STORE_FORMAT) { Ok(all_records(database)?.len()) } else { Ok(0) }
+    })
 }
 
 fn record(database: &Database, key: &str) -> Result<Option<Vec<u8>>, redb::Error> {

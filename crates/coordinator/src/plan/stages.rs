@@ -121,7 +121,7 @@ pub struct Stage {
 impl Stage {
     /// One past the last pass.
     pub const fn end_pass(&self) -> u32 {
-        self.first_pass + self.window.len
+        self.first_pass.saturating_add(self.window.len)
     }
     /// Where the stage begins and ends, as numbers of passes before that boundary.
     pub const fn boundaries(&self) -> (u32, u32) {
@@ -171,7 +171,7 @@ impl Plan {
     }
     /// Whether a stage brings a transposed vector to the forward one that was kept.
     pub fn meets(&self, number: u32) -> bool {
-        self.middle().is_some() && number + 1 == self.stages()
+        self.middle().is_some() && number == self.stages().saturating_sub(1)
     }
     /// Number of the stage that writes the kept vector.
     pub fn kept_stage(&self) -> Option<u32> {
@@ -198,15 +198,16 @@ impl Plan {
             let column = self.board.length.saturating_sub(1 + column);
             return self.stage_at(Direction::Transposed, column, place, number);
         }
-        self.stage_at(Direction::Forward, number / count + self.first_column(), number % count, number)
+        let column = (number / count).saturating_add(self.first_column());
+        self.stage_at(Direction::Forward, column, number % count, number)
     }
     fn stage_at(&self, direction: Direction, column: u32, place: u32, number: u32) -> Stage {
         let window = self.window(place);
         let next = direction.leaves().neighbour(place as usize, self.windows_per_column() as usize);
-        let last = number + 1 >= self.stages();
+        let last = number >= self.stages().saturating_sub(1);
         Stage {
             direction,
-            first_pass: column * self.board.height + window.first,
+            first_pass: column.saturating_mul(self.board.height).saturating_add(window.first),
             window,
             layout_in: Layout::Stage(window),
             layout_out: if last { Layout::Canonical } else { Layout::Stage(self.window(next as u32)) },

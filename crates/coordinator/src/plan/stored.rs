@@ -60,6 +60,18 @@ impl TryFrom<StoredPlan> for Plan {
     fn try_from(stored: StoredPlan) -> Result<Self, String> {
         let execution = Execution::of(&stored.executor, stored.block)
             .ok_or_else(|| format!("expected the executor stream or block, got {:?}", stored.executor))?;
+        let board = stored.board;
+        if board.height == 0 || board.length == 0 || board.height.checked_mul(board.length).is_none() {
+            return Err(format!("expected a board of 1 to 2^32 - 1 cells, got {board}"));
+        }
+        if !tile(&stored.windows, board.height) {
+            let windows = stored.windows;
+            return Err(format!("expected windows that make up a column of {} cells, got {windows:?}", board.height));
+        }
+        let moduli = stored.moduli.len();
+        if !stored.sweeps.iter().all(|&(first, end)| first < end && end as usize <= moduli) {
+            return Err(format!("expected sweeps that carry some of {moduli} moduli, got {:?}", stored.sweeps));
+        }
         Ok(Self {
             execution,
             board: stored.board,
@@ -79,6 +91,14 @@ impl TryFrom<StoredPlan> for Plan {
             why: stored.why,
         })
     }
+}
+
+/// Whether the windows make up a column, from the top to the bottom. Without any, a column is one.
+fn tile(windows: &[Window], height: u32) -> bool {
+    let end = windows.iter().try_fold(0, |end: u32, window| {
+        (window.first == end && window.len > 0).then(|| end.checked_add(window.len)).flatten()
+    });
+    windows.is_empty() || end == Some(height)
 }
 
 #[cfg(test)]
@@ -133,5 +153,31 @@ mod tests {
             let bytes = postcard::to_stdvec(&stored).unwrap();
             assert!(postcard::from_bytes::<Plan>(&bytes).is_err(), "{name}");
         }
+    }
+
+    /// Plans out of stores and archives may be damaged. Later code divides by what stands in them.
+    #[test]
+    fn plans_that_cannot_be_are_refused() {
+        type Change = fn(&mut StoredPlan);
+        let check = |change: Change, expected: &str| {
+            let mut stored = StoredPlan::from(plan(Execution::Stream));
+            change(&mut stored);
+            let got = Plan::try_from(stored).map_or_else(|error| error, |_| "a plan".to_owned());
+            assert!(got.starts_with(expected), "expected {expected:?}, got {got:?}");
+        };
+        check(|_| (), "a plan");
+        check(|plan| plan.windows.clear(), "a plan");
+        let board = "expected a board of 1 to 2^32 - 1 cells, got";
+        check(|plan| plan.board.height = 0, board);
+        check(|plan| plan.board.length = 0, board);
+        check(|plan| plan.board.length = u32::MAX, board);
+        let windows = "expected windows that make up a column of 2 cells, got";
+        check(|plan| plan.windows = vec![Window { first: 0, len: 1 }], windows);
+        check(|plan| plan.windows = vec![Window { first: 1, len: 1 }], windows);
+        check(|plan| plan.windows = vec![Window { first: 0, len: 2 }, Window { first: 2, len: 0 }], windows);
+        check(|plan| plan.windows = vec![Window { first: 0, len: 1 }, Window { first: 1, len: u32::MAX }], windows);
+        let sweeps = "expected sweeps that carry some of 3 moduli, got";
+        check(|plan| plan.sweeps = vec![(0, 4)], sweeps);
+        check(|plan| plan.sweeps = vec![(2, 2)], sweeps);
     }
 }
