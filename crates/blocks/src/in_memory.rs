@@ -17,8 +17,8 @@ const PROGRAM_BYTES: u64 = 64 << 20;
 /// The allocator keeps one part in this many.
 const LEFT_OVER_ONE_IN: u64 = 20;
 
-/// Most bytes of the two buffers of a family that goes pass by pass, for rows of `lanes`. Two threads share a cache of
-/// 32 MiB: larger buffers leave it, and smaller ones gain less.
+/// Most bytes of the two buffers of a family that goes pass by pass, for rows of `lanes`. Two threads that share 32 MiB of
+/// cache gain most with these sizes. Eight lanes lose with more.
 pub const fn by_pass_bytes(lanes: usize) -> usize {
     if lanes < 8 { 16 << 20 } else { 8 << 20 }
 }

@@ -5,7 +5,8 @@
 //!   or       | one that needs more   | share |       a task that does not fit waits
 //! ```
 //!
-//! The engine's pool counts words and keeps to this. The forecast counts in [`SHARE`]s of one task and asks which tasks would wait.
+//! The engine's pool counts words and keeps to this. The forecast counts in [`SHARE`]s of one task and asks which tasks would
+//! wait.
 
 use std::ops::RangeInclusive;
 

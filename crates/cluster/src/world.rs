@@ -1,7 +1,8 @@
 //! What this crate takes from the system besides files: chance, the time of day, threads that may block, connections.
 //!
 //! A program takes it from the system itself. A simulator puts a [`World`] on the thread of a simulated cluster. Then the
-//! cluster has the world's chance and time, one of its threads runs at a time, and its calls go through a simulated network. Everything else is the same code. Without a world, each call here costs one load and one branch.
+//! cluster has the world's chance and time, one of its threads runs at a time, and its calls go through a simulated network.
+//! Everything else is the same code. Without a world, each call here costs one load and one branch.
 
 use std::cell::RefCell;
 use std::fmt;

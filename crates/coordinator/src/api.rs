@@ -277,7 +277,7 @@ pub enum CallError {
         /// Since when the other one is silent.
         silent_millis: Millis,
     },
-    /// The most workers are here already.
+    /// As many workers are here as are taken on.
     #[error(
         "{most} workers are here already, and no more are taken on; stop some, or wait until dead ones are forgotten"
     )]
@@ -285,7 +285,7 @@ pub enum CallError {
         /// The limit.
         most: usize,
     },
-    /// So many jobs are not over that no other one is taken.
+    /// As many jobs are not over as are taken.
     #[error(
         "{live} jobs are not over, and no more than {most} are taken; wait until some are over, or cancel some with `keima cancel`"
     )]

@@ -8,8 +8,8 @@
 //!   "certificate":{...}}                                                   null where there is none
 //! ```
 //!
-//! The whole is one JSON object, so `keima verify` takes the file as it is. Only the line breaks are more than that: a program that lists
-//! jobs reads the first line, and reads the whole of a file that somebody wrapped in another way. Big integers are texts.
+//! The whole is one JSON object, so `keima verify` takes the file as it is. Its line breaks serve the list of jobs, which reads
+//! the first line alone, or the whole of a file that somebody wrapped in another way. Big integers are texts.
 //!
 //! Cost: the length of the file, about the certificate's.
 

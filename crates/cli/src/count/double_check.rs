@@ -21,7 +21,7 @@ use tokio::runtime::Handle;
 
 use super::counting::{Counting, Tell};
 use super::folders;
-use super::kept_result::{DOUBLE_CHECK, Place};
+use super::kept_result::{DOUBLE_CHECK, KeptFile};
 use super::one_size::count_one;
 use crate::args::{CountArgs, Executor};
 use crate::exit::{CHECK_FAILED, Failed};
@@ -46,7 +46,7 @@ struct Second {
 /// Counts again, compares, and tells the first count with one more check.
 pub(super) fn count_again(
     args: &CountArgs,
-    place: &Place<'_>,
+    place: &KeptFile<'_>,
     first: &Finished<'_>,
     extra: &Extra,
     tell: Tell<'_>,

@@ -42,14 +42,14 @@ pub(super) const DOUBLE_CHECK: &str = "double_check";
 const EXTRA: [&str; 3] = ["scratch_peak_bytes", "peak_memory_bytes", DOUBLE_CHECK];
 
 /// Where the result of one command is kept.
-pub(super) struct Place<'a> {
+pub(super) struct KeptFile<'a> {
     /// `None` where the command counts on disk, or where there is no folder for state.
     path: Option<PathBuf>,
     pub(super) request: &'a ProblemRequest,
     pub(super) problem: &'a AnyProblem,
 }
 
-impl<'a> Place<'a> {
+impl<'a> KeptFile<'a> {
     pub(super) fn new(args: &CountArgs, request: &'a ProblemRequest, problem: &'a AnyProblem, name: &str) -> Self {
         let on_disk = args.asks_for_disk() || args.plan.executor == Executor::Stream;
         let folder = if on_disk { None } else { Folders::default_data(name).ok() };
@@ -314,7 +314,7 @@ mod tests {
         let Verb::Count(args) = Cli::parse_from(["keima", "count", "go", "3x3"]).verb else { panic!("count") };
         let request = ProblemRequest { name: "go".to_owned(), size: "3x3".to_owned(), options: Vec::new() };
         let problem = Problems.open(&request).unwrap();
-        let mut place = Place::new(&args, &request, &problem, "go-3x3");
+        let mut place = KeptFile::new(&args, &request, &problem, "go-3x3");
         place.path = Some(folder.path().join("result.json"));
         // `Some` if it is taken or named and counted again, with whether it is taken; `None` if it is refused.
         let check = |what: &str, bytes: &[u8], expected: Option<bool>, why: &str| {

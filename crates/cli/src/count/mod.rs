@@ -38,7 +38,7 @@ use crate::result::{Extra, Finished, Wanted, print_finished};
 use crate::terminal::output::say;
 use counting::{Counting, Tell};
 pub(crate) use counting::{DISK_BYTES, MEMORY_BYTES};
-use kept_result::Place;
+use kept_result::KeptFile;
 use one_size::count_one;
 
 pub(crate) async fn count(args: CountArgs) -> Result<(), Failed> {
@@ -56,7 +56,7 @@ async fn count_from(args: CountArgs, registry: Arc<dyn Registry>) -> Result<(), 
     let wanted = Wanted::new(&args.output.result, args.output.json)?;
     wanted.check(problem.info())?;
     let name = folders::name(&request, &problem.info().size());
-    let place = Place::new(&args, &request, &problem, &name);
+    let place = KeptFile::new(&args, &request, &problem, &name);
     let tell = |finished: &Finished<'_>, extra: &Extra| {
         let told = print_finished(finished, Some(problem.info()), &wanted, args.output.quiet, extra);
         place.settle(finished, extra, told)

@@ -40,7 +40,7 @@ fn untouched() -> (String, BTreeMap<usize, u64>) {
     (number(&status).expect("a number").to_owned(), seen)
 }
 
-/// Strikes at these points in turn until so many strikes have changed something.
+/// Strikes at these points in turn until [`TIMES`] strikes have changed something.
 fn check(what: &str, points: &[Point]) {
     let seed = seed();
     println!("{what}: KEIMA_TEST_SEED={seed}");

@@ -45,7 +45,7 @@ async fn a_plan_that_takes_long_holds_nobody_up() {
         let client = client.clone();
         submissions.spawn(async move { client.submit(&go("5x5")).await });
     }
-    // Sixteen wait for the plan; the one that came last is refused before it is there. Whoever waited for it here would wait for ever.
+    // Sixteen wait for the plan. The one that came last is refused before the plan is there.
     let soon = Duration::from_mins(1);
     let refused = tokio::time::timeout(soon, submissions.join_next()).await.expect("a refusal waits for the plan");
     let refused = refused.unwrap().unwrap().unwrap_err().to_string();

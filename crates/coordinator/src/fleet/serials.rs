@@ -1,5 +1,6 @@
-//! Numbers that grow when something happens: whoever has the number of his last look knows whether he must look again.
+//! Numbers that grow when something happens. A reader keeps the number of its last look, and looks again only if it grew.
 
+/// One number for each kind of change.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Serials {
     /// Grows whenever any run may have become unreadable.

@@ -48,8 +48,7 @@ pub(crate) struct Worker {
     pub(crate) held: BTreeMap<RunId, u64>,
     /// Runs that its last hello or heartbeat named.
     pub(crate) listed: BTreeSet<RunId>,
-    /// As of this serial of unneeded runs it was told all that it should delete; `None` where nobody looked
-    /// since.
+    /// As of this serial of unneeded runs it was told all that it should delete; `None` where nobody looked since.
     pub(crate) tidy: Option<u64>,
     /// When it asked for a task in vain. A later pull of the same moment need not look again.
     pub(crate) in_vain: Option<Moment>,

@@ -171,7 +171,7 @@ impl Plan {
     }
     /// Whether a stage brings a transposed vector to the forward one that was kept.
     pub fn meets(&self, number: u32) -> bool {
-        self.middle().is_some() && number == self.stages().saturating_sub(1)
+        self.middle().is_some() && number.checked_add(1) == Some(self.stages())
     }
     /// Number of the stage that writes the kept vector.
     pub fn kept_stage(&self) -> Option<u32> {

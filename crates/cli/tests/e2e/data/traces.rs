@@ -1,4 +1,5 @@
-//! Traces: a collector of OTLP in the test gets the spans of stages and tasks, the tasks below their stages, and which task failed.
+//! Traces: a collector of OTLP in the test gets the spans of stages and tasks, the tasks below their stages, and which task
+//! failed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
