@@ -85,8 +85,9 @@ async fn ten_thousand_jobs_that_are_over_come_in_pages() {
     (1..=MANY).for_each(|id| keep(&data, &mut job, id));
     let hub = coordinator(&data, "127.0.0.1:0", quick()).await;
     let mut users = v1::job_service_client::JobServiceClient::connect(hub.address.clone()).await.unwrap();
-    let (mut after, mut listed) = (None, Vec::new());
+    let (mut after, mut listed, mut pages) = (None, Vec::new(), 0);
     loop {
+        pages += 1;
         let request =
             v1::ListJobsRequest { protocol_version: PROTOCOL_VERSION, archived: true, after, ..Default::default() };
         let page = users.list_jobs(request).await.unwrap().into_inner();
@@ -98,6 +99,7 @@ async fn ten_thousand_jobs_that_are_over_come_in_pages() {
         }
     }
     assert_eq!(listed, (1..=MANY).rev().collect::<Vec<_>>());
+    assert!(pages >= 10, "{pages} pages");
     // Who wants few gets few, and one job is found among them.
     let client = JobClient::new(&hub.address).unwrap();
     let few = client.list(&JobFilter { archived: true, limit: 3, ..JobFilter::default() }).await.unwrap();
