@@ -24,13 +24,13 @@ pub fn kept_bytes(memory_bytes: u64) -> u64 {
     memory_bytes / 8
 }
 
-/// What a worker with `memory_bytes` leaves to parts while they are made: a sixth. It is more, up to a third, where one
+/// What a worker with `memory_bytes` leaves to parts while they are made: a twelfth. It is more, up to a third, where one
 /// part needs that, or where one part for each task needs that and these have 64 MiB at most.
 pub fn making_bytes(parted: PartsBytes, memory_bytes: u64, tasks: u32) -> u64 {
     const LITTLE: u64 = 64 << 20;
     let each = parted.task_bytes.saturating_mul(tasks.into());
     let some = each.min(LITTLE).max(parted.task_bytes);
-    some.min(memory_bytes / 3).max(memory_bytes / 6)
+    some.min(memory_bytes / 3).max(memory_bytes / 12)
 }
 
 /// What the allocator of a worker with `memory_bytes` keeps whatever is made: jemalloc, on x86-64. Other allocators may
@@ -48,15 +48,15 @@ mod tests {
     fn parts_have_room_while_they_are_made() {
         // In MiB: a part, a worker's memory, what parts of `tasks` tasks get, what the allocator gets.
         for (part, memory, tasks, making, left_over) in [
-            (10, 180, 2, 30, 8),
+            (5, 180, 2, 15, 8),
             (20, 180, 2, 40, 8),
             (40, 180, 2, 60, 8),
             (40, 252, 2, 64, 8),
-            (40, 576, 2, 96, 8),
+            (40, 576, 2, 64, 8),
             (150, 576, 2, 150, 8),
             (250, 576, 2, 192, 8),
-            (400, 6 << 10, 16, 1024, 8),
-            (1, 36, 1, 6, 2),
+            (400, 6 << 10, 16, 512, 8),
+            (1, 36, 1, 3, 2),
         ] {
             let parted = PartsBytes { worker_bytes: 1, task_bytes: part << 20 };
             assert_eq!(making_bytes(parted, memory << 20, tasks), making << 20, "{part} of {memory}");

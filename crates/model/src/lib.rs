@@ -26,7 +26,7 @@ pub use altered::{Alter, Altered};
 pub use blocks::column::{BlockColumn, MOST_WEIGHT, SAMPLE_ONE_IN};
 pub use blocks::direction::{Direction, Directions, End};
 pub use blocks::families::{FamilyBounds, FamilyKind, FamilyList};
-pub use blocks::parts::{BlockPart, BlockParts, PartsBytes, Sources};
+pub use blocks::parts::{BlockPart, BlockParts, BlockSources, PartsBytes};
 pub use blocks::problem::BlockProblem;
 pub use blocks::tables::{BlockTables, Family, Far, FarTargets, MOST_ENTRIES, PassTable, RowGroup, Signature};
 pub use board::{Board, Layout, Window};

@@ -1,11 +1,10 @@
 //! Parts: tables of a few families at a time, for a column whose tables of all families are too large.
 //!
-//! A task takes some families of a window through its passes. It needs the tables of these, and of the window before those
-//! of the blocks that have states for them. Cost: the problem's own; see [`BlockParts::part`].
+//! A task takes some families of a window through its passes. It needs the tables of these. Of the window before it needs
+//! no tables: the blocks that have states for the part go by one after the other. Cost: the problem's own; see
+//! [`BlockParts::part`] and [`BlockSources`].
 
-use std::any::Any;
 use std::ops::Range;
-use std::sync::Arc;
 
 use crate::{BlockColumn, FamilyBounds, FamilyList, Window};
 
@@ -21,31 +20,37 @@ pub trait BlockParts: Send + Sync {
     fn family_bounds(&self) -> FamilyBounds;
     /// An estimate of the memory that [`BlockParts::part`] of these families takes, on the high side. Builds nothing.
     fn part_bytes(&self, window: usize, families: Range<u32>) -> u64;
-    /// Builds tables for some consecutive families of a window, and for the families of the window before that have states
-    /// for them. Takes the latter from `last` where they are the same, and drops `last` first where they are not.
-    fn part(&self, window: usize, families: Range<u32>, last: Option<Sources>) -> Result<BlockPart, String>;
+    /// Builds tables for some consecutive families of a window.
+    fn part(&self, window: usize, families: Range<u32>) -> Result<Box<dyn BlockPart + '_>, String>;
     /// See [`BlockColumn::one_column`].
     fn one_column(&self) -> u64;
 }
 
-/// The families of the window before that have states for a part, with their tables.
-#[derive(Clone)]
-pub struct Sources {
-    /// Their numbers in that window, ascending.
-    pub families: Vec<u32>,
-    /// The tables, in the form of the [`BlockParts`] that built them.
-    pub tables: Arc<dyn Any + Send + Sync>,
+/// Tables for some families of a window, as if it had no others.
+pub trait BlockPart: Send + Sync {
+    /// The window has the part's families only, numbered from 0. Other windows have no tables. Families of the window after
+    /// keep their numbers.
+    fn column(&self) -> &dyn BlockColumn;
+    /// Families of the window before that have states for the part, ascending.
+    fn source_families(&self) -> &[u32];
+    /// A reader of their blocks. Each thread takes its own.
+    fn sources(&self) -> Box<dyn BlockSources + '_>;
 }
 
-/// Tables for some families of a window, as if it had no others.
-pub struct BlockPart {
-    /// The window has these families only, numbered from 0. The window before has those of `sources`, without passes, and with
-    /// the exchange at the last step only. There [`BlockColumn::families`] tells `u32::MAX` for entries that go elsewhere, and
-    /// [`BlockColumn::positions_of`] is for the others. Other windows have no tables. Families of the window after keep their
-    /// numbers.
-    pub column: Box<dyn BlockColumn>,
-    /// Families of the window before.
-    pub sources: Sources,
+/// The blocks of the window before at its last step, one after the other, as far as they have states for a part.
+///
+/// The order of blocks, and of the states in each, is that of the tables of all families. Cost: a few steps for each block,
+/// and the look-ups of an exchange for each state.
+pub trait BlockSources: Send {
+    /// Goes to the beginning of a family.
+    fn open(&mut self, family: u32) -> Result<(), String>;
+    /// Goes to the family's next block that has states for the part. `false` after the last.
+    fn advance(&mut self) -> bool;
+    /// Overwrites `positions` with those of the block's states in the part. Of several entries of one key one is told, see
+    /// [`BlockColumn::twins`].
+    fn positions(&self, positions: &mut Vec<u64>);
+    /// Overwrites `keys` with the canonical keys of the same states.
+    fn keys(&self, keys: &mut Vec<u128>);
 }
 
 /// An estimate of the memory that parts take.

@@ -49,8 +49,7 @@ fn in_parts(request: &Request<'_>, residues: u32, cuts: impl Iterator<Item = Vec
     let peak_states = request.peak_states();
     let lanes = residues.min(limits.residues_per_sweep.unwrap_or(MOST_LANES)).clamp(1, MOST_LANES);
     let (mut least_bytes, mut best) = (u64::MAX, None::<(f64, Memory)>);
-    // With two windows, the rest of each holds all blocks of the other: every group would make them all.
-    for windows in cuts.filter(|windows| windows.len() > 2) {
+    for windows in cuts.filter(|windows| windows.len() > 1) {
         let memory = Memory::parted(request, windows);
         if memory.needs.least_bytes() > limits.task_memory_bytes {
             least_bytes = least_bytes.min(memory.needs.least_bytes());

@@ -3,12 +3,12 @@
 //! ```text
 //!                   tables of all families                   a part
 //!   own families    by their numbers in the window           0 to n - 1
-//!   sources         families with a rest of the group        all families of the part, by the numbers it lists
+//!   sources         families with a rest of the group        families that the part names, without tables
 //! ```
 
 use std::ops::Range;
 
-use keima_model::{BlockColumn, BlockPart, BlockTables, Direction, End, Family, Sources};
+use keima_model::{BlockColumn, BlockPart, BlockTables, Direction, End, Family};
 
 use crate::block::out_of_core::groups::{Group, GroupId};
 
@@ -31,7 +31,7 @@ enum GroupColumn<'a> {
         /// Positions of the first column's states, ascending. Empty except for the first window of a forward vector.
         start: &'a [u64],
     },
-    Part(BlockPart),
+    Part(Box<dyn BlockPart + 'a>),
 }
 
 impl<'a> GroupTables<'a> {
@@ -43,16 +43,16 @@ impl<'a> GroupTables<'a> {
     }
 
     /// On a part made for this group.
-    pub(crate) fn part(part: BlockPart, id: GroupId, group: &'a Group) -> Self {
+    pub(crate) fn part(part: Box<dyn BlockPart + 'a>, id: GroupId, group: &'a Group) -> Self {
         let GroupId { direction, window, number } = id;
-        let source = direction.enters().neighbour(window, part.column.windows().len());
+        let source = direction.enters().neighbour(window, part.column().windows().len());
         Self { number, group, window, source, direction, column: GroupColumn::Part(part) }
     }
 
     pub(crate) fn column(&self) -> &dyn BlockColumn {
         match &self.column {
             GroupColumn::Whole { column, .. } => *column,
-            GroupColumn::Part(part) => part.column.as_ref(),
+            GroupColumn::Part(part) => part.column(),
         }
     }
 
@@ -81,16 +81,22 @@ impl<'a> GroupTables<'a> {
         self.own().contains(&family)
     }
 
-    /// A family of the source window, if it has states for the group.
-    pub(crate) fn source_family(&self, family: u32) -> Option<&Family> {
-        let families = &self.column().tables(self.source).families;
+    /// Whether a family of the source window has states for the group.
+    pub(crate) fn has_source(&self, family: u32) -> bool {
         match &self.column {
             GroupColumn::Whole { column, .. } => {
                 let rest = column.rest(self.source, self.direction.leaves(), family);
-                self.group.rests.binary_search(&rest).ok()?;
-                families.get(family as usize)
+                self.group.rests.binary_search(&rest).is_ok()
             }
-            GroupColumn::Part(part) => families.get(part.sources.families.binary_search(&family).ok()?),
+            GroupColumn::Part(part) => part.source_families().binary_search(&family).is_ok(),
+        }
+    }
+
+    /// The part, if the tables are those of a part.
+    pub(crate) fn made_part(&self) -> Option<&dyn BlockPart> {
+        match &self.column {
+            GroupColumn::Whole { .. } => None,
+            GroupColumn::Part(part) => Some(part.as_ref()),
         }
     }
 
@@ -105,15 +111,7 @@ impl<'a> GroupTables<'a> {
                 let range = start.partition_point(|&at| at < low)..start.partition_point(|&at| at < high);
                 start[range].iter().map(|at| at - low).collect()
             }
-            GroupColumn::Part(part) => part.column.start(self.window, End::First),
-        }
-    }
-
-    /// Families of the source window that the next group's part may reuse.
-    pub(crate) fn sources(self) -> Option<Sources> {
-        match self.column {
-            GroupColumn::Whole { .. } => None,
-            GroupColumn::Part(part) => Some(part.sources),
+            GroupColumn::Part(part) => part.column().start(self.window, End::First),
         }
     }
 
@@ -121,7 +119,7 @@ impl<'a> GroupTables<'a> {
     pub(crate) fn bytes(&self) -> u64 {
         match &self.column {
             GroupColumn::Whole { .. } => 0,
-            GroupColumn::Part(part) => part.column.bytes(),
+            GroupColumn::Part(part) => part.column().bytes(),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use keima_blocks::limits::PLACE_BITS;
 use keima_blocks::out_of_core::kept_product_words;
 use keima_blocks::rows::buffer_rows;
-use keima_model::{BlockColumn, BlockParts, Direction, End, FamilyList, Sources, Window};
+use keima_model::{BlockColumn, BlockParts, Direction, End, FamilyList, Window};
 use keima_runs::RunManifest;
 
 use crate::TaskError;
@@ -114,11 +114,18 @@ impl Prepared {
         self.groups[window].all.len()
     }
 
-    /// Makes the tables of a group as a forward task would, without waiting for others, and drops them. Returns the
-    /// group's number of states. For measurements.
+    /// Makes the tables of a group as a forward task would, without waiting for others, lets the blocks of its sources go
+    /// by, and drops them. Returns the group's number of states. For measurements.
     pub fn make(&self, window: usize, number: u32) -> Result<u64, TaskError> {
-        let group = GroupId { direction: Direction::Forward, window, number };
-        self.group_tables(group, None).map(|group_tables| group_tables.group.records)
+        let group_tables = self.group_tables(GroupId { direction: Direction::Forward, window, number })?;
+        if let Some(part) = group_tables.made_part() {
+            let mut sources = part.sources();
+            for &family in part.source_families() {
+                sources.open(family).map_err(TaskError::Refused)?;
+                while sources.advance() {}
+            }
+        }
+        Ok(group_tables.group.records)
     }
 
     /// Rows of memory that the largest group needs for each residue.
@@ -143,9 +150,9 @@ impl Prepared {
     pub fn keys(&self, group: GroupId, run: &RunManifest) -> Result<(u128, Vec<u128>), TaskError> {
         let place = place_of(run.first_key as u64);
         let GroupId { direction, window, number } = group;
-        let group_tables = self.group_tables(group, None)?;
-        let keys =
-            Gather::new(&group_tables, self.beside(direction, direction.enters(), window)?).keys(place, run.records);
+        let group_tables = self.group_tables(group)?;
+        let sources = self.beside(direction, direction.enters(), window)?;
+        let keys = Gather::new(&group_tables, sources).keys(place, run.records)?;
         Ok((section_key(number, place).into(), keys))
     }
 
@@ -175,8 +182,8 @@ impl Prepared {
         self.allowances.take(bytes, stop)
     }
 
-    /// The tables of a group. `last` are tables of the group before, for reuse.
-    pub(crate) fn group_tables(&self, id: GroupId, last: Option<Sources>) -> Result<GroupTables<'_>, TaskError> {
+    /// The tables of a group.
+    pub(crate) fn group_tables(&self, id: GroupId) -> Result<GroupTables<'_>, TaskError> {
         let GroupId { direction, window, number } = id;
         let Some(group) = self.all_groups(direction)?[window].all.get(number as usize) else {
             return Err(TaskError::Refused(format!("window {window} has no group {number}")));
@@ -188,7 +195,7 @@ impl Prepared {
                 Ok(GroupTables::whole(column.as_ref(), start, id, group))
             }
             PreparedTables::ByPart(parts) => {
-                let part = parts.part(window, group.families.clone(), last).map_err(TaskError::Refused)?;
+                let part = parts.part(window, group.families.clone()).map_err(TaskError::Refused)?;
                 Ok(GroupTables::part(part, id, group))
             }
         }

@@ -42,6 +42,12 @@ pub(crate) fn reverse_colours<W: Word>(colours: W) -> W {
     colours ^ (colours >> 1 & W::ONES)
 }
 
+/// The same colours if the first stone is black, and reversed if it is white.
+pub(crate) fn normal_colours<W: Word>(colours: W) -> W {
+    let first = (colours & (W::ONES << 1)).lowest();
+    if colours & first >> 1 == W::ZERO { colours } else { reverse_colours(colours) }
+}
+
 /// The rest: the colours of some cells, the same for both colourings of a class, in two bits a cell.
 pub(crate) fn rest<W: Word>(word: W, cells: W) -> u64 {
     let colours = colours(word, cells);

@@ -15,9 +15,10 @@
 //!
 //! ```text
 //!   a worker            100 bytes for each family of each window: 3^c / 2 of them, c cells outside
-//!   a task              57 bytes for each block of the window before that has one of its rests, 0.17 x 5.3^w x 4.25^r for
-//!                       a window of w cells and the largest of the rests of r cells; 230 for each of its own blocks,
-//!                       which have 4.2^w / 7 states
+//!   a task              230 bytes for each of its blocks, which have 4.2^w / 7 states; for each of its signatures and each
+//!                       code of its window 4 bytes for where states land. There are 2.2 x 5.2^w codes, and the largest
+//!                       family has 1,440 x 1.6^(c-10) x 1.2^(w-5) signatures; at the top of the column and at its end
+//!                       1.3 x 4.65^w and 19 w
 //! ```
 //!
 //! Bounds: the tests hold estimates of whole tables to 0.8 to 1.8 times the memory that tables take. Those of folded tables
@@ -80,13 +81,21 @@ fn list_bytes(window: Window) -> f64 {
 
 /// Bytes of a family in the lists of all of them.
 const FAMILY_BYTES: f64 = 100.0;
-/// Most blocks of the window before that a part meets: this, times [`OWN_GROWTH`] for each cell of the part's window and
-/// [`REST_GROWTH`] for each cell outside both.
-const SOURCES: f64 = 0.17;
-const OWN_GROWTH: f64 = 5.3;
-const REST_GROWTH: f64 = 4.25;
-/// Bytes of a block of the window before.
-const SOURCE_BYTES: f64 = 57.0;
+/// Signatures of the largest family of a window of 5 cells with 10 cells outside, on both sides; growth with each cell outside
+/// and with each cell of the window.
+const SIGNATURES: f64 = 1440.0;
+const SIGNATURE_GROWTH: f64 = 1.6;
+const SIGNATURE_WINDOW_GROWTH: f64 = 1.2;
+/// The same for a window at an end of the column: so many for each cell of the window.
+const SIGNATURES_AT_END: f64 = 19.0;
+/// Signatures of many families over those of the largest one; and blocks of a signature, at least about so many.
+const ALL_SIGNATURES: f64 = 2.5;
+const BLOCKS_OF_SIGNATURE: f64 = 8.0;
+/// Codes of a window and their reversals: the first, times the second for each cell; the same at an end of the column.
+const CODES: [f64; 2] = [2.2, 5.2];
+const CODES_AT_END: [f64; 2] = [1.32, 4.65];
+/// Bytes for where a state of a code lands in a block of a signature, either way round.
+const LANDING_BYTES: f64 = 4.0;
 /// Bytes of an entry and pass in the tables of a new signature.
 const ENTRY_BYTES: f64 = 10.0;
 /// Factor for the memory while a part is built.
@@ -97,17 +106,34 @@ const OWN_BLOCK_BYTES: f64 = 230.0;
 /// Estimate of the memory of parts.
 pub(crate) fn parts_bytes(height: u32, windows: &[Window]) -> PartsBytes {
     let families = windows.iter().map(|window| 3_f64.powf(f64::from(height.saturating_sub(window.len))) / 2.0);
-    let part = |(number, window): (usize, &Window)| {
-        let before = windows[End::First.neighbour(number, windows.len())];
-        let rest = height.saturating_sub(window.len + before.len);
-        let sources = SOURCES * OWN_GROWTH.powf(f64::from(window.len)) * REST_GROWTH.powf(f64::from(rest));
-        let own = automaton::largest_family(height, *window) as f64 / states_per_block(*window);
-        sources * SOURCE_BYTES + own * OWN_BLOCK_BYTES
+    let part = |window: &Window| {
+        let blocks = automaton::largest_family(height, *window) as f64 / states_per_block(*window);
+        blocks * OWN_BLOCK_BYTES + landing_bytes(height, *window, signatures(height, *window))
     };
     PartsBytes {
         worker_bytes: (families.sum::<f64>() * FAMILY_BYTES) as u64,
-        task_bytes: windows.iter().enumerate().map(part).fold(0.0, f64::max) as u64,
+        task_bytes: windows.iter().map(part).fold(0.0, f64::max) as u64,
     }
+}
+
+fn is_at_end(height: u32, window: Window) -> bool {
+    window.first == 0 || window.end() == height
+}
+
+/// Signatures of a window's largest family.
+fn signatures(height: u32, window: Window) -> f64 {
+    if is_at_end(height, window) {
+        return SIGNATURES_AT_END * f64::from(window.len);
+    }
+    let outside = f64::from(height.saturating_sub(window.len));
+    let growth = SIGNATURE_WINDOW_GROWTH.powf(f64::from(window.len) - 5.0);
+    SIGNATURES * SIGNATURE_GROWTH.powf(outside - 10.0) * growth
+}
+
+/// Bytes for where states land in blocks of so many signatures.
+fn landing_bytes(height: u32, window: Window, signatures: f64) -> f64 {
+    let [codes, growth] = if is_at_end(height, window) { CODES_AT_END } else { CODES };
+    LANDING_BYTES * signatures * codes * growth.powf(f64::from(window.len))
 }
 
 /// States of some families of a window.
@@ -117,24 +143,26 @@ pub(crate) struct WindowStates {
     pub(crate) states: u64,
 }
 
-/// Estimate of the bytes that building one part takes: its own families, and those of the window before.
-pub(crate) fn part_bytes(own: WindowStates, sources: WindowStates) -> u64 {
-    let blocks = |of: WindowStates| of.states as f64 / states_per_block(of.window);
+/// Estimate of the bytes that building one part takes, in a column of `height` cells.
+pub(crate) fn part_bytes(height: u32, own: WindowStates) -> u64 {
+    let blocks = own.states as f64 / states_per_block(own.window);
     let lists = (own.states as f64 * f64::from(own.window.len) * ENTRY_BYTES).min(list_bytes(own.window));
-    (BUILDING * (blocks(own) * OWN_BLOCK_BYTES + blocks(sources) * SOURCE_BYTES + lists)) as u64
+    let signatures = (blocks / BLOCKS_OF_SIGNATURE).min(ALL_SIGNATURES * signatures(height, own.window));
+    (BUILDING * (blocks * OWN_BLOCK_BYTES + lists + landing_bytes(height, own.window, signatures))) as u64
 }
 
 fn states_per_block(window: Window) -> f64 {
     4.2_f64.powf(f64::from(window.len)) / 7.0
 }
 
-/// Nanoseconds to build a block of a part's own window, and of the window before, at a height of 12. They grow with each
-/// cell more, up to a height of 17, as tables leave the caches.
+/// Nanoseconds to build a block of a part at a height of 12. They grow with each cell more, up to a height of 17, as tables
+/// leave the caches.
 const OWN_BLOCK_NANOS: f64 = 500.0;
-const SOURCE_NANOS: f64 = 150.0;
 const NANOS_HEIGHT: f64 = 12.0;
 const NANOS_GROWTH: f64 = 1.32;
 const MOST_NANOS_HEIGHT: f64 = 17.0;
+/// Nanoseconds for a block of the window before to go by.
+const SOURCE_NANOS: f64 = 100.0;
 /// Share of the states that have the average state's rest, for rests of 5 cells; and the factor for each cell more.
 const REST_SHARE: f64 = 0.0885;
 const REST_SHRINK: f64 = 0.56;
@@ -145,9 +173,9 @@ pub(crate) fn parts_seconds(height: u32, windows: &[Window], number: usize, stat
     let states = states as f64;
     let rest = f64::from(height.saturating_sub(window.len + before.len));
     let rest_states = states * (REST_SHARE * REST_SHRINK.powf(rest - 5.0)).min(1.0);
-    // Each group builds the blocks of its rests again.
+    // By each group go all blocks of its rests.
     let again = 1.0 + rest_states / group_records.max(1) as f64;
     let (own, sources) = (states / states_per_block(window), again * states / states_per_block(before));
     let growth = NANOS_GROWTH.powf(f64::from(height).min(MOST_NANOS_HEIGHT) - NANOS_HEIGHT);
-    (own * OWN_BLOCK_NANOS + sources * SOURCE_NANOS) * growth * 1e-9
+    (own * OWN_BLOCK_NANOS * growth + sources * SOURCE_NANOS) * 1e-9
 }

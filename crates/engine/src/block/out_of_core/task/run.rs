@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use keima_blocks::limits::PLACE_BITS;
-use keima_model::{Direction, ProblemInfo, Sources};
+use keima_model::{Direction, ProblemInfo};
 use keima_runs::{FunctionalSum, PassTally, Split, Tally, TaskManifest};
 use zerocopy::{FromBytes as _, IntoBytes as _};
 
@@ -35,28 +35,19 @@ impl BlockTask<'_> {
         let order = self.task.order;
         let groups = self.prepared.groups(self.window) as u128;
         let (low, high) = (order.low >> PLACE_BITS, order.high.map_or(groups, |high| (high >> PLACE_BITS).min(groups)));
-        let mut last = None;
         for group in low..high {
-            last = self.group(group as u32, last)?;
+            self.group(group as u32)?;
         }
         Ok(self.finish())
     }
 
     /// Takes a group through the window.
-    ///
-    /// `last` are tables of the group before, for reuse. Returns this group's tables for the next.
-    fn group(&mut self, number: u32, last: Option<Sources>) -> Result<Option<Sources>, TaskError> {
-        // The tables of the group before are charged to nobody. A task that has to wait drops them.
-        let (allowance, last) = if let Some(allowance) = self.prepared.allow_part(self.window, number, || true) {
-            (allowance, last)
-        } else {
-            drop(last);
-            let allowance = self.prepared.allow_part(self.window, number, || self.task.stop.load(Ordering::Relaxed));
-            (allowance.ok_or(TaskError::Stopped)?, None)
-        };
+    fn group(&mut self, number: u32) -> Result<(), TaskError> {
+        let stopped = || self.task.stop.load(Ordering::Relaxed);
+        let allowance = self.prepared.allow_part(self.window, number, stopped).ok_or(TaskError::Stopped)?;
         let started = Instant::now();
         let group_tables =
-            self.prepared.group_tables(GroupId { direction: self.direction, window: self.window, number }, last)?;
+            self.prepared.group_tables(GroupId { direction: self.direction, window: self.window, number })?;
         let allowance = allowance.made(group_tables.bytes());
         let layout = GroupLayout::new(group_tables.tables(), group_tables.families());
         self.totals.times.read_nanos += nanos_since(started);
@@ -71,8 +62,7 @@ impl BlockTask<'_> {
         let mut memory = GroupMemory(rest);
         let arrivals = self.arrivals(&group_tables, &layout, threads, &mut memory, front)?;
         let work = GroupWork { group_tables, layout, threads, arrivals };
-        self.through(&work, memory, &slices)?;
-        Ok(work.group_tables.sources())
+        self.through(&work, memory, &slices)
     }
 
     /// Transposed: counts the ways that lead to each state of each family, in `words`.

@@ -23,7 +23,7 @@
 //! - [`images`]: the same for mirror images at the ends of a column.
 
 pub(crate) mod images;
-mod positions;
+pub(crate) mod positions;
 pub(crate) mod route;
 
 use std::sync::Arc;
@@ -31,7 +31,7 @@ use std::sync::Arc;
 use keima_model::{End, SAMPLE_ONE_IN, mix};
 use rustc_hash::FxHashMap;
 
-use crate::go::block::cells::{colours, reverse_colours};
+use crate::go::block::cells::{colours, normal_colours};
 use crate::go::block::window::{GoWindow, StateIndex};
 use crate::go::state::{Word, reverse, stones};
 use positions::{Codes, PositionTables, Positions};
@@ -88,10 +88,7 @@ impl Exchange {
             lists.map(|list| list.iter().map(|&code| inner.number(colours(code, cells)) as u16).collect()).collect();
         let alone = here.inside == there.inside;
         let family = |colours: W| {
-            // The first stone of an outside is black.
-            let first = (colours & (cells << 1)).lowest();
-            let colours = if colours & first >> 1 == W::ZERO { colours } else { reverse_colours(colours) };
-            there.families.get(&if alone { W::ZERO } else { colours }).copied().unwrap_or(NONE)
+            there.families.get(&if alone { W::ZERO } else { normal_colours(colours) }).copied().unwrap_or(NONE)
         };
         let pairs = rests.words.iter().flat_map(|rest| inner.words.iter().map(move |pattern| *rest | *pattern));
         let families: Vec<u32> = pairs.map(family).collect();

@@ -4,7 +4,10 @@
 //!
 //! Cost: three look-ups a state.
 
+use std::sync::Arc;
+
 use keima_model::End;
+use rustc_hash::FxHashMap;
 
 use super::route::{BlockStarts, NO_ENTRY, NO_POSITION, NONE, Numbering, Route, index, outside_cells};
 use crate::go::block::window::{GoWindow, StateIndex};
@@ -32,12 +35,17 @@ pub(crate) struct Codes<'a, W> {
 
 /// The tables for two windows.
 pub(crate) struct PositionTables {
-    /// The row of `routes` for each X-block, by its rest.
+    /// The number of the rest, for each X-block.
     rest_of: Vec<u32>,
     /// The number of y, unreversed, for each X-block.
     other_of: Vec<u32>,
     /// `codes[signature][i]`: the number of entry i of the X-list; [`NONE`] if nobody asks for it.
     codes: Vec<Vec<u32>>,
+    landing: Landing,
+}
+
+/// Where states land in Y, by the numbers of their three parts.
+pub(crate) struct Landing {
     /// `routes[rest * code_count + code]`: the route to the block of Y.
     routes: Vec<Route>,
     code_count: usize,
@@ -105,8 +113,7 @@ impl Positions {
             }
             Self::Neighbours(tables) => {
                 let codes: usize = tables.codes.iter().map(|codes| of(codes)).sum();
-                let blocks = of(&tables.rest_of) + of(&tables.other_of);
-                (blocks + codes + of(&tables.routes) + of(&tables.entries)) as u64
+                (of(&tables.rest_of) + of(&tables.other_of) + codes) as u64 + tables.landing.bytes()
             }
         }
     }
@@ -140,30 +147,63 @@ impl PositionTables {
 
         let outside = outside_cells(there);
         let starts = BlockStarts::new(there, there_end)?;
-        let signature_count = there.tables.signatures.len();
         let mut routes = Vec::with_capacity(rests.words.len() * codes.words.len());
         for &rest in &rests.words {
             routes.extend(codes.words.iter().map(|&code| starts.route(index_there, outside, rest | code)));
         }
-        let mut entries = vec![0; 2 * others.words.len() * signature_count];
-        for (&word, rows) in others.words.iter().zip(entries.chunks_exact_mut(2 * signature_count)) {
-            for (pair, list) in rows.as_chunks_mut().0.iter_mut().zip(&index_there.entries[there_end]) {
-                *pair = [word, reverse(word)].map(|word| list.get(word).unwrap_or(NO_ENTRY));
-            }
-        }
-        let code_count = codes.words.len();
-        Ok(Self { rest_of, other_of, codes: list_codes, routes, code_count, entries, signature_count })
+        let landing = Landing::new(routes, codes.words.len(), &others.into_numbers(), &there.lists[there_end]);
+        Ok(Self { rest_of, other_of, codes: list_codes, landing })
     }
 
     fn through<const FOLDED: bool>(&self, block: u32, codes: impl Iterator<Item = u32>, positions: &mut Vec<u64>) {
-        positions.clear();
         let block = block as usize;
-        let routes = &self.routes[self.rest_of[block] as usize * self.code_count..][..self.code_count];
+        self.landing.positions::<FOLDED>(self.rest_of[block], self.other_of[block], codes, positions);
+    }
+}
+
+impl Landing {
+    /// `routes` has a row of `code_count` routes for each rest. `others` numbers all y; `lists` are those of Y by signature.
+    pub(crate) fn new<W: Word>(
+        routes: Vec<Route>,
+        code_count: usize,
+        others: &FxHashMap<W, u32>,
+        lists: &[Arc<Vec<W>>],
+    ) -> Self {
+        let signature_count = lists.len();
+        let mut entries = vec![NO_ENTRY; 2 * others.len() * signature_count];
+        for (signature, list) in lists.iter().enumerate() {
+            for (&code, entry) in list.iter().zip(0..=u16::MAX) {
+                for (reversed, word) in [code, reverse(code)].into_iter().enumerate() {
+                    if let Some(&other) = others.get(&word) {
+                        entries[2 * (other as usize * signature_count + signature) + reversed] = entry;
+                    }
+                }
+            }
+        }
+        Self { routes, code_count, entries, signature_count }
+    }
+
+    /// Overwrites `positions` with those of the states of one rest, one y, and several codes of X.
+    #[inline]
+    pub(crate) fn positions<const FOLDED: bool>(
+        &self,
+        rest: u32,
+        other: u32,
+        codes: impl Iterator<Item = u32>,
+        positions: &mut Vec<u64>,
+    ) {
+        positions.clear();
+        let routes = &self.routes[rest as usize * self.code_count..][..self.code_count];
         let rows = 2 * self.signature_count;
-        let entries = &self.entries[self.other_of[block] as usize * rows..][..rows];
+        let entries = &self.entries[other as usize * rows..][..rows];
         positions.extend(codes.map(|code| {
             let route = routes[code as usize];
             position::<FOLDED>(route.start(), entries[route.row()])
         }));
+    }
+
+    /// Memory that the tables take.
+    pub(crate) fn bytes(&self) -> u64 {
+        (size_of_val(self.routes.as_slice()) + size_of_val(self.entries.as_slice())) as u64
     }
 }

@@ -34,7 +34,7 @@ impl Route {
     /// Bits of a signature. Its row is twice its number, or the next one where the block's outside is reversed.
     const SIGNATURE_BITS: u32 = u64::BITS - Self::START_BITS - 1;
     /// No block of the boundary has the state.
-    const NONE: Self = Self(u64::MAX);
+    pub(crate) const NONE: Self = Self(u64::MAX);
 
     /// The route to a block that is not reversed. [`BlockStarts::new`] has checked that both numbers fit.
     fn new(signature: u32, start: u64) -> Self {
@@ -84,6 +84,11 @@ impl BlockStarts {
         Ok(Self(starts))
     }
 
+    /// The route to each block, not reversed and reversed.
+    pub(crate) fn both_ways(&self) -> impl Iterator<Item = [Route; 2]> {
+        self.0.iter().map(|route| [false, true].map(|reversed| route.reversed_if(reversed)))
+    }
+
     /// Where a block begins.
     pub(crate) fn of(&self, block: u32) -> u64 {
         self.0[block as usize].start()
@@ -121,6 +126,11 @@ impl<W: Word> Numbering<W> {
             self.words.push(word);
             self.words.len() as u32 - 1
         })
+    }
+
+    /// The number of each word.
+    pub(crate) fn into_numbers(self) -> FxHashMap<W, u32> {
+        self.numbers
     }
 }
 

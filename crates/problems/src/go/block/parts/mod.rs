@@ -1,30 +1,31 @@
 //! A column too high for the tables of all of its blocks: tables of a few families at a time.
 //!
-//! States go from one window to the next within one *rest*, the colours of the cells outside both. So a task needs two
-//! sets of tables: those of its own families, and those of the blocks of the window before that have the same rests.
+//! States go from one window to the next within one *rest*, the colours of the cells outside both. So a task needs the
+//! tables of its own families, and the blocks of the window before that have the same rests. The latter go by one after the
+//! other, and have no tables ([`sources`]).
 //!
 //! ```text
 //!   height 9, windows of 3; families of the middle window with the colours B . B in cells 0 to 2 and W . . in 6 to 8
 //!
-//!   before   cells 0-2   rest: cells 6 to 8 are W . .   27 families, one for each colouring of cells 3 to 5; no passes
-//!   own      cells 3-5   this one family                all tables
+//!   before   cells 0-2   rest: cells 6 to 8 are W . .   27 families, one for each colouring of cells 3 to 5; no tables
+//!   own      cells 3-5   this one family                all tables, and where states land ([`landing`])
 //!   after    cells 6-8   the list of all families, for where rows go
 //! ```
 //!
-//! Between parts these stay: the lists of families, the signatures ([`super::signature::cache`]), and the blocks of the
-//! window before for a part that has the same rests. A part's blocks and entries are in the order of the tables of all
-//! families, so that runs are the same.
+//! Between parts these stay: the lists of families, and the signatures ([`super::signature::cache`]). A part's blocks and
+//! entries are in the order of the tables of all families, so that runs are the same.
 //!
 //! Cost of a part: the lists and two expansions an entry and step for each new signature, as in
 //! [`super::passes::builder`]; and the block memory that [`super::memory`] estimates.
 
 pub(crate) mod families;
+mod landing;
 mod part;
+mod sources;
 
 use std::ops::Range;
-use std::sync::Arc;
 
-use keima_model::{BlockPart, BlockParts, BlockTables, End, FamilyBounds, FamilyList, Sources, Window};
+use keima_model::{BlockPart, BlockParts, BlockTables, End, FamilyBounds, FamilyList, Window};
 use rustc_hash::FxHashMap;
 
 use super::cells::inside_of;
@@ -33,11 +34,12 @@ use super::exchange::{Exchange, Neighbour, family_numbers};
 use super::family_sizes::FAMILY_BOUNDS;
 use super::memory::{self, WindowStates};
 use super::signature::cache::{SignatureCache, TableKind};
+use super::window::GoWindow;
 use super::window::build::WindowCut;
-use super::window::{GoWindow, StateIndex};
 use crate::go::state::Word;
 use families::Families;
-use part::GoPart;
+use landing::PartLanding;
+use part::{GoPart, PartOf};
 
 /// The families of all windows of a column.
 pub struct GoParts<W> {
@@ -76,13 +78,6 @@ impl<W: Word> GoParts<W> {
         End::First.neighbour(window, self.spans.len())
     }
 
-    /// The tables of some families of a window, given by their colours.
-    fn window(&self, number: usize, patterns: &[W], passes: bool) -> Result<(GoWindow<W>, StateIndex<W>), String> {
-        let (window, before) = (self.spans[number], self.spans[self.before(number)]);
-        let cut = WindowCut { height: self.height, window, before };
-        GoWindow::of_families(cut, patterns, &self.cache.of_kind(TableKind { window: number, passes }))
-    }
-
     /// The families of the window before that have states for these, ascending.
     fn source_families(&self, window: usize, families: Range<u32>) -> Option<Vec<u32>> {
         let rests = self.families[window].list.rests[0].get(families.start as usize..families.end as usize)?;
@@ -94,18 +89,6 @@ impl<W: Word> GoParts<W> {
         }
         sources.sort_unstable();
         Some(sources)
-    }
-
-    /// The tables of some families of the window before, without passes. Takes those of the last part if they are the same.
-    fn source(&self, number: usize, families: &[u32], last: Option<Sources>) -> Result<Arc<GoWindow<W>>, String> {
-        let same = last.filter(|last| last.families == families);
-        if let Some(window) = same.and_then(|last| last.tables.downcast::<GoWindow<W>>().ok())
-            && window.window == self.spans[number]
-        {
-            return Ok(window);
-        }
-        let patterns: Vec<W> = families.iter().map(|&family| self.families[number].patterns[family as usize]).collect();
-        Ok(Arc::new(self.window(number, &patterns, false)?.0))
     }
 }
 
@@ -128,52 +111,44 @@ impl<W: Word> BlockParts for GoParts<W> {
     }
 
     fn part_bytes(&self, window: usize, families: Range<u32>) -> u64 {
-        let before = self.before(window);
-        let states = |number: usize, family: u32| {
-            self.families[number].list.ends.get(family as usize).map_or(0, |ends| ends[0].max(ends[1]))
-        };
-        let sources = self.source_families(window, families.clone()).unwrap_or_default();
-        let source_states = sources.iter().map(|&family| states(before, family)).sum();
-        let own_states = families.map(|family| states(window, family)).sum();
-        let of = |number: usize, states| WindowStates { window: self.spans[number], states };
-        memory::part_bytes(of(window, own_states), of(before, source_states))
+        let list = &self.families[window].list;
+        let states = |family: u32| list.ends.get(family as usize).map_or(0, |ends| ends[0].max(ends[1]));
+        memory::part_bytes(self.height, WindowStates { window: self.spans[window], states: families.map(states).sum() })
     }
 
-    fn part(&self, window: usize, families: Range<u32>, last: Option<Sources>) -> Result<BlockPart, String> {
-        let before = self.before(window);
+    fn part(&self, window: usize, families: Range<u32>) -> Result<Box<dyn BlockPart + '_>, String> {
+        let (count, before) = (self.spans.len(), self.before(window));
         let all = &self.families[window];
         let patterns = all.patterns.get(families.start as usize..families.end as usize);
         let (Some(patterns), Some(sources)) = (patterns, self.source_families(window, families.clone())) else {
             return Err(format!("window {window} has {} families; {families:?} were asked for", all.patterns.len()));
         };
-        let source = self.source(before, &sources, last)?;
-        let (own, index) = self.window(window, patterns, true)?;
-        if own.tables.families.len() != patterns.len() || source.tables.families.len() != sources.len() {
+        let cut = WindowCut { height: self.height, window: self.spans[window], before: self.spans[before] };
+        let (own, index) =
+            GoWindow::of_families(cut, patterns, &self.cache.of_kind(TableKind { window, passes: true }))?;
+        if own.tables.families.len() != patterns.len() {
             return Err("a family has no blocks; this is a fault of the program".into());
         }
-        let after = End::Last.neighbour(window, self.spans.len());
-        let numbers = family_numbers(&own);
-        let side = Neighbour { inside: own.inside, families: &numbers, blocks: Some((&own, &index)) };
-        let into = Exchange::new(&source, End::Last, &side)?;
+        let after = End::Last.neighbour(window, count);
+        let (inside_before, inside_after) = (inside_of(self.spans[before]), inside_of(self.spans[after]));
         let nobody = FxHashMap::default();
         let side = |inside, families| Neighbour { inside, families, blocks: None };
-        let first = Exchange::new(&own, End::First, &side(source.inside, &nobody))?;
-        let last = Exchange::new(&own, End::Last, &side(inside_of(self.spans[after]), &self.families[after].numbers))?;
-        let accepting = if after == 0 { own.accepting() } else { Vec::new() };
+        let first = Exchange::new(&own, End::First, &side(inside_before, &nobody))?;
+        let last = Exchange::new(&own, End::Last, &side(inside_after, &self.families[after].numbers))?;
         let part = GoPart {
             height: self.height,
             spans: self.spans.clone(),
             number: window,
+            numbers: family_numbers(&own),
+            landing: PartLanding::new(&own, inside_before)?,
+            accepting: if after == 0 { own.accepting() } else { Vec::new() },
             own,
             index,
-            source: Arc::clone(&source),
-            into,
+            sources,
             ends: [first, last],
-            accepting,
             no_tables: BlockTables::default(),
         };
-        let sources = Sources { families: sources, tables: source };
-        Ok(BlockPart { column: Box::new(part), sources })
+        Ok(Box::new(PartOf { parts: self, part }))
     }
 
     fn one_column(&self) -> u64 {

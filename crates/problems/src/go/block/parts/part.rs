@@ -1,17 +1,20 @@
 //! The tables of some families of a window, as the engine sees them.
 //!
-//! See [`super`] for which tables a part has. Cost: look-ups only; [`GoParts`](super::GoParts) builds the tables.
+//! Cost: look-ups only; [`GoParts`](super::GoParts) builds the tables.
 
-use std::sync::Arc;
+use keima_model::{BlockColumn, BlockPart, BlockSources, BlockTables, End, Window};
+use rustc_hash::FxHashMap;
 
-use keima_model::{BlockColumn, BlockTables, End, Window};
-
+use super::GoParts;
+use super::landing::PartLanding;
+use super::sources::GoSources;
+use crate::go::block::cells::{inside_of, normal_colours};
 use crate::go::block::cut::one_column;
 use crate::go::block::exchange::Exchange;
 use crate::go::block::window::{GoWindow, StateIndex};
 use crate::go::state::{Word, accepts};
 
-/// The tables of some families of a window, and of the families of the window before that have states for them.
+/// The tables of some families of a window.
 pub(crate) struct GoPart<W> {
     pub(crate) height: u32,
     pub(crate) spans: Vec<Window>,
@@ -19,9 +22,12 @@ pub(crate) struct GoPart<W> {
     pub(crate) number: usize,
     pub(crate) own: GoWindow<W>,
     pub(crate) index: StateIndex<W>,
-    pub(crate) source: Arc<GoWindow<W>>,
-    /// The exchange from the window before.
-    pub(crate) into: Exchange,
+    /// The numbers of the families, by their colours.
+    pub(crate) numbers: FxHashMap<W, u32>,
+    /// Families of the window before that have states for these.
+    pub(crate) sources: Vec<u32>,
+    /// Where these states go.
+    pub(crate) landing: PartLanding<W>,
     /// The exchanges at the window's own ends: families, classes and samples, no positions.
     pub(crate) ends: [Exchange; 2],
     /// `accepting[signature]`: the accepting entries, where the window ends the column.
@@ -30,17 +36,58 @@ pub(crate) struct GoPart<W> {
     pub(crate) no_tables: BlockTables,
 }
 
+/// A part, and what it was built of.
+pub(crate) struct PartOf<'a, W> {
+    pub(crate) parts: &'a GoParts<W>,
+    pub(crate) part: GoPart<W>,
+}
+
 impl<W: Word> GoPart<W> {
-    fn window(&self, window: usize) -> &GoWindow<W> {
-        if window == self.number { &self.own } else { &self.source }
+    /// The number of the window before.
+    pub(crate) fn before(&self) -> usize {
+        End::First.neighbour(self.number, self.spans.len())
     }
 
-    fn exchange(&self, window: usize, end: End) -> &Exchange {
+    /// All bits of the cells of the window before.
+    pub(crate) fn inside_before(&self) -> W {
+        inside_of(self.spans[self.before()])
+    }
+
+    /// All bits of the cells outside both windows.
+    pub(crate) fn rest_bits(&self) -> W {
+        !(self.own.inside | self.inside_before())
+    }
+
+    /// The low bit of each of these cells.
+    pub(crate) fn rest_cells(&self) -> W {
+        self.rest_bits() & W::ONES
+    }
+
+    /// Whether the part has the family of these colours outside its window, or of their reversal.
+    pub(crate) fn has(&self, colours: W) -> bool {
+        self.numbers.contains_key(&normal_colours(colours))
+    }
+
+    fn exchange(&self, end: End) -> &Exchange {
+        let [first, last] = &self.ends;
         match end {
-            _ if window != self.number => &self.into,
-            End::First => &self.ends[0],
-            End::Last => &self.ends[1],
+            End::First => first,
+            End::Last => last,
         }
+    }
+}
+
+impl<W: Word> BlockPart for PartOf<'_, W> {
+    fn column(&self) -> &dyn BlockColumn {
+        &self.part
+    }
+
+    fn source_families(&self) -> &[u32] {
+        &self.part.sources
+    }
+
+    fn sources(&self) -> Box<dyn BlockSources + '_> {
+        Box::new(GoSources::new(self.parts, &self.part, self.part.before()))
     }
 }
 
@@ -50,60 +97,53 @@ impl<W: Word> BlockColumn for GoPart<W> {
     }
 
     fn tables(&self, window: usize) -> &BlockTables {
-        let source = End::First.neighbour(self.number, self.spans.len());
-        match window {
-            _ if window == self.number => &self.own.tables,
-            _ if window == source => &self.source.tables,
-            _ => &self.no_tables,
-        }
+        if window == self.number { &self.own.tables } else { &self.no_tables }
     }
 
     fn bytes(&self) -> u64 {
-        let windows = [&self.own, &self.source].map(|window| window.list_bytes() + window.block_bytes());
-        let exchanges = [&self.into, &self.ends[0], &self.ends[1]].map(Exchange::bytes);
-        windows.iter().chain(&exchanges).sum::<u64>() + self.index.bytes()
+        let own = self.own.list_bytes() + self.own.block_bytes() + self.index.bytes();
+        own + self.landing.bytes() + self.ends.iter().map(Exchange::bytes).sum::<u64>()
     }
 
     fn positions(&self, _window: usize, _end: End, _block: u32, positions: &mut Vec<u64>) {
-        // Only some of the entries have positions here: see `positions_of`.
+        // Only the states that enter have positions here: see `BlockSources`.
         positions.clear();
     }
 
-    fn positions_of(&self, window: usize, end: End, block: u32, entries: &[u16], positions: &mut Vec<u64>) {
-        let signature = self.window(window).signature(block);
-        self.exchange(window, end).positions_of(block, signature, entries, positions);
+    fn positions_of(&self, _window: usize, _end: End, _block: u32, _entries: &[u16], positions: &mut Vec<u64>) {
+        positions.clear();
     }
 
-    fn families(&self, window: usize, end: End, block: u32, families: &mut Vec<u32>) {
-        self.exchange(window, end).families(block, self.window(window).signature(block), families);
+    fn families(&self, _window: usize, end: End, block: u32, families: &mut Vec<u32>) {
+        self.exchange(end).families(block, self.own.signature(block), families);
     }
 
     fn rest(&self, window: usize, end: End, family: u32) -> u64 {
-        self.window(window).rest(self.spans[end.neighbour(window, self.spans.len())], family)
+        self.own.rest(self.spans[end.neighbour(window, self.spans.len())], family)
     }
 
-    fn exchange_class(&self, window: usize, end: End, block: u32) -> u32 {
-        self.exchange(window, end).class(block)
+    fn exchange_class(&self, _window: usize, end: End, block: u32) -> u32 {
+        self.exchange(end).class(block)
     }
 
-    fn sample(&self, window: usize, end: End, block: u32, key: u64, sample: &mut Vec<u16>) {
-        self.exchange(window, end).sample(block, self.window(window).signature(block), key, sample);
+    fn sample(&self, _window: usize, end: End, block: u32, key: u64, sample: &mut Vec<u16>) {
+        self.exchange(end).sample(block, self.own.signature(block), key, sample);
     }
 
-    fn twins(&self, window: usize, end: End, block: u32) -> Vec<u16> {
-        self.window(window).twins(end, block)
+    fn twins(&self, _window: usize, end: End, block: u32) -> Vec<u16> {
+        self.own.twins(end, block)
     }
 
-    fn keys(&self, window: usize, end: End, block: u32, keys: &mut Vec<u128>) {
-        self.window(window).keys(end, block, None, keys);
+    fn keys(&self, _window: usize, end: End, block: u32, keys: &mut Vec<u128>) {
+        self.own.keys(end, block, None, keys);
     }
 
-    fn keys_of(&self, window: usize, end: End, block: u32, entries: &[u16], keys: &mut Vec<u128>) {
-        self.window(window).keys(end, block, Some(entries), keys);
+    fn keys_of(&self, _window: usize, end: End, block: u32, entries: &[u16], keys: &mut Vec<u128>) {
+        self.own.keys(end, block, Some(entries), keys);
     }
 
-    fn weight(&self, window: usize, block: u32) -> u64 {
-        self.window(window).weight(block)
+    fn weight(&self, _window: usize, block: u32) -> u64 {
+        self.own.weight(block)
     }
 
     fn family_keys(&self, window: usize, block: u32, entries: u64) -> u64 {

@@ -24,17 +24,9 @@ fn keys(column: &dyn BlockColumn, window: usize, end: End, families: &[u32]) -> 
 
 /// A part's tables against those of the whole column: the same entries in the same order, the same passes, and the same
 /// exchanges with both neighbours.
-fn check(
-    whole: &dyn BlockColumn,
-    parts: &dyn BlockParts,
-    window: usize,
-    families: Range<u32>,
-    last: &mut Option<Sources>,
-    what: &str,
-) {
-    let BlockPart { column: part, sources } = parts.part(window, families.clone(), last.take()).unwrap();
-    *last = Some(sources.clone());
-    let part = part.as_ref();
+fn check(whole: &dyn BlockColumn, parts: &dyn BlockParts, window: usize, families: Range<u32>, what: &str) {
+    let made = parts.part(window, families.clone()).unwrap();
+    let part = made.column();
     let (own, all) = (part.tables(window), whole.tables(window));
     let global: Vec<u32> = families.clone().collect();
     let local: Vec<u32> = (0..global.len() as u32).collect();
@@ -82,37 +74,57 @@ fn check(
     }
     expected.sort_unstable();
     assert_eq!(start, expected, "{what}: start");
-    check_sources(whole, part, window, (&sources.families, families, base), what);
+    check_sources(whole, made.as_ref(), window, (families, base), what);
 }
 
-/// Every entry of the window before that goes to the part, and where.
+/// Every state of the window before that goes to the part, and where.
 fn check_sources(
     whole: &dyn BlockColumn,
-    part: &dyn BlockColumn,
+    part: &dyn BlockPart,
     window: usize,
-    (sources, families, base): (&[u32], Range<u32>, u64),
+    (families, base): (Range<u32>, u64),
     what: &str,
 ) {
     let before = (window + whole.windows().len() - 1) % whole.windows().len();
-    // (key, position) of the entries that go there, in their order.
-    let ways = |column: &dyn BlockColumn, numbers: &[u32], wanted: Range<u32>, base: u64| {
-        let tables = column.tables(before);
-        let (mut met, mut positions, mut keys, mut ways) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        for block in numbers.iter().flat_map(|&number| tables.families[number as usize].blocks.clone()) {
-            column.families(before, End::Last, block, &mut met);
-            let entries: Vec<u16> =
-                (0..).zip(&met).filter(|&(_, family)| wanted.contains(family)).map(|(entry, _)| entry).collect();
-            column.positions_of(before, End::Last, block, &entries, &mut positions);
-            column.keys_of(before, End::Last, block, &entries, &mut keys);
-            ways.extend(keys.iter().copied().zip(positions.iter().map(|position| position - base)));
+    let tables = whole.tables(before);
+    let (mut met, mut positions, mut keys) = (Vec::new(), Vec::new(), Vec::new());
+    // By family (key, position) of the states that go there, in their order.
+    let mut expected: Vec<Vec<(u128, u64)>> = vec![Vec::new(); tables.families.len()];
+    for (family, expected) in tables.families.iter().zip(&mut expected) {
+        for block in family.blocks.clone() {
+            whole.families(before, End::Last, block, &mut met);
+            let twins = whole.twins(before, End::Last, block);
+            let entries: Vec<u16> = (0..)
+                .zip(&met)
+                .filter(|&(entry, family)| {
+                    families.contains(family) && twins.get(usize::from(entry)).is_none_or(|&twin| twin == entry)
+                })
+                .map(|(entry, _)| entry)
+                .collect();
+            whole.positions_of(before, End::Last, block, &entries, &mut positions);
+            whole.keys_of(before, End::Last, block, &entries, &mut keys);
+            expected.extend(keys.iter().copied().zip(positions.iter().map(|position| position - base)));
         }
-        ways
-    };
-    let all: Vec<u32> = (0..whole.tables(before).families.len() as u32).collect();
-    let expected = ways(whole, &all, families.clone(), base);
-    let local: Vec<u32> = (0..sources.len() as u32).collect();
-    assert_eq!(ways(part, &local, 0..families.end - families.start, 0), expected, "{what}: from the window before");
-    assert!(!expected.is_empty());
+    }
+    let with_states: Vec<u32> = (0..).zip(&expected).filter(|(_, ways)| !ways.is_empty()).map(|(at, _)| at).collect();
+    let named = part.source_families();
+    assert!(!with_states.is_empty() && with_states.iter().all(|family| named.contains(family)), "{what}: {named:?}");
+    // Backwards and again, since a reader may be opened anywhere.
+    let mut sources = part.sources();
+    for &family in named.iter().rev().chain(named.first()) {
+        sources.open(family).unwrap();
+        let mut got = Vec::new();
+        while sources.advance() {
+            sources.positions(&mut positions);
+            sources.keys(&mut keys);
+            assert_eq!(keys.len(), positions.len(), "{what}, family {family}");
+            got.extend(keys.iter().copied().zip(positions.iter().copied()));
+        }
+        assert_eq!(got, expected[family as usize], "{what}: from family {family} of the window before");
+        sources.positions(&mut positions);
+        assert!(positions.is_empty() && !sources.advance(), "{what}: after the last block");
+    }
+    assert!(sources.open(tables.families.len() as u32).is_err(), "{what}: a family that is none");
 }
 
 #[test]
@@ -124,7 +136,6 @@ fn parts_are_parts_of_the_whole() {
         // One of which nothing is kept for the next part, and one that keeps all.
         let narrow = GoParts::<u64>::new(height, &windows, 0).unwrap();
         let wide = GoParts::<u128>::new(height, &windows, 1 << 30).unwrap();
-        let mut last = None;
         for window in 0..windows.len() {
             let count = narrow.families(window).ends.len() as u32;
             let all: Vec<Range<u32>> = match count {
@@ -135,8 +146,8 @@ fn parts_are_parts_of_the_whole() {
             };
             for families in all {
                 let what = format!("{lengths:?}, window {window}, families {families:?}");
-                check(&whole, &narrow, window, families.clone(), &mut None, &what);
-                check(&whole, &wide, window, families, &mut last, &what);
+                check(&whole, &narrow, window, families.clone(), &what);
+                check(&whole, &wide, window, families, &what);
             }
         }
     }
@@ -151,9 +162,9 @@ fn parts_of_high_columns_expand_as_states_do() {
         let parts = GoParts::<u128>::new(height, &windows, 1 << 20).unwrap();
         for (number, &window) in windows.iter().enumerate() {
             for family in [0, 1, 40, 600] {
-                let part = parts.part(number, family..family + 1, None).unwrap().column;
+                let part = parts.part(number, family..family + 1).unwrap();
                 let what = format!("{lengths:?}, window {number}, family {family}");
-                check_expansion(part.as_ref(), number, window, &what);
+                check_expansion(part.column(), number, window, &what);
             }
         }
     }

@@ -52,7 +52,7 @@ pub(crate) struct WindowSignatures<W> {
 }
 
 /// The rules for the cells below a window.
-fn lower_rules<W: Word>(only: W) -> ScanRules<W> {
+pub(crate) fn lower_rules<W: Word>(only: W) -> ScanRules<W> {
     ScanRules { may_demand: true, most_open: 0, only, ..ScanRules::default() }
 }
 
@@ -95,16 +95,13 @@ impl<W: Word> WindowSignatures<W> {
 
     /// The outsides of some families. `patterns` has the colours of each, as a border of free stones and empty cells.
     ///
-    /// Signatures that the cache knows come with their tables, the others with lists. Tables without passes need the
-    /// lists of the last two steps only.
+    /// Signatures that the cache knows come with their tables, the others with lists.
     pub(crate) fn of_families(
         height: u32,
         window: Window,
         patterns: &[W],
         cache: &CacheView<'_, W>,
     ) -> Result<(Self, NewSignatures), String> {
-        // The order of a list depends on the one before.
-        let from_step = if cache.kind.passes { 0 } else { window.len - 1 };
         let (above, below) = (0..window.first, window.end()..height);
         let (mut uppers, mut lowers) = (OutsideParts::default(), OutsideParts::default());
         let mut pairs = SignaturePairs::new();
@@ -130,7 +127,7 @@ impl<W: Word> WindowSignatures<W> {
                 }
             }
             let below = LowerSignatures::new(wanted.iter().map(|&(lower, _)| lower).collect());
-            let lists = if wanted.is_empty() { Vec::new() } else { below.lists(window, from_step, &upper)? };
+            let lists = if wanted.is_empty() { Vec::new() } else { below.lists(window, 0, &upper)? };
             for (lists, (lower, number)) in lists.into_iter().zip(wanted) {
                 if !lists.is_empty() {
                     *number = Some(all.push(lists, None));
@@ -201,14 +198,14 @@ impl<W: Word, S: Copy + Eq + std::hash::Hash> OutsideParts<W, S> {
 }
 
 /// Lower signatures, by the stack that they need.
-struct LowerSignatures {
+pub(crate) struct LowerSignatures {
     all: Vec<LowerSignature>,
     by_stack: FxHashMap<usize, Vec<usize>>,
     most_open: u32,
 }
 
 impl LowerSignatures {
-    fn new(lowers: Vec<LowerSignature>) -> Self {
+    pub(crate) fn new(lowers: Vec<LowerSignature>) -> Self {
         let mut by_stack: FxHashMap<usize, Vec<usize>> = FxHashMap::default();
         for (number, lower) in lowers.iter().enumerate() {
             by_stack.entry(lower.demands.reversed().number()).or_default().push(number);
@@ -219,7 +216,7 @@ impl LowerSignatures {
 
     /// The lists from an upper signature to each lower one: `lists[lower][step]`, ascending. A lower signature that no
     /// word leads to has no lists.
-    fn lists<W: Word>(
+    pub(crate) fn lists<W: Word>(
         &self,
         window: Window,
         from_step: u32,

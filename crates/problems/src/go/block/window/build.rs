@@ -50,16 +50,15 @@ impl<W: Word> GoWindow<W> {
         let WindowSignatures { signatures, mut outsides } = signatures;
         let rest_cells = W::ONES & !(inside | inside_of(cut.before));
         outsides.sort_by_cached_key(|&(word, _)| (rest(word, rest_cells), family(word), cut.potential(word), word));
-        let blocks = Blocks::new(&outsides, true);
+        let blocks = Blocks::new(&outsides);
         drop(outsides);
         let builder = TableBuilder::new(cut.window, inside, signatures);
         let tables = builder.with_passes(|outside| blocks.signature_at(outside), directions.transposed())?;
-        blocks.into_window(cut.window, &tables, true)
+        blocks.into_window(cut.window, &tables)
     }
 
     /// The blocks of some families, told by their colours (see [`crate::go::block::parts::families`]) and given in order.
-    /// Takes the signatures that the cache knows, and adds the others to it. Without passes there are lists and sizes at
-    /// the last step only.
+    /// Takes the signatures that the cache knows, and adds the others to it.
     pub(crate) fn of_families(
         cut: WindowCut,
         patterns: &[W],
@@ -69,18 +68,13 @@ impl<W: Word> GoWindow<W> {
         let WindowSignatures { signatures, mut outsides } = signatures;
         let families = outsides.chunk_by_mut(|&(one, _), &(other, _)| family(one) == family(other));
         families.for_each(|family| family.sort_by_cached_key(|&(word, _)| (cut.potential(word), word)));
-        let passes = cache.kind.passes;
-        let blocks = Blocks::new(&outsides, passes);
+        let blocks = Blocks::new(&outsides);
         drop(outsides);
         let builder = TableBuilder::new(cut.window, inside_of(cut.window), signatures);
-        let tables = if passes {
-            builder.with_passes(|outside| blocks.signature_at(outside), false)?
-        } else {
-            builder.without_passes()
-        };
+        let tables = builder.with_passes(|outside| blocks.signature_at(outside), false)?;
         let of = |number: u32| tables.get(number as usize).map(Arc::clone);
         cache.insert(new.into_iter().map(|(key, number)| (key, number.and_then(of))));
-        blocks.into_window(cut.window, &tables, passes)
+        blocks.into_window(cut.window, &tables)
     }
 }
 
@@ -90,15 +84,14 @@ struct Blocks<W> {
     outsides: Vec<W>,
     /// The signature of each.
     signature_of: Vec<u32>,
-    /// The number of each by its outside; empty where nobody looks for blocks.
+    /// The number of each by its outside.
     block_of: FxHashMap<W, u32>,
 }
 
 impl<W: Word> Blocks<W> {
-    /// Blocks of sorted (outside, signature). `indexed`: blocks will be looked for.
-    fn new(pairs: &[(W, u32)], indexed: bool) -> Self {
-        let found = if indexed { pairs.len() } else { 0 };
-        let block_of = pairs[..found].iter().map(|&(word, _)| word).zip(0..).collect();
+    /// Blocks of sorted (outside, signature).
+    fn new(pairs: &[(W, u32)]) -> Self {
+        let block_of = pairs.iter().map(|&(word, _)| word).zip(0..).collect();
         let signature_of = pairs.iter().map(|&(_, signature)| signature).collect();
         // Not in the memory of the pairs, which is at least twice as large.
         let outsides = pairs.iter().map(|&(word, _)| word).collect();
@@ -114,11 +107,9 @@ impl<W: Word> Blocks<W> {
         self,
         window: Window,
         shared: &[Arc<SignatureTables<W>>],
-        passes: bool,
     ) -> Result<(GoWindow<W>, StateIndex<W>), String> {
         let inside = inside_of(window);
-        let passes = if passes { window.len } else { 0 };
-        let far = (0..passes).map(|pass| self.far_targets(window, pass, shared)).collect::<Result<_, _>>()?;
+        let far = (0..window.len).map(|pass| self.far_targets(window, pass, shared)).collect::<Result<_, _>>()?;
         let steps = window.len as usize + 1;
         let (families, states) = self.families(steps, shared);
         let bases = (0..steps).map(|step| {

@@ -1,0 +1,72 @@
+//! Where the states that enter a part land in it.
+//!
+//! A state of the window before has the codes x in that window, the codes y in the part's own, and the rest r. The part
+//! holds it at entry y of the block with the outside (x, r). Both are found by the numbers of the three, as in
+//! [`exchange`](crate::go::block::exchange); here the part alone says which numbers there are.
+//!
+//! Memory: (rests) x (codes x) words, and (codes y) x (signatures) half-words. Cost: a step for each block and each code.
+
+use rustc_hash::FxHashMap;
+
+use crate::go::block::exchange::positions::Landing;
+use crate::go::block::exchange::route::{BlockStarts, Numbering, Route};
+use crate::go::block::window::GoWindow;
+use crate::go::state::{Word, reverse};
+
+/// The numbers of the states of a part before its window, and their positions.
+pub(crate) struct PartLanding<W> {
+    rests: FxHashMap<W, u32>,
+    codes: FxHashMap<W, u32>,
+    others: FxHashMap<W, u32>,
+    landing: Landing,
+}
+
+impl<W: Word> PartLanding<W> {
+    /// For the tables of a part. `inside_before` has all bits of the cells of the window before.
+    pub(crate) fn new(own: &GoWindow<W>, inside_before: W) -> Result<Self, String> {
+        let rest_cells = !(own.inside | inside_before);
+        let starts = BlockStarts::new(own, 0)?;
+        let [mut rests, mut codes, mut others] = std::array::from_fn(|_| Numbering::default());
+        // An outside stands for its reversal, too.
+        let mut numbers = |word: W| [rests.number(word & rest_cells), codes.number(word & inside_before)];
+        let places: Vec<[[u32; 2]; 2]> =
+            own.outsides.iter().map(|&word| [numbers(word), numbers(reverse(word))]).collect();
+        let code_count = codes.words.len();
+        let mut routes = vec![Route::NONE; rests.words.len() * code_count];
+        for (places, ways) in places.iter().zip(starts.both_ways()) {
+            // Without stones an outside is its own reversal: the way that is not reversed comes last, and stays.
+            for (&[rest, code], route) in places.iter().zip(ways).rev() {
+                routes[rest as usize * code_count + code as usize] = route;
+            }
+        }
+        for &code in own.lists[0].iter().flat_map(|list| list.iter()) {
+            others.number(code);
+            others.number(reverse(code));
+        }
+        let [rests, codes, others] = [rests, codes, others].map(Numbering::into_numbers);
+        let landing = Landing::new(routes, code_count, &others, &own.lists[0]);
+        Ok(Self { rests, codes, others, landing })
+    }
+
+    /// The number of a code of the window before, if a block of the part has it outside.
+    pub(crate) fn code(&self, code: W) -> Option<u32> {
+        self.codes.get(&code).copied()
+    }
+
+    /// Overwrites `positions` with those of the states of one rest, one y, and several codes by their numbers; with nothing if
+    /// the part has no such state.
+    pub(crate) fn positions(&self, rest: W, other: W, codes: &[u32], positions: &mut Vec<u64>) {
+        match (self.rests.get(&rest), self.others.get(&other)) {
+            (Some(&rest), Some(&other)) => {
+                self.landing.positions::<false>(rest, other, codes.iter().copied(), positions);
+            }
+            _ => positions.clear(),
+        }
+    }
+
+    /// Memory that the tables take.
+    pub(crate) fn bytes(&self) -> u64 {
+        let numbers = [&self.rests, &self.codes, &self.others].map(|map| map.capacity() * (size_of::<(W, u32)>() + 1));
+        self.landing.bytes() + numbers.iter().sum::<usize>() as u64
+    }
+}

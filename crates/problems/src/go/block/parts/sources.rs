@@ -1,0 +1,365 @@
+//! The states that enter a part: the blocks of the window before, one after the other, without tables of them.
+//!
+//! An outside is an upper half, the cells above its window, and a lower one. Blocks of a family stand in the order of
+//! (potential, word). The potentials of the halves add up, and the lower half is the upper part of the word:
+//!
+//! ```text
+//!   for each potential p, ascending                       uppers by potential     0: u0 u3    32: u1 u2 u4
+//!     for each lower half l, ascending, potential q       lowers                  l0 (0)  l1 (32)  l2 (0)  ...
+//!       for each upper half of potential p - q
+//!         a block, if an inside code fits between         p = 32:  u1 l0   u2 l0   u4 l0   u0 l1   u3 l1   u1 l2 ...
+//! ```
+//!
+//! So halves are listed and sorted, and blocks are not. The inside codes that go to the part depend on the signature of the
+//! block and the colours of its rest.
+//!
+//! Cost: a step for each pair of halves, two look-ups for each block, and those of an exchange for each state. Memory: the
+//! halves of one family, the lists of the signatures that were met, and the codes in them that go to the part.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use keima_model::BlockSources;
+use rustc_hash::FxHashMap;
+
+use super::{GoParts, part::GoPart};
+use crate::go::block::cells::{colours, potential};
+use crate::go::block::passes::builder::TableBuilder;
+use crate::go::block::signature::cache::TableKind;
+use crate::go::block::signature::lists::{LowerSignatures, SignatureLists, lower_rules};
+use crate::go::block::signature::scan::{LowerSignature, Scan, ScanRules, UpperSignature, scan};
+use crate::go::block::signature::tables::SignatureTables;
+use crate::go::state::{Word, normalise, stones};
+
+/// Codes that are kept at most, over all signatures: a fresh start beyond that. They take six bytes each.
+const MOST_CODES: usize = 1 << 18;
+
+/// No state of the signature goes to the part.
+const NONE: u32 = u32::MAX;
+
+/// A half of an outside.
+struct Half<W> {
+    word: W,
+    /// Number of its signature.
+    signature: u32,
+}
+
+/// The halves of outsides on one side of the window, and the signatures that were met there.
+struct Side<S> {
+    numbers: FxHashMap<S, u32>,
+    signatures: Vec<S>,
+}
+
+impl<S> Default for Side<S> {
+    fn default() -> Self {
+        Self { numbers: FxHashMap::default(), signatures: Vec::new() }
+    }
+}
+
+impl<S: Copy + Eq + std::hash::Hash> Side<S> {
+    /// All halves in `cells` that `rules` allow, ascending.
+    fn halves<W: Word>(
+        &mut self,
+        cells: Range<u32>,
+        rules: &ScanRules<W>,
+        signature: impl Fn(&Scan<W>) -> S,
+    ) -> Vec<Half<W>> {
+        let mut halves = Vec::new();
+        scan(cells, rules, Scan::default(), &mut |scan| {
+            let signature = signature(scan);
+            let number = *self.numbers.entry(signature).or_insert_with(|| {
+                self.signatures.push(signature);
+                self.signatures.len() as u32 - 1
+            });
+            halves.push(Half { word: scan.word, signature: number });
+        });
+        halves.sort_unstable_by_key(|half| half.word);
+        halves
+    }
+}
+
+/// The states of a signature that go to the part.
+struct Wanted<W> {
+    tables: Arc<SignatureTables<W>>,
+    /// Their entries, and the numbers of their codes in the part's landing.
+    entries: Vec<u16>,
+    codes: Vec<u32>,
+}
+
+/// Numbers of an upper and a lower signature.
+type Pair = (u32, u32);
+
+/// A reader of the blocks that have states for a part.
+pub(crate) struct GoSources<'a, W> {
+    parts: &'a GoParts<W>,
+    part: &'a GoPart<W>,
+    /// Number of the window before.
+    window: usize,
+    uppers: Side<UpperSignature>,
+    lowers: Side<LowerSignature>,
+    /// The tables of each pair of signatures; `None` where no inside code fits.
+    tables: FxHashMap<Pair, Option<Arc<SignatureTables<W>>>>,
+    /// Index into `wanted` by the colours of the rest and the pair, or [`NONE`].
+    numbers: FxHashMap<(W, Pair), u32>,
+    wanted: Vec<Wanted<W>>,
+    /// Sum of the codes in `wanted`.
+    code_count: usize,
+    family: FamilyBlocks<W>,
+}
+
+/// The blocks of one family, and how far they were read.
+struct FamilyBlocks<W> {
+    /// Upper halves by their potential.
+    uppers: BTreeMap<u32, Vec<Half<W>>>,
+    lowers: Vec<Half<W>>,
+    /// Numbers of the lower halves by their potential.
+    by_potential: BTreeMap<u32, Vec<u32>>,
+    /// For each pair of signatures of the halves, of the family: index into `wanted`, or [`NONE`].
+    wanted: Vec<u32>,
+    lower_signatures: usize,
+    /// Potentials that are left, the last one first.
+    potentials: Vec<u32>,
+    /// (lower half, potential of the upper ones) of the present potential, ascending.
+    line: Vec<(u32, u32)>,
+    /// The next place in `line`, and the next one among its upper halves.
+    at: [usize; 2],
+    /// The present block and its index into `wanted`.
+    word: W,
+    present: u32,
+}
+
+impl<'a, W: Word> GoSources<'a, W> {
+    /// For a part that is one of `parts`; `window` is the number of the window before.
+    pub(crate) fn new(parts: &'a GoParts<W>, part: &'a GoPart<W>, window: usize) -> Self {
+        let family = FamilyBlocks {
+            uppers: BTreeMap::new(),
+            lowers: Vec::new(),
+            by_potential: BTreeMap::new(),
+            wanted: Vec::new(),
+            lower_signatures: 0,
+            potentials: Vec::new(),
+            line: Vec::new(),
+            at: [0, 0],
+            word: W::ZERO,
+            present: NONE,
+        };
+        Self {
+            parts,
+            part,
+            window,
+            uppers: Side::default(),
+            lowers: Side::default(),
+            tables: FxHashMap::default(),
+            numbers: FxHashMap::default(),
+            wanted: Vec::new(),
+            code_count: 0,
+            family,
+        }
+    }
+
+    /// Finds the tables of the pairs of these signatures that are not known. `samples` has a half of each.
+    fn find_tables(&mut self, uppers: &BTreeMap<u32, W>, lowers: &BTreeMap<u32, W>) -> Result<(), String> {
+        let window = self.parts.spans[self.window];
+        let cache = self.parts.cache.of_kind(TableKind { window: self.window, passes: false });
+        for (&upper, &upper_word) in uppers {
+            let upper_signature = self.uppers.signatures[upper as usize];
+            let mut unknown = Vec::new();
+            for (&lower, &lower_word) in lowers {
+                if self.tables.contains_key(&(upper, lower)) {
+                    continue;
+                }
+                let lower_signature = self.lowers.signatures[lower as usize];
+                match cache.find((upper_signature, lower_signature)) {
+                    Some(known) => drop(self.tables.insert((upper, lower), known)),
+                    None => unknown.push((lower, lower_signature, upper_word | lower_word)),
+                }
+            }
+            if unknown.is_empty() {
+                continue;
+            }
+            // The order of a list depends on the one before.
+            let all = LowerSignatures::new(unknown.iter().map(|&(_, signature, _)| signature).collect());
+            let lists = all.lists(window, window.len - 1, &upper_signature)?;
+            let fit = lists.iter().map(|lists| !lists.is_empty()).collect::<Vec<_>>();
+            let found = lists.into_iter().zip(&unknown).filter(|(lists, _)| !lists.is_empty());
+            let found = found.map(|(lists, &(.., sample))| SignatureLists { lists, sample, known: None }).collect();
+            let mut tables = TableBuilder::new(window, self.part.inside_before(), found).without_passes().into_iter();
+            let mut new = Vec::with_capacity(unknown.len());
+            for (fits, (lower, lower_signature, _)) in fit.into_iter().zip(unknown) {
+                let tables = if fits { tables.next() } else { None };
+                new.push(((upper_signature, lower_signature), tables.clone()));
+                self.tables.insert((upper, lower), tables);
+            }
+            cache.insert(new.into_iter());
+        }
+        Ok(())
+    }
+
+    /// Index into `wanted` of a pair of signatures with a rest of these colours.
+    fn wanted(&mut self, rest: W, pair: Pair) -> u32 {
+        if let Some(&number) = self.numbers.get(&(rest, pair)) {
+            return number;
+        }
+        let Some(Some(tables)) = self.tables.get(&pair) else { return NONE };
+        let [_, list] = &tables.lists;
+        let (mut entries, mut codes) = (Vec::new(), Vec::new());
+        let mut last = None;
+        for (&code, entry) in list.iter().zip(0..=u16::MAX) {
+            // Codes of one colouring stand together.
+            let pattern = colours(code, W::ONES);
+            let goes = match last {
+                Some((seen, goes)) if seen == pattern => goes,
+                _ => self.part.has(rest | pattern),
+            };
+            last = Some((pattern, goes));
+            if let Some(code) = goes.then(|| self.part.landing.code(code)).flatten() {
+                entries.push(entry);
+                codes.push(code);
+            }
+        }
+        let number = if codes.is_empty() {
+            NONE
+        } else {
+            self.code_count += codes.len();
+            self.wanted.push(Wanted { tables: Arc::clone(tables), entries, codes });
+            self.wanted.len() as u32 - 1
+        };
+        self.numbers.insert((rest, pair), number);
+        number
+    }
+
+    /// The block's entries of which each stands for a key of its own, by their places among the wanted ones; `None`: all.
+    fn standing(&self, wanted: &Wanted<W>) -> Option<Vec<usize>> {
+        // Without a stone outside a state and its reversal are both entries.
+        (stones(self.family.word) == W::ZERO).then(|| {
+            let code = |place: &usize| wanted.tables.lists[1][usize::from(wanted.entries[*place])];
+            (0..wanted.codes.len()).filter(|place| normalise(code(place), W::ZERO) == code(place)).collect()
+        })
+    }
+
+    fn present(&self) -> Option<&Wanted<W>> {
+        self.wanted.get(self.family.present as usize)
+    }
+}
+
+impl<W: Word> BlockSources for GoSources<'_, W> {
+    fn open(&mut self, family: u32) -> Result<(), String> {
+        if self.code_count > MOST_CODES {
+            (self.wanted, self.code_count) = (Vec::new(), 0);
+            self.numbers.clear();
+        }
+        let Some(&pattern) = self.parts.families[self.window].patterns.get(family as usize) else {
+            return Err(format!("window {} has no family {family}", self.window));
+        };
+        let window = self.parts.spans[self.window];
+        let (above, below) = (0..window.first, window.end()..self.parts.height);
+        let rules = ScanRules { only: pattern, ..ScanRules::default() };
+        let uppers = self.uppers.halves(above.clone(), &rules, UpperSignature::of);
+        let lowers = self.lowers.halves(below.clone(), &lower_rules(pattern), |scan| LowerSignature::of(scan, &below));
+        let samples = |halves: &[Half<W>]| halves.iter().map(|half| (half.signature, half.word)).collect();
+        let (upper_samples, lower_samples): (BTreeMap<u32, W>, BTreeMap<u32, W>) = (samples(&uppers), samples(&lowers));
+        self.find_tables(&upper_samples, &lower_samples)?;
+        let rest = colours(pattern, self.part.rest_cells());
+        let mut wanted = Vec::with_capacity(upper_samples.len() * lower_samples.len());
+        for &upper in upper_samples.keys() {
+            for &lower in lower_samples.keys() {
+                wanted.push(self.wanted(rest, (upper, lower)));
+            }
+        }
+        // From here on halves have the numbers of signatures in this family.
+        let renumbered = |samples: &BTreeMap<u32, W>, mut halves: Vec<Half<W>>| {
+            let numbers: FxHashMap<u32, u32> = samples.keys().copied().zip(0..).collect();
+            halves.iter_mut().for_each(|half| half.signature = numbers[&half.signature]);
+            halves
+        };
+        let lowers = renumbered(&lower_samples, lowers);
+        let mut by_potential: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for (lower, number) in lowers.iter().zip(0..) {
+            by_potential.entry(potential(lower.word, below.clone())).or_default().push(number);
+        }
+        let mut all: BTreeMap<u32, Vec<Half<W>>> = BTreeMap::new();
+        for upper in renumbered(&upper_samples, uppers) {
+            all.entry(potential(upper.word, above.clone())).or_default().push(upper);
+        }
+        let mut potentials: Vec<u32> =
+            all.keys().flat_map(|upper| by_potential.keys().map(move |lower| upper + lower)).collect();
+        potentials.sort_unstable_by(|one, other| other.cmp(one));
+        potentials.dedup();
+        self.family = FamilyBlocks {
+            uppers: all,
+            lowers,
+            by_potential,
+            wanted,
+            lower_signatures: lower_samples.len(),
+            potentials,
+            line: Vec::new(),
+            at: [0, 0],
+            word: W::ZERO,
+            present: NONE,
+        };
+        Ok(())
+    }
+
+    fn advance(&mut self) -> bool {
+        self.family.advance()
+    }
+
+    fn positions(&self, positions: &mut Vec<u64>) {
+        positions.clear();
+        let Some(wanted) = self.present() else { return };
+        let (word, part) = (self.family.word, self.part);
+        let (rest, other) = (word & part.rest_bits(), word & part.own.inside);
+        match self.standing(wanted) {
+            None => part.landing.positions(rest, other, &wanted.codes, positions),
+            Some(places) => {
+                let codes: Vec<u32> = places.into_iter().map(|place| wanted.codes[place]).collect();
+                part.landing.positions(rest, other, &codes, positions);
+            }
+        }
+    }
+
+    fn keys(&self, keys: &mut Vec<u128>) {
+        keys.clear();
+        let Some(wanted) = self.present() else { return };
+        let key =
+            |&entry: &u16| normalise(self.family.word | wanted.tables.lists[1][usize::from(entry)], W::ZERO).widen();
+        match self.standing(wanted) {
+            None => keys.extend(wanted.entries.iter().map(key)),
+            Some(places) => keys.extend(places.into_iter().map(|place| key(&wanted.entries[place]))),
+        }
+    }
+}
+
+impl<W: Word> FamilyBlocks<W> {
+    /// Goes to the next block with states that are wanted.
+    fn advance(&mut self) -> bool {
+        loop {
+            while let Some(&(lower, potential)) = self.line.get(self.at[0]) {
+                let lower = &self.lowers[lower as usize];
+                let uppers = self.uppers.get(&potential).map_or(&[][..], Vec::as_slice);
+                while let Some(upper) = uppers.get(self.at[1]) {
+                    self.at[1] += 1;
+                    let pair = upper.signature as usize * self.lower_signatures + lower.signature as usize;
+                    self.present = self.wanted[pair];
+                    if self.present != NONE {
+                        self.word = upper.word | lower.word;
+                        return true;
+                    }
+                }
+                self.at = [self.at[0] + 1, 0];
+            }
+            let Some(potential) = self.potentials.pop() else {
+                self.present = NONE;
+                return false;
+            };
+            self.line.clear();
+            for &upper in self.uppers.keys() {
+                let lowers = potential.checked_sub(upper).and_then(|lower| self.by_potential.get(&lower));
+                self.line.extend(lowers.into_iter().flatten().map(|&lower| (lower, upper)));
+            }
+            self.line.sort_unstable();
+            self.at = [0, 0];
+        }
+    }
+}
