@@ -232,10 +232,15 @@ impl CoordinatorHandle {
         self.event(|machine, _| machine.jobs()).await
     }
     /// The finished tasks whose runs jobs need, for those who hold manifests against what is there.
-    /// Beside them the attempts whose leases live. It may tell of what is not stored yet.
-    pub fn standing(&self) -> Result<(Vec<Standing>, Vec<AttemptId>), LinkError> {
+    /// Beside them the attempts whose leases live, and the number of the newest decision that this tells of. It may not be
+    /// stored yet: see [`CoordinatorHandle::newest_stored`].
+    pub fn standing(&self) -> Result<(Vec<Standing>, Vec<AttemptId>, u64), LinkError> {
         let machine = self.inner.lock()?;
-        Ok((machine.coordinator.standing(), machine.coordinator.leased()))
+        Ok((machine.coordinator.standing(), machine.coordinator.leased(), machine.last))
+    }
+    /// The number of the newest decision that outlives the process. They are counted from 1 in each process.
+    pub fn newest_stored(&self) -> u64 {
+        self.inner.journal.newest_stored()
     }
     /// Why no worker can go on with a job, if so.
     pub async fn stuck(&self, job: JobId) -> Result<Option<Stuck>, LinkError> {

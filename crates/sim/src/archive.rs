@@ -138,7 +138,7 @@ impl Scenario {
         self.tainted.clear();
         self.believed.clear();
         self.durable.clear();
-        self.attempts.clear();
+        self.attempts.forget();
     }
 
     /// Whether a run is called after its attempt. A job that goes on with a checkpoint has runs with the number of an older job.

@@ -6,15 +6,18 @@
 //!          what must hold is checked all the time              └── every job done, right, and nothing left
 //! ```
 
+mod attempts;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use keima_cluster::JobClient;
-use keima_coordinator::{AttemptId, Executor, JobId, Standing, State, WorkerId};
+use keima_coordinator::{Executor, JobId, Standing, State, WorkerId};
 use keima_runs::RunId;
 
+use self::attempts::Attempts;
 use crate::archive::Vault;
 use crate::disk::files;
 use crate::jobs::Job;
@@ -25,17 +28,6 @@ use crate::world::{HUB, Machine, SimWorld};
 pub(crate) const ROOM_BYTES: u64 = 1 << 30;
 /// Time of the world that a job has after the end of faults.
 const LONGEST_RECOVERY: Duration = Duration::from_hours(1);
-
-/// What is known of an attempt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Life {
-    /// It has a lease.
-    Leased,
-    /// Its lease has ended, and it does not stand in a manifest.
-    Ended,
-    /// It stood in a manifest.
-    Stood,
-}
 
 /// A cluster and what is known of it.
 pub(crate) struct Scenario {
@@ -52,8 +44,7 @@ pub(crate) struct Scenario {
     pub(crate) believed: BTreeMap<String, BTreeSet<RunId>>,
     /// Those of them whose boundary is durable.
     pub(crate) durable: BTreeMap<String, BTreeSet<RunId>>,
-    /// What became of each attempt that had a lease.
-    pub(crate) attempts: BTreeMap<AttemptId, Life>,
+    pub(crate) attempts: Attempts,
     pub(crate) jobs: Vec<(JobId, Job)>,
     pub(crate) client: JobClient,
     /// The archive of the cluster, where it has one.
@@ -103,7 +94,7 @@ impl Scenario {
             tainted,
             believed,
             durable,
-            attempts: BTreeMap::new(),
+            attempts: Attempts::default(),
             jobs: Vec::new(),
             client,
             vault,
@@ -136,6 +127,8 @@ impl Scenario {
                 Ok(hub) => {
                     world.log(|| format!("{HUB}: starts"));
                     self.hub = Some(hub);
+                    // Before anybody calls it: what it says now is what was stored.
+                    self.check_attempts();
                 }
                 Err(why) => self.failed_start(HUB, &why).await,
             }
@@ -162,6 +155,12 @@ impl Scenario {
         let world = Arc::clone(&self.world);
         if name == HUB {
             if let Some(hub) = self.hub.take() {
+                let stored = hub.handle.newest_stored();
+                for attempt in self.attempts.killed(stored) {
+                    world.log(|| {
+                        format!("{attempt}: its end may be lost with {HUB}, whose decisions are stored up to {stored}")
+                    });
+                }
                 hub.kill(&world).await;
             }
         } else if let Some(process) = self.workers.get_mut(name).and_then(Option::take) {
@@ -228,9 +227,7 @@ impl Scenario {
 
     /// What must hold at any time.
     pub(crate) fn check(&mut self) {
-        let Some(hub) = self.hub.as_ref().filter(|_| self.world.is_up(HUB)) else { return };
-        let Ok((standing, leased)) = hub.handle.standing() else { return };
-        self.check_attempts(&standing, &leased);
+        let Some(standing) = self.check_attempts() else { return };
         self.believed.clear();
         self.durable.clear();
         let mut tasks = BTreeSet::new();
@@ -259,27 +256,15 @@ impl Scenario {
         }
     }
 
-    /// An attempt whose lease has ended must not come to stand in a manifest.
-    fn check_attempts(&mut self, standing: &[Standing], leased: &[AttemptId]) {
-        let stand: BTreeSet<AttemptId> = standing.iter().map(|done| done.attempt).collect();
-        let leased: BTreeSet<AttemptId> = leased.iter().copied().collect();
-        for (attempt, life) in &mut self.attempts {
-            match life {
-                Life::Ended if stand.contains(attempt) => {
-                    self.world.fault(format!("{attempt} stands in a manifest, though its lease had ended before"));
-                    *life = Life::Stood;
-                }
-                Life::Leased if stand.contains(attempt) => *life = Life::Stood,
-                Life::Leased if !leased.contains(attempt) => *life = Life::Ended,
-                _ => {}
-            }
+    /// An attempt whose lease has ended must not come to stand in a manifest. Returns what stands.
+    fn check_attempts(&mut self) -> Option<Vec<Standing>> {
+        let hub = self.hub.as_ref().filter(|_| self.world.is_up(HUB))?;
+        let (standing, leased, decision) = hub.handle.standing().ok()?;
+        let stand = standing.iter().map(|done| done.attempt).collect();
+        for attempt in self.attempts.look(&stand, &leased.into_iter().collect(), decision) {
+            self.world.fault(format!("{attempt} stands in a manifest, though its lease had ended before"));
         }
-        for attempt in stand {
-            self.attempts.insert(attempt, Life::Stood);
-        }
-        for attempt in leased {
-            self.attempts.entry(attempt).or_insert(Life::Leased);
-        }
+        Some(standing)
     }
 
     /// A worker that is up and whole must have the runs that the coordinator believes it has. Two processes may contend for

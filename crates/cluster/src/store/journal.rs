@@ -153,6 +153,11 @@ impl Journal {
         self.progress.wait_for(reached).await
     }
 
+    /// The newest ticket up to which all posts are stored as they must be.
+    pub(crate) fn newest_stored(&self) -> Ticket {
+        self.progress.now().stored
+    }
+
     /// The reason if the journal has failed.
     pub(crate) fn why_failed(&self) -> Option<Arc<JournalError>> {
         self.progress.now().failed.clone()
