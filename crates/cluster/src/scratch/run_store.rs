@@ -212,9 +212,21 @@ impl RunStore {
         Ok(())
     }
 
-    /// Adds the runs of a finished task. Its writer has charged their bytes.
+    /// Adds the runs of a finished task. Its writer has charged their bytes. A file that cannot be read back goes at once: it may
+    /// have another length by now than was charged.
     pub(crate) fn hold_written(&self, runs: &[RunManifest]) -> Result<(), RunError> {
-        runs.iter().try_for_each(|run| self.hold(&run.id, Some(run.bytes)))
+        let mut held = Ok(());
+        for run in runs {
+            if let Err(error) = self.hold(&run.id, Some(run.bytes)) {
+                held = held.and(Err(error));
+                let _one = self.one_removes();
+                let removed = run_path(&self.root, &run.id).map(|path| self.remove_file(&path));
+                if matches!(removed, Ok(Removed::Now | Removed::Before)) {
+                    self.disk.refund(run.bytes);
+                }
+            }
+        }
+        held
     }
 
     /// Puts the runs of a finished task on stable storage, publishes them, and adds them. Blocks.

@@ -115,6 +115,25 @@ fn removed_attempts_give_back_all_that_was_charged() {
     check("durable", durable, &|runs| store.publish_durably(runs, &AtomicU64::new(0)), 2);
 }
 
+/// A disk may lose a part of a file before it is read back: what was charged is given back, not what is left.
+#[test]
+fn runs_that_cannot_be_held_give_back_what_was_charged() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = RunStore::open(dir.path(), 1 << 30).unwrap();
+    let check = |file: &str, options: RunOptions, finish: &dyn Fn(&[RunManifest]) -> Result<(), RunError>| {
+        let runs = [0, 1].map(|run| write(&format!("j1/s0/g1/t0/a0/r{run}"), options, &store));
+        let damaged = std::fs::File::options().write(true).open(dir.path().join("j1/s0/g1/t0/a0").join(file)).unwrap();
+        damaged.set_len(1000).unwrap();
+        finish(&runs).unwrap_err();
+        assert_eq!((store.held(), store.disk().used()), (vec![runs[1].id.clone()], runs[1].bytes), "{file}");
+        store.remove_attempt(&AttemptId { job: JobId(1), sweep: 0, generation: 1, task: 0, attempt: 0 });
+        assert_eq!((store.held().len(), store.disk().used()), (0, 0), "{file}");
+    };
+    check("r0.run", RunOptions::default(), &|runs| store.hold_written(runs));
+    let durable = RunOptions { durable: true, ..RunOptions::default() };
+    check("r0.run.tmp", durable, &|runs| store.publish_durably(runs, &AtomicU64::new(0)));
+}
+
 #[test]
 fn what_is_forgotten_is_ours_and_not_in_use() {
     let dir = tempfile::tempdir().unwrap();
