@@ -37,6 +37,8 @@ pub trait World: Send + Sync {
     /// How far the machine's monotonic clock has gone while `passed` went by in the world. It may jump ahead, and stands
     /// still while the machine sleeps.
     fn monotonic(&self, of: &Path, passed: Duration) -> Duration;
+    /// Waits for `time` by the monotonic clock of the machine with the folder `of`.
+    fn pause(&self, of: &Path, time: Duration) -> Waiting<()>;
     /// Does `work` on a thread that may block. The future ends with it; if it is dropped before, the work is given up.
     fn run(&self, work: Work) -> Waiting<Result<(), String>>;
     /// Waits on a thread of [`World::run`] until `future` ends.
@@ -80,6 +82,23 @@ pub(crate) fn elapsed(of: &Path, started: Instant) -> Duration {
     match simulated() {
         Some(world) => world.monotonic(of, started.elapsed()),
         None => started.elapsed(),
+    }
+}
+
+/// Waits for `time` by the monotonic clock of the machine with the folder `of`.
+pub(crate) async fn pause(of: &Path, time: Duration) {
+    match simulated() {
+        Some(world) => world.pause(of, time).await,
+        None => tokio::time::sleep(time).await,
+    }
+}
+
+/// Waits for `future`, but not longer than `time` by the clock of the machine with the folder `of`.
+pub(crate) async fn within<T>(of: &Path, time: Duration, future: impl Future<Output = T>) -> Option<T> {
+    tokio::select! {
+        biased;
+        done = future => Some(done),
+        () = pause(of, time) => None,
     }
 }
 

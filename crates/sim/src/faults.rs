@@ -1,10 +1,11 @@
 //! Faults, one after the other, drawn by seed.
 
+mod clocks;
+
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use keima_runs::RunId;
-use tokio::time::Instant;
 
 use crate::disk::{copy_folder, files};
 use crate::machines::plain;
@@ -41,10 +42,11 @@ impl Scenario {
             71..=73 => self.cap_disk(&worker).await,
             74..=80 => self.damage_run(&worker),
             81..=85 => self.slow_down(&machine),
-            86..=90 => self.hang(&machine),
-            91..=93 => self.jump_clock(),
-            94..=95 => self.set_time_of_day(HUB),
-            96..=97 => self.stop(&worker),
+            86..=88 => self.hang(&machine),
+            89..=91 => self.jump_clock(),
+            92..=94 => self.send_to_sleep(&worker),
+            95..=96 => self.set_time_of_day(HUB),
+            97..=98 => self.stop(&worker),
             _ => tokio::time::sleep(Duration::from_secs(self.draw(20))).await,
         }
         Ok(())
@@ -132,17 +134,6 @@ impl Scenario {
         let pause = self.world.with(|state| *state.chance.pick(&[100, 1_000, 5_000, 15_000, 40_000]).unwrap_or(&100));
         tokio::time::sleep(Duration::from_millis(pause)).await;
         self.raise(name).await;
-    }
-
-    /// Up to a day ahead or back.
-    fn set_time_of_day(&mut self, name: &str) {
-        let jump = self.draw(2 * 86_400_000) as i64 - 86_400_000;
-        self.world.with(|state| {
-            if let Some(machine) = state.machines.get_mut(name) {
-                machine.day_millis += jump;
-            }
-        });
-        self.told("time of day set", format!("{name}: its time of day jumps by {jump} ms"));
     }
 
     fn die_at_a_change(&mut self, name: &str) {
@@ -303,37 +294,6 @@ impl Scenario {
         });
         let what = if hangs == Some(true) { "hangs" } else { "goes on" };
         self.told("disk hangs or goes on", format!("{name}: its disk {what}"));
-    }
-
-    /// The coordinator's clock jumps ahead, or stands still for a while: its machine sleeps, and hears nothing.
-    fn jump_clock(&mut self) {
-        let ahead = self.draw(60_000) as i64;
-        let kind = self.draw(3);
-        let line = self.world.with(|state| {
-            let machine = state.machines.get_mut(HUB)?;
-            Some(match (kind, machine.sleeps_since) {
-                (_, Some(since)) => {
-                    machine.sleeps_since = None;
-                    machine.ahead_millis -= since.elapsed().as_millis() as i64;
-                    state.network.cuts.retain(|(from, to)| from != HUB && to != HUB);
-                    "wakes up; its clock stood still".to_owned()
-                }
-                (0, None) => {
-                    machine.ahead_millis += ahead;
-                    format!("its clock jumps ahead by {ahead} ms")
-                }
-                (_, None) => {
-                    machine.sleeps_since = Some(Instant::now());
-                    let all: Vec<String> = state.machines.keys().filter(|name| *name != HUB).cloned().collect();
-                    for name in all {
-                        state.network.cuts.insert((name.clone(), HUB.to_owned()));
-                        state.network.cuts.insert((HUB.to_owned(), name));
-                    }
-                    "its machine sleeps".to_owned()
-                }
-            })
-        });
-        self.told("clock jumps", format!("{HUB}: {}", line.unwrap_or_default()));
     }
 
     fn stop(&mut self, name: &str) {

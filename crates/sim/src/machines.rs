@@ -89,6 +89,7 @@ fn cut_off(world: &Arc<SimWorld>, name: &str) {
         }
         state.fallen.remove(name);
     });
+    world.woke.notify_waiters();
 }
 
 /// Waits until nothing of a dead process is left.

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A lost message leaves its caller waiting until its own deadline, as a broken link does. A machine that is down refuses
-//! calls, and breaks off those that are under way.
+//! calls, and breaks off those that are under way. Messages from a worker's machine that sleeps, and those to it, wait.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -78,11 +78,13 @@ async fn carry(world: Arc<SimWorld>, from: String, to: String, request: http::Re
     let (parts, body) = request.into_parts();
     let bytes = body.collect().await?.to_bytes();
     let call = parts.uri.path().rsplit('/').next().unwrap_or_default().to_owned();
+    world.awake(&from).await;
     // A process that is dead, but not taken down yet, says nothing.
     if !world.is_up(&from) {
         return std::future::pending().await;
     }
     travel(&world, &from, &to, &call).await;
+    world.awake(&to).await;
     let copy = || {
         let mut request = http::Request::new(Body::new(Full::new(bytes.clone())));
         *request.uri_mut() = parts.uri.clone();
@@ -99,6 +101,7 @@ async fn carry(world: Arc<SimWorld>, from: String, to: String, request: http::Re
         let (world, from, to, call, again) = (Arc::clone(&world), from.clone(), to.clone(), call.clone(), copy());
         tokio::spawn(async move {
             tokio::time::sleep(later).await;
+            world.awake(&to).await;
             world.log(|| format!("{from} -> {to}: {call} comes twice"));
             world.count("message twice");
             drop(deliver(&world, &to, again).await);
@@ -107,7 +110,9 @@ async fn carry(world: Arc<SimWorld>, from: String, to: String, request: http::Re
     let life = world.life(&to);
     let answer = deliver(&world, &to, copy()).await?;
     world.log(|| format!("{from} -> {to}: {call}"));
+    world.awake(&to).await;
     travel(&world, &to, &from, &format!("answer to {call}")).await;
+    world.awake(&from).await;
     let (parts, body) = answer.into_parts();
     // Each further piece of a stream travels by itself, in order.
     let mut frames = BodyStream::new(body);
@@ -124,7 +129,7 @@ async fn carry(world: Arc<SimWorld>, from: String, to: String, request: http::Re
                 tokio::select! {
                     biased;
                     () = sender.closed() => return,
-                    () = travel(&world, &to, &from, "piece of a stream") => {}
+                    () = carry_piece(&world, &to, &from) => {}
                 }
             }
             if sender.send(frame).await.is_err() {
@@ -134,6 +139,13 @@ async fn carry(world: Arc<SimWorld>, from: String, to: String, request: http::Re
     });
     let pieces = tokio_stream::wrappers::ReceiverStream::new(receiver);
     Ok(http::Response::from_parts(parts, Body::new(StreamBody::new(pieces))))
+}
+
+/// One more piece of a stream, on its way.
+async fn carry_piece(world: &Arc<SimWorld>, from: &str, to: &str) {
+    world.awake(from).await;
+    travel(world, from, to, "piece of a stream").await;
+    world.awake(to).await;
 }
 
 /// Hands a request to a machine's services, on a task that dies with the machine.

@@ -206,11 +206,11 @@ impl Scenario {
                 let disk = &mut machine.disk;
                 (disk.full, disk.hangs, disk.dies_at, disk.slow_millis) = (false, false, None, 2);
                 machine.cap_bytes = ROOM_BYTES;
-                if let Some(since) = machine.sleeps_since.take() {
-                    machine.ahead_millis -= since.elapsed().as_millis() as i64;
-                }
             }
         });
+        for name in self.workers.keys().map(String::as_str).chain([HUB]) {
+            self.world.wake(name);
+        }
         let small = |process: &Process| process.store.upgrade().is_some_and(|store| store.disk().cap() < ROOM_BYTES);
         let names: Vec<String> = self.workers.keys().cloned().chain([HUB.to_owned()]).collect();
         for name in names {

@@ -76,6 +76,8 @@ pub(crate) struct SimWorld {
     trace: bool,
     /// A machine has fallen.
     pub(crate) fell: Notify,
+    /// A machine has woken up, or is gone.
+    pub(crate) woke: Notify,
 }
 
 impl SimWorld {
@@ -100,6 +102,7 @@ impl SimWorld {
             started: Instant::now(),
             trace,
             fell: Notify::new(),
+            woke: Notify::new(),
         })
     }
 
@@ -202,6 +205,10 @@ impl Watch for SimWorld {
         let Some(name) = self.machine_of(disk::subject(&change)) else { return Ok(()) };
         // A lock is held while files are removed, and nobody may wait with it.
         let may_wait = threads::may_wait() && !matches!(change, Change::Remove(_));
+        if let Some(me) = self.me.upgrade().filter(|_| may_wait && self.sleeps(&name)) {
+            let name = name.clone();
+            threads::wait(Box::pin(async move { me.awake(&name).await }));
+        }
         let fate = self.with(|state| {
             let Some(machine) = state.machines.get_mut(&name).filter(|machine| machine.up) else { return Fate::Never };
             machine.disk.changes += 1;
@@ -287,6 +294,18 @@ impl World for SimWorld {
             })
         });
         Duration::from_millis(u64::try_from(passed.as_millis() as i64 + ahead).unwrap_or(0))
+    }
+
+    fn pause(&self, of: &Path, time: Duration) -> Waiting<()> {
+        let (me, name, of) = (self.me.clone(), self.machine_of(of).unwrap_or_default(), of.to_owned());
+        let end = self.monotonic(&of, self.passed()) + time;
+        Box::pin(async move {
+            let left = || me.upgrade().map(|me| (end.saturating_sub(me.monotonic(&of, me.passed())), me));
+            while let Some((left, me)) = left().filter(|(left, _)| !left.is_zero()) {
+                tokio::time::sleep(left).await;
+                me.awake(&name).await;
+            }
+        })
     }
 
     fn run(&self, work: Work) -> Waiting<Result<(), String>> {

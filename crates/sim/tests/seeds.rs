@@ -42,6 +42,7 @@ const WANTED: &[&str] = &[
     "run cut short",
     "slow disk",
     "time of day set",
+    "worker slept",
     "worker stopped",
 ];
 

@@ -179,7 +179,7 @@ impl<L: CoordinatorLink> Shared<L> {
             let answer = {
                 let _in_order = self.in_order.read().await;
                 let call = self.link.report(self.store.worker(), epoch, *attempt, nonce, report.clone());
-                tokio::time::timeout(longest, call).await.unwrap_or(Err(LinkError::Late(longest)))
+                world::within(self.store.root(), longest, call).await.unwrap_or(Err(LinkError::Late(longest)))
             };
             failpoint::hit("worker.after_report");
             match answer {

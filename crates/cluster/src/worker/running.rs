@@ -81,7 +81,7 @@ impl<L: CoordinatorLink> Shared<L> {
         tokio::select! {
             biased;
             () = self.stopped() => {}
-            () = tokio::time::sleep(time) => {}
+            () = world::pause(self.store.root(), time) => {}
         }
     }
 
