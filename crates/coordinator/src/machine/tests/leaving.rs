@@ -1,7 +1,7 @@
 //! Jobs that leave the store, and those that stay.
 
 use super::world::sim::{Sim, config, spec, worker};
-use crate::{Config, EndedJob, JobFilter, JobId, State, TermsChange};
+use crate::{Config, EndedJob, JobFilter, JobId, JobView, State, TermsChange};
 
 /// A job that is done, or cancelled.
 fn ended(sim: &mut Sim, counted: bool) -> JobId {
@@ -168,5 +168,60 @@ fn files_that_are_no_record_are_refused() {
         ("j12-go-3x3.json.old", None),
     ] {
         assert_eq!(EndedJob::job_of(name), expected.map(JobId), "{name}");
+    }
+}
+
+/// First lines of files, as older programs wrote them and read them, but for the first fields. Each figure stands once.
+const FIRST_LINES: [&str; 2] = [
+    concat!(
+        r#""status":{"id":7,"problem":"go","size":"9x5","options":[["max-fences","20"],["all",""]],"state":"Done","#,
+        r#""reason":"ended","priority":-1,"level":3,"terms":{"name":"nightly","note":"for the table","owner":"ada","#,
+        r#""max_workers":2,"max_disk_bytes":1099511627776},"submitted_at":30,"ended_at":31,"task_seconds":32.5,"#,
+        r#""waits_for":"a worker","plan":{"executor":"block","board":{"height":9,"length":5},"windows":[{"first":0,"#,
+        r#""len":5},{"first":5,"len":4}],"key_bytes":8,"coefficients":1,"moduli":[18446744073709551557,11],"#,
+        r#""sweeps":[[0,2]],"task_memory_bytes":101,"task_records":102,"min_task_records":103,"slots":104,"#,
+        r#""states":[1,3,18446744073709551615],"peak_states":105,"disk_bytes":106,"record_bytes":41.5,"block":{"#,
+        r#""group_records":107,"lanes":[2,4,4,8],"parted":true,"middle":3},"why":"asked for"},"sweep":33,"stage":34,"#,
+        r#""pass":35,"passes":45,"column":36,"states":37,"states_done":38,"states_stage":39,"states_per_second":8.5,"#,
+        r#""peak_states":18446744073709551614,"tasks":40,"tasks_done":41,"tasks_running":42,"disk_bytes":43,"#,
+        r#""disk_peak_bytes":44,"seconds":15.25,"eta_seconds":16.75,"values_known":46,"series":[],"copied_passes":17,"#,
+        r#""at_risk":{"worker":"w9","passes_left":47},"resumed_from":"boundary 10","outcome":{"problem":"go","#,
+        r#""size":"9x5","count":"12","counts":[],"residues":[{"modulus":"11","residue":"1"}],"series":[],"checks":[{"#,
+        r#""name":"spare_prime","ok":true,"detail":"it fits"}],"ok":true,"identity":"go 9x5","builds":["b"]},"notes":["#,
+        r#""one","two"],"bytes_read":48,"bytes_written":49,"bytes_spilled":50,"times":{"read_nanos":20,"#,
+        r#""map_nanos":21,"write_nanos":22},"workers":[{"worker":"w","running":51,"note":"slow"}]},"#,
+    ),
+    concat!(
+        r#""status":{"id":8,"problem":"go","size":"2x2","options":[],"state":"Cancelled","reason":"","priority":0,"#,
+        r#""level":0,"terms":{"name":"","note":"","owner":"","max_workers":null,"max_disk_bytes":null},"#,
+        r#""submitted_at":0,"ended_at":0,"task_seconds":0.0,"waits_for":"","plan":null,"sweep":0,"stage":0,"pass":0,"#,
+        r#""passes":4,"column":0,"states":0,"states_done":0,"states_stage":1,"states_per_second":0.0,"peak_states":0,"#,
+        r#""tasks":0,"tasks_done":0,"tasks_running":0,"disk_bytes":0,"disk_peak_bytes":0,"seconds":0.0,"#,
+        r#""eta_seconds":null,"values_known":0,"series":[],"copied_passes":null,"at_risk":null,"resumed_from":null,"#,
+        r#""outcome":null,"notes":[],"bytes_read":0,"bytes_written":0,"bytes_spilled":0,"times":{"read_nanos":0,"#,
+        r#""map_nanos":0,"write_nanos":0},"workers":[]},"#,
+    ),
+];
+
+/// Files of ended jobs stay for years: they are read and written with the same fields in the same order.
+#[test]
+fn the_first_line_of_a_file_keeps_its_form() {
+    for rest in FIRST_LINES {
+        let line = format!(r#"{{"about":"a job of keima that is over","version":1,{rest}"#);
+        let view = JobView {
+            status: EndedJob::decode_first_line(&line).unwrap(),
+            pass_states: Vec::new(),
+            running: Vec::new(),
+            median_millis: None,
+            checks: Vec::new(),
+            durable: None,
+            tasks_finished: 0,
+            failed_attempts: 0,
+            fall_backs: 0,
+        };
+        let job = EndedJob { view, certificate: None };
+        let text = String::from_utf8(job.encode().unwrap()).unwrap();
+        assert_eq!(text.lines().next(), Some(line.as_str()));
+        assert_eq!(EndedJob::decode(text.as_bytes()).unwrap(), job);
     }
 }
