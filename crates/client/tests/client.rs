@@ -46,9 +46,8 @@ impl Cluster {
             memory_bytes: 128 << 20,
             disk_bytes: 1 << 30,
             slots: 1,
-            advertise: "http://127.0.0.1:1".to_owned(),
         };
-        let worker = Worker::open(config, Arc::new(Problems)).unwrap();
+        let worker = Worker::open(config, Arc::new(Problems)).unwrap().reached_at("http://127.0.0.1:1".to_owned());
         let link = GrpcLink::new(&self.url).unwrap();
         tokio::spawn(async move { worker.run(link, std::future::pending()).await.unwrap() })
     }

@@ -79,7 +79,6 @@ impl LocalCluster {
                 memory_bytes: config.memory_bytes,
                 disk_bytes: config.disk_bytes,
                 slots: config.slots,
-                advertise: String::new(),
             },
             Arc::clone(&registry),
         )?;

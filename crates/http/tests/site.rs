@@ -297,7 +297,6 @@ async fn a_worker_is_ready_only_with_its_coordinator() {
         memory_bytes: 128 << 20,
         disk_bytes: 1 << 30,
         slots: 1,
-        advertise: String::new(),
     };
     let worker = keima_cluster::Worker::open(config, std::sync::Arc::new(keima_problems::Problems)).unwrap();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -159,15 +159,9 @@ impl Process {
         comes_up(world, name);
         let life = world.life(name);
         let cap = world.with(|state| state.machines.get(name).map_or(0, |machine| machine.cap_bytes));
-        let config = WorkerConfig {
-            scratch: world.root(name),
-            memory_bytes: MEMORY_BYTES,
-            disk_bytes: cap,
-            slots,
-            advertise: format!("http://{name}"),
-        };
+        let config = WorkerConfig { scratch: world.root(name), memory_bytes: MEMORY_BYTES, disk_bytes: cap, slots };
         let worker = match Worker::open(config, Arc::new(Problems)) {
-            Ok(worker) if world.is_up(name) => worker.with_archive(archive),
+            Ok(worker) if world.is_up(name) => worker.with_archive(archive).reached_at(format!("http://{name}")),
             Ok(_) => return Err("it died at its start".to_owned()),
             Err(error) => {
                 cut_off(world, name);

@@ -11,7 +11,9 @@ use keima_count::LocalError;
 use keima_http::{Site, serve, worker_routes};
 use keima_problems::Problems;
 use serde_json::json;
+use tokio::net::TcpListener;
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 
 use super::CLOSING;
 use super::address::{listen, listen_http, once_moved, once_reachable, shown_url, url};
@@ -83,35 +85,13 @@ async fn until_moved(
         Some(address) => Some((worker_http_door(args, address)?, listen_http(address).await?)),
         None => None,
     };
-    let config = WorkerConfig {
-        scratch: args.scratch.clone(),
-        memory_bytes,
-        disk_bytes: args.disk,
-        slots,
-        advertise: String::new(),
-    };
-    let worker = Worker::open(config, Arc::new(Problems)).map_err(|error| match error {
-        WorkerError::Memory { .. } => {
-            let least_bytes = process_memory_bytes(LEAST_TASK_BYTES, slots);
-            Failed::usage(format!("{error}{}", machine.remark(least_bytes)))
-        }
-        error => LocalError::from(error).into(),
-    })?;
+    let config = WorkerConfig { scratch: args.scratch.clone(), memory_bytes, disk_bytes: args.disk, slots };
+    let worker = opened(config, &machine)?;
     let (stop, stopped) = watch::channel(false);
     // From the start: who asks for health must not wait until the coordinator's name leads somewhere.
-    let site = http.map(|(door, (listener, bound))| {
-        tracing::info!(
-            "metrics and health at {}",
-            shown_url(if door.web().is_some() { "https" } else { "http" }, bound)
-        );
+    let site = http.map(|(door, at)| {
         let site = Site { routes: worker_routes(worker.watch(), VERSION), door };
-        let mut stopped = stopped.clone();
-        tokio::spawn(async move {
-            let stopped = async move {
-                let _ = stopped.wait_for(|&stop| stop).await;
-            };
-            serve(listener, site, stopped).await;
-        })
+        serve_site(at, site, stopped.clone())
     });
     // The address that was found, not asked for: it may change.
     let mut found = None;
@@ -146,13 +126,7 @@ async fn until_moved(
         args.scratch.display(),
         coordinator
     );
-    let mut serving = stopped;
-    let server = tokio::spawn(async move {
-        let stopped = async move {
-            let _ = serving.wait_for(|&stop| stop).await;
-        };
-        serve_worker_runs(listener, store, &door, stopped).await
-    });
+    let server = tokio::spawn(async move { serve_worker_runs(listener, store, &door, once_true(stopped)).await });
     let mut moved = None;
     let ended = worker.run(link, until(&mut moved, stop_asked, found, bound, &coordinator)).await;
     announcing.abort();
@@ -164,6 +138,31 @@ async fn until_moved(
     }
     ended?;
     Ok(moved)
+}
+
+/// Opens the worker's scratch folder. Where the memory is too small, the error says what the machine has.
+fn opened(config: WorkerConfig, machine: &MachineMemory) -> Result<Worker, Failed> {
+    let least_bytes = process_memory_bytes(LEAST_TASK_BYTES, config.slots);
+    Worker::open(config, Arc::new(Problems)).map_err(|error| match error {
+        WorkerError::Memory { .. } => Failed::usage(format!("{error}{}", machine.remark(least_bytes))),
+        error => LocalError::from(error).into(),
+    })
+}
+
+/// Serves metrics and health until `stopped` is true.
+fn serve_site(
+    (listener, bound): (TcpListener, SocketAddr),
+    site: Site,
+    stopped: watch::Receiver<bool>,
+) -> JoinHandle<()> {
+    let scheme = if site.door.web().is_some() { "https" } else { "http" };
+    tracing::info!("metrics and health at {}", shown_url(scheme, bound));
+    tokio::spawn(serve(listener, site, once_true(stopped)))
+}
+
+/// Ends when the value is true, or can no more become so.
+async fn once_true(mut value: watch::Receiver<bool>) {
+    let _ = value.wait_for(|&value| value).await;
 }
 
 /// Ends when the process is asked to stop, or the address that was `found` is lost for another, which `moved` then holds.

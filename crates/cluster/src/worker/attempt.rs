@@ -175,10 +175,10 @@ impl<L: CoordinatorLink> Shared<L> {
         // A stopping worker tries once more. The runs stay on disk, and the next hello tells of them.
         let mut last_try = self.is_stopping();
         loop {
-            let epoch = self.epoch.load(Ordering::Acquire);
+            let epoch = self.session.epoch.load(Ordering::Acquire);
             let answer = {
-                let _in_order = self.in_order.read().await;
-                let call = self.link.report(self.store.worker(), epoch, *attempt, nonce, report.clone());
+                let _in_order = self.session.in_order.read().await;
+                let call = self.session.link.report(self.store.worker(), epoch, *attempt, nonce, report.clone());
                 world::within(self.store.root(), longest, call).await.unwrap_or(Err(LinkError::Late(longest)))
             };
             failpoint::hit("worker.after_report");
@@ -211,16 +211,16 @@ impl<L: CoordinatorLink> Shared<L> {
         order.origin.refusal(&identity, &self.build).map_or(Ok(()), |text| Err(refused(text)))?;
         // Each executor uses all of the memory: make room for the one that runs now.
         let tables = if let Some(block) = &order.block {
-            self.buffers.let_go();
-            Some(self.tables.of(&order.problem, block))
+            self.reused.buffers.let_go();
+            Some(self.reused.tables.of(&order.problem, block))
         } else {
-            self.tables.let_go();
+            self.reused.tables.let_go();
             None
         };
-        let feeds = TaskFeeds::new(Arc::clone(&self.store), Arc::clone(&self.folders), order.all_inputs());
-        let feeds = feeds.with_token(self.guard.as_ref().map(|guard| &guard.token));
+        let feeds = TaskFeeds::new(Arc::clone(&self.store), Arc::clone(&self.exchange.folders), order.all_inputs());
+        let feeds = feeds.with_token(self.exchange.guard.as_ref().map(|guard| &guard.token));
         let store = Arc::clone(&self.store);
-        let buffers = Arc::clone(&self.buffers);
+        let buffers = Arc::clone(&self.reused.buffers);
         let work = move || {
             let task = Task {
                 order: &order,
@@ -258,7 +258,7 @@ impl<L: CoordinatorLink> Shared<L> {
             Ok(manifest)
         };
         // The runtime waits for its blocking thread at the end; that thread waits for the task and passes its panic on.
-        let threads = Arc::clone(&self.threads);
+        let threads = Arc::clone(&self.reused.threads);
         let ran = world::blocking(move || threads.run(work));
         let other = |text| Err(Failure::Other { text });
         match ran.await {
@@ -272,14 +272,14 @@ impl<L: CoordinatorLink> Shared<L> {
 
     async fn fetch_copy(&self, input: &InputRun, pulse: &Arc<AtomicU64>) -> Result<TaskManifest, Failure> {
         failpoint::hit("worker.before_copy");
-        let feeds = TaskFeeds::new(Arc::clone(&self.store), Arc::clone(&self.folders), [input]);
-        let feeds = feeds.with_token(self.guard.as_ref().map(|guard| &guard.token));
+        let feeds = TaskFeeds::new(Arc::clone(&self.store), Arc::clone(&self.exchange.folders), [input]);
+        let feeds = feeds.with_token(self.exchange.guard.as_ref().map(|guard| &guard.token));
         self.in_time(&input.manifest, feeds.copy(input, pulse)).await
     }
 
     /// Brings a run to the archive, or from there.
     async fn carry(&self, work: &ArchiveWork, pulse: &Arc<AtomicU64>) -> Result<TaskManifest, Failure> {
-        let Some(archive) = &self.archive else {
+        let Some(archive) = &self.exchange.archive else {
             let text = "this worker was started without --archive".to_owned();
             return Err(Failure::Other { text });
         };

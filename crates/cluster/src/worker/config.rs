@@ -22,8 +22,6 @@ pub struct WorkerConfig {
     pub disk_bytes: u64,
     /// Tasks at a time.
     pub slots: u32,
-    /// URL of its run service for other workers; empty if it has none.
-    pub advertise: String,
 }
 
 /// What a worker has in a cluster with TLS.

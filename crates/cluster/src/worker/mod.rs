@@ -25,7 +25,6 @@ mod tests;
 mod threads;
 
 use std::future::Future;
-use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
 use keima_blocks::limits::LEAST_TASK_BYTES;
@@ -36,7 +35,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 pub use self::config::{RunGuard, WorkerConfig, WorkerError};
-use self::running::{STOP_WAIT, Shared, succeeded};
+use self::running::{Reused, RunExchange, STOP_WAIT, Session, Shared, succeeded};
 use self::seen::Seen;
 pub use self::seen::{WorkerSums, WorkerWatch};
 use self::table::Table;
@@ -45,15 +44,14 @@ use crate::BUILD;
 use crate::archive::Archive;
 use crate::open_problems::OpenProblems;
 use crate::scratch::run_store::RunStore;
-use crate::transport::link::{CoordinatorLink, random_bits};
+use crate::transport::link::CoordinatorLink;
 
 /// A worker with an open scratch folder that is not connected yet.
 pub struct Worker {
     config: WorkerConfig,
     problems: OpenProblems,
     build: String,
-    guard: Option<RunGuard>,
-    archive: Option<Archive>,
+    exchange: RunExchange,
     store: Arc<RunStore>,
     /// Whether a coordinator has answered its hello.
     known: watch::Sender<bool>,
@@ -72,8 +70,7 @@ impl Worker {
             config,
             problems: OpenProblems::new(registry),
             build: BUILD.to_owned(),
-            guard: None,
-            archive: None,
+            exchange: RunExchange::default(),
             store,
             known: watch::channel(false).0,
             seen: Arc::default(),
@@ -90,21 +87,21 @@ impl Worker {
     /// The same worker in a cluster with TLS.
     #[must_use]
     pub fn guarded(mut self, guard: RunGuard) -> Self {
-        self.guard = Some(guard);
+        self.exchange.guard = Some(guard);
         self
     }
 
-    /// The same worker, which others reach at this URL.
+    /// The same worker with a run service, which others reach at this URL.
     #[must_use]
     pub fn reached_at(mut self, address: String) -> Self {
-        self.config.advertise = address;
+        self.exchange.address = address;
         self
     }
 
     /// The same worker where it reaches an archive.
     #[must_use]
     pub fn with_archive(mut self, archive: Option<Archive>) -> Self {
-        self.archive = archive;
+        self.exchange.archive = archive;
         self
     }
 
@@ -134,26 +131,20 @@ impl Worker {
     ) -> Result<(), WorkerError> {
         let slots = self.config.slots.max(1);
         let shared = Arc::new(Shared {
-            link,
-            store: self.store,
             problems: self.problems,
             build: self.build,
-            guard: self.guard,
-            archive: self.archive,
-            folders: Arc::default(),
-            table: Table::default(),
-            tables: Tables::new(task_memory_bytes(self.config.memory_bytes, 1), slots),
+            store: self.store,
+            session: Session::new(link, self.known),
+            exchange: self.exchange,
+            reused: Reused {
+                tables: Tables::new(task_memory_bytes(self.config.memory_bytes, 1), slots),
+                buffers: Arc::default(),
+                threads: Arc::default(),
+            },
             config: self.config,
-            buffers: Arc::default(),
-            threads: Arc::default(),
-            incarnation: random_bits(),
-            epoch: AtomicU64::new(0),
-            heartbeat_millis: AtomicU64::new(1000),
+            table: Table::default(),
             deletions: Mutex::default(),
-            introduction: tokio::sync::Mutex::new(()),
-            in_order: tokio::sync::RwLock::new(()),
             stopping: watch::channel(false).0,
-            known: self.known,
             seen: self.seen,
         });
         let mut tasks = JoinSet::new();

@@ -22,7 +22,7 @@ use crate::archive::Archive;
 use crate::open_problems::OpenProblems;
 use crate::scratch::run_store::RunStore;
 use crate::scratch::visible_folders::SharedFolders;
-use crate::transport::link::{Backoff, CoordinatorLink, LinkError};
+use crate::transport::link::{Backoff, CoordinatorLink, LinkError, random_bits};
 use crate::world;
 
 /// Longest wait between two attempts to reach the coordinator.
@@ -32,38 +32,82 @@ pub(super) const STOP_WAIT: Duration = Duration::from_secs(20);
 
 /// The state of a running worker.
 pub(super) struct Shared<L> {
-    pub(super) link: L,
-    pub(super) store: Arc<RunStore>,
+    pub(super) config: WorkerConfig,
     pub(super) problems: OpenProblems,
     /// Build of this program.
     pub(super) build: String,
-    pub(super) guard: Option<RunGuard>,
-    pub(super) archive: Option<Archive>,
-    pub(super) config: WorkerConfig,
-    pub(super) folders: Arc<SharedFolders>,
+    pub(super) store: Arc<RunStore>,
+    pub(super) session: Session<L>,
+    pub(super) exchange: RunExchange,
+    pub(super) reused: Reused,
+    /// The attempts that run here.
     pub(super) table: Table,
-    /// The block executor's tables, kept from task to task.
-    pub(super) tables: Tables,
-    /// The engine's large buffers, kept from task to task.
-    pub(super) buffers: Arc<keima_engine::Buffers>,
-    pub(super) threads: Arc<TaskThreads>,
-    /// Drawn at the start: tells this process from others of the worker's name.
-    pub(super) incarnation: u64,
-    /// The coordinator gave it at the last hello; 0 before the first.
-    pub(super) epoch: AtomicU64,
-    pub(super) heartbeat_millis: AtomicU64,
     /// Deletions under way.
     pub(super) deletions: Mutex<JoinSet<()>>,
+    pub(super) stopping: watch::Sender<bool>,
+    /// For those who watch.
+    pub(super) seen: Arc<Seen>,
+}
+
+/// The worker's session with its coordinator: how it calls, and what the last hello agreed on.
+pub(super) struct Session<L> {
+    pub(super) link: L,
+    /// Drawn at the start: tells this process from others of the worker's name.
+    incarnation: u64,
+    /// The coordinator gave it at the last hello; 0 before the first.
+    pub(super) epoch: AtomicU64,
+    /// Time between two heartbeats, as the coordinator wants it.
+    heartbeat_millis: AtomicU64,
     /// Held during a hello: one hello answers for all tasks that were asked "who are you".
-    pub(super) introduction: tokio::sync::Mutex<()>,
+    introduction: tokio::sync::Mutex<()>,
     /// Reports lock it for reading, heartbeats and hellos for writing. So a heartbeat never tells an older state than a report
     /// that overtook it.
     pub(super) in_order: tokio::sync::RwLock<()>,
-    pub(super) stopping: watch::Sender<bool>,
     /// Whether a coordinator has answered a hello.
-    pub(super) known: watch::Sender<bool>,
-    /// For those who watch.
-    pub(super) seen: Arc<Seen>,
+    known: watch::Sender<bool>,
+}
+
+impl<L> Session<L> {
+    /// One before the first hello. `known` becomes true with the first answer.
+    pub(super) fn new(link: L, known: watch::Sender<bool>) -> Self {
+        Self {
+            link,
+            incarnation: random_bits(),
+            epoch: AtomicU64::new(0),
+            heartbeat_millis: AtomicU64::new(1000),
+            introduction: tokio::sync::Mutex::new(()),
+            in_order: tokio::sync::RwLock::new(()),
+            known,
+        }
+    }
+}
+
+/// How runs come from others and go to them.
+#[derive(Default)]
+pub(super) struct RunExchange {
+    /// URL of this worker's run service for other workers; empty if it has none.
+    pub(super) address: String,
+    /// Certificate and token, in a cluster with TLS.
+    pub(super) guard: Option<RunGuard>,
+    pub(super) archive: Option<Archive>,
+    /// Folders of other workers that this machine sees.
+    pub(super) folders: Arc<SharedFolders>,
+}
+
+impl RunExchange {
+    /// Fingerprint of the run service's certificate; empty without TLS.
+    fn fingerprint(&self) -> String {
+        self.guard.as_ref().map(|guard| guard.fingerprint.to_string()).unwrap_or_default()
+    }
+}
+
+/// What is costly to make, and kept from task to task.
+pub(super) struct Reused {
+    /// The block executor's tables.
+    pub(super) tables: Tables,
+    /// The engine's large buffers.
+    pub(super) buffers: Arc<keima_engine::Buffers>,
+    pub(super) threads: Arc<TaskThreads>,
 }
 
 impl<L: CoordinatorLink> Shared<L> {
@@ -88,24 +132,24 @@ impl<L: CoordinatorLink> Shared<L> {
     /// Says hello until the coordinator answers, unless the epoch is newer than `known` already. Epoch 0 stands for no hello
     /// yet. An error is final.
     pub(super) async fn introduce(self: &Arc<Self>, known: u64) -> Result<(), LinkError> {
-        let _one_at_a_time = self.introduction.lock().await;
+        let _one_at_a_time = self.session.introduction.lock().await;
         let mut backoff = Backoff::new(LONGEST_WAIT);
         if known != 0 {
             // A coordinator that forgets this worker again and again must not be asked without a pause.
             self.pause(backoff.step()).await;
         }
-        while self.epoch.load(Ordering::Acquire) == known && !self.is_stopping() {
+        while self.session.epoch.load(Ordering::Acquire) == known && !self.is_stopping() {
             let answer = {
-                let _in_order = self.in_order.write().await;
+                let _in_order = self.session.in_order.write().await;
                 let (running, held) = self.table.snapshot(&self.store);
                 let hello = Hello {
-                    incarnation: self.incarnation,
+                    incarnation: self.session.incarnation,
                     place: self.store.place().to_owned(),
                     holder: Holder {
                         worker: self.store.worker().clone(),
-                        address: self.config.advertise.clone(),
+                        address: self.exchange.address.clone(),
                         folder: self.store.root().to_string_lossy().into_owned(),
-                        fingerprint: self.guard.as_ref().map(|guard| guard.fingerprint.to_string()).unwrap_or_default(),
+                        fingerprint: self.exchange.fingerprint(),
                     },
                     slots: self.config.slots.max(1),
                     task_memory_bytes: task_memory_bytes(self.config.memory_bytes, self.config.slots),
@@ -114,9 +158,9 @@ impl<L: CoordinatorLink> Shared<L> {
                     running,
                     store: self.store.owner(),
                     build: self.build.clone(),
-                    archive: self.archive.is_some(),
+                    archive: self.exchange.archive.is_some(),
                 };
-                self.link.hello(hello).await
+                self.session.link.hello(hello).await
             };
             match answer {
                 Ok(welcome) => {
@@ -127,10 +171,10 @@ impl<L: CoordinatorLink> Shared<L> {
                         continue;
                     }
                     tracing::info!(worker = %self.store.worker(), epoch = welcome.epoch, "the coordinator knows this worker");
-                    self.heartbeat_millis.store(welcome.heartbeat_millis.clamp(50, 600_000), Ordering::Relaxed);
+                    self.session.heartbeat_millis.store(welcome.heartbeat_millis.clamp(50, 600_000), Ordering::Relaxed);
                     self.tidy(welcome.housekeeping);
-                    self.epoch.store(welcome.epoch, Ordering::Release);
-                    self.known.send_replace(true);
+                    self.session.epoch.store(welcome.epoch, Ordering::Release);
+                    self.session.known.send_replace(true);
                     self.seen.answered(true);
                 }
                 // A coordinator that is known does not change its certificate: somebody stands in between, for now.
@@ -163,9 +207,9 @@ impl<L: CoordinatorLink> Shared<L> {
         let mut backoff = Backoff::new(LONGEST_WAIT);
         self.introduce(0).await?;
         while !self.is_stopping() {
-            let epoch = self.epoch.load(Ordering::Acquire);
+            let epoch = self.session.epoch.load(Ordering::Acquire);
             // Watch the conclusion while pulling: the next work may depend on its report.
-            let mut pulling = pin!(self.link.pull(self.store.worker(), epoch, wanted));
+            let mut pulling = pin!(self.session.link.pull(self.store.worker(), epoch, wanted));
             let pulled = loop {
                 tokio::select! {
                     biased;
@@ -198,16 +242,16 @@ impl<L: CoordinatorLink> Shared<L> {
         let mut backoff = Backoff::new(LONGEST_WAIT);
         self.introduce(0).await?;
         loop {
-            self.pause(Duration::from_millis(self.heartbeat_millis.load(Ordering::Relaxed))).await;
+            self.pause(Duration::from_millis(self.session.heartbeat_millis.load(Ordering::Relaxed))).await;
             if self.is_stopping() {
                 return Ok(());
             }
-            let epoch = self.epoch.load(Ordering::Acquire);
+            let epoch = self.session.epoch.load(Ordering::Acquire);
             let answer = {
-                let _in_order = self.in_order.write().await;
+                let _in_order = self.session.in_order.write().await;
                 let (running, held) = self.table.snapshot(&self.store);
                 let used = self.store.disk().used();
-                self.link.heartbeat(self.store.worker(), epoch, running, held, used).await
+                self.session.link.heartbeat(self.store.worker(), epoch, running, held, used).await
             };
             self.seen.answered(answer.is_ok());
             match answer {
@@ -243,13 +287,13 @@ impl<L: CoordinatorLink> Shared<L> {
     /// A last heartbeat, the deletions that it brings, then goodbye. If the worker stops as soon as the job is done, the runs
     /// of the last task are deleted here.
     pub(super) async fn leave(self: &Arc<Self>) {
-        let epoch = self.epoch.load(Ordering::Acquire);
+        let epoch = self.session.epoch.load(Ordering::Acquire);
         let (running, held) = self.table.snapshot(&self.store);
         let used = self.store.disk().used();
-        let told = match self.link.heartbeat(self.store.worker(), epoch, running, held, used).await {
+        let told = match self.session.link.heartbeat(self.store.worker(), epoch, running, held, used).await {
             Ok(housekeeping) => {
                 self.tidy(housekeeping);
-                self.link.goodbye(self.store.worker(), epoch).await
+                self.session.link.goodbye(self.store.worker(), epoch).await
             }
             Err(error) => Err(error),
         };

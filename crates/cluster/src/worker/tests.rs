@@ -95,13 +95,8 @@ impl CoordinatorLink for Arc<Deaf> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_report_that_is_not_answered_is_sent_again_and_heartbeats_go_on() {
     let dir = tempfile::tempdir().unwrap();
-    let config = WorkerConfig {
-        scratch: dir.path().join("scratch"),
-        memory_bytes: 1 << 30,
-        disk_bytes: 1 << 30,
-        slots: 1,
-        advertise: String::new(),
-    };
+    let config =
+        WorkerConfig { scratch: dir.path().join("scratch"), memory_bytes: 1 << 30, disk_bytes: 1 << 30, slots: 1 };
     let worker = Worker::open(config, Arc::new(Problems)).unwrap();
     let (link, (stop, stopped)) = (Arc::new(Deaf::default()), oneshot::channel::<()>());
     let running = tokio::spawn(worker.run(Arc::clone(&link), async move {

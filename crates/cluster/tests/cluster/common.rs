@@ -103,14 +103,8 @@ pub async fn worker_of(scratch: &Path, coordinator: &str, problems: Arc<dyn Regi
     listener.set_nonblocking(true).unwrap();
     let socket = listener.local_addr().unwrap();
     let address = format!("http://{socket}");
-    let config = WorkerConfig {
-        scratch: scratch.to_owned(),
-        memory_bytes: 128 << 20,
-        disk_bytes: 1 << 30,
-        slots: 1,
-        advertise: address.clone(),
-    };
-    let worker = Worker::open(config, problems).unwrap();
+    let config = WorkerConfig { scratch: scratch.to_owned(), memory_bytes: 128 << 20, disk_bytes: 1 << 30, slots: 1 };
+    let worker = Worker::open(config, problems).unwrap().reached_at(address.clone());
     let store = Arc::clone(worker.store());
     let (stop, stopped) = watch::channel(false);
     let serving = until(stopped.clone());

@@ -125,13 +125,7 @@ async fn a_worker_that_errs_decides_no_number() {
 async fn another_build_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let hub = coordinator(&dir.path().join("data"), "127.0.0.1:0", quick()).await;
-    let config = WorkerConfig {
-        scratch: dir.path().join("a"),
-        memory_bytes: 128 << 20,
-        disk_bytes: 1 << 30,
-        slots: 1,
-        advertise: String::new(),
-    };
+    let config = WorkerConfig { scratch: dir.path().join("a"), memory_bytes: 128 << 20, disk_bytes: 1 << 30, slots: 1 };
     let worker = Worker::open(config, registry()).unwrap().of_build("0.0.1+1");
     let error = worker.run(GrpcLink::new(&hub.address).unwrap(), std::future::pending()).await.unwrap_err().to_string();
     for words in ["0.0.1+1", BUILD, "install the same keima"] {

@@ -60,13 +60,7 @@ fn open_coordinator(data: &Path) -> Result<(), String> {
 }
 
 fn open_worker(scratch: &Path) -> Result<(), String> {
-    let config = WorkerConfig {
-        scratch: scratch.to_owned(),
-        memory_bytes: 128 << 20,
-        disk_bytes: 1 << 30,
-        slots: 1,
-        advertise: String::new(),
-    };
+    let config = WorkerConfig { scratch: scratch.to_owned(), memory_bytes: 128 << 20, disk_bytes: 1 << 30, slots: 1 };
     Worker::open(config, registry()).map(drop).map_err(|error| error.to_string())
 }
 

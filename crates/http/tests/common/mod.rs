@@ -48,7 +48,6 @@ impl Host {
             memory_bytes: 128 << 20,
             disk_bytes: 1 << 30,
             slots: 1,
-            advertise: String::new(),
         };
         let worker = Worker::open(config, Arc::new(Problems)).unwrap();
         let watch = worker.watch();

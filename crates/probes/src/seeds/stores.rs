@@ -66,7 +66,7 @@ async fn recorded(folder: &Path) -> Vec<Seed> {
 }
 
 fn worker_config(scratch: PathBuf) -> WorkerConfig {
-    WorkerConfig { scratch, memory_bytes: 128 << 20, disk_bytes: 1 << 30, slots: 1, advertise: String::new() }
+    WorkerConfig { scratch, memory_bytes: 128 << 20, disk_bytes: 1 << 30, slots: 1 }
 }
 
 /// Runs a job until so many stages are done, or to its end. Returns its certificate if it has one.
