@@ -39,6 +39,37 @@ use crate::block::rows::ranges::LEAST_RANGE_ROWS;
 use crate::block::rows::tables::step_at;
 use crate::tally::EndTally;
 
+/// The near ends of the families to come and of the families that are done, as rows of the buffer. Forward both ends
+/// move up, transposed both move down.
+struct NearEnds {
+    direction: Direction,
+    next: usize,
+    done: usize,
+}
+
+impl NearEnds {
+    /// Row at which the next family begins, which has `rows` rows.
+    const fn enter(&mut self, rows: usize) -> usize {
+        Self::step(self.direction, &mut self.next, rows)
+    }
+
+    /// Row to which a family of `rows` rows goes when it is done.
+    const fn leave(&mut self, rows: usize) -> usize {
+        Self::step(self.direction, &mut self.done, rows)
+    }
+
+    /// Moves an end past `rows` rows. Returns the first of these.
+    const fn step(direction: Direction, end: &mut usize, rows: usize) -> usize {
+        match direction {
+            Direction::Forward => std::mem::replace(end, *end + rows),
+            Direction::Transposed => {
+                *end -= rows;
+                *end
+            }
+        }
+    }
+}
+
 impl BlockTask<'_> {
     /// Takes lanes of a group through the window, family by family. Returns the states at its end.
     pub(crate) fn lane_slice<'m, const J: usize>(
@@ -63,12 +94,11 @@ impl BlockTask<'_> {
         let steps = [direction.enters(), direction.leaves()].map(|end| step_at(tables, end));
         let all = |step: usize| families.iter().map(|family| family.size[step] as usize).sum::<usize>();
         let (before, after) = (all(steps[0]), all(steps[1]));
-        // Places of the next family and of the families that are done, at their near ends.
-        let (mut next, mut done) = match direction {
-            Direction::Forward => (layout.lead, 0),
-            Direction::Transposed => (before, layout.lead + after),
+        let mut ends = match direction {
+            Direction::Forward => NearEnds { direction, next: layout.lead, done: 0 },
+            Direction::Transposed => NearEnds { direction, next: before, done: layout.lead + after },
         };
-        let gathered = if direction == Direction::Forward { next } else { 0 };
+        let gathered = if direction == Direction::Forward { layout.lead } else { 0 };
         let read = self.gather(work, lanes, &mut states[gathered..][..before])?;
         let (mut entered, mut left) = (coming_in.nothing(), going_out.nothing());
         let mut numbers: Vec<usize> = (0..families.len()).collect();
@@ -82,10 +112,7 @@ impl BlockTask<'_> {
             let [before, after] = steps.map(|step| family.size[step] as usize);
             let leads = steps.map(|step| layout.leads[step]);
             let moduli = &lanes.moduli;
-            if direction == Direction::Transposed {
-                next -= before;
-            }
-            let start = next - leads[0];
+            let start = ends.enter(before) - leads[0];
             let rows = &mut states[start..];
             let arrivals = work.arrivals.get(number).copied();
             let entering = &mut rows[leads[0]..][..before];
@@ -110,16 +137,9 @@ impl BlockTask<'_> {
             self.totals.times.map_nanos += work.nanos(started);
             let started = Instant::now();
             let out = start + leads[1];
-            let to = match direction {
-                Direction::Forward => done,
-                Direction::Transposed => done - after,
-            };
+            let to = ends.leave(after);
             if out != to {
                 states.copy_within(out..out + after, to);
-            }
-            match direction {
-                Direction::Forward => (next, done) = (next + before, done + after),
-                Direction::Transposed => done = to,
             }
             self.totals.times.write_nanos += work.nanos(started);
         }
@@ -128,7 +148,7 @@ impl BlockTask<'_> {
             self.read_off(lanes, &left.accepted);
         }
         add_to_tally(&mut self.totals.output, &left, lanes, &self.task.order.moduli);
-        let first = if direction == Direction::Forward { 0 } else { done };
+        let first = if direction == Direction::Forward { 0 } else { ends.done };
         Ok(&states[first..first + after])
     }
 
