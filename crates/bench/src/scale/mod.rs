@@ -19,6 +19,7 @@ mod vector;
 mod world;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use anyhow::{Result, bail, ensure};
 use clap::Args;
@@ -240,18 +241,18 @@ fn row(options: &Options, workers: u32) -> Result<Row> {
         }
     };
     let whole = if ended == "with the job" { stages * world.plan.sweeps.len() as u32 } else { last };
-    Ok(report(options, &world, &ended, (from, whole), from_at, &seconds))
+    Ok(report(options, &world, &ended, from..whole, from_at, &seconds))
 }
 
-fn report(options: &Options, world: &World, ended: &str, stages: (u32, u32), from_at: u64, seconds: &[f64]) -> Row {
+fn report(options: &Options, world: &World, ended: &str, stages: Range<u32>, from_at: u64, seconds: &[f64]) -> Row {
     let meter = &world.meter;
     let on_core = meter.on_core();
     let virtual_seconds = (world.now - from_at) as f64 / 1000.0;
     let whole_seconds =
         if ended == "with the job" { virtual_seconds } else { (world.place_at - from_at) as f64 / 1000.0 };
-    let forecast: f64 = seconds.get(stages.0 as usize..stages.1 as usize).unwrap_or_default().iter().sum();
+    let forecast: f64 = seconds.get(stages.start as usize..stages.end as usize).unwrap_or_default().iter().sum();
     let processor_seconds = meter.total().as_secs_f64() * on_core;
-    let tasks = world.tasks.max(1) as f64;
+    let tasks = world.counts.tasks.max(1) as f64;
     let per_task = |value: u64| rounded(value as f64 / tasks);
     let sum = |of: fn(&meter::Calls) -> u64| meter.calls.values().map(of).sum::<u64>();
     let calls = meter.calls.iter().map(|(what, calls)| {
@@ -271,15 +272,15 @@ fn report(options: &Options, world: &World, ended: &str, stages: (u32, u32), fro
         board: format!("{} {}", options.problem, options.size),
         workers: world.workers(),
         threads: options.threads,
-        stages,
+        stages: (stages.start, stages.end),
         ended: ended.into(),
-        tasks: world.tasks,
-        second_copies: world.copies,
-        deaths: world.deaths,
-        inputs_per_task: per_task(world.inputs),
+        tasks: world.counts.tasks,
+        second_copies: world.counts.copies,
+        deaths: world.counts.deaths,
+        inputs_per_task: per_task(world.counts.inputs),
         virtual_seconds: rounded(virtual_seconds),
         over_estimate: (forecast > 0.0).then(|| rounded(whole_seconds / forecast)),
-        tasks_per_second: rounded(world.tasks as f64 / virtual_seconds.max(1e-3)),
+        tasks_per_second: rounded(world.counts.tasks as f64 / virtual_seconds.max(1e-3)),
         processor_seconds: rounded(processor_seconds),
         share_of_a_core: rounded(processor_seconds / virtual_seconds.max(1e-3)),
         microseconds_per_task: rounded(processor_seconds * 1e6 / tasks),

@@ -102,25 +102,47 @@ pub(super) struct World {
     state_seconds: Vec<f64>,
     pub(super) now: u64,
     random: u64,
-    events: BinaryHeap<Reverse<(u64, u64, Event)>>,
-    numbered: u64,
+    events: Events,
     workers: Vec<FakeWorker>,
-    work_serial: u64,
-    few_serial: u64,
-    wakes: bool,
+    wakes: Wakes,
     heartbeat_millis: u64,
     pub(super) meter: Meter,
     pub(super) held: Held,
     /// The furthest stage of which a task was granted, and when its first one was.
     pub(super) place: Place,
     pub(super) place_at: u64,
-    /// Inputs of granted tasks, reported tasks, second copies, deaths.
-    pub(super) inputs: u64,
-    pub(super) tasks: u64,
-    pub(super) copies: u64,
-    pub(super) deaths: u64,
+    pub(super) counts: Counts,
+    /// When a report was last answered.
     moved_at: u64,
     over: bool,
+}
+
+/// What is to happen, the next first; at one time in the order in which it was put in.
+#[derive(Default)]
+struct Events {
+    queue: BinaryHeap<Reverse<(u64, u64, Event)>>,
+    numbered: u64,
+}
+
+/// The coordinator's counters of new work as the driver last saw them, and whether it has a wake-up on its way.
+#[derive(Default)]
+struct Wakes {
+    work_serial: u64,
+    few_serial: u64,
+    pending: bool,
+}
+
+/// What is counted from the start of the measurement on.
+#[derive(Default)]
+pub(super) struct Counts {
+    /// Inputs of granted tasks.
+    pub(super) inputs: u64,
+    /// Reported tasks.
+    pub(super) tasks: u64,
+    /// Reported second copies.
+    pub(super) copies: u64,
+    /// Deaths of workers.
+    pub(super) deaths: u64,
 }
 
 impl World {
@@ -153,21 +175,15 @@ impl World {
             coordinator,
             job,
             now,
-            events: BinaryHeap::new(),
-            numbered: 0,
+            events: Events::default(),
             workers: (0..machines.workers).map(|_| FakeWorker::default()).collect(),
-            work_serial: 0,
-            few_serial: 0,
-            wakes: false,
+            wakes: Wakes::default(),
             heartbeat_millis: 1000,
             meter: Meter::begin(),
             held,
             place: (0, 0),
             place_at: now,
-            inputs: 0,
-            tasks: 0,
-            copies: 0,
-            deaths: 0,
+            counts: Counts::default(),
             moved_at: now,
             over: false,
             machines,
@@ -183,7 +199,7 @@ impl World {
     /// Begins to measure anew.
     pub(super) fn measure_from_here(&mut self) {
         self.meter = Meter::begin();
-        (self.inputs, self.tasks, self.copies, self.deaths) = (0, 0, 0, 0);
+        self.counts = Counts::default();
     }
 
     /// The job's state, and why.
@@ -209,7 +225,7 @@ impl World {
 
     /// One event.
     pub(super) fn step(&mut self) -> Result<()> {
-        let Some(Reverse((at, _, event))) = self.events.pop() else { bail!("nothing will happen any more") };
+        let Some(Reverse((at, _, event))) = self.events.queue.pop() else { bail!("nothing will happen any more") };
         self.now = at;
         match event {
             Event::Tick => {
@@ -222,7 +238,7 @@ impl World {
                 self.at(AGAIN_MILLIS, Event::Again);
             }
             Event::Wake => {
-                self.wakes = false;
+                self.wakes.pending = false;
                 self.pull_waiting()?;
             }
             Event::Beat(worker, life) => self.beat(worker, life)?,
@@ -230,21 +246,22 @@ impl World {
             Event::Die(worker) => self.die(worker),
             Event::Return(worker) => self.come(worker)?,
         }
-        if self.coordinator.work_serial() != self.work_serial {
-            self.work_serial = self.coordinator.work_serial();
-            if !self.wakes {
-                self.wakes = true;
+        if self.coordinator.work_serial() != self.wakes.work_serial {
+            self.wakes.work_serial = self.coordinator.work_serial();
+            if !self.wakes.pending {
+                self.wakes.pending = true;
                 self.at(WAKE_MILLIS, Event::Wake);
             }
         }
-        let few =
-            self.coordinator.few_serial() - std::mem::replace(&mut self.few_serial, self.coordinator.few_serial());
+        let few_serial = self.coordinator.few_serial();
+        let few = few_serial - std::mem::replace(&mut self.wakes.few_serial, few_serial);
         self.wake_few(few * WOKEN_FOR_A_TASK)
     }
 
     fn at(&mut self, millis: u64, event: Event) {
-        self.numbered += 1;
-        self.events.push(Reverse((self.now + millis, self.numbered, event)));
+        let events = &mut self.events;
+        events.numbered += 1;
+        events.queue.push(Reverse((self.now + millis, events.numbered, event)));
     }
 
     /// Between 0 and 1.

@@ -166,7 +166,7 @@ impl World {
             }
             Work::Archive(_) => bail!("this cluster has no archive"),
             Work::Stage(mut order) => {
-                self.inputs += order.inputs.len() as u64;
+                self.counts.inputs += order.inputs.len() as u64;
                 order.inputs = Vec::new();
                 let seconds = self.task_seconds(&order)?;
                 (Labour::Task(order), seconds)
@@ -225,8 +225,8 @@ impl World {
         let Some(Answer::Told(verdict, housekeeping)) = answer else { return Ok(()) };
         self.moved_at = self.now;
         match wanted {
-            Wanted::Task => self.tasks += 1,
-            Wanted::Copy => self.copies += 1,
+            Wanted::Task => self.counts.tasks += 1,
+            Wanted::Copy => self.counts.copies += 1,
         }
         let worker = &mut self.workers[number as usize];
         worker.running.remove(&attempt);
@@ -245,7 +245,7 @@ impl World {
         worker.life += 1;
         // Complete runs of attempts without a verdict stay on its disk; the coordinator has them deleted.
         worker.running.clear();
-        self.deaths += 1;
+        self.counts.deaths += 1;
         self.at(AWAY_MILLIS, Event::Return(number));
     }
 }
