@@ -6,7 +6,7 @@
 //! let job = client.submit(&keima::Job::new("go", "9x9")).await?;
 //! let mut watch = client.watch(job);
 //! while let Some(status) = watch.next().await? {
-//!     println!("pass {} of {}, {} states", status.pass, status.passes, status.states);
+//!     println!("pass {} of {}, {} states", status.position.pass, status.position.passes, status.progress.states);
 //! }
 //! let counted = client.result(job).await?;
 //! println!("{}", counted.count); // 103919148791293834318983090438798793469

@@ -103,7 +103,7 @@ impl Watch {
                     self.backoff.reset();
                     self.is_over = status.state.is_over();
                     // After a fall back there are fewer.
-                    self.known = self.known.min(status.values_known as usize) + status.values().len();
+                    self.known = self.known.min(status.values.known as usize) + status.values().len();
                     return Ok(Some(News::Status(Box::new(status))));
                 }
                 Ok(None) => self.lost(),

@@ -93,7 +93,7 @@ async fn jobs_are_submitted_watched_and_read_as_integers() {
     for (newest, expected) in [(0, &[][..]), (2, &[4, 5]), (9, &[1, 2, 3, 4, 5])] {
         let status = client.newest(job, newest).await.unwrap();
         let got: Vec<u32> = status.values().iter().map(|value| value.index).collect();
-        assert_eq!((got.as_slice(), status.values_known), (expected, 5));
+        assert_eq!((got.as_slice(), status.values.known), (expected, 5));
     }
     let (_, certificate) = client.with_certificate(job).await.unwrap();
     assert!(certificate.unwrap().contains("go"));

@@ -110,9 +110,10 @@ impl EndedJob {
 
     /// Name of its file: `j17-go-13x13.json`.
     pub fn file_name(&self) -> String {
-        let JobStatus { id, problem, size, .. } = &self.view.status;
+        let JobStatus { id, problem, .. } = &self.view.status;
         let plain = |c: char| if c.is_ascii_alphanumeric() || ".-".contains(c) { c } else { '_' };
-        let words: String = format!("{problem}-{size}").chars().take(MOST_LETTERS).map(plain).collect();
+        let words: String =
+            format!("{}-{}", problem.name, problem.size).chars().take(MOST_LETTERS).map(plain).collect();
         format!("{id}-{words}.json")
     }
 
@@ -179,17 +180,17 @@ fn members<T: Serialize>(part: &T) -> Result<String, EndedJobError> {
 
 /// What `keima result --json` prints, but for tables and certificate.
 fn result(status: &JobStatus) -> Value {
-    let outcome = status.outcome.as_ref();
+    let (problem, outcome) = (&status.problem, status.outcome.as_ref());
     let count = outcome.filter(|outcome| outcome.ok).map(|outcome| outcome.count.clone());
     json!({
-        "problem": status.problem,
-        "size": status.size,
-        "options": status.options.iter().map(|(name, value)| (name.clone(), value.clone().into())).collect::<Map<_, _>>(),
+        "problem": problem.name,
+        "size": problem.size,
+        "options": problem.options.iter().map(|(name, value)| (name.clone(), value.clone().into())).collect::<Map<_, _>>(),
         "count": count,
         "residues": outcome.map(|outcome| &outcome.residues),
         "checks": outcome.map(|outcome| &outcome.checks),
-        "seconds": status.seconds,
-        "peak_states": status.peak_states,
+        "seconds": status.usage.seconds,
+        "peak_states": status.progress.peak_states,
         "job": status.id.to_string(),
         "state": status.state.to_string(),
         "reason": status.reason,

@@ -44,7 +44,10 @@ pub use job::boundaries::AtRisk;
 pub use job::health::{Remedy, Stuck};
 pub use job::lives::settling::Kept;
 pub use job::shown::page::{DurableBoundary, JobView, RunningTask};
-pub use job::shown::status::{JobStatus, JobWorker};
+pub use job::shown::status::{
+    JobAccount, JobDurability, JobPosition, JobProblem, JobProgress, JobStatus, JobTraffic, JobUsage, JobValues,
+    JobWorker,
+};
 pub use keima_orders::{AttemptId, Holder, InputRun, JobId, WorkerId};
 pub use machine::{
     Coordinator, JobFilter, JobPage, MOST_PAGE_JOBS, NewPlan, PlanRequest, Planned, RestLimits, Resumption,

@@ -112,7 +112,12 @@ async fn vectors_from_both_ends_meet() {
         let all = local_with(JobSpec { series: true, ..spec }, 1024, expected).await;
         assert_eq!(all.values().len(), length as usize, "{size}");
         assert_eq!(all.plan.unwrap().block().unwrap().middle, None, "{size}");
-        assert!(met.bytes_written < all.bytes_written, "{size}: {} and {} bytes", met.bytes_written, all.bytes_written);
+        assert!(
+            met.traffic.bytes_written < all.traffic.bytes_written,
+            "{size}: {} and {} bytes",
+            met.traffic.bytes_written,
+            all.traffic.bytes_written
+        );
     }
 }
 
@@ -142,7 +147,7 @@ async fn runs_of_another_coordinator_are_not_touched() {
     let eager = || LocalConfig { durable_interval_millis: 0, ..local_config(&data, &scratch) };
     let cluster = LocalCluster::start(registry(), eager()).unwrap();
     let job = cluster.coordinator().submit(go("8x8")).await.unwrap();
-    while cluster.coordinator().status(job).await.unwrap().stage < 4 {
+    while cluster.coordinator().status(job).await.unwrap().position.stage < 4 {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     cluster.stop().await.unwrap();
@@ -173,7 +178,7 @@ async fn runs_of_another_coordinator_are_not_touched() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     };
     assert_eq!(count(&status), L88);
-    assert!(status.resumed_from.is_some());
+    assert!(status.durability.resumed_from.is_some());
     cluster.stop().await.unwrap();
 
     std::fs::remove_dir_all(&data).unwrap();

@@ -32,13 +32,13 @@ impl Board {
     pub fn of(status: &JobStatus) -> Option<Self> {
         let plan = status.plan.as_ref()?;
         let board = plan.board;
-        let begun = !matches!(status.state, State::Queued) || status.states > 0;
-        let all_swept = status.state == State::Done || status.stage >= plan.stages();
+        let begun = !matches!(status.state, State::Queued) || status.progress.states > 0;
+        let all_swept = status.state == State::Done || status.position.stage >= plan.stages();
         // Columns that need no stage are there from the start.
         let mut cells = vec![if begun { Cell::Done } else { Cell::ToCome }; board.passes() as usize];
         for number in 0..plan.stages() {
             let stage = plan.stage(number);
-            let cell = match number.cmp(&status.stage) {
+            let cell = match number.cmp(&status.position.stage) {
                 _ if all_swept => Cell::Done,
                 std::cmp::Ordering::Less => Cell::Done,
                 std::cmp::Ordering::Equal if begun => Cell::Now,
@@ -48,7 +48,7 @@ impl Board {
             cells.get_mut(range).into_iter().flatten().for_each(|place| *place = cell);
         }
         let kink = (begun && !all_swept).then(|| {
-            let stage = plan.stage(status.stage);
+            let stage = plan.stage(status.position.stage);
             match stage.direction {
                 Direction::Forward => stage.first_pass,
                 Direction::Transposed => stage.end_pass(),

@@ -158,7 +158,7 @@ async fn newest(State(site): Site) -> Result<Response, Refused> {
     let now = site.snapshots.now().await?;
     let jobs = &now.overview.jobs;
     // The oldest job that is under way, else the newest one.
-    let chosen = jobs.iter().rev().find(|job| job.tasks_running > 0).or(jobs.first());
+    let chosen = jobs.iter().rev().find(|job| job.progress.tasks_running > 0).or(jobs.first());
     let view = match chosen {
         Some(job) => Some(site.snapshots.view(job.id).await?),
         None => None,

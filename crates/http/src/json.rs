@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use keima_coordinator::{DurableBoundary, Event, JobStatus, JobView, Plan, RunningTask, SeriesEntry, WorkerStatus};
+use keima_coordinator::{
+    DurableBoundary, Event, JobAccount, JobStatus, JobView, Plan, RunningTask, SeriesEntry, WorkerStatus,
+};
 use keima_runs::TaskTimes;
 use serde_json::{Value, json};
 
@@ -25,53 +27,54 @@ impl Statistics {
     /// Those of a job.
     pub fn of_job(status: &JobStatus) -> Self {
         Self {
-            disk_peak_bytes: status.disk_peak_bytes,
-            bytes_read: status.bytes_read,
-            bytes_written: status.bytes_written,
-            bytes_spilled: status.bytes_spilled,
-            times: status.times,
+            disk_peak_bytes: status.usage.disk_peak_bytes,
+            bytes_read: status.traffic.bytes_read,
+            bytes_written: status.traffic.bytes_written,
+            bytes_spilled: status.traffic.bytes_spilled,
+            times: status.traffic.times,
         }
     }
 }
 
 /// A job.
 pub fn status(status: &JobStatus) -> Value {
+    let JobStatus { problem, position, progress, usage, durability, .. } = status;
     let finite = |x: Option<f64>| x.filter(|x| x.is_finite());
     let mut job = json!({
         "job": status.id.to_string(),
-        "problem": status.problem,
-        "size": status.size,
-        "options": status.options.iter().cloned().collect::<BTreeMap<_, _>>(),
+        "problem": problem.name,
+        "size": problem.size,
+        "options": problem.options.iter().cloned().collect::<BTreeMap<_, _>>(),
         "state": status.state.to_string(),
         "reason": status.reason,
-        "priority": status.priority,
-        "sweep": status.sweep,
+        "priority": status.account.priority,
+        "sweep": position.sweep,
         "sweeps": status.plan.as_ref().map(|p| p.sweeps.len()),
-        "stage": status.stage,
-        "stage_residues": status.plan.as_ref().map(|p| p.stage_moduli(status.sweep, status.stage).len()),
+        "stage": position.stage,
+        "stage_residues": status.plan.as_ref().map(|p| p.stage_moduli(position.sweep, position.stage).len()),
         "stages": status.plan.as_ref().map(Plan::stages),
-        "pass": status.pass,
-        "passes": status.passes,
-        "column": status.column,
+        "pass": position.pass,
+        "passes": position.passes,
+        "column": position.column,
         "columns": status.plan.as_ref().map(|p| p.board.length),
         "middle": status.plan.as_ref().and_then(Plan::middle),
-        "states": status.states,
-        "states_done": status.states_done,
-        "states_stage": status.states_stage,
-        "states_per_second": status.states_per_second,
-        "peak_states": status.peak_states,
-        "tasks": status.tasks,
-        "tasks_done": status.tasks_done,
-        "tasks_running": status.tasks_running,
-        "disk_bytes": status.disk_bytes,
-        "seconds": status.seconds,
-        "eta_seconds": finite(status.eta_seconds),
-        "copied_passes": status.copied_passes,
-        "at_risk": status.at_risk.as_ref().map(|risk| json!({
+        "states": progress.states,
+        "states_done": progress.states_done,
+        "states_stage": progress.states_stage,
+        "states_per_second": progress.states_per_second,
+        "peak_states": progress.peak_states,
+        "tasks": progress.tasks,
+        "tasks_done": progress.tasks_done,
+        "tasks_running": progress.tasks_running,
+        "disk_bytes": usage.disk_bytes,
+        "seconds": usage.seconds,
+        "eta_seconds": finite(usage.eta_seconds),
+        "copied_passes": durability.copied_passes,
+        "at_risk": durability.at_risk.as_ref().map(|risk| json!({
             "worker": risk.worker.0, "passes_left": risk.passes_left,
         })),
-        "resumed_from": status.resumed_from,
-        "values_known": status.values_known,
+        "resumed_from": durability.resumed_from,
+        "values_known": status.values.known,
         "series": series(status.values()),
         "moduli": status.plan.as_ref().map(|p| p.moduli.iter().map(u64::to_string).collect::<Vec<_>>()),
         "notes": status.notes,
@@ -86,16 +89,17 @@ pub fn status(status: &JobStatus) -> Value {
 
 /// What people say of a job, and what it has had and waits for.
 fn people(status: &JobStatus) -> Value {
+    let JobAccount { level, terms, submitted_at, ended_at, task_seconds, .. } = &status.account;
     json!({
-        "level": status.level,
-        "name": status.terms.name,
-        "note": status.terms.note,
-        "owner": status.terms.owner,
-        "max_workers": status.terms.max_workers,
-        "max_disk_bytes": status.terms.max_disk_bytes,
-        "submitted": moment(status.submitted_at),
-        "ended": moment(status.ended_at),
-        "task_seconds": status.task_seconds,
+        "level": level,
+        "name": terms.name,
+        "note": terms.note,
+        "owner": terms.owner,
+        "max_workers": terms.max_workers,
+        "max_disk_bytes": terms.max_disk_bytes,
+        "submitted": moment(*submitted_at),
+        "ended": moment(*ended_at),
+        "task_seconds": task_seconds,
         "waits_for": status.waits_for,
     })
 }

@@ -69,7 +69,7 @@ impl Snapshots {
             return Ok(Arc::clone(view));
         }
         let mut view = self.handle.view(job).await?;
-        let first = (view.status.values_known as usize).saturating_sub(NEWEST_VALUES);
+        let first = (view.status.values.known as usize).saturating_sub(NEWEST_VALUES);
         let page = self.handle.values(job, first).await?;
         view.status.set_values(page.values);
         let view = Arc::new(view);

@@ -82,7 +82,7 @@ async fn every_answer_is_as_described_and_says_what_is() {
     host.handle.pause(queued).await.unwrap();
     described(&host, "/api/v1/jobs/{job}", "/api/v1/jobs/j1").await;
     host.handle.resume(queued).await.unwrap();
-    host.until(queued, |status| status.tasks_running > 0 || status.state.is_over()).await;
+    host.until(queued, |status| status.progress.tasks_running > 0 || status.state.is_over()).await;
     described(&host, "/api/v1/jobs/{job}", "/api/v1/jobs/j1").await;
     let job = host.counted("5x5").await;
     // What was looked at half a second ago may be told once more.

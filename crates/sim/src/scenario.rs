@@ -324,7 +324,7 @@ impl Scenario {
                     let status = self.client.status(*id).await?;
                     self.world.fault(format!(
                         "{id} does not end: {}, stage {}: {}; {:?}",
-                        status.state, status.stage, status.reason, status.notes
+                        status.state, status.position.stage, status.reason, status.notes
                     ));
                 }
                 return Ok(());

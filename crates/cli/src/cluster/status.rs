@@ -1,6 +1,6 @@
 //! A job's status as text, and the table of jobs.
 
-use keima_coordinator::{AtRisk, JobStatus, Plan, State};
+use keima_coordinator::{AtRisk, JobAccount, JobStatus, Plan, State};
 
 use crate::result::executor;
 use crate::terminal::progress::position;
@@ -10,11 +10,11 @@ use crate::terminal::units::{show_bytes, show_count, show_seconds};
 fn options(status: &JobStatus) -> Vec<String> {
     let typed =
         |(name, value): &(String, String)| if value.is_empty() { name.clone() } else { format!("{name}={value}") };
-    status.options.iter().map(typed).collect()
+    status.problem.options.iter().map(typed).collect()
 }
 
 pub(super) fn status_text(status: &JobStatus) -> String {
-    let mut lines = vec![format!("{}  {} {}  {}", status.id, status.problem, status.size, status.state)];
+    let mut lines = vec![format!("{}  {} {}  {}", status.id, status.problem.name, status.problem.size, status.state)];
     let mut line = |name: &str, value: String| {
         if !value.is_empty() {
             lines.push(format!("  {name:<10} {value}"));
@@ -23,9 +23,9 @@ pub(super) fn status_text(status: &JobStatus) -> String {
     line("options", options(status).join(", "));
     line("reason", status.reason.clone());
     line("waits for", status.waits_for.clone());
-    line("name", status.terms.name.clone());
-    line("note", status.terms.note.clone());
-    line("owner", status.terms.owner.clone());
+    line("name", status.account.terms.name.clone());
+    line("note", status.account.terms.note.clone());
+    line("owner", status.account.terms.owner.clone());
     line("priority", priority(status));
     line("caps", caps(status));
     if let Some(plan) = &status.plan {
@@ -45,24 +45,31 @@ pub(super) fn status_text(status: &JobStatus) -> String {
     if !status.state.is_over() {
         line("position", place(status));
         if is_begun(status) {
-            line("tasks", format!("{} of {} done, {} running", status.tasks_done, status.tasks, status.tasks_running));
+            let progress = &status.progress;
+            line(
+                "tasks",
+                format!("{} of {} done, {} running", progress.tasks_done, progress.tasks, progress.tasks_running),
+            );
         }
     }
     line(
         "time",
-        match status.eta_seconds {
+        match status.usage.eta_seconds {
             Some(eta) if status.state == State::Running => {
-                format!("{} so far, about {} left", show_seconds(status.seconds), show_seconds(eta))
+                format!("{} so far, about {} left", show_seconds(status.usage.seconds), show_seconds(eta))
             }
-            _ => show_seconds(status.seconds),
+            _ => show_seconds(status.usage.seconds),
         },
     );
-    line("disk", format!("{} now, peak {}", show_bytes(status.disk_bytes), show_bytes(status.disk_peak_bytes)));
-    if let (Some(passes), false) = (status.copied_passes, status.state.is_over()) {
+    line(
+        "disk",
+        format!("{} now, peak {}", show_bytes(status.usage.disk_bytes), show_bytes(status.usage.disk_peak_bytes)),
+    );
+    if let (Some(passes), false) = (status.durability.copied_passes, status.state.is_over()) {
         line("copied", format!("the boundary after {passes} passes is on two workers"));
     }
     line("at risk", at_risk(status));
-    line("resumed", status.resumed_from.clone().unwrap_or_default());
+    line("resumed", status.durability.resumed_from.clone().unwrap_or_default());
     for entry in status.values().iter().rev().take(1) {
         line("last value", format!("{} = {}", entry.name, entry.count));
     }
@@ -86,7 +93,7 @@ pub(super) fn status_text(status: &JobStatus) -> String {
 
 /// Whether any task of a job was granted.
 fn is_begun(status: &JobStatus) -> bool {
-    status.state != State::Queued || status.states > 0 || status.tasks > 0
+    status.state != State::Queued || status.progress.states > 0 || status.progress.tasks > 0
 }
 
 /// How far a job is.
@@ -96,7 +103,8 @@ fn place(status: &JobStatus) -> String {
 
 /// A job's priority where it is not 0, and what waiting has added.
 fn priority(status: &JobStatus) -> String {
-    match (status.priority, status.level.saturating_sub(status.priority.into())) {
+    let account = &status.account;
+    match (account.priority, account.level.saturating_sub(account.priority.into())) {
         (0, 0) => String::new(),
         (priority, 0) => priority.to_string(),
         (priority, days) => format!("{priority}, raised by {days} for as many days of waiting"),
@@ -105,8 +113,9 @@ fn priority(status: &JobStatus) -> String {
 
 /// What the job may take at most.
 fn caps(status: &JobStatus) -> String {
-    let workers = status.terms.max_workers.map(|most| format!("{most} workers at a time"));
-    let disk = status.terms.max_disk_bytes.map(|most| format!("{} on disk", show_bytes(most)));
+    let terms = &status.account.terms;
+    let workers = terms.max_workers.map(|most| format!("{most} workers at a time"));
+    let disk = terms.max_disk_bytes.map(|most| format!("{} on disk", show_bytes(most)));
     [workers, disk].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
@@ -127,10 +136,10 @@ fn at_risk(status: &JobStatus) -> String {
         let of_sweep = if sweeps > 1 && risk.passes_left == 0 { " of the sweep" } else { "" };
         format!(
             "if worker {} is lost now, the job goes on from {from}{of_sweep}, not from pass {}",
-            risk.worker, status.pass
+            risk.worker, status.position.pass
         )
     };
-    status.at_risk.as_ref().map(text).unwrap_or_default()
+    status.durability.at_risk.as_ref().map(text).unwrap_or_default()
 }
 
 /// The list of jobs as an aligned table.
@@ -143,9 +152,10 @@ pub(super) fn jobs_text(jobs: &[JobStatus]) -> String {
 /// The same with what people say of a job.
 fn all_cells(job: &JobStatus) -> [String; 10] {
     let [id, problem, size, state, time, progress] = job_cells(job);
-    let raised = job.level.saturating_sub(job.priority.into());
-    let priority = if raised > 0 { format!("{}+{raised}", job.priority) } else { job.priority.to_string() };
-    let (name, owner) = (or_dash(&job.terms.name), or_dash(&job.terms.owner));
+    let JobAccount { priority, level, terms, .. } = &job.account;
+    let raised = level.saturating_sub((*priority).into());
+    let priority = if raised > 0 { format!("{priority}+{raised}") } else { priority.to_string() };
+    let (name, owner) = (or_dash(&terms.name), or_dash(&terms.owner));
     [id, problem, size, state, time, or_dash(&progress), name, owner, priority, job.waits_for.clone()]
 }
 
@@ -158,10 +168,10 @@ fn or_dash(text: &str) -> String {
 pub(super) fn job_cells(job: &JobStatus) -> [String; 6] {
     [
         job.id.to_string(),
-        job.problem.clone(),
-        format!("{} {}", job.size, options(job).join(" ")).trim_end().to_owned(),
+        job.problem.name.clone(),
+        format!("{} {}", job.problem.size, options(job).join(" ")).trim_end().to_owned(),
         job.state.to_string(),
-        show_seconds(job.seconds),
+        show_seconds(job.usage.seconds),
         if job.state.is_over() { String::new() } else { place(job) },
     ]
 }

@@ -135,7 +135,7 @@ impl View {
         // The newest first, as on the page.
         self.jobs = client.list(&JobFilter { limit: LISTED, ..JobFilter::default() }).await?.jobs;
         self.workers = client.workers().await?;
-        let running = self.jobs.iter().find(|job| job.tasks_running > 0).or(self.jobs.first());
+        let running = self.jobs.iter().find(|job| job.progress.tasks_running > 0).or(self.jobs.first());
         let id = chosen.filter(|id| self.jobs.iter().any(|job| job.id == *id)).or(running.map(|job| job.id));
         self.job = match id {
             Some(id) => Some(client.newest(id, SHOWN_VALUES).await?),
@@ -204,7 +204,7 @@ impl Widget for &View {
             if let Some(board) = &board {
                 Paragraph::new(cells(board, rows)).block(Block::bordered().title("Board")).render(left, buffer);
             }
-            let title = format!("{} {} {}: {}", job.id, job.problem, job.size, job.state);
+            let title = format!("{} {} {}: {}", job.id, job.problem.name, job.problem.size, job.state);
             Paragraph::new(facts(job))
                 .wrap(Wrap { trim: true })
                 .block(Block::bordered().title(title))
@@ -243,17 +243,22 @@ fn facts(job: &JobStatus) -> Vec<Line<'static>> {
         add(job.reason.clone());
     }
     let eta = job
+        .usage
         .eta_seconds
         .filter(|_| !job.state.is_over())
         .map_or(String::new(), |eta| format!(", {} left", show_seconds(eta)));
-    add(format!("{:.1} % done in {}{eta}", (part(job) * 1000.0).floor() / 10.0, show_seconds(job.seconds)));
+    add(format!("{:.1} % done in {}{eta}", (part(job) * 1000.0).floor() / 10.0, show_seconds(job.usage.seconds)));
     if !job.state.is_over() {
+        let progress = &job.progress;
         add(position(job));
-        add(format!("tasks of this stage: {} of {} done, {} running", job.tasks_done, job.tasks, job.tasks_running));
-        let read = 100.0 * job.states_done as f64 / job.states_stage.max(1) as f64;
-        add(format!("{read:.0} % of {} states of this stage read", show_count(job.states_stage)));
+        add(format!(
+            "tasks of this stage: {} of {} done, {} running",
+            progress.tasks_done, progress.tasks, progress.tasks_running
+        ));
+        let read = 100.0 * progress.states_done as f64 / progress.states_stage.max(1) as f64;
+        add(format!("{read:.0} % of {} states of this stage read", show_count(progress.states_stage)));
     }
-    add(format!("disk {}, at most {}", show_bytes(job.disk_bytes), show_bytes(job.disk_peak_bytes)));
+    add(format!("disk {}, at most {}", show_bytes(job.usage.disk_bytes), show_bytes(job.usage.disk_peak_bytes)));
     for value in job.values().iter().rev() {
         add(format!("{} = {}", value.name, value.count));
     }

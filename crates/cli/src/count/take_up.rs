@@ -23,12 +23,14 @@ pub(super) async fn take_up(counting: &Counting<'_>, cluster: &LocalCluster, lim
     let request = counting.request;
     // The size as the problem writes it: 20x18 may be 18x20 to it.
     let size = counting.problem.info().size();
-    let same = |s: &&JobStatus| s.problem == request.name && s.size == size && s.options == request.options;
+    let same = |s: &&JobStatus| {
+        s.problem.name == request.name && s.problem.size == size && s.problem.options == request.options
+    };
     if let Some(other) = jobs.iter().filter(|s| !same(s)).find(|s| is_unfinished(s.state)) {
         return Err(Failed::usage(format!(
             "this folder holds an interrupted count of {} {}, which would run first: finish it with its own command, \
              delete it with --fresh, or use another folder with --data DIR",
-            other.problem, other.size
+            other.problem.name, other.problem.size
         )));
     }
     if let Some(old) = jobs.iter().rev().find(same) {
@@ -37,10 +39,13 @@ pub(super) async fn take_up(counting: &Counting<'_>, cluster: &LocalCluster, lim
         match old.state {
             State::Done if lacks_series => counting.say(&format!(
                 "{} {} was counted here before, but without --series; counting again",
-                old.problem, old.size
+                old.problem.name, old.problem.size
             )),
             State::Done => {
-                counting.say(&format!("{} {} was counted here before; --fresh counts it again", old.problem, old.size));
+                counting.say(&format!(
+                    "{} {} was counted here before; --fresh counts it again",
+                    old.problem.name, old.problem.size
+                ));
                 return Ok(old.id);
             }
             state if is_unfinished(state) => {
@@ -113,12 +118,12 @@ fn check_unfinished(
 
 /// That an interrupted job continues, and with which plan.
 fn continuing(old: &JobStatus) -> String {
-    let after = show_seconds(old.seconds);
+    let after = show_seconds(old.usage.seconds);
     let plan = old.plan.as_ref().map_or_else(String::new, |plan| {
         let cells = plan.windows.iter().map(|window| window.len).max().unwrap_or(0);
         let residues = plan.sweeps.first().map_or(0, |&(first, end)| end - first);
         let executor = plan.execution.name();
         format!(" with its plan: {executor} executor, windows of up to {cells} cells, {residues} residues a sweep")
     });
-    format!("continuing {} {} after {after}{plan}", old.problem, old.size)
+    format!("continuing {} {} after {after}{plan}", old.problem.name, old.problem.size)
 }

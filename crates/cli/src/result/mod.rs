@@ -172,8 +172,11 @@ impl Wanted {
 }
 
 fn problem_of(status: &JobStatus) -> Option<AnyProblem> {
-    let request =
-        ProblemRequest { name: status.problem.clone(), size: status.size.clone(), options: status.options.clone() };
+    let request = ProblemRequest {
+        name: status.problem.name.clone(),
+        size: status.problem.size.clone(),
+        options: status.problem.options.clone(),
+    };
     Problems.open(&request).ok()
 }
 

@@ -91,7 +91,7 @@ impl Progress {
         }
         self.note = status.notes.last().cloned();
         // Values that are complete before the job is. A short job prints none.
-        self.values = self.values.min(status.values_known as usize) + status.values().len();
+        self.values = self.values.min(status.values.known as usize) + status.values().len();
         if events::is_on() {
             for value in status.values() {
                 let (name, index, count) = (&value.name, value.index, &value.count);
@@ -101,13 +101,13 @@ impl Progress {
                     json!({ "job": job, "name": name, "index": index, "count": count, "ok": value.ok }),
                 );
             }
-        } else if status.seconds > 10.0 && self.shown == Shown::All {
+        } else if status.usage.seconds > 10.0 && self.shown == Shown::All {
             for value in status.values() {
                 self.say(&format!("{} = {}", value.name, value.count));
             }
         }
         // If no task runs, the notes of the workers say why.
-        if status.tasks_running == 0 {
+        if status.progress.tasks_running == 0 {
             for worker in status.workers.iter().filter(|w| !w.note.is_empty()) {
                 let line = format!("worker {}: {}", worker.worker, worker.note);
                 if !self.told.contains(&line) {
@@ -126,12 +126,12 @@ impl Progress {
         let text = match status.state {
             State::Running => {
                 let [place, speed] = facts(status);
-                headline(status.eta_seconds, status.states, &place, &speed, status.seconds)
+                headline(status.usage.eta_seconds, status.progress.states, &place, &speed, status.usage.seconds)
             }
-            other if status.reason.is_empty() => format!("{other}, {}", show_seconds(status.seconds)),
-            other => format!("{other}: {}, {}", status.reason, show_seconds(status.seconds)),
+            other if status.reason.is_empty() => format!("{other}, {}", show_seconds(status.usage.seconds)),
+            other => format!("{other}: {}, {}", status.reason, show_seconds(status.usage.seconds)),
         };
-        self.draw(done / all.max(1e-9), text, status.state, status.seconds);
+        self.draw(done / all.max(1e-9), text, status.state, status.usage.seconds);
     }
 
     /// The same for a count in memory.
@@ -198,26 +198,26 @@ fn part_in_memory(progress: &keima_count::Progress) -> f64 {
 fn job_event(status: &JobStatus) -> Value {
     let (done, all) = share(status);
     let plan = status.plan.as_ref();
-    let residues = plan.map(|plan| plan.stage_moduli(status.sweep, status.stage).len());
+    let residues = plan.map(|plan| plan.stage_moduli(status.position.sweep, status.position.stage).len());
     json!({
         "job": status.id.to_string(),
-        "problem": status.problem,
-        "size": status.size,
+        "problem": status.problem.name,
+        "size": status.problem.size,
         "state": status.state.to_string(),
         "reason": status.reason,
         "part": (done / all.max(1e-9)).clamp(0.0, 1.0),
-        "eta_seconds": status.eta_seconds.filter(|eta| eta.is_finite()),
-        "seconds": status.seconds,
-        "states": status.states,
-        "states_per_second": status.states_per_second,
-        "pass": status.pass,
-        "passes": status.passes,
-        "column": status.column,
+        "eta_seconds": status.usage.eta_seconds.filter(|eta| eta.is_finite()),
+        "seconds": status.usage.seconds,
+        "states": status.progress.states,
+        "states_per_second": status.progress.states_per_second,
+        "pass": status.position.pass,
+        "passes": status.position.passes,
+        "column": status.position.column,
         "columns": plan.map(|plan| plan.board.length),
-        "sweep": status.sweep,
+        "sweep": status.position.sweep,
         "sweeps": plan.map(|plan| plan.sweeps.len()),
         "residues": residues,
-        "disk_bytes": status.disk_bytes,
+        "disk_bytes": status.usage.disk_bytes,
     })
 }
 
@@ -254,30 +254,31 @@ fn headline(eta_seconds: Option<f64>, states: u64, place: &str, speed: &str, sec
 /// Where a job is, on one line.
 pub(crate) fn position(status: &JobStatus) -> String {
     let [place, speed] = facts(status);
-    format!("{place}, {} states, {speed}", show_count(status.states))
+    format!("{place}, {} states, {speed}", show_count(status.progress.states))
 }
 
 /// The place of a job, and how fast it is, with what it takes.
 fn facts(status: &JobStatus) -> [String; 2] {
-    let plan = status.plan.as_ref();
+    let (plan, position) = (status.plan.as_ref(), &status.position);
     let columns = plan.map_or(0, |p| p.board.length);
     let sweeps = plan.map_or(1, |p| p.sweeps.len());
-    let mut text = format!("pass {} of {}, column {} of {columns}", status.pass, status.passes, status.column + 1);
-    if plan.is_some_and(|p| status.stage < p.stages() && p.stage(status.stage).direction == Direction::Transposed) {
+    let mut text =
+        format!("pass {} of {}, column {} of {columns}", position.pass, position.passes, position.column + 1);
+    if plan.is_some_and(|p| position.stage < p.stages() && p.stage(position.stage).direction == Direction::Transposed) {
         text += ", transposed";
     }
     if sweeps > 1 {
-        text += &format!(", sweep {} of {sweeps}", (status.sweep as usize + 1).min(sweeps));
+        text += &format!(", sweep {} of {sweeps}", (position.sweep as usize + 1).min(sweeps));
     }
     let mut speed = Vec::new();
-    if status.states_per_second > 0.0 {
-        speed.push(format!("{} states/s", show_count(status.states_per_second as u64)));
+    if status.progress.states_per_second > 0.0 {
+        speed.push(format!("{} states/s", show_count(status.progress.states_per_second as u64)));
     }
-    let residues = plan.map_or(0, |p| p.stage_moduli(status.sweep, status.stage).len());
+    let residues = plan.map_or(0, |p| p.stage_moduli(position.sweep, position.stage).len());
     if residues > 0 {
         speed.push(format!("{residues} residues"));
     }
-    speed.push(format!("{} on disk", show_bytes(status.disk_bytes)));
+    speed.push(format!("{} on disk", show_bytes(status.usage.disk_bytes)));
     [text, speed.join(", ")]
 }
 

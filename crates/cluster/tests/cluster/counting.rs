@@ -102,7 +102,7 @@ async fn a_coordinator_dies_and_goes_on() {
         loop {
             let status = client.status(job).await.unwrap();
             assert!(!status.state.is_over(), "too late for a death: {status:?}");
-            if status.stage >= stage {
+            if status.position.stage >= stage {
                 break;
             }
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -131,7 +131,7 @@ async fn a_worker_vanishes() {
     loop {
         let status = client.status(job).await.unwrap();
         assert!(!status.state.is_over(), "too late for a death: {status:?}");
-        if status.stage >= 5 && run_files(&dir.path().join("b")) > 0 {
+        if status.position.stage >= 5 && run_files(&dir.path().join("b")) > 0 {
             break;
         }
         tokio::time::sleep(Duration::from_millis(5)).await;

@@ -126,7 +126,7 @@ async fn ten_thousand_values_come_in_pieces() {
     };
     let values: Vec<SeriesEntry> = (1..=MANY as u32).map(value).collect();
     job.view.status.set_values(values.clone());
-    job.view.status.values_known = MANY as u32;
+    job.view.status.values.known = MANY as u32;
     keep(&data, &mut job, 7);
     let hub = coordinator(&data, "127.0.0.1:0", quick()).await;
     let mut users = v1::job_service_client::JobServiceClient::connect(hub.address.clone()).await.unwrap();

@@ -3,3 +3,4 @@
 pub(crate) mod page;
 pub(crate) mod progress;
 pub(crate) mod status;
+mod summary;

@@ -109,10 +109,10 @@ impl Coordinator {
     /// A job's status without values, with what it waits for. `order` is [`Self::in_order`].
     pub(super) fn shown(&self, job: &Job, order: &[JobId]) -> JobStatus {
         let mut status = job.status(&self.fleet);
-        status.level = level(job.record.spec.priority, job.account.waited_millis);
+        status.account.level = level(job.record.spec.priority, job.account.waited_millis);
         status.waits_for = self.waits_for(job, order);
         // At the present rate nothing gets done.
-        status.eta_seconds = status.eta_seconds.filter(|_| status.waits_for.is_empty());
+        status.usage.eta_seconds = status.usage.eta_seconds.filter(|_| status.waits_for.is_empty());
         status
     }
 

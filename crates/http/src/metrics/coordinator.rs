@@ -76,11 +76,11 @@ fn jobs(sheet: &mut Sheet, now: &Overview) {
     let of = |job: &JobStatus| -> Labels { vec![("job", job.id.to_string())] };
     let progress = live().map(|job| (of(job), part(job)));
     sheet.values("job_progress", "Part of a job that is done", Some(Unit::Other("ratio".to_owned())), progress);
-    let eta = live().filter_map(|job| Some((of(job), job.eta_seconds.filter(|eta| eta.is_finite())?)));
+    let eta = live().filter_map(|job| Some((of(job), job.usage.eta_seconds.filter(|eta| eta.is_finite())?)));
     sheet.values("job_eta", "Time that a job still takes at its present rate", Some(Unit::Seconds), eta);
-    let disk = live().map(|job| (of(job), job.disk_bytes as f64));
+    let disk = live().map(|job| (of(job), job.usage.disk_bytes as f64));
     sheet.values("job_disk", "Bytes of a job's runs on all workers", Some(Unit::Bytes), disk);
-    let rate = live().map(|job| (of(job), job.states_per_second));
+    let rate = live().map(|job| (of(job), job.progress.states_per_second));
     sheet.values("job_states_per_second", "States through a pass per second, lately", None, rate);
     let durable = now.durable.iter();
     let durable = durable.map(|(job, boundary)| (vec![("job", job.to_string())], boundary.at as f64 / 1000.0));

@@ -32,8 +32,8 @@ pub(super) fn section(page: &mut String, view: &JobView, now: u64) {
         page,
         "<section aria-labelledby=\"h-job\"><h1 id=\"h-job\">{} {} {}<span class=\"badge {}\">{}</span></h1>",
         job.id,
-        escape(&job.problem),
-        escape(&job.size),
+        escape(&job.problem.name),
+        escape(&job.problem.size),
         class(job.state),
         job.state
     );
@@ -66,26 +66,37 @@ fn facts(view: &JobView, now: u64) -> Vec<(&'static str, String)> {
     let mut facts = vec![("done", format!("{:.1} %", (part(job) * 1000.0).floor() / 10.0))];
     let mut add = |name, value: String| facts.push((name, value));
     if let (Some(plan), false) = (&job.plan, job.state.is_over()) {
-        add("pass", format!("{} of {}", job.pass, job.passes));
-        add("stage", format!("{} of {}", (job.stage + 1).min(plan.stages()), plan.stages()));
+        let JobStatus { position, progress, .. } = job;
+        add("pass", format!("{} of {}", position.pass, position.passes));
+        add("stage", format!("{} of {}", (position.stage + 1).min(plan.stages()), plan.stages()));
         if plan.sweeps.len() > 1 {
-            add("sweep", format!("{} of {}", (job.sweep as usize + 1).min(plan.sweeps.len()), plan.sweeps.len()));
+            add("sweep", format!("{} of {}", (position.sweep as usize + 1).min(plan.sweeps.len()), plan.sweeps.len()));
         }
-        let part_read = 100.0 * job.states_done as f64 / job.states_stage.max(1) as f64;
-        add("of this stage read", format!("{part_read:.0} % of {} states", show_count(job.states_stage)));
-        add("tasks of this stage", format!("{} of {} done, {} running", job.tasks_done, job.tasks, job.tasks_running));
-        let rate = if job.states_per_second > 0.0 { show_count(job.states_per_second as u64) } else { "-".to_owned() };
+        let part_read = 100.0 * progress.states_done as f64 / progress.states_stage.max(1) as f64;
+        add("of this stage read", format!("{part_read:.0} % of {} states", show_count(progress.states_stage)));
+        add(
+            "tasks of this stage",
+            format!("{} of {} done, {} running", progress.tasks_done, progress.tasks, progress.tasks_running),
+        );
+        let rate = if progress.states_per_second > 0.0 {
+            show_count(progress.states_per_second as u64)
+        } else {
+            "-".to_owned()
+        };
         add("states a second", rate);
-        add("left", job.eta_seconds.map_or_else(|| "unknown".to_owned(), show_seconds));
+        add("left", job.usage.eta_seconds.map_or_else(|| "unknown".to_owned(), show_seconds));
     }
-    add("under way for", show_seconds(job.seconds));
+    add("under way for", show_seconds(job.usage.seconds));
     let most = job.plan.as_ref().map_or(0, |plan| plan.peak_states);
     let forecast = if most > 0 { format!(" (forecast {})", show_count(most)) } else { String::new() };
-    add("most states", format!("{}{forecast}", show_count(job.peak_states)));
+    add("most states", format!("{}{forecast}", show_count(job.progress.peak_states)));
     let disk_forecast = job.plan.as_ref().map_or(0, |plan| plan.disk_bytes);
     let forecast = if disk_forecast > 0 { format!(" (forecast {})", show_bytes(disk_forecast)) } else { String::new() };
-    add("disk", format!("{}, at most {}{forecast}", show_bytes(job.disk_bytes), show_bytes(job.disk_peak_bytes)));
-    add("read, written", format!("{}, {}", show_bytes(job.bytes_read), show_bytes(job.bytes_written)));
+    add(
+        "disk",
+        format!("{}, at most {}{forecast}", show_bytes(job.usage.disk_bytes), show_bytes(job.usage.disk_peak_bytes)),
+    );
+    add("read, written", format!("{}, {}", show_bytes(job.traffic.bytes_read), show_bytes(job.traffic.bytes_written)));
     if let Some(plan) = &job.plan {
         add("executor", format!("{}, {} residues", plan.execution.name(), plan.moduli.len()));
     }

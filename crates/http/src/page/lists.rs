@@ -63,19 +63,19 @@ fn table<'a>(page: &mut String, jobs: impl Iterator<Item = &'a JobStatus>, chose
               <th class=\"n\">time<th class=\"n\">left</tr></thead><tbody>";
     for job in jobs {
         let current = if Some(job.id) == chosen { " aria-current=\"true\"" } else { "" };
-        let left = job.eta_seconds.filter(|_| !job.state.is_over()).map(show_seconds).unwrap_or_default();
+        let left = job.usage.eta_seconds.filter(|_| !job.state.is_over()).map(show_seconds).unwrap_or_default();
         let _ = write!(
             page,
             "<tr{current}><td><a id=\"to-{id}\" href=\"/jobs/{id}\">{id}</a><td class=\"nb\">{problem} {size}{options}\
              <td class=\"nb {class}\">{state}<td class=\"n\">{done:.0} %<td class=\"n\">{time}<td class=\"n\">{left}</tr>",
             id = job.id,
-            problem = escape(&job.problem),
-            size = escape(&job.size),
+            problem = escape(&job.problem.name),
+            size = escape(&job.problem.size),
             options = options(job),
             class = super::job::class(job.state),
             state = job.state,
             done = (part(job) * 100.0).floor(),
-            time = show_seconds(job.seconds),
+            time = show_seconds(job.usage.seconds),
         );
     }
     *page += "</tbody></table></div>";
@@ -87,7 +87,7 @@ fn options(job: &JobStatus) -> String {
         "" => format!(" {}", escape(name)),
         value => format!(" {}={}", escape(name), escape(value)),
     };
-    job.options.iter().map(one).collect()
+    job.problem.options.iter().map(one).collect()
 }
 
 /// All workers, with their disk and memory.

@@ -73,7 +73,7 @@ fn html(now: &Overview, view: Option<&JobView>, version: &str) -> String {
         |view| {
             let job = &view.status;
             let done = (part(job) * 100.0).floor();
-            format!("{} {} {}, {done:.0} %", job.id, escape(&job.problem), escape(&job.size))
+            format!("{} {} {}, {done:.0} %", job.id, escape(&job.problem.name), escape(&job.problem.size))
         },
     );
     let status = format!("<span id=\"live\" role=\"status\">as of {}</span>", clock(now.now));

@@ -82,7 +82,7 @@ pub(super) fn states(page: &mut String, view: &JobView) {
     let counted = seen.iter().enumerate().filter_map(|(pass, states)| Some((pass, (*states)?)));
     let known = counted.clone().count();
     let line: String = counted.clone().filter(|(p, _)| shown(p)).map(|(p, n)| at(p, n)).collect();
-    let x = CHART.0 * f64::from(view.status.pass) / (passes - 1) as f64;
+    let x = CHART.0 * f64::from(view.status.position.pass) / (passes - 1) as f64;
     let _ = write!(
         page,
         "<section class=\"half\" aria-labelledby=\"h-states\"><h2 id=\"h-states\">States of each pass</h2><figure>\

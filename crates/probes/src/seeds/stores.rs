@@ -77,7 +77,7 @@ async fn job(size: &str, stages: u32, data: &Path) -> Option<String> {
     let worker = Worker::open(worker_config(data.join("scratch")), Arc::new(Problems)).expect("a worker");
     let asked = handle.clone();
     let enough = async move {
-        while asked.status(job).await.is_ok_and(|status| !status.state.is_over() && status.stage < stages) {
+        while asked.status(job).await.is_ok_and(|status| !status.state.is_over() && status.position.stage < stages) {
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
     };

@@ -51,7 +51,7 @@ pub(super) async fn send_job(
     if send(&to, Ok(message)).await.is_err() {
         return;
     }
-    let first = status.values_known.saturating_sub(wanted.newest_values);
+    let first = status.values.known.saturating_sub(wanted.newest_values);
     let mut next = (wanted.newest_values > 0).then_some(first as usize);
     while let Some(from) = next {
         let (message, after) = match reading.values(from).await {
@@ -123,9 +123,9 @@ async fn send_values(
     to: &Messages<v1::WatchJobResponse>,
 ) -> Result<usize, Gone> {
     // After a fall back there are fewer: those that come again are sent again.
-    let mut sent = known.min(status.values_known as usize);
+    let mut sent = known.min(status.values.known as usize);
     let mut reading = handle.reading(status.id);
-    while sent < status.values_known as usize {
+    while sent < status.values.known as usize {
         match reading.values(sent).await {
             Ok(page) if page.values.is_empty() => break,
             Ok(page) => {

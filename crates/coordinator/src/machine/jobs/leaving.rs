@@ -65,7 +65,7 @@ impl Coordinator {
     pub fn left(&mut self, now: Millis, ended: &EndedJob) {
         self.advance(now);
         let id = ended.id();
-        if self.jobs.get(&id).is_none_or(|job| !job.is_over() || job.account.terms != ended.view.status.terms) {
+        if self.jobs.get(&id).is_none_or(|job| !job.is_over() || job.account.terms != ended.view.status.account.terms) {
             return;
         }
         let Some(job) = self.jobs.remove_over(id) else { return };

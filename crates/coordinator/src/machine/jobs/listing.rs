@@ -82,7 +82,7 @@ impl JobFilter {
 
     /// Whether it lets a job through.
     pub fn takes(&self, job: &JobStatus) -> bool {
-        self.lets(&job.terms, job.state, job.submitted_at)
+        self.lets(&job.account.terms, job.state, job.account.submitted_at)
     }
 
     fn lets(&self, terms: &Terms, state: State, submitted_at: Millis) -> bool {

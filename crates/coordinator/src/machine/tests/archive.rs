@@ -111,11 +111,14 @@ fn another_coordinator_goes_on_with_other_workers() {
         assert_ne!(id, own);
         // It survives a restart before anything is fetched.
         sim.restart(true);
-        let passes = sim.status(id).pass;
+        let passes = sim.status(id).position.pass;
         assert!(passes >= 4 * published as u32 && passes.is_multiple_of(4), "{passes} passes");
         assert_eq!(count(&mut sim, id), brute(4, 6), "seed {seed}");
         let status = sim.status(id);
-        assert!(sim.events.contains_key("fetch") && status.seconds * 1000.0 >= WORKED_MILLIS as f64, "{status:#?}");
+        assert!(
+            sim.events.contains_key("fetch") && status.usage.seconds * 1000.0 >= WORKED_MILLIS as f64,
+            "{status:#?}"
+        );
         assert!(status.notes.iter().any(|note| note.starts_with("goes on from the archive's folder")), "{status:#?}");
         assert!(!status.notes.iter().any(|note| note.starts_with("fell back")), "{status:#?}");
         assert!(sim.coordinator.certificate(id).unwrap().is_some(), "all stages have evidence");
@@ -167,7 +170,7 @@ fn an_archive_out_of_reach_delays_and_no_more() {
     }
     let status = sim.status(id);
     assert!(status.notes.iter().any(|note| note.contains("cannot be fetched from the archive now")), "{status:#?}");
-    assert_eq!(status.tasks_done, 0);
+    assert_eq!(status.progress.tasks_done, 0);
     sim.archive.away = false;
     assert_eq!(count(&mut sim, id), brute(4, 6));
     assert!(!sim.status(id).notes.iter().any(|note| note.starts_with("fell back")));
@@ -259,7 +262,7 @@ fn the_rest_is_planned_anew_for_other_workers() {
             sim.pull(&worker(number));
         });
         let old = go_on(&mut sim).unwrap();
-        let begun = sim.status(old).pass;
+        let begun = sim.status(old).position.pass;
         for _ in 0..50 {
             (0..3).for_each(|number| sim.heartbeat(&worker(number)));
             (0..3).for_each(|number| {
@@ -268,7 +271,7 @@ fn the_rest_is_planned_anew_for_other_workers() {
             (0..3).for_each(|number| sim.work(&worker(number), 0));
             sim.tick(20);
         }
-        assert_eq!(sim.status(old).pass, begun, "no worker has the memory: {:#?}", sim.status(old));
+        assert_eq!(sim.status(old).position.pass, begun, "no worker has the memory: {:#?}", sim.status(old));
         sim.coordinator.cancel(sim.now, old).unwrap();
         let replan = Replan { task_memory_bytes, disk_bytes: None };
         let id = go_on_with(&mut sim, Some(replan)).unwrap();
@@ -295,7 +298,7 @@ fn boundaries_within_columns_are_archived_by_stages() {
     work_until(&mut sim, id, |sim| checkpoints(sim) >= 3 && within(sim));
     let mut other = other_cluster(&mut sim, 3);
     let id = go_on(&mut other).unwrap();
-    assert!(!other.status(id).pass.is_multiple_of(4), "{:#?}", other.status(id));
+    assert!(!other.status(id).position.pass.is_multiple_of(4), "{:#?}", other.status(id));
     assert_eq!(count(&mut other, id), brute(4, 6));
 }
 

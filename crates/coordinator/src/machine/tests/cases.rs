@@ -15,12 +15,12 @@ fn take(sim: &mut Sim, number: usize) -> Grant {
 fn to_wide_stage(sim: &mut Sim, id: JobId) {
     for _ in 0..200 {
         let status = sim.status(id);
-        if status.tasks - status.tasks_done >= 4 && status.tasks_running == 0 {
+        if status.progress.tasks - status.progress.tasks_done >= 4 && status.progress.tasks_running == 0 {
             return;
         }
         if sim.workers[&worker(0)].running.is_empty() {
             sim.pull(&worker(0));
-            if sim.status(id).tasks >= 4 {
+            if sim.status(id).progress.tasks >= 4 {
                 let grant = sim.workers[&worker(0)].running[0].clone();
                 sim.report(&worker(0), &grant, Report::Failed(Failure::Stopped));
                 continue;
@@ -244,7 +244,7 @@ fn pause_lets_tasks_finish_and_cancel_deletes() {
     assert!(!sim.pull(&worker(0)));
     let report = sim.execute(&worker(0), &grant);
     assert_eq!(sim.report(&worker(0), &grant, report), Some(Verdict::Accepted));
-    assert_eq!(sim.status(id).tasks_done, 1);
+    assert_eq!(sim.status(id).progress.tasks_done, 1);
     sim.restart(true);
     assert_eq!(sim.status(id).state, State::Paused, "a pause survives");
     sim.coordinator.resume(sim.now, id).expect("it is paused");
@@ -284,20 +284,20 @@ fn time_adds_up_over_restarts_and_progress_shows() {
         sim.tick(20);
         sim.work(&worker(0), 0);
         let status = sim.status(id);
-        told |= status.eta_seconds.is_some_and(|eta| eta.is_finite() && eta > 0.0);
-        assert!(status.states_done <= status.states_stage);
+        told |= status.usage.eta_seconds.is_some_and(|eta| eta.is_finite() && eta > 0.0);
+        assert!(status.progress.states_done <= status.progress.states_stage);
         if round % 50 == 49 {
-            assert!(status.seconds >= last, "{} after {last}", status.seconds);
-            last = status.seconds;
+            assert!(status.usage.seconds >= last, "{} after {last}", status.usage.seconds);
+            last = status.usage.seconds;
             sim.restart(false);
             // What a life adds between two boundaries may be lost, not more.
             last -= 0.5;
         }
         if status.state.is_over() {
             assert_eq!(status.state, State::Done);
-            assert!(status.seconds > 1.0, "{}", status.seconds);
+            assert!(status.usage.seconds > 1.0, "{}", status.usage.seconds);
             assert_eq!(status.values().len(), 4, "a column's value each");
-            assert!(status.series.is_empty(), "told twice");
+            assert!(status.values.series.is_empty(), "told twice");
             assert!(sim.coordinator.jobs().iter().all(|job| job.values().is_empty()), "values in a list of jobs");
             assert!(told, "no time left was ever told");
             return;
@@ -331,7 +331,7 @@ fn one_process_writes_little_and_a_commit_writes_one_task() {
             assert!(matches!(answer, Ok((Verdict::Accepted, _))), "{answer:?}");
             let changes = sim.coordinator.take_changes().expect("records can be encoded");
             durable += usize::from(changes.must_be_durable);
-            if before.tasks > before.tasks_done + 1 {
+            if before.progress.tasks > before.progress.tasks_done + 1 {
                 commits += 1;
                 let kinds: Vec<&str> = changes.puts.iter().filter_map(|(key, _)| key.split('/').next()).collect();
                 assert_eq!(kinds, if quiet { vec![] } else { vec!["task"] });

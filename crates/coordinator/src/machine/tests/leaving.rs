@@ -108,7 +108,7 @@ fn what_leaves_is_whole_and_comes_back_from_its_file() {
     // A list reads the first line.
     let text = String::from_utf8(bytes).unwrap();
     let listed = EndedJob::decode_first_line(text.lines().next().unwrap()).unwrap();
-    assert_eq!((listed.id, &listed.terms, listed.values_known), (id, &done.terms, 4));
+    assert_eq!((listed.id, &listed.account.terms, listed.values.known), (id, &done.account.terms, 4));
     assert!(listed.values().is_empty() && text.lines().count() == 4);
     // The file says what a result says.
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -135,7 +135,7 @@ fn a_job_that_is_changed_while_it_leaves_leaves_anew() {
     sim.coordinator.leaver(sim.now).unwrap();
     sim.restart(true);
     let left = leave(&mut sim);
-    assert_eq!((ids(&left), left[0].view.status.terms.note.as_str()), (vec![1], "late"));
+    assert_eq!((ids(&left), left[0].view.status.account.terms.note.as_str()), (vec![1], "late"));
     assert!(stored(&sim).is_empty());
     // Told once more, nothing happens.
     sim.coordinator.left(sim.now, &left[0]);

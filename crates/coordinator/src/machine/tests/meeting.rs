@@ -150,11 +150,11 @@ fn without_the_kept_vector_what_came_after_it_is_worth_nothing() {
 fn a_kept_vector_is_copied_again() {
     let (mut sim, id) = job(&[(1, &[0, 1], true), (3, &[1, 2], true)]);
     with(&mut sim, id, |job, fleet| {
-        assert_eq!(job.status(fleet).copied_passes, Some(12));
+        assert_eq!(job.status(fleet).durability.copied_passes, Some(12));
         job.start_copies(fleet);
         assert!(job.copies.round.is_none(), "all is copied");
         lose(job, fleet, 1, 0);
-        assert_eq!(job.status(fleet).copied_passes, None);
+        assert_eq!(job.status(fleet).durability.copied_passes, None);
         job.start_copies(fleet);
         let round = job.copies.round.as_ref().expect("a copy is wanted");
         assert_eq!(round.boundary, 2, "the generation of stage 1");

@@ -48,7 +48,7 @@ fn the_next_task_is_of_the_job_that_the_law_names() {
     sim.work(&worker(0), 0);
     sim.tick(1);
     assert_eq!(asked(&sim), [third, first, second], "bob's tasks have taken no time yet");
-    assert!(sim.status(first).task_seconds >= 1.0);
+    assert!(sim.status(first).account.task_seconds >= 1.0);
     change(&mut sim, second, &TermsChange { priority: Some(1), ..TermsChange::default() });
     assert_eq!(asked(&sim), [second, third, first]);
     // Over another life the order stays, but for the memory of use.
@@ -75,10 +75,10 @@ fn a_job_that_later_ones_pass_by_rises() {
             *waited += LEVEL_MILLIS / 48;
             sim.heartbeat(&worker(0));
         }
-        assert_eq!(sim.status(old).level, level, "after {hours} hours");
+        assert_eq!(sim.status(old).account.level, level, "after {hours} hours");
     }
     assert_eq!(sim.coordinator.in_order(), [old, new]);
-    assert_eq!(sim.status(new).level, 2, "a job at work does not rise");
+    assert_eq!(sim.status(new).account.level, 2, "a job at work does not rise");
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn a_job_says_what_it_waits_for() {
     sim.coordinator.pause(sim.now, second).unwrap();
     assert_eq!(waits(&mut sim, second), "a person: keima resume j2");
     // Its rate is known, but nobody works on it any more: then no time left is told.
-    while sim.status(first).eta_seconds.is_none() {
+    while sim.status(first).usage.eta_seconds.is_none() {
         assert!(!sim.status(first).state.is_over(), "it ended before its rate was known");
         sim.tick(500);
         sim.heartbeat(&worker(0));
@@ -164,7 +164,7 @@ fn a_job_says_what_it_waits_for() {
     sim.kill(&worker(0), |_| true);
     sim.tick(config().lease_millis * 2);
     let status = sim.status(first);
-    assert_eq!((status.waits_for.as_str(), status.eta_seconds), ("a worker", None));
+    assert_eq!((status.waits_for.as_str(), status.usage.eta_seconds), ("a worker", None));
     assert_eq!(sim.run_to_end(first).waits_for, "");
 }
 
@@ -251,12 +251,15 @@ fn a_store_of_version_9_is_read_and_becomes_one_of_this_version() {
     let id = owned(&mut sim, "ada", 3);
     assert!(sim.store.contains_key("account/1"));
     sim.restart(true);
-    assert_eq!(sim.status(id).terms.owner, "ada");
+    assert_eq!(sim.status(id).account.terms.owner, "ada");
     sim.store.retain(|key, _| !key.starts_with("account/"));
     sim.store.insert("meta/version".into(), vec![9]);
     sim.restart(false);
     let status = sim.status(id);
-    assert_eq!((status.terms, status.priority, status.submitted_at), (crate::Terms::default(), 3, 0));
+    assert_eq!(
+        (status.account.terms, status.account.priority, status.account.submitted_at),
+        (crate::Terms::default(), 3, 0)
+    );
     assert_eq!(sim.store["meta/version"], [10]);
     assert_eq!(sim.run_to_end(id).state, State::Done);
     sim.store.insert("meta/version".into(), vec![8]);

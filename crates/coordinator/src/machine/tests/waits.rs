@@ -143,7 +143,7 @@ fn a_dead_worker_leaves_a_note() {
     let mut sim = Sim::new(85, 2, config());
     let id = sim.submit(&spec("4x3", 9));
     let other = sim.submit(&spec("2x2", 9));
-    while sim.status(id).pass < 4 {
+    while sim.status(id).position.pass < 4 {
         round(&mut sim, None);
     }
     sim.workers.get_mut(&worker(0)).expect("known").silent = true;

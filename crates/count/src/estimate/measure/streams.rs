@@ -85,9 +85,9 @@ pub(super) async fn measure(
         (board, status) = (second, done);
     }
     let is_highest = boards.first().is_some_and(|highest| highest.request == board.request);
-    let (took, work) = (nanos(&status.times), work(&board.outline));
+    let (took, work) = (nanos(&status.traffic.times), work(&board.outline));
     let (_, _, expected_bytes, _) = board.outline.totals();
-    let written = (status.bytes_written as f64 / expected_bytes.max(1) as f64).clamp(0.5, 1.0);
+    let written = (status.traffic.bytes_written as f64 / expected_bytes.max(1) as f64).clamp(0.5, 1.0);
     let Board { height, length } = board.outline.plan.board;
     let missing = (1.0 - written) * f64::from(length) / f64::from(height.max(1));
     let speed = |part: usize| {
@@ -157,7 +157,9 @@ async fn run(
     cluster.stop().await?;
     match ended.state {
         State::Done => Ok(Some(ended)),
-        state => Err(MeasureError::Count(format!("{} {}: {state} {}", ended.problem, ended.size, ended.reason))),
+        state => {
+            Err(MeasureError::Count(format!("{} {}: {state} {}", ended.problem.name, ended.problem.size, ended.reason)))
+        }
     }
 }
 

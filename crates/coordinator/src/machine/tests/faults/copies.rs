@@ -12,10 +12,13 @@ fn copies_are_made_by_workers_that_are_never_idle() {
     // One does what it asks for before the other asks: there is always a task that nobody is at.
     work_until(&mut sim, id, 2, |sim| copied(sim, id));
     let (pass, status) = (sim.coordinator.jobs[&id].boundaries.last().map(|b| b.head.pass), sim.status(id));
-    assert!(status.copied_passes.is_some_and(|passes| Some(passes) <= pass && passes % 4 == 0), "{status:#?}");
+    assert!(
+        status.durability.copied_passes.is_some_and(|passes| Some(passes) <= pass && passes % 4 == 0),
+        "{status:#?}"
+    );
     sim.kill(&worker(0), |_| false);
     sim.tick(60_000);
-    assert_eq!(sim.status(id).copied_passes, None, "one of two holders is gone");
+    assert_eq!(sim.status(id).durability.copied_passes, None, "one of two holders is gone");
 }
 
 /// Column ends are passed over until the last that was copied is old enough; these are not made durable for copies, either.

@@ -59,7 +59,12 @@ fn wrong_manifests_are_refused() {
         let expected = if law { State::CheckFailed } else { State::Paused };
         let status = sim.status(id);
         assert_eq!(status.state, expected, "{what}: again and again");
-        let figures = [status.disk_bytes, status.disk_peak_bytes, status.bytes_read, status.bytes_written];
+        let figures = [
+            status.usage.disk_bytes,
+            status.usage.disk_peak_bytes,
+            status.traffic.bytes_read,
+            status.traffic.bytes_written,
+        ];
         assert_eq!(figures, [0; 4], "{what}");
     }
 }

@@ -127,7 +127,7 @@ fn nobody_there_means_nothing_is_lost() {
     let mut sim = Sim::new(24, 2, config());
     let id = sim.submit(&spec("4x3", 9));
     work_until(&mut sim, id, 2, |sim| sim.coordinator.jobs[&id].boundaries.last().is_some_and(|b| b.head.pass >= 4));
-    let pass = sim.status(id).pass;
+    let pass = sim.status(id).position.pass;
     (0..2).for_each(|number| sim.kill(&worker(number), |_| true));
     sim.restart(false);
     for _ in 0..50 {
@@ -138,8 +138,8 @@ fn nobody_there_means_nothing_is_lost() {
     (0..10).for_each(|_| sim.tick(200));
     sim.hello(&worker(1));
     let status = sim.status(id);
-    assert!(status.pass == pass && status.notes.iter().all(|note| !note.contains("fell back")), "{status:?}");
-    assert!(status.resumed_from.is_some());
+    assert!(status.position.pass == pass && status.notes.iter().all(|note| !note.contains("fell back")), "{status:?}");
+    assert!(status.durability.resumed_from.is_some());
     assert_eq!(sim.run_to_end(id).state, State::Done);
 }
 
@@ -167,7 +167,7 @@ fn one_process_goes_on_from_its_durable_boundary() {
     sim.kill(&worker(0), |_| true);
     sim.restart(true);
     sim.hello(&worker(0));
-    assert_eq!(sim.status(id).pass, 8);
+    assert_eq!(sim.status(id).position.pass, 8);
     assert_eq!(sim.run_to_end(id).state, State::Done);
 }
 
@@ -183,7 +183,7 @@ fn a_wrong_value_in_a_run_is_found_by_the_next_stage() {
         sim.coordinator.jobs[&id].boundaries.last().expect("one").runs().map(|r| r.id.clone()).collect();
     let disk = &mut sim.workers.get_mut(&worker(0)).expect("known").disk;
     assert!(disk.values_mut().any(|run| input.contains(&run.manifest.id) && run.swap_values()), "nothing was swapped");
-    assert!(!sim.status(id).series.is_empty(), "a shorter board was told");
+    assert!(!sim.status(id).values.series.is_empty(), "a shorter board was told");
     let status = sim.run_to_end(id);
     // The sums are right: two states have each other's value. Only the fingerprint tells. The stages are repeated.
     let note = status.notes.iter().find(|note| note.contains("a check failed")).expect("a note");

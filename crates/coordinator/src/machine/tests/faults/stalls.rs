@@ -73,13 +73,13 @@ fn a_lease_is_kept_by_progress() {
     assert!(sim.pull(&worker(0)));
     let stall = config().stall_millis;
     for _ in 0..stall / 100 {
-        assert_eq!(sim.status(id).tasks_running, 1);
+        assert_eq!(sim.status(id).progress.tasks_running, 1);
         sim.tick(100);
         sim.heartbeat(&worker(0));
     }
     sim.tick(100);
     let status = sim.status(id);
-    assert_eq!((status.tasks_running, status.state), (0, State::Paused), "{status:#?}");
+    assert_eq!((status.progress.tasks_running, status.state), (0, State::Paused), "{status:#?}");
     assert!(status.reason.contains("does not get on") && status.reason.contains("disk"), "{}", status.reason);
     sim.heartbeat(&worker(0));
     assert!(sim.workers[&worker(0)].running.is_empty(), "it is told to stop");
@@ -98,7 +98,7 @@ fn a_hanging_holder_is_as_good_as_lost() {
             let newest = sim.coordinator.jobs[&id].boundaries.last();
             let wrote =
                 newest.is_some_and(|b| b.tasks.iter().any(|t| t.writer == worker(0) && !t.manifest.runs.is_empty()));
-            if wrote && sim.status(id).pass > 4 {
+            if wrote && sim.status(id).position.pass > 4 {
                 break;
             }
             assert_eq!(work(&mut sim, id, 1), State::Running, "it was over before worker 0 wrote anything");
