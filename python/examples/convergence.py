@@ -1,7 +1,8 @@
 """How fast do legal Go positions approach their asymptotic formula A B^(m+n) L^(mn)? Prints a table and draws an SVG.
 
-Left: L(n,n) / 3^(n^2), the part of all positions that is legal. Right: how far L(n,n) L(n+1,n+1) / L(n,n+1)^2 is from its
-limit, the base of liberties L (Tromp, Farnebäck, Combinatorics of Go, section 6). All ratios are exact until they are drawn.
+Left: L(m,n) / 3^(mn), the part of all positions that is legal, a line for each height m. Right: how far
+L(n,n) L(n+1,n+1) / L(n,n+1)^2 is from its limit, the base of liberties L (Tromp, Farnebäck, Combinatorics of Go, section 6). All
+ratios are exact until they are drawn.
 
     keima count go 1..9x1..9 --json --quiet | python examples/convergence.py -
     python examples/convergence.py --coordinator http://127.0.0.1:7700 --to 9
@@ -56,9 +57,9 @@ def count(client: Client, to: int) -> Counts:
     return counts
 
 
-def legal_part(counts: Counts, n: int) -> Fraction:
-    """L(n,n) / 3^(n^2)."""
-    return Fraction(counts[n, n], 3 ** (n * n))
+def legal_part(counts: Counts, m: int, n: int) -> Fraction:
+    """L(m,n) / 3^(mn)."""
+    return Fraction(counts[m, n], 3 ** (m * n))
 
 
 def base(counts: Counts, n: int) -> Fraction:
@@ -72,7 +73,7 @@ def decimals(number: Fraction, digits: int) -> str:
     return f"{whole}.{rest:0{digits}}"
 
 
-def draw(path: Path, parts: dict[int, Fraction], bases: dict[int, Fraction]) -> None:
+def draw(path: Path, counts: Counts, bases: dict[int, Fraction]) -> None:
     """Two panels, as SVG."""
     import matplotlib
 
@@ -80,14 +81,20 @@ def draw(path: Path, parts: dict[int, Fraction], bases: dict[int, Fraction]) -> 
     from matplotlib import pyplot
 
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
-    left.plot(list(parts), [float(part) for part in parts.values()], "o-", color="#1f6f6f")
-    left.set(xlabel="n", ylabel=r"$L(n,n)\,/\,3^{n^2}$", title="legal part of all positions", ylim=(0, None))
+    heights = sorted({m for m, _ in counts})
+    for m in heights:
+        lengths = sorted(n for height, n in counts if height == m)
+        parts = [float(legal_part(counts, m, n)) for n in lengths]
+        shade = pyplot.get_cmap("viridis")(0.9 * (m - 1) / max(heights))
+        left.plot(lengths, parts, "o-", color=shade, markersize=3, gid=f"height-{m}", label=f"m = {m}")
+    left.set(xlabel="n", ylabel=r"$L(m,n)\,/\,3^{mn}$", title="legal part of all positions", ylim=(0, None))
+    left.legend(fontsize="x-small", ncols=2)
     gaps = {n: abs(number / BASE_OF_LIBERTIES - 1) for n, number in bases.items()}
     right.semilogy(list(gaps), [float(gap) for gap in gaps.values()], "s-", color="#a33c2f")
     right.set(xlabel="n", ylabel="relative distance from the limit", title="base of liberties")
     for axes in (left, right):
         axes.grid(alpha=0.3)
-        axes.set_xticks(list(parts))
+        axes.set_xticks(heights)
     figure.savefig(path, metadata={"Date": None})
 
 
@@ -111,17 +118,16 @@ def main() -> int:
             for line in (sys.stdin if name == "-" else Path(name).read_text().splitlines())
         )
     sides = sorted({m for m, n in counts if m == n})
-    parts = {n: legal_part(counts, n) for n in sides}
     bases = {n: base(counts, n) for n in sides if (n, n + 1) in counts and (n + 1, n + 1) in counts}
     if not bases:
         print("not enough boards: at least nxn, nx(n+1) and (n+1)x(n+1) for one n", file=sys.stderr)
         return 2
     print(f"{'n':>2}  {'L(n,n)/3^(n^2)':<14}  L(n,n) L(n+1,n+1) / L(n,n+1)^2")
     for n in sides:
-        print(f"{n:>2}  {decimals(parts[n], 12):<14}  {decimals(bases[n], 21) if n in bases else ''}".rstrip())
+        print(f"{n:>2}  {decimals(legal_part(counts, n, n), 12):<14}  {decimals(bases[n], 21) if n in bases else ''}".rstrip())
     print(f"    limit           {decimals(BASE_OF_LIBERTIES, 21)}")
     if given.svg:
-        draw(Path(given.svg), parts, bases)
+        draw(Path(given.svg), counts, bases)
         print(f"wrote {given.svg}", file=sys.stderr)
     return 0
 

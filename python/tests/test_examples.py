@@ -37,7 +37,10 @@ def test_convergence_from_a_coordinator(plain: Cluster, tmp_path: Path) -> None:
     ran = convergence("--coordinator", plain.url, "--to", "7", "--svg", str(svg))
     assert ran.returncode == 0, ran.stderr
     check_digits(ran.stdout, 6)
-    assert ElementTree.parse(svg).getroot().tag.endswith("svg")
+    picture = ElementTree.parse(svg).getroot()
+    assert picture.tag.endswith("svg")
+    lines = [name for part in picture.iter() if (name := part.get("id", "")).startswith("height-")]
+    assert lines == [f"height-{m}" for m in range(1, 9)], "a line for each height: 7 x 8 is the last board"
 
 
 def test_convergence_from_results(cluster: Cluster) -> None:
