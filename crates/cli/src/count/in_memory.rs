@@ -11,6 +11,11 @@ use crate::machine::{Needed, asked_to_stop};
 use crate::result::Finished;
 use crate::terminal::output::is_thrown_away;
 use crate::terminal::progress::Progress;
+use crate::terminal::units::show_seconds;
+
+/// A count that keeps nothing and has more than this left says so. Ten minutes of two cores are soon spent again; a night is not.
+/// The time left is known from the first window on, to a factor of two.
+const LONG_SECONDS: f64 = 600.0;
 
 /// Counts and prints the result. A count of several sweeps keeps the residues of each, so that the same command can
 /// continue after a kill.
@@ -24,6 +29,7 @@ pub(super) async fn count(counting: &Counting<'_>, in_memory: InMemory) -> Resul
         counting.say(&format!("continuing {name}: {found} of {residues} residues are done"));
     }
     let mut progress = Progress::new(counting.shown());
+    let mut warned = kept.is_some();
     let running = Arc::clone(&in_memory);
     let mut running = tokio::task::spawn_blocking(move || running.count());
     let stop = asked_to_stop();
@@ -32,7 +38,13 @@ pub(super) async fn count(counting: &Counting<'_>, in_memory: InMemory) -> Resul
     let ended = loop {
         tokio::select! {
             ended = &mut running => break ended,
-            _ = look.tick() => progress.show_in_memory(counting.request, &in_memory.progress()),
+            _ = look.tick() => {
+                let now = in_memory.progress();
+                if let Some(warning) = warning(name, now.eta_seconds, &mut warned) {
+                    progress.say(&warning);
+                }
+                progress.show_in_memory(counting.request, &now);
+            }
             () = &mut stop => {
                 in_memory.stop();
                 progress.finish();
@@ -54,6 +66,17 @@ pub(super) async fn count(counting: &Counting<'_>, in_memory: InMemory) -> Resul
     Ok(())
 }
 
+/// What to say, once, of a long count that an interruption would lose; `warned` where that was said, or where it keeps residues.
+fn warning(name: &str, eta_seconds: Option<f64>, warned: &mut bool) -> Option<String> {
+    let left = eta_seconds.filter(|&left| left > LONG_SECONDS && left.is_finite() && !*warned)?;
+    *warned = true;
+    Some(format!(
+        "{name} has about {} left, and an interruption would lose it all; with --data DIR it could go on afterwards, but it would \
+         count on disk, which takes longer",
+        show_seconds(left)
+    ))
+}
+
 /// `kept`: residues that are complete, and all; `None` for a count of one sweep, which keeps nothing.
 fn interrupted(name: &str, kept: Option<(usize, usize)>) -> Failed {
     let next = match kept {
@@ -62,4 +85,34 @@ fn interrupted(name: &str, kept: Option<(usize, usize)>) -> Failed {
         None => format!("the same command counts {name} from the beginning (with --data DIR it could continue)"),
     };
     Failed::new(INTERRUPTED, format!("interrupted; {next}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_count_that_keeps_nothing_says_so_once() {
+        let check = |keeps: bool, etas: &[Option<f64>], expected: &[Option<&str>]| {
+            let mut warned = keeps;
+            let said = etas.iter().map(|&eta| warning("go-15x15", eta, &mut warned)).collect::<Vec<_>>();
+            assert_eq!(said.len(), expected.len());
+            for (said, expected) in said.iter().zip(expected) {
+                let fits = match (said, expected) {
+                    (Some(said), Some(expected)) => {
+                        said.starts_with(&format!("go-15x15 has about {expected} left,")) && said.contains("--data DIR")
+                    }
+                    (said, expected) => said.is_none() && expected.is_none(),
+                };
+                assert!(fits, "{etas:?}, keeps {keeps}: {said:?}, expected {expected:?}");
+            }
+        };
+        // Before the first window nothing is known.
+        check(false, &[None, None], &[None, None]);
+        check(false, &[Some(599.0), Some(600.0)], &[None, None]);
+        check(false, &[None, Some(601.0), Some(5000.0)], &[None, Some("10m01s"), None]);
+        // It gets slower.
+        check(false, &[Some(300.0), Some(7200.0), Some(7100.0)], &[None, Some("2h00m"), None]);
+        check(true, &[None, Some(601.0), Some(90_000.0)], &[None, None, None]);
+    }
 }
