@@ -7,6 +7,7 @@
 //! It asks the coordinator once a second, by the calls that `keima jobs`, `status` and `workers` use.
 
 use std::io::IsTerminal as _;
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use keima::Client;
@@ -87,9 +88,12 @@ pub(crate) async fn top(args: TopArgs) -> Result<(), Failed> {
             break Err(Failed::other(format!("cannot draw on this terminal: {error}")));
         }
         match tokio::time::timeout(LOOK, keys.recv()).await {
-            Err(_) | Ok(Some(Key::Redraw)) => {}
-            Ok(None | Some(Key::End)) => break Ok(()),
-            Ok(Some(key)) => chosen = view.neighbour(key),
+            Err(_) => {}
+            Ok(None) => break Ok(()),
+            Ok(Some(key)) => match view.pressed(key, chosen) {
+                ControlFlow::Continue(next) => chosen = next,
+                ControlFlow::Break(()) => break Ok(()),
+            },
         }
     };
     drop(keys);
@@ -144,12 +148,19 @@ impl View {
         Ok(())
     }
 
-    /// The job above or below the chosen one.
-    fn neighbour(&self, key: Key) -> Option<JobId> {
-        let chosen = self.job.as_ref()?.id;
-        let at = self.jobs.iter().position(|job| job.id == chosen)?;
-        let next = if key == Key::Up { at.saturating_sub(1) } else { at + 1 };
-        self.jobs.get(next).map_or(Some(chosen), |job| Some(job.id))
+    /// What to look at after a key, where `chosen` was asked for before; a break ends it.
+    fn pressed(&self, key: Key, chosen: Option<JobId>) -> ControlFlow<(), Option<JobId>> {
+        let neighbour = |next: fn(usize) -> usize| {
+            let shown = self.job.as_ref()?.id;
+            let at = self.jobs.iter().position(|job| job.id == shown)?;
+            self.jobs.get(next(at)).map_or(Some(shown), |job| Some(job.id))
+        };
+        ControlFlow::Continue(match key {
+            Key::End => return ControlFlow::Break(()),
+            Key::Redraw => chosen,
+            Key::Up => neighbour(|at| at.saturating_sub(1)),
+            Key::Down => neighbour(|at| at + 1),
+        })
     }
 
     /// The same as plain text.
@@ -163,14 +174,15 @@ impl View {
         rows.join("\n").trim_end().to_owned()
     }
 
-    fn jobs_lines(&self) -> Vec<Line<'static>> {
+    /// So many lines of the list that the chosen job is among them.
+    fn jobs_lines(&self, most: usize) -> Vec<Line<'static>> {
         if self.jobs.is_empty() {
             return vec![Line::from("none yet; `keima submit go 9x9` submits one")];
         }
         let chosen = self.job.as_ref().map(|job| job.id);
         let at = self.jobs.iter().position(|job| Some(job.id) == chosen).unwrap_or(0);
-        let first = at.saturating_sub(MOST_JOBS - 1);
-        let shown = self.jobs.iter().skip(first).take(MOST_JOBS);
+        let first = (at + 1).saturating_sub(most);
+        let shown = self.jobs.iter().skip(first).take(most);
         let rows: Vec<[String; 6]> = shown.clone().map(job_cells).collect();
         let lines = aligned(&rows).into_iter().zip(shown);
         lines
@@ -185,18 +197,20 @@ impl View {
 
 impl Widget for &View {
     fn render(self, area: Rect, buffer: &mut Buffer) {
-        let jobs = self.jobs_lines();
+        let listed = self.jobs.len().clamp(1, MOST_JOBS);
         let board = self.job.as_ref().and_then(Board::of);
         let rows = board.as_ref().map_or(0, |board| board.height.min(24)) as u16;
         let workers = if self.workers.is_empty() { "none yet".to_owned() } else { workers_text(&self.workers) };
         let heights = [
-            Constraint::Length(jobs.len() as u16 + 2),
+            Constraint::Length(listed as u16 + 2),
             Constraint::Length(rows.max(8) + 2),
             Constraint::Length((workers.lines().count() as u16 + 2).min(12)),
             Constraint::Min(3),
             Constraint::Length(1),
         ];
         let [top, middle, below, notes, foot] = Layout::vertical(heights).areas(area);
+        // A low screen has fewer lines than were asked for.
+        let jobs = self.jobs_lines(listed.min(usize::from(top.height.saturating_sub(2))));
         Paragraph::new(jobs).block(Block::bordered().title("Jobs")).render(top, buffer);
         if let Some(job) = &self.job {
             let width = board.as_ref().map_or(0, |board| board.length.min(MOST_COLUMNS) * 2) as u16;
@@ -273,30 +287,4 @@ fn facts(job: &JobStatus) -> Vec<Line<'static>> {
 }
 
 #[cfg(test)]
-mod tests {
-    use ratatui::crossterm::event::KeyEvent;
-
-    use super::*;
-
-    #[test]
-    fn keys_and_what_they_ask_for() {
-        let key = |code, modifiers| key_of(&Event::Key(KeyEvent::new(code, modifiers)));
-        for (code, expected) in [
-            (KeyCode::Char('q'), Some(Key::End)),
-            (KeyCode::Esc, Some(Key::End)),
-            (KeyCode::Up, Some(Key::Up)),
-            (KeyCode::Char('j'), Some(Key::Down)),
-            (KeyCode::Char('c'), None),
-        ] {
-            assert_eq!(key(code, KeyModifiers::NONE), expected, "{code:?}");
-        }
-        assert_eq!(key(KeyCode::Char('c'), KeyModifiers::CONTROL), Some(Key::End));
-        assert_eq!(key_of(&Event::Resize(3, 4)), Some(Key::Redraw));
-    }
-
-    #[test]
-    fn a_coordinator_without_jobs_is_shown() {
-        let text = View::default().plain();
-        assert!(text.contains("none yet; `keima submit go 9x9`") && text.contains("Workers"), "{text}");
-    }
-}
+mod tests;
