@@ -21,6 +21,7 @@ mod folder_lock;
 mod open_problems;
 #[doc(hidden)]
 pub mod probe;
+mod resident;
 pub mod scratch;
 mod spans;
 mod store;
@@ -40,6 +41,7 @@ pub use access::trust::Trust;
 pub use archive::{Archive, ArchiveError};
 pub use driver::{CoordinatorHandle, Overview, PULL_WAIT, StartError};
 pub use open_problems::OpenProblems;
+pub use resident::resident_bytes;
 pub use scratch::ScratchError;
 pub use scratch::run_store::RunStore;
 pub use spans::SPANS;

@@ -133,6 +133,15 @@ pub struct Hello {
     pub archive: bool,
 }
 
+/// What a worker uses of its machine, as its heartbeats tell. For people only: no decision of the coordinator depends on it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Used {
+    /// Bytes in its scratch folder.
+    pub disk_bytes: u64,
+    /// Memory of its process that is in use. `None` where its system does not tell.
+    pub memory_bytes: Option<u64>,
+}
+
 /// Answer to [`Hello`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Welcome {

@@ -127,6 +127,7 @@ pub fn workers(workers: &[WorkerStatus]) -> Value {
             "task_memory_bytes": w.task_memory_bytes,
             "disk_bytes": w.disk_bytes,
             "disk_used_bytes": w.disk_used_bytes,
+            "memory_used_bytes": w.memory_used_bytes,
             "runs": w.runs,
             "set_aside": w.set_aside.iter().map(|(job, reason)| json!({
                 "job": job.to_string(), "reason": reason,

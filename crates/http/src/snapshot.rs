@@ -6,6 +6,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use keima_blocks::sizes::show_bytes;
 use keima_cluster::{CoordinatorHandle, LinkError, Overview};
 use keima_coordinator::{JobId, JobView};
 use tokio::sync::Mutex;
@@ -54,6 +55,7 @@ impl Snapshots {
         overview.jobs.iter().for_each(|job| json::listed(job).to_string().hash(&mut hasher));
         for worker in &overview.workers {
             (worker.here, worker.running, worker.disk_used_bytes, worker.runs, &worker.id).hash(&mut hasher);
+            worker.memory_used_bytes.map(show_bytes).hash(&mut hasher);
         }
         overview.events.last().map(|event| event.number).hash(&mut hasher);
         let snapshot = Arc::new(Snapshot { overview, digest: hasher.finish() });

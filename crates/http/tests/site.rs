@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Host, L55, ask, get, stream_until};
+use keima_blocks::sizes::show_bytes;
 use keima_cluster::Door;
 use keima_http::OPENAPI;
 use serde_json::Value;
@@ -264,6 +265,12 @@ async fn metrics_keep_the_rules_and_count() {
     assert!(same(at("task_duration_seconds_bucket{le=\"+Inf\"}"), at("tasks_total")));
     assert_eq!((at("jobs{state=\"done\"}"), at("workers{state=\"here\"}")), (1.0, 1.0));
     assert!(at(&format!("worker_disk_free_bytes{{worker=\"{}\"}}", watch.id())) > 0.0);
+    let resident = at(&format!("worker_memory_used_bytes{{worker=\"{}\"}}", watch.id()));
+    let told: serde_json::Value = serde_json::from_str(&get(host.at, "/api/v1/workers").await.body).unwrap();
+    let told = told["workers"][0]["memory_used_bytes"].as_f64();
+    let page = get(host.at, "/").await.body;
+    let cell = format!("<td class=\"n\">{}<td class=\"n\">1 x ", show_bytes(told.unwrap_or(0.0) as u64));
+    assert!(resident > 1e6 && told.is_some_and(|told| told > 1e6) && page.contains(&cell), "{told:?} {cell} {page}");
     let own = get(worker_at, "/metrics").await;
     let names = check_metrics(&own.body, "keima_worker_");
     assert!(names.contains(&"keima_worker_disk_free_bytes".to_owned()), "{names:?}");

@@ -71,11 +71,11 @@ fn answer(coordinator: &mut Coordinator, now: u64, request: Asked, known: &mut K
                 }
                 grant.is_ok()
             }
-            CarriedCall::Heartbeat { worker, epoch, mut running, held, disk_used_bytes } => {
+            CarriedCall::Heartbeat { worker, epoch, mut running, held, used } => {
                 if let (true, Some((attempt, nonce)), Some(first)) = (is_told, known.granted, running.first_mut()) {
                     (first.attempt, first.nonce) = (attempt, nonce);
                 }
-                coordinator.heartbeat(now, &worker, epoch_of(epoch), &running, &held, disk_used_bytes).is_ok()
+                coordinator.heartbeat(now, &worker, epoch_of(epoch), &running, &held, used).is_ok()
             }
             CarriedCall::Report { worker, epoch, attempt, nonce, report } => {
                 let (attempt, nonce) = known.granted.filter(|_| is_told).unwrap_or((attempt, nonce));

@@ -190,6 +190,7 @@ def worker(message: job_pb2.WorkerStatus) -> Worker:
         task_memory_bytes=message.task_memory_bytes,
         disk_bytes=message.disk_bytes,
         disk_used_bytes=message.disk_used_bytes,
+        memory_used_bytes=message.memory_used_bytes if message.HasField("memory_used_bytes") else None,
         runs=message.runs,
         set_aside={f"j{aside.job}": aside.reason for aside in message.set_aside},
     )

@@ -208,6 +208,8 @@ class Worker:
     task_memory_bytes: int
     disk_bytes: int
     disk_used_bytes: int
+    #: Memory of its process that is in use; None where it has not told.
+    memory_used_bytes: int | None
     runs: int
     #: Jobs of which it gets no tasks, with the reason.
     set_aside: dict[str, str] = field(default_factory=dict)

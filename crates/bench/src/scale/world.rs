@@ -326,8 +326,8 @@ fn answer(coordinator: &mut Coordinator, now: u64, call: Call) -> Result<Answer,
     Ok(match call {
         Call::Hello(hello) => Answer::Welcome(coordinator.hello(now, hello)?),
         Call::Pull { worker, epoch, wanted } => Answer::Pulled(coordinator.pull(now, &worker, epoch, wanted)?),
-        Call::Heartbeat { worker, epoch, running, held, disk_used_bytes } => {
-            Answer::Heard(coordinator.heartbeat(now, &worker, epoch, &running, &held, disk_used_bytes)?)
+        Call::Heartbeat { worker, epoch, running, held, used } => {
+            Answer::Heard(coordinator.heartbeat(now, &worker, epoch, &running, &held, used)?)
         }
         Call::Report { worker, epoch, attempt, nonce, report } => {
             let (verdict, housekeeping) = coordinator.report(now, &worker, epoch, attempt, nonce, report)?;

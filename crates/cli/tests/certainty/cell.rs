@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use keima_coordinator::{
     Config, Coordinator, Executor, Failure, Follows, Grant, Hello, Holder, Housekeeping, JobId, JobSpec, JobStatus,
-    Report, Running, State, StoreId, Wanted, Work, WorkerId,
+    Report, Running, State, StoreId, Used, Wanted, Work, WorkerId,
 };
 use keima_engine::{Buffers, FeedOpener, Task, TaskError, run_task};
 use keima_model::{AnyProblem, ProblemRequest, Registry};
@@ -173,7 +173,7 @@ impl<'s> Cell<'s> {
         let (id, epoch) = (self.workers[number].id.clone(), self.workers[number].epoch);
         let held: Vec<RunId> = self.workers[number].held.keys().cloned().collect();
         let none: &[Running] = &[];
-        match self.coordinator.heartbeat(self.now, &id, epoch, none, &held, 0) {
+        match self.coordinator.heartbeat(self.now, &id, epoch, none, &held, Used::default()) {
             Ok(housekeeping) => self.obey(number, &housekeeping),
             Err(_) => self.hello(number),
         }

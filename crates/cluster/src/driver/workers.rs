@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use keima_coordinator::{
-    AttemptId, Coordinator, Grant, Hello, Housekeeping, Report, Running, Verdict, Wanted, Welcome, WorkerId,
+    AttemptId, Coordinator, Grant, Hello, Housekeeping, Report, Running, Used, Verdict, Wanted, Welcome, WorkerId,
 };
 use keima_runs::RunId;
 use tokio::time::Instant;
@@ -29,10 +29,9 @@ impl CoordinatorLink for CoordinatorHandle {
         epoch: u64,
         running: Vec<Running>,
         held: Vec<RunId>,
-        disk_used_bytes: u64,
+        used: Used,
     ) -> Result<Housekeeping, LinkError> {
-        let beat =
-            |machine: &mut Coordinator, now| machine.heartbeat(now, worker, epoch, &running, &held, disk_used_bytes);
+        let beat = |machine: &mut Coordinator, now| machine.heartbeat(now, worker, epoch, &running, &held, used);
         Ok(self.event(beat).await??)
     }
 

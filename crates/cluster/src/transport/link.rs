@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::Duration;
 
 use keima_coordinator::{
-    AttemptId, CallError, Grant, Hello, Housekeeping, Report, Running, Verdict, Wanted, Welcome, WorkerId,
+    AttemptId, CallError, Grant, Hello, Housekeeping, Report, Running, Used, Verdict, Wanted, Welcome, WorkerId,
 };
 use keima_runs::RunId;
 
@@ -71,7 +71,7 @@ pub trait CoordinatorLink: Clone + Send + Sync + 'static {
         epoch: u64,
         running: Vec<Running>,
         held: Vec<RunId>,
-        disk_used_bytes: u64,
+        used: Used,
     ) -> impl Future<Output = Result<Housekeeping, LinkError>> + Send;
     /// Waits some seconds for work.
     fn pull(

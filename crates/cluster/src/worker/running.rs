@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use keima_blocks::process::task_memory_bytes;
-use keima_coordinator::{AttemptId, CallError, Hello, Holder, Housekeeping, Wanted};
+use keima_coordinator::{AttemptId, CallError, Hello, Holder, Housekeeping, Used, Wanted};
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
 
@@ -20,6 +20,7 @@ use super::tables::Tables;
 use super::threads::TaskThreads;
 use crate::archive::Archive;
 use crate::open_problems::OpenProblems;
+use crate::resident::resident_bytes;
 use crate::scratch::run_store::RunStore;
 use crate::scratch::visible_folders::SharedFolders;
 use crate::transport::link::{Backoff, CoordinatorLink, LinkError, random_bits};
@@ -250,7 +251,7 @@ impl<L: CoordinatorLink> Shared<L> {
             let answer = {
                 let _in_order = self.session.in_order.write().await;
                 let (running, held) = self.table.snapshot(&self.store);
-                let used = self.store.disk().used();
+                let used = self.used();
                 self.session.link.heartbeat(self.store.worker(), epoch, running, held, used).await
             };
             self.seen.answered(answer.is_ok());
@@ -262,6 +263,11 @@ impl<L: CoordinatorLink> Shared<L> {
                 Err(error) => self.overcome(error, epoch, &mut backoff).await?,
             }
         }
+    }
+
+    /// What a heartbeat tells of this process.
+    fn used(&self) -> Used {
+        Used { disk_bytes: self.store.disk().used(), memory_bytes: resident_bytes() }
     }
 
     /// Does what a failed call needs before the next try: a hello, or a wait. Returns a final error.
@@ -289,7 +295,7 @@ impl<L: CoordinatorLink> Shared<L> {
     pub(super) async fn leave(self: &Arc<Self>) {
         let epoch = self.session.epoch.load(Ordering::Acquire);
         let (running, held) = self.table.snapshot(&self.store);
-        let used = self.store.disk().used();
+        let used = self.used();
         let told = match self.session.link.heartbeat(self.store.worker(), epoch, running, held, used).await {
             Ok(housekeeping) => {
                 self.tidy(housekeeping);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use keima_coordinator::{
-    AttemptId, Failure, Grant, Hello, Housekeeping, InputRun, JobId, Report, Running, StoreId, Verdict, Wanted,
+    AttemptId, Failure, Grant, Hello, Housekeeping, InputRun, JobId, Report, Running, StoreId, Used, Verdict, Wanted,
     Welcome, Work, WorkerId,
 };
 use keima_problems::Problems;
@@ -44,8 +44,9 @@ impl CoordinatorLink for Arc<Deaf> {
         _: u64,
         _: Vec<Running>,
         _: Vec<RunId>,
-        _: u64,
+        used: Used,
     ) -> Result<Housekeeping, LinkError> {
+        assert!(used.memory_bytes.is_some_and(|bytes| bytes > 1 << 20), "memory in use: {used:?}");
         self.heartbeats.fetch_add(1, Ordering::Relaxed);
         Ok(Housekeeping::default())
     }

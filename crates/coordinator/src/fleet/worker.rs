@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use keima_orders::{AttemptId, Holder, WorkerId};
 use keima_runs::RunId;
 
-use crate::api::Millis;
+use crate::api::{Millis, Used};
 
 /// Former processes of a worker that are remembered.
 const MOST_FORMER: usize = 16;
@@ -41,7 +41,8 @@ pub(crate) struct Worker {
     pub(crate) slots: u32,
     pub(crate) task_memory_bytes: u64,
     pub(crate) disk_bytes: u64,
-    pub(crate) disk_used_bytes: u64,
+    /// As of its last heartbeat.
+    pub(crate) used: Used,
     /// Whether it reaches the archive.
     pub(crate) archive: bool,
     /// Runs in its scratch folder, with their length where it is known (else 0).
@@ -78,7 +79,7 @@ impl Worker {
             slots: 0,
             task_memory_bytes: 0,
             disk_bytes: 0,
-            disk_used_bytes: 0,
+            used: Used::default(),
             archive: false,
             held: BTreeMap::new(),
             listed: BTreeSet::new(),

@@ -37,6 +37,8 @@ pub struct WorkerStatus {
     pub disk_bytes: u64,
     /// Bytes in its scratch folder, as of its last heartbeat.
     pub disk_used_bytes: u64,
+    /// Memory of its process that is in use, as of its last heartbeat. `None` where it has not told.
+    pub memory_used_bytes: Option<u64>,
     /// Number of runs that it holds.
     pub runs: u64,
     /// Jobs of which it gets no tasks, and why.
@@ -160,7 +162,8 @@ impl Coordinator {
             running: self.fleet.attempts_on(id).count() as u32,
             task_memory_bytes: worker.task_memory_bytes,
             disk_bytes: worker.disk_bytes,
-            disk_used_bytes: worker.disk_used_bytes,
+            disk_used_bytes: worker.used.disk_bytes,
+            memory_used_bytes: worker.used.memory_bytes,
             runs: worker.held.len() as u64,
             set_aside: live.filter_map(|job| Some((job.id, job.why_not(&self.fleet, id)?))).collect(),
         }

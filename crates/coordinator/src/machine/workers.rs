@@ -15,7 +15,7 @@ use keima_orders::{AttemptId, JobId, WorkerId};
 use keima_runs::RunId;
 
 use super::Coordinator;
-use crate::api::{CallError, Hello, Housekeeping, Millis, Running, Welcome};
+use crate::api::{CallError, Hello, Housekeeping, Millis, Running, Used, Welcome};
 use crate::fleet::Fleet;
 use crate::fleet::watched::{About, EventKind};
 use crate::fleet::worker::{Process, Worker};
@@ -145,14 +145,14 @@ impl Coordinator {
         epoch: u64,
         running: &[Running],
         held: &[RunId],
-        disk_used_bytes: u64,
+        used: Used,
     ) -> Result<Housekeeping, CallError> {
         self.advance(now);
         self.introduced(id, epoch)?;
         let listed: BTreeSet<RunId> = held.iter().cloned().collect();
         self.take_stock(id, listed);
         if let Some(worker) = self.fleet.workers.get_mut(id) {
-            worker.disk_used_bytes = disk_used_bytes;
+            worker.used = used;
             worker.abandon.clear();
         }
         self.renew(id, running);

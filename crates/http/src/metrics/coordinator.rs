@@ -112,4 +112,6 @@ fn workers(sheet: &mut Sheet, workers: &[WorkerStatus]) {
     each("worker_silence", "Time since a worker was heard of", Some(Unit::Seconds), &|w| {
         w.silent_millis as f64 / 1000.0
     });
+    let told = known().filter_map(|w| Some((of(w), w.memory_used_bytes? as f64)));
+    sheet.values("worker_memory_used", "Memory of a worker's process that is in use", bytes(), told);
 }

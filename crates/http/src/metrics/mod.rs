@@ -101,17 +101,10 @@ impl Sheet {
 
     /// Memory of this process.
     pub(crate) fn resident(&mut self) {
-        if let Some(bytes) = resident_bytes() {
+        if let Some(bytes) = keima_cluster::resident_bytes() {
             self.value("process_resident", "Memory of the process that is in use", Some(Unit::Bytes), bytes as f64);
         }
     }
-}
-
-/// Memory of this process, as the system counts it.
-fn resident_bytes() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
 /// Bytes that an ordinary user may still write to a folder's file system.

@@ -99,7 +99,7 @@ pub(super) fn workers(page: &mut String, workers: &[WorkerStatus]) {
         return;
     }
     *page += "<div class=\"scroll\" id=\"workers\"><table><thead><tr><th>worker<th>state<th class=\"n\">tasks\
-              <th>disk<th class=\"n\">memory of tasks</tr></thead><tbody>";
+              <th>disk<th class=\"n\">memory<th class=\"n\">memory of tasks</tr></thead><tbody>";
     for worker in workers.iter().take(MOST_WORKERS) {
         let (class, state) = if worker.here {
             ("good", "here".to_owned())
@@ -113,26 +113,27 @@ pub(super) fn workers(page: &mut String, workers: &[WorkerStatus]) {
             escape(&worker.id.0)
         );
         if worker.slots == 0 {
-            *page += "<td class=\"n\">-<td>-<td class=\"n\">-</tr>";
+            *page += "<td class=\"n\">-<td>-<td class=\"n\">-<td class=\"n\">-</tr>";
             continue;
         }
         let (used, cap) = (worker.disk_used_bytes, worker.disk_bytes.max(1));
         let _ = write!(
             page,
             "<td class=\"n\">{} of {}<td class=\"nb\"><meter min=\"0\" max=\"1\" high=\"0.9\" value=\"{:.4}\">{:.0} %</meter> \
-             {} of {}<td class=\"n\">{} x {}</tr>",
+             {} of {}<td class=\"n\">{}<td class=\"n\">{} x {}</tr>",
             worker.running,
             worker.slots,
             (used as f64 / cap as f64).min(1.0),
             100.0 * used as f64 / cap as f64,
             show_bytes(used),
             show_bytes(worker.disk_bytes),
+            worker.memory_used_bytes.map_or("-".to_owned(), show_bytes),
             worker.slots,
             show_bytes(worker.task_memory_bytes),
         );
         for (job, reason) in &worker.set_aside {
             let _ =
-                write!(page, "<tr><td><td colspan=\"4\" class=\"w bad\">no tasks of {job}: {}</tr>", escape(reason));
+                write!(page, "<tr><td><td colspan=\"5\" class=\"w bad\">no tasks of {job}: {}</tr>", escape(reason));
         }
     }
     *page += "</tbody></table></div>";

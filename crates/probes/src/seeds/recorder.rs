@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use keima_cluster::{CallKind, CarriedCall, CoordinatorLink, LinkError};
 use keima_coordinator::{
-    AttemptId, CallError, Coordinator, Grant, Hello, Housekeeping, Report, Running, Verdict, Wanted, Welcome, WorkerId,
+    AttemptId, CallError, Coordinator, Grant, Hello, Housekeeping, Report, Running, Used, Verdict, Wanted, Welcome,
+    WorkerId,
 };
 use keima_runs::RunId;
 
@@ -84,11 +85,11 @@ impl CoordinatorLink for Recorder {
         epoch: u64,
         running: Vec<Running>,
         held: Vec<RunId>,
-        disk_used_bytes: u64,
+        used: Used,
     ) -> Result<Housekeeping, LinkError> {
         let (listed, names) = (running.clone(), held.clone());
-        let call = CarriedCall::Heartbeat { worker: worker.clone(), epoch, running, held, disk_used_bytes };
-        self.call(&call, |machine, now| machine.heartbeat(now, worker, epoch, &listed, &names, disk_used_bytes))
+        let call = CarriedCall::Heartbeat { worker: worker.clone(), epoch, running, held, used };
+        self.call(&call, |machine, now| machine.heartbeat(now, worker, epoch, &listed, &names, used))
     }
 
     async fn pull(&self, worker: &WorkerId, epoch: u64, wanted: Wanted) -> Result<Option<Grant>, LinkError> {

@@ -1128,6 +1128,7 @@ class WorkerStatus(google.protobuf.message.Message):
     DISK_USED_BYTES_FIELD_NUMBER: builtins.int
     RUNS_FIELD_NUMBER: builtins.int
     SET_ASIDE_FIELD_NUMBER: builtins.int
+    MEMORY_USED_BYTES_FIELD_NUMBER: builtins.int
     worker: builtins.str
     address: builtins.str
     folder: builtins.str
@@ -1140,6 +1141,8 @@ class WorkerStatus(google.protobuf.message.Message):
     disk_bytes: builtins.int
     disk_used_bytes: builtins.int
     runs: builtins.int
+    memory_used_bytes: builtins.int
+    """Memory of its process that is in use, as of its last heartbeat. Absent where it has not told."""
     @property
     def set_aside(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___SetAside]: ...
     def __init__(
@@ -1157,7 +1160,10 @@ class WorkerStatus(google.protobuf.message.Message):
         disk_used_bytes: builtins.int = ...,
         runs: builtins.int = ...,
         set_aside: collections.abc.Iterable[global___SetAside] | None = ...,
+        memory_used_bytes: builtins.int | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["address", b"address", "disk_bytes", b"disk_bytes", "disk_used_bytes", b"disk_used_bytes", "folder", b"folder", "here", b"here", "running", b"running", "runs", b"runs", "set_aside", b"set_aside", "silent_millis", b"silent_millis", "slots", b"slots", "task_memory_bytes", b"task_memory_bytes", "worker", b"worker"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_memory_used_bytes", b"_memory_used_bytes", "memory_used_bytes", b"memory_used_bytes"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_memory_used_bytes", b"_memory_used_bytes", "address", b"address", "disk_bytes", b"disk_bytes", "disk_used_bytes", b"disk_used_bytes", "folder", b"folder", "here", b"here", "memory_used_bytes", b"memory_used_bytes", "running", b"running", "runs", b"runs", "set_aside", b"set_aside", "silent_millis", b"silent_millis", "slots", b"slots", "task_memory_bytes", b"task_memory_bytes", "worker", b"worker"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_memory_used_bytes", b"_memory_used_bytes"]) -> typing.Literal["memory_used_bytes"] | None: ...
 
 global___WorkerStatus = WorkerStatus

@@ -2,7 +2,9 @@
 
 use anyhow::{Context, Result, bail};
 use keima_cluster::{Answer, CarriedCall as Call};
-use keima_coordinator::{AttemptId, Hello, Holder, Housekeeping, Report, Running, Verdict, Wanted, Work, WorkerId};
+use keima_coordinator::{
+    AttemptId, Hello, Holder, Housekeeping, Report, Running, Used, Verdict, Wanted, Work, WorkerId,
+};
 use keima_orders::TaskOrder;
 use keima_runs::{RunId, TaskManifest};
 
@@ -91,7 +93,7 @@ impl World {
             epoch: worker.epoch,
             running: running(worker),
             held: worker.held.iter().cloned().collect(),
-            disk_used_bytes: worker.disk_used_bytes,
+            used: Used { disk_bytes: worker.disk_used_bytes, memory_bytes: Some(worker.disk_used_bytes) },
         })?;
         if let Some(Answer::Heard(housekeeping)) = answer {
             self.obey(number, &housekeeping);

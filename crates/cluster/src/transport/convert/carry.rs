@@ -1,7 +1,7 @@
 //! A worker's calls and their answers as the bytes that go over the wire, without a connection: for measurements of the
 //! coordinator. The frames and headers of HTTP/2 are not among them.
 
-use keima_coordinator::{Grant, Hello, Housekeeping, Report, Running, Verdict, Wanted, Welcome};
+use keima_coordinator::{Grant, Hello, Housekeeping, Report, Running, Used, Verdict, Wanted, Welcome};
 use keima_orders::{AttemptId, WorkerId};
 use keima_runs::RunId;
 use keima_wire::v1;
@@ -33,8 +33,8 @@ pub enum Call {
         running: Vec<Running>,
         /// The runs that it holds.
         held: Vec<RunId>,
-        /// Bytes in its scratch folder.
-        disk_used_bytes: u64,
+        /// What it uses of its machine.
+        used: Used,
     },
     /// It reports an attempt's end.
     Report {
@@ -107,12 +107,13 @@ impl Call {
                 let copy = *wanted == Wanted::Copy;
                 v1::PullTaskRequest { worker: worker.0.clone(), epoch: *epoch, copy }.encode_to_vec()
             }
-            Self::Heartbeat { worker, epoch, running, held, disk_used_bytes } => v1::HeartbeatRequest {
+            Self::Heartbeat { worker, epoch, running, held, used } => v1::HeartbeatRequest {
                 worker: worker.0.clone(),
                 epoch: *epoch,
                 running: list_to(running),
                 held: held.iter().map(|run| run.0.clone()).collect(),
-                disk_used_bytes: *disk_used_bytes,
+                disk_used_bytes: used.disk_bytes,
+                memory_used_bytes: used.memory_bytes,
             }
             .encode_to_vec(),
             Self::Report { worker, epoch, attempt, nonce, report } => v1::ReportTaskRequest {
@@ -143,7 +144,7 @@ impl Call {
                     epoch: message.epoch,
                     running: list_from(message.running)?,
                     held: run_ids("HeartbeatRequest.held", message.held)?,
-                    disk_used_bytes: message.disk_used_bytes,
+                    used: Used { disk_bytes: message.disk_used_bytes, memory_bytes: message.memory_used_bytes },
                 }
             }
             CallKind::Report => {
@@ -187,10 +188,12 @@ mod tests {
         let running = vec![Running { attempt, nonce: 9, states_done: 8, pulse: 2 }];
         let held = vec![RunId("j3/s0/g12/t5/a1/r0".into())];
         let report = Report::Failed(Failure::Disk { text: "full".into() });
+        let used = |memory_bytes| Used { disk_bytes: 4, memory_bytes };
         for call in [
             Call::Pull { worker: worker.clone(), epoch, wanted: Wanted::Copy },
             Call::Pull { worker: worker.clone(), epoch, wanted: Wanted::Task },
-            Call::Heartbeat { worker: worker.clone(), epoch, running, held, disk_used_bytes: 4 },
+            Call::Heartbeat { worker: worker.clone(), epoch, running, held, used: used(Some(5)) },
+            Call::Heartbeat { worker: worker.clone(), epoch, running: Vec::new(), held: Vec::new(), used: used(None) },
             Call::Report { worker, epoch, attempt, nonce: 9, report },
         ] {
             assert_eq!(Call::from_bytes(call.kind(), &call.to_bytes()).unwrap(), call);

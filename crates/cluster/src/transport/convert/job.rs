@@ -285,6 +285,7 @@ impl Wire for WorkerStatus {
             disk_used_bytes: self.disk_used_bytes,
             runs: self.runs,
             set_aside: self.set_aside.iter().map(aside).collect(),
+            memory_used_bytes: self.memory_used_bytes,
         }
     }
     fn from_wire(message: v1::WorkerStatus) -> Result<Self, ConvertError> {
@@ -299,6 +300,7 @@ impl Wire for WorkerStatus {
             task_memory_bytes: message.task_memory_bytes,
             disk_bytes: message.disk_bytes,
             disk_used_bytes: message.disk_used_bytes,
+            memory_used_bytes: message.memory_used_bytes,
             runs: message.runs,
             set_aside: message.set_aside.into_iter().map(|a| (JobId(a.job), cut(a.reason))).collect(),
         })

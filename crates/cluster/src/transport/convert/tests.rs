@@ -198,6 +198,7 @@ fn words_survive() {
         task_memory_bytes: 3,
         disk_bytes: 4,
         disk_used_bytes: 5,
+        memory_used_bytes: Some(7),
         runs: 6,
         set_aside: vec![(JobId(2), text())],
     });

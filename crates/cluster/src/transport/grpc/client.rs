@@ -6,7 +6,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use keima_coordinator::{AttemptId, Grant, Hello, Housekeeping, Report, Running, Verdict, Wanted, Welcome, WorkerId};
+use keima_coordinator::{
+    AttemptId, Grant, Hello, Housekeeping, Report, Running, Used, Verdict, Wanted, Welcome, WorkerId,
+};
 use keima_runs::RunId;
 use keima_wire::v1;
 use keima_wire::v1::coordinator_service_client::CoordinatorServiceClient;
@@ -129,14 +131,15 @@ impl CoordinatorLink for GrpcLink {
         epoch: u64,
         running: Vec<Running>,
         held: Vec<RunId>,
-        disk_used_bytes: u64,
+        used: Used,
     ) -> Result<Housekeeping, LinkError> {
         let request = v1::HeartbeatRequest {
             worker: worker.0.clone(),
             epoch,
             running: list_to(&running),
             held: held.into_iter().map(|run| run.0).collect(),
-            disk_used_bytes,
+            disk_used_bytes: used.disk_bytes,
+            memory_used_bytes: used.memory_bytes,
         };
         let mut client = self.client.clone();
         let call = client.heartbeat(tokio_stream::iter(heartbeat_pages(request)));

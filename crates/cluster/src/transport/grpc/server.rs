@@ -8,7 +8,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use keima_coordinator::{AttemptId, Hello, JobId, JobSpec, Replan, Report, Running, Terms, Wanted, WorkerId};
+use keima_coordinator::{AttemptId, Hello, JobId, JobSpec, Replan, Report, Running, Terms, Used, Wanted, WorkerId};
 use keima_wire::v1;
 use keima_wire::v1::coordinator_service_server::{CoordinatorService, CoordinatorServiceServer};
 use keima_wire::v1::job_service_server::{JobService, JobServiceServer};
@@ -210,8 +210,8 @@ impl CoordinatorService for Coordination {
         while let Some(page) = pages.message().await? {
             fine(add_runs("HeartbeatRequest.held", &mut held, page.held))?;
         }
-        let (epoch, used) = (request.epoch, request.disk_used_bytes);
-        let housekeeping = answer(self.handle.heartbeat(&worker, epoch, running, held, used).await)?;
+        let used = Used { disk_bytes: request.disk_used_bytes, memory_bytes: request.memory_used_bytes };
+        let housekeeping = answer(self.handle.heartbeat(&worker, request.epoch, running, held, used).await)?;
         Ok(Response::new(v1::HeartbeatResponse { housekeeping: Some(housekeeping.to_wire()) }))
     }
 

@@ -2,7 +2,7 @@
 
 use crate::machine::tests::world::sim::{Sim, config, spec, worker};
 use crate::machine::tests::world::toy::Toys;
-use crate::{AttemptId, CallError, Failure, Grant, JobId, JobSpec, Remedy, Report, Verdict, Wanted, Work};
+use crate::{AttemptId, CallError, Failure, Grant, JobId, JobSpec, Remedy, Report, Used, Verdict, Wanted, Work};
 use crate::{Config, Durability, State};
 
 /// Pulls a task, which must be there.
@@ -42,7 +42,7 @@ fn strangers_and_old_epochs_must_introduce_themselves() {
     assert_eq!(sim.coordinator.pull(now, &me, epoch, Wanted::Task), Ok(None));
     sim.submit(&spec("3x3", 3));
     sim.restart(false);
-    let beat = sim.coordinator.heartbeat(now, &me, epoch, &[], &[], 0);
+    let beat = sim.coordinator.heartbeat(now, &me, epoch, &[], &[], Used::default());
     assert_eq!(beat, Err(CallError::WhoAreYou(me.clone())), "an epoch of an earlier life");
     sim.hello(&me);
     assert!(sim.pull(&me));

@@ -1,7 +1,7 @@
 //! Two processes of one worker's name: which one is taken on.
 
 use crate::machine::tests::world::sim::{Sim, config, spec, worker};
-use crate::{CallError, Hello, Holder, State, Welcome, WorkerId};
+use crate::{CallError, Hello, Holder, State, Used, Welcome, WorkerId};
 
 /// What a process of a worker says, in the place of that name.
 fn said(worker: WorkerId, incarnation: u64, place: &str) -> Hello {
@@ -33,7 +33,7 @@ fn hello(sim: &mut Sim, incarnation: u64, place: &str) -> Result<Welcome, CallEr
 }
 
 fn beat(sim: &mut Sim, id: &WorkerId, epoch: u64) -> bool {
-    sim.coordinator.heartbeat(sim.now, id, epoch, &[], &[], 0).is_ok()
+    sim.coordinator.heartbeat(sim.now, id, epoch, &[], &[], Used::default()).is_ok()
 }
 
 /// What becomes of the second process: how long it waits, in heartbeats, and whether it is taken on in the end.

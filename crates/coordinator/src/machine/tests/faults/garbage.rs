@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use crate::State;
 use crate::machine::tests::world::sim::{Sim, config, spec, worker};
-use crate::{AttemptId, Failure, Hello, Holder, JobId, Report, Running, Verdict, Wanted, WorkerId};
+use crate::{AttemptId, Failure, Hello, Holder, JobId, Report, Running, Used, Verdict, Wanted, WorkerId};
 
 /// A change to a right manifest that makes it wrong.
 type Spoil = fn(&mut TaskManifest);
@@ -162,6 +162,7 @@ fn carry_out(sim: &mut Sim, call: Call) {
         }
         Call::Heartbeat(number, used, held, attempts) => {
             let epoch = epoch(sim, number);
+            let used = Used { disk_bytes: used, memory_bytes: used.checked_sub(1) };
             drop(sim.coordinator.heartbeat(sim.now, &me(number), epoch, &running(&attempts), &held, used));
         }
         Call::Pull(number) => {

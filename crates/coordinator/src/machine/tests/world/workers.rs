@@ -8,7 +8,9 @@ use super::sim::{FakeWorker, Sim, runs_of_boundaries};
 use super::toy::{LooseToys, Toys};
 use crate::fleet::lease::LEASES_PER_SLOT;
 use crate::store::records::Boundary;
-use crate::{CallError, Failure, Grant, Hello, Holder, Housekeeping, Report, Running, Verdict, Wanted, Work, WorkerId};
+use crate::{
+    CallError, Failure, Grant, Hello, Holder, Housekeeping, Report, Running, Used, Verdict, Wanted, Work, WorkerId,
+};
 
 impl Sim {
     pub(crate) fn hello(&mut self, id: &WorkerId) {
@@ -67,7 +69,7 @@ impl Sim {
         me.pulse += u64::from(!me.hangs);
         let (now, me) = (self.now, &self.workers[id]);
         let held: Vec<RunId> = me.disk.keys().cloned().collect();
-        let answer = self.coordinator.heartbeat(now, id, epoch, &running(me), &held, 0);
+        let answer = self.coordinator.heartbeat(now, id, epoch, &running(me), &held, Used::default());
         if let Some(housekeeping) = self.taken(id, answer) {
             self.obey(id, &housekeeping);
         }
