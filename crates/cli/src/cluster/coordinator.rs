@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
-use keima_cluster::{CoordinatorHandle, JournalError, Role, serve_coordinator};
+use keima_cluster::{CoordinatorHandle, JournalError, Role, failpoint, serve_coordinator};
 use keima_coordinator::Config;
 use keima_http::{CoordinatorSite, Site, coordinator_routes, serve};
 use keima_problems::Problems;
@@ -17,7 +17,7 @@ use super::archive::{archive, archive_url};
 use super::door::Entrance;
 use crate::args::{CoordinatorArgs, VERSION};
 use crate::exit::Failed;
-use crate::machine::asked_to_stop;
+use crate::machine::asked_to_stop_from_now;
 use crate::terminal::output::print;
 
 /// Heartbeats in the time of a lease.
@@ -103,7 +103,10 @@ pub(crate) async fn coordinator(args: CoordinatorArgs) -> Result<(), Failed> {
     let archive = archive(args.archive.as_deref())?;
     let handle = CoordinatorHandle::open_with(&args.data, config, Arc::new(Problems), archive)
         .map_err(|error| Failed::other(error.to_string()))?;
+    // Scripts stop it as soon as it says that it is ready.
+    let asked = asked_to_stop_from_now();
     print_ready(bound, &entrance, page.as_ref().map(|(_, bound)| *bound), &args.data, args.json);
+    failpoint::hit("coordinator.after_ready");
     let failure = handle.clone();
     let closing = handle.clone();
     let (stop, mut stopped) = watch::channel(false);
@@ -120,7 +123,7 @@ pub(crate) async fn coordinator(args: CoordinatorArgs) -> Result<(), Failed> {
     tokio::pin!(server);
     tokio::select! {
         ended = &mut server => return ended.map_err(|error| Failed::other(error.to_string())),
-        () = asked_to_stop() => {}
+        () = asked => {}
         why = failure.failure() => return Err(not_stored(&why, &args.data)),
     }
     tracing::info!("stopping; a coordinator started again with the same data folder continues the jobs");

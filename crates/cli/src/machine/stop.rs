@@ -72,8 +72,17 @@ async fn next(signals: &mut Option<Signal>) {
 
 /// Resolves when the process is asked to stop. From then on a second request ends the process at once.
 pub(crate) async fn asked_to_stop() {
+    heard(Signals::new()).await;
+}
+
+/// The same, and listens from this call on, not from the first poll on: for a process that now says that it is ready.
+pub(crate) fn asked_to_stop_from_now() -> impl Future<Output = ()> {
+    heard(Signals::new())
+}
+
+async fn heard(mut signals: Signals) {
     static WATCHED: AtomicBool = AtomicBool::new(false);
-    Signals::new().first().await;
+    signals.first().await;
     if !WATCHED.swap(true, Ordering::Relaxed) {
         // A thread of its own: the runtime may be ending, and wait for threads that count.
         let watching = std::thread::Builder::new().name("stop".to_owned()).spawn(leave_when_asked_again);

@@ -58,6 +58,15 @@ fn a_worker_leaves_at_once() {
     }
 }
 
+/// Scripts that start a coordinator for its credentials stop it as soon as it says that it is ready.
+#[test]
+fn a_coordinator_stops_in_order_from_the_moment_it_is_ready() {
+    let setup = Setup { failpoint: "coordinator.after_ready=sleep:500", ..Setup::default() };
+    let mut cluster = Cluster::start(setup);
+    cluster.coordinator.signal("TERM");
+    assert_eq!(cluster.coordinator.ended().code(), Some(0), "{}", cluster.coordinator.stderr());
+}
+
 /// A coordinator that cannot store any more, because its disk hangs.
 #[test]
 fn a_coordinator_leaves_at_once() {
