@@ -28,7 +28,7 @@ mod problem;
 
 use std::ffi::OsString;
 
-use clap::{Command, CommandFactory as _, Error, FromArgMatches as _, Parser, Subcommand};
+use clap::{ColorChoice, Command, CommandFactory as _, Error, FromArgMatches as _, Parser, Subcommand};
 
 pub(crate) use self::analyse::{AnalyseArgs, AnalysisFormat, Lift};
 pub(crate) use self::cluster::{
@@ -42,6 +42,7 @@ pub(crate) use self::habits::{CompletionsArgs, ConfigArgs, ConfigVerb, DoctorArg
 pub(crate) use self::local::{CountArgs, EstimateArgs, InspectArgs, PlotArgs, Plotted, ProblemsArgs, VerifyArgs};
 pub(crate) use self::output::{Format, ProgressFormat, ResultFormatArgs};
 pub(crate) use self::problem::{Executor, ProblemArgs};
+use crate::terminal::colour::is_dumb;
 
 /// The program's version, and the commit that it was built from where that is known: `0.2.0 (9838b20b1c2d)`.
 pub(crate) const VERSION: &str = env!("KEIMA_VERSION");
@@ -56,7 +57,9 @@ pub(crate) struct Cli {
 
 /// Reads a command line, the program's name first. Ends the process where it is wrong, or asks for help.
 pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Cli {
-    let command = Config::load().map(|config| empty::without_empty_variables(config.under(Cli::command())));
+    // clap paints its help where TERM is set to nothing.
+    let painted = if is_dumb() { Cli::command().color(ColorChoice::Never) } else { Cli::command() };
+    let command = Config::load().map(|config| empty::without_empty_variables(config.under(painted)));
     command.and_then(|mut command| parsed(&mut command, args)).unwrap_or_else(|error| error.exit())
 }
 

@@ -1,9 +1,11 @@
-//! Configuration file, completions, manual pages, self-test and doctor.
+//! Configuration file, completions, manual pages, terminals, self-test and doctor.
 
 use std::fs;
+use std::process::Command;
 
 use crate::harness::cluster::{Cluster, Setup};
 use crate::harness::process::{Ran, command, keima, run};
+use crate::numbers::golden::legal;
 
 /// Runs keima with a configuration file.
 fn with_file(text: &str, args: &[&str]) -> Ran {
@@ -52,6 +54,40 @@ fn completions_and_pages_know_every_verb() {
     {
         let text = fs::read_to_string(folder.join(page)).unwrap();
         assert!(text.contains(words), "{page}: {text}");
+    }
+}
+
+/// On a terminal, which `script` makes: codes of colour, and of a cursor that moves, come where they are wanted and nowhere else.
+#[test]
+fn a_terminal_gets_the_codes_that_it_wants() {
+    if Command::new("script").arg("--version").output().is_err() {
+        eprintln!("skipped: there is no `script` (Debian: apt-get install bsdutils)");
+        return;
+    }
+    let check = |term: &str, no_colour: Option<&str>, is_coloured: bool, has_bar: bool| {
+        let count = ("count go 8x8 --threads 1", legal("8x8"), has_bar);
+        for (words, shown, expected) in [("--help", "Usage".to_owned(), is_coloured), count] {
+            let state = tempfile::tempdir().unwrap();
+            let typed = format!("stty cols 80 rows 24; '{}' {words}", env!("CARGO_BIN_EXE_keima"));
+            let mut terminal = Command::new("script");
+            terminal.args(["-qec", &typed, "/dev/null"]).env("TERM", term).env("XDG_STATE_HOME", state.path());
+            terminal.env("XDG_CONFIG_HOME", state.path()).env_remove("KEIMA_CONFIG").env_remove("NO_COLOR");
+            terminal.envs(no_colour.map(|value| ("NO_COLOR", value)));
+            let ran = run(terminal);
+            let what = format!("{words}, TERM={term}, NO_COLOR {no_colour:?}: {ran:?}");
+            assert!(ran.ok().contains(&shown), "{what}");
+            assert_eq!(ran.stdout.contains('\u{1b}'), expected, "{what}");
+        }
+    };
+    check("xterm", None, true, true);
+    check("xterm", Some(""), true, true);
+    // The bar has no colours.
+    check("xterm", Some("1"), false, true);
+    check("dumb", None, false, false);
+    check("", None, false, false);
+    for words in [&["--help"][..], &["count", "go", "8x8", "--threads", "1"]] {
+        let ran = keima(words);
+        assert!(!format!("{}{}", ran.ok(), ran.stderr).contains('\u{1b}'), "a pipe is no terminal: {ran:?}");
     }
 }
 
