@@ -92,7 +92,7 @@ fn options(job: &JobStatus) -> String {
 
 /// All workers, with their disk and memory.
 pub(super) fn workers(page: &mut String, workers: &[WorkerStatus]) {
-    *page += "<section class=\"half\" aria-labelledby=\"h-workers\"><h2 id=\"h-workers\">Workers</h2>";
+    *page += "<section aria-labelledby=\"h-workers\"><h2 id=\"h-workers\">Workers</h2>";
     if workers.is_empty() {
         *page +=
             "<p>No workers yet; <code>keima worker --coordinator URL --scratch DIR</code> starts one.</p></section>";
@@ -145,7 +145,7 @@ pub(super) fn workers(page: &mut String, workers: &[WorkerStatus]) {
 
 /// What happened, the newest first.
 pub(super) fn events(page: &mut String, events: &[Event]) {
-    *page += "<section class=\"half\" aria-labelledby=\"h-events\"><h2 id=\"h-events\">Events since the coordinator started</h2>";
+    *page += "<section aria-labelledby=\"h-events\"><h2 id=\"h-events\">Events since the coordinator started</h2>";
     if events.is_empty() {
         *page += "<p>None yet.</p></section>";
         return;

@@ -19,6 +19,10 @@ const LIMIT: Duration = Duration::from_mins(1);
 /// Limit of all looks together.
 const LOOK_LIMIT: Duration = Duration::from_mins(2);
 
+/// Whether disk and memory of the workers are seen without scrolling.
+const WORKERS_FIT: &str =
+    "(({ scrollWidth, clientWidth }) => scrollWidth <= clientWidth)(document.getElementById('workers'))";
+
 /// A coordinator with a page, and a worker.
 struct Watched {
     coordinator: Process,
@@ -124,6 +128,7 @@ fn the_page_is_live_in_a_browser() {
         until(&browser, "it has its style", "getComputedStyle(document.querySelector('main')).display === 'grid'")
             .await;
         assert!(browser.title().await.unwrap().starts_with("j1 go 8x8"));
+        until(&browser, "the table of workers fits", WORKERS_FIT).await;
         // What happens comes to the page by itself; nothing is loaded again.
         browser.execute("window.mark = 1; return true", Vec::new()).await.unwrap();
         let other = watched.submit("4x4");
@@ -140,6 +145,7 @@ fn the_page_is_live_in_a_browser() {
         browser.set_window_size(390, 844).await.unwrap();
         until(&browser, "it fits", "document.documentElement.scrollWidth <= document.documentElement.clientWidth")
             .await;
+        until(&browser, "the table of workers fits", WORKERS_FIT).await;
         browser.close().await.unwrap();
     };
     let in_time = runtime.block_on(async { tokio::time::timeout(LOOK_LIMIT, looked).await });
