@@ -78,7 +78,11 @@ fn data(folder: &Path, findings: &mut Vec<Finding>) {
                 format!("{count} records of {} jobs can be read", jobs.len()),
             ));
             for job in &jobs {
-                let at = format!("{} {}, {}, pass {} of {}", job.problem, job.size, job.state, job.pass, job.passes);
+                let (problem, position) = (&job.problem, &job.position);
+                let at = format!(
+                    "{} {}, {}, pass {} of {}",
+                    problem.name, problem.size, job.state, position.pass, position.passes
+                );
                 findings.push(Finding::new(true, format!("job {}", job.id), at));
             }
         }

@@ -270,7 +270,9 @@ impl<W: Word> BlockSources for GoSources<'_, W> {
         // From here on halves have the numbers of signatures in this family.
         let renumbered = |samples: &BTreeMap<u32, W>, mut halves: Vec<Half<W>>| {
             let numbers: FxHashMap<u32, u32> = samples.keys().copied().zip(0..).collect();
-            halves.iter_mut().for_each(|half| half.signature = numbers[&half.signature]);
+            for half in &mut halves {
+                half.signature = numbers[&half.signature];
+            }
             halves
         };
         let lowers = renumbered(&lower_samples, lowers);
