@@ -19,9 +19,11 @@ pub fn unmade_bytes(parted: PartsBytes, memory_bytes: u64, tasks: u32) -> u64 {
     making_bytes(parted, memory_bytes, tasks) + left_over_bytes(memory_bytes)
 }
 
-/// What a worker with `memory_bytes` keeps of parts for later ones.
+/// What a worker with `memory_bytes` keeps of parts for later ones: an eighth, and no more than all signatures of columns up
+/// to 21 cells are reckoned to take.
 pub fn kept_bytes(memory_bytes: u64) -> u64 {
-    memory_bytes / 8
+    const MOST: u64 = 4 << 30;
+    (memory_bytes / 8).min(MOST)
 }
 
 /// What a worker with `memory_bytes` leaves to parts while they are made: a twelfth. It is more, up to a third, where one
