@@ -230,13 +230,10 @@ fn a_job_survives() {
         disk_bytes: 6,
         record_bytes: 41.5,
     };
+    let options = vec![("max-fences".into(), "20".into()), ("all".into(), String::new())];
     let status = JobStatus {
         id: JobId(7),
-        problem: JobProblem {
-            name: "go".to_owned(),
-            size: "9x5".to_owned(),
-            options: vec![("max-fences".into(), "20".into()), ("all".into(), String::new())],
-        },
+        problem: JobProblem { name: "go".to_owned(), size: "9x5".to_owned(), options },
         state: State::Paused,
         reason: "no worker has the memory".to_owned(),
         account: JobAccount {
