@@ -105,23 +105,42 @@ pub(crate) fn blocks(bytes: &[u8]) -> bool {
     }
 }
 
+/// Bytes of a manifest's figures before its sums.
+const FIGURES: usize = 45;
+
 /// A second copy as another worker sends it: the manifest's figures, then the bytes in two parts.
 pub(crate) fn intake(bytes: &[u8]) -> bool {
-    let Some((figures, rest)) = bytes.split_first_chunk::<16>() else { return false };
-    let number = |at: usize| figures.get(at..at + 4).map_or(0, |b| b.iter().fold(0, |n, &b| n << 8 | u64::from(b)));
-    let expected = RunManifest {
-        id: id(),
-        bytes: number(0),
-        records: number(4).max(1),
-        first_key: 0,
-        last_key: u128::from(number(8)),
-        sums: vec![0; usize::from(figures[15] % 4)],
-        checksum: number(12) as u32,
-    };
+    let Some((expected, rest)) = manifest(bytes) else { return false };
     let path = path("incoming.tmp");
-    let Ok(mut intake) = Intake::create(path.clone(), &expected) else { return false };
+    // A copy that is refused leaves it to its caller.
+    let _ = std::fs::remove_file(&path);
+    let mut intake = Intake::create(path.clone(), &expected).expect("a file can be made");
     let (one, two) = rest.split_at(rest.len() / 3);
     let taken = intake.take(one).and_then(|()| intake.take(two));
     let root = path.parent().unwrap_or(Path::new(".")).join("root");
     taken.and_then(|()| intake.adopt(&root)).is_ok()
+}
+
+/// The manifest of a copy, and the copy.
+fn manifest(bytes: &[u8]) -> Option<(RunManifest, &[u8])> {
+    let (figures, rest) = bytes.split_first_chunk::<FIGURES>()?;
+    let number = |at: usize, bytes: usize| {
+        figures.get(at..at + bytes).unwrap_or_default().iter().fold(0, |n: u128, &byte| n << 8 | u128::from(byte))
+    };
+    let (sums, rest) = rest.split_at_checked(8 * number(44, 1) as usize)?;
+    let sums = sums.chunks(8).map(|sum| sum.iter().fold(0, |n, &byte| n << 8 | u64::from(byte))).collect();
+    let (bytes, records) = (number(0, 4) as u64, (number(4, 4) as u64).max(1));
+    let (first_key, last_key) = (number(8, 16), number(24, 16));
+    Some((RunManifest { id: id(), bytes, records, first_key, last_key, sums, checksum: number(40, 4) as u32 }, rest))
+}
+
+/// The form of [`manifest`].
+pub(crate) fn figures(manifest: &RunManifest) -> Vec<u8> {
+    let RunManifest { bytes, records, first_key, last_key, sums, checksum, .. } = manifest;
+    let mut figures = [(*bytes as u32).to_be_bytes(), (*records as u32).to_be_bytes()].concat();
+    figures.extend([first_key.to_be_bytes(), last_key.to_be_bytes()].concat());
+    figures.extend(checksum.to_be_bytes());
+    figures.push(sums.len() as u8);
+    figures.extend(sums.iter().flat_map(|sum| sum.to_be_bytes()));
+    figures
 }

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use keima_runs::{BlockFeed, DiskBudget, LocalRun, RunKey, RunManifest, RunOptions, RunPart, RunWriter, run_path};
+use keima_runs::{BlockFeed, DiskBudget, LocalRun, RunKey, RunOptions, RunPart, RunWriter, run_path};
 
 use crate::Seed;
-use crate::runs::{folder, header, id};
+use crate::runs::{figures, folder, header, id};
 
 pub(super) fn all() -> Vec<Seed> {
     let mut seeds = Vec::new();
@@ -46,17 +46,6 @@ fn run<K: RunKey>(shape: u8, moduli: u8, coefficients: u32, options: RunOptions,
         stream.extend((raw.len() as u32).to_le_bytes());
         stream.extend_from_slice(&raw);
     }
-    let copy = [figures(&manifest).to_vec(), file.clone()].concat();
+    let copy = [figures(&manifest), file.clone()].concat();
     [("run_file", file), ("run_blocks", blocks), ("run_intake", copy), ("transfers", stream)]
-}
-
-fn figures(manifest: &RunManifest) -> [u8; 16] {
-    let mut figures = [0; 16];
-    for (at, number) in [manifest.bytes, manifest.records, manifest.last_key as u64, u64::from(manifest.checksum)]
-        .into_iter()
-        .enumerate()
-    {
-        figures[4 * at..4 * at + 4].copy_from_slice(&(number as u32).to_be_bytes());
-    }
-    figures
 }
