@@ -57,7 +57,7 @@ pub use outcome::{
     Check, FunctionalValues, Outcome, Residue, SeriesEntry, Table, TableRow, early, formula_error, recombine, tables,
 };
 pub use plan::{
-    BlockPlan, Execution, LARGE_VECTOR_BYTES, Plan, PlanError, PlanLimits, Stage, block_plan, choose_plan,
+    BlockPlan, Execution, LARGE_VECTOR_BYTES, Plan, PlanError, PlanFlaw, PlanLimits, Stage, block_plan, choose_plan,
     in_memory_plan, plan, refit,
 };
 pub use store::checkpoint::{Checkpoint, CheckpointError, MOST_CHECKPOINT_BYTES, is_checkpoint_name};

@@ -12,6 +12,7 @@ pub use self::limits::PlanLimits;
 pub(crate) use self::moduli::{bound_product, bound_text};
 pub use self::refit::refit;
 pub use self::stages::{BlockPlan, Execution, LARGE_VECTOR_BYTES, Plan, Stage};
+pub use self::stored::PlanFlaw;
 pub use self::stream::plan;
 
 mod block;

@@ -60,19 +60,7 @@ impl TryFrom<StoredPlan> for Plan {
     fn try_from(stored: StoredPlan) -> Result<Self, String> {
         let execution = Execution::of(&stored.executor, stored.block)
             .ok_or_else(|| format!("expected the executor stream or block, got {:?}", stored.executor))?;
-        let board = stored.board;
-        if board.height == 0 || board.length == 0 || board.height.checked_mul(board.length).is_none() {
-            return Err(format!("expected a board of 1 to 2^32 - 1 cells, got {board}"));
-        }
-        if !tile(&stored.windows, board.height) {
-            let windows = stored.windows;
-            return Err(format!("expected windows that make up a column of {} cells, got {windows:?}", board.height));
-        }
-        let moduli = stored.moduli.len();
-        if !stored.sweeps.iter().all(|&(first, end)| first < end && end as usize <= moduli) {
-            return Err(format!("expected sweeps that carry some of {moduli} moduli, got {:?}", stored.sweeps));
-        }
-        Ok(Self {
+        let plan = Self {
             execution,
             board: stored.board,
             windows: stored.windows,
@@ -89,7 +77,39 @@ impl TryFrom<StoredPlan> for Plan {
             disk_bytes: stored.disk_bytes,
             record_bytes: stored.record_bytes,
             why: stored.why,
-        })
+        };
+        plan.check().map_err(|flaw| flaw.to_string())?;
+        Ok(plan)
+    }
+}
+
+/// What is wrong with a plan.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected {expected}, got {got}")]
+pub struct PlanFlaw {
+    /// What a sound plan has.
+    pub expected: String,
+    /// What this one has.
+    pub got: String,
+}
+
+impl Plan {
+    /// Checks what other code divides and counts by. A plan out of a file or a message may be damaged.
+    pub fn check(&self) -> Result<(), PlanFlaw> {
+        let flaw = |expected: String, got: String| Err(PlanFlaw { expected, got });
+        let board = self.board;
+        if board.height == 0 || board.length == 0 || board.height.checked_mul(board.length).is_none() {
+            return flaw("a board of 1 to 2^32 - 1 cells".to_owned(), board.to_string());
+        }
+        if !tile(&self.windows, board.height) {
+            let expected = format!("windows that make up a column of {} cells", board.height);
+            return flaw(expected, format!("{:?}", self.windows));
+        }
+        let moduli = self.moduli.len();
+        if !self.sweeps.iter().all(|&(first, end)| first < end && end as usize <= moduli) {
+            return flaw(format!("sweeps that carry some of {moduli} moduli"), format!("{:?}", self.sweeps));
+        }
+        Ok(())
     }
 }
 

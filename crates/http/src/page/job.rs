@@ -68,7 +68,7 @@ fn facts(view: &JobView, now: u64) -> Vec<(&'static str, String)> {
     if let (Some(plan), false) = (&job.plan, job.state.is_over()) {
         let JobStatus { position, progress, .. } = job;
         add("pass", format!("{} of {}", position.pass, position.passes));
-        add("stage", format!("{} of {}", (position.stage + 1).min(plan.stages()), plan.stages()));
+        add("stage", format!("{} of {}", position.stage.saturating_add(1).min(plan.stages()), plan.stages()));
         if plan.sweeps.len() > 1 {
             add("sweep", format!("{} of {}", (position.sweep as usize + 1).min(plan.sweeps.len()), plan.sweeps.len()));
         }
@@ -105,7 +105,7 @@ fn facts(view: &JobView, now: u64) -> Vec<(&'static str, String)> {
         add("newest durable boundary", format!("after {} passes, {ago} ago", durable.passes));
     }
     add("tasks so far", show_count(view.tasks_finished));
-    if view.failed_attempts + view.fall_backs > 0 {
+    if view.failed_attempts > 0 || view.fall_backs > 0 {
         add("failed attempts, falls back", format!("{}, {}", view.failed_attempts, view.fall_backs));
     }
     facts

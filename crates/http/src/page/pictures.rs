@@ -22,8 +22,7 @@ pub(super) fn board(page: &mut String, job: &JobStatus) {
     let (first, end) = board.shown(MOST_COLUMNS);
     let rows = board.height.min(MOST_ROWS);
     let columns = end.saturating_sub(first).max(1);
-    let count = |cell| board.cells.iter().filter(|&&other| other == cell).count();
-    let (done, now, all) = (count(Cell::Done), count(Cell::Now), board.cells.len());
+    let ((done, now), all) = (board.done_and_now(), board.cells());
     let text = format!("{done} of {all} cells are done, {now} are under way");
     let _ = write!(
         page,

@@ -148,7 +148,7 @@ impl Wire for Plan {
         let executor = shown("Plan.executor", message.executor, NAME_BYTES)?;
         let execution = Execution::of(&executor, block)
             .ok_or_else(|| ConvertError::new("Plan.executor", "stream or block", format_args!("{executor:?}")))?;
-        Ok(Self {
+        let plan = Self {
             execution,
             board: Board::from_wire(required("Plan.board", message.board)?)?,
             windows,
@@ -165,7 +165,9 @@ impl Wire for Plan {
             disk_bytes: message.disk_bytes,
             record_bytes: message.record_bytes,
             why: shown("Plan.why", message.why, TEXT_BYTES)?,
-        })
+        };
+        plan.check().map_err(|flaw| ConvertError::new("Plan", flaw.expected, flaw.got))?;
+        Ok(plan)
     }
 }
 
@@ -173,4 +175,33 @@ fn block_plan_from(message: v1::BlockPlan) -> Result<BlockPlan, ConvertError> {
     let lanes = at_most("BlockPlan.lanes", message.lanes, 1 << 20)?;
     let v1::BlockPlan { group_records, parted, middle, .. } = message;
     Ok(BlockPlan { group_records, lanes, parted, middle })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whoever shows a job counts its stages by the windows, and its residues by the sweeps.
+    #[test]
+    fn plans_that_cannot_be_are_refused() {
+        let window = |first, len| v1::Window { first, len };
+        let sound = || v1::Plan {
+            executor: "stream".to_owned(),
+            board: Some(v1::Board { height: 3, length: 2 }),
+            windows: vec![window(0, 2), window(2, 1)],
+            moduli: vec![5, 7],
+            sweeps: vec![v1::Sweep { first: 0, end: 2 }],
+            ..Default::default()
+        };
+        let check = |change: fn(&mut v1::Plan), expected: &str| {
+            let mut message = sound();
+            change(&mut message);
+            let got = Plan::from_wire(message).map_or_else(|error| error.to_string(), |_| "a plan".to_owned());
+            assert!(got.contains(expected), "expected {expected:?}, got {got:?}");
+        };
+        check(|_| (), "a plan");
+        check(|plan| plan.windows.truncate(1), "windows that make up a column of 3 cells");
+        check(|plan| plan.windows.reverse(), "windows that make up a column of 3 cells");
+        check(|plan| plan.sweeps = vec![v1::Sweep { first: 0, end: 3 }], "sweeps that carry some of 2 moduli");
+    }
 }
