@@ -1,11 +1,12 @@
 //! Doors for fuzzing: what reads typed words, the configuration file, files of kept numbers and results, results to draw, and
-//! files of the system.
+//! files of the system; and what shows jobs.
 
 use std::cell::RefCell;
 
 use clap::{Command, CommandFactory as _};
+use keima_coordinator::JobStatus;
 
-use crate::{args, count, machine, plot, terminal};
+use crate::{args, cluster, count, machine, plot, terminal};
 
 thread_local! {
     /// The command line, which takes long to make.
@@ -65,4 +66,9 @@ pub fn pictures(text: &str) -> usize {
 /// Reads a text as each file of the system that tells what memory there is. Returns whether any of them tells.
 pub fn system_file(text: &str) -> bool {
     machine::says_something(text)
+}
+
+/// Jobs as `keima jobs`, `keima status` and `keima top` show them.
+pub fn shown(jobs: &[JobStatus]) -> String {
+    cluster::shown(jobs)
 }

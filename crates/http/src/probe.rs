@@ -1,4 +1,4 @@
-//! A door for fuzzing: what reads the bytes of browsers and monitors, without a socket.
+//! Doors for fuzzing: what reads the bytes of browsers and monitors, without a socket; the page of a job that was read from a file.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -7,18 +7,21 @@ use axum::Router;
 use axum::extract::Request;
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use http::StatusCode;
-use keima_cluster::Door;
+use keima_cluster::{Door, Overview};
+use keima_coordinator::{FleetSums, JobView};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
 use tokio::task::yield_now;
 
 use crate::guard::{Guard, judge, refused};
+use crate::json;
+use crate::page::html;
 use crate::serve::talk;
 
 /// Most bytes of answers that wait for their reader, and most that are read.
 const ROOM_BYTES: usize = 64 << 10;
 
-/// So often everybody else may go on before the connection is closed.
-const QUIET_TURNS: usize = 200;
+/// So often everybody else may go on before the connection is closed. It takes fewer from a request to its answer.
+const QUIET_TURNS: usize = 40;
 
 /// Routes behind an open door on loopback. Every request is shown to the other door too, which only looks at it: nobody
 /// without a token may pass there.
@@ -70,4 +73,19 @@ async fn quiet() {
 /// Whether an answer says that all is well.
 pub fn is_fine(answer: &[u8]) -> bool {
     answer.starts_with(format!("HTTP/1.1 {}", StatusCode::OK.as_u16()).as_bytes())
+}
+
+/// The page of a job, with all that the API tells of it.
+pub fn page(view: &JobView) -> String {
+    let now = Overview {
+        now: 1,
+        jobs: vec![view.status.clone()],
+        states: vec![(view.status.state, 1)],
+        workers: Vec::new(),
+        events: Vec::new(),
+        sums: FleetSums::default(),
+        durable: Vec::new(),
+        leases: 0,
+    };
+    html(&now, Some(view), "probe") + &json::view(view).to_string()
 }

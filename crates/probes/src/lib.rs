@@ -11,6 +11,7 @@ mod calls;
 mod results;
 mod runs;
 pub mod seeds;
+mod shown;
 mod store;
 mod texts;
 mod transfers;
@@ -40,18 +41,20 @@ macro_rules! probes {
 }
 
 probes! {
-    20:
+    22:
     run_file = runs::file;
     run_blocks = runs::blocks;
     run_intake = runs::intake;
     transfers = transfers::transfers;
     messages = keima_cluster::probe::message;
     calls = calls::calls;
+    answers = shown::answers;
     web = web::requests;
     records = store::records;
     store_log = |bytes| keima_cluster::probe::log(bytes) > 0;
     store_file = |bytes| keima_cluster::probe::store_file(bytes).is_some_and(|records| records > 0);
     checkpoints = archive::checkpoint;
+    ended_jobs = shown::ended;
     kept_numbers = kept;
     certificates = results::certificate;
     series = results::series;

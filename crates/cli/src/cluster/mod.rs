@@ -26,5 +26,13 @@ mod workers;
 
 use std::time::Duration;
 
+use keima_coordinator::JobStatus;
+
 /// How long a service may take to end its connections after it was asked to stop.
 const CLOSING: Duration = Duration::from_secs(5);
+
+/// Jobs as `jobs`, `status` and `top` show them.
+pub(crate) fn shown(jobs: &[JobStatus]) -> String {
+    let each = jobs.iter().map(status::status_text);
+    std::iter::once(status::jobs_text(jobs)).chain(each).chain(top::lines(jobs)).collect()
+}

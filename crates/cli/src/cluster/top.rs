@@ -43,8 +43,9 @@ const MOST_JOBS: usize = 8;
 const LISTED: usize = 200;
 /// Values of the chosen job, the newest.
 const SHOWN_VALUES: u32 = 2;
-/// Most columns of the board.
+/// Most columns of the board, and most rows.
 const MOST_COLUMNS: u32 = 24;
+const MOST_ROWS: u32 = 24;
 
 /// What is shown.
 #[derive(Default)]
@@ -100,6 +101,15 @@ pub(crate) async fn top(args: TopArgs) -> Result<(), Failed> {
     let _ = reader.join();
     ratatui::restore();
     ended
+}
+
+/// The lines about jobs, of which the first is chosen, before they are laid out.
+pub(super) fn lines(jobs: &[JobStatus]) -> impl Iterator<Item = String> {
+    let view = View { jobs: jobs.to_vec(), job: jobs.first().cloned(), ..View::default() };
+    let board = view.job.as_ref().and_then(Board::of);
+    let board = board.map_or_else(Vec::new, |board| cells(&board, MOST_ROWS.min(board.height) as u16));
+    let chosen = view.job.as_ref().map_or_else(Vec::new, facts);
+    view.jobs_lines().into_iter().chain(board).chain(chosen).map(|line| line.to_string())
 }
 
 /// Reads keys until nobody wants them.
@@ -199,7 +209,7 @@ impl Widget for &View {
     fn render(self, area: Rect, buffer: &mut Buffer) {
         let listed = self.jobs.len().clamp(1, MOST_JOBS);
         let board = self.job.as_ref().and_then(Board::of);
-        let rows = board.as_ref().map_or(0, |board| board.height.min(24)) as u16;
+        let rows = board.as_ref().map_or(0, |board| board.height.min(MOST_ROWS)) as u16;
         let workers = if self.workers.is_empty() { "none yet".to_owned() } else { workers_text(&self.workers) };
         let heights = [
             Constraint::Length(listed as u16 + 2),

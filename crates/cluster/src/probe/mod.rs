@@ -3,15 +3,18 @@
 //! ```text
 //!   messages   every message, there and back
 //!   calls      a request of a worker or a user, as a service takes it out of its message
+//!   answers    what a user's program reads of a coordinator
 //!   transfers  what a worker reads of another: chunks of a run, and requests for parts of one
 //!   texts      credentials, names, and files of the system
 //! ```
 
+mod answers;
 mod calls;
 mod messages;
 mod texts;
 mod transfers;
 
+pub use self::answers::{answered, answers_of, list_of};
 pub use self::calls::{Asked, asked};
 pub use self::messages::message;
 pub use self::texts::{credentials, name, system_file};

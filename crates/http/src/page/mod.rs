@@ -67,7 +67,8 @@ fn head(title: &str, version: &str, more: &str, status: &str) -> String {
     )
 }
 
-fn html(now: &Overview, view: Option<&JobView>, version: &str) -> String {
+/// The text of [`answer`].
+pub(crate) fn html(now: &Overview, view: Option<&JobView>, version: &str) -> String {
     let title = view.map_or_else(
         || "keima".to_owned(),
         |view| {

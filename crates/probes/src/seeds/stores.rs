@@ -1,11 +1,13 @@
-//! What coordinators store of small jobs, and what their workers say: records, log, store, checkpoints, certificates and calls.
+//! What coordinators store of small jobs, and what their workers say: records, log, store, checkpoints,
+//! certificates, files of ended jobs, answers and calls.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use keima_cluster::probe::{answers_of, list_of};
 use keima_cluster::{Archive, CoordinatorHandle, Store, Worker, WorkerConfig};
-use keima_coordinator::Config;
+use keima_coordinator::{Config, EndedJob, JobView};
 use keima_problems::Problems;
 use serde_json::{Value, json};
 
@@ -21,7 +23,8 @@ pub(super) fn all() -> Vec<Seed> {
     let mut seeds = Vec::new();
     for (size, stages) in [("3x3", 6), ("5x5", 6), ("2x2", u32::MAX)] {
         let data = folder.path().join(size);
-        let certificate = runtime.block_on(job(size, stages, &data));
+        let EndedJob { view, certificate } = runtime.block_on(job(size, stages, &data));
+        seeds.extend(told(&view, certificate.as_deref()));
         seeds.extend(certificate.into_iter().flat_map(|text| certified(size, &text)));
         seeds.push(("store_log", std::fs::read(data.join("coordinator.log")).expect("a log")));
         let records = loop {
@@ -69,8 +72,16 @@ fn worker_config(scratch: PathBuf) -> WorkerConfig {
     WorkerConfig { scratch, memory_bytes: 128 << 20, disk_bytes: 1 << 30, slots: 1 }
 }
 
-/// Runs a job until so many stages are done, or to its end. Returns its certificate if it has one.
-async fn job(size: &str, stages: u32, data: &Path) -> Option<String> {
+/// What is told of a job: its file once it has left the store, and the answers to users.
+fn told(view: &JobView, certificate: Option<&str>) -> [Seed; 3] {
+    let job = EndedJob { view: view.clone(), certificate: certificate.map(str::to_owned) };
+    let answers = |kind: u8, answers: Vec<u8>| ("answers", [vec![kind], answers].concat());
+    let file = job.encode().expect("a job can be written");
+    [("ended_jobs", file), answers(0, answers_of(&view.status)), answers(1, list_of(&view.status))]
+}
+
+/// Runs a job until so many stages are done, or to its end.
+async fn job(size: &str, stages: u32, data: &Path) -> EndedJob {
     let config = Config { durable_interval_millis: 0, ..Config::default() };
     let handle = CoordinatorHandle::open(data, config, Arc::new(Problems)).expect("a coordinator");
     let job = handle.submit(small("go", size)).await.expect("a job");
@@ -82,7 +93,9 @@ async fn job(size: &str, stages: u32, data: &Path) -> Option<String> {
         }
     };
     worker.run(handle.clone(), enough).await.expect("a worker ends in order");
-    handle.certificate(job).await.expect("a job")
+    let (mut view, status) = (handle.view(job).await.expect("a job"), handle.status(job).await.expect("a job"));
+    view.status = status;
+    EndedJob { view, certificate: handle.certificate(job).await.expect("a job") }
 }
 
 /// A certificate, and a result with it, as a table and as a series.

@@ -73,6 +73,8 @@ const WORDS: [(&str, &[&str]); 5] = [
             "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
             "GET /jobs/j1 HTTP/1.1\r\nHost: 127.0.0.1:7780\r\nAuthorization: Basic bWU6YQ==\r\n\r\n",
             "GET /api/v1/events HTTP/1.1\r\nHost: [::1]\r\nAccept: text/event-stream\r\nLast-Event-ID: 1\r\n\r\n",
+            "GET /jobs?state=done&archived=true&limit=3 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+            "GET /api/v1/jobs/j1/values?from=3 HTTP/1.1\r\nHost: localhost\r\n\r\n",
             "GET /metrics HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer abc\r\n\r\nGET /healthz HTTP/1.1\r\n\r\n",
         ],
     ),

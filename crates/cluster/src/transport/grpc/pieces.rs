@@ -86,7 +86,7 @@ pub(super) async fn send_job(
 
 /// Puts a job together again.
 #[derive(Default)]
-pub(super) struct Joined {
+pub(crate) struct Joined {
     status: Option<v1::JobStatus>,
     values: Vec<SeriesEntry>,
     certificate: Option<String>,
@@ -94,7 +94,7 @@ pub(super) struct Joined {
 
 impl Joined {
     /// Adds a message.
-    pub(super) fn add(&mut self, message: v1::GetJobResponse) -> Result<(), ConvertError> {
+    pub(crate) fn add(&mut self, message: v1::GetJobResponse) -> Result<(), ConvertError> {
         if self.status.is_none() {
             self.status = message.status;
         }
@@ -106,7 +106,7 @@ impl Joined {
     }
 
     /// The job after the last message.
-    pub(super) fn job(self) -> Result<(JobStatus, Option<String>), ConvertError> {
+    pub(crate) fn job(self) -> Result<(JobStatus, Option<String>), ConvertError> {
         let mut status = JobStatus::from_wire(required("GetJobResponse.status", self.status)?)?;
         if !self.values.is_empty() {
             status.set_values(self.values);
