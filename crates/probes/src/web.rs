@@ -30,6 +30,9 @@ impl World for OneThread {
     fn monotonic(&self, _: &Path, passed: Duration) -> Duration {
         passed
     }
+    fn pause(&self, _: &Path, time: Duration) -> Waiting<()> {
+        Box::pin(tokio::time::sleep(time))
+    }
     fn run(&self, work: Work) -> Waiting<Result<(), String>> {
         Box::pin(async {
             work();

@@ -109,7 +109,7 @@ pub(super) fn lines(jobs: &[JobStatus]) -> impl Iterator<Item = String> {
     let board = view.job.as_ref().and_then(Board::of);
     let board = board.map_or_else(Vec::new, |board| cells(&board, MOST_ROWS.min(board.height) as u16));
     let chosen = view.job.as_ref().map_or_else(Vec::new, facts);
-    view.jobs_lines().into_iter().chain(board).chain(chosen).map(|line| line.to_string())
+    view.jobs_lines(jobs.len()).into_iter().chain(board).chain(chosen).map(|line| line.to_string())
 }
 
 /// Reads keys until nobody wants them.

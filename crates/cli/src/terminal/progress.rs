@@ -262,8 +262,12 @@ fn facts(status: &JobStatus) -> [String; 2] {
     let (plan, position) = (status.plan.as_ref(), &status.position);
     let columns = plan.map_or(0, |p| p.board.length);
     let sweeps = plan.map_or(1, |p| p.sweeps.len());
-    let mut text =
-        format!("pass {} of {}, column {} of {columns}", position.pass, position.passes, u64::from(position.column) + 1);
+    let mut text = format!(
+        "pass {} of {}, column {} of {columns}",
+        position.pass,
+        position.passes,
+        u64::from(position.column) + 1
+    );
     if plan.is_some_and(|p| position.stage < p.stages() && p.stage(position.stage).direction == Direction::Transposed) {
         text += ", transposed";
     }
