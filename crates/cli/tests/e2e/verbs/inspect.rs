@@ -59,7 +59,7 @@ fn the_states_of_a_boundary_are_listed() {
             if told["boundary"] == status["pass"] {
                 listed.0 += check_records(path, &[], &mut listed.1);
                 // Tables that are made a part at a time.
-                check_records(path, &["--memory", "64KiB"], &mut listed.2);
+                check_records(path, &["--memory", "256KiB"], &mut listed.2);
                 if executor == "block" {
                     let refused = keima(&["inspect", path, "--records", "--memory", "1KiB"]);
                     assert_eq!((refused.code, refused.stdout.as_str()), (Some(1), ""), "{refused:#?}");
