@@ -19,8 +19,8 @@ pub fn unmade_bytes(parted: PartsBytes, memory_bytes: u64, tasks: u32) -> u64 {
     making_bytes(parted, memory_bytes, tasks) + left_over_bytes(memory_bytes)
 }
 
-/// What a worker with `memory_bytes` keeps of parts for later ones: an eighth, and no more than all signatures of columns up
-/// to 21 cells are reckoned to take.
+/// What a worker with `memory_bytes` keeps of parts for later ones: an eighth, and at most 4 GiB. All signatures of 19 cells in
+/// windows of five may take about that, by the growth from 13 to 15 cells.
 pub fn kept_bytes(memory_bytes: u64) -> u64 {
     const MOST: u64 = 4 << 30;
     (memory_bytes / 8).min(MOST)

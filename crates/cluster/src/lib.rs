@@ -41,7 +41,7 @@ pub use access::trust::Trust;
 pub use archive::{Archive, ArchiveError};
 pub use driver::{CoordinatorHandle, Overview, PULL_WAIT, StartError};
 pub use open_problems::OpenProblems;
-pub use resident::resident_bytes;
+pub use resident::{peak_resident_bytes, resident_bytes};
 pub use scratch::ScratchError;
 pub use scratch::run_store::RunStore;
 pub use spans::SPANS;

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use keima_cluster::peak_resident_bytes;
 use keima_count::InMemory;
 use keima_model::{AnyProblem, ProblemRequest};
 
 use super::folders::Folders;
 use crate::args::{CountArgs, Executor};
 use crate::exit::Failed;
-use crate::machine::{MachineMemory, peak_memory_bytes};
+use crate::machine::MachineMemory;
 use crate::result::{Extra, Finished};
 use crate::terminal::output::say;
 use crate::terminal::progress::Shown;
@@ -95,7 +96,7 @@ impl Counting<'_> {
 /// Fields of the JSON object that only this process knows.
 pub(super) fn extra(scratch_peak_bytes: Option<u64>) -> Extra {
     let mut extra = Extra::default();
-    for (name, bytes) in [("scratch_peak_bytes", scratch_peak_bytes), ("peak_memory_bytes", peak_memory_bytes())] {
+    for (name, bytes) in [("scratch_peak_bytes", scratch_peak_bytes), ("peak_memory_bytes", peak_resident_bytes())] {
         if let Some(bytes) = bytes {
             extra.0.insert(name, bytes.into());
         }

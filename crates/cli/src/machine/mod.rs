@@ -23,13 +23,6 @@ pub(crate) fn cores() -> u32 {
     std::thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(1024))
 }
 
-/// Peak resident memory of this process. `None` where the system does not tell.
-pub(crate) fn peak_memory_bytes() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kib| kib * 1024)
-}
-
 /// Folder for keima's state: `$XDG_STATE_HOME/keima` or `~/.local/state/keima`. `None` where neither `XDG_STATE_HOME`
 /// nor `HOME` is set.
 pub(crate) fn state_folder() -> Option<PathBuf> {

@@ -9,19 +9,16 @@
 //!
 //! A section has no keys. The tables tell which entries its rows belong to, and where the rows go. Each row goes to
 //! one place, and there are as many rows as places. Rows in wrong order show in the fingerprint. Where tables are made in
-//! parts, the source window has none: its blocks go by one after the other ([`BlockSources`]).
+//! parts, the source window has none: its blocks go by one after the other ([`BlockSources`]), as they do with tables.
 //!
-//! Cost: decoding, and placing each row. Memory: the block that is being decoded, and lists of entries for the
-//! classes that occur.
+//! Cost: decoding, and placing each row. Memory: the block that is being decoded, and what the reader of blocks keeps.
 
 use std::ops::Range;
 use std::slice::Chunks;
-use std::sync::Arc;
 
 use keima_model::BlockSources;
 use keima_orders::TaskOrder;
 use keima_runs::{Batch, BlockFeed, CursorBuffers, RunCursor, RunError, RunHeader, RunManifest, RunPart};
-use rustc_hash::FxHashMap;
 
 use crate::block::out_of_core::group_tables::GroupTables;
 use crate::block::out_of_core::groups::{Groups, place_of, section_key};
@@ -36,17 +33,9 @@ pub(crate) struct Gather<'a> {
     sources: &'a Groups,
     /// Start of the group in the vector before its window.
     start: u64,
-    blocks: SourceBlocks<'a>,
+    blocks: Box<dyn BlockSources + 'a>,
     /// Memory for the next section.
     spare: (CursorBuffers, Batch<u64>),
-}
-
-/// The blocks of the source window.
-enum SourceBlocks<'a> {
-    /// By the tables of all families: the entries that belong to the group, ascending, for each signature and class of blocks.
-    Whole(FxHashMap<(u32, u32), Arc<[u16]>>),
-    /// One after the other.
-    Part(Box<dyn BlockSources + 'a>),
 }
 
 /// A group's section of a run, ready to read.
@@ -69,11 +58,7 @@ impl<'a> Gather<'a> {
     pub(crate) fn new(group_tables: &'a GroupTables<'a>, sources: &'a Groups) -> Self {
         let step = step_at(group_tables.tables(), group_tables.direction.enters());
         let start = group_tables.families().first().map_or(0, |family| family.start[step]);
-        let blocks = match group_tables.made_part() {
-            None => SourceBlocks::Whole(FxHashMap::default()),
-            Some(part) => SourceBlocks::Part(part.sources()),
-        };
-        Self { group_tables, sources, start, blocks, spare: Default::default() }
+        Self { group_tables, sources, start, blocks: group_tables.sources(), spare: Default::default() }
     }
 
     /// Opens the lanes `lanes` of the group's section of `run`, and announces the reading. `run` may have no section
@@ -96,8 +81,7 @@ impl<'a> Gather<'a> {
                 run.id, self.group_tables.source
             )));
         };
-        let families: Vec<u32> =
-            source.families.clone().filter(|&family| self.group_tables.has_source(family)).collect();
+        let families = self.group_tables.source_families(source.families.clone());
         if families.is_empty() {
             return Ok(OpenSection { run, families, feed: None });
         }
@@ -136,8 +120,9 @@ impl<'a> Gather<'a> {
         let cursor = RunCursor::new(feed, header, &run.id, part).with_buffers(buffers);
         let mut section = SectionReader::new(cursor, low, batch);
         for family in families {
-            let mut blocks = self.family_blocks(family)?;
-            while self.next_positions(&mut blocks, &mut positions) {
+            self.blocks.open(family).map_err(TaskError::Refused)?;
+            while self.blocks.advance() {
+                self.blocks.positions(&mut positions);
                 let mut positions = positions.as_slice();
                 while !positions.is_empty() {
                     let rows = section
@@ -183,82 +168,17 @@ impl<'a> Gather<'a> {
     /// Canonical keys of the section that the group at `place` wrote for this group, in the order of its rows. Stops
     /// once there are more than `most`.
     pub(crate) fn keys(&mut self, place: u64, most: u64) -> Result<Vec<u128>, TaskError> {
-        let (group_tables, mut keys, mut some) = (self.group_tables, Vec::new(), Vec::new());
+        let (mut keys, mut some) = (Vec::new(), Vec::new());
         let families = self.sources.at_place(place).map_or(0..0, |source| source.families.clone());
-        for family in families.filter(|&family| group_tables.has_source(family)) {
-            let mut blocks = self.family_blocks(family)?;
-            while keys.len() as u64 <= most && self.next_keys(&mut blocks, &mut some) {
+        for family in self.group_tables.source_families(families) {
+            self.blocks.open(family).map_err(TaskError::Refused)?;
+            while keys.len() as u64 <= most && self.blocks.advance() {
+                self.blocks.keys(&mut some);
                 keys.extend_from_slice(&some);
             }
         }
         Ok(keys)
     }
-
-    /// The blocks of a source family, to be taken one after the other.
-    fn family_blocks(&mut self, family: u32) -> Result<Range<u32>, TaskError> {
-        let tables = self.group_tables.column().tables(self.group_tables.source);
-        match &mut self.blocks {
-            SourceBlocks::Whole(_) => {
-                Ok(tables.families.get(family as usize).map_or(0..0, |family| family.blocks.clone()))
-            }
-            SourceBlocks::Part(sources) => sources.open(family).map(|()| 0..0).map_err(TaskError::Refused),
-        }
-    }
-
-    /// The positions of the next block's states. `false` if none is left.
-    fn next_positions(&mut self, blocks: &mut Range<u32>, positions: &mut Vec<u64>) -> bool {
-        let GroupTables { source, direction, .. } = *self.group_tables;
-        match &mut self.blocks {
-            SourceBlocks::Part(sources) => {
-                let more = sources.advance();
-                sources.positions(positions);
-                more
-            }
-            SourceBlocks::Whole(routes) => {
-                let Some(block) = blocks.next() else { return false };
-                let entries = route(self.group_tables, routes, block);
-                self.group_tables.column().positions_of(source, direction.leaves(), block, &entries, positions);
-                true
-            }
-        }
-    }
-
-    /// The keys of the next block's states. `false` if none is left.
-    fn next_keys(&mut self, blocks: &mut Range<u32>, keys: &mut Vec<u128>) -> bool {
-        let GroupTables { source, direction, .. } = *self.group_tables;
-        match &mut self.blocks {
-            SourceBlocks::Part(sources) => {
-                let more = sources.advance();
-                sources.keys(keys);
-                more
-            }
-            SourceBlocks::Whole(routes) => {
-                let Some(block) = blocks.next() else { return false };
-                let entries = route(self.group_tables, routes, block);
-                self.group_tables.column().keys_of(source, direction.leaves(), block, &entries, keys);
-                true
-            }
-        }
-    }
-}
-
-/// The entries of a source block that belong to the group and represent their keys.
-fn route(group_tables: &GroupTables<'_>, routes: &mut FxHashMap<(u32, u32), Arc<[u16]>>, block: u32) -> Arc<[u16]> {
-    let (column, source) = (group_tables.column(), group_tables.source);
-    let signature = column.tables(source).signature_of[block as usize];
-    let end = group_tables.direction.leaves();
-    let class = column.exchange_class(source, end, block);
-    let route = routes.entry((signature, class)).or_insert_with(|| {
-        let mut families = Vec::new();
-        column.families(source, end, block, &mut families);
-        let twins = column.twins(source, end, block);
-        (0..=u16::MAX)
-            .zip(&families)
-            .filter(|&(ref entry, &family)| group_tables.has(family) && stands(&twins, *entry))
-            .map(|(entry, _)| entry)
-            .collect()
-    });
-    Arc::clone(route)
 }
 
 /// Whether an entry represents its key: of several entries for one key exactly one does.

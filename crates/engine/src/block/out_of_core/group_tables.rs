@@ -8,9 +8,10 @@
 
 use std::ops::Range;
 
-use keima_model::{BlockColumn, BlockPart, BlockTables, Direction, End, Family};
+use keima_model::{BlockColumn, BlockPart, BlockSources, BlockTables, Direction, End, Family};
 
 use crate::block::out_of_core::groups::{Group, GroupId};
+use crate::block::out_of_core::whole_sources::WholeSources;
 
 /// The tables of a group.
 pub(crate) struct GroupTables<'a> {
@@ -76,13 +77,8 @@ impl<'a> GroupTables<'a> {
         self.tables().families.get(own.start as usize..own.end as usize).unwrap_or_default()
     }
 
-    /// Whether a family, by its number in the tables, belongs to the group.
-    pub(crate) fn has(&self, family: u32) -> bool {
-        self.own().contains(&family)
-    }
-
     /// Whether a family of the source window has states for the group.
-    pub(crate) fn has_source(&self, family: u32) -> bool {
+    fn has_source(&self, family: u32) -> bool {
         match &self.column {
             GroupColumn::Whole { column, .. } => {
                 let rest = column.rest(self.source, self.direction.leaves(), family);
@@ -92,12 +88,19 @@ impl<'a> GroupTables<'a> {
         }
     }
 
-    /// The part, if the tables are those of a part.
-    pub(crate) fn made_part(&self) -> Option<&dyn BlockPart> {
+    /// A reader of the blocks that have states for the group. Each thread takes its own.
+    pub(crate) fn sources(&self) -> Box<dyn BlockSources + '_> {
         match &self.column {
-            GroupColumn::Whole { .. } => None,
-            GroupColumn::Part(part) => Some(part.as_ref()),
+            GroupColumn::Whole { column, .. } => {
+                Box::new(WholeSources::new(*column, self.source, self.direction.leaves(), self.own()))
+            }
+            GroupColumn::Part(part) => part.sources(),
         }
+    }
+
+    /// The families of the source window, out of `families`, that have states for the group.
+    pub(crate) fn source_families(&self, families: Range<u32>) -> Vec<u32> {
+        families.filter(|&family| self.has_source(family)).collect()
     }
 
     /// Places of the first column's states among the group's.

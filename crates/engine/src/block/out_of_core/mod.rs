@@ -11,3 +11,4 @@ pub(super) mod passes;
 pub(super) mod prepared;
 pub(super) mod scatter;
 pub(super) mod task;
+mod whole_sources;

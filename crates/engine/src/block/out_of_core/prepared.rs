@@ -118,13 +118,13 @@ impl Prepared {
     /// by, and drops them. Returns the group's number of states. For measurements.
     pub fn make(&self, window: usize, number: u32) -> Result<u64, TaskError> {
         let group_tables = self.group_tables(GroupId { direction: Direction::Forward, window, number })?;
-        if let Some(part) = group_tables.made_part() {
-            let mut sources = part.sources();
-            for &family in part.source_families() {
-                sources.open(family).map_err(TaskError::Refused)?;
-                while sources.advance() {}
-            }
+        let mut sources = group_tables.sources();
+        let all = self.beside(Direction::Forward, End::First, window)?.group_of.len() as u32;
+        for family in group_tables.source_families(0..all) {
+            sources.open(family).map_err(TaskError::Refused)?;
+            while sources.advance() {}
         }
+        drop(sources);
         Ok(group_tables.group.records)
     }
 

@@ -109,6 +109,7 @@ pub(crate) struct GoSources<'a, W> {
 }
 
 /// The blocks of one family, and how far they were read.
+#[derive(Default)]
 struct FamilyBlocks<W> {
     /// Upper halves by their potential.
     uppers: BTreeMap<u32, Vec<Half<W>>>,
@@ -124,26 +125,14 @@ struct FamilyBlocks<W> {
     line: Vec<(u32, u32)>,
     /// The next place in `line`, and the next one among its upper halves.
     at: [usize; 2],
-    /// The present block and its index into `wanted`.
+    /// The present block and its index into the reader's `wanted`; `None` before the first block and after the last.
     word: W,
-    present: u32,
+    present: Option<u32>,
 }
 
 impl<'a, W: Word> GoSources<'a, W> {
     /// For a part that is one of `parts`; `window` is the number of the window before.
     pub(crate) fn new(parts: &'a GoParts<W>, part: &'a GoPart<W>, window: usize) -> Self {
-        let family = FamilyBlocks {
-            uppers: BTreeMap::new(),
-            lowers: Vec::new(),
-            by_potential: BTreeMap::new(),
-            wanted: Vec::new(),
-            lower_signatures: 0,
-            potentials: Vec::new(),
-            line: Vec::new(),
-            at: [0, 0],
-            word: W::ZERO,
-            present: NONE,
-        };
         Self {
             parts,
             part,
@@ -154,7 +143,7 @@ impl<'a, W: Word> GoSources<'a, W> {
             numbers: FxHashMap::default(),
             wanted: Vec::new(),
             code_count: 0,
-            family,
+            family: FamilyBlocks::default(),
         }
     }
 
@@ -239,7 +228,7 @@ impl<'a, W: Word> GoSources<'a, W> {
     }
 
     fn present(&self) -> Option<&Wanted<W>> {
-        self.wanted.get(self.family.present as usize)
+        self.wanted.get(self.family.present? as usize)
     }
 }
 
@@ -247,7 +236,7 @@ impl<W: Word> BlockSources for GoSources<'_, W> {
     fn open(&mut self, family: u32) -> Result<(), String> {
         if self.code_count > MOST_CODES {
             (self.wanted, self.code_count) = (Vec::new(), 0);
-            self.numbers.clear();
+            (self.numbers, self.tables) = Default::default();
         }
         let Some(&pattern) = self.parts.families[self.window].patterns.get(family as usize) else {
             return Err(format!("window {} has no family {family}", self.window));
@@ -295,10 +284,7 @@ impl<W: Word> BlockSources for GoSources<'_, W> {
             wanted,
             lower_signatures: lower_samples.len(),
             potentials,
-            line: Vec::new(),
-            at: [0, 0],
-            word: W::ZERO,
-            present: NONE,
+            ..FamilyBlocks::default()
         };
         Ok(())
     }
@@ -343,8 +329,8 @@ impl<W: Word> FamilyBlocks<W> {
                 while let Some(upper) = uppers.get(self.at[1]) {
                     self.at[1] += 1;
                     let pair = upper.signature as usize * self.lower_signatures + lower.signature as usize;
-                    self.present = self.wanted[pair];
-                    if self.present != NONE {
+                    self.present = Some(self.wanted[pair]).filter(|&wanted| wanted != NONE);
+                    if self.present.is_some() {
                         self.word = upper.word | lower.word;
                         return true;
                     }
@@ -352,7 +338,7 @@ impl<W: Word> FamilyBlocks<W> {
                 self.at = [self.at[0] + 1, 0];
             }
             let Some(potential) = self.potentials.pop() else {
-                self.present = NONE;
+                self.present = None;
                 return false;
             };
             self.line.clear();
