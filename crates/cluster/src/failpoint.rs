@@ -18,6 +18,7 @@
 //!             worker.before_copy           a second copy was ordered
 //!             run_server.mid_stream        before each chunk of a run that goes to another worker
 //!             coordinator.after_ready      it has said that it is ready; it serves nobody yet
+//!             count.before_second          the second count of --double-check begins; the first one is kept
 //!             coordinator.before_commit    changes are decided; nothing is on disk and no answer has left
 //!             coordinator.after_commit     changes are on disk; no answer has left
 //! ```

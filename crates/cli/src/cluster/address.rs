@@ -8,6 +8,7 @@ use keima_cluster::service_url;
 use tokio::net::TcpListener;
 
 use crate::exit::Failed;
+use crate::machine::asked_to_stop;
 
 /// Time between two looks for a route to a coordinator.
 const REACHABLE_INTERVAL: Duration = Duration::from_secs(1);
@@ -79,11 +80,7 @@ fn reachable(bound: SocketAddr, peer: &str) -> Option<SocketAddr> {
 }
 
 /// Waits for [`reachable`]: a worker may start before the name of its coordinator resolves. `None` if the process is asked to stop first.
-pub(super) async fn once_reachable(
-    bound: SocketAddr,
-    peer: &str,
-    stop: &mut (impl Future<Output = ()> + Unpin),
-) -> Option<SocketAddr> {
+pub(super) async fn once_reachable(bound: SocketAddr, peer: &str) -> Option<SocketAddr> {
     let mut told = false;
     loop {
         if let Some(address) = reachable(bound, peer) {
@@ -97,7 +94,7 @@ pub(super) async fn once_reachable(
         }
         tokio::select! {
             () = tokio::time::sleep(REACHABLE_INTERVAL) => {}
-            () = &mut *stop => return None,
+            () = asked_to_stop() => return None,
         }
     }
 }

@@ -17,7 +17,7 @@ use super::archive::{archive, archive_url};
 use super::door::Entrance;
 use crate::args::{CoordinatorArgs, VERSION};
 use crate::exit::Failed;
-use crate::machine::asked_to_stop_from_now;
+use crate::machine::asked_to_stop;
 use crate::terminal::output::print;
 
 /// Heartbeats in the time of a lease.
@@ -104,7 +104,7 @@ pub(crate) async fn coordinator(args: CoordinatorArgs) -> Result<(), Failed> {
     let handle = CoordinatorHandle::open_with(&args.data, config, Arc::new(Problems), archive)
         .map_err(|error| Failed::other(error.to_string()))?;
     // Scripts stop it as soon as it says that it is ready.
-    let asked = asked_to_stop_from_now();
+    let asked = asked_to_stop();
     print_ready(bound, &entrance, page.as_ref().map(|(_, bound)| *bound), &args.data, args.json);
     failpoint::hit("coordinator.after_ready");
     let failure = handle.clone();

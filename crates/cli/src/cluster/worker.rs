@@ -52,9 +52,7 @@ async fn announce(mut known: watch::Receiver<bool>, ready: String, coordinator: 
 }
 
 pub(crate) async fn worker(args: WorkerArgs) -> Result<(), Failed> {
-    // One future for the worker's whole life: a signal between two futures would be lost.
-    let mut stop_asked = Box::pin(asked_to_stop());
-    while let Some(address) = until_moved(&args, &mut stop_asked).await? {
+    while let Some(address) = until_moved(&args).await? {
         // Others know it under its old address. It comes back as after a restart, with the same runs.
         tracing::warn!("this machine has another address now, {address}: the worker starts again, and announces it");
     }
@@ -62,10 +60,9 @@ pub(crate) async fn worker(args: WorkerArgs) -> Result<(), Failed> {
 }
 
 /// Runs a worker until it is asked to stop, or until its machine has another address, which it returns.
-async fn until_moved(
-    args: &WorkerArgs,
-    stop_asked: &mut (impl Future<Output = ()> + Unpin + Send),
-) -> Result<Option<SocketAddr>, Failed> {
+async fn until_moved(args: &WorkerArgs) -> Result<Option<SocketAddr>, Failed> {
+    // Scripts stop it as soon as it says that it is ready.
+    let asked = asked_to_stop();
     let slots = args.threads.unwrap_or_else(cores);
     let coordinator = url("--coordinator", &args.coordinator)?;
     let advertise = advertised(args.advertise.as_deref(), &coordinator)?;
@@ -97,7 +94,7 @@ async fn until_moved(
     let mut found = None;
     let advertise = match advertise {
         Some(url) => url,
-        None => match once_reachable(bound, &coordinator, stop_asked).await {
+        None => match once_reachable(bound, &coordinator).await {
             Some(address) => {
                 found = Some(address);
                 format!("{scheme}://{address}")
@@ -128,7 +125,7 @@ async fn until_moved(
     );
     let server = tokio::spawn(async move { serve_worker_runs(listener, store, &door, once_true(stopped)).await });
     let mut moved = None;
-    let ended = worker.run(link, until(&mut moved, stop_asked, found, bound, &coordinator)).await;
+    let ended = worker.run(link, until(&mut moved, asked, found, bound, &coordinator)).await;
     announcing.abort();
     stop.send_replace(true);
     let _ = tokio::time::timeout(CLOSING, server).await;
@@ -168,7 +165,7 @@ async fn once_true(mut value: watch::Receiver<bool>) {
 /// Ends when the process is asked to stop, or the address that was `found` is lost for another, which `moved` then holds.
 async fn until(
     moved: &mut Option<SocketAddr>,
-    stop_asked: &mut (impl Future<Output = ()> + Unpin + Send),
+    asked: impl Future<Output = ()>,
     found: Option<SocketAddr>,
     bound: SocketAddr,
     coordinator: &str,
@@ -180,7 +177,7 @@ async fn until(
         }
     };
     tokio::select! {
-        () = stop_asked => {}
+        () = asked => {}
         address = lost => *moved = Some(address),
     }
 }

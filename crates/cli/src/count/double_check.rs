@@ -12,7 +12,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use keima_cluster::OpenProblems;
+use keima_cluster::{OpenProblems, failpoint};
 use keima_coordinator::{Check, Outcome, certificate_hash};
 use keima_model::{AnyProblem, ProblemInfo, ProblemRequest, Registry};
 use keima_problems::{Problems, Turned};
@@ -109,6 +109,7 @@ async fn second(
     if !args.output.quiet {
         say(format_args!("counting {} {} a second time, in another way", request.name, request.size));
     }
+    failpoint::hit("count.before_second");
     let counting = Counting {
         args: &args,
         request,

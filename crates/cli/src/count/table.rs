@@ -10,7 +10,6 @@
 //! same up to a turn are counted once. Numbers are kept until all are printed, so that the same command continues.
 
 use std::cell::RefCell;
-use std::pin::Pin;
 use std::sync::Arc;
 
 use keima_cluster::OpenProblems;
@@ -25,7 +24,7 @@ use super::sizes::{Size, sizes};
 use crate::args::{CountArgs, Format};
 use crate::cluster::client::request;
 use crate::exit::{CHECK_FAILED, Failed, INTERRUPTED, USAGE};
-use crate::machine::{MachineMemory, asked_to_stop, cores};
+use crate::machine::{MachineMemory, cores, is_stopping};
 use crate::result::{Extra, Finished, csv_line, format, gp, latex, object, tell_done};
 use crate::terminal::output::{hand_over, say};
 
@@ -133,15 +132,6 @@ fn open(
     registry.open(&sized(&square)).map(|problem| (sized(&square), problem))
 }
 
-/// Whether the process was asked to stop.
-async fn is_stopping(stop: &mut Pin<Box<impl Future<Output = ()>>>) -> bool {
-    tokio::select! {
-        biased;
-        () = stop => true,
-        () = std::future::ready(()) => false,
-    }
-}
-
 /// Counts all sizes of the command line with problems of `registry`.
 pub(super) async fn count(mut args: CountArgs, registry: Arc<dyn Registry>) -> Result<(), Failed> {
     let all = request(&args.problem);
@@ -156,12 +146,10 @@ pub(super) async fn count(mut args: CountArgs, registry: Arc<dyn Registry>) -> R
         kept.remove();
     }
     let kept = RefCell::new(kept);
-    // Listens from now on: a signal between two counts must not be lost.
-    let mut stop = Box::pin(asked_to_stop());
     let mut failures: Vec<Failed> = Vec::new();
     let mut is_headed = false;
     for (number, size) in sizes.iter().enumerate() {
-        if is_stopping(&mut stop).await {
+        if is_stopping() {
             return Err(interrupted(number, sizes.len(), "interrupted"));
         }
         let registry = Arc::new(OpenProblems::new(Arc::clone(&registry)));
@@ -183,7 +171,7 @@ pub(super) async fn count(mut args: CountArgs, registry: Arc<dyn Registry>) -> R
         if failed.is_not_printed {
             return Err(failed);
         }
-        if failed.code == INTERRUPTED && is_stopping(&mut stop).await {
+        if failed.code == INTERRUPTED && is_stopping() {
             return Err(interrupted(number, sizes.len(), &failed.text));
         }
         lines.error(&all, size, &failed)?;

@@ -15,7 +15,7 @@ mod threads;
 use std::path::PathBuf;
 
 pub(crate) use self::memory::{MachineMemory, says_something};
-pub(crate) use self::stop::{asked_to_stop, asked_to_stop_from_now};
+pub(crate) use self::stop::{asked_to_stop, is_stopping};
 pub(crate) use self::threads::Needed;
 
 /// Number of cores that this process may use.

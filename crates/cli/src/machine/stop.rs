@@ -10,10 +10,11 @@
 //! one request. A terminal that closes may hang up several times: SIGHUP never counts as the second one.
 
 use std::process;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{LazyLock, mpsc};
 use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::exit::INTERRUPTED;
@@ -70,34 +71,50 @@ async fn next(signals: &mut Option<Signal>) {
     }
 }
 
-/// Resolves when the process is asked to stop. From then on a second request ends the process at once.
-pub(crate) async fn asked_to_stop() {
-    heard(Signals::new()).await;
+/// Whether the process was asked to stop. The first reader starts the thread that listens.
+///
+/// A thread of its own: the runtime may be ending, and wait for threads that count. Without that thread a signal ends the
+/// process by itself.
+static ASKED: LazyLock<watch::Receiver<bool>> = LazyLock::new(|| {
+    let (tell, asked) = watch::channel(false);
+    let (listening, listens) = mpsc::channel();
+    let thread = std::thread::Builder::new().name("stop".to_owned()).spawn(move || listen(&tell, &listening));
+    // An error here: the thread ended, since the system refused what it needs.
+    if thread.is_err() || listens.recv().is_err() {
+        tracing::debug!("no thread for signals: the first one ends the process");
+    }
+    asked
+});
+
+/// Tells the first request, and ends the process at the second one.
+fn listen(tell: &watch::Sender<bool>, listening: &mpsc::Sender<()>) {
+    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
+    runtime.block_on(async {
+        let mut signals = Signals::new();
+        let _ = listening.send(());
+        signals.first().await;
+        tell.send_replace(true);
+        signals.second().await;
+    });
+    say("keima: asked to stop twice: leaving at once; started again, it goes on from what is on disk");
+    process::exit(i32::from(INTERRUPTED));
 }
 
-/// The same, and listens from this call on, not from the first poll on: for a process that now says that it is ready.
-pub(crate) fn asked_to_stop_from_now() -> impl Future<Output = ()> {
-    heard(Signals::new())
-}
-
-async fn heard(mut signals: Signals) {
-    static WATCHED: AtomicBool = AtomicBool::new(false);
-    signals.first().await;
-    if !WATCHED.swap(true, Ordering::Relaxed) {
-        // A thread of its own: the runtime may be ending, and wait for threads that count.
-        let watching = std::thread::Builder::new().name("stop".to_owned()).spawn(leave_when_asked_again);
-        if let Err(error) = watching {
-            tracing::debug!(%error, "no thread for a second signal; kill -9 ends the process");
+/// Resolves when the process is asked to stop, or was so before. The process listens from the first call on: from then on
+/// no signal is lost, whoever awaits.
+pub(crate) fn asked_to_stop() -> impl Future<Output = ()> {
+    let mut asked = ASKED.clone();
+    async move {
+        if asked.wait_for(|&asked| asked).await.is_err() {
+            // Nobody listens.
+            std::future::pending::<()>().await;
         }
     }
 }
 
-/// Waits for the second request, and ends the process.
-fn leave_when_asked_again() {
-    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
-    runtime.block_on(async { Signals::new().second().await });
-    say("keima: asked to stop twice: leaving at once; started again, it goes on from what is on disk");
-    process::exit(i32::from(INTERRUPTED));
+/// Whether the process was asked to stop; listens from the first call on, as [`asked_to_stop`] does.
+pub(crate) fn is_stopping() -> bool {
+    *ASKED.borrow()
 }
 
 /// Whether the process ignores SIGHUP, as its parent wanted.

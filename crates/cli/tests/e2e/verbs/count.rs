@@ -200,7 +200,7 @@ fn a_number_that_cannot_be_kept_is_told_with_the_error() {
     assert!(said.contains("cannot be kept: cannot write ") && said.contains(&legal("5x5")), "{said}");
 }
 
-/// The first count of `--double-check` is not lost with the second one.
+/// The first count of `--double-check` is not lost with the second one, nor a signal that comes between the two.
 #[test]
 fn the_first_of_two_counts_is_kept() {
     let home = tempfile::tempdir().unwrap();
@@ -209,10 +209,12 @@ fn the_first_of_two_counts_is_kept() {
         counting.env("XDG_STATE_HOME", home.path());
         counting
     };
-    let mut first = Process::spawn("a count", count());
-    first.says("a second time", 1);
+    let mut held = count();
+    held.env("KEIMA_FAILPOINT", "count.before_second=sleep:2000");
+    let mut first = Process::spawn("a count", held);
+    first.says("failpoint count.before_second hit", 1);
     first.signal("INT");
-    assert_eq!(first.ended().code(), Some(4));
+    assert_eq!(first.ended().code(), Some(4), "{}", first.stderr());
     let said = first.stderr();
     assert!(said.contains("the second count: interrupted") && said.contains("the first count is kept"), "{said}");
     let rest = run(count());
