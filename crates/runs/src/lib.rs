@@ -11,6 +11,7 @@
 
 mod error;
 mod format;
+mod gaps;
 mod manifest;
 mod part;
 mod read;
@@ -21,6 +22,7 @@ mod write;
 pub use error::{MergeError, RunError};
 pub use format::footer::MAX_SPLITS;
 pub use format::header::{FORMAT_VERSION, MAX_BUILD_BYTES, MAX_LANES, MAX_MODULI, MAX_SUBJECT_BYTES};
+pub use gaps::{GapFinder, KeyGap, MAX_GAPS, common_gaps, parts_between};
 pub use manifest::{
     Balance, BlockCut, FunctionalSum, KeyOrder, PassTally, RunHeader, RunId, RunManifest, Split, Tally, TaskManifest,
     TaskSums, TaskTimes,

@@ -8,6 +8,8 @@ use std::fmt;
 use keima_residue::add_row;
 use serde::{Deserialize, Serialize};
 
+use crate::gaps::KeyGap;
+
 /// Name of a run, unique in a job: the attempt that wrote it and a number, `"j3/s0/g12/t5/a0/r1"`. With `.run` it is
 /// also the path below its holder's scratch folder, so it holds only `[a-z0-9/]`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -211,6 +213,8 @@ pub struct TaskManifest {
     pub runs: Vec<RunManifest>,
     /// At most 1,024 ascending splits over all runs of the task. The last lies above the last key, or is `u128::MAX`.
     pub splits: Vec<Split>,
+    /// At most [`crate::MAX_GAPS`] ascending gaps that all runs of the task leave.
+    pub gaps: Vec<KeyGap>,
     /// Totals of the vector that the task read.
     pub input: Tally,
     /// Totals of the vector that the task wrote. `states` counts distinct keys.

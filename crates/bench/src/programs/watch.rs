@@ -113,7 +113,7 @@ impl Watch {
                 let (now, totals) = (Instant::now(), Sample { cpu_seconds, ..totals(&status["statistics"]) });
                 let (first, before, start) = *begun.get_or_insert((now, totals, here));
                 if here.pass > start.pass {
-                    let (passed, written) = between(states, &windows(&status["statistics"]), (mark, here));
+                    let (passed, written) = between(states, &windows(&status["statistics"]), mark, here);
                     counted.state_passes += passed;
                     counted.state_boundaries += written;
                     let is_even = !self.is_block() || (here.pass - start.pass).is_multiple_of(self.height as usize);
@@ -148,7 +148,7 @@ impl Watch {
 
 /// State-passes between two marks, and states of the boundaries that were written there. The forecast has them for a
 /// grown vector; before, the part that is there changes evenly between marks.
-fn between(forecast: &[u64], windows: &[u32], (from, to): (Mark, Mark)) -> (f64, f64) {
+fn between(forecast: &[u64], windows: &[u32], from: Mark, to: Mark) -> (f64, f64) {
     let height = windows.iter().sum::<u32>().max(1) as usize;
     let ends = windows.iter().scan(0, |place, &length| {
         *place += length as usize;
@@ -196,7 +196,7 @@ mod tests {
     fn states_between_marks_grow_evenly() {
         let check = |from: (usize, f64), to: (usize, f64), expected: (f64, f64)| {
             let mark = |(pass, part)| Mark { pass, part };
-            let found = between(&[1, 2, 3, 4, 5, 6, 7, 8, 9], &[3, 1], (mark(from), mark(to)));
+            let found = between(&[1, 2, 3, 4, 5, 6, 7, 8, 9], &[3, 1], mark(from), mark(to));
             assert!((found.0 - expected.0).abs() + (found.1 - expected.1).abs() < 1e-9, "{found:?}, not {expected:?}");
         };
         check((4, 1.0), (8, 1.0), (26.0, 17.0));

@@ -7,7 +7,9 @@ use anyhow::{Context, Result};
 use keima_coordinator::Plan;
 use keima_model::{Functional, Layout};
 use keima_orders::TaskOrder;
-use keima_runs::{FunctionalSum, MAX_SPLITS, PassTally, RunId, RunManifest, Split, Tally, TaskManifest};
+use keima_runs::{
+    FunctionalSum, GapFinder, MAX_SPLITS, PassTally, RunId, RunManifest, Split, Tally, TaskManifest, common_gaps,
+};
 
 use super::vector::Fronts;
 
@@ -57,10 +59,13 @@ pub(super) fn work(
         });
         splits = split(made.iter().map(|&place| (after.keys[place], weight(place))), written, order.most_splits);
     }
+    let mut gaps = GapFinder::default();
+    gaps.push(made.iter().map(|&place| after.keys[place]));
     debug_assert!(order.layout_out != Layout::Canonical || number + 1 == plan.stages());
     Ok(TaskManifest {
         runs,
         splits,
+        gaps: common_gaps(&[gaps]),
         input: tally(read),
         output: tally(written),
         kept: None,

@@ -86,9 +86,9 @@ async fn until_moved(args: &WorkerArgs) -> Result<Option<SocketAddr>, Failed> {
     let worker = opened(config, &machine)?;
     let (stop, stopped) = watch::channel(false);
     // From the start: who asks for health must not wait until the coordinator's name leads somewhere.
-    let site = http.map(|(door, at)| {
+    let site = http.map(|(door, (listener, bound))| {
         let site = Site { routes: worker_routes(worker.watch(), VERSION), door };
-        serve_site(at, site, stopped.clone())
+        serve_site(listener, bound, site, stopped.clone())
     });
     // The address that was found, not asked for: it may change.
     let mut found = None;
@@ -147,11 +147,7 @@ fn opened(config: WorkerConfig, machine: &MachineMemory) -> Result<Worker, Faile
 }
 
 /// Serves metrics and health until `stopped` is true.
-fn serve_site(
-    (listener, bound): (TcpListener, SocketAddr),
-    site: Site,
-    stopped: watch::Receiver<bool>,
-) -> JoinHandle<()> {
+fn serve_site(listener: TcpListener, bound: SocketAddr, site: Site, stopped: watch::Receiver<bool>) -> JoinHandle<()> {
     let scheme = if site.door.web().is_some() { "https" } else { "http" };
     tracing::info!("metrics and health at {}", shown_url(scheme, bound));
     tokio::spawn(serve(listener, site, once_true(stopped)))

@@ -65,6 +65,14 @@ pub enum PlanError {
         /// What is enough, to a factor of two.
         enough_bytes: u64,
     },
+    /// The board is too large.
+    #[error("a board of {cells} cells is too large, at most {most} can be counted; choose a smaller size")]
+    Board {
+        /// Cells of the board.
+        cells: u64,
+        /// Most cells.
+        most: u32,
+    },
     /// An option that must be at least 1 is 0.
     #[error("{option} is 0; give at least 1, or leave it out to let the planner choose")]
     Zero {

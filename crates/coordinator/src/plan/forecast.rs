@@ -19,6 +19,7 @@
 
 use keima_model::ProblemInfo;
 
+use super::limits::MOST_PASSES;
 use super::{LARGE_VECTOR_BYTES, Plan, PlanError};
 
 /// Time between durable boundaries.
@@ -28,8 +29,13 @@ const STATE_PASS_SECONDS: f64 = 100e-9;
 /// Time for each further lane.
 const LANE_SECONDS: f64 = 6e-9;
 
-/// The problem's forecast in 64 bits; empty where it has none.
+/// The problem's forecast in 64 bits; empty where it has none. A board that is too large for a plan is refused.
 pub(super) fn saturated_states(info: &dyn ProblemInfo) -> Result<Vec<u64>, PlanError> {
+    let board = info.board();
+    let cells = u64::from(board.height) * u64::from(board.length);
+    if cells > u64::from(MOST_PASSES) {
+        return Err(PlanError::Board { cells, most: MOST_PASSES });
+    }
     let Some(forecast) = info.forecast() else { return Ok(Vec::new()) };
     let expected = info.board().passes() as usize + 1;
     if forecast.states.len() != expected {

@@ -2,6 +2,9 @@
 
 use super::PlanError;
 
+/// Most passes of a plan, those of a board of 4 x 1,048,576: whoever shows how far a job is goes through all of them.
+pub(super) const MOST_PASSES: u32 = 1 << 22;
+
 /// What a user allows and asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanLimits {

@@ -3,6 +3,7 @@
 use keima_model::{Board, Window};
 use serde::{Deserialize, Serialize};
 
+use super::limits::MOST_PASSES;
 use super::{BlockPlan, Execution, Plan};
 
 /// The fields of a [`Plan`], in the order of its record.
@@ -98,8 +99,8 @@ impl Plan {
     pub fn check(&self) -> Result<(), PlanFlaw> {
         let flaw = |expected: String, got: String| Err(PlanFlaw { expected, got });
         let board = self.board;
-        if board.height == 0 || board.length == 0 || board.height.checked_mul(board.length).is_none() {
-            return flaw("a board of 1 to 2^32 - 1 cells".to_owned(), board.to_string());
+        if !(1..=MOST_PASSES.into()).contains(&(u64::from(board.height) * u64::from(board.length))) {
+            return flaw(format!("a board of 1 to {MOST_PASSES} cells"), board.to_string());
         }
         if !tile(&self.windows, board.height) {
             let expected = format!("windows that make up a column of {} cells", board.height);
@@ -187,10 +188,12 @@ mod tests {
         };
         check(|_| (), "a plan");
         check(|plan| plan.windows.clear(), "a plan");
-        let board = "expected a board of 1 to 2^32 - 1 cells, got";
+        let board = "expected a board of 1 to 4194304 cells, got";
         check(|plan| plan.board.height = 0, board);
         check(|plan| plan.board.length = 0, board);
         check(|plan| plan.board.length = u32::MAX, board);
+        check(|plan| plan.board.length = MOST_PASSES / 2 + 1, board);
+        check(|plan| plan.board.length = MOST_PASSES / 2, "a plan");
         let windows = "expected windows that make up a column of 2 cells, got";
         check(|plan| plan.windows = vec![Window { first: 0, len: 1 }], windows);
         check(|plan| plan.windows = vec![Window { first: 1, len: 1 }], windows);

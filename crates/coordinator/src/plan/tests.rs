@@ -1,6 +1,6 @@
 //! The planner against tables.
 
-use keima_model::{Layout, ProblemInfo};
+use keima_model::{Board, Layout, ProblemInfo};
 use keima_residue::{Integer, is_prime};
 use proptest::prelude::*;
 
@@ -48,6 +48,18 @@ fn moduli_are_as_few_as_the_proved_bound_allows() {
     check(12, 12, 5, false);
     check(13, 13, 6, false);
     check(19, 19, 10, true);
+}
+
+#[test]
+fn a_board_without_end_is_refused() {
+    let check = |height, length, refused: Option<u64>| {
+        let example = Example { board: Board { height, length }, bound: Some(vec![(2, 9)]), ..Example::new(1, 1) };
+        let expected = refused.map(|cells| PlanError::Board { cells, most: 1 << 22 });
+        assert_eq!(plan(&example, 8, &GENEROUS).err(), expected, "{height}x{length}");
+    };
+    check(4, 1 << 20, None);
+    check(4, (1 << 20) + 1, Some((1 << 22) + 4));
+    check(4, u32::MAX, Some(4 * u64::from(u32::MAX)));
 }
 
 #[test]

@@ -16,7 +16,7 @@ use crate::store::run_index::RunIndex;
 use crate::terms::Terms;
 
 /// Layout of a store: which records there are, and their layouts. A store of a later version is refused.
-pub(crate) const VERSION: u32 = 10;
+pub(crate) const VERSION: u32 = 11;
 /// The oldest version that is read. Version 9 has no [`Account`].
 pub(crate) const OLDEST_VERSION: u32 = 9;
 /// Layout of the records that checkpoints hold, and meaning of their figures. It has not changed since version 9.

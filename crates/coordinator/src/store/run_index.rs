@@ -7,7 +7,10 @@
 //! ```
 //!
 //! A shard meets a run that begins before the shard ends and ends where the shard begins or later. The runs that begin early
-//! enough stand first; among these the tree leads to those that end late enough. Cost: O(m log n) for m of n runs.
+//! enough stand first; among these the tree leads to those that end late enough. A run with gaps stands there in parts.
+//! Cost: O(m log n) for m of n parts.
+
+use keima_runs::parts_between;
 
 use super::records::{Committed, Shard};
 
@@ -20,6 +23,7 @@ pub(crate) struct RunPlace {
     pub(crate) run: u32,
 }
 
+/// A run, or a part of it between two gaps.
 #[derive(Debug)]
 struct Entry {
     first_key: u128,
@@ -38,13 +42,14 @@ pub(crate) struct RunIndex {
 
 impl RunIndex {
     pub(crate) fn new(tasks: &[Committed]) -> Self {
-        let runs = (0..).zip(tasks).flat_map(|(task, done)| (0..).zip(&done.manifest.runs).map(move |run| (task, run)));
-        let entry = |(task, (run, manifest)): (u32, (u32, &keima_runs::RunManifest))| Entry {
-            first_key: manifest.first_key,
-            last_key: manifest.last_key,
-            place: RunPlace { task, run },
-        };
-        let mut entries: Vec<Entry> = runs.map(entry).collect();
+        let mut entries = Vec::new();
+        for (task, done) in (0..).zip(tasks) {
+            for (run, manifest) in (0..).zip(&done.manifest.runs) {
+                let parts = parts_between(manifest.first_key, manifest.last_key, &done.manifest.gaps);
+                let entry = |(first_key, last_key)| Entry { first_key, last_key, place: RunPlace { task, run } };
+                entries.extend(parts.into_iter().map(entry));
+            }
+        }
         entries.sort_unstable_by_key(|entry| entry.first_key);
         let leaves = entries.len().next_power_of_two();
         let mut most = vec![None; 2 * leaves];
@@ -65,6 +70,7 @@ impl RunIndex {
             true
         });
         places.sort_unstable();
+        places.dedup();
         places
     }
 
@@ -78,7 +84,7 @@ impl RunIndex {
         any
     }
 
-    /// Visits the runs that meet a shard, until `visit` says `false`.
+    /// Visits the parts of runs that meet a shard, until `visit` says `false`.
     fn visit(&self, shard: &Shard, mut visit: impl FnMut(RunPlace) -> bool) {
         let early =
             shard.high.map_or(self.entries.len(), |high| self.entries.partition_point(|entry| entry.first_key < high));
@@ -105,12 +111,12 @@ impl RunIndex {
 #[cfg(test)]
 mod tests {
     use keima_orders::{AttemptId, JobId, WorkerId};
-    use keima_runs::{RunId, RunManifest, TaskManifest};
+    use keima_runs::{KeyGap, RunId, RunManifest, TaskManifest};
     use proptest::prelude::*;
 
     use super::*;
 
-    fn done(task: u32, runs: &[(u128, u128)]) -> Committed {
+    fn done(task: u32, runs: &[(u128, u128)], gaps: &[KeyGap]) -> Committed {
         let attempt = AttemptId { job: JobId(1), sweep: 0, generation: 1, task, attempt: 0 };
         let run = |&(first_key, last_key): &(u128, u128)| RunManifest {
             id: RunId(format!("{attempt}/r")),
@@ -121,7 +127,8 @@ mod tests {
             sums: Vec::new(),
             checksum: 0,
         };
-        let manifest = TaskManifest { runs: runs.iter().map(run).collect(), ..TaskManifest::default() };
+        let runs = runs.iter().map(run).collect();
+        let manifest = TaskManifest { runs, gaps: gaps.to_vec(), ..TaskManifest::default() };
         Committed { attempt, nonce: 0, writer: WorkerId("w".into()), second: None, manifest }
     }
 
@@ -129,18 +136,24 @@ mod tests {
         #[test]
         fn the_index_finds_what_a_look_at_every_run_finds(
             tasks in prop::collection::vec(prop::collection::vec((0_u128..60, 0_u128..30), 0..4), 0..12),
+            gap in (0_u128..60, 1_u128..30),
             low in 0_u128..70, width in prop::option::of(1_u128..40),
         ) {
+            let gap = KeyGap { after: gap.0, before: gap.0 + gap.1 };
             let tasks: Vec<Committed> = (0..).zip(&tasks).map(|(number, runs)| {
                 let runs: Vec<_> = runs.iter().map(|&(first, more)| (first, first + more)).collect();
-                done(number, &runs)
+                done(number, &runs, &[gap])
             }).collect();
             let shard = Shard { low, high: width.map(|width| low + width), records: 1 };
             let index = RunIndex::new(&tasks);
             let mut expected = Vec::new();
             for (task, done) in (0..).zip(&tasks) {
                 for (run, manifest) in (0..).zip(&done.manifest.runs) {
-                    if shard.meets(manifest) {
+                    let (first, last) = (manifest.first_key, manifest.last_key);
+                    let within = first <= gap.after && gap.before <= last;
+                    let reads = |key| key >= shard.low && shard.high.is_none_or(|high| key < high);
+                    let has = |key| reads(key) && !(within && gap.after < key && key < gap.before);
+                    if (first..=last).any(has) {
                         expected.push(RunPlace { task, run });
                     }
                 }

@@ -145,7 +145,7 @@ impl KeptSweeps {
     }
 
     fn write(&self) -> std::io::Result<()> {
-        let mut lines: String = self.found.iter().map(residues_line).collect();
+        let mut lines: String = self.found.iter().map(|(modulus, boards)| residues_line(*modulus, boards)).collect();
         for sweep in &self.evidence {
             lines += &line(&format!("evidence {}", serde_json::to_string(sweep)?));
         }
@@ -195,8 +195,8 @@ fn version(line: &str) -> Option<&str> {
     Some(version).filter(|version| version.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-fn residues_line((modulus, boards): &(u64, Vec<u64>)) -> String {
-    let words: Vec<String> = std::iter::once(modulus).chain(boards).map(u64::to_string).collect();
+fn residues_line(modulus: u64, boards: &[u64]) -> String {
+    let words: Vec<String> = std::iter::once(&modulus).chain(boards).map(u64::to_string).collect();
     line(&words.join(" "))
 }
 
@@ -251,7 +251,7 @@ mod tests {
                 whole.bytes().enumerate().map(|(i, byte)| if i == in_last { byte | 0x80 } else { byte }).collect(),
                 &[101, 103],
             ),
-            ("go-3x2", whole.replace(last, residues_line(&(107, vec![0, 107])).trim_end()).into_bytes(), &[101, 103]),
+            ("go-3x2", whole.replace(last, residues_line(107, &[0, 107]).trim_end()).into_bytes(), &[101, 103]),
             ("go-3x2", format!("{whole}\n \n7\n").into_bytes(), &[101, 103, 107]),
             ("go-3x2", whole.replace("sweeps 1", "sweeps x").into_bytes(), &[]),
             ("go-3x2", Vec::new(), &[]),

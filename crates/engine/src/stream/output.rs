@@ -7,7 +7,7 @@
 //! Cost: a sort of (key, place) pairs, then one copy of each row in that order.
 
 use keima_residue::add_row;
-use keima_runs::{Batch, Merger, RunHeader, RunManifest, Split};
+use keima_runs::{Batch, GapFinder, KeyGap, Merger, RunHeader, RunManifest, Split, common_gaps};
 
 use crate::TaskError;
 use crate::splits::join_splits;
@@ -21,13 +21,21 @@ pub(crate) struct Output {
     capacity: usize,
     /// Whether a key may occur twice.
     may_repeat: bool,
-    runs: Vec<(RunManifest, Vec<Split>)>,
+    runs: Vec<OutputRun>,
+}
+
+/// A finished run of the output.
+struct OutputRun {
+    manifest: RunManifest,
+    splits: Vec<Split>,
+    gaps: GapFinder,
 }
 
 /// The output of a task.
 pub(crate) struct Written {
     pub(crate) runs: Vec<RunManifest>,
     pub(crate) splits: Vec<Split>,
+    pub(crate) gaps: Vec<KeyGap>,
     /// Distinct keys.
     pub(crate) states: u64,
 }
@@ -78,13 +86,12 @@ impl Output {
                 writer.push(key, row_of(place)).map_err(TaskError::Output)?;
             }
         }
+        let mut gaps = GapFinder::default();
+        gaps.push(order.iter().map(|&(key, _)| key));
         let written = writer.finish().map_err(TaskError::Output)?;
         order.clear();
         rows.clear();
-        if let Some(run) = written {
-            spiller.bytes_written += run.0.bytes;
-            self.runs.push(run);
-        }
+        self.add(written, gaps, spiller);
         Ok(())
     }
 
@@ -100,28 +107,38 @@ impl Output {
         if many {
             self.merge_runs::<K>(spiller)?;
         }
-        let states = self.runs.iter().map(|(manifest, _)| manifest.records).sum();
-        let splits = self.runs.iter().flat_map(|(_, splits)| splits.iter().copied()).collect();
-        let splits = join_splits(splits, most_splits);
-        Ok(Written { runs: self.runs.into_iter().map(|(manifest, _)| manifest).collect(), splits, states })
+        let states = self.runs.iter().map(|run| run.manifest.records).sum();
+        let (mut runs, mut splits, mut finders) = (Vec::new(), Vec::new(), Vec::new());
+        for run in self.runs {
+            runs.push(run.manifest);
+            splits.extend(run.splits);
+            finders.push(run.gaps);
+        }
+        Ok(Written { runs, splits: join_splits(splits, most_splits), gaps: common_gaps(&finders), states })
+    }
+
+    fn add(&mut self, written: Option<(RunManifest, Vec<Split>)>, gaps: GapFinder, spiller: &mut Spiller<'_>) {
+        if let Some((manifest, splits)) = written {
+            spiller.bytes_written += manifest.bytes;
+            self.runs.push(OutputRun { manifest, splits, gaps });
+        }
     }
 
     fn merge_runs<K: EngineKey>(&mut self, spiller: &mut Spiller<'_>) -> Result<(), TaskError> {
         let parts: Vec<_> =
-            self.runs.drain(..).map(|(manifest, _)| spiller.take_back(manifest, self.header.clone())).collect();
+            self.runs.drain(..).map(|run| spiller.take_back(run.manifest, self.header.clone())).collect();
         spiller.bytes_spilled += parts.iter().map(TemporaryRun::bytes).sum::<u64>();
         let parts = spiller.reduce_fan_in::<K>(parts, &self.header)?;
         let mut merger: Merger<K> = Spiller::merge(&parts, &self.header)?;
         let mut writer = spiller.output_run::<K>(&self.header)?;
-        let mut batch = Batch::new();
+        let (mut batch, mut gaps) = (Batch::new(), GapFinder::default());
         while merger.next_batch(&mut batch, crate::stream::budget::BATCH).map_err(crate::stream::spill::input_error)? {
             spiller.check_stop()?;
+            gaps.push(batch.keys.iter().copied());
             writer.push_batch(&batch).map_err(TaskError::Output)?;
         }
-        if let Some(run) = writer.finish().map_err(TaskError::Output)? {
-            spiller.bytes_written += run.0.bytes;
-            self.runs.push(run);
-        }
+        let written = writer.finish().map_err(TaskError::Output)?;
+        self.add(written, gaps, spiller);
         Ok(())
     }
 }

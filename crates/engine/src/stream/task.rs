@@ -332,7 +332,7 @@ impl<'a, K: EngineKey> StreamTask<'a, K> {
     fn finish(mut self, input: &Input<K>) -> Result<TaskManifest, TaskError> {
         let started = Instant::now();
         let moduli = &self.task.order.moduli;
-        let mut written = Written { runs: Vec::new(), splits: Vec::new(), states: 0 };
+        let mut written = Written { runs: Vec::new(), splits: Vec::new(), gaps: Vec::new(), states: 0 };
         if let Some(out) = self.out.take() {
             written = out.finish(&mut self.set, &mut self.spiller, self.task.order.most_splits)?;
         }
@@ -351,6 +351,7 @@ impl<'a, K: EngineKey> StreamTask<'a, K> {
         Ok(TaskManifest {
             runs: written.runs,
             splits: written.splits,
+            gaps: written.gaps,
             input: input.tally.finish(moduli),
             output,
             kept: None,

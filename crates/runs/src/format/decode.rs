@@ -34,7 +34,8 @@ struct Sound<'a> {
 /// Checks the block `raw`, which holds its head and the columns of `lanes`.
 fn sound<'a>(
     raw: &'a [u8],
-    (shape, lanes): (&'a Shape, Range<usize>),
+    shape: &'a Shape,
+    lanes: Range<usize>,
     place: &str,
     at: u64,
 ) -> Result<Sound<'a>, RunError> {
@@ -88,7 +89,7 @@ pub(crate) fn check_whole(
     place: &str,
     at: u64,
 ) -> Result<(Entry, bool), RunError> {
-    let Sound { fixed, crc, .. } = sound(raw, (shape, 0..shape.lanes()), place, at)?;
+    let Sound { fixed, crc, .. } = sound(raw, shape, 0..shape.lanes(), place, at)?;
     let entry = Entry { first: fixed.first, offset, bytes: raw.len() as u32, records: fixed.records as u32, crc };
     Ok((entry, fixed.flags & LAST != 0))
 }
@@ -100,13 +101,14 @@ pub(crate) fn check_whole(
 /// which is checked before memory is taken.
 pub(crate) fn decode<K: RunKey>(
     raw: &[u8],
-    (shape, lanes): (&Shape, Range<usize>),
+    shape: &Shape,
+    lanes: Range<usize>,
     out: &mut Batch<K>,
     place: &str,
     at: u64,
 ) -> Result<Cover, RunError> {
     let malformed = |what| RunError::Malformed { place: place.into(), what, at };
-    let Sound { fixed, crc, keys, columns, moduli } = sound(raw, (shape, lanes), place, at)?;
+    let Sound { fixed, crc, keys, columns, moduli } = sound(raw, shape, lanes, place, at)?;
     let compressed = fixed.flags & KEYS_ZSTD != 0;
     if fixed.plain_bytes > (fixed.records - 1) * varint::longest(K::BYTES)
         || (!compressed && fixed.plain_bytes != fixed.key_bytes)
@@ -124,7 +126,7 @@ pub(crate) fn decode<K: RunKey>(
         first.count_up(fixed.records as u64, &mut out.keys);
     } else {
         let plain_bytes = compressed.then_some(fixed.plain_bytes);
-        let decoded = key_section::decode(keys, plain_bytes, (first, fixed.records), &mut out.keys);
+        let decoded = key_section::decode(keys, plain_bytes, first, fixed.records, &mut out.keys);
         decoded.map_err(malformed)?;
     }
     out.rows.resize(fixed.records * moduli.len(), 0);

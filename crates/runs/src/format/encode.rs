@@ -60,15 +60,24 @@ impl Encoder {
     }
 }
 
-/// Replaces `head` by the head of a block of `records` consecutive keys from `first` on, with these column checksums.
-/// `next` is the first key after it. Returns the head's checksum.
+/// The keys of a block that are consecutive, and its place in the run.
+pub(crate) struct ConsecutiveKeys {
+    /// Whether the block is the run's first one.
+    pub(crate) is_first: bool,
+    pub(crate) first: u128,
+    pub(crate) records: u32,
+    /// First key of the next block; `None` at the run's end.
+    pub(crate) next: Option<u128>,
+}
+
+/// Replaces `head` by the head of a block of `keys` with these column checksums. Returns the head's checksum.
 pub(crate) fn dense_head(
     shape: &Shape,
-    (is_first, records): (bool, u32),
-    (first, next): (u128, Option<u128>),
+    keys: &ConsecutiveKeys,
     checksums: &[[u8; CRC_BYTES]],
     head: &mut Vec<u8>,
 ) -> u32 {
+    let &ConsecutiveKeys { is_first, first, records, next } = keys;
     head.clear();
     head.resize(FIXED_BYTES, 0);
     head.extend_from_slice(checksums.as_flattened());

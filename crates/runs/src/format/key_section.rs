@@ -79,7 +79,8 @@ impl KeyEncoder {
 pub(crate) fn decode<K: RunKey>(
     section: &[u8],
     plain_bytes: Option<usize>,
-    (first, records): (K, usize),
+    first: K,
+    records: usize,
     keys: &mut Vec<K>,
 ) -> Result<(), &'static str> {
     match plain_bytes {
@@ -142,13 +143,13 @@ mod tests {
         assert!(!compressed || section.len() <= plain_bytes / 2);
         let mut back = Vec::new();
         let claim = compressed.then_some(plain_bytes);
-        assert_eq!(decode(section, claim, (keys[0], keys.len()), &mut back), Ok(()));
+        assert_eq!(decode(section, claim, keys[0], keys.len(), &mut back), Ok(()));
         assert_eq!(back, keys);
         if compressed {
             for wrong in [plain_bytes - 1, plain_bytes + 1] {
-                assert!(decode(section, Some(wrong), (keys[0], keys.len()), &mut back).is_err());
+                assert!(decode(section, Some(wrong), keys[0], keys.len(), &mut back).is_err());
             }
-            assert!(decode(&section[1..], claim, (keys[0], keys.len()), &mut back).is_err());
+            assert!(decode(&section[1..], claim, keys[0], keys.len(), &mut back).is_err());
         }
         compressed
     }

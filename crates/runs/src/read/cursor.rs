@@ -124,7 +124,7 @@ impl<K: RunKey> RunCursor<K> {
                 return Err(RunError::Incomplete { place: self.id.0.clone(), next: Box::new(next) });
             }
             let at = self.blocks;
-            let cover = decode(raw, (shape, self.part.lanes.clone()), out, &self.id.0, at)?;
+            let cover = decode(raw, shape, self.part.lanes.clone(), out, &self.id.0, at)?;
             self.blocks += 1;
             self.bytes_read += raw.len() as u64;
             // The first block may begin before the range. Any other begins exactly where the one before ended.

@@ -52,7 +52,7 @@ fn verify_blocks<K: RunKey>(run: &LocalRun, path: &Path) -> Result<(), RunError>
         if !feed.next_block(&mut raw)? {
             return Err(malformed("a block of the index is missing", at));
         }
-        let cover = decode(&raw, (&shape, 0..shape.lanes()), &mut batch, &place, at)?;
+        let cover = decode(&raw, &shape, 0..shape.lanes(), &mut batch, &place, at)?;
         let described = cover.crc == entry.crc
             && batch.len() == entry.records as usize
             && batch.keys.first().is_some_and(|k| k.widen() == entry.first);

@@ -21,9 +21,10 @@ use std::sync::Arc;
 use keima_residue::reduce_wide;
 
 use super::publish::Pending;
+use crate::format::block;
+use crate::format::encode::{self, ConsecutiveKeys};
 use crate::format::footer::{self, ENTRY_BYTES, Entry};
 use crate::format::header::{self, Shape};
-use crate::format::{block, encode};
 use crate::{DiskBudget, RunError, RunHeader, RunId, RunManifest, RunOptions};
 
 /// The keys `first .. first + count`; at least one.
@@ -137,8 +138,8 @@ impl SlicedWriter {
         let next = self.blocks.iter().skip(1).map(|entry| Some(entry.first)).chain([None]);
         for (number, (entry, next)) in self.blocks.iter().zip(next).enumerate() {
             let checksums = &self.checksums[number * lanes..][..lanes];
-            let (place, keys) = ((number == 0, entry.records), (entry.first, next));
-            let crc = encode::dense_head(&self.shape, place, keys, checksums, &mut head);
+            let keys = ConsecutiveKeys { is_first: number == 0, first: entry.first, records: entry.records, next };
+            let crc = encode::dense_head(&self.shape, &keys, checksums, &mut head);
             self.pending.write_at(entry.offset, &head)?;
             Entry { crc, ..*entry }.write(&mut index);
         }

@@ -1,7 +1,8 @@
 //! Keys, run ids and manifests.
 
 use keima_runs::{
-    Balance, FunctionalSum, MAX_LANES, MAX_SPLITS, PassTally, RunId, RunManifest, Split, Tally, TaskManifest, TaskTimes,
+    Balance, FunctionalSum, KeyGap, MAX_GAPS, MAX_LANES, MAX_SPLITS, PassTally, RunId, RunManifest, Split, Tally,
+    TaskManifest, TaskTimes,
 };
 use keima_wire::v1;
 
@@ -150,6 +151,19 @@ impl Wire for Balance {
     }
 }
 
+impl Wire for KeyGap {
+    type Message = v1::KeyGap;
+    fn to_wire(&self) -> v1::KeyGap {
+        v1::KeyGap { after: Some(self.after.to_wire()), before: Some(self.before.to_wire()) }
+    }
+    fn from_wire(message: v1::KeyGap) -> Result<Self, ConvertError> {
+        Ok(Self {
+            after: u128::from_wire(required("KeyGap.after", message.after)?)?,
+            before: u128::from_wire(required("KeyGap.before", message.before)?)?,
+        })
+    }
+}
+
 impl Wire for TaskTimes {
     type Message = v1::TaskTimes;
     fn to_wire(&self) -> v1::TaskTimes {
@@ -167,6 +181,7 @@ impl Wire for TaskManifest {
         v1::TaskManifest {
             runs: list_to(&self.runs),
             splits: list_to(&self.splits),
+            gaps: list_to(&self.gaps),
             input: Some(self.input.to_wire()),
             output: Some(self.output.to_wire()),
             kept: self.kept.as_ref().map(Wire::to_wire),
@@ -183,6 +198,7 @@ impl Wire for TaskManifest {
         Ok(Self {
             runs: list_from(message.runs)?,
             splits: list_from(at_most("TaskManifest.splits", message.splits, MAX_SPLITS)?)?,
+            gaps: list_from(at_most("TaskManifest.gaps", message.gaps, MAX_GAPS)?)?,
             input: Tally::from_wire(required("TaskManifest.input", message.input)?)?,
             output: Tally::from_wire(required("TaskManifest.output", message.output)?)?,
             kept: message.kept.map(Tally::from_wire).transpose()?,

@@ -9,7 +9,9 @@ use keima_coordinator::{
 };
 use keima_model::{Board, Direction, Layout, ProblemRequest, Window};
 use keima_orders::{AttemptId, BlockOrder, Holder, InputRun, JobId, KeptOrder, Origin, TaskOrder, WorkerId};
-use keima_runs::{Balance, FunctionalSum, PassTally, RunId, RunManifest, Split, Tally, TaskManifest, TaskTimes};
+use keima_runs::{
+    Balance, FunctionalSum, KeyGap, PassTally, RunId, RunManifest, Split, Tally, TaskManifest, TaskTimes,
+};
 use keima_wire::v1;
 
 use super::order::order_to;
@@ -40,6 +42,7 @@ fn task_manifest() -> TaskManifest {
     TaskManifest {
         runs: vec![manifest()],
         splits: vec![Split { key: 1 << 100, records: 70 }, Split { key: u128::MAX, records: 7 }],
+        gaps: vec![KeyGap { after: 3, before: 1 << 90 }],
         input: tally.clone(),
         output: tally.clone(),
         kept: Some(tally),
@@ -332,8 +335,7 @@ fn nonsense_is_refused() {
     {
         refused::<Holder>("Holder.fingerprint", v1::Holder { fingerprint: print.to_owned(), ..holder().to_wire() });
     }
-    let long = v1::Holder { folder: "a".repeat(5000), ..holder().to_wire() };
-    refused::<Holder>("Holder.folder", long);
+    refused::<Holder>("Holder.folder", v1::Holder { folder: "a".repeat(5000), ..holder().to_wire() });
     refused::<Window>("Window", v1::Window { first: 0, len: 0 });
     refused::<Window>("Window", v1::Window { first: u32::MAX, len: 1 });
     refused::<Board>("Board", v1::Board { height: 0, length: 5 });
@@ -349,6 +351,8 @@ fn nonsense_is_refused() {
     refused::<Grant>("StageOrder.window", granted(v1::StageOrder { window: None, ..valid }));
     let splits = vec![v1::Split { key: zero, records: 1 }; 1025];
     refused::<TaskManifest>("TaskManifest.splits", v1::TaskManifest { splits, ..task_manifest().to_wire() });
+    let many = TaskManifest { gaps: vec![KeyGap { after: 3, before: 9 }; 17], ..task_manifest() };
+    refused::<TaskManifest>("TaskManifest.gaps", many.to_wire());
     refused::<Grant>("Grant.attempt", v1::Grant::default());
     refused::<Failure>("Failure.kind", v1::Failure { kind: None });
     refused::<State>("JobStatus.state", 0);

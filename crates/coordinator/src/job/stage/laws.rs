@@ -20,7 +20,7 @@ use std::collections::HashSet;
 use keima_model::ProblemInfo;
 use keima_orders::AttemptId;
 use keima_residue::{add_mod, add_row, mul_mod};
-use keima_runs::{MAX_SPLITS, PassTally, TaskManifest};
+use keima_runs::{KeyGap, MAX_GAPS, MAX_SPLITS, PassTally, TaskManifest};
 
 /// Most runs of one task. Outputs are merged; several runs hold different ranges of keys.
 const MOST_RUNS: usize = 1 << 16;
@@ -116,6 +116,11 @@ impl Asked<'_> {
         check_figures(m)?;
         form(m.splits.len() <= MAX_SPLITS, || format!("expected at most {MAX_SPLITS} splits, got {}", m.splits.len()))?;
         form(m.splits.is_sorted_by(|a, b| a.key < b.key), || "splits are not ascending".into())?;
+        form(m.gaps.len() <= MAX_GAPS, || format!("expected at most {MAX_GAPS} gaps, got {}", m.gaps.len()))?;
+        let is_gap = |gap: &KeyGap| gap.after < gap.before;
+        form(m.gaps.iter().all(is_gap) && m.gaps.is_sorted_by(|a, b| a.before <= b.after), || {
+            "gaps are not ascending".into()
+        })?;
         let moduli_in = self.blocks.as_ref().map_or(&self.moduli[..], |blocks| &blocks.moduli_in);
         let asked_kept = self.blocks.as_ref().and_then(|blocks| blocks.kept.as_ref());
         let kept = match (&m.kept, asked_kept) {

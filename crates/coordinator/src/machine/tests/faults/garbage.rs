@@ -1,6 +1,6 @@
 //! Whatever comes from outside, the machine neither panics nor believes it.
 
-use keima_runs::{FunctionalSum, RunId, Split, TaskManifest};
+use keima_runs::{FunctionalSum, KeyGap, RunId, Split, TaskManifest};
 use proptest::prelude::*;
 
 use crate::State;
@@ -13,7 +13,7 @@ type Spoil = fn(&mut TaskManifest);
 #[test]
 fn wrong_manifests_are_refused() {
     // (what, whether it is a law rather than the form, the change)
-    let table: [(&str, bool, Spoil); 25] = [
+    let table: [(&str, bool, Spoil); 27] = [
         ("runs of another attempt", false, |m| m.runs[0].id = RunId("j1/s0/g1/t0/a9/r0".into())),
         ("a path", false, |m| m.runs[0].id.0.push_str("/../x")),
         ("a run twice", false, |m| m.runs.push(m.runs[0].clone())),
@@ -31,6 +31,8 @@ fn wrong_manifests_are_refused() {
         ("a lane short by degree", false, |m| m.passes[0].by_degree[1].truncate(1)),
         ("many splits", false, |m| m.splits = vec![Split { key: 1, records: 1 }; 2000]),
         ("unordered splits", false, |m| m.splits.reverse()),
+        ("many gaps", false, |m| m.gaps = (0..17).map(|at| KeyGap { after: at, before: at + 1 }).collect()),
+        ("a gap upside down", false, |m| m.gaps = vec![KeyGap { after: 9, before: 3 }]),
         ("unasked functionals", false, |m| m.functionals.push(FunctionalSum { functional: 77, lanes: vec![] })),
         ("a value lost in a pass", true, |m| m.passes[0].new_sums[0] ^= 1),
         ("shifts of other values", true, |m| m.passes[0].by_shift = vec![m.output.sums.clone()]),

@@ -124,6 +124,8 @@ impl BlockTask<'_> {
         TaskManifest {
             runs,
             splits,
+            // A run has sections for many groups.
+            gaps: Vec::new(),
             input: narrow(self.totals.input.finish(moduli), order.moduli_in().len()),
             output: match self.kept {
                 None => self.totals.output.finish(moduli),
