@@ -10,6 +10,7 @@ use keima_engine::TaskError;
 use keima_model::{AnyProblem, Board, ProblemRequest, Registry};
 use keima_problems::Problems;
 use keima_residue::{crt, primes_below};
+use keima_runs::MAX_GAPS;
 use proptest::prelude::*;
 
 fn sweep(problem: &AnyProblem, settings: &Settings) -> Result<Sweep, TaskError> {
@@ -68,6 +69,16 @@ fn hard_squares_by_definition() {
             }
         }
     }
+}
+
+/// Where a stage changes the first digits of the keys, each task says which ranges it has left out. That nothing lies there
+/// is checked by every sweep: a task reads only the runs that the gaps leave to it.
+#[test]
+fn tasks_tell_their_gaps() {
+    let mut gaps = Vec::new();
+    sweep_with(&go("6x6"), &settings(1, 9, 8 << 20, 2), &mut |manifest| gaps.push(manifest.gaps.len())).unwrap();
+    let with_some = gaps.iter().filter(|&&gaps| gaps > 0).count();
+    assert!(with_some > gaps.len() / 4 && gaps.iter().all(|&gaps| gaps <= MAX_GAPS), "{gaps:?}");
 }
 
 #[test]

@@ -9,8 +9,8 @@ use keima_engine::{Buffers, FeedOpener, Task, TaskError, run_task};
 use keima_model::{AnyProblem, Layout, ProblemRequest, Window};
 use keima_orders::{AttemptId, InputRun, JobId, TaskOrder};
 use keima_runs::{
-    BlockFeed, DiskBudget, LocalRun, RunError, RunHeader, RunManifest, RunPart, Tally, TaskManifest, publish_durably,
-    run_path,
+    BlockFeed, DiskBudget, KeyGap, LocalRun, RunError, RunHeader, RunManifest, RunPart, Tally, TaskManifest,
+    parts_between, publish_durably, run_path,
 };
 
 /// Reads runs from the scratch folder.
@@ -79,6 +79,16 @@ fn cut(manifests: &[TaskManifest], shards: usize, family_bits: u32) -> Vec<(u128
     lows.zip(cuts.iter().copied().map(Some).chain([None])).collect()
 }
 
+/// The runs that may have keys of a shard, by their gaps too.
+fn inputs(vector: &[TaskManifest], low: u128, high: Option<u128>) -> Vec<InputRun> {
+    let runs = vector.iter().flat_map(|task| task.runs.iter().map(|run| (run, &task.gaps)));
+    let reads = |&(run, gaps): &(&RunManifest, &Vec<KeyGap>)| {
+        let mut parts = parts_between(run.first_key, run.last_key, gaps).into_iter();
+        parts.any(|(first, last)| last >= low && high.is_none_or(|high| first < high))
+    };
+    runs.filter(reads).map(|(run, _)| InputRun::here(run.clone())).collect()
+}
+
 /// Runs a whole sweep, and passes every task's manifest to `show`. Checks that each stage reads what the stage before
 /// wrote.
 pub(crate) fn sweep_with(
@@ -115,7 +125,7 @@ pub(crate) fn sweep_with(
                 from_start: stage == 0,
                 low,
                 high,
-                inputs: vector.iter().flat_map(|m| m.runs.iter().cloned().map(InputRun::here)).collect(),
+                inputs: inputs(&vector, low, high),
                 task_memory_bytes: settings.memory_bytes,
                 // Must not change the result. Runs left to be published are readable here.
                 durable: number % 2 == 0,
