@@ -15,12 +15,10 @@ use crate::plan::Plan;
 use crate::store::run_index::RunIndex;
 use crate::terms::Terms;
 
-/// Layout of a store: which records there are, and their layouts. A store of a later version is refused.
+/// Layout of a store: which records there are, and their layouts. A store of another version is refused.
 pub(crate) const VERSION: u32 = 11;
-/// The oldest version that is read. Version 9 has no [`Account`].
-pub(crate) const OLDEST_VERSION: u32 = 9;
-/// Layout of the records that checkpoints hold, and meaning of their figures. It has not changed since version 9.
-pub(crate) const CHECKPOINT_RECORDS: u32 = 9;
+/// Layout of the records that checkpoints hold, and meaning of their figures. It has not changed since version 11.
+pub(crate) const CHECKPOINT_RECORDS: u32 = 11;
 /// Most notes of a job. The oldest go first.
 const MOST_NOTES: usize = 64;
 
@@ -77,7 +75,7 @@ impl Record {
     }
 }
 
-/// What people say of a job, and what it has had. Of a job that an older version stored nothing of it is known.
+/// What people say of a job, and what it has had. Of a job without it, out of a checkpoint, nothing of it is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Account {
     pub(crate) terms: Terms,

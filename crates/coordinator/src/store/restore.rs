@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 
 use super::journal::Journal;
 use super::keys::VERSION_KEY;
-use super::records::{Account, Committed, GrantRecord, Head, OLDEST_VERSION, Record, RunCopy, StageRecord, VERSION};
+use super::records::{Account, Committed, GrantRecord, Head, Record, RunCopy, StageRecord, VERSION};
 use crate::api::StoreId;
 use crate::certificate::StageEvidence;
 
@@ -48,11 +48,7 @@ fn decode<T: DeserializeOwned>(key: &str, value: &[u8]) -> Result<T, RestoreErro
 /// Whether this program reads records of the version that the record [`VERSION_KEY`] holds.
 pub fn check_stored_version(value: &[u8]) -> Result<(), RestoreError> {
     let got: u32 = decode(VERSION_KEY, value)?;
-    if (OLDEST_VERSION..=VERSION).contains(&got) {
-        Ok(())
-    } else {
-        Err(RestoreError::Version { expected: VERSION, got })
-    }
+    if got == VERSION { Ok(()) } else { Err(RestoreError::Version { expected: VERSION, got }) }
 }
 
 /// A record with its key.
@@ -86,7 +82,7 @@ pub(crate) struct StageNumber {
 #[derive(Default)]
 pub(crate) struct JobRecords {
     pub(crate) record: Option<Record>,
-    /// Absent in stores of version 9.
+    /// Without it nothing is known of who wants the job, and what it has had.
     pub(crate) account: Option<Account>,
     pub(crate) values: BTreeMap<ValueId, Vec<u64>>,
     /// Encoded, as they are stored.

@@ -22,6 +22,7 @@ pub(super) fn all() -> Vec<Seed> {
     let task = v1::TaskManifest {
         runs: vec![run.clone()],
         splits: vec![v1::Split { key: key(50), records: 4 }, v1::Split { key: key(100), records: 5 }],
+        gaps: vec![v1::KeyGap { after: key(5), before: key(40) }],
         input: tally(),
         output: tally(),
         kept: tally(),

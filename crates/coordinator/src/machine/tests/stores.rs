@@ -23,7 +23,10 @@ fn stores_that_cannot_be_read_are_refused() {
         store.insert(key.into(), value.into());
         restore(&store)
     };
-    assert_eq!(damage("meta/version", &[99]), Some(RestoreError::Version { expected: VERSION, got: 99 }));
+    for got in [VERSION - 1, VERSION + 1, 99] {
+        let refused = RestoreError::Version { expected: VERSION, got };
+        assert_eq!(damage("meta/version", &[got as u8]), Some(refused));
+    }
     for key in ["job/1", "job/x", "boundary/1/0/1", "task/1/0", "value/1/0/99999999999", "nonsense", "grant/1"] {
         let error = damage(key, &[0xff]).unwrap_or_else(|| panic!("{key} was taken"));
         let RestoreError::Damaged { key: named, .. } = error else { panic!("{error}") };
