@@ -157,7 +157,9 @@ fn checks(page: &mut String, view: &JobView) {
     let outcome = view.status.outcome.as_ref();
     let checks: &[Check] = outcome.map_or(&view.checks, |outcome| &outcome.checks);
     let title = if outcome.is_some() { "Checks" } else { "Checks passed so far" };
-    let _ = write!(page, "<section class=\"half\" aria-labelledby=\"h-checks\"><h2 id=\"h-checks\">{title}</h2>");
+    // Beside the tasks, if there can be any.
+    let class = if view.status.state.is_over() { "" } else { " class=\"half\"" };
+    let _ = write!(page, "<section{class} aria-labelledby=\"h-checks\"><h2 id=\"h-checks\">{title}</h2>");
     if checks.is_empty() {
         *page += "<p>None yet: no task is finished.</p></section>";
         return;

@@ -30,7 +30,8 @@ pub(super) fn jobs(page: &mut String, jobs: &[JobStatus], all: usize, chosen: Op
     };
     let _ = writeln!(
         page,
-        "<p class=\"soft\">{more}<a id=\"to-archived\" href=\"/jobs?archived=true\">archived ones</a></p></section>"
+        "<p class=\"soft\">{more}<a id=\"to-archived\" href=\"/jobs?archived=true\">archived ones</a>\
+         <span class=\"keys\">; the keys <kbd>n</kbd> and <kbd>p</kbd> choose the next and the previous job</span></p></section>"
     );
 }
 

@@ -1,4 +1,5 @@
-//! Starts processes and clusters, and ends them.
+//! Starts processes, clusters and browsers, and ends them.
 
+pub(crate) mod browser;
 pub(crate) mod cluster;
 pub(crate) mod process;

@@ -1,31 +1,25 @@
 //! The status page in a real browser, and `keima top` beside it.
 //!
-//! The browser is Chromium without a window, by its `WebDriver`. Where there is no `chromedriver` the test says so and looks at the
-//! page without one.
+//! The browser is Chromium without a window. Where there is no `chromedriver` a test says so, and looks at what needs none.
 
-use std::net::{TcpListener, TcpStream};
-use std::os::unix::process::CommandExt as _;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use crate::harness::browser::{Browser, Driver, Eyes};
+use crate::harness::process::{Process, keima, until};
 
-use fantoccini::{Client, ClientBuilder, Locator};
-use hyper_util::client::legacy::connect::HttpConnector;
-use serde_json::{Value, json};
+/// Least contrast of text with its ground, by WCAG 2, level AA.
+const CONTRAST: f64 = 4.5;
 
-use crate::harness::process::{self, Process, keima};
+/// Whether every table is seen without scrolling.
+const TABLES_FIT: &str = "[...document.querySelectorAll('.scroll')].every((box) => box.scrollWidth <= box.clientWidth)";
+const PAGE_FITS: &str = "document.documentElement.scrollWidth <= document.documentElement.clientWidth";
+const IS_LIVE: &str = "document.getElementById('live')?.textContent === 'live'";
+const HAS_STYLE: &str = "getComputedStyle(document.querySelector('main')).display === 'grid'";
 
-/// Longest wait for something on the page.
-const LIMIT: Duration = Duration::from_mins(1);
-/// Limit of all looks together.
-const LOOK_LIMIT: Duration = Duration::from_mins(2);
-
-/// Whether disk and memory of the workers are seen without scrolling.
-const WORKERS_FIT: &str =
-    "(({ scrollWidth, clientWidth }) => scrollWidth <= clientWidth)(document.getElementById('workers'))";
+const TAB: &str = "\u{e004}";
+const ENTER: &str = "\u{e007}";
 
 /// A coordinator with a page, and a worker.
 struct Watched {
-    coordinator: Process,
+    _coordinator: Process,
     _worker: Process,
     url: String,
     page: String,
@@ -38,116 +32,165 @@ impl Watched {
         let folder = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
         let (data, scratch) = (folder("data"), folder("scratch"));
         let args = ["coordinator", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--data", &data];
-        let more = ["--log-format", "json", "--checkpoint-seconds", "0"];
-        let mut coordinator = Process::start("coordinator", &[&args[..], &more].concat(), "");
+        let mut coordinator = Process::start("coordinator", &[&args[..], &["--checkpoint-seconds", "0"]].concat(), "");
         let url = coordinator.ready("coordinator ready at ");
         let page = coordinator.ready("watch it at          ");
         let args = ["worker", "--coordinator", &url, "--threads", "1", "--memory", "128MiB", "--scratch", &scratch];
-        let more = ["--disk", "1GiB", "--log-format", "json"];
         // Slow tasks: there is something to see under way.
-        let mut worker = Process::start("worker", &[&args[..], &more].concat(), "worker.after_pull=sleep:100");
+        let slow = "worker.after_pull=sleep:100";
+        let mut worker = Process::start("worker", &[&args[..], &["--disk", "1GiB"]].concat(), slow);
         worker.ready("worker ready at ");
-        Self { coordinator, _worker: worker, url, page, _dir: dir }
+        Self { _coordinator: coordinator, _worker: worker, url, page, _dir: dir }
+    }
+
+    fn client(&self, args: &[&str]) -> String {
+        keima(&[args, &["--coordinator", &self.url]].concat()).ok().to_owned()
     }
 
     fn submit(&self, size: &str) -> String {
-        let words = ["submit", "go", size, "--executor", "stream", "--task-memory", "64MiB", "--series"];
-        keima(&[&words[..], &["--coordinator", &self.url]].concat()).ok().to_owned()
+        self.client(&["submit", "go", size, "--executor", "stream", "--task-memory", "64MiB", "--series"])
     }
 }
 
-/// Chromium's `WebDriver`, which is killed in the end with all browsers that it started.
-struct Driver(Child);
-
-impl Drop for Driver {
-    fn drop(&mut self) {
-        // It leads a process group of its own.
-        let _ = Command::new("sh").args(["-c", &format!("kill -9 -{}", self.0.id())]).status();
-        let _ = self.0.wait();
-    }
-}
-
-/// A driver and its address; `None` where this machine has none.
-fn driver() -> Option<(Driver, String)> {
-    let there = Command::new("chromedriver").arg("--version").output().is_ok_and(|ran| ran.status.success());
-    if !there {
-        eprintln!(
-            "no chromedriver here: the page is not looked at in a browser (Debian: apt-get install chromium-driver)"
-        );
-        return None;
-    }
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let mut command = Command::new("chromedriver");
-    // Browsers would keep a pipe open.
-    command.arg(format!("--port={port}")).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let driver = Driver(command.process_group(0).spawn().unwrap());
-    process::until("the browser's driver", || TcpStream::connect(("127.0.0.1", port)).ok());
-    Some((driver, format!("http://127.0.0.1:{port}")))
-}
-
-async fn browser(driver: &str) -> Client {
-    // Root may not use the sandbox; the page is ours.
-    let args =
-        ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1280,1000"];
-    let Value::Object(wanted) = json!({ "goog:chromeOptions": { "args": args } }) else { unreachable!("an object") };
-    ClientBuilder::new(HttpConnector::new()).capabilities(wanted).connect(driver).await.unwrap()
-}
-
-/// Runs a script on the page until it returns `true`.
-async fn until(browser: &Client, what: &str, script: &str) {
-    let begun = Instant::now();
-    while browser.execute(&format!("return {script}"), Vec::new()).await.unwrap() != Value::Bool(true) {
-        assert!(begun.elapsed() < LIMIT, "waited in vain until {what}: {}", browser.source().await.unwrap());
-        tokio::time::sleep(Duration::from_millis(100)).await;
+#[test]
+fn top_shows_jobs_board_and_workers() {
+    let watched = Watched::start();
+    watched.submit("8x8");
+    // The memory of a worker comes with its heartbeat.
+    let top = until("the worker's memory", || {
+        let top = watched.client(&["top", "--once"]);
+        let row = top.lines().find(|line| line.contains(" here "))?;
+        let cells: Vec<&str> = row.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
+        cells.get(4).is_some_and(|memory| memory.ends_with(" MiB")).then_some(top)
+    });
+    for word in ["Jobs", "> j1", "go 8x8", "Board", "Workers", "here"] {
+        assert!(top.contains(word), "no {word:?} in {top}");
     }
 }
 
 #[test]
 fn the_page_is_live_in_a_browser() {
     let watched = Watched::start();
-    let job = watched.submit("8x8");
-    let top = keima(&["top", "--once", "--coordinator", &watched.url]);
-    for word in ["Jobs", "> j1", "go 8x8", "Board", "Workers", "here"] {
-        assert!(top.ok().contains(word), "no {word:?} in {top:#?}");
-    }
-    // Every line of the log is an object; those about the job say so.
-    process::until("a line about the job", || {
-        let text = watched.coordinator.stderr();
-        // The last line may be half written.
-        let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
-        let lines: Vec<Value> = whole.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        lines.iter().any(|line| line["job"] == job.as_str()).then_some(())
-    });
-    let Some((_driver, address)) = driver() else { return };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let looked = async {
-        let browser = browser(&address).await;
-        browser.goto(&watched.page).await.unwrap();
+    watched.submit("8x8");
+    let Some(driver) = Driver::start() else { return };
+    driver.look(Eyes::Light, async |browser: &Browser| {
+        browser.goto(&watched.page).await;
         // The content security policy lets the page's own script and style work.
-        until(&browser, "the page is live", "document.getElementById('live')?.textContent === 'live'").await;
-        until(&browser, "it has its style", "getComputedStyle(document.querySelector('main')).display === 'grid'")
-            .await;
-        assert!(browser.title().await.unwrap().starts_with("j1 go 8x8"));
-        until(&browser, "the table of workers fits", WORKERS_FIT).await;
+        browser.until("the page is live", IS_LIVE).await;
+        browser.until("it has its style", HAS_STYLE).await;
+        assert!(browser.title().await.starts_with("j1 go 8x8"));
+        browser.until("the tables fit", TABLES_FIT).await;
         // What happens comes to the page by itself; nothing is loaded again.
-        browser.execute("window.mark = 1; return true", Vec::new()).await.unwrap();
+        browser.run("window.mark = 1").await;
         let other = watched.submit("4x4");
-        until(&browser, "the second job is there", &format!("!!document.getElementById('to-{other}')")).await;
-        until(&browser, "the second job is done", "document.getElementById('jobs').innerText.includes('done')").await;
-        until(&browser, "nothing was loaded again", "window.mark === 1").await;
-        until(&browser, "cells are done", "document.querySelectorAll('.board .d').length > 0").await;
-        // By keys: the next job in the list is the older one.
-        browser.goto(&format!("{}jobs/{other}", watched.page)).await.unwrap();
-        until(&browser, "its count is there", "document.getElementById('count')?.textContent === '24318165'").await;
-        browser.find(Locator::Css("body")).await.unwrap().send_keys("n").await.unwrap();
-        until(&browser, "the other job is shown", "location.pathname === '/jobs/j1'").await;
+        browser.until("the second job is there", &format!("!!document.getElementById('to-{other}')")).await;
+        browser.until("the second job is done", "document.getElementById('jobs').innerText.includes('done')").await;
+        browser.until("nothing was loaded again", "window.mark === 1").await;
+        browser.until("cells are done", "document.querySelectorAll('.board .d').length > 0").await;
         // Narrow: nothing stands out.
-        browser.set_window_size(390, 844).await.unwrap();
-        until(&browser, "it fits", "document.documentElement.scrollWidth <= document.documentElement.clientWidth")
-            .await;
-        until(&browser, "the table of workers fits", WORKERS_FIT).await;
-        browser.close().await.unwrap();
-    };
-    let in_time = runtime.block_on(async { tokio::time::timeout(LOOK_LIMIT, looked).await });
-    assert!(in_time.is_ok(), "the browser did not answer within {LOOK_LIMIT:?}");
+        for width in [390, 360] {
+            browser.resize(width, 844).await;
+            browser.until(&format!("all fits in {width}"), &format!("innerWidth === {width} && {PAGE_FITS}")).await;
+            browser.until(&format!("the tables fit in {width}"), TABLES_FIT).await;
+        }
+    });
+}
+
+#[test]
+fn all_text_can_be_read_in_light_and_dark() {
+    let watched = Watched::start();
+    let (done, paused, _running) = (watched.submit("4x4"), watched.submit("7x7"), watched.submit("9x9"));
+    watched.client(&["watch", &done]);
+    watched.client(&["pause", &paused]);
+    let Some(driver) = Driver::start() else { return };
+    for (eyes, is_dark) in [(Eyes::Light, false), (Eyes::Dark, true)] {
+        driver.look(eyes, async |browser: &Browser| {
+            for path in ["", "jobs/j1", "jobs/j2", "jobs"] {
+                browser.goto(&format!("{}{path}", watched.page)).await;
+                let found = browser.run(include_str!("../harness/contrast.js")).await;
+                let texts = found.as_array().unwrap();
+                assert!(texts.len() > 10, "{found}");
+                for text in texts {
+                    assert!(text[0].as_f64() >= Some(CONTRAST), "{eyes:?} /{path}: {text}");
+                }
+                let colours =
+                    "return [getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color]";
+                let colours = browser.run(colours).await;
+                let expected = ["rgb(251, 250, 248)", "rgb(28, 27, 25)"];
+                let dark = ["rgb(22, 22, 21)", "rgb(233, 230, 224)"];
+                assert_eq!(colours, serde_json::json!(if is_dark { dark } else { expected }), "{eyes:?} /{path}");
+            }
+        });
+    }
+}
+
+#[test]
+fn the_page_needs_no_script() {
+    let watched = Watched::start();
+    let (_, other) = (watched.submit("9x9"), watched.submit("4x4"));
+    let Some(driver) = Driver::start() else { return };
+    driver.look(Eyes::WithoutScript, async |browser: &Browser| {
+        browser.goto(&watched.page).await;
+        browser.until("it has its style", HAS_STYLE).await;
+        let text = browser.text("body").await;
+        assert!(text.contains("as of ") && !text.contains("live"), "a script has run: {text}");
+        let parts =
+            ["Jobs", "go 9x9", "Board", "States of each pass", "Tasks at work", "Checks", "Workers", "here", "Events"];
+        for word in parts {
+            assert!(text.contains(word), "no {word:?} in {text}");
+        }
+        assert!(!text.contains("keys"), "keys that do nothing: {text}");
+        // By links. The page loads again by itself: the number comes.
+        browser.click(&format!("#to-{other}")).await;
+        browser.until("the other job is shown", &format!("location.pathname === '/jobs/{other}'")).await;
+        let time = browser.text("#live").await;
+        browser.until("it loads again", &format!("document.getElementById('live').textContent !== '{time}'")).await;
+        browser.until("its count is there", "document.getElementById('count')?.textContent === '24318165'").await;
+    });
+}
+
+#[test]
+fn keys_do_all_that_a_mouse_does() {
+    let watched = Watched::start();
+    for size in ["11x11", "4x4", "5x5"] {
+        watched.submit(size);
+    }
+    let Some(driver) = Driver::start() else { return };
+    driver.look(Eyes::Light, async |browser: &Browser| {
+        browser.goto(&format!("{}jobs/j2", watched.page)).await;
+        browser.until("the page is live", IS_LIVE).await;
+        let text = browser.text("body").await;
+        assert!(text.contains("the keys n and p choose the next and the previous job"), "{text}");
+        // The newest job is the first. There is none before the first and after the last: a key without one does nothing, so
+        // the next key starts from the same job.
+        for (keys, job) in [("n", "j1"), ("np", "j2"), ("p", "j3"), ("ppn", "j2"), ("x", "j2"), ("n", "j1")] {
+            for key in keys.chars() {
+                browser.press(&key.to_string()).await;
+            }
+            browser.until(&format!("{job} after {keys}"), &format!("location.pathname === '/jobs/{job}'")).await;
+            browser.until("the page is live", IS_LIVE).await;
+        }
+        // From the top by Tab and Enter.
+        browser.press(TAB).await;
+        let skip =
+            "document.activeElement.className === 'skip' && document.activeElement.getBoundingClientRect().left >= 0";
+        browser.until("the link over the head is seen", skip).await;
+        browser.press(ENTER).await;
+        browser.until("it leads to the jobs", "location.hash === '#main'").await;
+        for job in ["j3", "j2"] {
+            browser.press(TAB).await;
+            browser
+                .until(&format!("the focus is on {job}"), &format!("document.activeElement.id === 'to-{job}'"))
+                .await;
+            browser
+                .until("the focus is seen", "getComputedStyle(document.activeElement).outlineStyle === 'solid'")
+                .await;
+        }
+        // It stays there while the page changes.
+        browser.run("document.getElementById('main').mark = 1").await;
+        browser.until("the page has changed", "document.getElementById('main').mark !== 1").await;
+        browser.until("the focus is still there", "document.activeElement.id === 'to-j2'").await;
+        browser.press(ENTER).await;
+        browser.until("j2 is shown", "location.pathname === '/jobs/j2'").await;
+    });
 }
