@@ -58,7 +58,7 @@ use crate::exit::Failed;
 use crate::machine::Needed;
 use crate::terminal::colour::is_coloured;
 use crate::terminal::events;
-use crate::terminal::log::JsonLines;
+use crate::terminal::log::{self, JsonLines, SpanFields};
 use crate::terminal::output::say;
 use crate::terminal::traces::{self, Traces};
 
@@ -75,16 +75,31 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     if cli.verb.progress() == ProgressFormat::Json {
         events::turn_on();
     }
+    let is_json = log_format(&cli.verb) == LogFormat::Json;
     match block_on(cli.verb) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failed) => {
             if events::is_on() {
                 events::tell("error", json!({ "exit_code": failed.code, "text": failed.text }));
             } else if !failed.text.is_empty() {
-                say(format_args!("keima: {}", failed.text));
+                if is_json && tracing::enabled!(tracing::Level::ERROR) {
+                    tracing::error!(exit_code = failed.code, "keima: {}", failed.text);
+                } else {
+                    say(format_args!("keima: {}", failed.text));
+                }
             }
             ExitCode::from(failed.code)
         }
+    }
+}
+
+/// How a verb writes its log.
+fn log_format(verb: &Verb) -> LogFormat {
+    match verb {
+        Verb::Coordinator(args) => args.log_format,
+        Verb::Worker(args) => args.log_format,
+        _ if events::is_on() => LogFormat::Json,
+        _ => LogFormat::Text,
     }
 }
 
@@ -96,12 +111,7 @@ fn start_log(verb: &Verb) -> Result<(), Failed> {
     };
     let told = std::env::var("KEIMA_LOG").ok().and_then(|directives| directives.parse().ok());
     let filter = told.unwrap_or_else(|| Targets::new().with_default(level));
-    let format = match verb {
-        Verb::Coordinator(args) => args.log_format,
-        Verb::Worker(args) => args.log_format,
-        _ if events::is_on() => LogFormat::Json,
-        _ => LogFormat::Text,
-    };
+    let format = log_format(verb);
     let traces = match verb {
         Verb::Coordinator(args) => Traces::to(args.trace_endpoint.as_deref(), "keima-coordinator")?,
         Verb::Worker(args) => Traces::to(args.trace_endpoint.as_deref(), "keima-worker")?,
@@ -116,7 +126,8 @@ fn start_log(verb: &Verb) -> Result<(), Failed> {
             tracing_subscriber::registry().with(lines.with_filter(filter)).with(traces).init();
         }
         LogFormat::Json => {
-            let lines = lines.event_format(JsonLines);
+            std::panic::set_hook(Box::new(log::panicked));
+            let lines = SpanFields.and_then(lines.event_format(JsonLines));
             let traces = traces.map(|traces| traces.with_filter(Traces::filter()));
             tracing_subscriber::registry().with(lines.with_filter(filter)).with(traces).init();
         }

@@ -152,9 +152,9 @@ impl CoordinatorHandle {
                 inner.tidy_stages();
                 logged = events.last().map_or(logged, |event| event.number);
                 events.iter().for_each(log);
-                for folder in removals {
+                for (job, folder) in removals {
                     let inner = Arc::clone(&inner);
-                    tokio::spawn(async move { inner.remove_archived(&folder).await });
+                    tokio::spawn(async move { inner.remove_archived(job, &folder).await });
                 }
                 for publication in publications {
                     let inner = Arc::clone(&inner);

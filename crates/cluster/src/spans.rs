@@ -20,6 +20,17 @@ use tracing::{Level, Span};
 /// Target of the spans. Their fields `trace`, `span` and `parent` are numbers of spans; all others are attributes.
 pub const SPANS: &str = "keima::spans";
 
+/// What lines of the log inside it are about: an attempt. It is no span for collectors.
+pub(crate) fn about_attempt(attempt: &AttemptId) -> Span {
+    // Of the highest level, so that lines of every level have it.
+    tracing::error_span!("attempt", %attempt)
+}
+
+/// The same for a job.
+pub(crate) fn about_job(job: JobId) -> Span {
+    tracing::error_span!("job", %job)
+}
+
 /// Whether anybody collects spans.
 pub(crate) fn is_on() -> bool {
     tracing::enabled!(target: SPANS, Level::TRACE)

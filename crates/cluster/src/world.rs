@@ -112,8 +112,10 @@ impl fmt::Display for Failed {
     }
 }
 
-/// Does `work` on a thread that may block.
+/// Does `work` on a thread that may block, in the caller's span: lines of the log there tell what they are about.
 pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Failed> {
+    let span = tracing::Span::current();
+    let work = move || span.in_scope(work);
     let Some(world) = simulated() else {
         return tokio::task::spawn_blocking(work).await.map_err(|error| Failed(error.to_string()));
     };

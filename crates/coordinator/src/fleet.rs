@@ -63,7 +63,7 @@ pub(crate) struct Fleet {
     /// Checkpoints to put into the archive.
     pub(crate) publications: Vec<Publication>,
     /// Folders of the archive that nobody needs any more.
-    pub(crate) removals: Vec<String>,
+    pub(crate) removals: Vec<(JobId, String)>,
 }
 
 impl Fleet {

@@ -84,6 +84,7 @@ async fn until_moved(args: &WorkerArgs) -> Result<Option<SocketAddr>, Failed> {
     };
     let config = WorkerConfig { scratch: args.scratch.clone(), memory_bytes, disk_bytes: args.disk, slots };
     let worker = opened(config, &machine)?;
+    log::set_worker(&worker.id().0);
     let (stop, stopped) = watch::channel(false);
     // From the start: who asks for health must not wait until the coordinator's name leads somewhere.
     let site = http.map(|(door, (listener, bound))| {
@@ -108,7 +109,6 @@ async fn until_moved(args: &WorkerArgs) -> Result<Option<SocketAddr>, Failed> {
     };
     let worker = worker.with_archive(archive).reached_at(advertise.clone());
     let (name, store) = (worker.id().clone(), Arc::clone(worker.store()));
-    log::set_worker(&name.0);
     let ready = if args.json {
         json!({ "worker": name.0, "address": advertise, "threads": slots }).to_string()
     } else {

@@ -5,19 +5,24 @@
 //!    "job":"j1","stage":"j1/s0/g12","task":"j1/s0/g12/t5","worker":"0011223344556677"}
 //! ```
 //!
-//! A line about an attempt or a run also has its job, stage and task as fields of their own, so that a collector can pick lines
-//! without taking names apart. Lines of a worker have its name. A line of the log is one write, as in text.
+//! A line has the fields of the spans that it is in. A line about an attempt or a run also has its job, stage and task as fields of
+//! their own, so that a collector can pick lines without taking names apart; a run that an attempt reads is not the attempt's.
+//! Lines of a worker have its name. A panic is a line, too. A line of the log is one write, as in text.
 
 use std::fmt;
+use std::panic::PanicHookInfo;
 use std::sync::OnceLock;
 
 use serde_json::{Map, Value};
 use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id};
 use tracing::{Event, Subscriber};
+use tracing_subscriber::Layer;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::{FormatTime as _, SystemTime};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
-use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::layer::Context;
+use tracing_subscriber::registry::{LookupSpan, Scope};
 
 /// This process's worker, once it has a name.
 static WORKER: OnceLock<String> = OnceLock::new();
@@ -28,18 +33,43 @@ pub(crate) fn set_worker(name: &str) {
     let _ = WORKER.set(name.to_owned());
 }
 
-/// Writes lines as JSON.
+/// Writes lines as JSON. The fields of spans are those that [`SpanFields`] keeps.
 pub(crate) struct JsonLines;
+
+/// Keeps the fields of spans for the lines inside them.
+pub(crate) struct SpanFields;
+
+impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for SpanFields {
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
+        if let Some(span) = context.span(id) {
+            let mut fields = Fields(Map::new());
+            attributes.record(&mut fields);
+            span.extensions_mut().insert(fields);
+        }
+    }
+}
+
+/// Writes a panic as a line. It is in the span of its thread.
+pub(crate) fn panicked(panic: &PanicHookInfo<'_>) {
+    let place = panic.location().map(tracing::field::display);
+    let thread = std::thread::current();
+    tracing::error!(place, thread = thread.name(), "a panic: {}", panic.payload_as_str().unwrap_or("without a text"));
+}
 
 impl<S, N> FormatEvent<S, N> for JsonLines
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
     N: for<'a> FormatFields<'a> + 'static,
 {
-    fn format_event(&self, _: &FmtContext<'_, S, N>, mut writer: Writer<'_>, event: &Event<'_>) -> fmt::Result {
+    fn format_event(&self, context: &FmtContext<'_, S, N>, mut writer: Writer<'_>, event: &Event<'_>) -> fmt::Result {
         let mut time = String::new();
         SystemTime.format_time(&mut Writer::new(&mut time))?;
         let mut fields = Fields(Map::new());
+        for span in context.event_scope().into_iter().flat_map(Scope::from_root) {
+            if let Some(Fields(of_span)) = span.extensions().get() {
+                fields.0.extend(of_span.clone());
+            }
+        }
         fields.0.insert("time".to_owned(), time.into());
         fields.0.insert("level".to_owned(), event.metadata().level().as_str().into());
         event.record(&mut fields);

@@ -149,7 +149,7 @@ impl Archive {
             Err(why) => format!("it could not be set aside ({why})"),
         };
         let note = format!("checkpoint {name} is not used: {error}; {then}, and the one before is used");
-        tracing::warn!("{note}");
+        tracing::warn!(name, "a checkpoint is set aside: {note}");
         note
     }
 

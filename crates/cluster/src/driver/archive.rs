@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use keima_coordinator::{CallError, JobId, Publication, Replan, Terms};
+use tracing::Instrument as _;
 
 use super::CoordinatorHandle;
 use super::handle::{Inner, MOST_SUBMISSIONS, Waiting};
+use crate::spans;
 use crate::transport::link::LinkError;
 
 impl CoordinatorHandle {
@@ -39,7 +41,12 @@ impl CoordinatorHandle {
 
 impl Inner {
     /// Puts a checkpoint into the archive, and tells the machine.
-    pub(super) async fn publish(&self, mut publication: Publication) {
+    pub(super) async fn publish(&self, publication: Publication) {
+        let about = spans::about_job(publication.job);
+        self.publish_inside(publication).instrument(about).await;
+    }
+
+    async fn publish_inside(&self, mut publication: Publication) {
         let bytes = std::mem::take(&mut publication.bytes);
         let published = match &self.archive {
             Some(archive) => archive.publish(&publication.name, bytes).await.map_err(|error| error.to_string()),
@@ -54,10 +61,10 @@ impl Inner {
     }
 
     /// Removes the folder of a job that is over from the archive. What is left after a failure is a person's to delete.
-    pub(super) async fn remove_archived(&self, folder: &str) {
+    pub(super) async fn remove_archived(&self, job: JobId, folder: &str) {
         let Some(archive) = &self.archive else { return };
         if let Err(error) = archive.remove(folder).await {
-            tracing::warn!(folder, %error, "cannot remove the folder of a job that is over from the archive");
+            tracing::warn!(%job, folder, %error, "cannot remove the folder of a job that is over from the archive");
         }
     }
 }

@@ -75,10 +75,11 @@ pub(super) fn log(event: &Event) {
     let Event { kind, job, attempt, worker, text, .. } = event;
     let (job, attempt) = (job.map(tracing::field::display), attempt.map(tracing::field::display));
     let worker = worker.as_ref().map(tracing::field::display);
+    let colon = if text.is_empty() { "" } else { ": " };
     if kind.is_bad() {
-        tracing::warn!(job, attempt, worker, "{kind}: {text}");
+        tracing::warn!(job, attempt, worker, "{kind}{colon}{text}");
     } else {
-        tracing::info!(job, attempt, worker, "{kind}: {text}");
+        tracing::info!(job, attempt, worker, "{kind}{colon}{text}");
     }
 }
 

@@ -155,14 +155,20 @@ impl RunStore {
             }
             Some(Err(error)) => error.to_string(),
         };
-        tracing::warn!(path = %path.display(), why, "removed a file from the scratch folder");
+        let (worker, run) = (&self.worker, self.run_of(path));
+        tracing::warn!(%worker, run, path = %path.display(), why, "removed a file from the scratch folder");
         let bytes = path.symlink_metadata().map_or(0, |m| m.len());
         if let Err(error) = remove(path) {
-            tracing::warn!(path = %path.display(), %error, "cannot remove a file");
+            tracing::warn!(%worker, run, path = %path.display(), %error, "cannot remove a file");
             // It still takes space, even beyond the cap.
             self.disk.found(bytes);
         }
         Ok(())
+    }
+
+    /// Name of the run in a file, which may be incomplete: `j3/s0/g12/t5/a0/r1`. It is for the log.
+    fn run_of<'p>(&self, path: &'p Path) -> Option<&'p str> {
+        path.strip_prefix(&self.root).ok()?.to_str()?.split('.').next()
     }
 
     /// The worker's name.
@@ -313,7 +319,7 @@ impl RunStore {
             Ok(()) => Removed::Now,
             Err(error) if error.kind() == io::ErrorKind::NotFound => Removed::Before,
             Err(error) => {
-                tracing::warn!(path = %path.display(), %error, "cannot remove a file");
+                tracing::warn!(run = self.run_of(path), path = %path.display(), %error, "cannot remove a file");
                 Removed::Not
             }
         };

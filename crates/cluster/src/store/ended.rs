@@ -129,10 +129,10 @@ impl EndedFolder {
     /// why.
     pub(crate) fn list(&self, filter: &JobFilter) -> Result<JobPage, EndedError> {
         let older = self.files()?.into_iter().filter(|(job, _)| filter.after.is_none_or(|after| *job < after));
-        let jobs = older.filter_map(|(_, path)| match head(&path) {
+        let jobs = older.filter_map(|(job, path)| match head(&path) {
             Ok(status) => Some(status),
             Err(error) => {
-                tracing::warn!(%error, "a job that is over is not listed");
+                tracing::warn!(%job, %error, "a job that is over is not listed");
                 None
             }
         });

@@ -11,6 +11,7 @@ use keima_coordinator::{Failure, Holder, InputRun, WorkerId};
 use keima_engine::FeedOpener;
 use keima_runs::{BlockFeed, LocalRun, RunError, RunHeader, RunId, RunManifest, RunPart};
 use tokio::runtime::Handle;
+use tracing::Span;
 
 use crate::access::secret::Secret;
 use crate::failpoint;
@@ -37,10 +38,12 @@ pub(crate) struct TaskFeeds {
     /// Open files of runs on this machine. Opening checks header, index and footer, which takes longer than reading a small
     /// section.
     open: Mutex<HashMap<RunId, KeptOpen>>,
+    /// What lines of the log are about, on whichever thread the task opens an input.
+    about: Span,
 }
 
 impl TaskFeeds {
-    /// Feeds of a task that reads `inputs`. Call it within the runtime.
+    /// Feeds of a task that reads `inputs`. Call it within the runtime, and in the attempt's span.
     pub(crate) fn new<'i>(
         store: Arc<RunStore>,
         shared: Arc<SharedFolders>,
@@ -50,7 +53,7 @@ impl TaskFeeds {
         let runtime = Handle::current();
         let (used, open) = (Mutex::default(), Mutex::default());
         let peers = Arc::new(Peers::new(store.root()));
-        Self { store, shared, runtime, peers, holders, used, open }
+        Self { store, shared, runtime, peers, holders, used, open, about: Span::current() }
     }
 
     /// The same in a cluster with TLS: holders are shown this token.
@@ -153,6 +156,7 @@ fn same(file: Arc<LocalRun>, run: &RunManifest, header: &RunHeader) -> Result<Ar
 impl FeedOpener for TaskFeeds {
     fn open(&self, run: &RunManifest, header: &RunHeader, part: RunPart) -> Result<Box<dyn BlockFeed>, RunError> {
         failpoint::hit("worker.mid_task");
+        let _inside = self.about.enter();
         if let Some(kept) = self.open.lock().unwrap_or_else(PoisonError::into_inner).get(&run.id)
             && kept.run.manifest() == run
             && kept.run.header() == header

@@ -21,6 +21,7 @@ use keima_coordinator::{ArchiveWork, Failure, Grant, Report, Toward, Verdict, Wo
 use keima_engine::{Task, TaskError};
 use keima_orders::{AttemptId, InputRun, TaskOrder};
 use keima_runs::{RunManifest, TaskManifest, TaskTimes};
+use tracing::Instrument as _;
 
 use super::running::{LONGEST_WAIT, Shared, is_refusal};
 use super::table::Active;
@@ -55,6 +56,11 @@ pub(super) struct Performed {
 impl<L: CoordinatorLink> Shared<L> {
     /// Does the granted work.
     pub(super) async fn perform(self: &Arc<Self>, grant: Grant) -> Performed {
+        let about = spans::about_attempt(&grant.attempt);
+        self.perform_inside(grant).instrument(about).await
+    }
+
+    async fn perform_inside(self: &Arc<Self>, grant: Grant) -> Performed {
         let attempt = grant.attempt;
         let active = Active {
             nonce: grant.nonce,
@@ -74,7 +80,7 @@ impl<L: CoordinatorLink> Shared<L> {
             active.stop.store(true, Ordering::Relaxed);
         }
         let at_work = self.seen.begin();
-        tracing::debug!(%attempt, "granted");
+        tracing::debug!("granted");
         failpoint::hit("worker.after_pull");
         let (stop, pulse, nonce) = (Arc::clone(&active.stop), Arc::clone(&active.pulse), grant.nonce);
         let lease = Duration::from_millis(grant.lease_millis);
@@ -98,7 +104,7 @@ impl<L: CoordinatorLink> Shared<L> {
             Err(_) => at_work.failed(),
         }
         if let Ok(manifest) = &result {
-            tracing::debug!(%attempt, times = ?manifest.times, states = manifest.output.states, "done");
+            tracing::debug!(times = ?manifest.times, states = manifest.output.states, "done");
         }
         Performed { attempt, nonce, lease, stop, pulse, durable, result, span }
     }
@@ -106,9 +112,14 @@ impl<L: CoordinatorLink> Shared<L> {
     /// Makes durable runs durable, reports the attempt, and deletes its files unless the coordinator keeps them. An error is
     /// final for the worker.
     pub(super) async fn conclude(self: &Arc<Self>, performed: Performed) -> Result<(), LinkError> {
+        let about = spans::about_attempt(&performed.attempt);
+        self.conclude_inside(performed).instrument(about).await
+    }
+
+    async fn conclude_inside(self: &Arc<Self>, performed: Performed) -> Result<(), LinkError> {
         let Performed { attempt, nonce, lease, stop, pulse, durable, result, span } = performed;
         let result = match result {
-            Ok(manifest) if durable => self.publish_durably(&attempt, manifest, &pulse).await,
+            Ok(manifest) if durable => self.publish_durably(manifest, &pulse).await,
             result => result,
         };
         if let Err(failure) = &result {
@@ -121,9 +132,9 @@ impl<L: CoordinatorLink> Shared<L> {
             Err(_) if abandoned => false,
             Err(failure) => {
                 if self.is_stopping() && matches!(failure, Failure::Stopped) {
-                    tracing::debug!(%attempt, "stopped with the worker");
+                    tracing::debug!("stopped with the worker");
                 } else {
-                    tracing::warn!(%attempt, ?failure, "the task failed");
+                    tracing::warn!(?failure, "the task failed");
                 }
                 // There is nothing to keep, whatever the coordinator answers.
                 self.report(&attempt, nonce, lease, Report::Failed(failure)).await?;
@@ -138,17 +149,12 @@ impl<L: CoordinatorLink> Shared<L> {
             self.delete_attempt(attempt).await;
         }
         self.table.remove(attempt);
-        tracing::debug!(%attempt, keep, "reported");
+        tracing::debug!(keep, "reported");
         Ok(())
     }
 
     /// Puts an attempt's runs on stable storage and publishes them.
-    async fn publish_durably(
-        &self,
-        attempt: &AttemptId,
-        manifest: TaskManifest,
-        pulse: &Arc<AtomicU64>,
-    ) -> Result<TaskManifest, Failure> {
+    async fn publish_durably(&self, manifest: TaskManifest, pulse: &Arc<AtomicU64>) -> Result<TaskManifest, Failure> {
         let (store, pulse, started) = (Arc::clone(&self.store), Arc::clone(pulse), Instant::now());
         let work = move || store.publish_durably(&manifest.runs, &pulse).map(|()| manifest);
         let other = |text| Failure::Other { text };
@@ -158,7 +164,7 @@ impl<L: CoordinatorLink> Shared<L> {
             // Some file systems report a full disk only here.
             if error.is_disk_full() { Failure::Disk { text } } else { other(text) }
         })?;
-        tracing::debug!(%attempt, millis = started.elapsed().as_millis() as u64, "durable");
+        tracing::debug!(millis = started.elapsed().as_millis() as u64, "durable");
         Ok(made)
     }
 
@@ -188,13 +194,13 @@ impl<L: CoordinatorLink> Shared<L> {
                     return Ok(match verdict {
                         Verdict::Accepted => true,
                         Verdict::Refused { reason } => {
-                            tracing::info!(%attempt, reason, "the report was refused");
+                            tracing::info!(reason, "the report was refused");
                             false
                         }
                     });
                 }
                 Err(error) if is_refusal(&error) => {
-                    tracing::error!(%attempt, %error, "the coordinator did not understand the report");
+                    tracing::error!(%error, "the coordinator did not understand the report");
                     return Ok(false);
                 }
                 Err(_) if last_try => return Ok(true),

@@ -23,6 +23,7 @@ use crate::open_problems::OpenProblems;
 use crate::resident::resident_bytes;
 use crate::scratch::run_store::RunStore;
 use crate::scratch::visible_folders::SharedFolders;
+use crate::spans;
 use crate::transport::link::{Backoff, CoordinatorLink, LinkError, random_bits};
 use crate::world;
 
@@ -325,7 +326,7 @@ impl<L: CoordinatorLink> Shared<L> {
         let shared = Arc::clone(self);
         let work = move || {
             for attempt in abandon.iter().filter(|attempt| !shared.store.holds_of(attempt)) {
-                shared.store.remove_attempt(attempt);
+                spans::about_attempt(attempt).in_scope(|| shared.store.remove_attempt(attempt));
             }
             for run in release.iter().filter(|run| !shared.table.protects(run)) {
                 shared.store.release(run);
@@ -348,7 +349,7 @@ impl<L: CoordinatorLink> Shared<L> {
     pub(super) async fn delete_attempt(&self, attempt: AttemptId) {
         let store = Arc::clone(&self.store);
         if let Err(error) = world::blocking(move || store.remove_attempt(&attempt)).await {
-            tracing::warn!(%attempt, %error, "cannot delete all files of an attempt");
+            tracing::warn!(%error, "cannot delete all files of an attempt");
         }
     }
 }

@@ -25,15 +25,16 @@ struct Order {
 pub(super) struct TaskThreads(Arc<Mutex<Vec<Sender<Order>>>>);
 
 impl TaskThreads {
-    /// Runs `work` on a thread of the pool and waits for it. Passes a panic on. Blocks.
+    /// Runs `work` on a thread of the pool, in the caller's span, and waits for it. Passes a panic on. Blocks.
     pub(super) fn run<R: Send + 'static>(&self, work: impl FnOnce() -> R + Send + 'static) -> std::io::Result<R> {
         // A simulated world has threads of its own.
         if world::simulated().is_some() {
             return Ok(work());
         }
         let (tell, told) = channel();
+        let span = tracing::Span::current();
         let work: Work = Box::new(move || {
-            let result = catch_unwind(AssertUnwindSafe(work));
+            let result = catch_unwind(AssertUnwindSafe(|| span.in_scope(work)));
             Box::new(move || drop(tell.send(result)))
         });
         let idle = lock(&self.0).pop();

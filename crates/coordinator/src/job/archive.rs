@@ -44,7 +44,7 @@ impl Job {
     /// The job is over: its folder of the archive goes. After a failed check it stays: it may show what was wrong.
     pub(crate) fn leave_archive(&self, fleet: &mut Fleet) {
         if fleet.config.archive_interval_millis.is_some() && self.record.state != State::CheckFailed {
-            fleet.removals.push(self.archive_folder(fleet));
+            fleet.removals.push((self.id, self.archive_folder(fleet)));
         }
     }
 

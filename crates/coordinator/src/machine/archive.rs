@@ -95,7 +95,7 @@ impl Coordinator {
     }
 
     /// Folders to remove from the archive: those of jobs that are done or cancelled.
-    pub fn take_removals(&mut self) -> Vec<String> {
+    pub fn take_removals(&mut self) -> Vec<(JobId, String)> {
         std::mem::take(&mut self.fleet.removals)
     }
 

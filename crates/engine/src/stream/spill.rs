@@ -42,7 +42,9 @@ impl Drop for TemporaryRun {
     fn drop(&mut self) {
         match fs::remove_file(&self.path) {
             Ok(()) => self.disk.refund(self.manifest.bytes),
-            Err(error) => tracing::warn!(path = %self.path.display(), %error, "cannot delete a temporary run"),
+            Err(error) => {
+                tracing::warn!(run = %self.manifest.id, path = %self.path.display(), %error, "cannot delete a temporary run");
+            }
         }
     }
 }

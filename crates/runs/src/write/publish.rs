@@ -103,6 +103,7 @@ fn sync_folder(folder: &Path) -> Result<(), RunError> {
 /// A file being written. Dropping it before it is complete removes it and refunds its bytes.
 #[derive(Debug)]
 pub(crate) struct Pending {
+    id: RunId,
     file: File,
     path: PathBuf,
     target: PathBuf,
@@ -133,7 +134,7 @@ impl Pending {
             }
         })?;
         let disk = Arc::clone(disk);
-        Ok(Self { file, path, target, durable, disk, charged: 0, failed: false, complete: false })
+        Ok(Self { id: id.clone(), file, path, target, durable, disk, charged: 0, failed: false, complete: false })
     }
 
     /// The path, for messages.
@@ -203,7 +204,7 @@ impl Drop for Pending {
         match watch::before(Change::Remove(&self.path)).and_then(|()| fs::remove_file(&self.path)) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
                 // Still on disk, so still charged.
-                tracing::warn!(path = %self.path.display(), %error, "cannot remove an unfinished run; remove it by hand");
+                tracing::warn!(run = %self.id, path = %self.path.display(), %error, "cannot remove an unfinished run; remove it by hand");
             }
             _ => self.disk.refund(self.charged),
         }

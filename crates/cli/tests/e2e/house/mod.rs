@@ -14,7 +14,7 @@ const FILES: usize = 12;
 const CIRCLE: usize = 3;
 
 /// All Rust sources below a folder.
-fn sources_below(folder: &Path, found: &mut Vec<PathBuf>) {
+pub(crate) fn sources_below(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {

@@ -29,7 +29,7 @@ impl Sim {
             }
             self.coordinator.published(self.now, &publication, published);
         }
-        for folder in self.coordinator.take_removals() {
+        for (_, folder) in self.coordinator.take_removals() {
             self.archive.checkpoints.retain(|name, _| !name.starts_with(&folder));
             self.archive.runs.retain(|name, _| !name.starts_with(&folder));
         }
