@@ -273,7 +273,9 @@ fn tasks_go_on_while_runs_are_made_durable() {
         assert!(ran.stderr.contains("failpoint worker.before_durable hit"), "{executor}");
         let (mut durable_later, mut most) = (0, 0);
         for line in ran.stderr.lines() {
-            match line.split_once(" DEBUG ").and_then(|(_, event)| event.split(' ').next()) {
+            // "... DEBUG attempt{attempt=j1/s0/g1/t0/a0}: granted"
+            let event = line.split_once(" DEBUG ").and_then(|(_, event)| event.split_once("}: "));
+            match event.and_then(|(_, event)| event.split(' ').next()) {
                 Some("done") => durable_later += 1,
                 Some("durable") => durable_later -= 1,
                 Some("granted") => most = most.max(durable_later),

@@ -5,6 +5,7 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use fantoccini::error::{CmdError, ErrorStatus};
 use fantoccini::{Client, ClientBuilder, Locator};
 use hyper_util::client::legacy::connect::HttpConnector;
 use serde_json::{Value, json};
@@ -125,16 +126,29 @@ impl Browser {
 
     /// Presses a key where the focus is.
     pub(crate) async fn press(&self, key: &str) {
-        self.0.active_element().await.unwrap().send_keys(key).await.unwrap();
+        self.fresh(async || self.0.active_element().await?.send_keys(key).await).await;
     }
 
     pub(crate) async fn click(&self, selector: &str) {
-        self.0.find(Locator::Css(selector)).await.unwrap().click().await.unwrap();
+        self.fresh(async || self.0.find(Locator::Css(selector)).await?.click().await).await;
     }
 
     /// The text that a reader sees.
     pub(crate) async fn text(&self, selector: &str) -> String {
-        self.0.find(Locator::Css(selector)).await.unwrap().text().await.unwrap()
+        self.fresh(async || self.0.find(Locator::Css(selector)).await?.text().await).await
+    }
+
+    /// Looks an element up again if the page has replaced it in the meantime, as it does with each piece of news.
+    async fn fresh<T>(&self, act: impl AsyncFn() -> Result<T, CmdError>) -> T {
+        let begun = Instant::now();
+        loop {
+            match act().await {
+                Ok(done) => return done,
+                Err(CmdError::Standard(error)) if error.error == ErrorStatus::StaleElementReference => {}
+                Err(error) => panic!("{error}"),
+            }
+            assert!(begun.elapsed() < LIMIT, "the element was replaced again and again");
+        }
     }
 
     pub(crate) async fn resize(&self, width: u32, height: u32) {
