@@ -5,6 +5,7 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use fantoccini::actions::{InputSource as _, KeyAction, KeyActions};
 use fantoccini::error::{CmdError, ErrorStatus};
 use fantoccini::{Client, ClientBuilder, Locator};
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -125,8 +126,10 @@ impl Browser {
     }
 
     /// Presses a key where the focus is.
-    pub(crate) async fn press(&self, key: &str) {
-        self.fresh(async || self.0.active_element().await?.send_keys(key).await).await;
+    pub(crate) async fn press(&self, key: char) {
+        let down_and_up = [KeyAction::Down { value: key }, KeyAction::Up { value: key }];
+        let keys = down_and_up.into_iter().fold(KeyActions::new("keyboard".to_owned()), KeyActions::then);
+        self.0.perform_actions(keys).await.unwrap();
     }
 
     pub(crate) async fn click(&self, selector: &str) {

@@ -14,8 +14,8 @@ const PAGE_FITS: &str = "document.documentElement.scrollWidth <= document.docume
 const IS_LIVE: &str = "document.getElementById('live')?.textContent === 'live'";
 const HAS_STYLE: &str = "getComputedStyle(document.querySelector('main')).display === 'grid'";
 
-const TAB: &str = "\u{e004}";
-const ENTER: &str = "\u{e007}";
+const TAB: char = '\u{e004}';
+const ENTER: char = '\u{e007}';
 
 /// A coordinator with a page, and a worker.
 struct Watched {
@@ -163,11 +163,11 @@ fn keys_do_all_that_a_mouse_does() {
         assert!(text.contains("the keys n and p choose the next and the previous job"), "{text}");
         // The newest job is the first. There is none before the first and after the last: a key without one does nothing, so
         // the next key starts from the same job.
-        for (keys, job) in [("n", "j1"), ("np", "j2"), ("p", "j3"), ("ppn", "j2"), ("x", "j2"), ("n", "j1")] {
-            for key in keys.chars() {
-                browser.press(&key.to_string()).await;
-            }
-            browser.until(&format!("{job} after {keys}"), &format!("location.pathname === '/jobs/{job}'")).await;
+        let steps =
+            [('n', "j1"), ('n', "j1"), ('p', "j2"), ('p', "j3"), ('p', "j3"), ('p', "j3"), ('n', "j2"), ('x', "j2")];
+        for (key, job) in steps.into_iter().chain([('n', "j1")]) {
+            browser.press(key).await;
+            browser.until(&format!("{job} after {key}"), &format!("location.pathname === '/jobs/{job}'")).await;
             browser.until("the page is live", IS_LIVE).await;
         }
         // From the top by Tab and Enter.
