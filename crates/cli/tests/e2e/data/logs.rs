@@ -171,14 +171,8 @@ fn every_line_of_a_cluster_has_its_fields() {
     let left = cluster.scratch("c").join("j1/s0/g0/t0/a9");
     std::fs::create_dir_all(&left).unwrap();
     std::fs::write(left.join("r0.run.tmp"), "").unwrap();
-    let mut c = cluster.worker("c", "worker.after_pull=sleep:20");
-    // Another's folder is in use.
-    let mut refused = cluster.start_worker("c", "1GiB", "");
-    assert_eq!(refused.ended().code(), Some(1));
-    check(&refused.stderr(), None, &mut seen);
 
-    // An attempt of one fails; one hangs in a task, is killed, and its folder is lost.
-    let mut a = cluster.worker("a", "worker.mid_task=panic@5;worker.after_pull=sleep:20");
+    // One that is alone hangs in its seventh task, is killed, and its folder is lost.
     let mut b = cluster.worker("b", "worker.after_pull=sleep:600000@7");
     let job = cluster.submit("8x8");
     b.says("failpoint worker.after_pull hit", 1);
@@ -186,6 +180,13 @@ fn every_line_of_a_cluster_has_its_fields() {
     b.kill();
     std::fs::remove_dir_all(cluster.scratch("b")).unwrap();
     check(&b.stderr(), Some(&hung), &mut seen);
+
+    // Others go on, and an attempt of one fails. A third one's folder is in use.
+    let mut c = cluster.worker("c", "worker.after_pull=sleep:20");
+    let mut a = cluster.worker("a", "worker.mid_task=panic@5;worker.after_pull=sleep:20");
+    let mut refused = cluster.start_worker("c", "1GiB", "");
+    assert_eq!(refused.ended().code(), Some(1));
+    check(&refused.stderr(), None, &mut seen);
     // The coordinator is away for a moment.
     for what in ["worker-lost", "lease-expired", "attempt-failed", "checkpoint in the archive"] {
         cluster.coordinator.says(what, 1);
