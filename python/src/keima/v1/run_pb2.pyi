@@ -324,6 +324,31 @@ class TaskTimes(google.protobuf.message.Message):
 global___TaskTimes = TaskTimes
 
 @typing.final
+class KeyGap(google.protobuf.message.Message):
+    """A range of keys of which a task has written none."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    AFTER_FIELD_NUMBER: builtins.int
+    BEFORE_FIELD_NUMBER: builtins.int
+    @property
+    def after(self) -> keima.v1.common_pb2.Key:
+        """Last key below it, and first key above it."""
+
+    @property
+    def before(self) -> keima.v1.common_pb2.Key: ...
+    def __init__(
+        self,
+        *,
+        after: keima.v1.common_pb2.Key | None = ...,
+        before: keima.v1.common_pb2.Key | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["after", b"after", "before", b"before"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["after", b"after", "before", b"before"]) -> None: ...
+
+global___KeyGap = KeyGap
+
+@typing.final
 class TaskManifest(google.protobuf.message.Message):
     """Result of a finished task."""
 
@@ -341,6 +366,7 @@ class TaskManifest(google.protobuf.message.Message):
     TIMES_FIELD_NUMBER: builtins.int
     KEPT_FIELD_NUMBER: builtins.int
     BALANCE_FIELD_NUMBER: builtins.int
+    GAPS_FIELD_NUMBER: builtins.int
     bytes_read: builtins.int
     bytes_written: builtins.int
     bytes_spilled: builtins.int
@@ -366,6 +392,10 @@ class TaskManifest(google.protobuf.message.Message):
     def balance(self) -> global___Balance:
         """Present if the block executor did the task."""
 
+    @property
+    def gaps(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___KeyGap]:
+        """Ascending, at most 16."""
+
     def __init__(
         self,
         *,
@@ -381,8 +411,9 @@ class TaskManifest(google.protobuf.message.Message):
         times: global___TaskTimes | None = ...,
         kept: global___Tally | None = ...,
         balance: global___Balance | None = ...,
+        gaps: collections.abc.Iterable[global___KeyGap] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["balance", b"balance", "input", b"input", "kept", b"kept", "output", b"output", "times", b"times"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["balance", b"balance", "bytes_read", b"bytes_read", "bytes_spilled", b"bytes_spilled", "bytes_written", b"bytes_written", "functionals", b"functionals", "input", b"input", "kept", b"kept", "output", b"output", "passes", b"passes", "runs", b"runs", "splits", b"splits", "times", b"times"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["balance", b"balance", "bytes_read", b"bytes_read", "bytes_spilled", b"bytes_spilled", "bytes_written", b"bytes_written", "functionals", b"functionals", "gaps", b"gaps", "input", b"input", "kept", b"kept", "output", b"output", "passes", b"passes", "runs", b"runs", "splits", b"splits", "times", b"times"]) -> None: ...
 
 global___TaskManifest = TaskManifest
