@@ -79,7 +79,7 @@ impl Position<'_> {
             let range = passes.start as usize..(passes.end as usize).min(record.pass_states.len());
             sum(record.pass_states.get(range).unwrap_or_default())
         };
-        let this_sweep: f64 = (0..self.stage).map(done).sum();
+        let this_sweep: f64 = (0..self.stage.min(self.plan().stages())).map(done).sum();
         let passed = f64::from(record.sweep) * sum(&record.pass_states) + this_sweep;
         (millis >= SETTLED_MILLIS && passed > 0.0).then(|| passed / millis * 1000.0)
     }
