@@ -27,12 +27,13 @@ pub(crate) struct Needed {
 }
 
 impl Needed {
-    /// The runtime of a verb, and what it starts besides counting threads.
-    pub(crate) const RUNTIME: Self = Self { always: 4, each: 0 };
-    /// A count in memory.
-    pub(crate) const IN_MEMORY: Self = Self { always: 2, each: 1 };
-    /// Tasks with runs on disk: one thread runs a task, and one waits for it. Some read, write and sync files.
-    pub(crate) const TASKS: Self = Self { always: 6, each: 2 };
+    /// The runtime of a verb, what it starts besides counting threads, and the one that listens for signals.
+    pub(crate) const RUNTIME: Self = Self { always: 5, each: 0 };
+    /// A count in memory, and the thread that listens for signals.
+    pub(crate) const IN_MEMORY: Self = Self { always: 3, each: 1 };
+    /// Tasks with runs on disk: one thread runs a task, and one waits for it. Some read, write and sync files, and one listens
+    /// for signals.
+    pub(crate) const TASKS: Self = Self { always: 7, each: 2 };
 
     /// Refuses if the system does not give the threads for `--threads`.
     pub(crate) fn check(self, threads: u32) -> Result<(), Failed> {
@@ -84,12 +85,12 @@ mod tests {
             assert_eq!(told.is_ok(), words.is_empty(), "{needed:?} {threads} {given}: {text}");
             assert!(words.iter().all(|word| text.contains(word)), "{needed:?} {threads} {given}: {text}");
         };
-        check(Needed::TASKS, 8, 22, &[]);
-        check(Needed::TASKS, 8, 21, &["needs 22 threads", "gives keima 21 more", "use --threads 7, or allow more"]);
+        check(Needed::TASKS, 8, 23, &[]);
+        check(Needed::TASKS, 8, 22, &["needs 23 threads", "gives keima 22 more", "use --threads 7, or allow more"]);
         check(Needed::TASKS, 8, 7, &["7 more; allow more", "ulimit -u"]);
-        check(Needed::IN_MEMORY, 8, 9, &["needs 10 threads", "use --threads 7"]);
-        check(Needed::RUNTIME, 0, 3, &["needs 4 threads", "3 more; allow more"]);
-        check(Needed::RUNTIME, 0, 4, &[]);
+        check(Needed::IN_MEMORY, 8, 10, &["needs 11 threads", "use --threads 7"]);
+        check(Needed::RUNTIME, 0, 4, &["needs 5 threads", "4 more; allow more"]);
+        check(Needed::RUNTIME, 0, 5, &[]);
     }
 
     #[test]

@@ -148,13 +148,7 @@ impl Checkpoint {
         }
         for vector in &checkpoint.vectors {
             let (head, tasks) = (&vector.head, &vector.tasks);
-            let (stages, sweeps) = (checkpoint.record.plan.stages(), checkpoint.record.plan.sweeps.len());
-            if head.stage >= stages || head.sweep as usize >= sweeps {
-                let (sweep, stage) = (head.sweep, head.stage);
-                let text =
-                    format!("{head}: expected one of {stages} stages and {sweeps} sweeps, got {stage} and {sweep}");
-                return Err(CheckpointError::Damaged(text));
-            }
+            head.check(&checkpoint.record.plan).map_err(CheckpointError::Damaged)?;
             let of_head =
                 |task: &Committed| (task.attempt.sweep, task.attempt.generation) == (head.sweep, head.generation);
             let numbers: BTreeSet<u32> =

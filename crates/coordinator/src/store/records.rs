@@ -186,6 +186,17 @@ pub(crate) struct Head {
     pub(crate) trusted: Vec<WorkerId>,
 }
 
+impl Head {
+    /// Whether a stage of `plan` wrote the vector. A head out of a store or an archive may be damaged.
+    pub(crate) fn check(&self, plan: &Plan) -> Result<(), String> {
+        let (stages, sweeps, Self { sweep, stage, .. }) = (plan.stages(), plan.sweeps.len(), self);
+        if *stage < stages && (*sweep as usize) < sweeps {
+            return Ok(());
+        }
+        Err(format!("expected one of {stages} stages and {sweeps} sweeps, got stage {stage} of sweep {sweep}"))
+    }
+}
+
 impl fmt::Display for Head {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.direction {

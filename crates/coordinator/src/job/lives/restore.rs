@@ -115,6 +115,7 @@ impl Job {
                 fleet.journal.delete(key);
                 continue;
             }
+            head.check(&self.record.plan).map_err(|why| damaged(&key, &why))?;
             let id = StageId { sweep: head.sweep, generation: head.generation };
             let tasks = records.tasks.remove(&id).unwrap_or_default();
             if tasks.len() != head.tasks as usize {

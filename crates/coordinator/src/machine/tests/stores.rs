@@ -6,8 +6,8 @@ use keima_runs::RunId;
 
 use crate::machine::tests::world::sim::{Sim, Store, config, spec, worker};
 use crate::machine::tests::world::toy::Toys;
-use crate::store::records::VERSION;
-use crate::{CallError, Coordinator, Hello, Holder, RestoreError, State};
+use crate::store::records::{Head, VERSION};
+use crate::{CallError, Config, Coordinator, Hello, Holder, RestoreError, State};
 
 #[test]
 fn stores_that_cannot_be_read_are_refused() {
@@ -35,6 +35,36 @@ fn stores_that_cannot_be_read_are_refused() {
     let mut store = sim.store.clone();
     store.remove("meta/version");
     assert!(restore(&store).is_some());
+}
+
+#[test]
+fn a_vector_of_a_stage_beyond_the_last_is_refused() {
+    let mut found = false;
+    let mut sim = Sim::new(32, 1, Config { durable_interval_millis: 0, ..config() });
+    sim.submit(&spec("3x3", 1));
+    let me = worker(0);
+    for _ in 0..200 {
+        sim.heartbeat(&me);
+        sim.pull(&me);
+        sim.work(&me, 0);
+        sim.tick(50);
+        let Some((key, value)) = sim.store.iter().find(|(key, _)| key.starts_with("boundary/")) else { continue };
+        let head: Head = postcard::from_bytes(value).unwrap();
+        for (stage, sweep) in [(u32::MAX, head.sweep), (head.stage, u32::MAX)] {
+            let plan = sim.coordinator.jobs.values().next().unwrap().record.plan.clone();
+            assert_eq!(head.check(&plan), Ok(()));
+            let wrong = Head { stage, sweep, ..head.clone() };
+            assert!(wrong.check(&plan).unwrap_err().contains("expected one of"));
+            let mut store = sim.store.clone();
+            store.insert(key.clone(), postcard::to_stdvec(&wrong).unwrap());
+            let restored = Coordinator::restore(config(), Arc::new(Toys), 1, 1, store.into_iter().collect());
+            // Of another sweep than the job's nothing is of use.
+            assert_eq!(restored.is_err(), sweep == head.sweep, "stage {stage} of sweep {sweep}");
+        }
+        found = true;
+        break;
+    }
+    assert!(found, "no boundary was stored");
 }
 
 #[test]
