@@ -53,7 +53,7 @@ fn a_vector_of_a_stage_beyond_the_last_is_refused() {
         for (stage, sweep) in [(u32::MAX, head.sweep), (head.stage, u32::MAX)] {
             let plan = sim.coordinator.jobs.values().next().unwrap().record.plan.clone();
             assert_eq!(head.check(&plan), Ok(()));
-            let wrong = Head { stage, sweep, ..head.clone() };
+            let wrong = Head { sweep, stage, ..head.clone() };
             assert!(wrong.check(&plan).unwrap_err().contains("expected one of"));
             let mut store = sim.store.clone();
             store.insert(key.clone(), postcard::to_stdvec(&wrong).unwrap());
