@@ -42,7 +42,7 @@ fn limits_of_a_process_are_kept_to() {
             "count go 6x6 --threads 900 --executor stream".to_owned(),
             2,
             "",
-            &["this needs 1806 threads", "use --threads ", "ulimit -u"],
+            &["this needs 1807 threads", "use --threads ", "ulimit -u"],
         ),
         (
             "-d 60000",
