@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   tables    of all families, for passes one way or both; or what parts are made of, and a task's largest part
-//!   buffer    rows of the largest family x (8 bytes for each lane at a time, and 5 where passes go both ways)
+//!   buffer    rows of a window's largest family x (8 bytes for each lane at a time, and 5 where passes go both ways)
 //! ```
 
 use keima_model::{BlockProblem, Directions, ProblemInfo, Window};
@@ -38,18 +38,26 @@ pub const fn kept_product_words(states: usize) -> KeptProductWords {
 }
 
 /// What a cut of the column into windows needs of each worker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Needs {
-    /// Rows of a task's buffer for the largest family.
-    buffer_rows: u64,
+    /// For each window its largest family.
+    largest: Vec<LargestFamily>,
     /// Tables of a worker: those of all families, or what parts are made of.
     table_bytes: u64,
-    /// Where tables are made a part at a time: those of a task's largest part.
-    part_bytes: Option<u64>,
+    /// Whether tables are made a part at a time.
+    parted: bool,
     /// Tasks that share a worker's memory.
     tasks: u64,
-    /// Whether passes go both ways.
-    both_ways: bool,
+    directions: Directions,
+}
+
+/// What a task needs for the largest family of a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct LargestFamily {
+    /// Rows of its buffer.
+    buffer_rows: u64,
+    /// Tables that are made for it.
+    part_bytes: u64,
 }
 
 impl Needs {
@@ -61,12 +69,14 @@ impl Needs {
         directions: Directions,
         tasks: u32,
     ) -> Self {
+        let rows = |&window| largest_buffer_rows(info, blocks, directions, window);
+        let largest = windows.iter().map(|window| LargestFamily { buffer_rows: rows(window), part_bytes: 0 });
         Self {
-            buffer_rows: largest_buffer_rows(info, blocks, windows),
+            largest: largest.collect(),
             table_bytes: blocks.table_bytes(windows, directions),
-            part_bytes: None,
+            parted: false,
             tasks: tasks.max(1).into(),
-            both_ways: directions.transposed(),
+            directions,
         }
     }
 
@@ -79,42 +89,56 @@ impl Needs {
         tasks: u32,
     ) -> Self {
         let tasks = tasks.max(1);
-        let parted = blocks.parts_bytes(windows);
-        let memory_bytes = task_memory_bytes.saturating_mul(tasks.into());
+        let parts = blocks.parts_bytes(windows);
+        let directions = Directions::Forward;
+        let rows = windows.iter().map(|&window| largest_buffer_rows(info, blocks, directions, window));
+        let largest = rows.zip(&parts.largest_bytes);
         Self {
-            buffer_rows: largest_buffer_rows(info, blocks, windows),
-            table_bytes: beside_tasks_bytes(parted, memory_bytes, tasks),
-            part_bytes: Some(parted.task_bytes),
+            largest: largest.map(|(buffer_rows, &part_bytes)| LargestFamily { buffer_rows, part_bytes }).collect(),
+            table_bytes: beside_tasks_bytes(&parts, task_memory_bytes.saturating_mul(tasks.into())),
+            parted: true,
             tasks: tasks.into(),
-            both_ways: false,
+            directions,
         }
     }
 
     /// Whether tables are made a part at a time.
     pub fn is_parted(&self) -> bool {
-        self.part_bytes.is_some()
+        self.parted
     }
 
-    /// The buffer of the largest family with `lanes` lanes at a time.
-    fn family_bytes(&self, lanes: u32) -> u64 {
-        self.buffer_rows.saturating_mul(8 * u64::from(lanes) + if self.both_ways { BOTH_WAYS_BYTES } else { 0 })
+    /// The ways in which passes go.
+    pub fn directions(&self) -> Directions {
+        self.directions
+    }
+
+    /// Bytes of a row of `lanes` lanes.
+    fn row_bytes(&self, lanes: u64) -> u64 {
+        8 * lanes + if self.directions.transposed() { BOTH_WAYS_BYTES } else { 0 }
     }
 
     /// What is left to a task's states.
     pub fn share_bytes(&self, task_memory_bytes: u64) -> u64 {
-        share_bytes(task_memory_bytes, self.table_bytes.div_ceil(self.tasks), self.part_bytes.unwrap_or(0))
+        let part_bytes = self.largest.iter().map(|family| family.part_bytes).max().unwrap_or(0);
+        share_bytes(task_memory_bytes, self.table_bytes.div_ceil(self.tasks), part_bytes)
     }
 
     /// Memory of each task, if one at a time is to do a lane of the largest family with the memory of all.
     pub fn least_bytes(&self) -> u64 {
-        let one = self.family_bytes(1).saturating_add(self.part_bytes.unwrap_or(0));
-        one.saturating_add(self.table_bytes).div_ceil(self.tasks)
+        let row_bytes = self.row_bytes(1);
+        let bytes =
+            |family: &LargestFamily| family.buffer_rows.saturating_mul(row_bytes).saturating_add(family.part_bytes);
+        let most_bytes = self.largest.iter().map(bytes).max().unwrap_or(0);
+        most_bytes.saturating_add(self.table_bytes).div_ceil(self.tasks)
     }
 
     /// Lanes of the largest family at a time, if one task does it with the memory of all.
     pub fn most_lanes(&self, task_memory_bytes: u64) -> u32 {
         let all_bytes = task_memory_bytes.saturating_mul(self.tasks).saturating_sub(self.table_bytes);
-        let left = all_bytes.saturating_sub(self.family_bytes(0));
-        u32::try_from(left / self.buffer_rows.saturating_mul(8).max(1)).unwrap_or(u32::MAX)
+        let lanes = |family: &LargestFamily| {
+            let beside_bytes = family.buffer_rows.saturating_mul(self.row_bytes(0)).saturating_add(family.part_bytes);
+            all_bytes.saturating_sub(beside_bytes) / family.buffer_rows.saturating_mul(8).max(1)
+        };
+        u32::try_from(self.largest.iter().map(lanes).min().unwrap_or(0)).unwrap_or(u32::MAX)
     }
 }

@@ -224,7 +224,7 @@ impl Inspected {
         // One window has no parts, and neither have tables for both directions.
         let parts = windows.len() > 1 && directions == Directions::Forward;
         let parted = Some(blocks.parts_bytes(windows)).filter(|_| parts);
-        let needed_bytes = parted.map_or(whole_bytes, |bytes| bytes.worker_bytes.saturating_add(bytes.task_bytes));
+        let needed_bytes = parted.map_or(whole_bytes, |bytes| bytes.worker_bytes.saturating_add(bytes.task_bytes()));
         if needed_bytes <= memory_bytes { Ok(true) } else { Err(InspectError::Memory { needed_bytes, memory_bytes }) }
     }
 }

@@ -121,7 +121,10 @@ fn the_way_is_that_of_the_count() {
     check("go", "13x13", Offer { disk_bytes: Some(50 << 30), ..large.clone() }, Way::OneProcess, "block");
     check("go", "13x13", Offer { window: Some(4), ..large.clone() }, Way::OneProcess, "block");
     check("go", "13x13", Offer { workers: 3, ..large.clone() }, Way::Cluster, "block");
-    check("go", "19x19", Offer { workers: 40, memory_bytes: 64 << 30, ..large.clone() }, Way::Cluster, "stream");
+    let ordinary =
+        |memory_gib: u64| Offer { workers: 40, threads: 16, memory_bytes: memory_gib << 30, ..large.clone() };
+    check("go", "19x19", ordinary(64), Way::Cluster, "block");
+    check("go", "19x19", ordinary(48), Way::Cluster, "stream");
     check("hard-squares", "9x9", large, Way::OneProcess, "stream");
     let small = Offer { memory_bytes: 33 << 20, ..OFFER };
     assert!(matches!(outline("13x13", &small), Err(PlanError::TaskMemory { .. })));

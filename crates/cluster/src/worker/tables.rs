@@ -138,10 +138,7 @@ impl Promise {
         if self.made.parted {
             let made = blocks.parts(&self.made.windows, parts::kept_bytes(self.memory_bytes))?;
             let prepared = Prepared::by_part(made, self.made.group_records, self.memory_bytes, self.tasks);
-            let parted = blocks.parts_bytes(&self.made.windows);
-            let making = parts::making_bytes(parted, self.memory_bytes, self.tasks);
-            let left = parts::unmade_bytes(parted, self.memory_bytes, self.tasks);
-            return Ok(Arc::new(prepared.reserving(left).limiting_parts(making)));
+            return Ok(Arc::new(prepared.reserving(parts::left_over_bytes(self.memory_bytes))));
         }
         let column = blocks.column(&self.made.windows, self.made.directions)?;
         let kept = process::left_over_bytes(column.bytes());

@@ -18,7 +18,7 @@ use keima_blocks::out_of_core::BOTH_WAYS_LANES;
 use keima_blocks::pool::{Shares, in_shares};
 use keima_blocks::rows::largest_buffer_rows;
 use keima_coordinator::Plan;
-use keima_model::{FamilyKind, Layout, ProblemInfo, Window};
+use keima_model::{Directions, FamilyKind, Layout, ProblemInfo, Window};
 
 /// Streams cut a family that has more records than this many tasks.
 const CUT_TASKS: u128 = 2;
@@ -63,9 +63,12 @@ impl Families {
     pub(super) fn of_blocks(info: &dyn ProblemInfo, plan: &Plan, window: Window, task_bytes: u64, tasks: u32) -> Self {
         let (largest, most) = largest(info.largest_family(window), plan, window);
         let share = part(largest, most);
-        let rows = info.blocks().map_or(u64::MAX, |blocks| largest_buffer_rows(info, blocks, &[window]));
+        let (directions, ways) = match plan.middle() {
+            Some(_) => (Directions::Both, BOTH_WAYS_LANES),
+            None => (Directions::Forward, 0.0),
+        };
+        let rows = info.blocks().map_or(u64::MAX, |blocks| largest_buffer_rows(info, blocks, directions, window));
         let lane_bytes = rows.saturating_mul(8);
-        let ways = if plan.middle().is_some() { BOTH_WAYS_LANES } else { 0.0 };
         let most_lanes = (task_bytes as f64 / lane_bytes.max(1) as f64 - ways).max(0.0);
         // As many threads as its share of all slots; if several, at least as many as the tasks whose memory it takes.
         let shares = Shares::of_tasks(tasks, 0.0);
@@ -150,7 +153,7 @@ fn kinds(share: f64, kinds: &[FamilyKind]) -> Vec<Kind> {
 mod tests {
     use super::*;
     use keima_coordinator::{Executor, PlanLimits, choose_plan};
-    use keima_model::{AnyProblem, Directions, Family, ProblemRequest, Registry};
+    use keima_model::{AnyProblem, Family, ProblemRequest, Registry};
     use keima_problems::Problems;
 
     fn open(name: &str, size: &str) -> AnyProblem {
@@ -192,8 +195,9 @@ mod tests {
                 let tables = column.tables(number);
                 let most = |family: &Family| family.size.iter().max().copied().unwrap() as f64;
                 let largest = tables.families.iter().map(most).fold(1.0, f64::max);
-                let lane_bytes =
-                    largest_buffer_rows(problem.info(), problem.info().blocks().unwrap(), &[window]) as f64 * 8.0;
+                let blocks = problem.info().blocks().unwrap();
+                let rows = largest_buffer_rows(problem.info(), blocks, Directions::Forward, window);
+                let lane_bytes = rows as f64 * 8.0;
                 let (steps, mut sum) = (40, 0.0);
                 for step in 0..=steps {
                     // A little more than powers of two, where rounding would decide.

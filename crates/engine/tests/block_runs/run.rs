@@ -93,8 +93,7 @@ impl Run {
                 let parts = blocks::parts(height, &cut.lengths);
                 let bytes = parts.bytes();
                 let memory_bytes = cut.memory_bytes * u64::from(cut.threads) + bytes;
-                // One partial table at a time.
-                Prepared::by_part(parts, cut.group_records, memory_bytes, cut.threads).limiting_parts(0)
+                Prepared::by_part(parts, cut.group_records, memory_bytes, cut.threads)
             }),
             problem,
             windows,

@@ -41,8 +41,10 @@ pub struct FamilyBounds {
     /// The largest block has at most this percentage of `codes^w` entries.
     pub block_percent: u64,
     /// Rows of a buffer per hundred states of its families, in a window at the top of a column and in one below it. The first
-    /// pass of the latter puts some states aside. A block for each pass comes on top.
+    /// pass of the latter puts some states aside for a while. A block for each pass comes on top.
     pub buffer_percent: [u64; 2],
+    /// What transposed passes add to the latter: they put all these states aside at once.
+    pub transposed_percent: u64,
     /// Mail of the largest family of a window and of the second largest, per hundred states of the largest. Mail is the rows
     /// that blocks send to other blocks of their family on the way through the window.
     pub mail_percent: [u64; 2],

@@ -54,10 +54,17 @@ pub trait BlockSources: Send {
 }
 
 /// An estimate of the memory that parts take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartsBytes {
     /// Memory of a worker: [`BlockParts::bytes`] without its cache.
     pub worker_bytes: u64,
-    /// Memory of a task: its largest part.
-    pub task_bytes: u64,
+    /// For each window the part of its largest family.
+    pub largest_bytes: Vec<u64>,
+}
+
+impl PartsBytes {
+    /// The largest part of any window.
+    pub fn task_bytes(&self) -> u64 {
+        self.largest_bytes.iter().copied().max().unwrap_or(0)
+    }
 }

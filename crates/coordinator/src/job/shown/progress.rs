@@ -88,14 +88,11 @@ impl Position<'_> {
     /// unknown.
     fn state_passes_left(&self) -> Option<f64> {
         let (record, plan) = (self.record, self.plan());
-        let states = |pass: u32| {
-            let seen = |pass: u32| record.pass_states.get(pass as usize).copied().flatten();
-            let forecast = || plan.states.get(pass as usize).copied();
-            // Even after a sweep passes inside a stage may be unknown; the pass before them is near enough.
-            let near = || (0..pass).rev().filter(|_| record.sweep > 0).find_map(seen);
-            seen(pass).or_else(forecast).or_else(near).map(|states| states as f64)
+        let passes = plan.board.passes() as usize;
+        let states = states_by_pass(passes, &record.pass_states, &plan.states, record.sweep > 0);
+        let sum = |passes: Range<u32>| {
+            states.get(passes.start as usize..passes.end as usize)?.iter().copied().sum::<Option<f64>>()
         };
-        let sum = |passes: Range<u32>| passes.map(states).sum::<Option<f64>>();
         let of = |stage: u32| sum(self.passes_of(stage));
         let part_left = 1.0 - (self.states_done as f64 / self.states_stage.max(1) as f64).min(1.0);
         let this_stage = of(self.stage)? * part_left;
@@ -105,9 +102,36 @@ impl Position<'_> {
     }
 }
 
+/// States before each pass: as an earlier sweep or this one has seen them, or else as forecast. Even after a sweep passes inside a
+/// stage may be unknown; then the last ones before them are near enough.
+fn states_by_pass(passes: usize, seen: &[Option<u64>], forecast: &[u64], after_a_sweep: bool) -> Vec<Option<f64>> {
+    let mut near = None;
+    let states = (0..passes).map(|pass| {
+        let seen = seen.get(pass).copied().flatten();
+        near = seen.or(near).filter(|_| after_a_sweep);
+        seen.or_else(|| forecast.get(pass).copied()).or(near).map(|states| states as f64)
+    });
+    states.collect()
+}
+
 #[cfg(test)]
 mod tests {
+    use super::states_by_pass;
     use crate::job::*;
+
+    #[test]
+    fn passes_that_nobody_has_seen_have_forecast_states_or_those_before() {
+        let seen = [None, Some(3), None, None, Some(5), None];
+        for (forecast, after_a_sweep, expected) in [
+            (&[][..], false, [None, Some(3.0), None, None, Some(5.0), None]),
+            (&[], true, [None, Some(3.0), Some(3.0), Some(3.0), Some(5.0), Some(5.0)]),
+            (&[1, 2, 7], false, [Some(1.0), Some(3.0), Some(7.0), None, Some(5.0), None]),
+            (&[1, 2, 7], true, [Some(1.0), Some(3.0), Some(7.0), Some(3.0), Some(5.0), Some(5.0)]),
+        ] {
+            assert_eq!(states_by_pass(6, &seen, forecast, after_a_sweep), expected, "{forecast:?} {after_a_sweep}");
+        }
+        assert_eq!(states_by_pass(2, &[], &[], true), [None, None]);
+    }
 
     #[test]
     fn the_recent_past_counts_most() {

@@ -62,7 +62,8 @@ impl Memory {
     pub(super) fn group_records(&self, request: &Request<'_>, lanes: u32) -> u64 {
         let peak_states = request.peak_states();
         let share_bytes = self.needs.share_bytes(request.limits.task_memory_bytes);
-        let by_memory = buffered_states(&request.blocks.family_bounds(), &self.windows, share_bytes, lanes);
+        let bounds = request.blocks.family_bounds();
+        let by_memory = buffered_states(&bounds, self.needs.directions(), &self.windows, share_bytes, lanes);
         let groups = if self.needs.is_parted() { PARTED_GROUPS_PER_SLOT } else { GROUPS_PER_SLOT };
         let by_slots = peak_states / (groups * u64::from(request.limits.slots.max(1)));
         let most = by_memory.min(by_slots.max(LEAST_GROUP_RECORDS));
@@ -88,6 +89,7 @@ pub(super) fn fits(
     // A group that is no larger than the largest family has room where that has.
     let families = windows.iter().filter_map(|&window| info.largest_family(window));
     let largest = families.max().unwrap_or(0);
-    let room = || buffered_states(&blocks.family_bounds(), windows, needs.share_bytes(task_bytes), 1);
+    let bounds = blocks.family_bounds();
+    let room = || buffered_states(&bounds, needs.directions(), windows, needs.share_bytes(task_bytes), 1);
     needs.least_bytes() <= task_bytes && (u128::from(block.group_records) <= largest || block.group_records <= room())
 }

@@ -129,8 +129,8 @@ impl Outline {
         let tables = info.blocks().filter(|_| plan.block().is_some());
         let parted = tables.filter(|_| plan.block().is_some_and(|block| block.parted));
         let parted = parted.map(|blocks| blocks.parts_bytes(&plan.windows));
-        let table_bytes = match (parted, tables) {
-            (Some(parted), _) => beside_tasks_bytes(parted, offer.memory_bytes, offer.threads.max(1)),
+        let table_bytes = match (&parted, tables) {
+            (Some(parted), _) => beside_tasks_bytes(parted, offer.memory_bytes),
             (None, Some(blocks)) => blocks.table_bytes(&plan.windows, directions(&plan)),
             (None, None) => 0,
         };
@@ -152,7 +152,7 @@ impl Outline {
         }
         let families = outline.families(info, offer);
         outline.stages = outline.planned(&families, workers > 1);
-        if let Some(blocks) = tables.filter(|_| parted.is_some()) {
+        if let Some(blocks) = tables.filter(|_| outline.parted.is_some()) {
             outline.add_parts(blocks);
         }
         outline.note_spills(info.largest_family(outline.longest_window()));
@@ -177,7 +177,7 @@ impl Outline {
     fn families(&self, info: &dyn ProblemInfo, offer: &Offer) -> Vec<Families> {
         let plan = &self.plan;
         let tables = self.table_bytes / u64::from(offer.threads.max(1));
-        let part = self.parted.map_or(0, |parted| parted.task_bytes);
+        let part = self.parted.as_ref().map_or(0, PartsBytes::task_bytes);
         let task_bytes = share_bytes(plan.task_memory_bytes, tables, part);
         let of = |&window: &Window| match plan.block() {
             Some(_) => Families::of_blocks(info, plan, window, task_bytes, offer.threads),

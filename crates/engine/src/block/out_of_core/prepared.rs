@@ -6,14 +6,13 @@ use std::sync::OnceLock;
 use keima_blocks::limits::PLACE_BITS;
 use keima_blocks::out_of_core::kept_product_words;
 use keima_blocks::rows::buffer_rows;
-use keima_model::{BlockColumn, BlockParts, Direction, End, FamilyList, Window};
+use keima_model::{BlockColumn, BlockParts, Direction, Directions, End, FamilyList, Window};
 use keima_runs::RunManifest;
 
 use crate::TaskError;
 use crate::block::out_of_core::gather::Gather;
 use crate::block::out_of_core::group_tables::GroupTables;
-use crate::block::out_of_core::groups::{GroupId, Groups, place_of, section_key};
-use crate::block::out_of_core::memory::allowance::{Allowance, PartAllowances};
+use crate::block::out_of_core::groups::{Group, GroupId, Groups, place_of, section_key};
 use crate::block::out_of_core::memory::demand::arrival_words;
 use crate::block::out_of_core::memory::pool::MemoryPool;
 use crate::block::out_of_core::passes::buffer::GroupLayout;
@@ -28,7 +27,17 @@ pub struct Prepared {
     /// Positions of the first column's states in the vector before the first window, ascending.
     start: OnceLock<Vec<u64>>,
     pub(crate) pool: MemoryPool,
-    allowances: PartAllowances,
+}
+
+/// What is known of a group before its tables are there.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ExpectedGroup {
+    /// States at the end of the window that has more.
+    pub(crate) records: u64,
+    /// Memory that its tables take while they are made, and rows of its buffer: estimates on the high side, 0 where there are
+    /// tables of all families.
+    pub(crate) part_bytes: u64,
+    pub(crate) rows: usize,
 }
 
 enum PreparedTables {
@@ -59,15 +68,7 @@ impl Prepared {
         let groups = groups(Direction::Forward);
         let left = memory_bytes.saturating_sub(column.bytes());
         let pool = MemoryPool::new(left, tasks, most_rows(column.as_ref(), &groups, transposed));
-        let allowances = PartAllowances::new(u64::MAX);
-        Self {
-            tables: PreparedTables::Whole(column),
-            groups,
-            transposed_groups,
-            start: OnceLock::new(),
-            pool,
-            allowances,
-        }
+        Self { tables: PreparedTables::Whole(column), groups, transposed_groups, start: OnceLock::new(), pool }
     }
 
     /// The same, with tables made for each group. A group's tables count as its task's memory.
@@ -79,24 +80,18 @@ impl Prepared {
         let bounds = parts.family_bounds();
         let rows = windows.zip(&groups).flat_map(|(window, groups)| {
             let window = parts.windows()[window];
-            groups.all.iter().map(move |group| buffer_rows(&bounds, window, group.records) as usize)
+            let rows = move |group: &Group| buffer_rows(&bounds, Directions::Forward, window, group.records) as usize;
+            groups.all.iter().map(rows)
         });
         let pool = MemoryPool::new(left, tasks, rows.max().unwrap_or(0));
-        let (tables, start, allowances) =
-            (PreparedTables::ByPart(parts), OnceLock::new(), PartAllowances::new(u64::MAX));
-        Self { tables, groups, transposed_groups: Vec::new(), start, pool, allowances }
+        let tables = PreparedTables::ByPart(parts);
+        Self { tables, groups, transposed_groups: Vec::new(), start: OnceLock::new(), pool }
     }
 
     /// Reserves `bytes` of the tasks' memory for the rest of the process, as far as the largest group can do without.
     #[must_use]
     pub fn reserving(self, bytes: u64) -> Self {
         Self { pool: self.pool.reserving(bytes), ..self }
-    }
-
-    /// Limits the tables under construction that are not yet charged to a task. At least one is always allowed.
-    #[must_use]
-    pub fn limiting_parts(self, bytes: u64) -> Self {
-        Self { allowances: PartAllowances::new(bytes), ..self }
     }
 
     /// The windows of a column.
@@ -172,14 +167,19 @@ impl Prepared {
         Ok(&self.all_groups(direction)?[end.neighbour(window, self.groups.len())])
     }
 
-    /// Waits until the tables of a group may be made. `None` if `stop` ends the wait.
-    pub(crate) fn allow_part(&self, window: usize, number: u32, stop: impl Fn() -> bool) -> Option<Allowance<'_>> {
-        let group = self.groups[window].all.get(number as usize);
-        let bytes = match &self.tables {
-            PreparedTables::Whole(_) => 0,
-            PreparedTables::ByPart(parts) => group.map_or(0, |group| parts.part_bytes(window, group.families.clone())),
-        };
-        self.allowances.take(bytes, stop)
+    /// What a forward task expects of a group. Nothing of one that there is not.
+    pub(crate) fn expected(&self, window: usize, number: u32) -> ExpectedGroup {
+        let Some(group) = self.groups[window].all.get(number as usize) else { return ExpectedGroup::default() };
+        let records = group.records;
+        match &self.tables {
+            PreparedTables::Whole(_) => ExpectedGroup { records, ..ExpectedGroup::default() },
+            PreparedTables::ByPart(parts) => ExpectedGroup {
+                records,
+                part_bytes: parts.part_bytes(window, group.families.clone()),
+                rows: buffer_rows(&parts.family_bounds(), Directions::Forward, parts.windows()[window], records)
+                    as usize,
+            },
+        }
     }
 
     /// The tables of a group.
@@ -224,7 +224,8 @@ fn most_rows(column: &dyn BlockColumn, groups: &[Groups], transposed: bool) -> u
         groups.all.iter().map(move |group| {
             let families = group.families.start as usize..group.families.end as usize;
             let families = &tables.families[families];
-            let mut rows = GroupLayout::new(tables, families).rows();
+            let direction = if transposed { Direction::Transposed } else { Direction::Forward };
+            let mut rows = GroupLayout::new(tables, families, direction).rows();
             if transposed {
                 let kept_product = kept_product_words(group.records as usize);
                 rows += arrival_words(tables, families) + kept_product.per_lane + kept_product.beside;

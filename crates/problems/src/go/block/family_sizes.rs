@@ -17,8 +17,13 @@
 use keima_model::{FamilyBounds, FamilyKind, Window};
 
 /// Bounds of what families take, a few percent above the largest that tables of heights 8 to 15 show.
-pub(crate) const FAMILY_BOUNDS: FamilyBounds =
-    FamilyBounds { codes: 4, block_percent: 125, buffer_percent: [105, 135], mail_percent: [125, 40] };
+pub(crate) const FAMILY_BOUNDS: FamilyBounds = FamilyBounds {
+    codes: 4,
+    block_percent: 125,
+    buffer_percent: [105, 113],
+    transposed_percent: 22,
+    mail_percent: [125, 40],
+};
 
 /// r: what a pair of neighbours of one colour leaves of a family. Tables of heights 8 to 15 have 0.28 to 0.39.
 const PAIR_RATIO: f64 = 0.31;

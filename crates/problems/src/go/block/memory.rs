@@ -15,8 +15,8 @@
 //!
 //! ```text
 //!   a worker            100 bytes for each family of each window: 3^c / 2 of them, c cells outside
-//!   a task              230 bytes for each of its blocks, which have 4.2^w / 7 states; for each of its signatures and each
-//!                       code of its window 4 bytes for where states land. There are 2.2 x 5.2^w codes, and the largest
+//!   a task              215 bytes for each of its blocks, which have 4.2^w / 7 x 0.91^(m-15) states with m cells in a column;
+//!                       for each of its signatures and each code of its window 4 bytes for where states land. There are 2.2 x 5.2^w codes, and the largest
 //!                       family has 1,440 x 1.6^(c-10) x 1.2^(w-5) signatures; at the top of the column and at its end
 //!                       1.3 x 4.65^w and 19 w
 //! ```
@@ -101,18 +101,18 @@ const ENTRY_BYTES: f64 = 10.0;
 /// Factor for the memory while a part is built.
 const BUILDING: f64 = 1.5;
 /// Bytes of a block of the part's own window.
-const OWN_BLOCK_BYTES: f64 = 230.0;
+const OWN_BLOCK_BYTES: f64 = 215.0;
 
 /// Estimate of the memory of parts.
 pub(crate) fn parts_bytes(height: u32, windows: &[Window]) -> PartsBytes {
     let families = windows.iter().map(|window| 3_f64.powf(f64::from(height.saturating_sub(window.len))) / 2.0);
     let part = |window: &Window| {
-        let blocks = automaton::largest_family(height, *window) as f64 / states_per_block(*window);
+        let blocks = automaton::largest_family(height, *window) as f64 / states_per_block(height, *window);
         blocks * OWN_BLOCK_BYTES + landing_bytes(height, *window, signatures(height, *window))
     };
     PartsBytes {
         worker_bytes: (families.sum::<f64>() * FAMILY_BYTES) as u64,
-        task_bytes: windows.iter().map(part).fold(0.0, f64::max) as u64,
+        largest_bytes: windows.iter().map(|window| part(window) as u64).collect(),
     }
 }
 
@@ -145,14 +145,15 @@ pub(crate) struct WindowStates {
 
 /// Estimate of the bytes that building one part takes, in a column of `height` cells.
 pub(crate) fn part_bytes(height: u32, own: WindowStates) -> u64 {
-    let blocks = own.states as f64 / states_per_block(own.window);
+    let blocks = own.states as f64 / states_per_block(height, own.window);
     let lists = (own.states as f64 * f64::from(own.window.len) * ENTRY_BYTES).min(list_bytes(own.window));
     let signatures = (blocks / BLOCKS_OF_SIGNATURE).min(ALL_SIGNATURES * signatures(height, own.window));
     (BUILDING * (blocks * OWN_BLOCK_BYTES + lists + landing_bytes(height, own.window, signatures))) as u64
 }
 
-fn states_per_block(window: Window) -> f64 {
-    4.2_f64.powf(f64::from(window.len)) / 7.0
+/// In large families: the more cells there are outside, the fewer codes inside fit them.
+fn states_per_block(height: u32, window: Window) -> f64 {
+    4.2_f64.powf(f64::from(window.len)) / 7.0 * 0.91_f64.powf(f64::from(height) - 15.0)
 }
 
 /// Nanoseconds to build a block of a part at a height of 12. They grow with each cell more, up to a height of 17, as tables
@@ -175,7 +176,8 @@ pub(crate) fn parts_seconds(height: u32, windows: &[Window], number: usize, stat
     let rest_states = states * (REST_SHARE * REST_SHRINK.powf(rest - 5.0)).min(1.0);
     // By each group go all blocks of its rests.
     let again = 1.0 + rest_states / group_records.max(1) as f64;
-    let (own, sources) = (states / states_per_block(window), again * states / states_per_block(before));
+    let blocks = |window: Window| states / states_per_block(height, window);
+    let (own, sources) = (blocks(window), again * blocks(before));
     let growth = NANOS_GROWTH.powf(f64::from(height).min(MOST_NANOS_HEIGHT) - NANOS_HEIGHT);
     (own * OWN_BLOCK_NANOS * growth + sources * SOURCE_NANOS) * 1e-9
 }

@@ -7,8 +7,12 @@
 //!   a share  | its part of tables | buffer            |       where tables are made for each group
 //! ```
 //!
-//! Untouched padding follows each buffer, and takes no memory. A task holds one grant at a time, so there is no
-//! deadlock. A returned buffer is kept for the next task, and need not be cleared again.
+//! A task reserves its memory, makes its tables, and then knows what buffer it needs. If that is more than it has
+//! reserved and others hold the rest, it gives all back and reserves what it needs. A task holds one reservation or one grant
+//! at a time and never waits while it does, so there is no deadlock.
+//!
+//! Untouched padding follows each buffer, and takes no memory. A returned buffer is kept for the next task, and need not
+//! be cleared again.
 
 use keima_blocks::lanes::MOST_LANES;
 use keima_blocks::pool::Shares;
@@ -35,8 +39,10 @@ pub(crate) struct MemoryPool {
 
 #[derive(Default)]
 struct PoolState {
-    /// Words of granted buffers, and of tables that tasks have beside them.
+    /// Words of granted buffers, of tables that tasks have beside them, and of all that is reserved.
     in_use_words: usize,
+    /// The part of it for buffers that are not granted yet.
+    promised_words: usize,
     kept: Vec<Rows<1>>,
 }
 
@@ -50,7 +56,7 @@ pub(crate) struct PoolLimits {
 }
 
 /// Memory that a task asks for, in words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Demand {
     /// In all.
     pub(crate) all: usize,
@@ -58,27 +64,57 @@ pub(crate) struct Demand {
     pub(crate) beside: usize,
 }
 
+impl Demand {
+    /// Words of the buffer.
+    fn own(self) -> usize {
+        self.all.saturating_sub(self.beside)
+    }
+}
+
 impl PoolState {
-    /// A kept buffer, or a new one, with the words to charge. `None` while others hold too much.
-    fn grant(&mut self, words: Demand, shares: Shares) -> Option<Result<(Rows<1>, usize), MemoryRefused>> {
-        let own = words.all.saturating_sub(words.beside);
-        let all_words = shares.all as usize;
-        let sizes = shares.kept_sizes(words.all as u64, words.beside as u64);
-        let suits = |piece: &Rows<1>| sizes.contains(&(len(piece) as u64));
-        let found = self.kept.iter().position(suits).map(|place| self.kept.swap_remove(place));
-        let charged = words.beside + found.as_ref().map_or(own, len);
-        let kept: usize = self.kept.iter().map(len).sum();
-        if self.in_use_words + kept + charged > all_words {
-            // All kept buffers are too small or too large.
-            self.kept.clear();
-        }
-        if self.in_use_words > 0 && self.in_use_words + charged > all_words {
-            self.kept.extend(found);
+    /// Frees kept buffers, the oldest first, as far as they leave no room for `words` more.
+    fn make_room(&mut self, words: usize, shares: Shares) {
+        let touched = self.in_use_words.saturating_sub(self.promised_words) + words;
+        let mut kept: usize = self.kept.iter().map(len).sum();
+        self.kept.retain(|piece| {
+            let fits = touched + kept <= shares.all as usize;
+            kept -= if fits { 0 } else { len(piece) };
+            fits
+        });
+    }
+
+    /// Reserves memory. `None` while others hold too much.
+    fn reserve(&mut self, words: Demand, shares: Shares) -> Option<Demand> {
+        if self.in_use_words > 0 && self.in_use_words + words.all > shares.all as usize {
             return None;
         }
+        self.make_room(words.beside, shares);
+        self.in_use_words += words.all;
+        self.promised_words += words.own();
+        Some(words)
+    }
+
+    fn release(&mut self, reserved: Demand) {
+        self.in_use_words = self.in_use_words.saturating_sub(reserved.all);
+        self.promised_words = self.promised_words.saturating_sub(reserved.own());
+    }
+
+    /// A kept buffer, or a new one, with the words to charge. `None` while others hold too much.
+    fn grant(&mut self, words: Demand, shares: Shares) -> Option<Result<(Rows<1>, usize), MemoryRefused>> {
+        let all_words = shares.all as usize;
+        if self.in_use_words > 0 && self.in_use_words + words.all > all_words {
+            return None;
+        }
+        let sizes = shares.kept_sizes(words.all as u64, words.beside as u64);
+        let most = all_words.saturating_sub(self.in_use_words + words.beside).max(words.own());
+        let suits = |piece: &Rows<1>| len(piece) <= most && sizes.contains(&(len(piece) as u64));
+        let found = self.kept.iter().position(suits).map(|place| self.kept.remove(place));
+        let charged = words.beside + found.as_ref().map_or(words.own(), len);
+        // What is kept besides is too small or too large.
+        self.make_room(charged, shares);
         let piece = match found {
             Some(piece) => piece,
-            None => match Rows::zeroed(own + PADDING_WORDS) {
+            None => match Rows::zeroed(words.own() + PADDING_WORDS) {
                 Ok(piece) => piece,
                 Err(error) => return Some(Err(error)),
             },
@@ -86,13 +122,6 @@ impl PoolState {
         self.in_use_words += charged;
         Some(Ok((piece, charged)))
     }
-}
-
-/// Why there is no memory.
-#[derive(Debug)]
-pub(crate) enum NoMemory {
-    Stopped,
-    System(MemoryRefused),
 }
 
 impl MemoryPool {
@@ -131,17 +160,46 @@ impl MemoryPool {
         self.state.change(|state| state.kept.clear());
     }
 
-    /// Grants memory for a task: at least a share, at most all. The buffer's contents are arbitrary. Waits until
-    /// there is enough; `stop` ends the wait.
-    pub(crate) fn take(&self, words: Demand, stop: impl Fn() -> bool) -> Result<Grant<'_>, NoMemory> {
+    /// At least a share, at most all.
+    fn within_limits(&self, words: Demand) -> Demand {
         let limits = self.limits();
-        let words = Demand { all: words.all.clamp(limits.share_words, limits.all_words), ..words };
-        let taken = self.state.wait(stop, |state| state.grant(words, self.shares));
-        match taken {
-            Some(Ok((rows, charged))) => Ok(Grant { rows: Some(rows), charged, pool: self }),
-            Some(Err(error)) => Err(NoMemory::System(error)),
-            None => Err(NoMemory::Stopped),
-        }
+        Demand { all: words.all.clamp(limits.share_words, limits.all_words), ..words }
+    }
+
+    /// Reserves memory for a task: at least a share, at most all. Waits until there is enough. `None` if `stop` ends the
+    /// wait.
+    pub(crate) fn reserve(&self, words: Demand, stop: impl Fn() -> bool) -> Option<Reservation<'_>> {
+        let words = self.within_limits(words);
+        let words = self.state.wait(stop, |state| state.reserve(words, self.shares))?;
+        Some(Reservation { words, pool: self })
+    }
+}
+
+/// Memory that a task may take. Dropping it gives it back.
+pub(crate) struct Reservation<'p> {
+    words: Demand,
+    pool: &'p MemoryPool,
+}
+
+impl<'p> Reservation<'p> {
+    /// Exchanges the reservation for memory: at least a share, at most all. The buffer's contents are arbitrary. `None` if
+    /// that is more than was reserved, and others hold the rest; the reservation is given back then.
+    pub(crate) fn grant(mut self, words: Demand) -> Result<Option<Grant<'p>>, MemoryRefused> {
+        let pool = self.pool;
+        let words = pool.within_limits(words);
+        let reserved = std::mem::take(&mut self.words);
+        let granted = pool.state.change(|state| {
+            state.release(reserved);
+            state.grant(words, pool.shares)
+        });
+        let Some((rows, charged)) = granted.transpose()? else { return Ok(None) };
+        Ok(Some(Grant { rows: Some(rows), charged, pool }))
+    }
+}
+
+impl Drop for Reservation<'_> {
+    fn drop(&mut self) {
+        self.pool.state.change(|state| state.release(self.words));
     }
 }
 
@@ -187,9 +245,17 @@ mod tests {
         pool.state.change(|state| state.kept.len())
     }
 
-    /// For a task without tables of its own.
-    fn take(pool: &MemoryPool, all: usize, stop: impl Fn() -> bool) -> Result<Grant<'_>, NoMemory> {
-        pool.take(Demand { all, beside: 0 }, stop)
+    /// For a task without tables of its own. `None` if it is to stop while it waits.
+    fn take(pool: &MemoryPool, all: usize, stop: impl Fn() -> bool) -> Option<Grant<'_>> {
+        take_beside(pool, Demand { all, beside: 0 }, stop)
+    }
+
+    /// Reserves, and is granted the same.
+    fn take_beside(pool: &MemoryPool, words: Demand, stop: impl Fn() -> bool) -> Option<Grant<'_>> {
+        let grant = pool.reserve(words, stop)?.grant(words).unwrap();
+        assert!(grant.is_some(), "what was reserved is granted");
+        assert_eq!(pool.state.change(|state| state.promised_words), 0);
+        grant
     }
 
     #[test]
@@ -199,9 +265,9 @@ mod tests {
         let never = || false;
         let (one, two) = (take(&pool, 10, never).unwrap(), take(&pool, 50, never).unwrap());
         assert_eq!((len(&one), len(&two)), (50, 50));
-        assert!(matches!(take(&pool, 1, || true), Err(NoMemory::Stopped)), "there is none");
+        assert!(take(&pool, 1, || true).is_none(), "there is none");
         drop(one);
-        assert!(matches!(take(&pool, 80, || true), Err(NoMemory::Stopped)), "the other half is in use");
+        assert!(take(&pool, 80, || true).is_none(), "the other half is in use");
         std::thread::scope(|scope| {
             let large = scope.spawn(|| len(&take(&pool, 80, never).unwrap()));
             // It gets its memory, whether it already waits or not.
@@ -222,10 +288,7 @@ mod tests {
                 std::thread::yield_now();
             }
             drop(one);
-            assert!(
-                matches!(take(&pool, 1, || true), Err(NoMemory::Stopped)),
-                "half is free, but another has asked for more"
-            );
+            assert!(take(&pool, 1, || true).is_none(), "half is free, but another has asked for more");
             drop(two);
             assert_eq!(large.join().unwrap(), 80);
         });
@@ -260,7 +323,7 @@ mod tests {
         drop(all);
         let shares = [5, 30, 7].map(|words| take(&pool, words, || true).unwrap());
         assert_eq!(shares.each_ref().map(len), [30; 3], "a piece for all does not serve one of them");
-        assert!(matches!(take(&pool, 1, || true), Err(NoMemory::Stopped)));
+        assert!(take(&pool, 1, || true).is_none());
         drop(shares);
         assert_eq!(kept(&pool), 3);
         assert_eq!(len(&take(&pool, 30, never).unwrap()), 30);
@@ -275,11 +338,11 @@ mod tests {
     #[test]
     fn tables_of_a_task_are_its_memory() {
         let pool = MemoryPool::new(8 * 100, 2, 0);
-        let with = |all, beside| pool.take(Demand { all, beside }, || true);
+        let with = |all, beside| take_beside(&pool, Demand { all, beside }, || true);
         let one = with(1, 10).unwrap();
         assert_eq!((len(&one), in_use(&pool)), (40, 50));
         let two = with(60, 20);
-        assert!(two.is_err(), "half is in use");
+        assert!(two.is_none(), "half is in use");
         drop(one);
         assert_eq!((in_use(&pool), kept(&pool)), (0, 1));
         let again = with(50, 10).unwrap();
@@ -295,5 +358,48 @@ mod tests {
         // A buffer of 40 would do for one of 33, but not with 61 words beside it.
         let all = with(94, 61).unwrap();
         assert_eq!((len(&all), in_use(&pool), kept(&pool)), (33, 94, 0));
+    }
+
+    /// What is not reserved yet is granted where nobody holds it; else the reservation is given back.
+    #[test]
+    fn reservations_become_what_is_needed() {
+        // All is 100, others hold `others`; reserved and needed words (in all, tables); words of the buffer, and in use.
+        for (others, reserved, needed, expected) in [
+            (0, (50, 10), (50, 10), Some((40, 50))),
+            (50, (50, 20), (50, 10), Some((40, 100))),
+            (30, (70, 20), (60, 10), Some((50, 90))),
+            (30, (50, 10), (70, 10), Some((60, 100))),
+            (50, (50, 10), (51, 10), None),
+            (0, (50, 10), (200, 10), Some((90, 100))),
+        ] {
+            let pool = MemoryPool::new(8 * 100, 4, 0);
+            let demand = |(all, beside)| Demand { all, beside };
+            let other = (others > 0).then(|| take(&pool, others, || true).unwrap());
+            let reservation = pool.reserve(demand(reserved), || true).unwrap();
+            assert_eq!(in_use(&pool), others + reserved.0);
+            let grant = reservation.grant(demand(needed)).unwrap();
+            let got = grant.as_ref().map(|grant| (len(grant), in_use(&pool)));
+            assert_eq!(got, expected, "{others} {reserved:?} {needed:?}");
+            drop((other, grant));
+            let left = pool.state.change(|state| (state.in_use_words, state.promised_words));
+            assert_eq!(left, (0, 0), "{others} {reserved:?} {needed:?}");
+        }
+    }
+
+    /// Buffers are kept through the reservations of the tasks that will take them.
+    #[test]
+    fn tasks_that_make_tables_leave_the_buffers_kept() {
+        let pool = MemoryPool::new(8 * 100, 2, 0);
+        let words = Demand { all: 50, beside: 10 };
+        let grants = [0, 1].map(|_| take_beside(&pool, words, || true).unwrap());
+        drop(grants);
+        let reservations = [0, 1].map(|_| pool.reserve(words, || true).unwrap());
+        assert_eq!((in_use(&pool), kept(&pool)), (100, 2));
+        let grants = reservations.map(|reservation| reservation.grant(words).unwrap().unwrap());
+        assert_eq!((in_use(&pool), kept(&pool)), (100, 0), "both were taken");
+        drop(grants);
+        let large = pool.reserve(Demand { all: 100, beside: 30 }, || true).unwrap();
+        assert_eq!(kept(&pool), 1, "tables need the room of one");
+        drop(large);
     }
 }

@@ -9,7 +9,7 @@
 //! The passes and the buffer are those of one thread (`forward`). A batch has as many blocks as fit in front of its
 //! first block, so that no thread writes what others read. [`GroupLayout::with_room`] makes room for larger batches.
 //! The operations of a batch are sorted by target and cut into ranges of targets with similar numbers of operations.
-//! Values for blocks that are not yet done are set aside, and are added in the same way after the pass.
+//! Values for blocks that are not yet done are set aside (`waiting`), and are added in the same way.
 //!
 //! Cost: the work of one thread, and one more read of each row that is carried. Memory: 24 bytes for each operation
 //! of a batch.
@@ -22,14 +22,17 @@ use keima_model::{BlockTables, Family, Far};
 
 use crate::TaskError;
 use crate::block::out_of_core::passes::buffer::FamilyLayout;
+use crate::block::out_of_core::passes::waiting::{Waiting, WaitingFar, rows_up};
 use crate::block::rows::kernel::{add_far, local};
 use crate::block::rows::lanes::{Moduli, Row, dispatch};
 use crate::block::rows::ranges::{LEAST_RANGE_ROWS, RANGES_PER_THREAD, block_at, place_or_end, ranges};
-use crate::block::rows::tables::{entry_count, far_operations, far_operations_up};
+use crate::block::rows::tables::{entry_count, far_operations};
 use crate::block::rows::threads::crew;
 
 /// Most rows of a batch.
 const BATCH: usize = 16 << 20;
+/// Operations that are sorted together when the rows that wait are added.
+const LIST: usize = 1 << 14;
 
 /// Rows of room for each pass that make good batches of a family of so many rows. A small family is one batch.
 pub(crate) fn room(rows: usize) -> usize {
@@ -94,23 +97,22 @@ impl<'a, const K: usize> Batches<'a, K> {
     }
 
     fn pass(&self, pass: usize, rows: &mut [Row<K>], aside: &mut [Row<K>]) -> Result<(), TaskError> {
-        let (mut left, mut put) = (self.family.blocks.clone(), 0);
-        // Blocks that set rows aside, and where those begin.
-        let mut later: Vec<(Range<u32>, usize)> = Vec::new();
+        let mut left = self.family.blocks.clone();
+        let mut waiting = Waiting::new(self.tables, self.family, pass);
         while !left.is_empty() {
-            let batch = self.batch(pass, &mut left);
+            if waiting.rows + rows_up(self.tables, left.start, pass) > aside.len() {
+                self.settle(&mut waiting, pass, left.start, rows, aside)?;
+            }
+            let batch = self.batch(pass, &mut left, aside.len() - waiting.rows);
             let first = self.before(pass, batch.start);
             let (done, source) = rows.split_at_mut(first);
             let (done, source) = (&mut done[..self.after(pass, batch.end)], &*source);
             let mut parts = Vec::new();
-            let (mut own, mut free) = (&mut done[self.after(pass, batch.start)..], &mut aside[put..]);
+            let (mut own, mut free) = (&mut done[self.after(pass, batch.start)..], &mut aside[waiting.rows..]);
             for blocks in ranges(self.tables, self.family, pass + 1, &batch, self.threads, self.least_rows) {
                 let rows = self.after(pass, blocks.end) - self.after(pass, blocks.start);
                 let rows_aside = self.rows_aside(pass, &blocks);
-                if rows_aside > 0 {
-                    later.push((blocks.clone(), put));
-                    put += rows_aside;
-                }
+                waiting.rows += rows_aside;
                 let (piece_rows, piece_aside);
                 (piece_rows, own) = own.split_at_mut(rows);
                 (piece_aside, free) = free.split_at_mut(rows_aside);
@@ -120,23 +122,42 @@ impl<'a, const K: usize> Batches<'a, K> {
             let lists = crew(self.threads, parts, |part| Ok::<_, TaskError>(dispatch::<K, _>(sums(part))))?;
             self.carry(pass, &lists, CarriedFrom::Block(source), done)?;
         }
-        for some in later.chunks(RANGES_PER_THREAD * self.threads) {
-            let lists = crew(self.threads, some, |(blocks, put)| {
-                let (mut at, mut list) = (*put, Vec::new());
-                for (far, target) in blocks.clone().flat_map(|block| far_operations_up(self.tables, block, pass)) {
-                    list.push(Carried { target, far, at });
-                    at += far.pairs.len();
-                }
-                sort_by_target(&mut list);
-                Ok::<_, TaskError>(list)
-            })?;
-            self.carry(pass, &lists, CarriedFrom::Aside(aside), &mut rows[..self.after(pass, self.family.blocks.end)])?;
+        if waiting.rows > 0 {
+            self.settle(&mut waiting, pass, self.family.blocks.end, rows, aside)?;
         }
         Ok(())
     }
 
-    /// The next batch: blocks whose rows after the pass fit in front of the rows of the first of them.
-    fn batch(&self, pass: usize, left: &mut Range<u32>) -> Range<u32> {
+    /// Adds the rows that wait for blocks before `until`, which are done.
+    fn settle(
+        &self,
+        waiting: &mut Waiting<'a>,
+        pass: usize,
+        until: u32,
+        rows: &mut [Row<K>],
+        aside: &mut [Row<K>],
+    ) -> Result<(), TaskError> {
+        let done = &mut rows[..self.after(pass, until)];
+        let ready = waiting.operations(until).filter(|waiting| waiting.target < until);
+        let mut ready = ready.map(|WaitingFar { target, far, at, .. }| Carried { target, far, at }).peekable();
+        while ready.peek().is_some() {
+            let list = || ready.by_ref().take(LIST).collect::<Vec<Carried<'a>>>();
+            let lists = std::iter::repeat_with(list).take(RANGES_PER_THREAD * self.threads);
+            let lists: Vec<Vec<Carried<'a>>> = lists.take_while(|list| !list.is_empty()).collect();
+            let sorted = |mut list: Vec<Carried<'a>>| {
+                sort_by_target(&mut list);
+                Ok::<_, TaskError>(list)
+            };
+            let lists = crew(self.threads, lists, sorted)?;
+            self.carry(pass, &lists, CarriedFrom::Aside(aside), done)?;
+        }
+        waiting.settle(until, aside);
+        Ok(())
+    }
+
+    /// The next batch: blocks whose rows after the pass fit in front of the rows of the first of them, and that set no more
+    /// than `free` rows aside. One block is always taken.
+    fn batch(&self, pass: usize, left: &mut Range<u32>, free: usize) -> Range<u32> {
         let start = left.start;
         let room = self.before(pass, start) - self.layout.leads[pass + 1];
         let most = room.min(self.tables.place(pass + 1, start) as usize + BATCH);
@@ -144,20 +165,20 @@ impl<'a, const K: usize> Batches<'a, K> {
         let fits = block_at(self.tables, pass + 1, left, most + 1).max(start + 1);
         let whole = fits == left.end && self.family.size[pass + 1] as usize <= most;
         let end = if whole { fits } else { (fits - 1).max(start + 1) };
+        let mut aside = 0;
+        let end = (start..end)
+            .find(|&block| {
+                aside += rows_up(self.tables, block, pass);
+                aside > free
+            })
+            .map_or(end, |block| block.max(start + 1));
         left.start = end;
         start..end
     }
 
     /// Rows that blocks set aside in a pass.
     pub(crate) fn rows_aside(&self, pass: usize, blocks: &Range<u32>) -> usize {
-        if self.tables.far[pass].descending {
-            return 0;
-        }
-        blocks
-            .clone()
-            .flat_map(|block| far_operations_up(self.tables, block, pass))
-            .map(|(far, _)| far.pairs.len())
-            .sum()
+        blocks.clone().map(|block| rows_up(self.tables, block, pass)).sum()
     }
 
     /// Adds the values of operations to `done`. Each list is sorted by target.
@@ -277,12 +298,13 @@ impl<const K: usize> pulp::WithSimd for AddCarried<'_, '_, '_, K> {
 
 #[cfg(test)]
 mod tests {
-    use keima_model::{BlockProblem as _, Board, Directions, Window};
+    use keima_model::{BlockProblem as _, Board, Direction, Directions, Window};
     use keima_problems::go::Go;
 
     use super::*;
     use crate::block::out_of_core::passes::buffer::GroupLayout;
     use crate::block::out_of_core::passes::forward::Passes;
+    use crate::block::out_of_core::passes::waiting::AsideRows;
     use keima_blocks::rows::PADDING;
 
     /// Every family of a board, by one thread and by several, with room for a block at a time and for many.
@@ -295,30 +317,42 @@ mod tests {
                 let tables = column.tables(window);
                 for (number, family) in tables.families.iter().enumerate() {
                     let told = format!("{height} in {lengths:?}, window {window}, family {number}");
-                    let one = states_after(tables, family, None);
-                    for (threads, room) in [(1, 0), (2, 1), (3, 1000), (2, 100_000)] {
-                        assert_eq!(states_after(tables, family, Some((threads, room))), one, "{told}, room {room}");
+                    let one_thread = Room { threads: None, between: 0, aside: 0 };
+                    let one = states_after(tables, family, one_thread);
+                    assert_eq!(states_after(tables, family, Room { aside: 1 << 30, ..one_thread }), one, "{told}");
+                    for (threads, between, aside) in [(1, 0, 0), (2, 1, 1), (3, 1000, 10), (2, 100_000, 1 << 30)] {
+                        let room = Room { threads: Some(threads), between, aside };
+                        assert_eq!(states_after(tables, family, room), one, "{told}, {room:?}");
                     }
                 }
             }
         }
     }
 
-    fn states_after(tables: &BlockTables, family: &Family, threads: Option<(usize, usize)>) -> Vec<Row<2>> {
+    /// Threads, if batches are used; rows between those that are read and written; rows set aside beyond the least.
+    #[derive(Clone, Copy, Debug)]
+    struct Room {
+        threads: Option<usize>,
+        between: usize,
+        aside: usize,
+    }
+
+    fn states_after(tables: &BlockTables, family: &Family, room: Room) -> Vec<Row<2>> {
         let moduli = Moduli::new([(1 << 59) + 9, (1 << 59) + 5]).unwrap();
-        let group_layout =
-            GroupLayout::new(tables, std::slice::from_ref(family)).with_room(threads.map_or(0, |(_, room)| room));
+        let group_layout = GroupLayout::new(tables, std::slice::from_ref(family), Direction::Forward);
+        let group_layout = group_layout.with_room(room.between);
         let layout = &group_layout.families[0];
         let mut rows = vec![[0; 2]; group_layout.rows() + PADDING];
         let before = &mut rows[group_layout.lead..][..family.size[0] as usize];
         for (row, number) in before.iter_mut().zip(1_u64..) {
             *row = moduli.values().map(|p| number.wrapping_mul(0x9e37_79b9_7f4a_7c15) % p);
         }
-        let mut aside = vec![[0; 2]; layout.aside];
+        let AsideRows { least, all } = layout.aside;
+        let mut aside = vec![[0; 2]; (least + room.aside).min(all)];
         let (rows_of, aside, moduli) = (rows.as_mut_slice(), &mut aside[..], &moduli);
-        match threads {
+        match room.threads {
             None => pulp::Arch::new().dispatch(Passes { tables, family, layout, rows: rows_of, aside, moduli }),
-            Some((threads, _)) => {
+            Some(threads) => {
                 Batches { tables, family, layout, moduli, threads, least_rows: 10 }.run(rows_of, aside).unwrap();
             }
         }

@@ -1,34 +1,33 @@
 //! The layout of a group's families in one buffer while they go through a window.
 
-use keima_model::{BlockTables, Family};
-
-use crate::block::rows::lanes::Row;
-use crate::block::rows::tables::{entry_count, family_ends, far_operations_up};
 use keima_blocks::rows::PADDING;
+use keima_model::{BlockTables, Direction, Family};
+
+use crate::block::out_of_core::passes::waiting::AsideRows;
+use crate::block::rows::lanes::Row;
+use crate::block::rows::tables::{entry_count, family_ends};
+
+/// Part of the least rows to set aside, in percent, that is added: with none, rows would be moved after every block.
+const MORE_ASIDE_PERCENT: usize = 25;
 
 /// The layout of a family's states.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FamilyLayout {
     /// `leads[step]`: rows in front of the states at this step, 0 at the last.
     pub(crate) leads: Vec<usize>,
-    /// Most rows that are set aside in a pass.
-    pub(crate) aside: usize,
+    /// Rows to set aside in any of the passes.
+    pub(crate) aside: AsideRows,
 }
 
 impl FamilyLayout {
     pub(crate) fn new(tables: &BlockTables, family: &Family) -> Self {
         let passes = tables.far.len();
         let mut leads = vec![0; passes + 1];
-        let mut aside = 0;
+        let mut aside = AsideRows::default();
         for pass in (0..passes).rev() {
-            let (mut shift, mut rows) = (0, 0);
-            for block in family.blocks.clone() {
-                let read = tables.place(pass, block) as usize;
-                shift = shift.max(end(tables, block, pass + 1).saturating_sub(read));
-                rows += far_operations_up(tables, block, pass).map(|(far, _)| far.pairs.len()).sum::<usize>();
-            }
-            leads[pass] = leads[pass + 1] + shift;
-            aside = aside.max(rows);
+            let shift = |block| end(tables, block, pass + 1).saturating_sub(tables.place(pass, block) as usize);
+            leads[pass] = leads[pass + 1] + family.blocks.clone().map(shift).max().unwrap_or(0);
+            aside = aside.max(AsideRows::of_pass(tables, family, pass));
         }
         Self { leads, aside }
     }
@@ -41,13 +40,16 @@ pub(crate) struct GroupLayout {
     pub(crate) families: Vec<FamilyLayout>,
     /// Rows in front of the gathered states.
     pub(crate) lead: usize,
-    /// Rows of the buffer, and of the rows set aside in a pass.
+    /// Rows of the buffer.
     rows: usize,
+    /// Rows to set aside, and how many of them would be of use.
     aside: usize,
+    most_aside: usize,
 }
 
 impl GroupLayout {
-    pub(crate) fn new(tables: &BlockTables, families: &[Family]) -> Self {
+    /// With the least rows to set aside. Transposed passes set all aside at once.
+    pub(crate) fn new(tables: &BlockTables, families: &[Family], direction: Direction) -> Self {
         let layout: Vec<FamilyLayout> = families.iter().map(|family| FamilyLayout::new(tables, family)).collect();
         let (mut lead, mut before, mut after) = (0, 0, 0);
         for (family, layout) in families.iter().zip(&layout) {
@@ -56,8 +58,13 @@ impl GroupLayout {
             let (first, last) = family_ends(tables, family);
             (before, after) = (before + first as usize, after + last as usize);
         }
-        let aside = layout.iter().map(|layout| layout.aside).max().unwrap_or(0);
-        Self { families: layout, lead, rows: lead + before, aside }
+        let AsideRows { all, least } =
+            layout.iter().map(|layout| layout.aside).reduce(AsideRows::max).unwrap_or_default();
+        let aside = match direction {
+            Direction::Forward => all.min(least + least * MORE_ASIDE_PERCENT / 100),
+            Direction::Transposed => all,
+        };
+        Self { families: layout, lead, rows: lead + before, aside, most_aside: all }
     }
 
     /// Number of rows, those set aside included.
@@ -73,6 +80,12 @@ impl GroupLayout {
         }
         let all = room * self.passes();
         (self.lead, self.rows) = (self.lead + all, self.rows + all);
+        self
+    }
+
+    /// Adds up to `rows` rows to those that can be set aside.
+    pub(crate) fn with_aside(mut self, rows: usize) -> Self {
+        self.aside = self.aside.saturating_add(rows).min(self.most_aside);
         self
     }
 

@@ -9,7 +9,7 @@
 //! Blocks go in ascending order. Most far operations lead to blocks that are already done (see
 //! `FarTargets::descending`), so a pass may overwrite the rows that it has read. Blocks grow from one step to the
 //! next. So the states begin far enough behind their final place that each block is written in front of its own
-//! source. Values for blocks that are not yet done are set aside, and added after the pass. This happens in the first
+//! source. Values for blocks that are not yet done are set aside, and added later (`waiting`). This happens in the first
 //! pass of a window that does not begin at the top.
 //!
 //! The families of a group are gathered side by side, and go through the window one after the other.
@@ -22,12 +22,15 @@
 //! Memory: the family's largest step, about a block for each pass, and the rows set aside. Cost: that of the sums
 //! (`rows::kernel`).
 
+use std::ops::Range;
+
 use keima_model::{BlockTables, Family, MOST_ENTRIES};
 
 use crate::block::out_of_core::passes::buffer::FamilyLayout;
+use crate::block::out_of_core::passes::waiting::{Waiting, rows_up};
 use crate::block::rows::kernel::{add_far, local};
 use crate::block::rows::lanes::{Moduli, Row};
-use crate::block::rows::tables::{entry_count, far_operations, far_operations_up};
+use crate::block::rows::tables::{entry_count, far_operations};
 
 /// All passes of a family.
 pub(crate) struct Passes<'a, const K: usize> {
@@ -36,7 +39,7 @@ pub(crate) struct Passes<'a, const K: usize> {
     pub(crate) layout: &'a FamilyLayout,
     /// The states begin after the first lead, and padding follows them. After all passes they begin at 0.
     pub(crate) rows: &'a mut [Row<K>],
-    /// At least [`FamilyLayout::aside`] rows.
+    /// At least as many rows as [`FamilyLayout::aside`] says.
     pub(crate) aside: &'a mut [Row<K>],
     pub(crate) moduli: &'a Moduli<K>,
 }
@@ -57,40 +60,51 @@ impl<const K: usize> Passes<'_, K> {
         let Self { tables, family, layout, .. } = *self;
         // A copy: the compiler then knows that writes do not change the moduli.
         let moduli = *self.moduli;
-        let (from, to) = (layout.leads[pass], layout.leads[pass + 1]);
-        let after = |block: u32| {
-            let start = to + tables.place(pass + 1, block) as usize;
-            start..start + entry_count(tables, block, pass + 1)
-        };
-        let mut put = 0;
+        let from = layout.leads[pass];
+        let mut waiting = Waiting::new(tables, family, pass);
         for number in family.blocks.clone() {
+            if waiting.rows + rows_up(tables, number, pass) > self.aside.len() {
+                self.settle(&mut waiting, pass, number);
+            }
             let start = from + tables.place(pass, number) as usize;
             let (done, rest) = self.rows.split_at_mut(start);
             let source: &[Row<K>; MOST_ENTRIES] = rest.first_chunk().expect("buffers are padded");
             let table = &tables.signatures[tables.signature_of[number as usize] as usize].passes[pass];
-            local(table, source, &mut done[after(number)], &moduli);
+            local(table, source, &mut done[after(tables, layout, pass, number)], &moduli);
             for (far, target) in far_operations(tables, number, pass) {
                 if target > number {
-                    for (row, &(entry, _)) in self.aside[put..].iter_mut().zip(&far.pairs) {
+                    for (row, &(entry, _)) in self.aside[waiting.rows..].iter_mut().zip(&far.pairs) {
                         *row = source[usize::from(entry)];
                     }
-                    put += far.pairs.len();
+                    waiting.rows += far.pairs.len();
                 } else {
                     let values = far.pairs.iter().map(|&(entry, _)| &source[usize::from(entry)]);
-                    add_far(far, values, &mut done[after(target)], &moduli);
+                    add_far(far, values, &mut done[after(tables, layout, pass, target)], &moduli);
                 }
             }
         }
-        let mut taken = 0;
-        if put > 0 {
-            for number in family.blocks.clone() {
-                for (far, target) in far_operations_up(tables, number, pass) {
-                    add_far(far, self.aside[taken..].iter(), &mut self.rows[after(target)], &moduli);
-                    taken += far.pairs.len();
-                }
-            }
+        if waiting.rows > 0 {
+            self.settle(&mut waiting, pass, family.blocks.end);
         }
     }
+
+    /// Adds the rows that wait for blocks before `until`, which are done.
+    #[inline(always)]
+    fn settle(&mut self, waiting: &mut Waiting<'_>, pass: usize, until: u32) {
+        let moduli = *self.moduli;
+        for ready in waiting.operations(until).filter(|waiting| waiting.target < until) {
+            let target = &mut self.rows[after(self.tables, self.layout, pass, ready.target)];
+            add_far(ready.far, self.aside[ready.at..].iter(), target, &moduli);
+        }
+        waiting.settle(until, self.aside);
+    }
+}
+
+/// The rows of a block after a pass.
+#[inline(always)]
+fn after(tables: &BlockTables, layout: &FamilyLayout, pass: usize, block: u32) -> Range<usize> {
+    let start = layout.leads[pass + 1] + tables.place(pass + 1, block) as usize;
+    start..start + entry_count(tables, block, pass + 1)
 }
 
 #[cfg(test)]
@@ -98,6 +112,7 @@ mod tests {
     use keima_model::{Far, FarTargets, PassTable, Signature};
 
     use super::*;
+    use crate::block::out_of_core::passes::waiting::AsideRows;
     use keima_blocks::rows::PADDING;
 
     /// Two blocks of 2 entries, with 3 after a pass: 0, x0 + x1, x0, and the values of far operations.
@@ -127,7 +142,7 @@ mod tests {
         let tables = tables(&[2, 0, 0]);
         let family = &tables.families[0];
         let layout = FamilyLayout::new(&tables, family);
-        assert_eq!(layout, FamilyLayout { leads: vec![5, 0], aside: 2 });
+        assert_eq!(layout, FamilyLayout { leads: vec![5, 0], aside: AsideRows { all: 2, least: 2 } });
         let mut rows: Vec<Row<1>> = [0, 0, 0, 0, 0, 1, 2, 10, 20, 100, 200].map(|value| [value]).into();
         let moduli = Moduli::new([(1 << 59) + 9]).unwrap();
         rows.resize(5 + 6 + PADDING, [0]);

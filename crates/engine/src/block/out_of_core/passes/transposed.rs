@@ -246,7 +246,7 @@ pub(crate) fn arrivals(
 
 #[cfg(test)]
 mod tests {
-    use keima_model::{BlockProblem as _, Board, Directions, Window};
+    use keima_model::{BlockProblem as _, Board, Direction, Directions, Window};
     use keima_problems::go::Go;
     use keima_residue::{add_mod, mul_mod};
 
@@ -278,7 +278,8 @@ mod tests {
     /// Returns the most rows that were set aside in a pass.
     fn check(tables: &BlockTables, family: &Family, threads: usize, room: usize, told: &str) -> usize {
         let moduli = &Moduli::new([(1 << 59) + 9, (1 << 59) + 5]).unwrap();
-        let group_layout = GroupLayout::new(tables, std::slice::from_ref(family)).with_room(room);
+        let group_layout =
+            GroupLayout::new(tables, std::slice::from_ref(family), Direction::Transposed).with_room(room);
         let layout = &group_layout.families[0];
         let [before, after] = [0, tables.far.len()].map(|step| family.size[step] as usize);
         let vector = |states: usize, salt: u64| -> Vec<Row<2>> {
@@ -286,7 +287,7 @@ mod tests {
             (0..states as u64).map(|n| moduli.values().map(|p| value(n) % p)).collect()
         };
         let (f, b) = (vector(before, 1), vector(after, 1 << 20));
-        let (mut rows, mut aside) = (vec![[0; 2]; group_layout.rows() + PADDING], vec![[0; 2]; layout.aside]);
+        let (mut rows, mut aside) = (vec![[0; 2]; group_layout.rows() + PADDING], vec![[0; 2]; layout.aside.all]);
         rows[layout.leads[0]..][..before].copy_from_slice(&f);
         let passes = Passes { tables, family, layout, rows: &mut rows, aside: &mut aside, moduli };
         pulp::Arch::new().dispatch(passes);
@@ -304,11 +305,11 @@ mod tests {
         // A forward pass on ones counts the ways to each state.
         let mut ones = vec![[0; 1]; group_layout.rows() + PADDING];
         let mut ways = vec![0; after];
-        arrivals(tables, family, layout, &mut ones, &mut vec![[0]; layout.aside], threads, &mut ways).unwrap();
+        arrivals(tables, family, layout, &mut ones, &mut vec![[0]; layout.aside.all], threads, &mut ways).unwrap();
         let all: u64 = ways.iter().map(|&ways| u64::from(ways)).sum();
         let descendants = |block: u32| &tables.signatures[tables.signature_of[block as usize] as usize].descendants;
         let expected: u64 = family.blocks.clone().flat_map(descendants).map(|&ways| u64::from(ways)).sum();
         assert_eq!((ways.len(), all), (after, expected), "{told}");
-        layout.aside
+        layout.aside.all
     }
 }

@@ -10,7 +10,6 @@ use zerocopy::{FromBytes as _, IntoBytes as _};
 
 use crate::block::out_of_core::group_tables::GroupTables;
 use crate::block::out_of_core::groups::GroupId;
-use crate::block::out_of_core::memory::pool::NoMemory;
 use crate::block::out_of_core::passes::buffer::{GroupLayout, GroupMemory};
 use crate::block::out_of_core::passes::transposed::arrivals;
 use crate::block::out_of_core::prepared::Prepared;
@@ -43,22 +42,24 @@ impl BlockTask<'_> {
 
     /// Takes a group through the window.
     fn group(&mut self, number: u32) -> Result<(), TaskError> {
-        let stopped = || self.task.stop.load(Ordering::Relaxed);
-        let allowance = self.prepared.allow_part(self.window, number, stopped).ok_or(TaskError::Stopped)?;
-        let started = Instant::now();
-        let group_tables =
-            self.prepared.group_tables(GroupId { direction: self.direction, window: self.window, number })?;
-        let allowance = allowance.made(group_tables.bytes());
-        let layout = GroupLayout::new(group_tables.tables(), group_tables.families());
-        self.totals.times.read_nanos += nanos_since(started);
-        let Share { layout, slices, words, threads } = self.share(&group_tables, layout)?;
-        let stopped = || self.task.stop.load(Ordering::Relaxed);
-        let mut arena = self.prepared.pool.take(words, stopped).map_err(|error| match error {
-            NoMemory::Stopped => TaskError::Stopped,
-            NoMemory::System(refused) => refused.into(),
-        })?;
-        drop(allowance);
-        let (front, rest) = arena.words().split_at_mut(self.arrival_words(&group_tables));
+        let id = GroupId { direction: self.direction, window: self.window, number };
+        let prepared = self.prepared;
+        let mut expected = self.expected(number);
+        let (group_tables, Share { layout, slices, threads, .. }, mut grant) = loop {
+            let stopped = || self.task.stop.load(Ordering::Relaxed);
+            let reservation = prepared.pool.reserve(expected, stopped).ok_or(TaskError::Stopped)?;
+            let started = Instant::now();
+            let group_tables = prepared.group_tables(id)?;
+            let layout = GroupLayout::new(group_tables.tables(), group_tables.families(), self.direction);
+            self.totals.times.read_nanos += nanos_since(started);
+            let share = self.share(&group_tables, layout)?;
+            if let Some(grant) = reservation.grant(share.words)? {
+                break (group_tables, share, grant);
+            }
+            // More than expected, and others hold the rest. Tables that a task made are made again when there is room.
+            expected = share.words;
+        };
+        let (front, rest) = grant.words().split_at_mut(self.arrival_words(&group_tables));
         let mut memory = GroupMemory(rest);
         let arrivals = self.arrivals(&group_tables, &layout, threads, &mut memory, front)?;
         let work = GroupWork { group_tables, layout, threads, arrivals };

@@ -28,6 +28,16 @@ pub(crate) struct Share {
 }
 
 impl BlockTask<'_> {
+    /// What a group is expected to need, before its tables are there: its shares, if its rows fit them. The tables of small groups
+    /// are estimated at several times what they take, which must not make others wait.
+    pub(crate) fn expected(&self, number: u32) -> Demand {
+        let expected = self.prepared.expected(self.window, number);
+        let (share, beside) = (self.prepared.pool.limits().share_words, (expected.part_bytes / 8) as usize);
+        let part = share.saturating_mul(self.shares(expected.records));
+        let needed = if expected.rows > part { expected.rows.saturating_add(beside) } else { beside };
+        Demand { all: part.max(needed), beside }
+    }
+
     /// Takes as many lanes at a time as the share allows. Takes one lane, and more memory than a share, where even
     /// one does not fit.
     pub(crate) fn share(&self, group_tables: &GroupTables<'_>, layout: GroupLayout) -> Result<Share, TaskError> {
@@ -69,10 +79,13 @@ impl BlockTask<'_> {
             let each = lanes * layout.passes().max(1);
             let most = part.max(words + words / 8).min(all);
             let room = batches::room(needed).min((most - words) / each);
-            (layout.with_room(room), part.max(words + room * each))
+            (layout.with_room(room), words + room * each)
         } else {
             (layout, words)
         };
+        // What else the group gets is room for rows that wait: then they are added all at once.
+        let layout = layout.with_aside(part.saturating_sub(words) / lanes);
+        let words = part.max(words);
         Ok(Share { layout, slices, words: Demand { all: words, beside }, threads })
     }
 

@@ -124,8 +124,9 @@ impl<W: Word> BlockParts for GoParts<W> {
             return Err(format!("window {window} has {} families; {families:?} were asked for", all.patterns.len()));
         };
         let cut = WindowCut { height: self.height, window: self.spans[window], before: self.spans[before] };
-        let (own, index) =
-            GoWindow::of_families(cut, patterns, &self.cache.of_kind(TableKind { window, passes: true }))?;
+        let cache = self.cache.of_kind(TableKind { window, passes: true });
+        // Nobody looks a block up by its outside once the tables are there.
+        let (own, _) = GoWindow::of_families(cut, patterns, &cache)?;
         if own.tables.families.len() != patterns.len() {
             return Err("a family has no blocks; this is a fault of the program".into());
         }
@@ -143,7 +144,6 @@ impl<W: Word> BlockParts for GoParts<W> {
             landing: PartLanding::new(&own, inside_before)?,
             accepting: if after == 0 { own.accepting() } else { Vec::new() },
             own,
-            index,
             sources,
             ends: [first, last],
             no_tables: BlockTables::default(),

@@ -11,7 +11,7 @@ use super::sources::GoSources;
 use crate::go::block::cells::{inside_of, normal_colours};
 use crate::go::block::cut::one_column;
 use crate::go::block::exchange::Exchange;
-use crate::go::block::window::{GoWindow, StateIndex};
+use crate::go::block::window::GoWindow;
 use crate::go::state::{Word, accepts};
 
 /// The tables of some families of a window.
@@ -21,7 +21,6 @@ pub(crate) struct GoPart<W> {
     /// Number of the window.
     pub(crate) number: usize,
     pub(crate) own: GoWindow<W>,
-    pub(crate) index: StateIndex<W>,
     /// The numbers of the families, by their colours.
     pub(crate) numbers: FxHashMap<W, u32>,
     /// Families of the window before that have states for these.
@@ -101,7 +100,7 @@ impl<W: Word> BlockColumn for GoPart<W> {
     }
 
     fn bytes(&self) -> u64 {
-        let own = self.own.list_bytes() + self.own.block_bytes() + self.index.bytes();
+        let own = self.own.list_bytes() + self.own.block_bytes();
         own + self.landing.bytes() + self.ends.iter().map(Exchange::bytes).sum::<u64>()
     }
 
@@ -157,7 +156,7 @@ impl<W: Word> BlockColumn for GoPart<W> {
     }
 
     fn start(&self, window: usize, end: End) -> Vec<u64> {
-        if window == self.number { self.own.start(self.height, &self.index, end) } else { Vec::new() }
+        if window == self.number { self.own.start(self.height, &self.own.index(), end) } else { Vec::new() }
     }
 
     fn one_column(&self) -> u64 {

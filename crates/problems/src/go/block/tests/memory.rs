@@ -20,7 +20,7 @@ fn estimates_of_parts_are_near() {
         let expected = parts_bytes(height, &windows);
         let task_bytes = (0..windows.len()).map(part).max().unwrap();
         let worker = expected.worker_bytes as f64 / parts.bytes() as f64;
-        let task = expected.task_bytes as f64 / task_bytes as f64;
+        let task = expected.task_bytes() as f64 / task_bytes as f64;
         assert!((0.8..1.6).contains(&worker), "{lengths:?}: {} bytes, estimated {worker}", parts.bytes());
         assert!((0.8..3.0).contains(&task), "{lengths:?}: {task_bytes} bytes, estimated {task}");
     }

@@ -59,14 +59,6 @@ pub(crate) struct StateIndex<W> {
     pub(crate) entries: [Vec<Arc<EntryIndex<W>>>; 2],
 }
 
-impl<W: Word> StateIndex<W> {
-    /// Memory that the index takes.
-    pub(crate) fn bytes(&self) -> u64 {
-        let entries: u64 = self.entries.iter().flatten().map(|entries| entries.bytes()).sum();
-        (self.block_of.capacity() * (size_of::<(W, u32)>() + 1)) as u64 + entries
-    }
-}
-
 impl<W: Word> GoWindow<W> {
     /// Memory of the lists and of the signatures' tables.
     pub(crate) fn list_bytes(&self) -> u64 {
