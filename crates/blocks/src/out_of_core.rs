@@ -95,7 +95,7 @@ impl Needs {
         let largest = rows.zip(&parts.largest_bytes);
         Self {
             largest: largest.map(|(buffer_rows, &part_bytes)| LargestFamily { buffer_rows, part_bytes }).collect(),
-            table_bytes: beside_tasks_bytes(&parts, task_memory_bytes.saturating_mul(tasks.into())),
+            table_bytes: beside_tasks_bytes(&parts, task_memory_bytes.saturating_mul(tasks.into()), tasks),
             parted: true,
             tasks: tasks.into(),
             directions,

@@ -62,7 +62,7 @@ fn plans_keep_to_their_limits() {
         ("13x13", 4096, Some(3), None, &[7, 6], 4),
         ("13x13", 4096, None, Some(2), &[7, 6], 2),
         // Tables in parts, for which two windows are too few.
-        ("13x13", 57, None, None, &[4, 5, 4], 6),
+        ("13x13", 57, None, None, &[4, 4, 5], 6),
         ("14x14", 1024, None, None, &[7, 7], 8),
         ("6x40", 64, None, None, &[6], 8),
         // Ten, eleven and thirteen residues are needed.

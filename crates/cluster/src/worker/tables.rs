@@ -138,7 +138,9 @@ impl Promise {
         if self.made.parted {
             let made = blocks.parts(&self.made.windows, parts::kept_bytes(self.memory_bytes))?;
             let prepared = Prepared::by_part(made, self.made.group_records, self.memory_bytes, self.tasks);
-            return Ok(Arc::new(prepared.reserving(parts::left_over_bytes(self.memory_bytes))));
+            let expected = blocks.parts_bytes(&self.made.windows);
+            let left_over = parts::left_over_bytes(&expected, self.memory_bytes, self.tasks);
+            return Ok(Arc::new(prepared.reserving(left_over)));
         }
         let column = blocks.column(&self.made.windows, self.made.directions)?;
         let kept = process::left_over_bytes(column.bytes());

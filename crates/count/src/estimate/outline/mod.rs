@@ -130,7 +130,7 @@ impl Outline {
         let parted = tables.filter(|_| plan.block().is_some_and(|block| block.parted));
         let parted = parted.map(|blocks| blocks.parts_bytes(&plan.windows));
         let table_bytes = match (&parted, tables) {
-            (Some(parted), _) => beside_tasks_bytes(parted, offer.memory_bytes),
+            (Some(parted), _) => beside_tasks_bytes(parted, offer.memory_bytes, offer.threads.max(1)),
             (None, Some(blocks)) => blocks.table_bytes(&plan.windows, directions(&plan)),
             (None, None) => 0,
         };
