@@ -17,8 +17,8 @@ pub fn beside_tasks_bytes(parts: &PartsBytes, memory_bytes: u64, tasks: u32) -> 
 }
 
 /// What a worker with `memory_bytes` keeps of parts for later ones: an eighth, and at most 2 GiB. All signatures of 19 cells in
-/// windows of five may take 4 GiB, by the growth from 13 to 15 cells; with more than that the largest family there would not fit
-/// workers of 64 GiB.
+/// windows of five may take 4 GiB, by the growth from 13 to 15 cells; but if 4 GiB were kept, the largest family there would not
+/// fit workers of 64 GiB.
 pub fn kept_bytes(memory_bytes: u64) -> u64 {
     const MOST: u64 = 2 << 30;
     (memory_bytes / 8).min(MOST)

@@ -67,7 +67,7 @@ pub(super) fn sample() -> String {
         "\
 Examples:
   keima sample go 19x19
-  keima sample go 99x99 --runs 1000 --seed 7
+  keima sample go 99x99 --runs 40 --per-stratum 32 --seed 7
   keima sample knight 5x5 --open --runs 100000
   keima sample go 30x30 --json | jq -r .mean
 

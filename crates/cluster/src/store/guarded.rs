@@ -82,14 +82,27 @@ mod tests {
 
     use super::*;
 
-    /// A file in memory. Once told, it panics at the next write, as redb does at a page that makes no sense.
-    #[derive(Debug)]
-    struct Fragile {
-        file: InMemoryBackend,
+    /// A file in memory, which outlives its database. Once told, it panics at the next write, as redb does at a page that makes
+    /// no sense.
+    #[derive(Clone, Debug)]
+    struct TestFile {
+        file: Arc<InMemoryBackend>,
         broken: Arc<AtomicBool>,
+        /// Whether something was to be written since then.
+        tried: Arc<AtomicBool>,
     }
 
-    impl StorageBackend for Fragile {
+    impl TestFile {
+        fn new() -> Self {
+            Self { file: Arc::new(InMemoryBackend::new()), broken: Arc::default(), tried: Arc::default() }
+        }
+        fn open(&self) -> Result<Guarded, Error> {
+            let file = self.clone();
+            Guarded::open(|| Ok(Database::builder().set_cache_size(1 << 16).create_with_backend(file)?))
+        }
+    }
+
+    impl StorageBackend for TestFile {
         fn len(&self) -> Result<u64, std::io::Error> {
             self.file.len()
         }
@@ -103,7 +116,10 @@ mod tests {
             self.file.sync_data()
         }
         fn write(&self, offset: u64, data: &[u8]) -> Result<(), std::io::Error> {
-            assert!(!self.broken.load(Ordering::Relaxed), "a page that makes no sense");
+            if self.broken.load(Ordering::Relaxed) {
+                self.tried.store(true, Ordering::Relaxed);
+                panic!("a page that makes no sense");
+            }
             self.file.write(offset, data)
         }
     }
@@ -114,9 +130,8 @@ mod tests {
         let text = |error: Error| error.to_string();
         let expected = text(damaged());
         assert_eq!(text(Guarded::open(|| panic!("damaged")).unwrap_err()), expected);
-        let broken = Arc::new(AtomicBool::new(false));
-        let backend = Fragile { file: InMemoryBackend::new(), broken: Arc::clone(&broken) };
-        let guarded = Guarded::open(|| Ok(Database::builder().create_with_backend(backend)?)).unwrap();
+        let file = TestFile::new();
+        let guarded = file.open().unwrap();
         let write = |database: &Database| {
             let write = database.begin_write()?;
             write.open_table(TableDefinition::<u64, u64>::new("table"))?.insert(1, 2)?;
@@ -127,34 +142,12 @@ mod tests {
         let other = catch_unwind(AssertUnwindSafe(|| guarded.with::<()>(|_| resume_unwind(Box::new(7)))));
         assert!(other.unwrap_err().is::<i32>(), "what is no panic goes on");
         // After an error nothing is written when it is closed; else redb writes once more.
-        broken.store(true, Ordering::Relaxed);
-        drop(guarded);
-        let backend = Fragile { file: InMemoryBackend::new(), broken: Arc::new(AtomicBool::new(false)) };
-        let broken = Arc::clone(&backend.broken);
-        let sound = Guarded::open(|| Ok(Database::builder().create_with_backend(backend)?)).unwrap();
-        broken.store(true, Ordering::Relaxed);
-        drop(sound);
-    }
-
-    /// The file of a database, which outlives it.
-    #[derive(Clone, Debug)]
-    struct Shared(Arc<InMemoryBackend>);
-
-    impl StorageBackend for Shared {
-        fn len(&self) -> Result<u64, std::io::Error> {
-            self.0.len()
-        }
-        fn read(&self, offset: u64, out: &mut [u8]) -> Result<(), std::io::Error> {
-            self.0.read(offset, out)
-        }
-        fn set_len(&self, len: u64) -> Result<(), std::io::Error> {
-            self.0.set_len(len)
-        }
-        fn sync_data(&self) -> Result<(), std::io::Error> {
-            self.0.sync_data()
-        }
-        fn write(&self, offset: u64, data: &[u8]) -> Result<(), std::io::Error> {
-            self.0.write(offset, data)
+        let other = TestFile::new();
+        let sound = other.open().unwrap();
+        for (file, guarded, writes) in [(file, guarded, false), (other, sound, true)] {
+            file.broken.store(true, Ordering::Relaxed);
+            drop(guarded);
+            assert_eq!(file.tried.load(Ordering::Relaxed), writes);
         }
     }
 
@@ -162,13 +155,9 @@ mod tests {
     #[test]
     fn flipped_bits_are_found() {
         const TABLE: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("table");
-        let file = Shared(Arc::new(InMemoryBackend::new()));
-        let open = |file: &Shared| {
-            let file = file.clone();
-            Guarded::open(|| Ok(Database::builder().set_cache_size(1 << 16).create_with_backend(file)?))
-        };
+        let file = TestFile::new();
         // Three commits: some pages have been freed.
-        let database = open(&file).unwrap();
+        let database = file.open().unwrap();
         for number in 0..3 {
             let write = |database: &Database| {
                 let write = database.begin_write()?;
@@ -178,22 +167,18 @@ mod tests {
             database.with(write).unwrap();
         }
         drop(database);
-        let bytes = |file: &Shared| {
-            let mut bytes = vec![0; file.len().unwrap() as usize];
-            file.read(0, &mut bytes).unwrap();
-            bytes
-        };
-        let sound = bytes(&file);
+        let mut sound = vec![0; file.len().unwrap() as usize];
+        file.read(0, &mut sound).unwrap();
         let seed = 20_261_130;
         let mut state = seed;
         let mut refused = 0;
         for page in 0..sound.len() / 512 {
             let mut damaged = sound.clone();
             damaged[page * 512 + (split_mix(&mut state) % 512) as usize] ^= 1 << (split_mix(&mut state) % 8);
-            let file = Shared(Arc::new(InMemoryBackend::new()));
+            let file = TestFile::new();
             file.set_len(damaged.len() as u64).unwrap();
             file.write(0, &damaged).unwrap();
-            let Ok(database) = open(&file) else {
+            let Ok(database) = file.open() else {
                 refused += 1;
                 continue;
             };

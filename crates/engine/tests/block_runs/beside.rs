@@ -1,17 +1,19 @@
 //! Two tasks of one worker at a time: if both do not fit its memory the second waits. Tables made for a task count as
 //! its memory.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, mpsc};
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::time::Duration;
 
 use keima_blocks::limits::PLACE_BITS;
 use keima_engine::block::{Prepared, run_block_task};
 use keima_engine::{Buffers, FeedOpener, Task, TaskError};
-use keima_model::ProblemInfo;
+use keima_model::{BlockPart, BlockParts, FamilyBounds, FamilyList, ProblemInfo, Window};
 use keima_orders::{AttemptId, TaskOrder};
 use keima_runs::{BlockFeed, RunError, RunHeader, RunManifest, RunPart, TaskManifest};
 
+use crate::blocks;
 use crate::common::Local;
 use crate::run::{Cut, Parted, Run, cut};
 use crate::states::go;
@@ -80,6 +82,40 @@ impl Pair<'_> {
     }
 }
 
+/// Parts that say beforehand that they take nothing. The first two are made at the same time.
+struct Understated {
+    parts: Box<dyn BlockParts>,
+    both: Barrier,
+    made: Arc<AtomicUsize>,
+}
+
+impl BlockParts for Understated {
+    fn windows(&self) -> &[Window] {
+        self.parts.windows()
+    }
+    fn families(&self, window: usize) -> &FamilyList {
+        self.parts.families(window)
+    }
+    fn bytes(&self) -> u64 {
+        self.parts.bytes()
+    }
+    fn family_bounds(&self) -> FamilyBounds {
+        self.parts.family_bounds()
+    }
+    fn part_bytes(&self, _: usize, _: Range<u32>) -> u64 {
+        0
+    }
+    fn part(&self, window: usize, families: Range<u32>) -> Result<Box<dyn BlockPart + '_>, String> {
+        if self.made.fetch_add(1, Ordering::Relaxed) < 2 {
+            self.both.wait();
+        }
+        self.parts.part(window, families)
+    }
+    fn one_column(&self) -> u64 {
+        self.parts.one_column()
+    }
+}
+
 /// The memory, a power of two, in which each of two tasks can be done, but not both at a time.
 fn memory_of_one(parted: Parted) -> u64 {
     let cut = cut(&[3, 3, 2], 2000, 1, &[4]);
@@ -126,6 +162,20 @@ fn memory_of_one(parted: Parted) -> u64 {
     let second = small.second_beside_first(Duration::from_millis(100));
     assert!(matches!(second, Err(TaskError::Stopped)), "{parted:?}, {bytes} bytes: {second:?}");
     assert_eq!(clean(small.alone(1)), alone, "nothing is left behind by who was stopped");
+    if parted == Parted::Every {
+        // Both have reserved a share when they find that they need more. One gives way, and makes its part again.
+        let (parts, made) = (blocks::parts(8, &cut.lengths), Arc::new(AtomicUsize::new(0)));
+        let memory_bytes = bytes + parts.bytes();
+        let parts = Understated { parts, both: Barrier::new(2), made: Arc::clone(&made) };
+        let prepared = Prepared::by_part(Box::new(parts), cut.group_records, memory_bytes, 2);
+        let pair = Pair { prepared, ..pair(bytes) };
+        let [first, second] = std::thread::scope(|scope| {
+            let second = scope.spawn(|| pair.alone(1));
+            [pair.alone(0), second.join().unwrap()].map(clean)
+        });
+        assert_eq!(made.load(Ordering::Relaxed), 3, "one part was made twice");
+        assert_eq!([first, second], [clean(small.alone(0)), alone.clone()]);
+    }
     let second = pair(2 * bytes).second_beside_first(Duration::from_mins(1));
     assert_eq!(clean(second), alone, "{parted:?}, {bytes} bytes for each");
     bytes

@@ -17,6 +17,7 @@ use keima_blocks::pool::Shares;
 use keima_blocks::rows::PADDING;
 
 use crate::MemoryRefused;
+use crate::block::out_of_core::memory::demand::Demand;
 use crate::block::out_of_core::memory::fifo::FifoQueue;
 use crate::block::rows::vector::Rows;
 
@@ -53,22 +54,6 @@ pub(crate) struct PoolLimits {
     pub(crate) all_words: usize,
 }
 
-/// Memory that a task asks for, in words.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Demand {
-    /// In all.
-    pub(crate) all: usize,
-    /// The part of it outside its buffer: tables made for it.
-    pub(crate) beside: usize,
-}
-
-impl Demand {
-    /// Words of the buffer.
-    fn own(self) -> usize {
-        self.all.saturating_sub(self.beside)
-    }
-}
-
 impl PoolState {
     /// Frees kept buffers, the oldest first, as far as they leave no room for `words` more.
     fn make_room(&mut self, words: usize, shares: Shares) {
@@ -81,15 +66,18 @@ impl PoolState {
         });
     }
 
+    /// Whether others leave room for a task. One alone always has room.
+    fn has_room(&self, words: Demand, shares: Shares) -> bool {
+        self.in_use_words == 0 || self.in_use_words + words.all <= shares.all as usize
+    }
+
     /// Reserves memory. `None` while others hold too much.
-    fn reserve(&mut self, words: Demand, shares: Shares) -> Option<Demand> {
-        if self.in_use_words > 0 && self.in_use_words + words.all > shares.all as usize {
-            return None;
-        }
-        self.make_room(words.beside, shares);
-        self.in_use_words += words.all;
-        self.promised_words += words.own();
-        Some(words)
+    fn reserve(&mut self, words: Demand, shares: Shares) -> Option<()> {
+        self.has_room(words, shares).then(|| {
+            self.make_room(words.beside, shares);
+            self.in_use_words += words.all;
+            self.promised_words += words.own();
+        })
     }
 
     fn release(&mut self, reserved: Demand) {
@@ -99,12 +87,11 @@ impl PoolState {
 
     /// A kept buffer, or a new one, with the words to charge. `None` while others hold too much.
     fn grant(&mut self, words: Demand, shares: Shares) -> Option<Result<(Rows<1>, usize), MemoryRefused>> {
-        let all_words = shares.all as usize;
-        if self.in_use_words > 0 && self.in_use_words + words.all > all_words {
+        if !self.has_room(words, shares) {
             return None;
         }
         let sizes = shares.kept_sizes(words.all as u64, words.beside as u64);
-        let most = all_words.saturating_sub(self.in_use_words + words.beside).max(words.own());
+        let most = (shares.all as usize).saturating_sub(self.in_use_words + words.beside).max(words.own());
         let suits = |piece: &Rows<1>| len(piece) <= most && sizes.contains(&(len(piece) as u64));
         let found = self.kept.iter().position(suits).map(|place| self.kept.remove(place));
         let charged = words.beside + found.as_ref().map_or(words.own(), len);
@@ -168,7 +155,7 @@ impl MemoryPool {
     /// wait.
     pub(crate) fn reserve(&self, words: Demand, stop: impl Fn() -> bool) -> Option<Reservation<'_>> {
         let words = self.within_limits(words);
-        let words = self.state.wait(stop, |state| state.reserve(words, self.shares))?;
+        self.state.wait(stop, |state| state.reserve(words, self.shares))?;
         Some(Reservation { words, pool: self })
     }
 }

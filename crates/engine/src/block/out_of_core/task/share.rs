@@ -9,8 +9,8 @@ use keima_model::Direction;
 
 use crate::TaskError;
 use crate::block::out_of_core::group_tables::GroupTables;
-use crate::block::out_of_core::memory::demand::arrival_words;
-use crate::block::out_of_core::memory::pool::{Demand, PoolLimits};
+use crate::block::out_of_core::memory::demand::{Demand, arrival_words};
+use crate::block::out_of_core::memory::pool::PoolLimits;
 use crate::block::out_of_core::passes::batches;
 use crate::block::out_of_core::passes::buffer::GroupLayout;
 use crate::block::out_of_core::task::stage::{BlockTask, refuse};
