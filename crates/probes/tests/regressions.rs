@@ -14,10 +14,6 @@ static HEAP: PeakAlloc = PeakAlloc;
 const MOST_BYTES: usize = 96 << 20;
 const MOST_OF_A_BYTE: usize = 64;
 
-/// The same for a store: redb sizes tables of its own by what a damaged file says. 128 MiB were seen for a file of 94 KB, which is
-/// then refused. A coordinator opens one store, its own.
-const MOST_STORE_BYTES: usize = 256 << 20;
-
 /// One probe at a time: the heap is everybody's.
 static ONE: Mutex<()> = Mutex::new(());
 
@@ -28,7 +24,7 @@ fn run(name: &str, bytes: &[u8]) -> Option<bool> {
     HEAP.reset_peak_usage();
     let accepted = keima_probes::run(name, bytes);
     let taken = HEAP.peak_usage().saturating_sub(before);
-    let most = if name == "store_file" { MOST_STORE_BYTES } else { MOST_BYTES } + MOST_OF_A_BYTE * bytes.len();
+    let most = MOST_BYTES + MOST_OF_A_BYTE * bytes.len();
     assert!(taken <= most, "{name} takes {taken} bytes for {} (at most {most}): {}", bytes.len(), bytes.escape_ascii());
     accepted
 }

@@ -75,11 +75,6 @@ pub fn set(watch: Option<Arc<dyn Watch>>) {
     WATCH.set(watch);
 }
 
-/// Whether somebody stands at this thread's door.
-pub fn is_set() -> bool {
-    ANY.load(Ordering::Relaxed) && WATCH.with_borrow(Option::is_some)
-}
-
 /// Asks whether the change may be made. Call it before each.
 #[inline]
 pub fn before(change: Change<'_>) -> io::Result<()> {

@@ -3,14 +3,15 @@
 //! a simulated machine ends its threads when it dies.
 //!
 //! A panic of redb can lead to a second one while it cleans up, and two end the process. So damage is found before anything is
-//! used: all checksums are compared when a file is opened. A file that is not sound is closed without writing to it.
-//!
-//! Cost: each page is read once when a file is opened.
+//! used, see [`Checked`]. A file that is not sound is closed without writing to it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use redb::{Database, Error};
+use redb::{Database, Error, StorageBackend};
+
+use super::checked::Checked;
+use super::layout::CACHE_BYTES;
 
 /// A database that is used and closed only behind the guard.
 #[derive(Debug)]
@@ -21,16 +22,10 @@ pub(super) struct Guarded {
 }
 
 impl Guarded {
-    /// Opens a database. Fails if a checksum is wrong, or if redb had to change anything.
-    pub(super) fn open(open: impl FnOnce() -> Result<Database, Error>) -> Result<Self, Error> {
-        let database = guard(open)?;
-        let mut guarded = Self { database: Some(database), is_sound: AtomicBool::new(false) };
-        let checked = guarded.database.as_mut().map_or(Ok(false), |database| guard(|| Ok(database.check_integrity()?)));
-        if !checked? {
-            return Err(damaged());
-        }
-        guarded.is_sound.store(true, Ordering::Relaxed);
-        Ok(guarded)
+    /// Opens a database; an empty file becomes one. Fails if a checksum of what it holds is wrong.
+    pub(super) fn open(file: impl StorageBackend) -> Result<Self, Error> {
+        let open = || Ok(Database::builder().set_cache_size(CACHE_BYTES).create_with_backend(Checked(file))?);
+        Ok(Self { database: Some(guard(open)?), is_sound: AtomicBool::new(true) })
     }
 
     /// Reads or writes.
@@ -74,11 +69,11 @@ fn damaged() -> Error {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
-    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
     use keima_model::mix::split_mix;
     use redb::backends::InMemoryBackend;
-    use redb::{ReadableDatabase as _, StorageBackend, TableDefinition};
+    use redb::{ReadableDatabase as _, TableDefinition};
 
     use super::*;
 
@@ -90,15 +85,28 @@ mod tests {
         broken: Arc<AtomicBool>,
         /// Whether something was to be written since then.
         tried: Arc<AtomicBool>,
+        /// The longest piece that was asked for.
+        longest_bytes: Arc<AtomicUsize>,
     }
 
     impl TestFile {
         fn new() -> Self {
-            Self { file: Arc::new(InMemoryBackend::new()), broken: Arc::default(), tried: Arc::default() }
+            let file = Arc::new(InMemoryBackend::new());
+            Self { file, broken: Arc::default(), tried: Arc::default(), longest_bytes: Arc::default() }
+        }
+        fn of(bytes: &[u8]) -> Self {
+            let file = Self::new();
+            file.set_len(bytes.len() as u64).unwrap();
+            file.write(0, bytes).unwrap();
+            file
+        }
+        fn bytes(&self) -> Vec<u8> {
+            let mut bytes = vec![0; self.len().unwrap() as usize];
+            self.read(0, &mut bytes).unwrap();
+            bytes
         }
         fn open(&self) -> Result<Guarded, Error> {
-            let file = self.clone();
-            Guarded::open(|| Ok(Database::builder().set_cache_size(1 << 16).create_with_backend(file)?))
+            Guarded::open(self.clone())
         }
     }
 
@@ -107,6 +115,7 @@ mod tests {
             self.file.len()
         }
         fn read(&self, offset: u64, out: &mut [u8]) -> Result<(), std::io::Error> {
+            self.longest_bytes.fetch_max(out.len(), Ordering::Relaxed);
             self.file.read(offset, out)
         }
         fn set_len(&self, len: u64) -> Result<(), std::io::Error> {
@@ -129,7 +138,7 @@ mod tests {
     fn a_panic_is_an_error() {
         let text = |error: Error| error.to_string();
         let expected = text(damaged());
-        assert_eq!(text(Guarded::open(|| panic!("damaged")).unwrap_err()), expected);
+        assert_eq!(text(guard::<()>(|| panic!("damaged")).unwrap_err()), expected);
         let file = TestFile::new();
         let guarded = file.open().unwrap();
         let write = |database: &Database| {
@@ -151,12 +160,11 @@ mod tests {
         }
     }
 
-    /// One flipped bit anywhere in a file is found, or changes nothing that can be read.
-    #[test]
-    fn flipped_bits_are_found() {
-        const TABLE: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("table");
+    const TABLE: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("table");
+
+    /// A store after three commits, so that some pages have been freed.
+    fn sound() -> Vec<u8> {
         let file = TestFile::new();
-        // Three commits: some pages have been freed.
         let database = file.open().unwrap();
         for number in 0..3 {
             let write = |database: &Database| {
@@ -167,28 +175,61 @@ mod tests {
             database.with(write).unwrap();
         }
         drop(database);
-        let mut sound = vec![0; file.len().unwrap() as usize];
-        file.read(0, &mut sound).unwrap();
+        file.bytes()
+    }
+
+    /// Opens a damaged file; `false` where it is refused. What can be read must be right.
+    fn is_opened(file: &TestFile, what: &str) -> bool {
+        let Ok(database) = file.open() else { return false };
+        let read = database.with(|database| {
+            let table = database.begin_read()?.open_table(TABLE)?;
+            Ok((0..3).map(|number| table.get(number).ok()?.map(|value| value.value() == [7; 3000])).collect())
+        });
+        let values: Vec<Option<bool>> = read.unwrap();
+        assert_eq!(values, [Some(true); 3], "{what}");
+        true
+    }
+
+    /// One flipped bit anywhere in a file is found, or changes nothing that can be read.
+    #[test]
+    fn flipped_bits_are_found() {
+        let sound = sound();
         let seed = 20_261_130;
         let mut state = seed;
         let mut refused = 0;
         for page in 0..sound.len() / 512 {
             let mut damaged = sound.clone();
             damaged[page * 512 + (split_mix(&mut state) % 512) as usize] ^= 1 << (split_mix(&mut state) % 8);
-            let file = TestFile::new();
-            file.set_len(damaged.len() as u64).unwrap();
-            file.write(0, &damaged).unwrap();
-            let Ok(database) = file.open() else {
+            if !is_opened(&TestFile::of(&damaged), &format!("seed {seed}: piece {page}")) {
                 refused += 1;
-                continue;
-            };
-            let read = database.with(|database| {
-                let table = database.begin_read()?.open_table(TABLE)?;
-                Ok((0..3).map(|number| table.get(number).ok()?.map(|value| value.value() == [7; 3000])).collect())
-            });
-            let values: Vec<Option<bool>> = read.unwrap();
-            assert_eq!(values, [Some(true); 3], "seed {seed}: page {page}");
+            }
         }
-        assert!(refused > 3, "seed {seed}: {refused} of {} refused", sound.len() / 512);
+        assert!(refused > 0, "seed {seed}: none of {} refused", sound.len() / 512);
+    }
+
+    /// The size of a page stands in the highest bits of its number, and tells how much memory redb takes for it. A damaged one
+    /// is found before.
+    #[test]
+    fn damaged_page_numbers_take_no_memory() {
+        let sound = sound();
+        assert_eq!(
+            sound[9] & 4,
+            4,
+            "closed in order: redb takes the free pages from the file, unless it is kept from that"
+        );
+        let file = TestFile::of(&sound);
+        assert!(is_opened(&file, "sound"));
+        let longest_bytes = file.longest_bytes.load(Ordering::Relaxed);
+        let numbers = (0..sound.len()).filter(|at| at % 8 == 7 && sound[at - 7..*at].iter().any(|&byte| byte != 0));
+        let mut refused = 0;
+        for at in numbers {
+            let mut damaged = sound.clone();
+            damaged[at] ^= 0x30;
+            let file = TestFile::of(&damaged);
+            refused += usize::from(!is_opened(&file, &format!("byte {at}")));
+            let longest = file.longest_bytes.load(Ordering::Relaxed);
+            assert!(longest <= longest_bytes, "byte {at}: {longest} bytes asked for at once; sound: {longest_bytes}");
+        }
+        assert!(refused > 0);
     }
 }

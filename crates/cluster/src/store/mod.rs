@@ -19,32 +19,31 @@
 //!
 //! Cost: one write to the page cache, or one fsync for a durable write.
 
+mod checked;
 pub(crate) mod ended;
 mod error;
+mod file;
 mod guarded;
 pub(crate) mod journal;
 mod layout;
 mod log;
 mod orphan;
 mod version;
-mod watched;
 
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use redb::Database;
-
 use keima_runs::watch::{self, Change};
 
 pub use self::error::StoreError;
 use self::error::failed;
+use self::file::StoreFile;
 use self::guarded::Guarded;
 pub use self::layout::STORE_FORMAT;
-use self::layout::{CACHE_BYTES, FILE, LOCK_FILE, LOG_FILE, all_records, apply, meta, write_format};
+use self::layout::{FILE, LOCK_FILE, LOG_FILE, all_records, apply, meta, write_format};
 pub(crate) use self::log::Edits;
 use self::log::Log;
-use self::watched::Watched;
 use crate::folder_lock::{NoLock, lock_file, make_folder, remove_file_if_there};
 
 /// A longer log is merged into redb.
@@ -72,15 +71,8 @@ impl Store {
         let lock = lock(folder)?;
         orphan::refuse_without_store(folder)?;
         let path = folder.join(FILE);
-        let mut builder = Database::builder();
-        builder.set_cache_size(CACHE_BYTES);
-        let watched = watch::is_set().then(|| Watched::open(&path).map_err(io("open", &path))).transpose()?;
-        let database = Guarded::open(|| {
-            Ok(match watched {
-                Some(backend) => builder.create_with_backend(backend)?,
-                None => builder.create(&path)?,
-            })
-        });
+        let file = StoreFile::open(&path).map_err(io("open", &path))?;
+        let database = Guarded::open(file);
         let database = database.map_err(|error| failed(&path, &error))?;
         let failed = |error: &redb::Error| failed(&path, error);
         match database.with(|database| meta(database, "format")).map_err(|e| failed(&e))? {

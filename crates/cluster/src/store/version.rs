@@ -10,7 +10,7 @@ use redb::{Database, StorageBackend as _};
 
 use super::error::{StoreError, failed};
 use super::guarded::Guarded;
-use super::layout::{CACHE_BYTES, LOG_FILE, RECORDS, STORE_FORMAT, all_records, meta};
+use super::layout::{LOG_FILE, RECORDS, STORE_FORMAT, all_records, meta};
 use super::log::peek;
 
 /// Fails if the store at `path` is of another format. Returns its record `key`, as its log beside it has left it; `None`
@@ -44,7 +44,7 @@ fn in_memory(bytes: Vec<u8>) -> Result<Guarded, redb::Error> {
     backend.set_len(bytes.len() as u64)?;
     backend.write(0, &bytes)?;
     drop(bytes);
-    Guarded::open(|| Ok(Database::builder().set_cache_size(CACHE_BYTES).create_with_backend(backend)?))
+    Guarded::open(backend)
 }
 
 /// The number of records in a store of these bytes, as [`super::Store::open`] and [`super::Store::load`] read it.

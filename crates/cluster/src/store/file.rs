@@ -1,4 +1,4 @@
-//! redb's file behind the door of [`keima_runs::watch`], for a simulated machine.
+//! redb's file. Changes go through the door of [`keima_runs::watch`], which a simulated machine closes.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -10,12 +10,12 @@ use redb::StorageBackend;
 
 /// The file.
 #[derive(Debug)]
-pub(super) struct Watched {
+pub(super) struct StoreFile {
     file: File,
     path: PathBuf,
 }
 
-impl Watched {
+impl StoreFile {
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         before(Change::Create(path))?;
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
@@ -23,7 +23,7 @@ impl Watched {
     }
 }
 
-impl StorageBackend for Watched {
+impl StorageBackend for StoreFile {
     fn len(&self) -> io::Result<u64> {
         Ok(self.file.metadata()?.len())
     }
