@@ -40,7 +40,7 @@ pub(crate) fn games(args: &GamesArgs) -> Result<(), Failed> {
     let mut sampled = None;
     if let (Some(graph), Some(runs)) = (&graph, args.runs) {
         let plan = plan(runs, &args.random)?;
-        sampled = Some((estimate(&Games::new(graph), plan, progress(plan.runs)), plan));
+        sampled = Some((estimate(&Games::new(graph), plan, progress(plan.runs, &args.random)), plan));
     }
     if args.json {
         let mut json = json!({

@@ -4,9 +4,10 @@
 use std::cell::RefCell;
 
 use clap::{Command, CommandFactory as _};
+use keima_analyse::recurrence::Kept;
 use keima_coordinator::JobStatus;
 
-use crate::{args, cluster, count, machine, plot, terminal};
+use crate::{analyse, args, cluster, count, machine, plot, terminal};
 
 thread_local! {
     /// The command line, which takes long to make.
@@ -48,6 +49,11 @@ pub fn kept_sizes(bytes: &[u8]) -> usize {
     count::kept_sizes::results(bytes).len()
 }
 
+/// The number of terms in the bytes of a file of a kept search for a recurrence, of the graph with the fingerprint 0.
+pub fn kept_terms(bytes: &[u8]) -> usize {
+    analyse::kept::read(0, bytes).map_or(0, |kept| kept.terms.len())
+}
+
 /// Reads the bytes of a file of a kept result, and verifies it. Returns whether it is sound.
 pub fn kept_result(bytes: &[u8]) -> bool {
     count::kept_result::is_sound(bytes)
@@ -56,6 +62,12 @@ pub fn kept_result(bytes: &[u8]) -> bool {
 /// A file of a kept result of Go on a board of this size; empty if there is none.
 pub fn example_of_kept_result(size: &str) -> Vec<u8> {
     count::kept_result::example(size).unwrap_or_default().into_bytes()
+}
+
+/// A file of a kept search for a recurrence.
+pub fn example_of_kept_terms() -> String {
+    let kept = Kept { primes: [268_435_399, 268_435_367], terms: vec![[3, 3], [7, 7]], counts: vec![1, 2 << 32, 3] };
+    analyse::kept::text(0, &kept)
 }
 
 /// The number of pictures that results in a text give.

@@ -23,13 +23,14 @@ pub(crate) fn plan(runs: u64, random: &RandomArgs) -> Result<Plan, Failed> {
     Ok(Plan { runs, kept: random.per_stratum, seed: random.seed, threads: threads as usize })
 }
 
-/// A function that tells now and then how many runs are done.
-pub(crate) fn progress(runs: u64) -> impl Fn(u64) + Sync {
+/// A function that tells now and then how many runs are done, unless that is not wanted.
+pub(crate) fn progress(runs: u64, random: &RandomArgs) -> impl Fn(u64) + Sync {
+    let quiet = random.quiet;
     let start = std::time::Instant::now();
     let told = std::sync::atomic::AtomicU64::new(0);
     move |done| {
         let due = start.elapsed().as_secs() / PROGRESS_SECONDS;
-        if done < runs && told.fetch_max(due, std::sync::atomic::Ordering::Relaxed) < due {
+        if !quiet && done < runs && told.fetch_max(due, std::sync::atomic::Ordering::Relaxed) < due {
             say(format_args!("{done} of {runs} runs"));
         }
     }
@@ -39,7 +40,7 @@ pub(crate) fn sample(args: &SampleArgs) -> Result<(), Failed> {
     one_size(&args.problem.size, "sample")?;
     let request = request(&args.problem);
     let plan = plan(args.runs, &args.random)?;
-    let (estimate, bound) = sampled(&request, plan)?;
+    let (estimate, bound) = sampled(&request, plan, &args.random)?;
     print(&if args.json {
         let mut json = to_json(&estimate, plan);
         json["problem"] = request.name.as_str().into();
@@ -54,8 +55,8 @@ pub(crate) fn sample(args: &SampleArgs) -> Result<(), Failed> {
 }
 
 /// By the problem's keys, or for Go on large boards without them; and the answer's bound.
-fn sampled(request: &ProblemRequest, plan: Plan) -> Result<(Estimate, Huge), Failed> {
-    let progress = progress(plan.runs);
+fn sampled(request: &ProblemRequest, plan: Plan, random: &RandomArgs) -> Result<(Estimate, Huge), Failed> {
+    let progress = progress(plan.runs, random);
     match Problems.open(request) {
         Ok(problem) => Ok((answer(&problem, plan, progress), bound(&problem))),
         Err(error) => match wide::open(request) {

@@ -67,7 +67,7 @@ probes! {
 }
 
 fn kept(bytes: &[u8]) -> bool {
-    let sizes = keima_cli::probe::kept_sizes(bytes) > 0;
+    let sizes = keima_cli::probe::kept_sizes(bytes) > 0 || keima_cli::probe::kept_terms(bytes) > 0;
     (keima_count::probe::kept_sweeps(bytes) > 0) | sizes | keima_cli::probe::kept_result(bytes)
 }
 

@@ -11,7 +11,8 @@
 
 use keima_model::mix::split_mix;
 
-use super::pairs::{Operator, pack};
+use super::pairs::Operator;
+use super::pass::pack;
 
 /// Columns after which states are compared, beyond those until they settle.
 const COLUMNS: usize = 24;

@@ -17,7 +17,11 @@ mod exact;
 mod hub;
 pub(crate) mod lanes;
 mod level;
-pub(crate) mod pairs;
+mod pairs;
+pub(crate) mod pass;
+mod tiles;
+
+use keima_model::mix::split_mix;
 
 pub use exact::Exact;
 pub use hub::Hub;
@@ -121,6 +125,20 @@ impl Graph {
     pub fn order_bound(&self, primes: [u64; 2]) -> usize {
         let by_classes = classes::order_bound(&pairs::Operator::new(self, primes));
         by_classes.unwrap_or(usize::MAX).min(self.states() + self.settled_after())
+    }
+    /// A number that another graph has by chance once in 2^64 cases.
+    pub fn fingerprint(&self) -> u64 {
+        let mut state = self.columns.len() as u64;
+        let mut take = |number: u64| state = split_mix(&mut (state ^ number));
+        self.start.iter().for_each(|&count| take(count));
+        for column in &self.columns {
+            for level in &column.levels {
+                level.buckets.iter().for_each(|&(degree, states)| take(u64::from(degree) << 32 | u64::from(states)));
+                level.sources.iter().for_each(|&source| take(source.into()));
+            }
+            column.weights.iter().for_each(|&weight| take(weight.into()));
+        }
+        state
     }
     /// Index of the first term.
     pub fn first(&self) -> u32 {

@@ -45,7 +45,7 @@ fn growth_of_go_is_the_published_one() {
 fn both_ways_agree() {
     for words in ["go 1x60", "go 2x60", "go 3x60", "go 4x60", "hard-squares 4x60", "grid-paths 3x60"] {
         let graph = graph(words);
-        let found = find(&graph, usize::MAX, &|_, _| {}).unwrap();
+        let found = find(&graph, usize::MAX, 2, None, &|_, _| {}).unwrap();
         let lifted = lift::lift(&graph, &found, 1, 1, &|_| {}).unwrap();
         let root = Growth::of_recurrence(&lifted).unwrap();
         assert_eq!(root.proof, Proof::LargestRoot, "{words}");

@@ -10,6 +10,7 @@
 //! coefficients and Q(0) = 1 (Fatou 1906). So symmetric residues suffice where others need rational reconstruction.
 //! Cost: order^2 per prime; [`massey`] and the terms are all that matters.
 
+pub mod kept;
 pub mod lift;
 pub mod massey;
 pub mod source;
@@ -18,15 +19,17 @@ pub mod write;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
+use std::time::Instant;
 
 use keima_residue::primes_below;
 
+pub use kept::{Keeper, Kept};
 pub use lift::Lifted;
 use massey::Massey;
-pub use source::Source;
+pub use source::{Source, Terms};
 
 use crate::graph::lanes::MODULUS_LIMIT;
-use crate::graph::pairs::PAIR_LIMIT;
+use crate::graph::pass::PAIR_LIMIT;
 
 /// Terms beyond 2 r that must agree, at least.
 const LEAST_SPARE: usize = 2;
@@ -92,10 +95,13 @@ const PAIRS: usize = 3;
 const PART: usize = 64;
 const WAITING: usize = 4;
 
-/// Finds the order modulo two primes at once, with at most `most` terms. `told` hears of the terms so far and the order.
+/// Finds the order modulo two primes at once, with at most `most` terms, which so many threads make. `told` hears of the terms
+/// so far and the order.
 pub fn find<S: Source + ?Sized>(
     source: &S,
     most: usize,
+    threads: usize,
+    keeper: Option<&dyn Keeper>,
     told: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<Found, TooShort> {
     let most = source.terms().unwrap_or(usize::MAX).min(most);
@@ -103,7 +109,7 @@ pub fn find<S: Source + ?Sized>(
     let mut missing = too_short(0, 0);
     for &pair in primes.as_chunks().0 {
         let bound = source.order_bound(pair);
-        let [one, other] = runs(source, pair, most, bound, told);
+        let [one, other] = runs(source, pair, &Effort { most, threads, keeper, bound }, told);
         let order = one.order().max(other.order());
         let terms = one.terms().len();
         if one.order() == other.order() && terms >= terms_needed(order) {
@@ -124,15 +130,23 @@ pub fn find<S: Source + ?Sized>(
     Err(missing)
 }
 
-/// Both recurrences. One thread makes the terms, one a prime takes them. A series without end gives so many that 10 % verify
+/// How much is done for a recurrence.
+struct Effort<'a> {
+    most: usize,
+    threads: usize,
+    keeper: Option<&'a dyn Keeper>,
+    bound: Option<usize>,
+}
+
+/// Both recurrences. Some threads make the terms, one a prime takes them. A series without end gives so many that 10 % verify
 /// the order, and that order and bound prove it.
 fn runs<S: Source + ?Sized>(
     source: &S,
     pair: [u64; 2],
-    most: usize,
-    bound: Option<usize>,
+    effort: &Effort<'_>,
     told: &(dyn Fn(usize, usize) + Sync),
 ) -> [Massey; 2] {
+    let &Effort { most, threads, keeper, bound } = effort;
     let is_endless = source.terms().is_none();
     let enough = [AtomicBool::new(false), AtomicBool::new(false)];
     let take = |lane: usize, parts: Receiver<Vec<[u64; 2]>>| {
@@ -149,6 +163,10 @@ fn runs<S: Source + ?Sized>(
         }
         massey
     };
+    let kept = keeper.and_then(|keeper| keeper.find(pair)).filter(|kept| kept.primes == pair);
+    let resumed = kept.and_then(|kept| source.pairs_after(&kept, threads).map(|terms| (kept, terms)));
+    let from_start = || (Kept { primes: pair, ..Kept::default() }, source.pairs(pair, threads));
+    let (mut kept, mut terms) = resumed.unwrap_or_else(from_start);
     std::thread::scope(|scope| {
         let (senders, threads): (Vec<_>, Vec<_>) = [0, 1]
             .map(|lane| {
@@ -158,12 +176,23 @@ fn runs<S: Source + ?Sized>(
             })
             .into_iter()
             .unzip();
-        let mut terms = source.pairs(pair).take(most);
+        let (mut sent, mut since) = (0, Instant::now());
         while enough.iter().any(|enough| !enough.load(Ordering::Relaxed)) {
-            let part: Vec<[u64; 2]> = terms.by_ref().take(PART).collect();
+            let wanted = PART.min(most - sent.min(most));
+            let missing = (sent + wanted).saturating_sub(kept.terms.len());
+            kept.terms.extend(terms.by_ref().take(missing));
+            let part = &kept.terms[sent..(sent + wanted).min(kept.terms.len())];
             // A thread that is gone has panicked, which its end tells.
-            if part.is_empty() || senders.iter().any(|sender| sender.send(part.clone()).is_err()) {
+            if part.is_empty() || senders.iter().any(|sender| sender.send(part.to_vec()).is_err()) {
                 break;
+            }
+            sent += part.len();
+            if let Some(keeper) = keeper.filter(|keeper| since.elapsed() >= keeper.every())
+                && let Some(counts) = terms.counts()
+            {
+                kept.counts = counts;
+                keeper.keep(&kept);
+                since = Instant::now();
             }
         }
         drop(senders);

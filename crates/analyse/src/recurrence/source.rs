@@ -3,6 +3,7 @@
 use rug::Integer;
 use rug::ops::RemRounding;
 
+use super::kept::Kept;
 use crate::graph::{Graph, Pairs, Residues};
 
 /// Lanes of a group of primes that goes through the graph together.
@@ -12,8 +13,10 @@ pub(crate) const GROUP: usize = 4;
 pub trait Source: Sync {
     /// The terms modulo `prime`, from the first on.
     fn residues<'a>(&'a self, prime: u64) -> Box<dyn Iterator<Item = u64> + 'a>;
-    /// The terms modulo each of two primes below 2^28, from the first on.
-    fn pairs<'a>(&'a self, primes: [u64; 2]) -> Box<dyn Iterator<Item = [u64; 2]> + 'a>;
+    /// The terms modulo each of two primes below 2^28, from the first on, made by so many threads.
+    fn pairs<'a>(&'a self, primes: [u64; 2], threads: usize) -> Box<dyn Terms + 'a>;
+    /// The terms after those that were kept; `None` if they are of no use.
+    fn pairs_after<'a>(&'a self, kept: &Kept, threads: usize) -> Option<Box<dyn Terms + 'a>>;
     /// The first `terms` terms modulo each of four primes.
     fn group(&self, primes: [u64; GROUP], terms: usize) -> [Vec<u64>; GROUP];
     /// Number of terms there are; `None` if any number can be had.
@@ -22,12 +25,44 @@ pub trait Source: Sync {
     fn order_bound(&self, primes: [u64; 2]) -> Option<usize>;
 }
 
+/// Terms modulo two primes, one after the other.
+pub trait Terms: Iterator<Item = [u64; 2]> {
+    /// What makes the terms after those so far, if it is worth keeping.
+    fn counts(&self) -> Option<Vec<u64>>;
+}
+
+impl Terms for Pairs<'_> {
+    fn counts(&self) -> Option<Vec<u64>> {
+        Pairs::counts(self)
+    }
+}
+
+/// Terms that are there.
+struct Listed<I>(I);
+
+impl<I: Iterator<Item = [u64; 2]>> Iterator for Listed<I> {
+    type Item = [u64; 2];
+    fn next(&mut self) -> Option<[u64; 2]> {
+        self.0.next()
+    }
+}
+
+impl<I: Iterator<Item = [u64; 2]>> Terms for Listed<I> {
+    fn counts(&self) -> Option<Vec<u64>> {
+        None
+    }
+}
+
 impl Source for Graph {
     fn residues<'a>(&'a self, prime: u64) -> Box<dyn Iterator<Item = u64> + 'a> {
         Box::new(Residues::new(self, [prime]).map(|[residue]| residue))
     }
-    fn pairs<'a>(&'a self, primes: [u64; 2]) -> Box<dyn Iterator<Item = [u64; 2]> + 'a> {
-        Box::new(Pairs::new(self, primes))
+    fn pairs<'a>(&'a self, primes: [u64; 2], threads: usize) -> Box<dyn Terms + 'a> {
+        Box::new(Pairs::new(self, primes, threads))
+    }
+    fn pairs_after<'a>(&'a self, kept: &Kept, threads: usize) -> Option<Box<dyn Terms + 'a>> {
+        let pairs = Pairs::after(self, kept.primes, threads, kept.terms.len(), kept.counts.clone());
+        pairs.map(|pairs| Box::new(pairs) as Box<dyn Terms>)
     }
     fn group(&self, primes: [u64; GROUP], terms: usize) -> [Vec<u64>; GROUP] {
         let rows: Vec<[u64; GROUP]> = Residues::new(self, primes).take(terms).collect();
@@ -45,8 +80,11 @@ impl Source for [Integer] {
     fn residues<'a>(&'a self, prime: u64) -> Box<dyn Iterator<Item = u64> + 'a> {
         Box::new(self.iter().map(move |term| signed_residue(term, prime)))
     }
-    fn pairs<'a>(&'a self, primes: [u64; 2]) -> Box<dyn Iterator<Item = [u64; 2]> + 'a> {
-        Box::new(self.iter().map(move |term| primes.map(|prime| signed_residue(term, prime))))
+    fn pairs<'a>(&'a self, primes: [u64; 2], _: usize) -> Box<dyn Terms + 'a> {
+        Box::new(Listed(self.iter().map(move |term| primes.map(|prime| signed_residue(term, prime)))))
+    }
+    fn pairs_after<'a>(&'a self, _: &Kept, _: usize) -> Option<Box<dyn Terms + 'a>> {
+        None
     }
     fn group(&self, primes: [u64; GROUP], terms: usize) -> [Vec<u64>; GROUP] {
         primes.map(|prime| self.residues(prime).take(terms).collect())

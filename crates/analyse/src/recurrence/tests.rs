@@ -1,5 +1,9 @@
 //! Orders against the published table, and series that are too short.
 
+use std::sync::Mutex;
+use std::sync::atomic::AtomicUsize;
+use std::time::Duration;
+
 use keima_model::{ProblemRequest, Registry};
 use keima_problems::Problems;
 use rug::Integer;
@@ -15,7 +19,7 @@ fn graph(words: &str) -> Graph {
 }
 
 fn both<S: Source + ?Sized>(source: &S) -> (Found, Lifted) {
-    let found = find(source, usize::MAX, &|_, _| {}).unwrap();
+    let found = find(source, usize::MAX, 2, None, &|_, _| {}).unwrap();
     let lifted = lift::lift(source, &found, 1, 1, &|_| {}).unwrap();
     (found, lifted)
 }
@@ -41,8 +45,53 @@ fn orders_of_go_are_the_published_ones() {
 
 #[test]
 fn the_order_of_height_6_is_the_published_one() {
-    let found = find(&graph("go 6x60"), usize::MAX, &|_, _| {}).unwrap();
+    let found = find(&graph("go 6x60"), usize::MAX, 2, None, &|_, _| {}).unwrap();
     assert_eq!((found.order, found.is_proved), (791, true));
+}
+
+/// A process that is killed again and again: each keeps what it did, and the next one goes on.
+struct Kill {
+    kept: Mutex<Option<Kept>>,
+    found: AtomicUsize,
+}
+
+impl Keeper for Kill {
+    fn every(&self) -> Duration {
+        Duration::ZERO
+    }
+    fn find(&self, _: [u64; 2]) -> Option<Kept> {
+        let kept = self.kept.lock().unwrap().clone();
+        self.found.fetch_add(kept.as_ref().map_or(0, |kept| kept.terms.len()), Ordering::Relaxed);
+        kept
+    }
+    fn keep(&self, kept: &Kept) {
+        *self.kept.lock().unwrap() = Some(kept.clone());
+    }
+}
+
+#[test]
+fn a_search_goes_on_after_a_kill() {
+    let graph = graph("go 5x60");
+    let whole = find(&graph, usize::MAX, 1, None, &|_, _| {}).unwrap();
+    let keeper = Kill { kept: Mutex::default(), found: AtomicUsize::new(0) };
+    // Each goes some terms further.
+    for most in [100, 300, 450, usize::MAX] {
+        if let Ok(found) = find(&graph, most, 2, Some(&keeper), &|_, _| {}) {
+            // How many terms are made beyond those needed depends on the threads.
+            assert_eq!((found.order, found.is_proved), (whole.order, true));
+            assert_eq!(most, usize::MAX);
+        }
+    }
+    assert!(keeper.found.into_inner() >= 100 + 300 + 400, "what was kept is found");
+    // What fits no graph is left alone.
+    for kept in [
+        Kept { primes: [5, 7], terms: vec![[1, 1]; 100], counts: vec![1; graph.states()] },
+        Kept { primes: [268_435_399, 268_435_367], terms: vec![[1, 1]; 100], counts: vec![1; 3] },
+        Kept { primes: [268_435_399, 268_435_367], terms: vec![[1, 1]; 100], counts: vec![u64::MAX; graph.states()] },
+    ] {
+        let keeper = Kill { kept: Mutex::new(Some(kept)), found: AtomicUsize::new(0) };
+        assert_eq!(find(&graph, usize::MAX, 1, Some(&keeper), &|_, _| {}).unwrap().order, whole.order);
+    }
 }
 
 #[test]
@@ -68,7 +117,7 @@ fn lists_of_numbers_are_long_enough_or_say_how_many_are_missing() {
         (1, Err("more terms")),
     ] {
         let list: Vec<Integer> = Exact::new(&graph).take(terms).collect();
-        match (find(list.as_slice(), usize::MAX, &|_, _| {}), expected) {
+        match (find(list.as_slice(), usize::MAX, 2, None, &|_, _| {}), expected) {
             (Ok(found), Ok(order)) => assert_eq!(found.order, order, "{terms}"),
             (Err(error), Err(text)) => assert!(error.to_string().contains(text), "{terms}: {error}"),
             (got, expected) => panic!("{terms}: {got:?}, expected {expected:?}"),
@@ -77,7 +126,7 @@ fn lists_of_numbers_are_long_enough_or_say_how_many_are_missing() {
     // A changed digit at the end is no recurrence of order 19 any more.
     let mut list: Vec<Integer> = Exact::new(&graph).take(60).collect();
     list[59] += 1;
-    assert!(find(list.as_slice(), usize::MAX, &|_, _| {}).is_err());
+    assert!(find(list.as_slice(), usize::MAX, 2, None, &|_, _| {}).is_err());
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! Order, coefficients and growth of a series.
 
-use keima_analyse::recurrence::{self, Found, Lifted, Source, TooShort, terms_needed};
+use keima_analyse::recurrence::{self, Found, Keeper, Lifted, Source, TooShort, terms_needed};
 use keima_analyse::{Growth, Integer};
 
 use super::input::Input;
+use super::kept::KeptFile;
 use crate::args::{AnalyseArgs, Lift};
 use crate::exit::{CHECK_FAILED, Failed};
 
@@ -47,7 +48,19 @@ fn of<S: Source + ?Sized>(
             args.tell(&format!("{terms} terms, order {order} so far"));
         }
     };
-    let found = recurrence::find(source, most, &told).map_err(|error| missing(args, input, &error))?;
+    // Terms of a file are there anyway.
+    let kept = source.terms().is_none().then(|| kept(args, input)).flatten();
+    let keeper = kept.as_ref().map(|kept| kept as &dyn Keeper);
+    let found = recurrence::find(source, most, threads(args), keeper, &told);
+    if let Some(kept) = kept.filter(|_| found.is_ok()) {
+        kept.remove();
+    }
+    let found = found.map_err(|error| missing(args, input, &error))?;
+    // What follows may take long, or fail.
+    args.tell(&format!(
+        "order {} by {} terms; {} more verified it",
+        found.order, found.terms_used, found.terms_verified
+    ));
     let lifts = match args.lift {
         Lift::Auto => found.order <= LIFTED_ORDER,
         Lift::Always => true,
@@ -78,7 +91,7 @@ fn missing(args: &AnalyseArgs, input: &Input, error: &TooShort) -> Failed {
         return Failed::usage(text + advice);
     };
     args.tell("looking for the order that a count of its own has");
-    match recurrence::find(graph, usize::MAX, &|_, _| {}) {
+    match recurrence::find(graph, usize::MAX, threads(args), None, &|_, _| {}) {
         Ok(found) => {
             let needed = terms_needed(found.order);
             let more = needed.saturating_sub(error.terms);
@@ -106,6 +119,11 @@ pub(super) fn growth(args: &AnalyseArgs, input: &Input, lifted: Option<&Lifted>)
         (Some(Err(error)), None) => Err(error.to_string()),
         (None, None) => Err("growth needs the coefficients of the recurrence (--lift always)".to_owned()),
     }
+}
+
+/// The file for the terms of a long search.
+fn kept(args: &AnalyseArgs, input: &Input) -> Option<KeptFile> {
+    KeptFile::new(input.graph.as_ref()?.fingerprint(), args.quiet)
 }
 
 pub(super) fn threads(args: &AnalyseArgs) -> usize {

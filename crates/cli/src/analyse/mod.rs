@@ -4,6 +4,7 @@
 //!   input    the series: of a problem, of a file, or of both
 //!   constants  A, B and L of all heights together
 //!   find     order, coefficients, growth
+//!   kept     terms of a long search, so that it goes on after a kill
 //!   term     one far term
 //!   text     for people
 //!   json     for programs
@@ -14,6 +15,7 @@ mod constants;
 mod find;
 mod input;
 mod json;
+pub(crate) mod kept;
 mod latex;
 mod term;
 mod text;

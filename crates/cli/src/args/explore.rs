@@ -32,6 +32,9 @@ pub(crate) struct RandomArgs {
     /// Nodes that a run keeps for each stratum: a run takes so many times as long, and spreads less
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole(1_usize..=1_000_000))]
     pub(crate) per_stratum: usize,
+    /// Print no progress on stderr; errors are still printed
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
 }
 
 #[derive(Debug, Args)]

@@ -83,7 +83,12 @@ const WORDS: [(&str, &[&str]); 5] = [
 fn kept() -> Vec<Seed> {
     let line = "101 5 100";
     let sweeps = format!("keima sweeps 1 probe\n{line} {}\n", crc32c::crc32c(line.as_bytes()));
-    vec![("kept_numbers", sweeps.into_bytes()), ("kept_numbers", keima_cli::probe::example_of_kept_result("2x2"))]
+    let kept = [
+        sweeps.into_bytes(),
+        keima_cli::probe::example_of_kept_result("2x2"),
+        keima_cli::probe::example_of_kept_terms().into_bytes(),
+    ];
+    kept.map(|bytes| ("kept_numbers", bytes)).into()
 }
 
 fn results() -> Vec<Seed> {
