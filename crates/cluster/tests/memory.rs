@@ -98,6 +98,11 @@ async fn one_message_costs_little() {
         let held = (0..4000).map(|run| format!("j1/s0/g12/t{names}/a0/r{run}")).collect();
         hello.push(v1::SayHelloRequest { held, ..Default::default() }.encode_to_vec());
     }
+    // As many messages as the bytes of a call allow: one that is empty takes five.
+    let many = |first: Vec<u8>, bytes: usize| std::iter::once(first).chain(vec![Vec::new(); bytes / 5]).collect();
+    let (many_hellos, many_reports) = (many(hello[0].clone(), 8 << 20), many(Vec::new(), (8 << 20) - 5));
+    let beat = v1::HeartbeatRequest { worker: "a".to_owned(), ..Default::default() };
+    let many_beats = many(beat.encode_to_vec(), 8 << 20);
     for (what, path, pages, most_mib) in [
         ("running", "/keima.v1.CoordinatorService/Heartbeat", vec![empties(3, page); 60], 64.0),
         ("held", "/keima.v1.CoordinatorService/Heartbeat", vec![empties(4, page); 60], 64.0),
@@ -109,6 +114,9 @@ async fn one_message_costs_little() {
             vec![[vec![0x12, 0x80, 0x80, 3], empties(1, 48 << 10)].concat()],
             8.0,
         ),
+        ("small reports", "/keima.v1.CoordinatorService/ReportTask", many_reports, 64.0),
+        ("small hellos", "/keima.v1.CoordinatorService/SayHello", many_hellos, 64.0),
+        ("small heartbeats", "/keima.v1.CoordinatorService/Heartbeat", many_beats, 64.0),
         ("a list of 400,000 runs", "/keima.v1.CoordinatorService/SayHello", hello, 160.0),
     ] {
         let (mib, answer) = cost(&channel, path, pages).await;

@@ -33,7 +33,7 @@ use crate::driver::CoordinatorHandle;
 use crate::scratch::run_store::RunStore;
 use crate::store::journal::JournalError;
 use crate::transfer::run_server::RunServer;
-use crate::transport::convert::pages::{add_runs, join_report};
+use crate::transport::convert::pages::{Joining, Paged};
 use crate::transport::convert::{
     ConvertError, TEXT_BYTES, Wire, bounded, job_filter, list_from, list_to, required, run_ids, terms_change, worker_id,
 };
@@ -176,6 +176,20 @@ fn answer<T>(result: Result<T, LinkError>) -> Result<T, Status> {
     result.map_err(|e| to_status(&e))
 }
 
+/// The messages of a call as one, after a look at the first.
+async fn joined<P: Paged + Default>(
+    mut pages: Streaming<P>,
+    look: impl FnOnce(&P) -> Result<(), Status> + Send,
+) -> Result<P, Status> {
+    let first = pages.message().await?.unwrap_or_default();
+    look(&first)?;
+    let mut joining = Joining::new(first);
+    while let Some(page) = pages.message().await? {
+        fine(joining.add(page))?;
+    }
+    Ok(joining.whole())
+}
+
 /// The coordinator's service for workers.
 struct Coordination {
     handle: CoordinatorHandle,
@@ -187,13 +201,8 @@ impl CoordinatorService for Coordination {
         &self,
         request: Request<Streaming<v1::SayHelloRequest>>,
     ) -> Result<Response<v1::SayHelloResponse>, Status> {
-        let mut pages = request.into_inner();
-        let first = pages.message().await?.unwrap_or_default();
-        check_version(first.protocol_version)?;
-        let mut hello = fine(Hello::from_wire(first))?;
-        while let Some(page) = pages.message().await? {
-            fine(add_runs("SayHelloRequest.held", &mut hello.held, page.held))?;
-        }
+        let request = joined(request.into_inner(), |first| check_version(first.protocol_version)).await?;
+        let hello = fine(Hello::from_wire(request))?;
         let welcome = answer(self.handle.hello(hello).await)?;
         Ok(Response::new(welcome.to_wire()))
     }
@@ -202,14 +211,10 @@ impl CoordinatorService for Coordination {
         &self,
         request: Request<Streaming<v1::HeartbeatRequest>>,
     ) -> Result<Response<v1::HeartbeatResponse>, Status> {
-        let mut pages = request.into_inner();
-        let request = pages.message().await?.unwrap_or_default();
+        let request = joined(request.into_inner(), |_| Ok(())).await?;
         let worker = fine(worker_id("HeartbeatRequest.worker", request.worker))?;
         let running: Vec<Running> = fine(list_from(request.running))?;
-        let mut held = fine(run_ids("HeartbeatRequest.held", request.held))?;
-        while let Some(page) = pages.message().await? {
-            fine(add_runs("HeartbeatRequest.held", &mut held, page.held))?;
-        }
+        let held = fine(run_ids("HeartbeatRequest.held", request.held))?;
         let used = Used { disk_bytes: request.disk_used_bytes, memory_bytes: request.memory_used_bytes };
         let housekeeping = answer(self.handle.heartbeat(&worker, request.epoch, running, held, used).await)?;
         Ok(Response::new(v1::HeartbeatResponse { housekeeping: Some(housekeeping.to_wire()) }))
@@ -227,13 +232,7 @@ impl CoordinatorService for Coordination {
         &self,
         request: Request<Streaming<v1::ReportTaskRequest>>,
     ) -> Result<Response<v1::ReportTaskResponse>, Status> {
-        let mut pages = request.into_inner();
-        let mut request = pages.message().await?.unwrap_or_default();
-        let mut rest = Vec::new();
-        while let Some(page) = pages.message().await? {
-            rest.push(page);
-        }
-        join_report(&mut request, &rest);
+        let request = joined(request.into_inner(), |_| Ok(())).await?;
         let worker: WorkerId = fine(worker_id("ReportTaskRequest.worker", request.worker))?;
         let attempt = fine(required("ReportTaskRequest.attempt", request.attempt).and_then(AttemptId::from_wire))?;
         let report = fine(required("ReportTaskRequest.report", request.report).and_then(Report::from_wire))?;
