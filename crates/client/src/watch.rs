@@ -79,8 +79,8 @@ impl Watch {
         self
     }
 
-    /// The next status, with the values that became known since the one before; `None` after that of a job that is over. May be
-    /// dropped half-way, as in `tokio::select!`.
+    /// The next status, with the values that became known since the one before: the newest of them, where they take more than 16 MiB;
+    /// `None` after that of a job that is over. May be dropped half-way, as in `tokio::select!`.
     pub async fn next(&mut self) -> Result<Option<JobStatus>, Error> {
         loop {
             match self.news().await? {
@@ -103,7 +103,8 @@ impl Watch {
                     self.backoff.reset();
                     self.is_over = status.state.is_over();
                     // After a fall back there are fewer.
-                    self.known = self.known.min(status.values.known as usize) + status.values().len();
+                    let left_out = self.stream.as_ref().map_or(0, JobWatch::left_out);
+                    self.known = self.known.min(status.values.known as usize) + left_out + status.values().len();
                     return Ok(Some(News::Status(Box::new(status))));
                 }
                 Ok(None) => self.lost(),

@@ -50,8 +50,8 @@ pub use job::shown::status::{
 };
 pub use keima_orders::{AttemptId, Holder, InputRun, JobId, WorkerId};
 pub use machine::{
-    Coordinator, JobFilter, JobPage, MOST_PAGE_JOBS, NewPlan, PlanRequest, Planned, RestLimits, Resumption,
-    StageUnderWay, Standing, Submission, ValuePage, WorkerStatus,
+    Coordinator, JobFilter, JobPage, MOST_PAGE_JOBS, MOST_SET_ASIDE, MOST_WORKERS, NewPlan, PlanRequest, Planned,
+    RestLimits, Resumption, StageUnderWay, Standing, Submission, ValuePage, WorkerStatus,
 };
 pub use outcome::{
     Check, FunctionalValues, Outcome, Residue, SeriesEntry, Table, TableRow, early, formula_error, recombine, tables,

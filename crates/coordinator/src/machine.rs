@@ -81,8 +81,9 @@ pub use self::archive::{RestLimits, Resumption};
 pub use self::jobs::listing::{JobFilter, JobPage, MOST_PAGE_JOBS, ValuePage};
 pub use self::planning::{NewPlan, PlanRequest, Planned, Submission};
 use self::sharing::Use;
-pub use self::status::{Standing, WorkerStatus};
+pub use self::status::{MOST_SET_ASIDE, Standing, WorkerStatus};
 pub use self::watching::StageUnderWay;
+pub use self::workers::MOST_WORKERS;
 
 /// Jobs, workers and everything that is known of them.
 ///

@@ -4,14 +4,14 @@ use keima_coordinator::{JobStatus, WorkerStatus};
 use keima_wire::{Message, v1};
 
 use crate::transport::convert::{Wire, list_from};
-use crate::transport::grpc::Joined;
+use crate::transport::grpc::{Joined, Pieces};
 
 /// Decodes and checks the answers to a call. `kind` chooses the call; of each answer there are two bytes with its length, then the
 /// answer. Returns the jobs that they tell of; `None` where one is refused.
 pub fn answered(kind: u8, bytes: &[u8]) -> Option<Vec<JobStatus>> {
     match kind % 3 {
         0 => {
-            let mut joined = Joined::default();
+            let mut joined = Joined::of(Pieces { newest_values: u32::MAX, certificate: true });
             for answer in Answers(bytes) {
                 joined.add(v1::GetJobResponse::decode(answer).ok()?).ok()?;
             }

@@ -44,6 +44,21 @@ pub enum LinkError {
     /// The coordinator cannot store its decisions any more. Somebody must start it again.
     #[error("the coordinator cannot go on: {0}")]
     Broken(String),
+    /// An answer is longer than the call justifies; the rest of it was not read.
+    #[error(
+        "{what}: expected at most {most} {unit}, got {got} or more; is that a coordinator of this version of keima? look at its \
+         log, or ask for fewer values"
+    )]
+    TooMuch {
+        /// What was read.
+        what: &'static str,
+        /// What is counted.
+        unit: &'static str,
+        /// As many as the call justifies.
+        most: usize,
+        /// As many as had come.
+        got: usize,
+    },
     /// The answer makes no sense.
     #[error(transparent)]
     Message(#[from] ConvertError),

@@ -14,6 +14,9 @@ use crate::job::health::Stuck;
 use crate::job::shown::status::JobStatus;
 use crate::store::records::Committed;
 
+/// Most jobs that a worker's status names as set aside. With two thousand workers and as many jobs there would be four million.
+pub const MOST_SET_ASIDE: usize = 16;
+
 /// What is known of a worker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerStatus {
@@ -41,7 +44,7 @@ pub struct WorkerStatus {
     pub memory_used_bytes: Option<u64>,
     /// Number of runs that it holds.
     pub runs: u64,
-    /// Jobs of which it gets no tasks, and why.
+    /// Jobs of which it gets no tasks, and why: the first [`MOST_SET_ASIDE`] of them.
     pub set_aside: Vec<(JobId, String)>,
 }
 
@@ -152,6 +155,7 @@ impl Coordinator {
 
     fn worker_status(&self, id: &WorkerId, worker: &Worker) -> WorkerStatus {
         let live = self.jobs.live().filter(|job| !job.is_over());
+        let aside = live.filter_map(|job| Some((job.id, job.why_not(&self.fleet, id)?)));
         WorkerStatus {
             id: id.clone(),
             address: worker.holder.address.clone(),
@@ -165,7 +169,7 @@ impl Coordinator {
             disk_used_bytes: worker.used.disk_bytes,
             memory_used_bytes: worker.used.memory_bytes,
             runs: worker.held.len() as u64,
-            set_aside: live.filter_map(|job| Some((job.id, job.why_not(&self.fleet, id)?))).collect(),
+            set_aside: aside.take(MOST_SET_ASIDE).collect(),
         }
     }
 }

@@ -23,7 +23,7 @@ use crate::fleet::worker::{Process, Worker};
 /// Most runs named for deletion in one answer; the rest follow in the next.
 const MOST_RELEASES: usize = 10_000;
 /// Most remembered workers. Beyond it, the one that is away for longest is forgotten.
-const MOST_WORKERS: usize = 4096;
+pub const MOST_WORKERS: usize = 4096;
 /// A worker is forgotten after this time away, if no job needs its runs.
 const FORGET_MILLIS: Millis = 24 * 3600 * 1000;
 /// Heartbeats that a worker may miss before another process can take its name.

@@ -10,7 +10,7 @@ use keima_runs::TaskTimes;
 use keima_wire::v1;
 
 use super::order::{options_from, options_to, worker_id};
-use super::{ConvertError, NAME_BYTES, TEXT_BYTES, Wire, cut, list_from, list_to, required, shown};
+use super::{ConvertError, NAME_BYTES, TEXT_BYTES, Wire, cut, cut_to, list_from, list_to, required, shown};
 
 impl Wire for JobSpec {
     type Message = v1::JobSpec;
@@ -268,10 +268,14 @@ impl Wire for JobStatus {
     }
 }
 
+/// Longest reason why a worker gets no tasks of a job, in the list of workers. The job's status has the whole.
+const ASIDE_BYTES: usize = 300;
+
 impl Wire for WorkerStatus {
     type Message = v1::WorkerStatus;
     fn to_wire(&self) -> v1::WorkerStatus {
-        let aside = |(job, reason): &(JobId, String)| v1::SetAside { job: job.0, reason: cut(reason.clone()) };
+        let brief = |reason: &String| cut_to(reason.clone(), ASIDE_BYTES);
+        let aside = |(job, reason): &(JobId, String)| v1::SetAside { job: job.0, reason: brief(reason) };
         v1::WorkerStatus {
             worker: self.id.0.clone(),
             address: self.address.clone(),
@@ -304,5 +308,39 @@ impl Wire for WorkerStatus {
             runs: message.runs,
             set_aside: message.set_aside.into_iter().map(|a| (JobId(a.job), cut(a.reason))).collect(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use keima_coordinator::{MOST_SET_ASIDE, MOST_WORKERS, WorkerId};
+    use prost::Message as _;
+
+    use super::*;
+    use crate::transport::grpc::ANSWER_BYTES;
+
+    /// The list of workers has no pages: the longest one is an answer.
+    #[test]
+    fn all_workers_fit_in_one_answer() {
+        let most = WorkerStatus {
+            id: WorkerId("w".repeat(NAME_BYTES)),
+            address: "a".repeat(1024),
+            folder: "f".repeat(4096),
+            here: true,
+            silent_millis: u64::MAX,
+            slots: u32::MAX,
+            running: u32::MAX,
+            task_memory_bytes: u64::MAX,
+            disk_bytes: u64::MAX,
+            disk_used_bytes: u64::MAX,
+            memory_used_bytes: Some(u64::MAX),
+            runs: u64::MAX,
+            set_aside: vec![(JobId(u64::MAX), "no ".repeat(TEXT_BYTES)); MOST_SET_ASIDE],
+        };
+        let list = v1::ListWorkersResponse { workers: vec![most.to_wire()] };
+        let bytes = list.encoded_len() * MOST_WORKERS;
+        println!("{MOST_WORKERS} workers take at most {bytes} bytes");
+        assert!(bytes < ANSWER_BYTES, "{bytes}");
+        assert!(list.workers[0].set_aside[0].reason.starts_with("no no "));
     }
 }

@@ -92,9 +92,14 @@ pub(crate) fn bounded(field: &'static str, text: String, limit: usize) -> Result
 
 /// A text for people: plain, and cut if it is too long. An error must not get lost because of its length.
 fn cut(text: String) -> String {
+    cut_to(text, TEXT_BYTES)
+}
+
+/// The same with another limit.
+fn cut_to(text: String, limit: usize) -> String {
     let mut text = plain(text);
-    if text.len() > TEXT_BYTES {
-        let end = (0..=TEXT_BYTES).rev().find(|&i| text.is_char_boundary(i)).unwrap_or(0);
+    if text.len() > limit {
+        let end = (0..=limit).rev().find(|&i| text.is_char_boundary(i)).unwrap_or(0);
         text.truncate(end);
     }
     text

@@ -15,8 +15,8 @@ use keima_wire::v1::coordinator_service_client::CoordinatorServiceClient;
 use tonic::transport::Endpoint;
 use tonic::{Response, Status};
 
-use super::{ANSWER_BYTES, About, from_status};
-use crate::access::calls::MESSAGE_BYTES;
+use super::{About, from_status};
+use crate::access::calls::{LIST_BYTES, MESSAGE_BYTES};
 use crate::access::pass::{GuardedChannel, Pass};
 use crate::driver::PULL_WAIT;
 use crate::transport::convert::pages::{heartbeat_pages, hello_pages, report_pages};
@@ -110,7 +110,8 @@ impl GrpcLink {
     /// The same with what the coordinator asks for.
     pub fn with(address: &str, pass: &Pass) -> Result<Self, LinkError> {
         let client = CoordinatorServiceClient::new(channel(address, pass)?)
-            .max_decoding_message_size(ANSWER_BYTES)
+            // The longest answer is an order that reads tens of thousands of runs.
+            .max_decoding_message_size(LIST_BYTES)
             .max_encoding_message_size(MESSAGE_BYTES);
         Ok(Self { address: address.to_owned(), client })
     }

@@ -4,21 +4,23 @@
 
 use std::time::Duration;
 
-use keima_coordinator::{
-    JobFilter, JobId, JobPage, JobSpec, JobStatus, Replan, SeriesEntry, Terms, TermsChange, WorkerStatus,
-};
+use keima_coordinator::{JobFilter, JobId, JobPage, JobSpec, JobStatus, Replan, Terms, TermsChange, WorkerStatus};
 use keima_wire::v1;
 use keima_wire::v1::job_service_client::JobServiceClient;
+use prost::Message as _;
 use tonic::{Response, Status, Streaming};
 
 use super::client::{LONG_DEADLINE, channel, within};
-use super::pieces::Joined;
-use super::{ANSWER_BYTES, About, from_status};
+use super::pieces::{self, Joined, Pieces, Watched};
+use super::{ANSWER_BYTES, About, PIECE_BYTES, from_status};
 use crate::PROTOCOL_VERSION;
 use crate::access::calls::REQUEST_BYTES;
 use crate::access::pass::{GuardedChannel, Pass};
 use crate::transport::convert::{Wire, list_from, list_to};
 use crate::transport::link::LinkError;
+
+/// Most bytes of one list of jobs, all its pages together: a job takes 1 to 4 kB.
+const MOST_LIST_BYTES: usize = 1 << 30;
 
 /// A user's connection to the coordinator.
 #[derive(Clone)]
@@ -50,7 +52,7 @@ impl JobClient {
     /// The same with what the coordinator asks for.
     pub fn with(address: &str, pass: &Pass) -> Result<Self, LinkError> {
         let client = JobServiceClient::new(channel(address, pass)?)
-            .max_decoding_message_size(ANSWER_BYTES)
+            .max_decoding_message_size(PIECE_BYTES)
             .max_encoding_message_size(REQUEST_BYTES);
         Ok(Self { address: address.to_owned(), client })
     }
@@ -103,9 +105,14 @@ impl JobClient {
     /// The jobs that a filter lets through, the newest first: `limit` of them, or all where it is 0. The coordinator cuts its
     /// answers where they would get long; they are put together here.
     pub async fn list(&self, filter: &JobFilter) -> Result<JobPage, LinkError> {
-        let (mut left, mut all) = (filter.clone(), JobPage::default());
+        let (mut left, mut all, mut bytes) = (filter.clone(), JobPage::default(), 0);
         loop {
-            let page = self.page(&left).await?;
+            let (page, length) = self.page(&left).await?;
+            bytes += length;
+            pieces::within("a list of jobs", "bytes", MOST_LIST_BYTES, bytes)?;
+            if left.limit > 0 {
+                pieces::within("a list of jobs", "jobs", left.limit, page.jobs.len())?;
+            }
             all.jobs.extend(page.jobs);
             // A list goes on with older jobs, or ends.
             all.next = page.next.filter(|next| left.after.is_none_or(|after| *next < after));
@@ -117,8 +124,8 @@ impl JobClient {
         }
     }
 
-    /// One answer.
-    async fn page(&self, filter: &JobFilter) -> Result<JobPage, LinkError> {
+    /// One answer, and its length.
+    async fn page(&self, filter: &JobFilter) -> Result<(JobPage, usize), LinkError> {
         let JobFilter { states, owner, name, since, after, limit, archived } = filter;
         let request = v1::ListJobsRequest {
             protocol_version: PROTOCOL_VERSION,
@@ -132,7 +139,8 @@ impl JobClient {
         };
         let mut client = self.client.clone();
         let answer = self.call(About::Nothing, client.list_jobs(request)).await?;
-        Ok(JobPage { jobs: list_from(answer.jobs)?, next: answer.next.map(JobId) })
+        let length = answer.encoded_len();
+        Ok((JobPage { jobs: list_from(answer.jobs)?, next: answer.next.map(JobId) }, length))
     }
 
     /// Changes a job's terms.
@@ -177,7 +185,7 @@ impl JobClient {
         let request = v1::GetJobRequest { protocol_version: PROTOCOL_VERSION, job: job.0, certificate, newest_values };
         let mut client = self.client.clone();
         let mut pieces = self.call(About::Job(job), client.get_job(request)).await?;
-        let mut joined = Joined::default();
+        let mut joined = Joined::of(Pieces { newest_values, certificate });
         while let Some(piece) = self.call(About::Job(job), next(&mut pieces)).await? {
             joined.add(piece)?;
         }
@@ -187,7 +195,7 @@ impl JobClient {
     /// All workers that the coordinator knows.
     pub async fn workers(&self) -> Result<Vec<WorkerStatus>, LinkError> {
         let request = v1::ListWorkersRequest { protocol_version: PROTOCOL_VERSION };
-        let mut client = self.client.clone();
+        let mut client = self.client.clone().max_decoding_message_size(ANSWER_BYTES);
         Ok(list_from(self.call(About::Nothing, client.list_workers(request)).await?.workers)?)
     }
 
@@ -221,7 +229,7 @@ impl JobClient {
             v1::WatchJobRequest { protocol_version: PROTOCOL_VERSION, job: job.0, interval_millis, values_known };
         let mut client = self.client.clone();
         let stream = self.call(About::Job(job), client.watch_job(request)).await?;
-        Ok(JobWatch { address: self.address.clone(), job, stream, values: Vec::new() })
+        Ok(JobWatch { address: self.address.clone(), job, stream, watched: Watched::default() })
     }
 }
 
@@ -230,8 +238,7 @@ pub struct JobWatch {
     address: String,
     job: JobId,
     stream: Streaming<v1::WatchJobResponse>,
-    /// Values that came since the last status.
-    values: Vec<SeriesEntry>,
+    watched: Watched,
 }
 
 /// The next message of a stream, in the form of an answer.
@@ -240,24 +247,24 @@ async fn next<T>(stream: &mut Streaming<T>) -> Result<Response<Option<T>>, Statu
 }
 
 impl JobWatch {
-    /// The next status, with the values that are new; `None` after the status of an ended job, or when the coordinator stops. May be
+    /// The next status, with the values that are new: the newest of them, where they are long; `None` after the status of an ended job, or when the coordinator stops. May be
     /// dropped half-way.
     pub async fn next(&mut self) -> Result<Option<JobStatus>, LinkError> {
         loop {
             match self.stream.message().await {
                 Ok(None) => return Ok(None),
                 Ok(Some(message)) => {
-                    self.values.append(&mut list_from(message.values)?);
-                    let Some(status) = message.status else { continue };
-                    let mut status = JobStatus::from_wire(status)?;
-                    let values = std::mem::take(&mut self.values);
-                    if !values.is_empty() {
-                        status.set_values(values);
+                    if let Some(status) = self.watched.add(message)? {
+                        return Ok(Some(status));
                     }
-                    return Ok(Some(status));
                 }
                 Err(status) => return Err(advise(from_status(&self.address, About::Job(self.job), &status))),
             }
         }
+    }
+
+    /// How many of the values that were new with the last status were left out, because they were older and long.
+    pub const fn left_out(&self) -> usize {
+        self.watched.left_out()
     }
 }

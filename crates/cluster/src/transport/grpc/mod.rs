@@ -29,7 +29,7 @@ use tonic::{Code, Status};
 pub(crate) use accept::open_files;
 pub use client::{GrpcLink, service_url};
 pub use job_client::{JobClient, JobWatch};
-pub(crate) use pieces::Joined;
+pub(crate) use pieces::{Joined, Pieces};
 pub use server::{ServeError, coordinator_routes, serve_coordinator, serve_worker_runs, worker_routes};
 
 use crate::PROTOCOL_VERSION;
@@ -38,8 +38,12 @@ use crate::access::{KIND, refusal};
 use crate::transport::convert::{ConvertError, plain};
 use crate::transport::link::LinkError;
 
-/// Largest answer of a coordinator that its workers and users accept.
+/// Largest answer of a coordinator: all its workers. [`MOST_WORKERS`](keima_coordinator::MOST_WORKERS) of them
+/// take 1 MB if they are as usual, and 44 MB if all have the longest names, and reasons why they get no tasks; so it has no pages.
 pub(crate) const ANSWER_BYTES: usize = 64 << 20;
+/// Largest piece of a job, or page of a list, that a user accepts. They have about 1 and 4 MiB, and as much as one job has besides:
+/// of 21x65536 that is 8 MB.
+const PIECE_BYTES: usize = 16 << 20;
 /// Words with which a port that speaks TLS closes a plain connection of HTTP/2.
 const NEEDS_TLS: &str = "TLS only";
 
@@ -83,9 +87,11 @@ fn to_status(error: &LinkError) -> Status {
         }
         LinkError::NotNow(why) => refusal(Code::ResourceExhausted, "not-now", why),
         LinkError::Broken(why) => refusal(Code::Internal, "broken", why),
-        LinkError::Refused(_) | LinkError::Untrusted(_) | LinkError::Late(_) | LinkError::Unreachable { .. } => {
-            Status::unavailable(text)
-        }
+        LinkError::TooMuch { .. }
+        | LinkError::Refused(_)
+        | LinkError::Untrusted(_)
+        | LinkError::Late(_)
+        | LinkError::Unreachable { .. } => Status::unavailable(text),
     }
 }
 
