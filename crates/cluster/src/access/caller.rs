@@ -5,6 +5,7 @@
 //!        \---- too slow, too many strangers, or too many refusals --> shut
 //! ```
 
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -18,6 +19,8 @@ const MOST_REFUSALS: u32 = 4;
 pub(crate) struct Caller(Arc<State>);
 
 struct State {
+    /// Where it comes from, if that is known.
+    address: Option<IpAddr>,
     settled: AtomicBool,
     news: Notify,
     refusals: AtomicU32,
@@ -25,11 +28,16 @@ struct State {
 }
 
 impl Caller {
-    /// A stranger. The receiver gets a word when the connection must close.
-    pub(crate) fn new() -> (Self, oneshot::Receiver<()>) {
+    /// A stranger from an address. The receiver gets a word when the connection must close.
+    pub(crate) fn new(address: Option<IpAddr>) -> (Self, oneshot::Receiver<()>) {
         let (shut, told) = oneshot::channel();
         let (settled, refusals) = (AtomicBool::new(false), AtomicU32::new(0));
-        (Self(Arc::new(State { settled, news: Notify::new(), refusals, shut: Mutex::new(Some(shut)) })), told)
+        (Self(Arc::new(State { address, settled, news: Notify::new(), refusals, shut: Mutex::new(Some(shut)) })), told)
+    }
+
+    /// Where it comes from.
+    pub(crate) fn address(&self) -> Option<IpAddr> {
+        self.0.address
     }
 
     /// A call is admitted: the connection stays.
@@ -79,13 +87,13 @@ mod tests {
 
     #[tokio::test]
     async fn a_connection_is_shut_by_refusals_only_until_it_is_admitted() {
-        let (stranger, told) = Caller::new();
+        let (stranger, told) = Caller::new(None);
         for _ in 1..MOST_REFUSALS {
             stranger.refused();
         }
         stranger.refused();
         assert_eq!(told.await, Ok(()));
-        let (known, mut told) = Caller::new();
+        let (known, mut told) = Caller::new(None);
         known.admit();
         known.settled().await;
         for _ in 0..2 * MOST_REFUSALS {

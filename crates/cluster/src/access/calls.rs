@@ -5,7 +5,7 @@
 use std::fmt;
 
 /// What a caller may be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
     /// Looks at jobs and workers.
     Reader,

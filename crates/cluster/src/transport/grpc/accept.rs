@@ -161,7 +161,7 @@ async fn accept(
         let (server, tls) = (server.clone(), tls.clone());
         let entering = tokio::spawn(async move {
             let Ok(Ok(stream)) = tokio::time::timeout(GREETING_WAIT, greeted(stream, tls)).await else { return };
-            let (caller, shut) = Caller::new();
+            let (caller, shut) = Caller::new(Some(peer.ip()));
             let connection = Connection { stream, caller: caller.clone(), shut: Some(shut), _open: open };
             // Also if this task is aborted.
             let stranger = ShutAtEnd(caller);

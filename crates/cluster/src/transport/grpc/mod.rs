@@ -10,7 +10,7 @@
 //!   no-such-job        NOT_FOUND
 //!   wrong-state        FAILED_PRECONDITION  the job's state does not allow it
 //!   invalid            INVALID_ARGUMENT     the request makes no sense, or the job cannot be planned
-//!   not-now            RESOURCE_EXHAUSTED   too many submissions, jobs or workers, or the worker's name is contested
+//!   not-now            RESOURCE_EXHAUSTED   too many submissions, jobs, workers or calls, or the worker's name is contested
 //!   name-taken         ALREADY_EXISTS       another living process has the worker's name
 //!   no-credentials     UNAUTHENTICATED      the call shows no token that is known here
 //!   wrong-role         PERMISSION_DENIED    the token's role may not call this

@@ -71,7 +71,7 @@ pub async fn serve_coordinator(
     reporter.set_serving::<CoordinatorServiceServer<Coordination>>().await;
     reporter.set_serving::<JobServiceServer<Jobs>>().await;
     let routes = coordinator_routes(handle.clone()).add_service(health).add_service(reflection()?);
-    let router = builder(door).add_routes(routes);
+    let router = builder(Guard::new(door).limited()).add_routes(routes);
     let mut failed = None;
     let stop = async {
         tokio::select! {
@@ -116,17 +116,18 @@ pub async fn serve_worker_runs(
 ) -> Result<(), ServeError> {
     let (reporter, health) = tonic_health::server::health_reporter();
     reporter.set_serving::<RunServiceServer<RunServer>>().await;
-    let router = builder(door).add_routes(worker_routes(store).add_service(health).add_service(reflection()?));
+    let router =
+        builder(Guard::new(door)).add_routes(worker_routes(store).add_service(health).add_service(reflection()?));
     serve(listener, door, Limits::of_files(WORKER_PERCENT), router, shutdown).await
 }
 
-fn builder(door: &Door) -> Server<Guarding> {
+fn builder(guard: Guard) -> Server<Guarding> {
     // A merge opens many runs at once and needs them all: see `run_server`.
     Server::builder()
         .max_concurrent_streams(Some(1 << 16))
         .http2_keepalive_interval(Some(Duration::from_secs(20)))
         .http2_keepalive_timeout(Some(Duration::from_secs(20)))
-        .layer(Guard::new(door))
+        .layer(guard)
 }
 
 fn reflection() -> Result<ServerReflectionServer<impl ServerReflection>, ServeError> {
