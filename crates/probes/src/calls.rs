@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use keima_cluster::probe::{Asked, asked};
 use keima_cluster::{BUILD, CarriedCall};
-use keima_coordinator::{AttemptId, Config, Coordinator, Executor, Follows, JobSpec, Terms};
+use keima_coordinator::{AttemptId, Config, Coordinator, Executor, Follows, JobId, JobSpec, MOST_SET_ASIDE, Terms};
 use keima_model::{AnyProblem, ProblemRequest, Registry as _};
 
 use crate::archive::take;
@@ -102,7 +102,10 @@ fn answer(coordinator: &mut Coordinator, now: u64, request: Asked, known: &mut K
         Asked::Goodbye(worker, epoch) => coordinator.goodbye(now, &worker, epoch_of(epoch)).is_ok(),
         Asked::Submit(spec, terms) => submit(coordinator, now, &spec, terms),
         // Archives have a probe of their own.
-        Asked::ResumeFrom(_, terms) => terms.check().is_ok(),
+        Asked::ResumeFrom(_, terms, replan) => {
+            let _ = replan.map(|wanted| coordinator.consider_rest(wanted));
+            terms.check().is_ok()
+        }
         Asked::List(filter) => {
             let page = coordinator.list(&filter);
             assert!(filter.limit == 0 || page.jobs.len() <= filter.limit, "a page is too long");
@@ -113,14 +116,27 @@ fn answer(coordinator: &mut Coordinator, now: u64, request: Asked, known: &mut K
             let seen = coordinator.status(now, job).is_ok();
             assert_eq!(seen, coordinator.view(now, job).is_ok());
             let _ = coordinator.certificate(job);
-            match kind >> 5 {
-                0 | 4 => coordinator.pause(now, job).is_ok(),
-                1 | 5 => coordinator.resume(now, job).is_ok(),
-                2 => coordinator.cancel(now, job).is_ok(),
-                _ => seen,
-            }
+            seen
         }
+        Asked::Pause(job) => coordinator.pause(now, job).is_ok(),
+        Asked::Resume(job) => coordinator.resume(now, job).is_ok(),
+        Asked::Cancel(job) => coordinator.cancel(now, job).is_ok(),
+        Asked::Watch(job, known) => watch(coordinator, now, job, known),
+        Asked::Workers => coordinator.workers(now).iter().all(|worker| worker.set_aside.len() <= MOST_SET_ASIDE),
     }
+}
+
+/// Reads the values that a watcher lacks, as a service does it.
+fn watch(coordinator: &mut Coordinator, now: u64, job: JobId, known: usize) -> bool {
+    let Ok(status) = coordinator.brief(now, job) else { return false };
+    let (all, mut next) = (status.values.known as usize, Some(known));
+    while let Some(from) = next.filter(|&from| from < all) {
+        let page = coordinator.values(job, from).expect("a job that was there");
+        assert!(!page.values.is_empty(), "no values from {from} of {all} on");
+        assert!(page.next.is_none_or(|next| next > from), "a page goes back");
+        next = page.next;
+    }
+    true
 }
 
 /// As a service does it, for small boards.

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use keima_cluster::probe::{blocks_of, wanted_part};
+use keima_cluster::probe::{blocks_of, sent, wanted_part};
 use keima_runs::{BlockFeed as _, DiskBudget, LocalRun, RunHeader, RunManifest, RunOptions, RunWriter, run_path};
 use tempfile::TempDir;
 
@@ -37,21 +37,30 @@ fn asked() -> Asked {
     Asked { run, header, _folder: folder }
 }
 
-/// A first byte of 0: a request for a part of a run, which is then read. Others: chunks of so many bytes.
+/// A first byte that stands for messages with chunks in them.
+pub(crate) const MESSAGES: u8 = 255;
+
+/// A first byte of 0: a request for a part of a run, which is then read; of 255: the messages of a holder. Others: chunks of so
+/// many bytes.
 pub(crate) fn transfers(bytes: &[u8]) -> bool {
     match bytes.split_first() {
         None => false,
         Some((0, request)) => requested(request),
-        Some((&length, stream)) => {
-            let (blocks, is_whole) = blocks_of(stream.chunks(usize::from(length)).map(<[u8]>::to_vec));
-            let told: usize = blocks.iter().map(|block| 4 + block.len()).sum();
-            assert!(
-                told <= stream.len() && is_whole == (told == stream.len()),
-                "blocks have other bytes than the stream"
-            );
-            is_whole
+        Some((&MESSAGES, messages)) => {
+            let (chunks, has_end) = sent(messages);
+            are_blocks(chunks) & has_end
         }
+        Some((&length, stream)) => are_blocks(stream.chunks(usize::from(length)).map(<[u8]>::to_vec).collect()),
     }
+}
+
+/// Whether chunks are blocks up to their end.
+fn are_blocks(chunks: Vec<Vec<u8>>) -> bool {
+    let bytes: usize = chunks.iter().map(Vec::len).sum();
+    let (blocks, is_whole) = blocks_of(chunks);
+    let told: usize = blocks.iter().map(|block| 4 + block.len()).sum();
+    assert!(told <= bytes && is_whole == (told == bytes), "blocks have other bytes than the stream");
+    is_whole
 }
 
 /// Reads the part that a request wants.

@@ -1,11 +1,15 @@
 //! A request as a service takes it out of its message.
 
-use keima_coordinator::{JobFilter, JobId, JobSpec, Terms, TermsChange};
+use keima_coordinator::{JobFilter, JobId, JobSpec, Replan, Terms, TermsChange};
 use keima_orders::WorkerId;
 use keima_wire::{Message, v1};
 
 use crate::transport::convert::carry::{Call, CallKind};
-use crate::transport::convert::{TEXT_BYTES, Wire, bounded, job_filter, required, terms_change, worker_id};
+use crate::transport::convert::{
+    TEXT_BYTES, Wire, bounded, job_filter, replan_from, required, terms_change, worker_id,
+};
+
+use super::framed::Framed;
 
 /// A request of a worker or a user.
 #[derive(Clone, Debug)]
@@ -17,19 +21,31 @@ pub enum Asked {
     /// A job is submitted.
     Submit(Box<JobSpec>, Terms),
     /// A job goes on with a checkpoint.
-    ResumeFrom(String, Terms),
+    ResumeFrom(String, Terms, Option<Replan>),
     /// Jobs are listed.
     List(JobFilter),
     /// A job's terms change.
     Change(JobId, TermsChange),
-    /// A job is looked at, paused, resumed or cancelled: all have its number alone.
+    /// A job is looked at.
     Job(JobId),
+    /// A job is paused.
+    Pause(JobId),
+    /// It goes on.
+    Resume(JobId),
+    /// It is cancelled.
+    Cancel(JobId),
+    /// It is watched by somebody who has so many of its values.
+    Watch(JobId, usize),
+    /// Workers are listed.
+    Workers,
 }
 
-/// Decodes and checks a request, whose kind `kind` chooses. `None` where it is refused.
+/// Decodes and checks a request, whose kind `kind` chooses; what may come in several messages is [`Framed`] in some of them. `None`
+/// where it is refused.
 pub fn asked(kind: u8, bytes: &[u8]) -> Option<Asked> {
     let call = |kind| Call::from_bytes(kind, bytes).ok().map(|call| Asked::Call(Box::new(call)));
-    match kind % 9 {
+    let paged = |kind| Call::from_pages(kind, Framed(bytes)).ok().map(|call| Asked::Call(Box::new(call)));
+    match kind % 17 {
         0 => call(CallKind::Hello),
         1 => call(CallKind::Pull),
         2 => call(CallKind::Heartbeat),
@@ -45,7 +61,18 @@ pub fn asked(kind: u8, bytes: &[u8]) -> Option<Asked> {
             let message = v1::ChangeJobRequest::decode(bytes).ok()?;
             Some(Asked::Change(JobId(message.job), terms_change(message)))
         }
-        _ => Some(Asked::Job(JobId(v1::GetJobRequest::decode(bytes).ok()?.job))),
+        8 => Some(Asked::Job(JobId(v1::GetJobRequest::decode(bytes).ok()?.job))),
+        9 => paged(CallKind::Hello),
+        10 => paged(CallKind::Heartbeat),
+        11 => paged(CallKind::Report),
+        12 => Some(Asked::Pause(JobId(v1::PauseJobRequest::decode(bytes).ok()?.job))),
+        13 => Some(Asked::Resume(JobId(v1::ResumeJobRequest::decode(bytes).ok()?.job))),
+        14 => Some(Asked::Cancel(JobId(v1::CancelJobRequest::decode(bytes).ok()?.job))),
+        15 => {
+            let v1::WatchJobRequest { job, values_known, .. } = v1::WatchJobRequest::decode(bytes).ok()?;
+            Some(Asked::Watch(JobId(job), values_known as usize))
+        }
+        _ => v1::ListWorkersRequest::decode(bytes).ok().map(|_| Asked::Workers),
     }
 }
 
@@ -56,5 +83,5 @@ fn submission(message: v1::SubmitJobRequest) -> Option<Asked> {
         return Some(Asked::Submit(Box::new(spec), terms));
     }
     let from = bounded("SubmitJobRequest.resume_from", message.resume_from, TEXT_BYTES).ok()?;
-    Some(Asked::ResumeFrom(from, terms))
+    Some(Asked::ResumeFrom(from, terms, message.replan.map(replan_from)))
 }

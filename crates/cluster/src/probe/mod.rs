@@ -10,15 +10,17 @@
 
 mod answers;
 mod calls;
+mod framed;
 mod messages;
 mod texts;
 mod transfers;
 
-pub use self::answers::{answered, answers_of, list_of};
+pub use self::answers::{answered, answers_of, list_of, watch_of};
 pub use self::calls::{Asked, asked};
+pub use self::framed::framed;
 pub use self::messages::message;
 pub use self::texts::{credentials, name, system_file};
-pub use self::transfers::{blocks_of, wanted_part};
+pub use self::transfers::{blocks_of, sent, wanted_part};
 
 use crate::store;
 

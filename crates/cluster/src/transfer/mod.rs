@@ -3,7 +3,7 @@
 pub(crate) mod copy;
 pub(crate) mod feeds;
 pub(crate) mod frames;
-mod remote_feed;
+pub(crate) mod remote_feed;
 pub(crate) mod run_server;
 #[cfg(test)]
 mod tests;

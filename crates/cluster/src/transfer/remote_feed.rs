@@ -151,17 +151,24 @@ fn remote_error(holder: &Holder, status: &Status) -> RunError {
     RunError::Remote { text }
 }
 
-/// The next chunk. A stream that ends before the chunk marked as the last is an error, and so is an empty chunk before it.
+/// The next chunk.
 pub(crate) async fn next_chunk(stream: &mut Streaming<v1::ReadRunResponse>) -> Result<v1::ReadRunResponse, Status> {
     match tokio::time::timeout(CHUNK_DEADLINE, stream.message()).await {
-        // Else a holder could keep a reader for ever.
-        Ok(Ok(Some(chunk))) if chunk.data.is_empty() && !chunk.end => {
+        Ok(message) => checked(message?),
+        Err(_) => Err(Status::deadline_exceeded(format!("no chunk within {} s", CHUNK_DEADLINE.as_secs()))),
+    }
+}
+
+/// A chunk as it came. A stream that ends before the chunk marked as the last is an error, and so is an empty chunk before it: else a
+/// holder could keep a reader for ever.
+#[allow(clippy::result_large_err)]
+pub(crate) fn checked(message: Option<v1::ReadRunResponse>) -> Result<v1::ReadRunResponse, Status> {
+    match message {
+        Some(chunk) if chunk.data.is_empty() && !chunk.end => {
             Err(Status::aborted("an empty chunk came before the run's end"))
         }
-        Ok(Ok(Some(chunk))) => Ok(chunk),
-        Ok(Ok(None)) => Err(Status::aborted("the stream ended before the run's end")),
-        Ok(Err(status)) => Err(status),
-        Err(_) => Err(Status::deadline_exceeded(format!("no chunk within {} s", CHUNK_DEADLINE.as_secs()))),
+        Some(chunk) => Ok(chunk),
+        None => Err(Status::aborted("the stream ended before the run's end")),
     }
 }
 

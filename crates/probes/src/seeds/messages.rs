@@ -1,5 +1,6 @@
 //! Messages, and requests one after the other.
 
+use keima_cluster::probe::framed;
 use keima_wire::{Message, v1};
 
 use crate::Seed;
@@ -78,8 +79,58 @@ pub(super) fn all() -> Vec<Seed> {
         message(13, run.encode_to_vec()),
         message(15, b"w1\nj1/s0/g1/t0/a0/r0".to_vec()),
         ("calls", calls),
+        ("calls", users_requests()),
+        ("calls", paged_requests(&hello, &task)),
         ("transfers", [vec![0], parts.encode_to_vec()].concat()),
     ]
+}
+
+/// The other requests of users, for the jobs that are there.
+fn users_requests() -> Vec<u8> {
+    let protocol_version = keima_cluster::PROTOCOL_VERSION;
+    let replan = Some(v1::Replan { task_memory_bytes: Some(1 << 24), disk_bytes: Some(1 << 30) });
+    let resume_from = v1::SubmitJobRequest { resume_from: "j1".to_owned(), replan, ..Default::default() };
+    let watch = v1::WatchJobRequest { job: 1, interval_millis: 500, values_known: 1, ..Default::default() };
+    let all: [(u8, Vec<u8>); 6] = [
+        (12, v1::PauseJobRequest { protocol_version, job: 1 }.encode_to_vec()),
+        (32 + 13, v1::ResumeJobRequest { protocol_version, job: 1 }.encode_to_vec()),
+        (15, watch.encode_to_vec()),
+        (16, v1::ListWorkersRequest { protocol_version }.encode_to_vec()),
+        (5, resume_from.encode_to_vec()),
+        (14, v1::CancelJobRequest { protocol_version, job: 2 }.encode_to_vec()),
+    ];
+    all.iter().flat_map(|(kind, message)| step(*kind, message)).collect()
+}
+
+/// A worker's calls that come in several messages.
+fn paged_requests(hello: &v1::SayHelloRequest, task: &v1::TaskManifest) -> Vec<u8> {
+    let worker = || "w1".to_owned();
+    let names = || vec![id().0, "j1/s0/g1/t0/a0/r1".to_owned()];
+    let hello = v1::SayHelloRequest {
+        build: keima_cluster::BUILD.to_owned(),
+        held: Vec::new(),
+        running: Vec::new(),
+        store: None,
+        ..hello.clone()
+    };
+    let hello = [hello, v1::SayHelloRequest::default()].map(|page| page.encode_to_vec());
+    let beat = v1::HeartbeatRequest { worker: worker(), held: names(), ..Default::default() };
+    let beat = [beat, v1::HeartbeatRequest { held: names(), ..Default::default() }].map(|page| page.encode_to_vec());
+    let manifest = task.encode_to_vec();
+    let (one, other) = manifest.split_at(manifest.len() / 2);
+    let part = |part: &[u8]| Some(v1::report_task_request::Report::Done(part.to_vec().into()));
+    let attempt = Some(v1::AttemptId::default());
+    let report = v1::ReportTaskRequest { worker: worker(), attempt, report: part(one), ..Default::default() };
+    let rest = v1::ReportTaskRequest { report: part(other), ..Default::default() };
+    let report = [report, rest].map(|page| page.encode_to_vec());
+    let pull = v1::PullTaskRequest { worker: worker(), ..Default::default() };
+    let all: [(u8, Vec<u8>); 4] = [
+        (9, framed(hello)),
+        (128 + 1, pull.encode_to_vec()),
+        (128 + 32 + 10, framed(beat)),
+        (128 + 32 + 11, framed(report)),
+    ];
+    all.iter().flat_map(|(kind, message)| step(*kind, message)).collect()
 }
 
 /// What a worker and a user ask one after the other, in the form of the probe.

@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
+use keima_cluster::probe::framed;
 use keima_runs::{BlockFeed, DiskBudget, LocalRun, RunKey, RunOptions, RunPart, RunWriter, run_path};
+use keima_wire::{Message as _, v1};
 
 use crate::Seed;
 use crate::runs::{figures, folder, header, id};
+use crate::transfers::MESSAGES;
 
 pub(super) fn all() -> Vec<Seed> {
     let mut seeds = Vec::new();
@@ -25,8 +28,8 @@ pub(super) fn all() -> Vec<Seed> {
     seeds
 }
 
-/// One run as a file, as blocks of another worker, in chunks of a stream, and as a second copy.
-fn run<K: RunKey>(shape: u8, moduli: u8, coefficients: u32, options: RunOptions, key: fn(u128) -> K) -> [Seed; 4] {
+/// One run as a file, as blocks of another worker, in chunks of a stream and in the messages of one, and as a second copy.
+fn run<K: RunKey>(shape: u8, moduli: u8, coefficients: u32, options: RunOptions, key: fn(u128) -> K) -> [Seed; 5] {
     let folder = folder();
     let header = header(K::BYTES, moduli, coefficients);
     let disk = Arc::new(DiskBudget::new(u64::MAX));
@@ -47,5 +50,11 @@ fn run<K: RunKey>(shape: u8, moduli: u8, coefficients: u32, options: RunOptions,
         stream.extend_from_slice(&raw);
     }
     let copy = [figures(&manifest), file.clone()].concat();
-    [("run_file", file), ("run_blocks", blocks), ("run_intake", copy), ("transfers", stream)]
+    let chunks = stream.get(1..).unwrap_or_default().chunks(500);
+    let last = chunks.len();
+    let messages = (1..).zip(chunks).map(|(number, chunk)| {
+        v1::ReadRunResponse { data: chunk.to_vec().into(), end: number == last }.encode_to_vec()
+    });
+    let messages = [vec![MESSAGES], framed(messages)].concat();
+    [("run_file", file), ("run_blocks", blocks), ("run_intake", copy), ("transfers", messages), ("transfers", stream)]
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use keima_cluster::probe::{answers_of, list_of};
+use keima_cluster::probe::{answers_of, list_of, watch_of};
 use keima_cluster::{Archive, CoordinatorHandle, Store, Worker, WorkerConfig};
 use keima_coordinator::{Config, EndedJob, JobView};
 use keima_problems::Problems;
@@ -73,11 +73,12 @@ fn worker_config(scratch: PathBuf) -> WorkerConfig {
 }
 
 /// What is told of a job: its file once it has left the store, and the answers to users.
-fn told(view: &JobView, certificate: Option<&str>) -> [Seed; 3] {
+fn told(view: &JobView, certificate: Option<&str>) -> [Seed; 4] {
     let job = EndedJob { view: view.clone(), certificate: certificate.map(str::to_owned) };
     let answers = |kind: u8, answers: Vec<u8>| ("answers", [vec![kind], answers].concat());
     let file = job.encode().expect("a job can be written");
-    [("ended_jobs", file), answers(0, answers_of(&view.status)), answers(1, list_of(&view.status))]
+    let status = &view.status;
+    [("ended_jobs", file), answers(0, answers_of(status)), answers(1, list_of(status)), answers(3, watch_of(status))]
 }
 
 /// Runs a job until so many stages are done, or to its end.

@@ -7,6 +7,7 @@ use keima_runs::RunId;
 use keima_wire::v1;
 use prost::{DecodeError, Message};
 
+use super::pages::{Joining, Paged};
 use super::{ConvertError, Wire, list_from, list_to, required, run_ids, worker_id};
 
 /// A call of a worker.
@@ -129,16 +130,22 @@ impl Call {
 
     /// What the coordinator makes of a message.
     pub fn from_bytes(kind: CallKind, bytes: &[u8]) -> Result<Self, CarryError> {
+        Self::from_pages(kind, [bytes])
+    }
+
+    /// What it makes of a call of several messages. A pull has one.
+    pub fn from_pages<'b>(kind: CallKind, pages: impl IntoIterator<Item = &'b [u8]>) -> Result<Self, CarryError> {
+        let pages = pages.into_iter();
         Ok(match kind {
-            CallKind::Hello => Self::Hello(Hello::from_wire(v1::SayHelloRequest::decode(bytes)?)?),
+            CallKind::Hello => Self::Hello(Hello::from_wire(joined(pages)?)?),
             CallKind::Pull => {
-                let message = v1::PullTaskRequest::decode(bytes)?;
+                let message: v1::PullTaskRequest = first(pages)?;
                 let wanted = if message.copy { Wanted::Copy } else { Wanted::Task };
                 let worker = worker_id("PullTaskRequest.worker", message.worker)?;
                 Self::Pull { worker, epoch: message.epoch, wanted }
             }
             CallKind::Heartbeat => {
-                let message = v1::HeartbeatRequest::decode(bytes)?;
+                let message: v1::HeartbeatRequest = joined(pages)?;
                 Self::Heartbeat {
                     worker: worker_id("HeartbeatRequest.worker", message.worker)?,
                     epoch: message.epoch,
@@ -148,7 +155,7 @@ impl Call {
                 }
             }
             CallKind::Report => {
-                let message = v1::ReportTaskRequest::decode(bytes)?;
+                let message: v1::ReportTaskRequest = joined(pages)?;
                 Self::Report {
                     worker: worker_id("ReportTaskRequest.worker", message.worker)?,
                     epoch: message.epoch,
@@ -159,6 +166,20 @@ impl Call {
             }
         })
     }
+}
+
+/// The first message of a call. Without any it is empty, as for a service.
+fn first<'b, P: Message + Default>(mut pages: impl Iterator<Item = &'b [u8]>) -> Result<P, DecodeError> {
+    P::decode(pages.next().unwrap_or_default())
+}
+
+/// The messages of a call as one.
+fn joined<'b, P: Paged + Message + Default>(mut pages: impl Iterator<Item = &'b [u8]>) -> Result<P, CarryError> {
+    let mut joining = Joining::new(first(&mut pages)?);
+    for page in pages {
+        joining.add(P::decode(page)?)?;
+    }
+    Ok(joining.whole())
 }
 
 impl Answer {

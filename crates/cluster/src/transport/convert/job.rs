@@ -3,7 +3,7 @@
 use keima_coordinator::{
     AtRisk, Executor, Follows, JobAccount, JobDurability, JobFilter, JobId, JobPosition, JobProblem, JobProgress,
     JobSpec, JobStatus, JobTraffic, JobUsage, JobValues, JobWorker, MOST_NAME_BYTES, MOST_NOTE_BYTES, Outcome, Plan,
-    State, Terms, TermsChange, WorkerStatus,
+    Replan, State, Terms, TermsChange, WorkerStatus,
 };
 use keima_model::ProblemRequest;
 use keima_runs::TaskTimes;
@@ -84,6 +84,12 @@ impl Wire for Terms {
             max_disk_bytes: Some(message.max_disk_bytes).filter(|most| *most > 0),
         })
     }
+}
+
+/// Limits for the rest of a job, as they are asked for.
+pub(crate) fn replan_from(message: v1::Replan) -> Replan {
+    let v1::Replan { task_memory_bytes, disk_bytes } = message;
+    Replan { task_memory_bytes, disk_bytes }
 }
 
 /// A change of terms, as it is asked for.

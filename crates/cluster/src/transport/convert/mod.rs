@@ -21,7 +21,7 @@ mod tests;
 
 use std::fmt::Display;
 
-pub(crate) use job::{job_filter, terms_change};
+pub(crate) use job::{job_filter, replan_from, terms_change};
 pub(crate) use order::worker_id;
 pub(crate) use run::{run_id, run_ids};
 

@@ -29,7 +29,7 @@ use tonic::{Code, Status};
 pub(crate) use accept::open_files;
 pub use client::{GrpcLink, service_url};
 pub use job_client::{JobClient, JobWatch};
-pub(crate) use pieces::{Joined, Pieces};
+pub(crate) use pieces::{Joined, Pieces, Watched};
 pub use server::{ServeError, coordinator_routes, serve_coordinator, serve_worker_runs, worker_routes};
 
 use crate::PROTOCOL_VERSION;

@@ -8,7 +8,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use keima_coordinator::{AttemptId, Hello, JobId, JobSpec, Replan, Report, Running, Terms, Used, Wanted, WorkerId};
+use keima_coordinator::{AttemptId, Hello, JobId, JobSpec, Report, Running, Terms, Used, Wanted, WorkerId};
 use keima_wire::v1;
 use keima_wire::v1::coordinator_service_server::{CoordinatorService, CoordinatorServiceServer};
 use keima_wire::v1::job_service_server::{JobService, JobServiceServer};
@@ -35,7 +35,8 @@ use crate::store::journal::JournalError;
 use crate::transfer::run_server::RunServer;
 use crate::transport::convert::pages::{Joining, Paged};
 use crate::transport::convert::{
-    ConvertError, TEXT_BYTES, Wire, bounded, job_filter, list_from, list_to, required, run_ids, terms_change, worker_id,
+    ConvertError, TEXT_BYTES, Wire, bounded, job_filter, list_from, list_to, replan_from, required, run_ids,
+    terms_change, worker_id,
 };
 use crate::transport::link::{CoordinatorLink, LinkError};
 
@@ -271,9 +272,7 @@ impl JobService for Jobs {
         let terms = fine(request.terms.map(Terms::from_wire).transpose())?.unwrap_or_default();
         if !request.resume_from.is_empty() {
             let from = fine(bounded("SubmitJobRequest.resume_from", request.resume_from, TEXT_BYTES))?;
-            let replan = request
-                .replan
-                .map(|v1::Replan { task_memory_bytes, disk_bytes }| Replan { task_memory_bytes, disk_bytes });
+            let replan = request.replan.map(replan_from);
             let job = answer(self.handle.resume_from(&from, terms, replan).await)?;
             return Ok(Response::new(v1::SubmitJobResponse { job: job.0 }));
         }
