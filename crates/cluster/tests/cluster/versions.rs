@@ -8,6 +8,8 @@ use crate::common::{coordinator, go, quick, registry, run_files, worker};
 use keima_cluster::{CoordinatorHandle, JobClient, PROTOCOL_VERSION, STORE_FORMAT, Worker, WorkerConfig};
 use keima_coordinator::VERSION_KEY;
 use keima_wire::v1;
+use prost::Message as _;
+use prost_types::FileDescriptorSet;
 use redb::{Database, TableDefinition};
 
 const META: TableDefinition<'_, &str, u64> = TableDefinition::new("meta");
@@ -120,44 +122,71 @@ async fn files_of_another_version_are_refused_and_stay() {
     }
 }
 
-/// Every call that begins a conversation.
+/// The varint field that every request has which begins a conversation.
+const VERSION_FIELD: &str = "protocol_version";
+
+/// All methods of the services' description, each with whether its request has a version.
+fn methods() -> Vec<(String, bool)> {
+    let files = FileDescriptorSet::decode(v1::DESCRIPTORS).unwrap().file;
+    let has_version = |name: &str| {
+        let message = files
+            .iter()
+            .flat_map(|file| &file.message_type)
+            .find(|message| name.rsplit('.').next() == Some(message.name()));
+        let field = message.unwrap().field.iter().find(|field| field.name() == VERSION_FIELD);
+        assert!(field.is_none_or(|field| field.number() == 1), "{name}");
+        field.is_some()
+    };
+    let services = files.iter().flat_map(|file| file.service.iter().map(move |service| (file.package(), service)));
+    services
+        .flat_map(|(package, service)| service.method.iter().map(move |method| (package, service.name(), method)))
+        .map(|(package, service, method)| {
+            (format!("/{package}.{service}/{}", method.name()), has_version(method.input_type()))
+        })
+        .collect()
+}
+
+/// A request in which nothing stands but its version.
+#[derive(Clone, PartialEq, prost::Message)]
+struct Versioned {
+    #[prost(uint32, tag = "1")]
+    protocol_version: u32,
+}
+
+/// Every call that begins a conversation, by the description of the services: a new one is among them by itself.
 #[tokio::test(flavor = "multi_thread")]
 async fn another_protocol_is_refused_by_name() {
     let dir = tempfile::tempdir().unwrap();
     let hub = coordinator(&dir.path().join("data"), "127.0.0.1:0", quick()).await;
     let helper = worker(&dir.path().join("a"), &hub.address).await;
-    let job = JobClient::new(&hub.address).unwrap().submit(&go("5x5")).await.unwrap();
+    JobClient::new(&hub.address).unwrap().submit(&go("5x5")).await.unwrap();
     let store = files(&dir.path().join("data")).len();
     let protocol_version = PROTOCOL_VERSION + 1;
-    let mut workers =
-        v1::coordinator_service_client::CoordinatorServiceClient::connect(hub.address.clone()).await.unwrap();
-    let mut users = v1::job_service_client::JobServiceClient::connect(hub.address.clone()).await.unwrap();
-    let mut runs = v1::run_service_client::RunServiceClient::connect(helper.address.clone()).await.unwrap();
-    let id = job.0;
-    let refusals = [
-        (
-            "hello",
-            workers
-                .say_hello(tokio_stream::iter([v1::SayHelloRequest { protocol_version, ..Default::default() }]))
-                .await
-                .err(),
-        ),
-        ("submit", users.submit_job(v1::SubmitJobRequest { protocol_version, ..Default::default() }).await.err()),
-        ("list", users.list_jobs(v1::ListJobsRequest { protocol_version, ..Default::default() }).await.err()),
-        ("status", users.get_job(v1::GetJobRequest { protocol_version, job: id, ..Default::default() }).await.err()),
-        ("workers", users.list_workers(v1::ListWorkersRequest { protocol_version }).await.err()),
-        ("pause", users.pause_job(v1::PauseJobRequest { protocol_version, job: id }).await.err()),
-        ("resume", users.resume_job(v1::ResumeJobRequest { protocol_version, job: id }).await.err()),
-        ("cancel", users.cancel_job(v1::CancelJobRequest { protocol_version, job: id }).await.err()),
-        ("watch", users.watch_job(v1::WatchJobRequest { protocol_version, job: id, ..Default::default() }).await.err()),
-        ("read", runs.read_run(v1::ReadRunRequest { protocol_version, ..Default::default() }).await.err()),
-    ];
-    for (call, refusal) in refusals {
-        let refusal = refusal.unwrap_or_else(|| panic!("{call} was not refused"));
-        for words in ["protocol versions differ", &protocol_version.to_string(), "install the same version"] {
-            assert!(refusal.message().contains(words), "{call}: {words} in {refusal}");
+    let call = async |path: &str| {
+        let address = if path.contains("RunService") { &helper.address } else { &hub.address };
+        let channel = tonic::transport::Endpoint::from_shared(address.clone()).unwrap().connect().await.unwrap();
+        let mut grpc = tonic::client::Grpc::new(channel);
+        grpc.ready().await.unwrap();
+        let codec = tonic_prost::ProstCodec::<Versioned, Versioned>::default();
+        let path = http::uri::PathAndQuery::try_from(path).unwrap();
+        grpc.server_streaming(tonic::Request::new(Versioned { protocol_version }), path, codec).await.map(drop)
+    };
+    let (mut without, mut refused) = (Vec::new(), 0);
+    for (path, has_version) in methods() {
+        if !has_version {
+            without.push(path);
+            continue;
         }
+        let refusal = call(&path).await.expect_err(&path);
+        for words in ["protocol versions differ", &protocol_version.to_string(), "install the same version"] {
+            assert!(refusal.message().contains(words), "{path}: {words} in {refusal}");
+        }
+        refused += 1;
     }
+    // These go on with a conversation: they need the epoch that the answer to a hello tells.
+    let go_on = ["Heartbeat", "PullTask", "ReportTask", "SayGoodbye"];
+    assert_eq!(without, go_on.map(|method| format!("/keima.v1.CoordinatorService/{method}")));
+    assert!(refused >= 11, "{refused}");
     assert_eq!(files(&dir.path().join("data")).len(), store);
     helper.stop().await;
     hub.stop().await;
