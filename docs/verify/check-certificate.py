@@ -127,7 +127,15 @@ def check_numbers(certificate):
     moduli = ints(head["moduli"])
     expect("primes", all(map(is_prime, moduli)) and len(set(moduli)) == len(moduli) and moduli[-1] == max(moduli),
            "expected distinct primes, the largest last")
-    values, answer = {}, 0
+    # A board of one column may need no stage, and then no sweep.
+    swept = ints(prime for sweep in certificate["sweeps"] for prime in sweep["moduli"])
+    if swept or int(head["length"]) > 1 or head["executor"] != "block":
+        same("primes" if swept else "stages", "primes, each in one sweep", sorted(moduli), sorted(swept))
+    for number, sweep in enumerate(certificate["sweeps"]):
+        carried = {prime for stage in sweep["stages"] for prime in stage["moduli"]}
+        expect("primes", carried <= set(sweep["moduli"]) and (head["way"] == "memory" or len(carried) == len(sweep["moduli"])),
+               f"sweep {number}: expected stages with its primes, got {sorted(carried)}")
+    values, answer, by_coefficient = {}, 0, [0] * int(head["coefficients"])
     for entry in result["functionals"]:
         number = int(entry["functional"])
         functional = head["functionals"][number]
@@ -146,8 +154,11 @@ def check_numbers(certificate):
         if entry["count"] is not None:
             same("count", functional["name"], sum(counts), int(entry["count"]))
         values[number] = counts
-        answer += sum(counts) if functional["answer"] else 0
+        if functional["answer"]:
+            same("count", functional["name"], len(by_coefficient), len(counts))
+            answer, by_coefficient = answer + sum(counts), [one + more for one, more in zip(by_coefficient, counts)]
     same("count", "the count", answer, int(result["count"]))
+    same("count", "by coefficient", by_coefficient if len(by_coefficient) > 1 else [], ints(result["counts"]))
     for table in result["tables"]:
         for row in table["rows"]:
             total = sum(int(weight) * values[int(f)][int(c)] for f, c, weight in row["terms"])

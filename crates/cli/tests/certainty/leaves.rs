@@ -4,7 +4,7 @@
 use keima_verify::{hash_of, verify_value};
 use serde_json::Value;
 
-use crate::program::{certificate_of, ok};
+use crate::program::{by_python, certificate_of, ok};
 
 /// The place of a leaf: names and numbers.
 type Path = Vec<String>;
@@ -128,4 +128,54 @@ fn hashes_made_anew_are_the_same() {
     rehash(&mut again);
     assert_eq!(certificate, again);
     ok(&certificate);
+}
+
+/// A sweep that nobody counted, and numbers by coefficient that are others, with all hashes made anew. Both checkers name the
+/// check that fails; and of a certificate whose hashes alone are new, neither says anything.
+#[test]
+fn a_sweep_that_is_left_out_is_found() {
+    type Change = fn(&mut Value);
+    let sweeps = |certificate: &Value| certificate["sweeps"].as_array().unwrap().len();
+    let (streams, fences) = ("go 3x4 --executor stream --residues-per-sweep 1", "quoridor-fences 3x3 --max-fences 2");
+    let table: [(&str, &str, Option<&str>, Change); 8] = [
+        ("nothing", streams, None, |_| {}),
+        ("nothing by coefficient", fences, None, |_| {}),
+        ("the last sweep", streams, Some("primes"), |c| drop(c["sweeps"].as_array_mut().unwrap().pop())),
+        ("the first sweep", streams, Some("primes"), |c| drop(c["sweeps"].as_array_mut().unwrap().remove(0))),
+        ("all sweeps", streams, Some("stages"), |c| c["sweeps"].as_array_mut().unwrap().clear()),
+        ("a sweep, with its primes to another", streams, Some("primes"), |c| {
+            let all = c["head"]["moduli"].clone();
+            let sweeps = c["sweeps"].as_array_mut().unwrap();
+            sweeps.truncate(1);
+            sweeps[0]["moduli"] = all;
+        }),
+        ("a sweep for another, under its name", streams, Some("primes"), |c| {
+            let other = c["sweeps"][1]["moduli"].clone();
+            c["sweeps"][1] = c["sweeps"][0].clone();
+            c["sweeps"][1]["moduli"] = other;
+        }),
+        ("a number by coefficient", fences, Some("count"), |c| {
+            let counts = c["result"]["counts"].as_array_mut().unwrap();
+            assert_ne!(counts[0], counts[1]);
+            counts.swap(0, 1);
+        }),
+    ];
+    for (what, words, fails, change) in table {
+        let mut certificate = certificate_of(words);
+        assert!(words == fences || sweeps(&certificate) >= 2, "{words}: one sweep alone");
+        change(&mut certificate);
+        rehash(&mut certificate);
+        let verified = verify_value(&certificate).unwrap();
+        let failed: Vec<&str> =
+            verified.iter().flat_map(|one| &one.checks).filter(|check| !check.ok).map(|check| check.name).collect();
+        let (code, said) = by_python(&certificate).unwrap_or_default();
+        match fails {
+            None => assert!(failed.is_empty() && code.is_none_or(|code| code == 0), "{what}: {failed:?}\n{said}"),
+            Some(check) => {
+                assert!(failed.contains(&check), "{what}: keima verify finds {failed:?}");
+                let is_named = said.contains(&format!("FAILED {check}\n"));
+                assert!(code.is_none_or(|code| code == 3) && (said.is_empty() || is_named), "{what}: {code:?}\n{said}");
+            }
+        }
+    }
 }

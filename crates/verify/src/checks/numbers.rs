@@ -1,12 +1,15 @@
 //! From residues to numbers, again: primes, recombination, spare prime, bound, sums, tables, published values, formula.
 
+use std::collections::BTreeSet;
+
 use keima_residue::{Integer, add_mod, crt, is_prime, residue_of};
 
 use super::findings::{Check, Findings};
 use crate::form::certificate::{Certificate, FunctionalValue, Head};
 use crate::known;
 
-/// The moduli are distinct primes, and the spare is the largest. Then no single wrong residue can pass.
+/// The moduli are distinct primes, and the spare is the largest. Then no single wrong residue can pass. Each is in one sweep, and the
+/// stages of that sweep have it: no sweep is left out.
 pub(super) fn primes(certificate: &Certificate<'_>) -> Check {
     let mut findings = Findings::new("primes");
     let moduli = &certificate.head.moduli;
@@ -34,6 +37,15 @@ pub(super) fn primes(certificate: &Certificate<'_>) -> Check {
         wanted.sort_unstable();
         if swept != wanted {
             findings.fail(format!("expected each of {} primes in one sweep, got {swept:?}", moduli.len()));
+        }
+    }
+    for (number, sweep) in certificate.sweeps.iter().enumerate() {
+        let carried: BTreeSet<u64> = sweep.stages.iter().flat_map(|stage| stage.moduli.iter().copied()).collect();
+        // In memory a vector is summed modulo one of them.
+        let is_all = certificate.head.in_memory || carried.len() == sweep.moduli.len();
+        if !is_all || !carried.iter().all(|prime| sweep.moduli.contains(prime)) {
+            findings
+                .fail(format!("sweep {number}: expected stages with its primes {:?}, got {carried:?}", sweep.moduli));
         }
     }
     findings.check(format!("{} distinct primes, the largest as the spare", moduli.len()))
