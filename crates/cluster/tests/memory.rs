@@ -99,7 +99,9 @@ async fn one_message_costs_little() {
         hello.push(v1::SayHelloRequest { held, ..Default::default() }.encode_to_vec());
     }
     // As many messages as the bytes of a call allow: one that is empty takes five.
-    let many = |first: Vec<u8>, bytes: usize| std::iter::once(first).chain(vec![Vec::new(); bytes / 5]).collect();
+    let many = |first: Vec<u8>, bytes: usize| -> Vec<Vec<u8>> {
+        std::iter::once(first).chain(vec![Vec::new(); bytes / 5]).collect()
+    };
     let (many_hellos, many_reports) = (many(hello[0].clone(), 8 << 20), many(Vec::new(), (8 << 20) - 5));
     let beat = v1::HeartbeatRequest { worker: "a".to_owned(), ..Default::default() };
     let many_beats = many(beat.encode_to_vec(), 8 << 20);

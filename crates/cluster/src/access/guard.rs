@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   head of a call -> in the table? -> token known? -> role admitted? -> not too often? -> [long: wait for a place] -> service
-//!                           |               |               |                  |             its body is counted and has a deadline
+//!                           |               |               |                  |            its body is counted, with a deadline
 //!                           |               |               |                  '- not-now, after a wait where that suffices
 //!                           |               |               '- wrong-role, at once
 //!                           '---------------'- no-credentials, after REFUSAL_WAIT; the connection closes after some

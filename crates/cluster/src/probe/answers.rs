@@ -8,7 +8,8 @@ use crate::transport::grpc::{Joined, Pieces, Watched};
 
 use super::framed::{Framed, framed};
 
-/// Decodes and checks the answers to a call. `kind` chooses the call; the answers are [`Framed`]. Returns the jobs that they tell of; `None` where one is refused.
+/// Decodes and checks the answers to a call. `kind` chooses the call; the answers are [`Framed`]. Returns the jobs that they tell
+/// of; `None` where one is refused.
 pub fn answered(kind: u8, bytes: &[u8]) -> Option<Vec<JobStatus>> {
     match kind % 4 {
         0 => {

@@ -40,8 +40,8 @@ pub enum Asked {
     Workers,
 }
 
-/// Decodes and checks a request, whose kind `kind` chooses; what may come in several messages is [`Framed`] in some of them. `None`
-/// where it is refused.
+/// Decodes and checks a request, whose kind `kind` chooses; what may come in several messages is [`Framed`] in some of them.
+/// `None` where it is refused.
 pub fn asked(kind: u8, bytes: &[u8]) -> Option<Asked> {
     let call = |kind| Call::from_bytes(kind, bytes).ok().map(|call| Asked::Call(Box::new(call)));
     let paged = |kind| Call::from_pages(kind, Framed(bytes)).ok().map(|call| Asked::Call(Box::new(call)));

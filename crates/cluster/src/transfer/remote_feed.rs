@@ -159,8 +159,8 @@ pub(crate) async fn next_chunk(stream: &mut Streaming<v1::ReadRunResponse>) -> R
     }
 }
 
-/// A chunk as it came. A stream that ends before the chunk marked as the last is an error, and so is an empty chunk before it: else a
-/// holder could keep a reader for ever.
+/// A chunk as it came. A stream that ends before the chunk marked as the last is an error, and so is an empty chunk before it:
+/// else a holder could keep a reader for ever.
 #[allow(clippy::result_large_err)]
 pub(crate) fn checked(message: Option<v1::ReadRunResponse>) -> Result<v1::ReadRunResponse, Status> {
     match message {

@@ -8,8 +8,8 @@ use super::findings::{Check, Findings};
 use crate::form::certificate::{Certificate, FunctionalValue, Head};
 use crate::known;
 
-/// The moduli are distinct primes, and the spare is the largest. Then no single wrong residue can pass. Each is in one sweep, and the
-/// stages of that sweep have it: no sweep is left out.
+/// The moduli are distinct primes, and the spare is the largest. Then no single wrong residue can pass. Each is in one sweep, and
+/// the stages of that sweep have it: no sweep is left out.
 pub(super) fn primes(certificate: &Certificate<'_>) -> Check {
     let mut findings = Findings::new("primes");
     let moduli = &certificate.head.moduli;

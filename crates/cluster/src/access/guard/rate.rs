@@ -1,19 +1,20 @@
 //! How many calls a second a caller may make.
 //!
-//! A caller is an address with a role. It has a bucket of [`BURST`] calls that fills up again by [`PER_SECOND`]: for each caller the
-//! time is kept at which its bucket will be full (the generic cell rate algorithm).
+//! A caller is an address with a role. It has a bucket of [`BURST`] calls that fills up again by [`PER_SECOND`]: for each caller
+//! the time is kept at which its bucket will be full (the generic cell rate algorithm).
 //!
 //! ```text
 //!   full_at <- max(full_at, now) + 1/rate        wait = full_at - now - burst/rate:  none | short: wait | long: refused
 //! ```
 //!
-//! A call beyond the rate waits, and one that would wait for longer than [`MOST_WAIT`] is refused. So a worker that is too fast for
-//! a moment is slowed down and loses nothing, and at most `MOST_WAIT x PER_SECOND` calls of a caller wait. A worker of 64 slots makes
-//! two calls for each task, so it meets the rate with tasks of 32 ms; a coordinator spends far less than that on other work.
+//! A call beyond the rate waits, and one that would wait for longer than [`MOST_WAIT`] is refused. So a worker that is too fast
+//! for a moment is slowed down and loses nothing, and at most `MOST_WAIT x PER_SECOND` calls of a caller wait. A worker of 64
+//! slots makes two calls for each task, so it meets the rate with tasks of 32 ms.
 //!
 //! The limits of `tower` are one for all callers, or one for each connection, of which a caller has as many as it likes.
 //!
-//! Cost: a lock and a look-up for each call; 64 bytes for each of at most [`MOST_CALLERS`] callers that called within some seconds.
+//! Cost: a lock and a look-up for each call; 64 bytes for each of at most [`MOST_CALLERS`] callers that called within some
+//! seconds.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};

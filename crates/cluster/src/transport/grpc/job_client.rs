@@ -247,8 +247,8 @@ async fn next<T>(stream: &mut Streaming<T>) -> Result<Response<Option<T>>, Statu
 }
 
 impl JobWatch {
-    /// The next status, with the values that are new: the newest of them, where they are long; `None` after the status of an ended job, or when the coordinator stops. May be
-    /// dropped half-way.
+    /// The next status, with the values that are new: the newest of them, where they are long; `None` after the status of an
+    /// ended job, or when the coordinator stops. May be dropped half-way.
     pub async fn next(&mut self) -> Result<Option<JobStatus>, LinkError> {
         loop {
             match self.stream.message().await {

@@ -38,11 +38,11 @@ use crate::access::{KIND, refusal};
 use crate::transport::convert::{ConvertError, plain};
 use crate::transport::link::LinkError;
 
-/// Largest answer of a coordinator: all its workers. [`MOST_WORKERS`](keima_coordinator::MOST_WORKERS) of them
-/// take 1 MB if they are as usual, and 44 MB if all have the longest names, and reasons why they get no tasks; so it has no pages.
+/// Largest answer of a coordinator: all its workers. [`MOST_WORKERS`](keima_coordinator::MOST_WORKERS) of them take 1 MB if they
+/// are as usual, and 44 MB if all have the longest names, and reasons why they get no tasks; so it has no pages.
 pub(crate) const ANSWER_BYTES: usize = 64 << 20;
-/// Largest piece of a job, or page of a list, that a user accepts. They have about 1 and 4 MiB, and as much as one job has besides:
-/// of 21x65536 that is 8 MB.
+/// Largest piece of a job, or page of a list, that a user accepts. They have about 1 and 4 MiB, and what one job has beside its
+/// values: of 21x65536 that is 8 MB.
 const PIECE_BYTES: usize = 16 << 20;
 /// Words with which a port that speaks TLS closes a plain connection of HTTP/2.
 const NEEDS_TLS: &str = "TLS only";
