@@ -1,4 +1,5 @@
-//! `--format latex` and `--format gp`: no digit is lost on the way. Where GP and LaTeX are installed, they read it.
+//! `--format latex` and `--format gp`: no digit is lost on the way. Where GP and LaTeX are installed, they read it. What
+//! `analyse --format sympy` writes is run in python/tests/test_analyse.py.
 
 use std::path::Path;
 use std::process::Command;
@@ -108,8 +109,14 @@ fn gp_reads_it() {
     assert_eq!(gp("sizes.gp", &sizes, "print(mapget(counts, [5, 5]))"), legal("5x5"));
     let tables = count("count quoridor 3 --all --format gp --quiet");
     assert_eq!(gp("tables.gp", &tables, "print(count, variants[1,2], variants[1,1])"), "24002400all pairs");
-    let analysis = count("analyse go 2 --format gp --quiet");
-    assert!(evaluated(folder.path(), &analysis).starts_with("[5, 57, 489,"), "{analysis}");
+    for (problem, height) in
+        [("go", 1), ("go", 2), ("go", 3), ("hard-squares", 4), ("grid-paths", 3), ("grid-cycles", 4)]
+    {
+        let analysis = count(&format!("analyse {problem} {height} --format gp --quiet"));
+        let series = count(&format!("count {problem} {height}x10 --series --format bfile --quiet"));
+        let numbers: Vec<&str> = series.lines().filter_map(|line| Some(line.split_once(' ')?.1)).collect();
+        assert_eq!(evaluated(folder.path(), &analysis), format!("[{}]", numbers.join(", ")), "{analysis}");
+    }
 }
 
 /// What GP prints.
