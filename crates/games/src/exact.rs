@@ -5,7 +5,8 @@
 //! take the place of older ones. At first moves symmetries of the graph save work: as long as some keep all nodes of the path,
 //! one node of each orbit serves for all of it.
 //!
-//! Paper: Tromp and Farnebäck, *Combinatorics of Go* (2016), table 7. Cost: 1x4 takes seconds, 2x2 about a minute, 60 MB.
+//! Paper: Tromp and Farnebäck, *Combinatorics of Go* (2016), table 7. Cost: 1x4 takes seconds, 2x2 one to two minutes of a core,
+//! 60 MB.
 
 use keima_model::mix::{GOLDEN, finalise};
 

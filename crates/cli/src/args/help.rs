@@ -82,7 +82,7 @@ pub(super) fn games() -> String {
         "\
 Examples:
   keima games 1x4                               2098407841 games, by number of moves
-  keima games 2x2                               386356909593 games; about half a minute
+  keima games 2x2                               386356909593 games; one to two minutes of a core
   keima games 2x3 --runs 100                    an estimate
   keima games 2x2 --graph go.dot                the game graph, for Graphviz
   keima games 1x7 --hamiltonian --out seven.json; keima verify seven.json
