@@ -80,13 +80,18 @@ fn to_text(request: &ProblemRequest, estimate: &Estimate, bound: Huge, plan: Pla
             plan.seed
         ),
         format!("  part of the bound  {:.4} of {bound}", mean.divided_by(bound)),
-        format!("  size               {} bits", mean.log2().floor().max(0.0) + 1.0),
+        format!("  size               {} bits", bits(mean)),
     ];
     if mean.is_zero() {
         lines.truncate(2);
         lines.push("  no run came to an object that counts: more --runs may, if there is one".to_owned());
     }
     lines.join("\n")
+}
+
+/// The number of bits of a count of this size.
+pub(crate) fn bits(mean: Huge) -> u64 {
+    mean.log2().floor().max(0.0) as u64 + 1
 }
 
 /// The fields that all estimates have.

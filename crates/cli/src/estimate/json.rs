@@ -5,6 +5,7 @@ use keima_model::Direction;
 use serde_json::{Value, json};
 
 use super::printed::Estimate;
+use crate::sample::{bits, to_json};
 
 /// The name of a way to count.
 fn way(way: Way) -> &'static str {
@@ -53,6 +54,11 @@ pub(super) fn object(estimate: &Estimate) -> Value {
             "sweeps": plan.sweeps.iter().map(|(first, end)| end - first).collect::<Vec<_>>(),
             "task_memory_bytes": plan.task_memory_bytes,
         },
+        "answer": estimate.answer.as_ref().map(|(sampled, plan)| {
+            let mut answer = to_json(sampled, *plan);
+            answer["bits"] = if sampled.mean.is_zero() { Value::Null } else { bits(sampled.mean).into() };
+            answer
+        }),
         "states": outline.states,
         "peak_states": outline.peak_states(),
         "state_passes": when_known(state_passes.into()),

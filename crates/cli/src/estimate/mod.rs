@@ -12,7 +12,7 @@ use keima_coordinator::Executor;
 use keima_count::estimate::{MeasureError, Offer, Outline, Times, Way, measure, measure_disk};
 use keima_model::{AnyProblem, ProblemRequest, Registry};
 use keima_problems::Problems;
-use keima_sample::{EXACT_STATES, Sampling};
+use keima_sample::{EXACT_STATES, Estimate as Sampled, Plan, Sampling, answer};
 
 use crate::args::EstimateArgs;
 use crate::cluster::client::request;
@@ -26,6 +26,11 @@ use printed::Estimate;
 
 /// A size that has a block form if any size of its problem does.
 const SMALL: &str = "6x6";
+/// Runs of a sample of the answer, and nodes that each keeps a stratum: seconds for a board of a hundred cells.
+const ANSWER_RUNS: u64 = 32;
+const ANSWER_KEPT: usize = 16;
+/// Seed of these runs.
+const ANSWER_SEED: u64 = 1;
 
 pub(crate) async fn estimate(args: EstimateArgs) -> Result<(), Failed> {
     one_size(&args.problem.size, "estimate")?;
@@ -35,6 +40,14 @@ pub(crate) async fn estimate(args: EstimateArgs) -> Result<(), Failed> {
     let machine = MachineMemory::now();
     let mut offer = offer(&args, &machine);
     let mut outline = outline(&args, &request, &problem, &mut offer, &machine)?;
+    let answer = sampled_answer(&request)?;
+    if answer.is_some() {
+        outline.notes.push(format!(
+            "{} does not know its numbers of states: beyond {EXACT_STATES} they are estimates from samples, right within a factor of \
+             two as a rule",
+            request.name
+        ));
+    }
     let known = !outline.stages.is_empty();
     let disk_measured = outline.way != Way::InMemory && offer.disk_bytes_per_second.is_none() && known;
     if args.workers == 1 && disk_measured && args.cache.is_none() {
@@ -63,8 +76,21 @@ pub(crate) async fn estimate(args: EstimateArgs) -> Result<(), Failed> {
         measured = Some((speeds, times));
     }
     let info = problem.info();
-    let estimate = Estimate { problem: info.name(), size: info.size(), offer, outline, measured, disk_measured };
+    let estimate =
+        Estimate { problem: info.name(), size: info.size(), offer, outline, answer, measured, disk_measured };
     print(&if args.json { json::object(&estimate).to_string() } else { text::text(&estimate) })
+}
+
+/// A sample of the answer of a problem that does not know its states, and how it was made.
+fn sampled_answer(request: &ProblemRequest) -> Result<Option<(Sampled, Plan)>, Failed> {
+    let problem = Problems.open(request)?;
+    if problem.info().forecast().is_some() {
+        return Ok(None);
+    }
+    let threads = cores();
+    Needed::TASKS.check(threads)?;
+    let plan = Plan { runs: ANSWER_RUNS, kept: ANSWER_KEPT, seed: ANSWER_SEED, threads: threads as usize };
+    Ok(Some((answer(&problem, plan, |_| {}), plan)))
 }
 
 /// What the options offer to a count, with three quarters of the available memory unless one says otherwise.
@@ -104,13 +130,6 @@ fn outline(
         Outline::with_runs(problem, offer).map_err(|error| Failed::usage(error.to_string()))?
     };
     outline.notes.extend(without_blocks(request, &outline, offer));
-    if Problems.open(request).is_ok_and(|problem| problem.info().forecast().is_none()) {
-        outline.notes.push(format!(
-            "{} does not know its numbers of states: beyond {EXACT_STATES} they are estimates from samples, right within a factor of \
-             two as a rule",
-            request.name
-        ));
-    }
     if outline.way == Way::OneProcess && args.disk.is_none() && outline.plan.disk_bytes > DISK_BYTES {
         let (needed, default) = (show_bytes(outline.plan.disk_bytes), show_bytes(DISK_BYTES));
         outline.notes.push(format!("keima count stops at {default} of disk; allow {needed} with --disk"));

@@ -7,6 +7,7 @@ use keima_model::Direction;
 
 use super::printed::Estimate;
 use crate::result::{sum, windows};
+use crate::sample::bits;
 use crate::terminal::units::{show_bytes, show_count, show_decimal_bytes, show_long_seconds};
 use crate::terminal::wrap::beside;
 
@@ -19,7 +20,7 @@ const NOTE_COLUMN: usize = 8;
 pub(super) fn text(estimate: &Estimate) -> String {
     let Estimate { outline, measured, .. } = estimate;
     let mut lines = vec![format!("{} {} {}", estimate.problem, estimate.size, offered(estimate)), String::new()];
-    let mut named = vec![("plan", plan(outline)), ("moduli", moduli(outline))];
+    let mut named = vec![("plan", plan(outline)), ("answer", answer(estimate)), ("moduli", moduli(outline))];
     match (outline.peak_states(), measured) {
         (Some(peak), Some((speeds, times))) => {
             named.extend(costs(outline, times, peak));
@@ -83,6 +84,21 @@ fn costs(outline: &Outline, times: &Times, peak_states: u128) -> Vec<(&'static s
     costs.push(("wall time", show_long_seconds(times.total.wall_seconds)));
     costs.push(("families", waits(times)));
     costs
+}
+
+/// How large the answer is, where that was sampled.
+fn answer(estimate: &Estimate) -> String {
+    let Some((sampled, _)) = &estimate.answer else { return String::new() };
+    let runs = sampled.runs;
+    if sampled.mean.is_zero() {
+        return format!("none of {runs} sampled runs came to an object that counts");
+    }
+    format!(
+        "about {:.1}, {} bits; standard error {:.0} %; {runs} sampled runs",
+        sampled.mean,
+        bits(sampled.mean),
+        100.0 * sampled.relative_error()
+    )
 }
 
 fn plural(n: u32, what: &str) -> String {

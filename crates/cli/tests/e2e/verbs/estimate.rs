@@ -31,7 +31,9 @@ fn estimates() {
             "go 5x5 --workers 3 --threads 4 --disk-bandwidth 1GiB --cache 5GiB",
             &["on a cluster", "files in 5 GiB of cache"],
         ),
-        ("knight 5x6 --closed", &["wall time", "estimates from samples"]),
+        ("knight 6x6 --closed", &["wall time", "estimates from samples", "  answer  ", "14 bits", "standard error"]),
+        // Hardly any run comes to a board that counts.
+        ("square-free 6", &["wall time", "  answer  ", "sampled runs"]),
     ] {
         let args: Vec<&str> = ["estimate"].into_iter().chain(args.split(' ')).collect();
         let ran = keima(&args);
@@ -46,6 +48,7 @@ fn estimates() {
     };
     let estimate = json(&["go", "6x6", "--scratch", scratch]);
     assert_eq!((estimate["peak_states"].as_u64(), estimate["plan"]["executor"].as_str()), (Some(2482), Some("block")));
+    assert!(estimate["answer"].is_null(), "{estimate}");
     assert_eq!(estimate["states"].as_array().map(Vec::len), Some(37));
     for name in ["core_seconds", "wall_seconds", "bytes_read", "bytes_written", "disk_peak_bytes"] {
         assert!(estimate[name].as_f64().is_some_and(|number| number > 0.0), "{name}: {estimate}");
@@ -63,9 +66,13 @@ fn estimates() {
     let stages = estimate["stages"].as_array().unwrap();
     let directions: BTreeSet<&str> = stages.iter().map(|stage| stage["direction"].as_str().unwrap()).collect();
     assert_eq!(directions, BTreeSet::from(["backward", "forward"]), "{estimate}");
-    // It does not know its states: they are sampled, and few are counted.
-    let estimate = json(&["knight", "5x6", "--closed"]);
-    assert_eq!(estimate["peak_states"].as_u64(), Some(1300), "{estimate}");
+    // It does not know its states: they are sampled, and few are counted. So is the answer, 9862.
+    let estimate = json(&["knight", "6x6", "--closed"]);
+    assert_eq!(estimate["peak_states"].as_u64(), Some(39_816), "{estimate}");
+    let answer = |name: &str| estimate["answer"][name].as_f64().unwrap_or(f64::NAN);
+    let (found, error) = (10_f64.powf(answer("mean_log10")), answer("relative_error"));
+    assert!(error > 0.0 && error < 0.3 && (found / 9862.0 - 1.0).abs() < 4.0 * error, "{estimate}");
+    assert_eq!((answer("bits"), answer("runs"), answer("per_stratum")), (14.0, 32.0, 16.0), "{estimate}");
     for name in ["core_seconds", "wall_seconds", "bytes_written"] {
         assert!(estimate[name].as_f64().is_some_and(|number| number > 0.0), "{name}: {estimate}");
     }
