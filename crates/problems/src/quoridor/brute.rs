@@ -7,7 +7,7 @@
 //! Cost: two floods an arrangement; 5 x 5 squares have 1.3 million arrangements.
 
 pub use super::rules::MAX_SIDE;
-use super::rules::{Direction, Fence, Open, Squares};
+use super::rules::{Direction, Fence, Open, Squares, has_room};
 
 /// Numbers of legal positions by number of fences.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub fn count(n: u32, max_fences: u32) -> Option<Counts> {
     let rows = max_fences.min((n - 1) * (n - 1)) as usize + 1;
     let zero = || vec![0; rows];
     let counts = Counts { fences: zero(), all: zero(), not_both: zero(), neither: zero() };
-    let mut search = Search { n, h: vec![], v: vec![], counts };
+    let mut search = Search { n, fences: [0; 2], counts };
     search.fill(0, open);
     Some(search.counts)
 }
@@ -40,7 +40,7 @@ pub fn is_counted(n: u32, fences: &[Fence], pawns: [u32; 2]) -> bool {
     let Some(mut open) = Open::new(n) else { return false };
     let side = n - 1;
     let is_on_board = fences.iter().all(|&(_, row, col)| row < side && col < side);
-    let mut search = Search { n, h: vec![], v: vec![], counts: Counts::default() };
+    let mut search = Search { n, fences: [0; 2], counts: Counts::default() };
     for (row, col) in (0..side).flat_map(|row| (0..side).map(move |col| (row, col))) {
         let mut here = fences.iter().filter(|fence| (fence.1, fence.2) == (row, col));
         let (fence, other) = (here.next(), here.next());
@@ -48,7 +48,7 @@ pub fn is_counted(n: u32, fences: &[Fence], pawns: [u32; 2]) -> bool {
         if other.is_some() || !search.fits(direction, row, col) {
             return false;
         }
-        search.of(direction).push((row, col));
+        search.flip((direction, row, col));
         open = open.with_fence(direction, row, col);
     }
     let reached = reached(&open);
@@ -64,8 +64,7 @@ fn reached(open: &Open) -> [Squares; 2] {
 struct Search {
     n: u32,
     /// Intersections with a horizontal fence so far, and with a vertical one.
-    h: Vec<(u32, u32)>,
-    v: Vec<(u32, u32)>,
+    fences: [Squares; 2],
     counts: Counts,
 }
 
@@ -78,34 +77,41 @@ impl Search {
             return;
         }
         self.fill(from + 1, open);
-        if self.h.len() + self.v.len() + 1 >= self.counts.all.len() {
+        if self.laid() + 1 >= self.counts.all.len() {
             return;
         }
         let (row, col) = (from / side, from % side);
         for direction in [Direction::Horizontal, Direction::Vertical] {
             if self.fits(direction, row, col) {
-                self.of(direction).push((row, col));
+                self.flip((direction, row, col));
                 self.fill(from + 1, open.with_fence(direction, row, col));
-                self.of(direction).pop();
+                self.flip((direction, row, col));
             }
         }
     }
 
-    /// The intersections with a fence of this direction.
-    fn of(&mut self, direction: Direction) -> &mut Vec<(u32, u32)> {
-        match direction {
-            Direction::Horizontal => &mut self.h,
-            Direction::Vertical => &mut self.v,
-        }
+    /// The bit of an intersection.
+    fn bit(&self, row: u32, col: u32) -> Squares {
+        1 << (row * (self.n - 1) + col)
     }
 
-    /// Whether a fence fits the intersections before this one. A fence is two edges long: no two H side by side, no two V
-    /// one above the other.
+    /// Puts a fence down, or takes it away again.
+    fn flip(&mut self, (direction, row, col): Fence) {
+        self.fences[direction as usize] ^= self.bit(row, col);
+    }
+
+    /// Whether a fence has room among those so far.
     fn fits(&self, direction: Direction, row: u32, col: u32) -> bool {
-        match direction {
-            Direction::Horizontal => col == 0 || !self.h.contains(&(row, col - 1)),
-            Direction::Vertical => row == 0 || !self.v.contains(&(row - 1, col)),
-        }
+        let side = self.n - 1;
+        let lies = |(direction, row, col): Fence| {
+            row < side && col < side && self.fences[direction as usize] & self.bit(row, col) != 0
+        };
+        has_room((direction, row, col), lies)
+    }
+
+    /// The number of fences so far.
+    fn laid(&self) -> usize {
+        self.fences.iter().map(|set| set.count_ones() as usize).sum()
     }
 
     fn place_pawns(&mut self, open: Open) {
@@ -116,7 +122,7 @@ impl Search {
             count(first) * count(second) - count(first & second)
         };
         let all = pairs(first, second);
-        let fences = self.h.len() + self.v.len();
+        let fences = self.laid();
         self.counts.fences[fences] += 1;
         self.counts.all[fences] += all;
         self.counts.not_both[fences] += all - pairs(first & goals[0], second & goals[1]);

@@ -11,7 +11,7 @@
 
 use thiserror::Error;
 
-use super::rules::{Direction, Fence, Open, Squares};
+use super::rules::{Direction, Fence, Open, Squares, has_room};
 
 /// A move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -133,13 +133,8 @@ impl Game {
         if row >= side || column >= side {
             return Err(Refused::OffBoard(side));
         }
-        let (before, after) = match direction {
-            Direction::Horizontal => ((row, column.wrapping_sub(1)), (row, column + 1)),
-            Direction::Vertical => ((row.wrapping_sub(1), column), (row + 1, column)),
-        };
-        let overlaps = [before, after].iter().any(|&(row, column)| self.has_fence(direction, row, column));
-        let is_taken = (self.fences[0] | self.fences[1]) >> (row * side + column) & 1 == 1;
-        if overlaps || is_taken { Err(Refused::NoRoom) } else { Ok(()) }
+        let lies = |(direction, row, column): Fence| self.has_fence(direction, row, column);
+        if has_room((direction, row, column), lies) { Ok(()) } else { Err(Refused::NoRoom) }
     }
 
     /// Ends and middle of a fence: the intersection's bit, or `None` at the edge.

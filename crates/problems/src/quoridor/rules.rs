@@ -1,8 +1,9 @@
-//! The rules on a board with fences: ways to the goals, moves of pawns. The brute-force count and players share them.
+//! The rules on a board with fences: where a fence has room, ways to the goals, moves of pawns. The brute-force count and players
+//! share them.
 //!
 //! Squares are bits, square (row, column) is bit `row * n + column`. The first player's goal is row n-1, the second's row 0.
-//! A fence lies on one intersection of edges and blocks two edges. Pawns do not block ways. Whose turn it is, and where a
-//! fence may lie, is in [`super::game`].
+//! A fence lies on one intersection of edges and blocks two edges. Pawns do not block ways. Whose turn it is, and that nobody may
+//! be cut off, is in [`super::game`].
 //!
 //! A pawn moves to a neighbouring square that no fence cuts off. If the other pawn stands there, it jumps: straight over, or
 //! where a fence or the edge of the board stands behind, to the squares beside that pawn.
@@ -34,6 +35,18 @@ pub enum Direction {
 /// A fence: its direction, and row and column of its intersection. Intersection (row, column) lies between the squares (row,
 /// column) and (row + 1, column + 1).
 pub type Fence = (Direction, u32, u32);
+
+/// Whether a fence has room: none lies on its intersection, and none of its direction on the next ones along it, since a fence is
+/// two edges long. `lies` tells where fences lie; it is asked about intersections off the board, too.
+pub fn has_room((direction, row, column): Fence, lies: impl Fn(Fence) -> bool) -> bool {
+    let (before, after) = match direction {
+        Direction::Horizontal => ((row, column.wrapping_sub(1)), (row, column.saturating_add(1))),
+        Direction::Vertical => ((row.wrapping_sub(1), column), (row.saturating_add(1), column)),
+    };
+    let overlaps = [before, after].into_iter().any(|(row, column)| lies((direction, row, column)));
+    let is_taken = [Direction::Horizontal, Direction::Vertical].into_iter().any(|one| lies((one, row, column)));
+    !overlaps && !is_taken
+}
 
 /// Squares whose edge to the square at their right, or below them, is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
