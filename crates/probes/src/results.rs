@@ -18,7 +18,7 @@ pub(crate) fn certificate(bytes: &[u8]) -> bool {
 /// What `keima analyse` reads: a b-file, or a result with a series.
 pub(crate) fn series(bytes: &[u8]) -> bool {
     let Ok(series) = input::read(&String::from_utf8_lossy(bytes)) else { return false };
-    assert_eq!(series.terms.len(), series.lines.len());
+    assert_eq!(series.terms.len(), series.places.len());
     assert_eq!(series.check(series.first, series.terms.iter().cloned()), Ok(()), "a series differs from itself");
     true
 }

@@ -6,17 +6,22 @@
 mod decimal;
 mod perron;
 pub mod power;
+mod rest;
 mod root;
 mod second;
 
 pub(crate) use decimal::ten_to;
 pub use decimal::{Bounds, Decimal};
+pub use rest::Rest;
 
 use crate::graph::{Graph, Hub};
 use crate::recurrence::Lifted;
 
 /// Digits that are printed.
 pub const DIGITS: u32 = 50;
+
+/// Bits of the rest that first digits need: 54 digits.
+const LEAST_BITS: u32 = 180;
 
 /// The growth of a series.
 #[derive(Clone, Debug)]
@@ -27,6 +32,8 @@ pub struct Growth {
     pub lambda: Bounds,
     /// |second eigenvalue|: an estimate. `None` if it does not settle.
     pub second: Option<Decimal>,
+    /// How far a lambda^n lies from L(n), where that is proved.
+    pub rest: Option<Rest>,
     /// What proves it.
     pub proof: Proof,
 }
@@ -54,6 +61,16 @@ pub enum GrowthError {
     /// Terms do not behave as a power.
     #[error("the ratio of successive terms does not settle: no root stands alone as the largest")]
     NotDominant,
+    /// The recurrence is that of no series without end.
+    #[error(
+        "coefficient {place} of the recurrence is {value}: no series of integers goes on that way, so that none grows"
+    )]
+    Fraction {
+        /// Its place, from 1.
+        place: usize,
+        /// The fraction.
+        value: String,
+    },
     /// The digits need too many columns.
     #[error("{columns} columns do not suffice for the digits: the second eigenvalue is close to the largest")]
     TooSlow {
@@ -67,18 +84,34 @@ impl Growth {
     pub fn of_graph(graph: &Graph, told: &dyn Fn(usize)) -> Result<Self, GrowthError> {
         let found = perron::perron(graph, told)?;
         let second = second::second(&found.terms, &found.lambda);
-        Ok(Self { a: found.a, lambda: found.lambda, second, proof: Proof::Primitive(found.hub) })
+        Ok(Self {
+            a: found.a,
+            lambda: found.lambda,
+            second,
+            rest: Some(found.rest),
+            proof: Proof::Primitive(found.hub),
+        })
     }
 
     /// Growth from a recurrence.
     pub fn of_recurrence(lifted: &Lifted) -> Result<Self, GrowthError> {
         /// Terms from which the second eigenvalue is estimated.
         const TERMS: usize = 150;
+        if let Some((place, value)) = lifted.first_fraction() {
+            return Err(GrowthError::Fraction { place, value: value.to_string() });
+        }
         let found = root::root(lifted)?;
         let terms: Vec<_> = lifted.terms().take(TERMS).collect();
         let second = second::second(&terms, &found.lambda);
-        let proof = if found.is_dominant { Proof::LargestRoot } else { Proof::SomeRoot };
-        Ok(Self { a: found.a, lambda: found.lambda, second, proof })
+        let proof = if found.rest.is_some() { Proof::LargestRoot } else { Proof::SomeRoot };
+        Ok(Self { a: found.a, lambda: found.lambda, second, rest: found.rest, proof })
+    }
+
+    /// Number of digits of L(n) and the first of them, at most `most` of 54. `None` where they are not proved, as for terms so
+    /// early that other roots matter, and where the term has no more than that.
+    pub fn first_digits(&self, n: u64, most: usize) -> Option<(u64, String)> {
+        let bits = self.rest?.bits(n).filter(|&bits| bits >= LEAST_BITS)?;
+        power::first_digits(&self.a, &self.lambda, n, most, Some(bits)).filter(|&(digits, _)| digits > most as u64)
     }
 }
 

@@ -16,6 +16,8 @@
 //!   |L(n) / lambda^n - a| <= a q / (1 - q),   q = 2 k e lambda^(j+k)
 //! ```
 //!
+//! Later columns have no larger e, so that this holds for all of them too.
+//!
 //! The hub also proves that lambda is simple and larger than all other eigenvalues in absolute value. No rounding occurs
 //! before the last division. Cost: some 100 columns of additions of n log2(lambda) bits.
 
@@ -24,6 +26,7 @@ use rug::ops::{DivRounding, Pow};
 
 use super::GrowthError;
 use super::decimal::{Bounds, ten_to};
+use super::rest::Rest;
 use crate::graph::{Exact, Graph, Hub};
 
 /// Decimal digits that are carried after the point.
@@ -44,6 +47,8 @@ pub(super) struct Perron {
     pub(super) a: Bounds,
     /// Bounds of lambda.
     pub(super) lambda: Bounds,
+    /// What the other eigenvalues add.
+    pub(super) rest: Rest,
     /// The hub that proves them.
     pub(super) hub: Hub,
     /// The exact terms, from the first on.
@@ -65,7 +70,9 @@ pub(super) fn perron(graph: &Graph, told: &dyn Fn(usize)) -> Result<Perron, Grow
         let (Some(term), Some(q)) = (terms.last(), tail(&lambda, hub)) else { continue };
         if q <= ten_to(SCALE - WANTED) {
             let a = constant(term, &lambda, exact.columns() as u32, &q);
-            return Ok(Perron { a, lambda, hub, terms });
+            // q / (1 - q) is below 2 q.
+            let rest = Rest::from_column(exact.columns() as u64, &(q * 2_u32), SCALE);
+            return Ok(Perron { a, lambda, rest, hub, terms });
         }
     }
     Err(GrowthError::TooSlow { columns: MOST_COLUMNS })

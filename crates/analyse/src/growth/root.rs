@@ -2,19 +2,18 @@
 //!
 //! ```text
 //!   lambda   a change of sign of the polynomial between two decimals, in exact integers
-//!   largest  all other roots are smaller: k root squarings (Graeffe), then Pellet's test with the radius s
-//!            |c(r-1)| s^(r-1) > s^r + sum over i < r-1 of |c(i)| s^i     =>   r - 1 roots z have |z|^(2^k) < s
+//!   largest  all other roots are smaller: [`super::rest`] bounds them
 //!   a        -P(y) / (Q'(y) y^(1 - first)) at y = 1/lambda, in interval arithmetic
 //! ```
 //!
-//! Cost: k products of polynomials, and some evaluations with numbers of order x digits.
+//! Cost: some evaluations with numbers of order x digits.
 
 use rug::Integer;
 use rug::ops::{DivRounding, Pow};
 
 use super::GrowthError;
 use super::decimal::{Bounds, ten_to};
-use crate::polynomial::product;
+use super::rest::Rest;
 use crate::recurrence::Lifted;
 
 /// Digits after the point of a.
@@ -23,10 +22,6 @@ const SCALE: u32 = 80;
 const PRECISIONS: [u32; 5] = [80, 160, 320, 640, 1280];
 /// Most terms that are looked at for the ratio of two successive ones.
 const MOST_TERMS: usize = 8000;
-/// Most root squarings.
-const SQUARINGS: u32 = 10;
-/// Orders up to which all other roots are bounded.
-const MOST_ORDER: usize = 400;
 
 /// The constants of a recurrence.
 #[derive(Clone, Debug)]
@@ -35,8 +30,8 @@ pub(super) struct Root {
     pub(super) a: Bounds,
     /// Bounds of lambda.
     pub(super) lambda: Bounds,
-    /// Whether all other roots are proved to be smaller.
-    pub(super) is_dominant: bool,
+    /// What the other roots add, if they are proved to be smaller.
+    pub(super) rest: Option<Rest>,
 }
 
 /// The constants of a lifted recurrence with positive terms.
@@ -46,7 +41,8 @@ pub(super) fn root(lifted: &Lifted) -> Result<Root, GrowthError> {
         if let Some(a) = constant(lifted, &lambda) {
             let width = Integer::from(&a.high - &a.low);
             if a.low > 0 && width < ten_to(SCALE - 55) {
-                return Ok(Root { a, lambda, is_dominant: is_dominant(lifted) });
+                let rest = Rest::of_recurrence(lifted, &a, &lambda);
+                return Ok(Root { a, lambda, rest });
             }
         }
     }
@@ -131,62 +127,4 @@ fn constant(lifted: &Lifted, lambda: &Bounds) -> Option<Bounds> {
         high = (high * ten.clone().pow(power)).div_ceil(lambda.low.clone().pow(power));
     }
     Some(Bounds { low, high, scale: SCALE })
-}
-
-/// Whether one root of the characteristic polynomial is proved to be larger than all others.
-fn is_dominant(lifted: &Lifted) -> bool {
-    let order = lifted.order();
-    if order > MOST_ORDER {
-        return false;
-    }
-    // q is the characteristic polynomial from its highest coefficient down; so are its squarings.
-    let mut q = lifted.q.clone();
-    for _ in 0..SQUARINGS {
-        if pellet(&q) {
-            return true;
-        }
-        let mirrored: Vec<Integer> =
-            q.iter().enumerate().map(|(i, c)| if i % 2 == 1 { Integer::from(-c) } else { c.clone() }).collect();
-        q = product(&q, &mirrored).into_iter().step_by(2).collect();
-    }
-    false
-}
-
-/// Pellet's test for one root outside the radius |q1| / 2.
-fn pellet(q: &[Integer]) -> bool {
-    let [one, first, rest @ ..] = q else { return q.len() == 1 };
-    let radius = Integer::from(first.abs_ref()) / 2_u32;
-    if radius == 0 {
-        return rest.is_empty() && !first.is_zero();
-    }
-    // Divided by s^(r-1): |q1| - s > sum of |q(i)| / s^(i-1); times s^(r-1) again by Horner.
-    let (mut left, mut right) = (Integer::from(first.abs_ref()) - Integer::from(&radius * one), Integer::new());
-    for c in rest {
-        left *= &radius;
-        right = right * &radius + Integer::from(c.abs_ref());
-    }
-    left > right
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn one_root_is_larger_or_not() {
-        // Highest coefficient first.
-        for (coefficients, expected) in [
-            (&[1, -3, 2][..], true),  // 1, 2
-            (&[1, 0, -1], false),     // 1, -1
-            (&[1, -2, 1], false),     // 1 twice
-            (&[1, -1, -1], true),     // Fibonacci
-            (&[1, -3, 1, -1], true),  // go 1
-            (&[1, -2, 2, -1], false), // 1 and two of absolute value 1
-            (&[1, -5], true),
-        ] {
-            let q: Vec<Integer> = coefficients.iter().map(|&c| Integer::from(c)).collect();
-            let lifted = Lifted { first: 1, p: Vec::new(), q, primes_used: 1, fresh_prime: 2, fresh_terms: 0 };
-            assert_eq!(is_dominant(&lifted), expected, "{coefficients:?}");
-        }
-    }
 }

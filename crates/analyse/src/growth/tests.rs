@@ -4,6 +4,7 @@ use keima_model::{ProblemRequest, Registry};
 use keima_problems::Problems;
 
 use super::*;
+use crate::graph::Exact;
 use crate::recurrence::{find, lift};
 
 /// Tromp, Farnebäck (2016), table 2.
@@ -27,18 +28,25 @@ fn check(what: &str, bounds: &Bounds, printed: &str) {
     assert!(difference.abs() < LARGEST_DIFFERENCE, "{what}: {own}, printed {printed}");
 }
 
+/// a and the root of lambda of a row of the table.
+fn check_height(height: u32) {
+    let row = TABLE.lines().find(|line| line.starts_with(&format!("{height},"))).unwrap();
+    let fields: Vec<&str> = row.split(',').collect();
+    let growth = Growth::of_graph(&graph(&format!("go {height}x60")), &|_| {}).unwrap();
+    check(&format!("a of {height}"), &growth.a, fields[3]);
+    check(&format!("lambda of {height}"), &growth.lambda.root(height), fields[4]);
+}
+
 #[test]
 fn growth_of_go_is_the_published_one() {
-    let mut seen = 0;
-    for line in TABLE.lines().filter(|line| line.starts_with(|c: char| ('1'..='6').contains(&c))) {
-        let fields: Vec<&str> = line.split(',').collect();
-        let height: u32 = fields[0].parse().unwrap();
-        let growth = Growth::of_graph(&graph(&format!("go {height}x60")), &|_| {}).unwrap();
-        check(&format!("a of {height}"), &growth.a, fields[3]);
-        check(&format!("lambda of {height}"), &growth.lambda.root(height), fields[4]);
-        seen += 1;
-    }
-    assert_eq!(seen, 6);
+    (1..=6).for_each(check_height);
+}
+
+/// Command: `cargo test --release -p keima-analyse --lib height_7 -- --ignored`
+#[test]
+#[ignore = "seconds in an optimised build"]
+fn growth_of_height_7_is_the_published_one() {
+    check_height(7);
 }
 
 #[test]
@@ -57,6 +65,22 @@ fn both_ways_agree() {
         let digits = |bounds: &Bounds| bounds.decimal(DIGITS).unwrap().digits;
         assert_eq!(digits(&root.a), digits(&perron.a), "{words}");
         assert_eq!(digits(&root.lambda), digits(&perron.lambda), "{words}");
+    }
+}
+
+/// The bound of a from the states holds for all later columns.
+#[test]
+fn first_digits_of_far_terms_are_those_of_the_exact_count() {
+    for words in ["go 1x60", "go 2x60", "hard-squares 4x60"] {
+        let graph = graph(words);
+        let growth = Growth::of_graph(&graph, &|_| {}).unwrap();
+        assert_eq!(growth.first_digits(20, 50), None, "{words}");
+        for n in [400, 1000, 3000] {
+            let term = Exact::new(&graph).nth(n - 1).unwrap().to_string();
+            let (digits, first) = growth.first_digits(n as u64, 50).unwrap();
+            assert_eq!(digits, term.len() as u64, "{words}, {n}");
+            assert!(first.len() >= 49 && term.starts_with(&first), "{words}, {n}: {first}");
+        }
     }
 }
 

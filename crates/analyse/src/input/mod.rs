@@ -6,6 +6,24 @@
 use rug::Integer;
 use serde_json::Value;
 
+/// Where something stands in a text: both from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A line of a b-file.
+    Line(usize),
+    /// An entry of the list `series` in JSON.
+    Entry(usize),
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Line(line) => write!(f, "line {line}"),
+            Self::Entry(entry) => write!(f, "entry {entry} of `series`"),
+        }
+    }
+}
+
 /// A series and where its terms stood.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Series {
@@ -13,8 +31,8 @@ pub struct Series {
     pub first: u32,
     /// The terms.
     pub terms: Vec<Integer>,
-    /// Line of each term in a b-file, from 1; entry of the list in JSON.
-    pub lines: Vec<usize>,
+    /// Place of each term.
+    pub places: Vec<Place>,
 }
 
 /// A text that holds no series.
@@ -29,20 +47,20 @@ pub enum InputError {
         got: String,
     },
     /// An index is not the one after the last.
-    #[error("line {line}: expected n = {expected}, got n = {got}: a b-file has no gaps; add the missing terms")]
+    #[error("{place}: expected n = {expected}, got n = {got}: a series has no gaps; add the missing terms")]
     Gap {
-        /// The line.
-        line: usize,
+        /// The place.
+        place: Place,
         /// The next index.
         expected: u64,
         /// What came.
         got: u64,
     },
     /// Two series differ.
-    #[error("line {line}: expected a({index}) = {expected}, as keima counts it, got {got}")]
+    #[error("{place}: expected a({index}) = {expected}, as keima counts it, got {got}")]
     Differs {
-        /// The line.
-        line: usize,
+        /// The place.
+        place: Place,
         /// The index.
         index: u64,
         /// What was counted.
@@ -51,10 +69,10 @@ pub enum InputError {
         got: Box<Integer>,
     },
     /// The series begins elsewhere.
-    #[error("line {line}: expected the first index {expected}, got {got}: the file has another offset")]
+    #[error("{place}: expected the first index {expected}, got {got}: the file has another offset")]
     Offset {
-        /// The line.
-        line: usize,
+        /// The place.
+        place: Place,
         /// The first index of the problem's series.
         expected: u32,
         /// What came.
@@ -91,7 +109,7 @@ pub fn read(text: &str) -> Result<Series, InputError> {
 const SHOWN: usize = 60;
 
 fn bfile(text: &str) -> Result<Series, InputError> {
-    let mut series = Series { first: 0, terms: Vec::new(), lines: Vec::new() };
+    let mut series = Series { first: 0, terms: Vec::new(), places: Vec::new() };
     for (line, content) in (1..).zip(text.lines()) {
         let content = content.split('#').next().unwrap_or_default().trim();
         if content.is_empty() {
@@ -105,28 +123,28 @@ fn bfile(text: &str) -> Result<Series, InputError> {
         let digits = term.strip_prefix('-').unwrap_or(term);
         let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
         let term: Integer = is_number.then(|| term.parse().ok()).flatten().ok_or_else(no_pair)?;
-        add(&mut series, line, index, term)?;
+        add(&mut series, Place::Line(line), index, term)?;
     }
     Ok(series)
 }
 
-fn add(series: &mut Series, line: usize, index: u32, term: Integer) -> Result<(), InputError> {
+fn add(series: &mut Series, place: Place, index: u32, term: Integer) -> Result<(), InputError> {
     if series.terms.is_empty() {
         series.first = index;
     }
     let expected = u64::from(series.first) + series.terms.len() as u64;
     if u64::from(index) != expected {
-        return Err(InputError::Gap { line, expected, got: index.into() });
+        return Err(InputError::Gap { place, expected, got: index.into() });
     }
     series.terms.push(term);
-    series.lines.push(line);
+    series.places.push(place);
     Ok(())
 }
 
 fn json(text: &str) -> Result<Series, InputError> {
     let value: Value = serde_json::from_str(text).map_err(|error| InputError::Json(error.to_string()))?;
     let entries = value.get("series").and_then(Value::as_array).ok_or(InputError::NoSeries)?;
-    let mut series = Series { first: 0, terms: Vec::new(), lines: Vec::new() };
+    let mut series = Series { first: 0, terms: Vec::new(), places: Vec::new() };
     for (number, entry) in (1..).zip(entries) {
         let bad = || InputError::BadEntry { entry: number, got: entry.to_string().chars().take(SHOWN).collect() };
         let index = entry.get("index").and_then(Value::as_u64).and_then(|index| u32::try_from(index).ok());
@@ -136,7 +154,7 @@ fn json(text: &str) -> Result<Series, InputError> {
         if entry.get("ok").and_then(Value::as_bool) == Some(false) {
             return Err(bad());
         }
-        add(&mut series, number, index.ok_or_else(bad)?, term)?;
+        add(&mut series, Place::Entry(number), index.ok_or_else(bad)?, term)?;
     }
     Ok(series)
 }
@@ -145,15 +163,15 @@ impl Series {
     /// Compares all terms with a count of the same series, which begins at `first`.
     pub fn check(&self, first: u32, counted: impl Iterator<Item = Integer>) -> Result<(), InputError> {
         if self.first != first {
-            let line = self.lines.first().copied().unwrap_or(1);
-            return Err(InputError::Offset { line, expected: first, got: self.first });
+            let place = self.places.first().copied().unwrap_or(Place::Line(1));
+            return Err(InputError::Offset { place, expected: first, got: self.first });
         }
-        for (index, ((got, &line), expected)) in
-            (u64::from(first)..).zip(self.terms.iter().zip(&self.lines).zip(counted))
+        for (index, ((got, &place), expected)) in
+            (u64::from(first)..).zip(self.terms.iter().zip(&self.places).zip(counted))
         {
             if *got != expected {
                 let (expected, got) = (Box::new(expected), Box::new(got.clone()));
-                return Err(InputError::Differs { line, index, expected, got });
+                return Err(InputError::Differs { place, index, expected, got });
             }
         }
         Ok(())
@@ -186,7 +204,10 @@ mod tests {
             (r#"{"series": []}"#, Err("no term")),
             (r#"{"series": [{"index": 1, "count": 5}]}"#, Err("entry 1 of `series`")),
             (r#"{"series": [{"index": 1, "count": "5", "ok": false}]}"#, Err("entry 1 of `series`")),
-            (r#"{"series": [{"index": 1, "count": "5"}, {"index": 3, "count": "7"}]}"#, Err("expected n = 2")),
+            (
+                r#"{"series": [{"index": 1, "count": "5"}, {"index": 3, "count": "7"}]}"#,
+                Err("entry 2 of `series`: expected n = 2"),
+            ),
         ] {
             match (read(text), expected) {
                 (Ok(series), Ok((first, terms))) => assert_eq!((series.first, series.terms.len()), (first, terms)),
@@ -204,6 +225,11 @@ mod tests {
             ("1 5\n2 57\n", None),
             ("# go\n1 5\n2 58\n3 489\n", Some("line 3: expected a(2) = 57, as keima counts it, got 58")),
             ("0 5\n1 57\n", Some("line 1: expected the first index 1, got 0")),
+            (
+                r#"{"series": [{"index": 1, "count": "5"}, {"index": 2, "count": "75"}]}"#,
+                Some("entry 2 of `series`: expected a(2) = 57"),
+            ),
+            (r#"{"series": [{"index": 2, "count": "57"}]}"#, Some("entry 1 of `series`: expected the first index 1")),
         ] {
             let error = read(text).unwrap().check(1, counted()).err().map(|error| error.to_string());
             assert_eq!(error.is_some(), expected.is_some(), "{text:?}: {error:?}");

@@ -5,25 +5,27 @@
 //! ```
 //!
 //! P is lifted with Q, so that no long exact terms are needed: its coefficients are as short as those of Q. Primes are
-//! added until one more prime changes nothing; that prime and a fresh one verify it. Cost: per prime the terms, two order^2
-//! and 2 r steps of the Chinese remainder theorem.
+//! added until one more prime changes nothing; that prime and a fresh one verify it. A list of numbers may also follow a
+//! recurrence with fractions, as 8, 4, 2, 1 does: then P and Q are multiplied by the common denominator, which is Q(0).
+//! Cost: per prime the terms, two order^2 and 2 r steps of the Chinese remainder theorem.
 
-use keima_residue::{is_prime, mul_mod};
-use rug::Integer;
+use keima_residue::is_prime;
+use rug::{Integer, Rational};
 
+use super::crt::{Crt, Fractions};
 use super::massey::{Massey, product_sum};
 use super::source::{GROUP, Source, signed_residue};
 use super::{Found, primes, terms_needed};
 use crate::graph::lanes::MODULUS_LIMIT;
 
-/// The recurrence in integers.
+/// The recurrence, P and Q in integers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lifted {
     /// Index n of the first term.
     pub first: u32,
-    /// 1, q1, ..., qr.
+    /// q0, q1, ..., qr. q0 is 1 for every series of integers without end (Fatou), else the common denominator.
     pub q: Vec<Integer>,
-    /// Coefficients of P, as many as the order.
+    /// Coefficients of P, as many as the order, times q0 too.
     pub p: Vec<Integer>,
     /// Primes whose residues made the coefficients.
     pub primes_used: usize,
@@ -42,6 +44,17 @@ pub enum LiftError {
         /// Primes so far.
         primes: usize,
     },
+    /// The primes that found the order are special.
+    #[error(
+        "the recurrence has order {expected} modulo the first two primes, but another one modulo {prime}: the terms are \
+             special modulo the first two; if all terms share a factor, divide them by it"
+    )]
+    OtherOrder {
+        /// The order that was found.
+        expected: usize,
+        /// A prime that says otherwise.
+        prime: u64,
+    },
     /// It does not hold.
     #[error("the lifted recurrence fails modulo the fresh prime {prime} at term {term}; expected 0, got {got}")]
     Fails {
@@ -54,30 +67,49 @@ pub enum LiftError {
     },
 }
 
-/// Most primes.
+/// Most primes. For a list of numbers the size of its terms bounds them too.
 const MOST_PRIMES: usize = 20_000;
+/// Primes beyond those that agree that may have another order.
+const MOST_MISSES: usize = 8;
+/// Bits that a prime carries at least.
+const PRIME_BITS: usize = 59;
 
 impl Lifted {
     /// The order.
     pub fn order(&self) -> usize {
         self.q.len().saturating_sub(1)
     }
-    /// c1, ..., cr with L(n) = c1 L(n-1) + ... + cr L(n-r).
-    pub fn coefficients(&self) -> Vec<Integer> {
-        self.q.iter().skip(1).map(|q| Integer::from(-q)).collect()
+    /// q0: 1 where the coefficients are integers.
+    pub fn denominator(&self) -> Integer {
+        self.q.first().cloned().unwrap_or_else(|| Integer::from(1))
     }
-    /// The terms, exactly: the power series of P/Q. It never ends.
+    /// c1, ..., cr with L(n) = c1 L(n-1) + ... + cr L(n-r).
+    pub fn coefficients(&self) -> Vec<Rational> {
+        let denominator = self.denominator();
+        self.q.iter().skip(1).map(|q| Rational::from((Integer::from(-q), denominator.clone()))).collect()
+    }
+    /// The first coefficient that is no integer, and its place from 1.
+    pub fn first_fraction(&self) -> Option<(usize, Rational)> {
+        (1..).zip(self.coefficients()).find(|(_, c)| !c.is_integer())
+    }
+    /// The terms, exactly: the power series of P/Q, as long as it has integers. It never ends where the coefficients are
+    /// integers.
     pub fn terms(&self) -> impl Iterator<Item = Integer> + '_ {
         let order = self.order();
+        let denominator = self.denominator();
         let mut last: std::collections::VecDeque<Integer> = std::collections::VecDeque::with_capacity(order + 1);
-        (0_usize..).map(move |n| {
+        (0_usize..).map_while(move |n| {
             let mut term = self.p.get(n).cloned().unwrap_or_default();
             for (q, earlier) in self.q.iter().skip(1).zip(&last) {
                 term -= q * earlier;
             }
+            if !term.is_divisible(&denominator) {
+                return None;
+            }
+            term.div_exact_mut(&denominator);
             last.truncate(order.saturating_sub(1));
             last.push_front(term.clone());
-            term
+            Some(term)
         })
     }
 }
@@ -92,9 +124,11 @@ pub fn lift<S: Source + ?Sized>(
 ) -> Result<Lifted, LiftError> {
     let order = found.order;
     let terms = terms_needed(order);
+    let most = source.coefficient_bits(order).map_or(MOST_PRIMES, |bits| most_primes(bits).min(MOST_PRIMES));
     let mut primes = primes();
-    let mut crt = Crt { values: vec![Integer::new(); 2 * order], product: Integer::from(1), primes: 0 };
-    'more: loop {
+    let mut crt = Crt::new(2 * order);
+    let mut misses = 0;
+    let Fractions { denominator, numerators } = 'more: loop {
         let groups: Vec<[u64; GROUP]> =
             (0..threads.max(1)).map(|_| std::array::from_fn(|_| primes.next().unwrap_or(2))).collect();
         let results: Vec<Vec<Option<Vec<u64>>>> = std::thread::scope(|scope| {
@@ -103,25 +137,30 @@ pub fn lift<S: Source + ?Sized>(
             running.into_iter().map(|thread| thread.join().unwrap_or_default()).collect()
         });
         for (&prime, fraction) in groups.iter().flatten().zip(results.into_iter().flatten()) {
-            // Modulo a few primes the order is smaller: these say nothing.
-            let Some(fraction) = fraction else { continue };
-            if crt.primes > 0 && crt.agrees(&fraction, prime) {
-                break 'more;
+            // Modulo a few primes the order is another: these say nothing.
+            let Some(residues) = fraction else {
+                misses += 1;
+                if misses > crt.primes + MOST_MISSES {
+                    return Err(LiftError::OtherOrder { expected: order, prime });
+                }
+                continue;
+            };
+            if let Some(settled) = crt.settled(&residues, prime) {
+                break 'more settled;
             }
-            crt.add(&fraction, prime);
+            crt.add(&residues, prime);
         }
         told(crt.primes);
-        if crt.primes > MOST_PRIMES {
+        if crt.primes > most {
             return Err(LiftError::TooLong { primes: crt.primes });
         }
-    }
+    };
     let primes_used = crt.primes;
-    let mut q = vec![Integer::from(1)];
-    let signed = crt.signed();
-    q.extend_from_slice(&signed[..order]);
+    let (q, p) = numerators.split_at(order);
+    let q = std::iter::once(&denominator).chain(q).cloned().collect();
     let fresh_prime = primes.next().unwrap_or(2);
     let fresh_terms = found.terms_used + found.terms_verified;
-    let lifted = Lifted { first, q, p: signed[order..].to_vec(), primes_used, fresh_prime, fresh_terms };
+    let lifted = Lifted { first, q, p: p.to_vec(), primes_used, fresh_prime, fresh_terms };
     verify(&lifted, source, fresh_prime, fresh_terms)?;
     Ok(lifted)
 }
@@ -154,6 +193,13 @@ fn spare_for(prime: u64) -> usize {
     128_usize.div_ceil(prime.ilog2().max(1) as usize)
 }
 
+/// Primes that suffice for fractions whose numerators and denominator have that many bits: twice as many bits, a quarter
+/// more until they are looked for, and one that agrees.
+fn most_primes(bits: usize) -> usize {
+    let product = (2 * bits + 2).div_ceil(PRIME_BITS);
+    product + product / 4 + 2
+}
+
 /// q1 to qr and p0 to p of r-1 modulo each of four primes; `None` where the order differs.
 fn fractions<S: Source + ?Sized>(source: &S, group: [u64; GROUP], terms: usize, order: usize) -> Vec<Option<Vec<u64>>> {
     let all = source.group(group, terms);
@@ -184,44 +230,4 @@ fn verify<S: Source + ?Sized>(lifted: &Lifted, source: &S, prime: u64, terms: us
         }
     }
     Ok(())
-}
-
-/// Many integers known modulo a growing product of primes.
-struct Crt {
-    values: Vec<Integer>,
-    product: Integer,
-    primes: usize,
-}
-
-impl Crt {
-    /// Values in the symmetric range.
-    fn signed(&self) -> Vec<Integer> {
-        let half = Integer::from(&self.product >> 1);
-        self.values
-            .iter()
-            .map(|value| if *value > half { Integer::from(value - &self.product) } else { value.clone() })
-            .collect()
-    }
-    fn agrees(&self, residues: &[u64], prime: u64) -> bool {
-        let half = Integer::from(&self.product >> 1);
-        let product = signed_residue(&self.product, prime);
-        self.values.iter().zip(residues).all(|(value, &residue)| {
-            let own = signed_residue(value, prime);
-            let own = if *value > half { (own + prime - product) % prime } else { own };
-            own == residue
-        })
-    }
-    fn add(&mut self, residues: &[u64], prime: u64) {
-        let modulus = Integer::from(prime);
-        // Primes differ, so there is an inverse.
-        let inverse =
-            Integer::from(&self.product % &modulus).invert(&modulus).map_or(0, |inverse| inverse.to_u64_wrapping());
-        for (value, &residue) in self.values.iter_mut().zip(residues) {
-            let own = signed_residue(value, prime);
-            let digit = mul_mod((residue + prime - own) % prime, inverse, prime);
-            *value += &self.product * Integer::from(digit);
-        }
-        self.product *= prime;
-        self.primes += 1;
-    }
 }

@@ -10,8 +10,19 @@
 
 use keima_residue::{inverse, mul_mod, reduce_wide};
 
+use super::terms_needed;
+
 /// Products of two numbers below 2^60 that add up in 128 bits.
 const PRODUCTS: usize = 128;
+
+/// A recurrence that more terms had verified than it needs, and that a term then missed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Broken {
+    /// Its order.
+    pub order: usize,
+    /// The number of the term that it misses, from 0.
+    pub at: usize,
+}
 
 /// The shortest recurrence of the terms so far.
 #[derive(Clone, Debug)]
@@ -25,12 +36,22 @@ pub struct Massey {
     previous: Vec<u64>,
     discrepancy: u64,
     since: usize,
+    broken: Option<Broken>,
 }
 
 impl Massey {
     /// No terms yet; `prime` is below 2^60.
     pub fn new(prime: u64) -> Self {
-        Self { prime, terms: Vec::new(), connection: vec![1], order: 0, previous: vec![1], discrepancy: 1, since: 1 }
+        Self {
+            prime,
+            terms: Vec::new(),
+            connection: vec![1],
+            order: 0,
+            previous: vec![1],
+            discrepancy: 1,
+            since: 1,
+            broken: None,
+        }
     }
     /// The order of the shortest recurrence.
     pub fn order(&self) -> usize {
@@ -39,6 +60,10 @@ impl Massey {
     /// The terms so far.
     pub fn terms(&self) -> &[u64] {
         &self.terms
+    }
+    /// The last recurrence that held on as many terms as verify one, and then failed. Zeros at the beginning are none.
+    pub fn broken(&self) -> Option<Broken> {
+        self.broken
     }
     /// 1, q1, ..., q of the order.
     pub fn connection(&self) -> Vec<u64> {
@@ -58,6 +83,10 @@ impl Massey {
         }
         let factor = mul_mod(missed, inverse(self.discrepancy, p), p);
         let old_order = self.order;
+        let held = self.terms.len() - 1;
+        if old_order > 0 && held >= terms_needed(old_order) {
+            self.broken = Some(Broken { order: old_order, at: held });
+        }
         let grows = 2 * old_order < self.terms.len();
         let kept = grows.then(|| self.connection.clone());
         let needed = self.previous.len() + self.since;

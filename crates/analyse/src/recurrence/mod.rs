@@ -6,10 +6,12 @@
 //!   verify     on all terms modulo a fresh prime, at least 10 % of them not used before
 //! ```
 //!
-//! Denominators do not occur: a series of integers with a rational generating function has one P/Q with integer
-//! coefficients and Q(0) = 1 (Fatou 1906). So symmetric residues suffice where others need rational reconstruction.
+//! A series of integers without end that has a rational generating function has one P/Q with integer coefficients and
+//! Q(0) = 1 (Fatou 1906), for which symmetric residues suffice. The numbers of a file end, and may follow a recurrence with
+//! fractions: these are reconstructed too, and show that no series of integers goes on that way.
 //! Cost: order^2 per prime; [`massey`] and the terms are all that matters.
 
+mod crt;
 pub mod kept;
 pub mod lift;
 pub mod massey;
@@ -25,6 +27,7 @@ use keima_residue::primes_below;
 
 pub use kept::{Keeper, Kept};
 pub use lift::Lifted;
+pub use massey::Broken;
 use massey::Massey;
 pub use source::{Source, Terms};
 
@@ -59,6 +62,8 @@ pub struct Found {
     /// Whether the terms are so many that the recurrence is proved for all n, modulo the fresh prime: order and bound
     /// together.
     pub is_proved: bool,
+    /// A shorter recurrence that held on many terms at the beginning, if there was one.
+    pub broken: Option<Broken>,
 }
 
 /// There is no recurrence that the terms could show.
@@ -78,6 +83,8 @@ pub struct TooShort {
     pub more: usize,
     /// Terms that are needed.
     pub needed: usize,
+    /// A recurrence that held on many terms, if there was one.
+    pub broken: Option<Broken>,
 }
 
 /// The primes in the order in which they are used.
@@ -112,6 +119,7 @@ pub fn find<S: Source + ?Sized>(
         let [one, other] = runs(source, pair, &Effort { most, threads, keeper, bound }, told);
         let order = one.order().max(other.order());
         let terms = one.terms().len();
+        let broken = one.broken().filter(|_| one.broken() == other.broken());
         if one.order() == other.order() && terms >= terms_needed(order) {
             return Ok(Found {
                 order,
@@ -119,9 +127,10 @@ pub fn find<S: Source + ?Sized>(
                 terms_verified: terms - 2 * order,
                 primes: pair.to_vec(),
                 is_proved: bound.is_some_and(|bound| terms >= order + bound),
+                broken,
             });
         }
-        missing = too_short(terms, order);
+        missing = TooShort { broken, ..too_short(terms, order) };
         // Modulo a few primes the order is smaller.
         if terms < terms_needed(order) {
             break;
@@ -205,7 +214,7 @@ fn runs<S: Source + ?Sized>(
 fn too_short(terms: usize, order: usize) -> TooShort {
     let least = order.max(1);
     let needed = terms_needed(least);
-    TooShort { terms, excluded: least - 1, least, more: needed.saturating_sub(terms).max(1), needed }
+    TooShort { terms, excluded: least - 1, least, more: needed.saturating_sub(terms).max(1), needed, broken: None }
 }
 
 #[cfg(test)]

@@ -23,6 +23,8 @@ pub trait Source: Sync {
     fn terms(&self) -> Option<usize>;
     /// A bound on the order modulo two primes below 2^28, if there is one.
     fn order_bound(&self, primes: [u64; 2]) -> Option<usize>;
+    /// A bound on the bits of the numerators and the common denominator of a recurrence of that order, if there is one.
+    fn coefficient_bits(&self, order: usize) -> Option<usize>;
 }
 
 /// Terms modulo two primes, one after the other.
@@ -74,6 +76,10 @@ impl Source for Graph {
     fn order_bound(&self, primes: [u64; 2]) -> Option<usize> {
         Some(Graph::order_bound(self, primes))
     }
+    /// They are integers, which settle without one.
+    fn coefficient_bits(&self, _: usize) -> Option<usize> {
+        None
+    }
 }
 
 impl Source for [Integer] {
@@ -94,6 +100,13 @@ impl Source for [Integer] {
     }
     fn order_bound(&self, _: [u64; 2]) -> Option<usize> {
         None
+    }
+    /// Coefficients are quotients of determinants of r x r terms (Cramer), whose rows have a length of at most sqrt(r) times
+    /// the largest term (Hadamard). Those of P are sums of r products of such a coefficient with a term.
+    fn coefficient_bits(&self, order: usize) -> Option<usize> {
+        let bits = self.iter().map(Integer::significant_bits).max().unwrap_or(0) as usize;
+        let half_log = order.max(1).ilog2() as usize / 2 + 1;
+        Some((order + 1) * (bits + half_log) + half_log)
     }
 }
 

@@ -94,6 +94,20 @@ fn a_search_goes_on_after_a_kill() {
     }
 }
 
+/// Command: `cargo test --release -p keima-analyse --lib height_7 -- --ignored`
+#[test]
+#[ignore = "seconds in an optimised build"]
+fn order_and_classes_of_height_7_are_the_published_ones() {
+    let row: Vec<&str> = TABLE.lines().find(|line| line.starts_with("7,")).unwrap().split(',').collect();
+    let graph = graph("go 7x60");
+    let found = find(&graph, usize::MAX, 2, None, &|_, _| {}).unwrap();
+    assert_eq!((found.order.to_string().as_str(), found.is_proved), (row[2], true));
+    let classes: usize = row[1].parse().unwrap();
+    // The columns until the classes hold add one each.
+    let bound = graph.order_bound([268_435_399, 268_435_367]);
+    assert!((classes..=classes + graph.settled_after()).contains(&bound), "{bound}, {classes} classes");
+}
+
 #[test]
 fn small_recurrences_are_written_as_known() {
     let (_, lifted) = both(&graph("go 1x60"));
@@ -123,10 +137,26 @@ fn lists_of_numbers_are_long_enough_or_say_how_many_are_missing() {
             (got, expected) => panic!("{terms}: {got:?}, expected {expected:?}"),
         }
     }
-    // A changed digit at the end is no recurrence of order 19 any more.
-    let mut list: Vec<Integer> = Exact::new(&graph).take(60).collect();
-    list[59] += 1;
-    assert!(find(list.as_slice(), usize::MAX, 2, None, &|_, _| {}).is_err());
+    // A changed term is no recurrence of order 19 any more. It is told where enough terms before verify one; where enough
+    // come after it, the longest one takes it in.
+    for (changed, terms, at, order) in [
+        (59, 60, Some(59), None),
+        (50, 60, Some(50), None),
+        (42, 60, Some(42), None),
+        (41, 60, None, None),
+        (5, 60, None, Some(25)),
+        (6, 60, None, Some(26)),
+        (11, 60, None, None),
+        (50, 160, Some(50), Some(70)),
+    ] {
+        let mut list: Vec<Integer> = Exact::new(&graph).take(terms).collect();
+        list[changed] += 1;
+        let (broken, found) = match find(list.as_slice(), usize::MAX, 2, None, &|_, _| {}) {
+            Ok(found) => (found.broken, Some(found.order)),
+            Err(error) => (error.broken, None),
+        };
+        assert_eq!((broken, found), (at.map(|at| Broken { order: 19, at }), order), "{changed} of {terms}");
+    }
 }
 
 #[test]
@@ -139,6 +169,43 @@ fn negative_coefficients_and_terms_are_lifted() {
         list.push(next);
     }
     let (found, lifted) = both(list.as_slice());
-    assert_eq!((found.order, lifted.coefficients()), (2, vec![Integer::from(-5), big]));
+    assert_eq!((found.order, lifted.coefficients()), (2, vec![(-5).into(), big.into()]));
     assert_eq!(lifted.terms().take(20).collect::<Vec<_>>(), list);
+}
+
+#[test]
+fn fractions_are_reconstructed_with_as_many_primes_as_their_size_needs() {
+    // The first terms, each recurrence c1 to cr, the number of terms; each such list stays whole so long.
+    for (first, coefficients, terms, equation, most_primes) in [
+        (vec!["64"], vec!["1/2"], 7, "L(n) = 1/2 L(n-1)", 1),
+        (vec!["59049"], vec!["-2/3"], 11, "L(n) = -2/3 L(n-1)", 1),
+        (vec!["46656", "46656"], vec!["5/6", "-1/6"], 7, "L(n) = 5/6 L(n-1) - 1/6 L(n-2)", 4),
+        (vec!["1024", "256"], vec!["0", "1/4"], 10, "L(n) = 1/4 L(n-2)", 4),
+        (vec!["1048576", "7"], vec!["1", "1/1"], 12, "L(n) = L(n-1) + L(n-2)", 1),
+    ] {
+        let mut list: Vec<rug::Rational> = first.iter().map(|text| text.parse().unwrap()).collect();
+        let coefficients: Vec<rug::Rational> = coefficients.iter().map(|text| text.parse().unwrap()).collect();
+        while list.len() < terms {
+            let next = coefficients.iter().zip(list.iter().rev()).map(|(c, term)| rug::Rational::from(c * term)).sum();
+            list.push(next);
+        }
+        let whole: Vec<Integer> =
+            list.iter().filter(|term| term.is_integer()).map(|term| term.numer().clone()).collect();
+        assert_eq!(whole.len(), terms, "{equation}: {list:?}");
+        let (_, lifted) = both(whole.as_slice());
+        assert_eq!((lifted.equation().as_str(), &lifted.coefficients()), (equation, &coefficients));
+        assert!(lifted.primes_used <= most_primes, "{equation}: {} primes", lifted.primes_used);
+        assert_eq!(lifted.terms().take(terms).collect::<Vec<_>>(), whole, "{equation}");
+        assert_eq!(lifted.first_fraction().is_some(), equation.contains('/'));
+    }
+}
+
+#[test]
+fn terms_that_share_the_first_primes_are_refused() {
+    let shared = Integer::from(268_435_399_u64) * 268_435_367_u64;
+    let list: Vec<Integer> = (1..=20_u32).map(|n| Integer::from(n * n) * &shared).collect();
+    let found = find(list.as_slice(), usize::MAX, 2, None, &|_, _| {}).unwrap();
+    let error = lift::lift(list.as_slice(), &found, 1, 1, &|_| {}).unwrap_err();
+    assert_eq!(found.order, 0);
+    assert!(error.to_string().contains("but another one modulo 115292150460684"), "{error}");
 }

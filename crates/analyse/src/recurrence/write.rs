@@ -1,6 +1,6 @@
 //! A recurrence as people and other programs read it: generating function, characteristic polynomial, PARI/GP, sympy.
 
-use rug::Integer;
+use rug::{Integer, Rational};
 
 use super::Lifted;
 
@@ -49,7 +49,7 @@ impl Lifted {
     pub fn generating_function(&self) -> (String, String) {
         (polynomial(&self.numerator(), false), polynomial(&self.q, false))
     }
-    /// x^r - c1 x^(r-1) - ... - cr.
+    /// x^r - c1 x^(r-1) - ... - cr, times the common denominator of the coefficients.
     pub fn characteristic_polynomial(&self) -> String {
         let reversed: Vec<Integer> = self.q.iter().rev().cloned().collect();
         polynomial(&reversed, true)
@@ -59,13 +59,13 @@ impl Lifted {
         let mut text = "L(n) =".to_owned();
         for (number, c) in (1..).zip(self.coefficients()).filter(|(_, c)| !c.is_zero()) {
             let is_first = text.ends_with('=');
-            text += match (is_first, c.is_negative()) {
+            text += match (is_first, *c.numer() < 0) {
                 (true, false) => " ",
                 (true, true) => " -",
                 (false, false) => " + ",
                 (false, true) => " - ",
             };
-            let size = c.abs();
+            let size: Rational = c.abs();
             text += &if size == 1 { format!("L(n-{number})") } else { format!("{size} L(n-{number})") };
         }
         text
@@ -82,11 +82,12 @@ impl Lifted {
     /// Python with sympy: P, Q and L(n) by the power series of P/Q, and prints the first ten terms. Polynomials are lists of
     /// coefficients, the highest first: Python refuses a sum of some thousands of terms.
     pub fn sympy(&self) -> String {
+        let (open, close) = if self.denominator() == 1 { ("", "") } else { ("(", ") / q[0]") };
         format!(
             "from sympy import Poly, symbols\nx = symbols('x')\nP = Poly({}, x)\nQ = Poly({}, x)\n\n\
              def L(n):\n    p, q = P.all_coeffs()[::-1], Q.all_coeffs()[::-1]\n    a = []\n    for k in range(n + 1):\n        \
-             a.append((p[k] if k < len(p) else 0) - sum(q[i] * a[k - i] for i in range(1, min(k, len(q) - 1) + 1)))\n    \
-             return a[n]\n\nprint([L(n) for n in range({}, {})])",
+             a.append({open}(p[k] if k < len(p) else 0) - sum(q[i] * a[k - i] for i in range(1, min(k, len(q) - 1) + \
+             1)){close})\n    return a[n]\n\nprint([L(n) for n in range({}, {})])",
             descending(&self.numerator()),
             descending(&self.q),
             self.first,

@@ -1,6 +1,6 @@
 //! Order, coefficients and growth of a series.
 
-use keima_analyse::recurrence::{self, Found, Keeper, Lifted, Source, TooShort, terms_needed};
+use keima_analyse::recurrence::{self, Broken, Found, Keeper, Lifted, Source, TooShort, terms_needed};
 use keima_analyse::{Growth, Integer};
 
 use super::input::Input;
@@ -10,6 +10,9 @@ use crate::exit::{CHECK_FAILED, Failed};
 
 /// Largest order whose coefficients are lifted by default: for go that is height 7.
 const LIFTED_ORDER: usize = 4000;
+
+/// Primes of 60 bits that coefficients take: those of go have nearly as many bits as their order.
+const ORDER_PER_PRIME: usize = 60;
 
 /// All that was found.
 pub(super) struct Analysis {
@@ -69,7 +72,11 @@ fn of<S: Source + ?Sized>(
     if !lifts {
         let why = match args.lift {
             Lift::Never => "not lifted, as --lift never says".to_owned(),
-            _ => format!("orders above {LIFTED_ORDER} are not lifted to integers (--lift always does it)"),
+            _ => format!(
+                "orders above {LIFTED_ORDER} are not lifted to integers (--lift always does it, with some {} primes, each of \
+                 which takes about half as long as the order)",
+                found.order / ORDER_PER_PRIME
+            ),
         };
         return Ok((found, Err(why)));
     }
@@ -85,7 +92,9 @@ fn of<S: Source + ?Sized>(
 
 /// Too few terms. Where the problem is known, so is its order.
 fn missing(args: &AnalyseArgs, input: &Input, error: &TooShort) -> Failed {
-    let text = format!("{}: {error}", input.subject);
+    let broken = broken(input, error.broken)
+        .map_or_else(String::new, |text| format!("; {text}; correct the file if it is wrong"));
+    let text = format!("{}: {error}{broken}", input.subject);
     let Some(graph) = input.graph.as_ref().filter(|_| input.series.is_some()) else {
         let advice = if input.series.is_some() { "" } else { "; allow more --terms" };
         return Failed::usage(text + advice);
@@ -103,6 +112,21 @@ fn missing(args: &AnalyseArgs, input: &Input, error: &TooShort) -> Failed {
         }
         Err(_) => Failed::usage(text),
     }
+}
+
+/// Where the numbers of a file leave a recurrence that many of them verify: most likely a changed digit.
+pub(super) fn broken(input: &Input, broken: Option<Broken>) -> Option<String> {
+    let Broken { order, at } = broken?;
+    let (index, place) = input.place(at)?;
+    Some(format!("a recurrence of order {order}, which the {at} terms before verify, fails at n = {index} ({place})"))
+}
+
+/// Where the first numbers of a file do not fit the recurrence of all others: its last coefficients are zero then.
+pub(super) fn late(input: &Input, lifted: &Lifted) -> Option<String> {
+    let zeros = lifted.q.iter().rev().take_while(|q| q.is_zero()).count();
+    let order = lifted.order().checked_sub(zeros).filter(|&order| order > 0 && zeros > 0)?;
+    let (index, place) = input.place(zeros - 1)?;
+    Some(format!("the term at n = {index} ({place}): all later ones follow a recurrence of order {order}"))
 }
 
 /// Growth from the states where there are any, else from the recurrence.

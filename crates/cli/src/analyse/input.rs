@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use keima_analyse::graph::Exact;
-use keima_analyse::input::{InputError, Series, read};
+use keima_analyse::input::{InputError, Place, Series, read};
 use keima_analyse::{Graph, Integer};
 use keima_model::{ProblemRequest, Registry};
 use keima_problems::Problems;
@@ -31,6 +31,11 @@ impl Input {
     /// Index of the first term.
     pub(super) fn first(&self) -> u32 {
         self.graph.as_ref().map(Graph::first).or(self.series.as_ref().map(|series| series.first)).unwrap_or_default()
+    }
+    /// The index of a term of the file, from 0, and its place.
+    pub(super) fn place(&self, number: usize) -> Option<(u64, Place)> {
+        let series = self.series.as_ref()?;
+        Some((u64::from(series.first) + number as u64, *series.places.get(number)?))
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use keima_analyse::growth::{DIGITS, Proof};
 
-use super::find::Analysis;
+use super::find::{Analysis, broken, late};
 use super::input::Input;
 use crate::terminal::wrap::{WIDTH, wrapped_at};
 
@@ -30,17 +30,28 @@ pub(super) fn text(input: &Input, analysis: &Analysis) -> String {
         "nothing beyond the terms: the recurrence holds on all of them"
     };
     let _ = write!(text, "\n  proved             {proved}");
+    let lifted = analysis.lifted.as_ref().ok();
+    if let Some(what) = broken(input, found.broken).or_else(|| late(input, lifted?)) {
+        let _ = write!(text, "\n  does not fit       {what}");
+    }
     match &analysis.lifted {
         Err(why) => {
             let _ = write!(text, "\n\nno coefficients: {why}");
         }
         Ok(lifted) => {
             let bits = lifted.q.iter().map(keima_analyse::Integer::significant_bits).max().unwrap_or(0);
+            let kind = if lifted.denominator() == 1 { "integers" } else { "fractions" };
             let _ = write!(
                 text,
-                "\n  coefficients       integers of at most {bits} bits, from {} primes, verified modulo {} on {} terms",
+                "\n  coefficients       {kind} of at most {bits} bits, from {} primes, verified modulo {} on {} terms",
                 lifted.primes_used, lifted.fresh_prime, lifted.fresh_terms
             );
+            if let Some((place, value)) = lifted.first_fraction() {
+                let _ = write!(
+                    text,
+                    "\n  no integer         c{place} = {value}: no series of integers goes on that way for ever (Fatou)"
+                );
+            }
             let (p, q) = lifted.generating_function();
             let polynomial = lifted.characteristic_polynomial();
             if lifted.order() <= WRITTEN_ORDER && q.len() <= MOST_CHARACTERS {

@@ -2,7 +2,9 @@
 
 use std::io::Write;
 
-use crate::harness::process::keima;
+use keima_analyse::Integer;
+
+use crate::harness::process::{LIMIT, command, keima};
 
 fn file(text: &str) -> tempfile::NamedTempFile {
     let mut file = tempfile::NamedTempFile::new().unwrap();
@@ -43,6 +45,22 @@ fn formats_hold_the_recurrence() {
     }
 }
 
+/// What `count` prints goes into standard input of `analyse`, whose recurrence is that of the problem itself.
+#[test]
+fn series_of_count_are_analysed_from_standard_input() {
+    let own = keima(&["analyse", "go", "3", "--json", "--quiet"]).json();
+    for format in ["json", "bfile"] {
+        let printed = keima(&["count", "go", "3x60", "--series", "--format", format, "--quiet"]);
+        let mut analyse = assert_cmd::Command::from_std(command(&["analyse", "--from", "-", "--json", "--quiet"]));
+        let output = analyse.write_stdin(printed.ok()).timeout(LIMIT).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{format}: {output:?}");
+        let read: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!((&read["order"], &read["recurrence"]), (&own["order"], &own["recurrence"]), "{format}");
+        assert_eq!((read["terms_given"].as_u64(), read["first_index"].as_u64()), (Some(60), Some(1)), "{format}");
+        assert_eq!(read["growth"]["lambda"], own["growth"]["lambda"], "{format}");
+    }
+}
+
 #[test]
 fn far_terms_are_those_that_are_counted() {
     let numbers = series();
@@ -52,11 +70,40 @@ fn far_terms_are_those_that_are_counted() {
         keima(&["analyse", "go", "3", "--term", "1000000", "--modulo", modulus, "--quiet"]).ok().to_owned()
     };
     let digits = keima(&["analyse", "go", "3", "--term", "1000000", "--digits", "--quiet"]).ok().to_owned();
-    // A prime takes a way of its own; 10^50 and 10 the lifted recurrence.
+    // A product of different primes, such as 10, takes a way of its own; 10^50 and what 4 divides the lifted recurrence.
     assert!(digits.contains("last    ") && digits.ends_with(&modulo("10")), "{digits}");
     let by_prime: u128 = modulo("1000003").parse().unwrap();
-    let by_both: u128 = modulo("10000030").parse().unwrap();
-    assert_eq!(by_both % 1_000_003, by_prime);
+    let by_primes: u128 = modulo("10000030").parse().unwrap();
+    let lifted: u128 = modulo("4000012").parse().unwrap();
+    assert_eq!((by_primes % 1_000_003, lifted % 1_000_003), (by_prime, by_prime));
+    assert_eq!(by_primes % 2, lifted % 2);
+}
+
+/// 0.95^1000 is 5e-23: a lambda^n alone has 22 right digits there.
+#[test]
+fn first_digits_are_right_where_the_second_root_is_close_to_the_largest() {
+    let power = |base: u32, n: u32| Integer::from(Integer::u_pow_u(base, n));
+    let series = |term: &dyn Fn(u32) -> Integer, terms: u32| {
+        file(&(0..terms).map(|n| format!("{n} {}\n", term(n))).collect::<String>())
+    };
+    let close = series(&|n| power(20, n) + power(19, n), 30);
+    let path = close.path().to_str().unwrap();
+    for n in [50, 1000, 1500, 3000, 60_000] {
+        let term = (power(20, n) + power(19, n)).to_string();
+        let expected = format!("digits  {}\nfirst   {}\nlast    {}", term.len(), &term[..50], &term[term.len() - 50..]);
+        let ran = keima(&["analyse", "--from", path, "--term", &n.to_string(), "--digits", "--quiet"]);
+        assert_eq!(ran.ok(), expected, "{n}");
+    }
+    // Powers of ten lie between the bounds of a lambda^n, which agree in no digit of them.
+    let tens = series(&|n| power(10, n), 12);
+    let path = tens.path().to_str().unwrap();
+    let ran = keima(&["analyse", "--from", path, "--term", "5000", "--digits", "--quiet"]);
+    assert_eq!(ran.ok(), format!("digits  5001\nfirst   1{}\nlast    {}", "0".repeat(49), "0".repeat(50)));
+    // Other roots of an order above 400 are not bounded: what is too long to be written out is refused.
+    let unbounded = series(&|n| power(10, n) + u32::from(n % 400 == 0), 900);
+    let path = unbounded.path().to_str().unwrap();
+    let ran = keima(&["analyse", "--from", path, "--term", "1000000000", "--digits", "--quiet"]);
+    assert!(ran.code == Some(2) && ran.stderr.contains("are not certain: other roots"), "{ran:#?}");
 }
 
 #[test]
@@ -68,6 +115,11 @@ fn what_is_wrong_with_a_file_is_said_with_its_line() {
         change(&mut own);
         own.join("\n")
     };
+    let late = "# comment\n".to_owned() + &with(&|own| own[49] = own[49].replace('1', "2"));
+    let early = with(&|own| own[5] = own[5].replace('1', "2"));
+    let entry = |line: &str| line.split_once(' ').map(|(n, term)| format!(r#"{{"index":{n},"count":"{term}"}}"#));
+    let entries: Vec<String> = late.lines().skip(1).filter_map(entry).collect();
+    let late_json = format!(r#"{{"series":[{}]}}"#, entries.join(","));
     let changed = with(&|own| own[29] = own[29].replace('1', "2"));
     for (text, with_problem, code, expected) in [
         (good.clone(), false, 0, "order              19"),
@@ -77,6 +129,9 @@ fn what_is_wrong_with_a_file_is_said_with_its_line() {
         (with(&|own| drop(own.remove(0))), true, 2, "line 1: expected the first index 1, got 2"),
         (changed.clone(), true, 3, "line 30: expected a(30) ="),
         (changed, false, 2, "no recurrence of order up to"),
+        (late, false, 2, "order 19, which the 49 terms before verify, fails at n = 50 (line 51)"),
+        (early, false, 0, "the term at n = 6 (line 6): all later ones follow a recurrence of order 19"),
+        (late_json, false, 2, "fails at n = 50 (entry 50 of `series`)"),
         (with(&|own| own.truncate(30)), true, 2, "12 more terms are needed (42 in all"),
         (with(&|own| own.truncate(30)), false, 2, "more terms"),
         (String::new(), false, 2, "got no term"),
@@ -87,6 +142,27 @@ fn what_is_wrong_with_a_file_is_said_with_its_line() {
         let ran = keima(&[&["analyse"][..], problem, &["--from", path, "--quiet"]].concat());
         let said = if code == 0 { &ran.stdout } else { &ran.stderr };
         assert!(ran.code == Some(code) && said.contains(expected), "{expected}: {ran:#?}");
+    }
+}
+
+#[test]
+fn fractions_are_printed_and_have_no_further_terms() {
+    let file = file("1 64\n2 32\n3 16\n4 8\n5 4\n6 2\n7 1\n");
+    let path = file.path().to_str().unwrap();
+    for (words, code, expected) in [
+        (&[][..], 0, "c1 = 1/2: no series of integers goes on that way"),
+        (&[], 0, "no growth: coefficient 1 of the recurrence is 1/2"),
+        (&["--format", "csv"], 0, "1,1/2"),
+        (&["--format", "gp"], 0, "P = 128*x;\nQ = 2 - x;"),
+        (&["--format", "sympy"], 0, ") / q[0])"),
+        (&["--json"], 0, r#""recurrence":["1/2"]"#),
+        (&["--term", "5"], 0, "4"),
+        (&["--term", "8"], 2, "coefficient 1 of its recurrence is 1/2; no series"),
+        (&["--term", "8", "--modulo", "7"], 2, "there is no term beyond the file"),
+    ] {
+        let ran = keima(&[&["analyse", "--from", path, "--quiet"], words].concat());
+        let said = if code == 0 { &ran.stdout } else { &ran.stderr };
+        assert!(ran.code == Some(code) && said.contains(expected), "{words:?}, {expected}: {ran:#?}");
     }
 }
 
