@@ -4,7 +4,7 @@
 //!   graph       the states and transitions of one column, which repeat from some column on: cheap terms, modulo primes or exact
 //!   recurrence  the shortest recurrence: Berlekamp-Massey modulo primes, lifted to integers, verified on other terms
 //!   term        one far term from the recurrence, exact or modulo any number
-//!   constants   A, B and L in A B^(m+n) L^(mn), from counts of squares and of boards one longer
+//!   constants   A, B and L in A B^(m+n) L^(mn), from counts of squares, boards one longer and boards of fixed heights
 //!   growth      a and lambda in L(n) ~ a lambda^n, with proved error bounds
 //!   input       series from b-files and JSON results
 //!   plot        line charts as SVG

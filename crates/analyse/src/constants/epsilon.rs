@@ -10,7 +10,7 @@
 use rug::Integer;
 use rug::ops::DivRounding as _;
 
-use super::SCALE;
+use super::{SCALE, decimal};
 use crate::growth::ten_to;
 
 /// Entries of a column that are compared.
@@ -23,8 +23,9 @@ pub struct Limit {
     pub value: Integer,
     /// Half the width of the bar.
     pub error: Integer,
-    /// Column of the table that it comes from: how many geometric sequences were taken off.
-    pub column: usize,
+    /// Column of the epsilon table that it comes from: how many geometric sequences were taken off. `None` if it was found in
+    /// another way.
+    pub column: Option<usize>,
     /// Of the estimates from fewer terms: how many had this value within their bar, and how many there were.
     pub trials: (usize, usize),
 }
@@ -80,7 +81,7 @@ impl Limit {
         let held: Vec<bool> =
             shorter.map(|(earlier, bar, _)| Integer::from(&earlier - &value).abs() <= bar + &error).collect();
         let trials = (held.iter().filter(|held| **held).count(), held.len());
-        Self { value, error, column, trials }
+        Self { value, error, column: Some(column), trials }
     }
 
     /// The same with a wider bar.
@@ -95,18 +96,13 @@ impl Limit {
         let digits = self.error.to_string().len() as u32;
         // One digit more than is certain.
         let cut = digits.saturating_sub(1);
-        let unit = ten_to(cut);
-        let rounded = (&self.value + Integer::from(&unit / 2_u32)).div_floor(&unit);
-        let places = (SCALE - cut.min(SCALE)) as usize;
-        let text = rounded.to_string();
-        let text = format!("{text:0>width$}", width = places + 1);
-        let (whole, part) = text.split_at(text.len() - places);
+        let text = decimal(&self.value, SCALE - cut.min(SCALE));
         let first = self.error.to_string().chars().next().unwrap_or('0');
         let exponent = i64::from(digits) - 1 - i64::from(SCALE);
         let bar = match first.to_digit(10).unwrap_or(0) + 1 {
             10 => format!("1e{}", exponent + 1),
             up => format!("{up}e{exponent}"),
         };
-        (format!("{whole}.{part}"), bar)
+        (text, bar)
     }
 }

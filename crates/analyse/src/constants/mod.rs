@@ -9,11 +9,15 @@
 //! Source: Tromp & Farnebäck 2016, sections 5.10 and 5.11, table 6. The ratios converge like a few geometric sequences with
 //! complex bases, so Wynn's epsilon algorithm (see [`epsilon`]) gains digits. B is made with the L so found, and A with both.
 //!
-//! The bars are honest, not proved: an error of L by e moves `A_n` by n^2 e, which is added. [`Limit::trials`] tells how often the same
-//! method on fewer counts had the final value within its bar. Cost: some thousand multiplications of 100 digits.
+//! [`joint`] is a second way, with the counts of boards of fixed heights as well; [`table`] holds all counts.
+//!
+//! The bars are honest, not proved: an error of L by e moves `A_n` by n^2 e, which is added. [`Limit::trials`] tells how often
+//! the same method on fewer counts had the final value within its bar. Cost: some thousand multiplications of 100 digits.
 
 pub mod epsilon;
+pub mod joint;
 pub mod plot;
+pub mod table;
 #[cfg(test)]
 mod tests;
 
@@ -21,6 +25,8 @@ use rug::Integer;
 use rug::ops::DivRounding as _;
 
 use self::epsilon::Limit;
+use self::joint::Joint;
+use self::table::Table;
 use crate::growth::ten_to;
 
 /// Digits after the point of all numbers here.
@@ -37,40 +43,67 @@ pub struct Counts {
     pub oblongs: Vec<Integer>,
 }
 
-/// What the counts say.
+/// The three constants.
 #[derive(Clone, Debug)]
-pub struct Constants {
-    /// `L_n` of the paper, n from 1, times 10^[`SCALE`].
-    pub ratios: Vec<Integer>,
+pub struct Limits {
     /// L.
     pub base: Limit,
     /// B.
     pub side: Limit,
     /// A.
     pub factor: Limit,
+}
+
+/// What the counts say.
+#[derive(Clone, Debug)]
+pub struct Constants {
+    /// `L_n` of the paper, n from 1, times 10^[`SCALE`].
+    pub ratios: Vec<Integer>,
+    /// The constants from the ratios.
+    pub epsilon: Limits,
+    /// The constants from boards of fixed heights too, where there are enough.
+    pub joint: Option<Joint>,
     /// For n from 1.
     pub errors: Vec<Errors>,
 }
 
-/// The relative errors of the formula with these constants, times 10^[`SCALE`]: at n x n, and at n x (n+1) if that is known.
+/// The relative errors of the formula with the better constants, times 10^[`SCALE`]: at n x n, and at n x (n+1) if that is known.
 pub type Errors = (Integer, Option<Integer>);
 
-/// Too few counts.
+/// Counts that give no constants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the constants need the counts of {LEAST} squares and of the boards between them, got {got}")]
-pub struct TooFew {
-    /// The squares with their oblongs.
-    pub got: usize,
+pub enum NoConstants {
+    /// Too few of them.
+    #[error(
+        "the constants need the counts of {LEAST} squares and of the boards between them, got {got}; add counts with --from FILE"
+    )]
+    TooFew {
+        /// The squares with their oblongs.
+        got: usize,
+    },
+    /// A ratio of them is 0 to all digits that are kept.
+    #[error("expected counts that grow like A B^(m+n) L^(mn), got others; correct the table of --from")]
+    OtherGrowth,
 }
 
-/// a / b, times 10^[`SCALE`].
-pub(crate) fn ratio(a: &Integer, b: &Integer) -> Integer {
-    (a * ten_to(SCALE)).div_floor(b)
+/// a / b, times 10^[`SCALE`]; `None` for b = 0.
+pub(crate) fn quotient(a: &Integer, b: &Integer) -> Option<Integer> {
+    (*b != 0).then(|| (a * ten_to(SCALE)).div_floor(b))
 }
 
 /// Product of two numbers of this scale.
 pub(crate) fn product(a: &Integer, b: &Integer) -> Integer {
     Integer::from(a * b).div_floor(ten_to(SCALE))
+}
+
+/// A positive number of this scale with so many places after the point, at most [`SCALE`]; the last one is rounded.
+pub fn decimal(value: &Integer, places: u32) -> String {
+    let unit = ten_to(SCALE.saturating_sub(places));
+    let text = (value + Integer::from(&unit / 2_u32)).div_floor(&unit).to_string();
+    let places = places.min(SCALE) as usize;
+    let text = format!("{text:0>width$}", width = places + 1);
+    let (whole, part) = text.split_at(text.len() - places);
+    format!("{whole}.{part}")
 }
 
 /// a^n.
@@ -85,44 +118,65 @@ pub(crate) fn power(a: &Integer, n: u32) -> Integer {
     result
 }
 
+impl Limits {
+    /// By the epsilon algorithm.
+    fn of(counts: &Counts, ratios: &[Integer]) -> Option<Self> {
+        let (squares, oblongs) = (&counts.squares, &counts.oblongs);
+        let base = Limit::of(ratios);
+        let steps = (1..).zip(squares.iter().zip(oblongs));
+        let sides = steps.map(|(n, (square, oblong))| quotient(&quotient(oblong, square)?, &power(&base.value, n)));
+        let longest = ratios.len() as u32 + 1;
+        let side = Limit::of(&sides.collect::<Option<Vec<_>>>()?).with_error(&(Integer::from(&base.error * longest)));
+        // Of larger squares the error of L would move A more than the bar says.
+        let whole = (1..=longest).zip(squares).map(|(n, square): (u32, &Integer)| {
+            let powers = product(&power(&side.value, 2 * n), &power(&base.value, n * n));
+            quotient(&(square * ten_to(SCALE)), &powers)
+        });
+        let moved = Integer::from(&base.error * (longest * longest)) + Integer::from(&side.error * (2 * longest));
+        let factor = Limit::of(&whole.collect::<Option<Vec<_>>>()?).with_error(&moved);
+        Some(Self { base, side, factor })
+    }
+
+    /// count / formula - 1.
+    fn error(&self, count: &Integer, m: u32, n: u32) -> Option<Integer> {
+        let powers = product(&power(&self.side.value, m + n), &power(&self.base.value, m * n));
+        let formula = product(&self.factor.value, &powers);
+        Some(quotient(&(count * ten_to(SCALE)), &formula)? - ten_to(SCALE))
+    }
+}
+
 impl Constants {
-    /// The constants of some counts.
-    pub fn of(counts: &Counts) -> Result<Self, TooFew> {
+    /// The constants of all counts that are known.
+    pub fn of(table: &Table) -> Result<Self, NoConstants> {
+        let counts = table.counts();
         let (squares, oblongs) = (&counts.squares, &counts.oblongs);
         let pairs = oblongs.len().min(squares.len().saturating_sub(1));
         if pairs + 1 < LEAST {
-            return Err(TooFew { got: pairs + 1 });
+            return Err(NoConstants::TooFew { got: pairs + 1 });
         }
-        let between = |n: usize| {
-            let product = Integer::from(squares.get(n)? * squares.get(n + 1)?);
-            let oblong = oblongs.get(n)?;
-            Some(ratio(&product, &Integer::from(oblong * oblong)))
-        };
-        let ratios: Vec<Integer> = (0..pairs).map_while(between).collect();
-        let base = Limit::of(&ratios);
-        let steps = (1..).zip(squares.iter().zip(oblongs));
-        let sides: Vec<Integer> =
-            steps.map(|(n, (square, oblong))| ratio(&ratio(oblong, square), &power(&base.value, n))).collect();
-        let longest = pairs as u32 + 1;
-        let side = Limit::of(&sides).with_error(&(Integer::from(&base.error * longest)));
-        let whole = (1..).zip(squares).map(|(n, square): (u32, &Integer)| {
-            let powers = product(&power(&side.value, 2 * n), &power(&base.value, n * n));
-            (square * ten_to(2 * SCALE)).div_floor(&powers)
-        });
-        let factors: Vec<Integer> = whole.collect();
-        let moved = Integer::from(&base.error * (longest * longest)) + Integer::from(&side.error * (2 * longest));
-        let factor = Limit::of(&factors).with_error(&moved);
-        let error = |count: &Integer, m: u32, n: u32| {
-            let powers = product(&power(&side.value, m + n), &power(&base.value, m * n));
-            let formula = product(&factor.value, &powers);
-            (count * ten_to(2 * SCALE)).div_floor(&formula) - ten_to(SCALE)
-        };
+        let between = squares.iter().zip(squares.iter().skip(1)).zip(oblongs);
+        let ratios = between
+            .map(|((square, next), oblong)| quotient(&Integer::from(square * next), &Integer::from(oblong * oblong)));
+        let ratios: Vec<Integer> = ratios.collect::<Option<_>>().ok_or(NoConstants::OtherGrowth)?;
+        let epsilon = Limits::of(&counts, &ratios).ok_or(NoConstants::OtherGrowth)?;
+        let mut found = Self { ratios, epsilon, joint: Joint::of(table), errors: Vec::new() };
+        let best = found.best();
         let errors = (1..).zip(squares).map(|(n, square)| {
-            let oblong = oblongs.get(n as usize - 1);
-            (error(square, n, n), oblong.map(|oblong| error(oblong, n, n + 1)))
+            let oblong = oblongs.get(n as usize - 1).map(|oblong| best.error(oblong, n, n + 1));
+            Some((best.error(square, n, n)?, oblong.flatten()))
         });
-        let errors = errors.collect();
-        Ok(Self { ratios, base, side, factor, errors })
+        found.errors = errors.collect::<Option<_>>().ok_or(NoConstants::OtherGrowth)?;
+        Ok(found)
+    }
+
+    /// Those from boards of fixed heights, where these have the narrower bar of L; else those from the ratios.
+    pub fn best(&self) -> &Limits {
+        self.better().map_or(&self.epsilon, |joint| &joint.limits)
+    }
+
+    /// The second way, where it is the better one.
+    pub fn better(&self) -> Option<&Joint> {
+        self.joint.as_ref().filter(|joint| joint.limits.base.error < self.epsilon.base.error)
     }
 }
 

@@ -44,8 +44,8 @@ pub(crate) struct AnalyseArgs {
     /// Height of the boards, such as 7: the series runs over their lengths
     #[arg(value_parser = whole(1_u32..=1000))]
     pub(crate) height: Option<u32>,
-    /// Instead: A, B and L in A B^(m+n) L^(mn), from all known counts of squares and of boards one longer
-    #[arg(long, requires = "problem", conflicts_with_all = ["height", "from", "term", "terms", "format"])]
+    /// Instead: A, B and L in A B^(m+n) L^(mn), from all known counts and those of --from
+    #[arg(long, requires = "problem", conflicts_with_all = ["height", "term", "terms", "format"])]
     pub(crate) constants: bool,
     /// Write a plot of the formula's relative error to this file
     #[arg(long, value_name = "FILE", requires = "constants")]
@@ -54,7 +54,7 @@ pub(crate) struct AnalyseArgs {
     #[arg(long = "option", short = 'o', value_name = "NAME[=VALUE]", requires = "problem")]
     pub(crate) options: Vec<String>,
     /// Read the series from a b-file or a JSON result; - for standard input. With a problem, all terms are compared with
-    /// a count of its own
+    /// a count of its own. With --constants: more counts, as rows m,n,count or as count --series --format csv prints them
     #[arg(long, value_name = "FILE")]
     pub(crate) from: Option<PathBuf>,
     /// Use at most N terms

@@ -275,6 +275,7 @@ Examples:
   keima analyse hard-squares 8
   keima analyse go 2 --format latex             formulas for a paper
   keima analyse go --constants --svg error.svg  A, B and L of the formula, with bars, and a plot
+  keima analyse go --constants --from counts.csv  the same with more counts, rows m,n,count
 
 The order is found modulo two primes. The coefficients are lifted to integers up to order 4000, and
 verified on terms that did not make them.",

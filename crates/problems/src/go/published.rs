@@ -46,6 +46,9 @@ use rustc_hash::FxHashMap;
 /// L(m,n) for m <= n <= m+1, as published.
 const VALUES: &str = include_str!("../../../../tests/golden/go_legal_positions.csv");
 
+/// L(m,n) of further boards, as keima counted them: rows `m,n,count`.
+pub const RECTANGLES: &str = include_str!("../../../../tests/golden/go_rectangles.csv");
+
 // As `keima analyse go --constants` prints them, with all digits that its bars leave.
 const A: &str = "0.85063992584571447687";
 const B: &str = "0.965535059338373871924";
@@ -149,6 +152,38 @@ mod tests {
             for (length, count) in (1..).zip(border::series::<Integer>(height, length)) {
                 check(height as u32, length, &count);
             }
+        }
+    }
+
+    /// Rows `m,n,count` of the counted rectangles.
+    fn rectangles() -> Vec<(u32, u32, Integer)> {
+        let rows = RECTANGLES.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_digit()));
+        let row = |line: &str| {
+            let [m, n, count] = line.split(',').collect::<Vec<_>>().try_into().unwrap();
+            (m.parse().unwrap(), n.parse().unwrap(), count.parse().unwrap())
+        };
+        rows.map(row).collect()
+    }
+
+    #[test]
+    fn counted_rectangles_lie_well_within_the_tolerance() {
+        let rows = rectangles();
+        for (m, n, count) in &rows {
+            check(*m, *n, count);
+            if let Some(published) = known(*m, *n) {
+                assert_eq!(published, count.to_string(), "{m}x{n}");
+            }
+        }
+        let with_formula = rows.iter().filter(|(m, n, _)| formula(*m, *n).is_some()).count();
+        assert!(rows.len() == 315 && with_formula > 250, "{} {with_formula}", rows.len());
+    }
+
+    #[test]
+    fn counted_rectangles_are_those_of_the_recurrence() {
+        for height in 1..=6 {
+            let row = rectangles().into_iter().filter(|(m, ..)| *m == height).map(|(_, n, count)| (n, count));
+            let counted = (1..).zip(border::series::<Integer>(height as usize, 30)).skip(height as usize - 1);
+            assert!(row.eq(counted.take(31 - height as usize)), "{height}");
         }
     }
 

@@ -3,6 +3,7 @@
 mod access;
 mod analyse;
 mod command_line;
+mod constants;
 mod count;
 mod estimate;
 mod explore;
