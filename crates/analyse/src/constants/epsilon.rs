@@ -10,7 +10,7 @@
 use rug::Integer;
 use rug::ops::DivRounding as _;
 
-use super::{SCALE, decimal};
+use super::fixed::{SCALE, decimal};
 use crate::growth::ten_to;
 
 /// Entries of a column that are compared.

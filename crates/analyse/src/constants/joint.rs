@@ -20,8 +20,9 @@
 use rug::Integer;
 
 use super::epsilon::Limit;
+use super::fixed::{SCALE, power, product, quotient};
 use super::table::Table;
-use super::{LEAST, Limits, SCALE, power, product, quotient};
+use super::{LEAST, Limits};
 use crate::growth::ten_to;
 
 /// How much longer than the squares the boards of fixed heights must be, that lambda does not err.

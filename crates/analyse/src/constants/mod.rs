@@ -15,6 +15,7 @@
 //! the same method on fewer counts had the final value within its bar. Cost: some thousand multiplications of 100 digits.
 
 pub mod epsilon;
+mod fixed;
 pub mod joint;
 pub mod plot;
 pub mod table;
@@ -25,23 +26,15 @@ use rug::Integer;
 use rug::ops::DivRounding as _;
 
 use self::epsilon::Limit;
+pub use self::fixed::{SCALE, decimal};
+use self::fixed::{power, product, quotient};
 use self::joint::Joint;
+pub use self::table::Counts;
 use self::table::Table;
 use crate::growth::ten_to;
 
-/// Digits after the point of all numbers here.
-pub const SCALE: u32 = 100;
 /// Fewest squares from which constants are made.
 pub const LEAST: usize = 6;
-
-/// Counts of squares and of boards one longer.
-#[derive(Clone, Debug, Default)]
-pub struct Counts {
-    /// s(1), s(2), ...
-    pub squares: Vec<Integer>,
-    /// o(1), o(2), ...; one fewer, or as many.
-    pub oblongs: Vec<Integer>,
-}
 
 /// The three constants.
 #[derive(Clone, Debug)]
@@ -84,38 +77,6 @@ pub enum NoConstants {
     /// A ratio of them is 0 to all digits that are kept.
     #[error("expected counts that grow like A B^(m+n) L^(mn), got others; correct the table of --from")]
     OtherGrowth,
-}
-
-/// a / b, times 10^[`SCALE`]; `None` for b = 0.
-pub(crate) fn quotient(a: &Integer, b: &Integer) -> Option<Integer> {
-    (*b != 0).then(|| (a * ten_to(SCALE)).div_floor(b))
-}
-
-/// Product of two numbers of this scale.
-pub(crate) fn product(a: &Integer, b: &Integer) -> Integer {
-    Integer::from(a * b).div_floor(ten_to(SCALE))
-}
-
-/// A positive number of this scale with so many places after the point, at most [`SCALE`]; the last one is rounded.
-pub fn decimal(value: &Integer, places: u32) -> String {
-    let unit = ten_to(SCALE.saturating_sub(places));
-    let text = (value + Integer::from(&unit / 2_u32)).div_floor(&unit).to_string();
-    let places = places.min(SCALE) as usize;
-    let text = format!("{text:0>width$}", width = places + 1);
-    let (whole, part) = text.split_at(text.len() - places);
-    format!("{whole}.{part}")
-}
-
-/// a^n.
-pub(crate) fn power(a: &Integer, n: u32) -> Integer {
-    let mut result = ten_to(SCALE);
-    for bit in (0..u32::BITS - n.leading_zeros()).rev() {
-        result = product(&result, &result);
-        if n >> bit & 1 == 1 {
-            result = product(&result, a);
-        }
-    }
-    result
 }
 
 impl Limits {

@@ -9,7 +9,14 @@ use std::collections::btree_map::Entry;
 
 use rug::Integer;
 
-use super::Counts;
+/// Counts of squares and of boards one longer.
+#[derive(Clone, Debug, Default)]
+pub struct Counts {
+    /// s(1), s(2), ...
+    pub squares: Vec<Integer>,
+    /// o(1), o(2), ...; one fewer, or as many.
+    pub oblongs: Vec<Integer>,
+}
 
 /// Longest side that is read: bounds of theorem 3 have some 20,000 digits there.
 pub const LONGEST: u32 = 200;

@@ -4,9 +4,10 @@ use rug::Integer;
 use rug::ops::DivRounding as _;
 
 use super::epsilon::Limit;
+use super::fixed::{power, product};
 use super::joint::Joint;
 use super::table::{Table, TableError};
-use super::{Constants, NoConstants, SCALE, decimal, plot, power, product, theorem_3};
+use super::{Constants, NoConstants, SCALE, decimal, plot, theorem_3};
 use crate::growth::ten_to;
 
 const GO: &str = include_str!("../../../../tests/golden/go_legal_positions.csv");

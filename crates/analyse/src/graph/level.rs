@@ -10,6 +10,15 @@
 //!
 //! Cost: 4 bytes a transition.
 
+/// All passes of a column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// One level per pass, from the top of the column down.
+    pub levels: Vec<Level>,
+    /// Weight of each state after the column, for the count of the board that ends there.
+    pub weights: Vec<u32>,
+}
+
 /// The transitions of one pass.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Level {

@@ -26,17 +26,8 @@ use keima_model::mix::split_mix;
 pub use exact::Exact;
 pub use hub::Hub;
 pub use lanes::Residues;
-pub use level::Level;
+pub use level::{Column, Level};
 pub use pairs::Pairs;
-
-/// All passes of a column.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Column {
-    /// One level per pass, from the top of the column down.
-    pub levels: Vec<Level>,
-    /// Weight of each state after the column, for the count of the board that ends there.
-    pub weights: Vec<u32>,
-}
 
 /// The transitions of a series: the first columns, the last of which repeats for ever.
 #[derive(Clone, Debug)]

@@ -10,7 +10,7 @@
 //! a time: the gathers are plain loads, the reductions vector instructions. Without those of AVX2 a column takes twice as long.
 //! Cost: 4 bytes of indices and one load per transition, one reduction per state.
 
-use super::Level;
+use super::level::Level;
 
 /// Bound of the primes: 15 residues add up in half a word.
 pub(crate) const PAIR_LIMIT: u64 = 1 << 28;

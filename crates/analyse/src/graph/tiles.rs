@@ -13,7 +13,7 @@
 //! So the gathers of one pass in some leave the cache. The states between two windows are numbered by tiles.
 //! Cost: 4 bytes a transition. To cut a column: unions along all transitions, and a sort of the states.
 
-use super::{Column, Level};
+use super::level::{Column, Level};
 
 /// Passes of a window.
 const PASSES: usize = 5;

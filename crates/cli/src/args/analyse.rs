@@ -54,7 +54,7 @@ pub(crate) struct AnalyseArgs {
     #[arg(long = "option", short = 'o', value_name = "NAME[=VALUE]", requires = "problem")]
     pub(crate) options: Vec<String>,
     /// Read the series from a b-file or a JSON result; - for standard input. With a problem, all terms are compared with
-    /// a count of its own. With --constants: more counts, as rows m,n,count or as count --series --format csv prints them
+    /// a count of its own. For the constants more counts, as rows m,n,count or as a count of a series prints them in CSV
     #[arg(long, value_name = "FILE")]
     pub(crate) from: Option<PathBuf>,
     /// Use at most N terms

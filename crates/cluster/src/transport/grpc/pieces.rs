@@ -27,8 +27,9 @@ use crate::transport::link::LinkError;
 const TEXT_PIECE_BYTES: usize = 1 << 20;
 /// Most memory of one job's values and certificate. A 21x10000 has 0.5 GB of values, and twice that in its certificate.
 const MOST_JOB_BYTES: usize = 4 << 30;
-/// Most memory of the values that a watcher keeps until the next status: the newest.
-const MOST_NEWS_BYTES: usize = 16 << 20;
+/// Most memory of the values that a watcher keeps until the next status: the newest. Those of 10,000 boards of some thousand cells
+/// take a third of it.
+const MOST_NEWS_BYTES: usize = 64 << 20;
 
 /// What a caller of `GetJob` wants beside the status.
 #[derive(Clone, Copy, Debug, Default)]
