@@ -10,6 +10,9 @@
 //! a time: the gathers are plain loads, the reductions vector instructions. Without those of AVX2 a column takes twice as long.
 //! Cost: 4 bytes of indices and one load per transition, one reduction per state.
 
+// What is not inlined into the function with vector instructions is compiled without them.
+#![allow(clippy::inline_always)]
+
 use super::level::Level;
 
 /// Bound of the primes: 15 residues add up in half a word.

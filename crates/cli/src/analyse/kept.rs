@@ -21,7 +21,7 @@ use crate::machine::state_folder;
 use crate::terminal::output::say;
 
 const FIRST_WORDS: &str = "keima analysis 1";
-const EVERY: Duration = Duration::from_secs(60);
+const EVERY: Duration = Duration::from_mins(1);
 
 /// The file of one analysis.
 pub(super) struct KeptFile {

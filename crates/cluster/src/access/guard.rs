@@ -283,7 +283,7 @@ mod tests {
     /// A flood of one caller is answered before a service sees it, and with what to do. Another caller is served meanwhile.
     #[tokio::test]
     async fn a_flood_of_one_caller_leaves_another_served() {
-        let rates = Some(Arc::new(Rates::of(Duration::from_secs(3600), 50, 100)));
+        let rates = Some(Arc::new(Rates::of(Duration::from_hours(1), 50, 100)));
         let guard = Guard { rates, ..Guard::new(&Door::open()) };
         let (served, callers) = (Counted::default(), ["10.0.0.1", "10.0.0.2"].map(|at| at.parse::<IpAddr>().unwrap()));
         let mut service = guard.layer(served.clone());

@@ -63,7 +63,7 @@ impl Report {
         if bounded.is_empty() {
             return Vec::new();
         }
-        let holds = bounded.iter().all(|bounded| bounded.holds());
+        let holds = bounded.iter().all(super::bounds::Bounded::holds);
         let mut lines = vec![
             format!("\ntheorem 3 {}: lower bound <= count <= upper bound", if holds { "holds" } else { "FAILS" }),
             "lower = 3^(4mn/5) (79/81)^(2(m+n)/5), upper = 3^(mn) (79/81)^(2(m+n)/5) (241/243)^((mn-2(m+n))/5)"

@@ -1,5 +1,5 @@
 //! `--format latex` and `--format gp`: no digit is lost on the way. Where GP and LaTeX are installed, they read it. What
-//! `analyse --format sympy` writes is run in python/tests/test_analyse.py.
+//! `analyse --format sympy` writes is run in `python/tests/test_analyse.py`.
 
 use std::path::Path;
 use std::process::Command;

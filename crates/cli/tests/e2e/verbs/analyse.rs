@@ -84,7 +84,7 @@ fn far_terms_are_those_that_are_counted() {
 fn first_digits_are_right_where_the_second_root_is_close_to_the_largest() {
     let power = |base: u32, n: u32| Integer::from(Integer::u_pow_u(base, n));
     let series = |term: &dyn Fn(u32) -> Integer, terms: u32| {
-        file(&(0..terms).map(|n| format!("{n} {}\n", term(n))).collect::<String>())
+        file(&(0..terms).fold(String::new(), |text, n| format!("{text}{n} {}\n", term(n))))
     };
     let close = series(&|n| power(20, n) + power(19, n), 30);
     let path = close.path().to_str().unwrap();

@@ -24,7 +24,7 @@ fn the_table_of_ratios_is_printed() {
         let Ok(n) = n.parse::<usize>() else { continue };
         // The last printed digit may be rounded or cut. That of n = 16 is misprinted.
         let places = printed.len() - 2;
-        let digits = |text: &str| text.replace('.', "")[..places + 1].parse::<i128>().unwrap();
+        let digits = |text: &str| text.replace('.', "")[..=places].parse::<i128>().unwrap();
         let off = digits(ratios[n - 1]) - digits(printed);
         assert!(off.abs() <= if n == 16 { 4 } else { 1 }, "{n}: {printed}, {}", ratios[n - 1]);
         assert!(text.contains(&format!("\n{n:>4}  {}", &ratios[n - 1][..24])), "{n}: {} in {text}", ratios[n - 1]);

@@ -131,7 +131,7 @@ mod tests {
     /// Who floods is alone with it, from however many addresses of its network.
     #[test]
     fn callers_do_not_share_a_bucket() {
-        let rates = Rates::of(Duration::from_secs(3600), 5, 100);
+        let rates = Rates::of(Duration::from_hours(1), 5, 100);
         let now = Instant::now();
         let calls = |who: Who| (0..1000).filter(|_| rates.take(who, now).is_some()).count();
         for (caller, expected) in [
@@ -159,7 +159,7 @@ mod tests {
         let taken = (0..10_000).filter(|&number| rates.take(of(number), start).is_some()).count();
         // The hundred that came first; and five at once of all others together, and one that waits.
         assert_eq!((taken, rates.full_at.lock().unwrap().len()), (106, 101));
-        let later = start + Duration::from_secs(60);
+        let later = start + Duration::from_mins(1);
         let taken = (20_000..20_100).filter(|&number| rates.take(of(number), later) == Some(Duration::ZERO)).count();
         assert_eq!((taken, rates.full_at.lock().unwrap().len()), (100, 100));
     }
