@@ -44,8 +44,9 @@ impl Scenario {
             81..=85 => self.slow_down(&machine),
             86..=88 => self.hang(&machine),
             89..=91 => self.jump_clock(),
-            92..=94 => self.send_to_sleep(&worker),
-            95..=96 => self.set_time_of_day(HUB),
+            92..=93 => self.send_to_sleep(&worker),
+            94..=95 => self.jump_workers_clock(&worker),
+            96 => self.set_time_of_day(HUB),
             97..=98 => self.stop(&worker),
             _ => tokio::time::sleep(Duration::from_secs(self.draw(20))).await,
         }

@@ -76,7 +76,7 @@ pub(crate) struct SimWorld {
     trace: bool,
     /// A machine has fallen.
     pub(crate) fell: Notify,
-    /// A machine has woken up, or is gone.
+    /// A machine has woken up, or is gone; or its clock has jumped.
     pub(crate) woke: Notify,
 }
 
@@ -302,7 +302,12 @@ impl World for SimWorld {
         Box::pin(async move {
             let left = || me.upgrade().map(|me| (end.saturating_sub(me.monotonic(&of, me.passed())), me));
             while let Some((left, me)) = left().filter(|(left, _)| !left.is_zero()) {
-                tokio::time::sleep(left).await;
+                tokio::select! {
+                    biased;
+                    // The clock may have jumped: look again.
+                    () = me.woke.notified() => {}
+                    () = tokio::time::sleep(left) => {}
+                }
                 me.awake(&name).await;
             }
         })

@@ -44,6 +44,7 @@ const WANTED: &[&str] = &[
     "time of day set",
     "worker slept",
     "worker stopped",
+    "worker's clock jumps",
 ];
 
 #[test]

@@ -2,7 +2,9 @@
 //!
 //! ```text
 //!   coordinator's machine   its monotonic clock stands still or jumps ahead; nothing is heard from it, nor by it
-//!   worker's machine        its timers stand still; its messages, changes of files and answers wait until it wakes
+//!   worker's machine        its timers stand still; its messages, changes of files and answers wait until it wakes;
+//!                           or its monotonic clock jumps ahead: waits that are under way are over, all at once
+//!   any machine             its time of day is set, ahead or back
 //! ```
 //!
 //! A worker does nothing that others can see but by messages and files, so a worker whose messages and files wait stands
@@ -43,7 +45,7 @@ impl Scenario {
         });
     }
 
-    /// Up to a day ahead or back.
+    /// By up to a day, ahead or back.
     pub(super) fn set_time_of_day(&mut self, name: &str) {
         let jump = self.draw(2 * 86_400_000) as i64 - 86_400_000;
         self.world.with(|state| {
@@ -52,6 +54,19 @@ impl Scenario {
             }
         });
         self.told("time of day set", format!("{name}: its time of day jumps by {jump} ms"));
+    }
+
+    /// A worker's clock jumps ahead, by up to ten leases, and its time of day is set. A monotonic clock never goes back.
+    pub(super) fn jump_workers_clock(&mut self, name: &str) {
+        let ahead = self.draw(60_000) as i64;
+        self.world.with(|state| {
+            if let Some(machine) = state.machines.get_mut(name) {
+                machine.ahead_millis += ahead;
+            }
+        });
+        self.world.woke.notify_waiters();
+        self.told("worker's clock jumps", format!("{name}: its clock jumps ahead by {ahead} ms"));
+        self.set_time_of_day(name);
     }
 
     /// The coordinator's clock jumps ahead, or stands still for a while: its machine sleeps, and hears nothing.
