@@ -33,6 +33,6 @@ pub use read::{
 };
 pub use record::{Batch, RunKey};
 pub use write::{
-    DiskBudget, Intake, RunOptions, RunWriter, Section, SlicedWriter, flush_runs, publish_durably, run_path,
+    DiskBudget, Intake, Passing, RunOptions, RunWriter, Section, SlicedWriter, flush_runs, publish_durably, run_path,
     temporary_path,
 };

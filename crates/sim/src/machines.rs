@@ -52,6 +52,8 @@ pub(crate) struct Hub {
 pub(crate) struct Process {
     pub(crate) id: WorkerId,
     pub(crate) store: Weak<RunStore>,
+    /// Bytes of runs that it found in its folder.
+    pub(crate) found_bytes: u64,
     stop: watch::Sender<bool>,
     main: JoinHandle<()>,
 }
@@ -169,6 +171,7 @@ impl Process {
             }
         };
         let (id, store) = (worker.id().clone(), Arc::downgrade(worker.store()));
+        let found_bytes = worker.store().disk().used();
         let routes = worker_routes(Arc::clone(worker.store()));
         world.with(|state| {
             if let Some(machine) = state.machines.get_mut(name) {
@@ -187,7 +190,7 @@ impl Process {
             });
             falls(&of, &who, life);
         });
-        Ok(Self { id, store, stop, main })
+        Ok(Self { id, store, found_bytes, stop, main })
     }
 
     /// Asks it to stop in order.

@@ -246,12 +246,18 @@ impl Scenario {
             }
         }
         for (name, process) in &self.workers {
-            let Some(store) = process.as_ref().and_then(|process| process.store.upgrade()) else { continue };
-            let (cap, used) = (store.disk().cap(), store.disk().used());
-            let is_run = |path: &Path| path.parent() != Some(store.root());
+            let Some(process) = process else { continue };
+            let Some(store) = process.store.upgrade() else { continue };
+            let (disk, is_run) = (store.disk(), |path: &Path| path.parent() != Some(store.root()));
+            // What was there at its start counts even beyond the cap, and may only go.
+            let (used, peak, most) = (disk.used(), disk.peak(), disk.cap().max(process.found_bytes));
             let there: u64 = files(store.root()).iter().filter(|(path, _)| is_run(path)).map(|(_, bytes)| bytes).sum();
-            if there > used.max(cap) {
-                self.world.fault(format!("{name}: {there} bytes in its folder, {used} charged, cap {cap}"));
+            if there > used {
+                self.world.fault(format!("{name}: {there} bytes in its folder, only {used} charged"));
+            }
+            // The peak tells of what came and went between two looks.
+            if there.max(peak) > most {
+                self.world.fault(format!("{name}: {there} bytes in its folder, up to {peak} charged, cap {most}"));
             }
         }
     }

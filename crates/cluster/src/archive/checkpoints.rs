@@ -9,11 +9,35 @@ use tokio_stream::StreamExt as _;
 use super::place::is_object_name;
 use super::{Archive, ArchiveError};
 
-/// Newest checkpoints of a job that stay: one, and one before it for the case that the newest is damaged. A later stage has read
-/// all of the vector before. The newest one at a column's end stays, too.
+/// Newest whole checkpoints of a job that stay: one, and one before it for the case that the newest is damaged. A later stage has
+/// read all of the vector before. The newest one at a column's end stays, too.
 const KEPT: usize = 2;
 /// Names of folders that an error lists.
 const MOST_LISTED: usize = 20;
+
+/// Which checkpoints stay, asked from the newest on. Only a whole one counts: one that cannot be gone on with displaces none.
+#[derive(Default)]
+pub(super) struct Staying {
+    whole: usize,
+    has_column_end: bool,
+}
+
+impl Staying {
+    /// Whether the others may go unread.
+    pub(super) const fn is_complete(&self) -> bool {
+        self.whole >= KEPT && self.has_column_end
+    }
+
+    /// Whether the next one stays.
+    pub(super) fn stays(&mut self, is_whole: bool, ends_column: bool) -> bool {
+        let stays = self.whole < KEPT || ends_column && !self.has_column_end;
+        if stays && is_whole {
+            self.whole += 1;
+            self.has_column_end |= ends_column;
+        }
+        stays
+    }
+}
 
 /// Folder and name of an object.
 fn split(name: &str) -> (&str, &str) {
@@ -42,24 +66,31 @@ impl Archive {
             let object = object.map_err(self.failed(folder))?;
             self.store.delete(&object.location).await.map_err(self.failed(folder))?;
         }
+        self.remove_leftovers(folder).await;
         Ok(())
     }
 
     async fn prune(&self, folder: &str) -> Result<(), ArchiveError> {
-        let names = self.checkpoints(folder).await?;
-        let (mut needed, mut superseded) = (BTreeSet::new(), Vec::new());
-        let mut has_column_end = false;
-        for (place, name) in names.iter().enumerate() {
-            if place >= KEPT && has_column_end {
+        self.remove_leftovers(folder).await;
+        let (names, lengths) = (self.checkpoints(folder).await?, self.runs(folder).await?);
+        let (mut needed, mut superseded, mut staying) = (BTreeSet::new(), Vec::new(), Staying::default());
+        for name in &names {
+            if staying.is_complete() {
                 superseded.push(name);
                 continue;
             }
             match Checkpoint::read(&self.read(name).await?) {
-                Ok(checkpoint) if place < KEPT || checkpoint.ends_column() => {
-                    has_column_end |= checkpoint.ends_column();
-                    needed.extend(checkpoint.objects().map(|(object, _)| object));
+                Ok(checkpoint) => {
+                    let whole = has_runs(&checkpoint, &lengths);
+                    if let Err(error) = &whole {
+                        tracing::warn!(name, %error, "a checkpoint in the archive is not whole; older ones stay");
+                    }
+                    if staying.stays(whole.is_ok(), checkpoint.ends_column()) {
+                        needed.extend(checkpoint.objects().map(|(object, _)| object));
+                    } else {
+                        superseded.push(name);
+                    }
                 }
-                Ok(_) => superseded.push(name),
                 // Nobody knows what it needs.
                 Err(error) => {
                     tracing::warn!(name, %error, "a checkpoint cannot be read; nothing is deleted from the archive");
@@ -70,7 +101,7 @@ impl Archive {
         for name in superseded {
             self.store.delete(&self.at(name)).await.map_err(self.failed(name))?;
         }
-        for object in self.runs(folder).await?.into_keys().filter(|object| !needed.contains(object)) {
+        for object in lengths.into_keys().filter(|object| !needed.contains(object)) {
             let name = format!("{folder}/{object}");
             self.store.delete(&self.at(&name)).await.map_err(self.failed(&name))?;
         }
@@ -124,7 +155,8 @@ impl Archive {
         let lengths = self.runs(&folder).await?;
         let (mut sound, mut notes) = (Vec::new(), Vec::new());
         for name in &names {
-            match Checkpoint::read(&self.read(name).await?).and_then(|checkpoint| has_runs(checkpoint, &lengths)) {
+            let read = Checkpoint::read(&self.read(name).await?);
+            match read.and_then(|checkpoint| has_runs(&checkpoint, &lengths).map(|()| checkpoint)) {
                 Ok(checkpoint) => sound.push(checkpoint),
                 Err(error @ CheckpointError::Version { .. }) => {
                     return Err(ArchiveError::NoCheckpoint(format!("{}/{name}: {error}", self.url())));
@@ -201,8 +233,9 @@ impl Archive {
     }
 }
 
-/// Whether the folder has all runs that a checkpoint needs, in their lengths. Their bytes are verified when they are fetched.
-fn has_runs(checkpoint: Checkpoint, lengths: &BTreeMap<String, u64>) -> Result<Checkpoint, CheckpointError> {
+/// Whether the folder has all runs that a checkpoint needs, in their lengths. Their bytes are verified when they are stored and when they
+/// are fetched.
+fn has_runs(checkpoint: &Checkpoint, lengths: &BTreeMap<String, u64>) -> Result<(), CheckpointError> {
     for (object, expected) in checkpoint.objects() {
         match lengths.get(&object) {
             Some(&got) if got == expected => {}
@@ -212,5 +245,5 @@ fn has_runs(checkpoint: Checkpoint, lengths: &BTreeMap<String, u64>) -> Result<C
             None => return Err(CheckpointError::Damaged(format!("{object} is missing"))),
         }
     }
-    Ok(checkpoint)
+    Ok(())
 }

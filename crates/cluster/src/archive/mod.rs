@@ -8,9 +8,10 @@
 //! ```
 //!
 //! `place` opens folders and S3-compatible buckets, `runs` brings runs there and back for a worker, `checkpoints` publishes,
-//! prunes and reads checkpoints for a coordinator. Nothing here decides: the coordinator's state machine does.
+//! prunes and reads checkpoints for a coordinator, `leftovers` removes what killed writers left. Nothing here decides: the coordinator's state machine does.
 
 mod checkpoints;
+mod leftovers;
 mod place;
 mod runs;
 #[cfg(test)]

@@ -9,7 +9,7 @@
 //! Names come from the coordinator, and were checked; see [`is_object_name`]. An object is written whole or not at all.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use object_store::aws::{AmazonS3Builder, S3ConditionalPut};
@@ -70,6 +70,8 @@ pub struct Archive {
     pub(super) store: Arc<dyn ObjectStore>,
     root: path::Path,
     url: String,
+    /// Its folder, where it is one.
+    pub(super) folder: Option<PathBuf>,
 }
 
 impl fmt::Debug for Archive {
@@ -97,7 +99,8 @@ impl Archive {
             make_folder(folder).map_err(|error| bad(format!("cannot make the folder: {error}")))?;
             let store = LocalFileSystem::new_with_prefix(folder).map_err(|error| bad(error.to_string()))?;
             let store = Arc::new(store.with_fsync(true).with_automatic_cleanup(true));
-            return Ok(Self { store, root: path::Path::default(), url: url.trim_end_matches('/').to_owned() });
+            let (root, url) = (path::Path::default(), url.trim_end_matches('/').to_owned());
+            return Ok(Self { store, root, url, folder: Some(folder.to_owned()) });
         }
         let Some(rest) = url.strip_prefix("s3://") else {
             return Err(bad("it begins with neither / nor s3://".to_owned()));
@@ -112,12 +115,12 @@ impl Archive {
         let builder = AmazonS3Builder::from_env().with_bucket_name(bucket);
         let store = builder.with_conditional_put(S3ConditionalPut::ETagMatch).build();
         let store = Arc::new(store.map_err(|error| bad(error.to_string()))?);
-        Ok(Self { store, root, url: url.trim_end_matches('/').to_owned() })
+        Ok(Self { store, root, url: url.trim_end_matches('/').to_owned(), folder: None })
     }
 
     /// An archive over an object store that is open already; `url` is what errors call it.
     pub fn over(store: Arc<dyn ObjectStore>, url: &str) -> Self {
-        Self { store, root: path::Path::default(), url: url.trim_end_matches('/').to_owned() }
+        Self { store, root: path::Path::default(), url: url.trim_end_matches('/').to_owned(), folder: None }
     }
 
     /// Its URL, as it was given.

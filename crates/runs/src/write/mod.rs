@@ -7,7 +7,7 @@ mod sliced;
 mod writer;
 
 pub use disk::DiskBudget;
-pub use intake::Intake;
+pub use intake::{Intake, Passing};
 pub use publish::{flush_runs, publish_durably, run_path, temporary_path};
 pub use sliced::{Section, SlicedWriter};
 pub use writer::{RunOptions, RunWriter};

@@ -1,5 +1,5 @@
-//! A file system without room: the job pauses with worker, folder, need and remedy, and goes on by itself when there is
-//! room.
+//! A file system without room. A worker's: the job pauses with worker, folder, need and remedy, and goes on by itself when there
+//! is room. The coordinator's: it stops, and says why.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -68,4 +68,37 @@ fn a_file_system_without_room() {
     assert!(!notes(&status).contains("fell back"), "{status}");
     // The process is gone before its file system.
     drop(worker);
+}
+
+/// What cannot be stored must not be answered: the coordinator ends, with its folder and the remedy. Started again where there is
+/// room, it goes on with the same job.
+#[test]
+fn a_coordinator_that_cannot_store_stops_and_says_why() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("small");
+    let Some(disk) = Small::mount(&data) else {
+        eprintln!("skipped: this process may not mount a file system");
+        return;
+    };
+    let mut cluster = Cluster::start(Setup { data: Some(data.clone()), ..Setup::default() });
+    let worker = cluster.worker("a", "worker.after_pull=sleep:40");
+    let job = cluster.submit("8x8");
+    cluster.at_stage(&job, 3);
+    disk.fill();
+    let status = cluster.coordinator.ended();
+    let said = cluster.coordinator.stderr();
+    assert_eq!(status.code(), Some(1), "{said}");
+    let folder = data.to_str().unwrap();
+    for words in
+        ["cannot store the state of the jobs: ", "No space left on device", folder, "it will continue the same jobs"]
+    {
+        assert!(said.contains(words), "{words} in {said}");
+    }
+    fs::remove_file(disk.ballast()).unwrap();
+    cluster.restart_coordinator();
+    let status = cluster.counts(&job, &legal("8x8"));
+    assert!(!notes(&status).contains("fell back"), "{status}");
+    // The processes are gone before the file system.
+    drop(worker);
+    drop(cluster);
 }

@@ -24,6 +24,8 @@ pub(crate) struct Setup {
     pub(crate) archive: Option<PathBuf>,
     /// Instead: a boundary after so many stages.
     pub(crate) archive_stages: Option<&'static str>,
+    /// The coordinator's folder, if it is not to be among the others.
+    pub(crate) data: Option<PathBuf>,
     /// Variables of the coordinator and the workers.
     pub(crate) environment: Vec<(String, String)>,
 }
@@ -43,6 +45,7 @@ impl Default for Setup {
             executor: "stream",
             archive: None,
             archive_stages: None,
+            data: None,
             environment: Vec::new(),
         }
     }
@@ -87,7 +90,7 @@ impl Cluster {
 
     /// The coordinator's folder.
     pub(crate) fn data(&self) -> PathBuf {
-        self.dir.path().join("data")
+        data(&self.dir, &self.setup)
     }
 
     pub(crate) fn scratch(&self, worker: &str) -> PathBuf {
@@ -165,8 +168,12 @@ impl Cluster {
     }
 }
 
+fn data(dir: &TempDir, setup: &Setup) -> PathBuf {
+    setup.data.clone().unwrap_or_else(|| dir.path().join("data"))
+}
+
 fn coordinator(dir: &TempDir, setup: &Setup, listen: &str, failpoint: &str) -> (Process, String) {
-    let data = dir.path().join("data");
+    let data = data(dir, setup);
     let args = ["coordinator", "--listen", listen, "--data", data.to_str().unwrap()];
     // Every boundary is durable: what a kill leaves does not depend on the moment.
     let times = ["--lease-seconds", setup.lease_seconds, "--grace-seconds", setup.grace_seconds];

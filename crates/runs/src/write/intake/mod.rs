@@ -15,7 +15,7 @@ mod past_cache;
 
 use std::path::{Path, PathBuf};
 
-use self::passing::Passing;
+pub use self::passing::Passing;
 use self::past_cache::PastCache;
 use super::publish::{create_folders, rename, sync_folders};
 use crate::{RunError, RunManifest, run_path};

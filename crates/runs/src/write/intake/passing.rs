@@ -26,9 +26,9 @@ enum Part {
     Nothing,
 }
 
-/// A run being received.
+/// A run being received, and verified. Nothing of it is kept.
 #[derive(Debug)]
-pub(super) struct Passing {
+pub struct Passing {
     expected: RunManifest,
     place: String,
     part: Part,
@@ -46,7 +46,8 @@ pub(super) struct Passing {
 }
 
 impl Passing {
-    pub(super) fn new(expected: &RunManifest) -> Self {
+    /// Nothing of `expected` has passed yet.
+    pub fn new(expected: &RunManifest) -> Self {
         Self {
             expected: expected.clone(),
             place: format!("run {}", expected.id),
@@ -62,7 +63,7 @@ impl Passing {
     }
 
     /// Takes the next bytes. Refuses wrong ones as soon as a checksum shows them.
-    pub(super) fn take(&mut self, mut bytes: &[u8]) -> Result<(), RunError> {
+    pub fn take(&mut self, mut bytes: &[u8]) -> Result<(), RunError> {
         let all = self.passed + (self.held.len() + bytes.len()) as u64;
         if all > self.expected.bytes {
             return Err(header::other(&self.place, "length in bytes", self.expected.bytes, all));
@@ -82,7 +83,7 @@ impl Passing {
     }
 
     /// The manifest, if the whole run has passed.
-    pub(super) fn finish(self) -> Result<RunManifest, RunError> {
+    pub fn finish(self) -> Result<RunManifest, RunError> {
         if self.part == Part::Nothing {
             return Ok(self.expected);
         }
