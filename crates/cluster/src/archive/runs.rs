@@ -47,7 +47,7 @@ impl Archive {
             match self.read_back(work, pulse).await.map_err(unreached)? {
                 Ok(()) => return Ok(()),
                 Err(damage) => {
-                    tracing::warn!(object = work.object, %damage, "a run in the archive is damaged; it is stored again")
+                    tracing::warn!(object = work.object, %damage, "a run in the archive is damaged; it is stored again");
                 }
             }
         }
