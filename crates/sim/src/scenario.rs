@@ -246,7 +246,8 @@ impl Scenario {
             }
         }
         for (name, process) in &self.workers {
-            let Some(process) = process else { continue };
+            // What a machine that died had in its memory says nothing.
+            let Some(process) = process.as_ref().filter(|_| self.world.is_up(name)) else { continue };
             let Some(store) = process.store.upgrade() else { continue };
             let (disk, is_run) = (store.disk(), |path: &Path| path.parent() != Some(store.root()));
             // What was there at its start counts even beyond the cap, and may only go.
