@@ -23,6 +23,11 @@ pub(crate) fn product(a: &[Integer], b: &[Integer]) -> Vec<Integer> {
     unpack(&packed, words, a.len() + b.len() - 1)
 }
 
+/// Q(-x) for the coefficients of Q(x).
+pub(crate) fn mirrored(q: &[Integer]) -> Vec<Integer> {
+    q.iter().enumerate().map(|(i, c)| if i % 2 == 1 { Integer::from(-c) } else { c.clone() }).collect()
+}
+
 /// The value at 2^(64 words).
 fn pack(coefficients: &[Integer], words: usize) -> Integer {
     let side = |negative: bool| {

@@ -14,7 +14,7 @@ use rug::Integer;
 use rug::ops::RemRounding;
 
 use crate::graph::lanes::MODULUS_LIMIT;
-use crate::polynomial::product;
+use crate::polynomial::{mirrored, product};
 use crate::recurrence::lift::modulo_prime;
 use crate::recurrence::{Lifted, Source};
 
@@ -27,8 +27,7 @@ pub fn modulo(lifted: &Lifted, n: &Integer, modulus: &Integer) -> Option<Integer
     let reduce = |c: Vec<Integer>| -> Vec<Integer> { c.into_iter().map(|c| c.rem_euc(modulus)).collect() };
     let (mut p, mut q) = (reduce(lifted.p.clone()), reduce(lifted.q.clone()));
     while n != 0 {
-        let mirrored: Vec<Integer> =
-            q.iter().enumerate().map(|(i, c)| if i % 2 == 1 { Integer::from(-c) } else { c.clone() }).collect();
+        let mirrored = mirrored(&q);
         let parity = usize::from(n.is_odd());
         p = reduce(product(&p, &mirrored).into_iter().skip(parity).step_by(2).collect());
         q = reduce(product(&q, &mirrored).into_iter().step_by(2).collect());

@@ -79,8 +79,8 @@ impl Watch {
         self
     }
 
-    /// The next status, with the values that became known since the one before: the newest of them, where they take more than 16
-    /// MiB; `None` after that of a job that is over. May be dropped half-way, as in `tokio::select!`.
+    /// The next status, with the values that became known since the one before: the newest of them, where they take more than 64
+    /// MiB (the job itself has all); `None` after that of a job that is over. May be dropped half-way, as in `tokio::select!`.
     pub async fn next(&mut self) -> Result<Option<JobStatus>, Error> {
         loop {
             match self.news().await? {

@@ -7,7 +7,7 @@
 use std::sync::Mutex;
 
 use super::pass::{self, PAIR_LIMIT, pack, unpack, weigh};
-use super::tiles::{Tile, Tiles};
+use super::tiles::{TILE_STATES, Tile, Tiles};
 use super::{Column, Graph};
 
 /// A graph modulo two primes.
@@ -82,6 +82,7 @@ impl<'a> Operator<'a> {
 pub struct Pairs<'a> {
     operator: Operator<'a>,
     threads: usize,
+    tile_states: usize,
     counts: Vec<u64>,
     other: Vec<u64>,
     columns: usize,
@@ -93,7 +94,8 @@ impl<'a> Pairs<'a> {
     /// The series modulo each of `primes`, which must be in 2..2^28; from the first term on, by so many threads.
     pub fn new(graph: &'a Graph, primes: [u64; 2], threads: usize) -> Self {
         let operator = Operator::new(graph, primes);
-        Self { operator, threads, counts: operator.start(), other: Vec::new(), columns: 0, tiles: None }
+        let (counts, other) = (operator.start(), Vec::new());
+        Self { operator, threads, tile_states: TILE_STATES, counts, other, columns: 0, tiles: None }
     }
 
     /// The same after so many columns, with the counts of the graph's states after them. `None` if there is no such vector, or it
@@ -116,7 +118,7 @@ impl<'a> Pairs<'a> {
 
     /// Cuts the column that repeats, and puts the counts in the order of its tiles.
     fn cut(&mut self) -> Tiles {
-        let tiles = Tiles::new(self.operator.graph.periodic());
+        let tiles = Tiles::new(self.operator.graph.periodic(), self.tile_states);
         self.other.resize(self.counts.len(), 0);
         for (&count, &place) in self.counts.iter().zip(&tiles.places) {
             self.other[place as usize] = count;
@@ -155,22 +157,34 @@ mod tests {
     use super::*;
     use crate::graph::Residues;
 
-    /// By tiles and level by level, with any number of threads: the same terms.
+    /// By tiles and level by level, with any number of threads: the same terms. Small tiles are many.
     #[test]
     fn tiles_change_nothing() {
         let primes = [268_435_399, 268_435_367];
-        for problem in ["go 1x60", "go 3x60", "go 5x70", "hard-squares 7x60", "grid-paths 4x80", "grid-cycles 4x60"] {
+        for (problem, least) in [
+            ("go 1x60", 3),
+            ("go 3x60", 2),
+            ("go 5x70", 2),
+            ("go 6x70", 1000),
+            ("hard-squares 7x60", 20),
+            ("grid-paths 4x80", 4),
+            ("grid-cycles 4x60", 3),
+        ] {
             let request = ProblemRequest::from_words(problem).unwrap();
             let graph = Graph::discover(&Problems.open(&request).unwrap()).unwrap();
             let expected: Vec<[u64; 2]> = Residues::new(&graph, primes).take(60).collect();
-            for threads in 1..=3 {
-                let mut pairs = Pairs::new(&graph, primes, threads);
+            for (threads, tile_states) in [(1, 1), (2, 1), (3, 40), (2, TILE_STATES)] {
+                let mut pairs = Pairs { tile_states, ..Pairs::new(&graph, primes, threads) };
                 let mut terms: Vec<[u64; 2]> = pairs.by_ref().take(40).collect();
+                if tile_states == 1 {
+                    let tiles = pairs.tiles.as_ref().unwrap().windows.iter().map(Vec::len).max().unwrap();
+                    assert!(tiles >= least, "{problem}: {tiles} tiles");
+                }
                 // Another process goes on.
                 let counts = pairs.counts().unwrap();
                 let pairs = Pairs::after(&graph, primes, threads, terms.len(), counts).unwrap();
-                terms.extend(pairs.take(20));
-                assert_eq!(terms, expected, "{problem}, {threads} threads");
+                terms.extend(Pairs { tile_states, ..pairs }.take(20));
+                assert_eq!(terms, expected, "{problem}, {threads} threads, tiles of {tile_states}");
             }
         }
     }

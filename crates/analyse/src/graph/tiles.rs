@@ -18,7 +18,7 @@ use super::level::{Column, Level};
 /// Passes of a window.
 const PASSES: usize = 5;
 /// Small parts are put together until a tile has this many states in all its levels.
-const TILE_STATES: usize = 1 << 15;
+pub(super) const TILE_STATES: usize = 1 << 15;
 
 /// A column by windows and tiles.
 #[derive(Debug)]
@@ -46,9 +46,9 @@ impl Tile {
 }
 
 impl Tiles {
-    /// Cuts a column. Its states before it must be numbered as those after it.
-    pub(super) fn new(column: &Column) -> Self {
-        let cuts: Vec<Cut<'_>> = column.levels.chunks(PASSES).map(Cut::of).collect();
+    /// Cuts a column into tiles of so many states, where parts allow it. Its states before it must be numbered as those after it.
+    pub(super) fn new(column: &Column, tile_states: usize) -> Self {
+        let cuts: Vec<Cut<'_>> = column.levels.chunks(PASSES).map(|levels| Cut::of(levels, tile_states)).collect();
         let mut before = cuts.last().map_or_else(Vec::new, Cut::places_after);
         let places = before.clone();
         let mut windows = Vec::new();
@@ -83,9 +83,9 @@ struct CutLevel<'a> {
 }
 
 impl<'a> Cut<'a> {
-    fn of(levels: &'a [Level]) -> Self {
+    fn of(levels: &'a [Level], tile_states: usize) -> Self {
         let groups: Vec<Vec<&[u32]>> = levels.iter().map(|level| level.groups().collect()).collect();
-        let (tile_of, tiles) = tiles_of(&groups);
+        let (tile_of, tiles) = tiles_of(&groups, tile_states);
         let mut cut: Vec<CutLevel<'a>> = Vec::new();
         for (groups, tile_of) in groups.into_iter().zip(tile_of) {
             let before = cut.last().map(|level| level.places.as_slice());
@@ -141,7 +141,7 @@ impl<'a> Cut<'a> {
 }
 
 /// The tile of each state after each pass of a window, and their number.
-fn tiles_of(levels: &[Vec<&[u32]>]) -> (Vec<Vec<u32>>, usize) {
+fn tiles_of(levels: &[Vec<&[u32]>], tile_states: usize) -> (Vec<Vec<u32>>, usize) {
     let mut firsts = vec![0];
     for groups in levels {
         firsts.push(firsts.last().unwrap_or(&0) + groups.len());
@@ -167,7 +167,7 @@ fn tiles_of(levels: &[Vec<&[u32]>]) -> (Vec<Vec<u32>>, usize) {
         if tile_of_part[root] != u32::MAX {
             continue;
         }
-        if filled > 0 && filled + sizes[root] > TILE_STATES {
+        if filled > 0 && filled + sizes[root] > tile_states {
             (tile, filled) = (tile + 1, 0);
         }
         tile_of_part[root] = tile;

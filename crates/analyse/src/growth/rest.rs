@@ -26,7 +26,7 @@
 use rug::Integer;
 
 use super::decimal::Bounds;
-use crate::polynomial::product;
+use crate::polynomial::{mirrored, product};
 use crate::recurrence::Lifted;
 
 /// Most root squarings.
@@ -98,8 +98,7 @@ fn log_of_others(q: &[Integer]) -> Option<f64> {
         if let Some(radius) = least_radius(&q) {
             return Some(log2(&radius) / f64::from(squarings).exp2());
         }
-        let mirrored: Vec<Integer> =
-            q.iter().enumerate().map(|(i, c)| if i % 2 == 1 { Integer::from(-c) } else { c.clone() }).collect();
+        let mirrored = mirrored(&q);
         q = product(&q, &mirrored).into_iter().step_by(2).collect();
     }
     None

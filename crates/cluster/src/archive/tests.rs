@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use keima_coordinator::{ArchiveWork, Failure, Toward};
-use keima_runs::{KeyOrder, RunHeader, RunId, RunOptions, RunWriter, run_path};
+use keima_runs::{RunId, RunOptions, RunWriter, run_path};
 use object_store::memory::InMemory;
 use object_store::{
     CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore, ObjectStoreExt as _,
@@ -18,6 +18,7 @@ use super::checkpoints::Staying;
 use super::place::is_object_name;
 use super::{Archive, ArchiveError};
 use crate::scratch::run_store::RunStore;
+use crate::transfer::tests::header;
 
 #[test]
 fn names_stay_below_the_archive() {
@@ -128,23 +129,12 @@ fn one_that_is_not_whole_displaces_none() {
 
 /// A run in a scratch folder, and its object.
 fn run_to_store(scratch: &Path) -> (Arc<RunStore>, ArchiveWork) {
-    let header = RunHeader {
-        job_tag: 7,
-        definition: 9,
-        build: "0.1.0".to_owned(),
-        subject: "toy 3x3".to_owned(),
-        boundary: 3,
-        key_order: KeyOrder::Window { first: 3, len: 3 },
-        cut: None,
-        key_bytes: 8,
-        moduli: vec![0xffff_ffff_ffff_ffc5],
-        coefficients: 1,
-    };
     let store = Arc::new(RunStore::open(scratch, 1 << 20).unwrap());
     let id = RunId("j1/s0/g1/t0/a0/r0".to_owned());
-    let mut writer = RunWriter::<u64>::create(store.root(), &id, &header, RunOptions::default(), store.disk()).unwrap();
+    let mut writer =
+        RunWriter::<u64>::create(store.root(), &id, &header(), RunOptions::default(), store.disk()).unwrap();
     for key in 0..1000 {
-        writer.push(key * 977, &[key * key]).unwrap();
+        writer.push(key * 977, &[key * key, key]).unwrap();
     }
     let (run, _) = writer.finish().unwrap().unwrap();
     store.hold_written(std::slice::from_ref(&run)).unwrap();

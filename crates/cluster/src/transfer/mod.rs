@@ -6,4 +6,4 @@ pub(crate) mod frames;
 pub(crate) mod remote_feed;
 pub(crate) mod run_server;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -29,7 +29,8 @@ use crate::transport::grpc::serve_worker_runs;
 
 const RECORDS: u64 = 80_000;
 
-fn header() -> RunHeader {
+/// A header of a run with two lanes.
+pub(crate) fn header() -> RunHeader {
     RunHeader {
         job_tag: 7,
         definition: 9,
