@@ -6,6 +6,10 @@
 //!
 //! Column 2k has taken k geometric sequences off, complex ones too (P. Wynn, 1956). The estimate is the last entry of the column
 //! whose last three entries agree best; the bar is the largest difference among these three.
+//!
+//! A wrong newest term makes later columns repeat what stood there before it, so that they seem to agree. Two things keep the bar
+//! honest then: it is at least the newest step of the sequence where this is far longer than those before, and it is no narrower
+//! than that of the estimate without the newest term unless that one's bar holds the new estimate.
 
 use rug::Integer;
 use rug::ops::DivRounding as _;
@@ -15,6 +19,8 @@ use crate::growth::ten_to;
 
 /// Entries of a column that are compared.
 const COMPARED: usize = 3;
+/// How much longer than each of the steps before the newest step may be.
+const LONGEST_STEP: u32 = 4;
 
 /// A limit, with a bar.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,11 +79,36 @@ fn estimate(terms: &[Integer]) -> (Integer, Integer, usize) {
     }
 }
 
+/// The newest step, where the newest term leaves the sequence.
+fn stray(terms: &[Integer]) -> Option<Integer> {
+    let last = terms.get(terms.len().checked_sub(COMPARED + 2)?..)?;
+    let steps: Vec<Integer> = last.windows(2).map(|pair| Integer::from(&pair[1] - &pair[0]).abs()).collect();
+    let (newest, before) = steps.split_last()?;
+    let longest = before.iter().max()?;
+    (*newest > Integer::from(longest * LONGEST_STEP)).then(|| newest.clone())
+}
+
+/// The estimate with a bar that a wrong newest term does not make narrower.
+fn guarded(terms: &[Integer]) -> (Integer, Integer, usize) {
+    let (value, mut error, column) = estimate(terms);
+    if let Some(step) = stray(terms) {
+        error = error.max(step);
+    }
+    if let Some(earlier) = terms.get(..terms.len().saturating_sub(1)).filter(|earlier| earlier.len() >= super::LEAST) {
+        let (before, bar, _) = estimate(earlier);
+        let off = Integer::from(&before - &value).abs();
+        if off > bar {
+            error = error.max(bar).max(off);
+        }
+    }
+    (value, error, column)
+}
+
 impl Limit {
     /// The limit of a sequence, times 10^[`SCALE`] as its terms.
     pub fn of(terms: &[Integer]) -> Self {
-        let (value, error, column) = estimate(terms);
-        let shorter = (super::LEAST..terms.len()).filter_map(|end| terms.get(..end)).map(estimate);
+        let (value, error, column) = guarded(terms);
+        let shorter = (super::LEAST..terms.len()).filter_map(|end| terms.get(..end)).map(guarded);
         let held: Vec<bool> =
             shorter.map(|(earlier, bar, _)| Integer::from(&earlier - &value).abs() <= bar + &error).collect();
         let trials = (held.iter().filter(|held| **held).count(), held.len());

@@ -27,7 +27,7 @@ pub fn decimal(value: &Integer, places: u32) -> String {
     let places = places.min(SCALE) as usize;
     let text = format!("{text:0>width$}", width = places + 1);
     let (whole, part) = text.split_at(text.len() - places);
-    format!("{whole}.{part}")
+    if part.is_empty() { whole.to_owned() } else { format!("{whole}.{part}") }
 }
 
 /// a^n.

@@ -30,6 +30,37 @@ pub const LONGER: u32 = 9;
 /// Fewest heights: an estimate needs two of them, and its bar one more.
 const HEIGHTS: u32 = 3;
 
+/// Why there is no second way.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoJoint {
+    /// Too few squares.
+    #[error("{least} squares and the boards between them are needed, got {got}")]
+    Squares {
+        /// How many are needed.
+        least: u32,
+        /// How many are known.
+        got: u32,
+    },
+    /// Too few boards of small heights.
+    #[error(
+        "with squares up to {largest}x{largest} and one more, boards of heights 1 to {HEIGHTS} at least are needed up to a length of \
+             {needed}, got height {height} up to {length}"
+    )]
+    Lengths {
+        /// The largest square that is used.
+        largest: u32,
+        /// The least length of boards of small heights.
+        needed: u32,
+        /// The first height that is too short.
+        height: u32,
+        /// Its length.
+        length: u32,
+    },
+    /// Counts whose quotients are 0 to all digits.
+    #[error("the counts do not grow like A B^(m+n) L^(mn): one of them is wrong")]
+    OtherGrowth,
+}
+
 /// The constants by this way.
 #[derive(Clone, Debug)]
 pub struct Joint {
@@ -111,15 +142,27 @@ impl<'a> Parts<'a> {
 }
 
 impl Joint {
-    /// From all counts that are known; `None` where there are too few heights of enough length.
-    pub fn of(table: &Table) -> Option<Self> {
+    /// From all counts that are known.
+    pub fn of(table: &Table) -> Result<Self, NoJoint> {
         let counts = table.counts();
-        let largest = counts.oblongs.len().min(counts.squares.len().checked_sub(1)?);
-        let largest = u32::try_from(largest).ok().filter(|&n| n as usize > LEAST)?;
-        let lengths: Vec<u32> =
-            (1..=largest).map(|k| table.length(k)).take_while(|&length| length > largest + LONGER).collect();
-        let heights = u32::try_from(lengths.len()).ok().filter(|&heights| heights >= HEIGHTS)?;
-        let length = *lengths.iter().min()?;
+        let largest = counts.oblongs.len().min(counts.squares.len().saturating_sub(1)) as u32;
+        let least = LEAST as u32 + 1;
+        if largest < least {
+            return Err(NoJoint::Squares { least: least + 1, got: counts.squares.len() as u32 });
+        }
+        let needed = largest + LONGER + 1;
+        let lengths: Vec<u32> = (1..=largest).map(|k| table.length(k)).take_while(|&length| length >= needed).collect();
+        let heights = lengths.len() as u32;
+        if heights < HEIGHTS {
+            let height = heights + 1;
+            return Err(NoJoint::Lengths { largest, needed, height, length: table.length(height) });
+        }
+        let length = lengths.into_iter().min().unwrap_or(needed);
+        Self::with(table, largest, heights, length).ok_or(NoJoint::OtherGrowth)
+    }
+
+    /// From so many squares, heights and columns.
+    fn with(table: &Table, largest: u32, heights: u32, length: u32) -> Option<Self> {
         let parts = Parts::new(table, heights, length)?;
         let found = parts.barred(heights, largest)?;
         let earlier: Vec<_> = (LEAST as u32 + 1..=largest)

@@ -28,7 +28,7 @@ use rug::ops::DivRounding as _;
 use self::epsilon::Limit;
 pub use self::fixed::{SCALE, decimal};
 use self::fixed::{power, product, quotient};
-use self::joint::Joint;
+use self::joint::{Joint, NoJoint};
 pub use self::table::Counts;
 use self::table::Table;
 use crate::growth::ten_to;
@@ -54,8 +54,8 @@ pub struct Constants {
     pub ratios: Vec<Integer>,
     /// The constants from the ratios.
     pub epsilon: Limits,
-    /// The constants from boards of fixed heights too, where there are enough.
-    pub joint: Option<Joint>,
+    /// The constants from boards of fixed heights too, or what they lack.
+    pub joint: Result<Joint, NoJoint>,
     /// For n from 1.
     pub errors: Vec<Errors>,
 }
@@ -135,9 +135,21 @@ impl Constants {
         self.better().map_or(&self.epsilon, |joint| &joint.limits)
     }
 
+    /// The constants, by their letters, for which both ways together lie beyond their bars.
+    pub fn disagree(&self) -> Vec<&'static str> {
+        let Ok(joint) = &self.joint else { return Vec::new() };
+        let (first, second) = (&self.epsilon, &joint.limits);
+        let pairs =
+            [("L", &first.base, &second.base), ("B", &first.side, &second.side), ("A", &first.factor, &second.factor)];
+        let apart = |(_, one, other): &(&str, &Limit, &Limit)| {
+            Integer::from(&one.value - &other.value).abs() > Integer::from(&one.error + &other.error)
+        };
+        pairs.into_iter().filter(apart).map(|(letter, ..)| letter).collect()
+    }
+
     /// The second way, where it is the better one.
     pub fn better(&self) -> Option<&Joint> {
-        self.joint.as_ref().filter(|joint| joint.limits.base.error < self.epsilon.base.error)
+        self.joint.as_ref().ok().filter(|joint| joint.limits.base.error < self.epsilon.base.error)
     }
 }
 

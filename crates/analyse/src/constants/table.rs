@@ -9,6 +9,8 @@ use std::collections::btree_map::Entry;
 
 use rug::Integer;
 
+use crate::input::without_mark;
+
 /// Counts of squares and of boards one longer.
 #[derive(Clone, Debug, Default)]
 pub struct Counts {
@@ -88,18 +90,13 @@ impl Table {
 
     /// Notes all rows of a text; tells their number.
     pub fn read(&mut self, text: &str) -> Result<usize, TableError> {
-        let mut rows = 0;
-        for (line, content) in (1..).zip(text.lines()) {
-            let content = content.trim();
-            if content.is_empty() || content.starts_with('#') || HEADS.contains(&content) {
-                continue;
-            }
-            let no_row = || TableError::NoRow { line, got: content.chars().take(SHOWN).collect() };
-            let (sides, count) = row(content).ok_or_else(no_row)?;
+        let mut number = 0;
+        for row in rows(text) {
+            let Row { line, sides, count } = row?;
             self.add(line, sides, count)?;
-            rows += 1;
+            number += 1;
         }
-        Ok(rows)
+        Ok(number)
     }
 
     /// Squares and boards one longer, as far as there is no gap.
@@ -112,6 +109,29 @@ impl Table {
     pub fn length(&self, height: u32) -> u32 {
         (1..=LONGEST).take_while(|&n| self.get(height, n).is_some()).last().unwrap_or(0)
     }
+}
+
+/// A row of a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Its line.
+    pub line: usize,
+    /// The sides as they stand there.
+    pub sides: (u32, u32),
+    /// The count.
+    pub count: Integer,
+}
+
+/// All rows of a text, in its order.
+pub fn rows(text: &str) -> impl Iterator<Item = Result<Row, TableError>> {
+    (1..).zip(without_mark(text).lines()).filter_map(|(line, content)| {
+        let content = content.trim();
+        if content.is_empty() || content.starts_with('#') || HEADS.contains(&content) {
+            return None;
+        }
+        let no_row = || TableError::NoRow { line, got: content.chars().take(SHOWN).collect() };
+        Some(row(content).map(|(sides, count)| Row { line, sides, count }).ok_or_else(no_row))
+    })
 }
 
 fn row(content: &str) -> Option<((u32, u32), Integer)> {

@@ -3,14 +3,19 @@
 use rug::Integer;
 use rug::ops::DivRounding as _;
 
+use keima_model::{ProblemRequest, Registry};
+use keima_problems::Problems;
+
 use super::epsilon::Limit;
 use super::fixed::{power, product};
-use super::joint::Joint;
+use super::joint::{Joint, NoJoint};
 use super::table::{Table, TableError};
 use super::{Constants, NoConstants, SCALE, decimal, plot, theorem_3};
+use crate::graph::{Exact, Graph};
 use crate::growth::ten_to;
 
 const GO: &str = include_str!("../../../../tests/golden/go_legal_positions.csv");
+const HARD_SQUARES: &str = include_str!("../../../../tests/golden/hard_squares.txt");
 const RATIOS: &str = include_str!("../../../../tests/golden/go_base_of_liberties.csv");
 const RECTANGLES: &str = include_str!("../../../../tests/golden/go_rectangles.csv");
 
@@ -90,7 +95,7 @@ fn published_constants_are_within_the_bars() {
     for (most, heights) in [(10, 0), (13, 0), (16, 0), (19, 0), (10, 5), (13, 8), (16, 10), (19, 4), (19, 13)] {
         let constants = Constants::of(&go(most, heights)).unwrap();
         let limits = constants.joint.as_ref().map_or(&constants.epsilon, |joint| &joint.limits);
-        assert_eq!(constants.joint.is_some(), heights > 0, "{most}, {heights}");
+        assert_eq!(constants.joint.is_ok(), heights > 0, "{most}, {heights}");
         for (limit, printed) in [&limits.base, &limits.side, &limits.factor].into_iter().zip(published) {
             let places = printed.len() as u32 - 2;
             let unit = ten_to(SCALE - places);
@@ -125,7 +130,15 @@ fn two_ways_to_the_constants_agree() {
     assert!(first.base.error < ten_to(SCALE - 21), "{:?}", first.base.decimal());
     assert!(constants.better().is_some());
     // Two heights are no check of one another: the first way is left.
-    assert!(Constants::of(&go(19, 2)).unwrap().joint.is_none());
+    let lacks = |most: u32, heights: u32| Constants::of(&go(most, heights)).unwrap().joint.err();
+    let expected = NoJoint::Lengths { largest: 18, needed: 28, height: 3, length: 4 };
+    assert_eq!(lacks(19, 2), Some(expected));
+    assert_eq!(lacks(6, 4), Some(NoJoint::Squares { least: 8, got: 6 }));
+    assert_eq!(constants.disagree(), [""; 0]);
+    let mut apart = constants.clone();
+    let (bar, joint) = (&constants.epsilon.base.error, apart.joint.as_mut().unwrap());
+    joint.limits.base.value += Integer::from(bar + &joint.limits.base.error) * 2_u32;
+    assert_eq!(apart.disagree(), ["L"]);
 }
 
 /// Counts that are the product of formula, edges and corners, and nothing else: all of it is found.
@@ -179,7 +192,7 @@ fn a_wrong_count_widens_the_bar() {
 #[test]
 fn tables_are_read_and_what_is_none_is_refused() {
     let mut table = Table::default();
-    let text = "# counts\nm,n,count\n2,3,489\n\ntable,index,count,name\nseries,2,57,\"L(2,2)\"\n3,2,489\n";
+    let text = "\u{feff}# counts\nm,n,count\n2,3,489\n\ntable,index,count,name\nseries,2,57,\"L(2,2)\"\n3,2,489\n";
     assert_eq!(table.read(text), Ok(3));
     assert_eq!((table.get(3, 2), table.length(2)), (Some(&Integer::from(489)), 0));
     assert_eq!((table.add(0, (1, 2), Integer::from(5)), table.length(2)), (Ok(()), 3));
@@ -204,6 +217,73 @@ fn tables_are_read_and_what_is_none_is_refused() {
     }
     let refused = table.read("3,2,488");
     assert!(matches!(refused, Err(TableError::Differs { line: 1, m: 2, n: 3, .. })), "{refused:?}");
+}
+
+/// A wrong newest count makes no bar narrower, though later columns of its epsilon table repeat what stood there before.
+#[test]
+fn a_wrong_newest_count_is_no_better_than_none() {
+    let right = Constants::of(&go(19, 13)).unwrap();
+    let count = |shift: u32| {
+        // 20x20 by the formula, some of its digits changed.
+        let limits = right.best();
+        let powers = product(&power(&limits.base.value, 400), &power(&limits.side.value, 40));
+        let near = product(&limits.factor.value, &powers) / ten_to(SCALE);
+        if shift == 0 { Integer::from(1_234_567) } else { &near + Integer::from(&near >> shift) }
+    };
+    for shift in [0, 1, 10, 30, 50] {
+        for heights in [0, 13] {
+            let mut table = go(19, heights);
+            table.add(0, (20, 20), count(shift)).unwrap();
+            let found = Constants::of(&table).unwrap();
+            let (wrong, own) = (&found.epsilon, &right.epsilon);
+            assert!(wrong.base.error > own.base.error, "{shift}, {heights}: {:?}", wrong.base.decimal());
+            let off = Integer::from(&wrong.base.value - &own.base.value).abs();
+            assert!(off <= Integer::from(&wrong.base.error + &own.base.error), "{shift}, {heights}");
+            // Powers of a far wrong B have no digit left.
+            let lacks = match (heights, shift) {
+                (0, _) => Some(NoJoint::Lengths { largest: 19, needed: 29, height: 1, length: 2 }),
+                (_, 0 | 1) => Some(NoJoint::OtherGrowth),
+                _ => None,
+            };
+            assert_eq!(found.joint.as_ref().err(), lacks.as_ref(), "{shift}, {heights}");
+            let bar = found.joint.map_or_else(|_| ten_to(SCALE), |joint| joint.limits.base.error);
+            assert!(bar > right.best().base.error, "{shift}, {heights}: {bar}");
+        }
+    }
+}
+
+/// A problem of which fewer boards are known: OEIS A085850 is 1.5030480824753...
+#[test]
+fn hard_squares_have_their_constant() {
+    let mut table = Table::default();
+    for (n, count) in (1..).zip(HARD_SQUARES.lines().filter_map(|line| line.split_once(' '))) {
+        table.add(0, (n, n), count.1.parse().unwrap()).unwrap();
+    }
+    for height in 1..=8 {
+        let request = ProblemRequest::from_words(&format!("hard-squares {height}x40")).unwrap();
+        let graph = Graph::discover(&Problems.open(&request).unwrap()).unwrap();
+        for (n, count) in (1..=18).zip(Exact::new(&graph)) {
+            table.add(0, (height, n), count).unwrap();
+        }
+    }
+    let found = Constants::of(&table).unwrap();
+    let (first, second) = (found.epsilon.base.decimal(), found.joint.as_ref().unwrap().limits.base.decimal());
+    assert!(first.0.starts_with("1.50305"), "{first:?}");
+    assert!(found.better().is_none() && found.disagree().is_empty(), "{second:?}");
+}
+
+/// Bars wider than a unit leave whole numbers.
+#[test]
+fn limits_have_the_digits_that_their_bars_leave() {
+    for (error, expected) in [
+        (ten_to(SCALE - 3) * 2_u32, ("2.718", "3e-3")),
+        (ten_to(SCALE) * 2_u32, ("3", "3e0")),
+        (ten_to(SCALE + 2), ("3", "2e2")),
+    ] {
+        let value = Integer::from(2_718_281) * ten_to(SCALE - 6);
+        let (digits, bar) = Limit { value, error, column: None, trials: (0, 0) }.decimal();
+        assert_eq!((digits.as_str(), bar.as_str()), expected);
+    }
 }
 
 /// Whatever numbers a table has, there is an answer or an error.

@@ -46,7 +46,7 @@ pub enum GraphError {
     /// The problem has no number for each length.
     #[error(
         "expected a series: a number for boards of 1, 2, 3 ... columns; got {got}. `keima problems` lists problems; go, \
-             hard-squares and grid-paths have a series"
+             grid-cycles, grid-paths and hard-squares have a series"
     )]
     NoSeries {
         /// What there is instead.
@@ -54,8 +54,8 @@ pub enum GraphError {
     },
     /// Values are polynomials.
     #[error(
-        "expected one number per state, got a polynomial with {coefficients} coefficients; leave out the option that \
-             counts by it"
+        "expected one number per board, got a polynomial with {coefficients} coefficients, one for each number of what is counted \
+             by: that is no series of numbers"
     )]
     Polynomial {
         /// Number of coefficients.
@@ -63,8 +63,8 @@ pub enum GraphError {
     },
     /// The passes differ from column to column.
     #[error(
-        "the states do not repeat from column to column within {columns} columns, so that no finite recurrence follows \
-             from them: analyse the numbers themselves (--from FILE)"
+        "the states after a column differ from those after the next one, in all of {columns} columns: no recurrence is made from \
+             such states. The numbers may follow one all the same: analyse them (--from FILE)"
     )]
     Unsettled {
         /// Number of columns that were looked at.

@@ -35,7 +35,9 @@ fn terms_are_the_published_numbers() {
 fn problems_without_a_series_are_refused_with_a_reason() {
     for (words, expected) in [
         ("knight 4x60 closed", "got 1 numbers: closed tours"),
-        ("quoridor-fences 3x60", "polynomial"),
+        ("knight 4x60 closed", "grid-cycles, grid-paths and hard-squares"),
+        ("quoridor-fences 3x60", "that is no series of numbers"),
+        ("grid-cycles 3x60 hamiltonian", "differ from those after the next one, in all of 59 columns"),
         ("square-free 4", "got 18 numbers: Q(4)"),
     ] {
         let error = Graph::discover(&open(words)).unwrap_err().to_string();

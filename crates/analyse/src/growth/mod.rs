@@ -13,6 +13,7 @@ mod second;
 pub(crate) use decimal::ten_to;
 pub use decimal::{Bounds, Decimal};
 pub use rest::Rest;
+pub(crate) use rest::log2;
 
 use crate::graph::{Graph, Hub};
 use crate::recurrence::Lifted;
@@ -59,8 +60,33 @@ pub enum GrowthError {
     )]
     NotPrimitive,
     /// Terms do not behave as a power.
-    #[error("the ratio of successive terms does not settle: no root stands alone as the largest")]
-    NotDominant,
+    #[error(
+        "the ratio of two successive terms does not settle to {digits} digits within {terms} terms: the largest root is a multiple \
+             one, or others are as large or nearly so"
+    )]
+    NotDominant {
+        /// Digits after the point.
+        digits: u32,
+        /// Terms that were looked at.
+        terms: usize,
+    },
+    /// Nothing grows.
+    #[error("all terms from n = {from} on are 0")]
+    Zero {
+        /// The first index of the zeros.
+        from: u64,
+    },
+    /// The largest term is of the other sign.
+    #[error(
+        "the terms are negative from some n on; a and lambda are told of positive ones alone: analyse the negated numbers"
+    )]
+    Negative,
+    /// a is too small, or too close to 0, for the digits of lambda.
+    #[error("a is not certain with {digits} digits of lambda: another root is close to the largest")]
+    TooClose {
+        /// Digits after the point.
+        digits: u32,
+    },
     /// The recurrence is that of no series without end.
     #[error(
         "coefficient {place} of the recurrence is {value}: no series of integers goes on that way, so that none grows"
@@ -100,6 +126,9 @@ impl Growth {
         if let Some((place, value)) = lifted.first_fraction() {
             return Err(GrowthError::Fraction { place, value: value.to_string() });
         }
+        if lifted.q.iter().skip(1).all(|q| *q == 0) {
+            return Err(GrowthError::Zero { from: lifted.holds_from() });
+        }
         let found = root::root(lifted)?;
         let terms: Vec<_> = lifted.terms().take(TERMS).collect();
         let second = second::second(&terms, &found.lambda);
@@ -109,9 +138,9 @@ impl Growth {
 
     /// Number of digits of L(n) and the first of them, at most `most` of 54. `None` where they are not proved, as for terms so
     /// early that other roots matter, and where the term has no more than that.
-    pub fn first_digits(&self, n: u64, most: usize) -> Option<(u64, String)> {
+    pub fn first_digits(&self, n: u64, most: usize) -> Option<(u128, String)> {
         let bits = self.rest?.bits(n).filter(|&bits| bits >= LEAST_BITS)?;
-        power::first_digits(&self.a, &self.lambda, n, most, Some(bits)).filter(|&(digits, _)| digits > most as u64)
+        power::first_digits(&self.a, &self.lambda, n, most, Some(bits)).filter(|&(digits, _)| digits > most as u128)
     }
 }
 

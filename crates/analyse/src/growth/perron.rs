@@ -69,6 +69,11 @@ pub(super) fn perron(graph: &Graph, told: &dyn Fn(usize)) -> Result<Perron, Grow
         let Some(lambda) = collatz_wielandt(&exact) else { continue };
         let (Some(term), Some(q)) = (terms.last(), tail(&lambda, hub)) else { continue };
         if q <= ten_to(SCALE - WANTED) {
+            // The bound of a by q then says that a is 0, and so is every later term.
+            if *term == 0 {
+                let zeros = terms.iter().rev().take_while(|term| **term == 0).count();
+                return Err(GrowthError::Zero { from: u64::from(graph.first()) + (terms.len() - zeros) as u64 });
+            }
             let a = constant(term, &lambda, exact.columns() as u32, &q);
             // q / (1 - q) is below 2 q.
             let rest = Rest::from_column(exact.columns() as u64, &(q * 2_u32), SCALE);

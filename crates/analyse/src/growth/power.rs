@@ -20,12 +20,13 @@ const KEPT: u32 = 90;
 struct Floating {
     low: Integer,
     high: Integer,
-    exponent: i64,
+    /// Wide: a term of index 2^64 has more than 2^63 digits.
+    exponent: i128,
 }
 
 impl Floating {
     fn of(bounds: &Bounds) -> Self {
-        Self { low: bounds.low.clone(), high: bounds.high.clone(), exponent: -i64::from(bounds.scale) }.cut()
+        Self { low: bounds.low.clone(), high: bounds.high.clone(), exponent: -i128::from(bounds.scale) }.cut()
     }
     fn times(&self, other: &Self) -> Self {
         let (low, high) = (Integer::from(&self.low * &other.low), Integer::from(&self.high * &other.high));
@@ -37,14 +38,14 @@ impl Floating {
             return self;
         }
         let unit = ten_to(length - KEPT);
-        let exponent = self.exponent + i64::from(length - KEPT);
+        let exponent = self.exponent + i128::from(length - KEPT);
         Self { low: self.low.div_floor(&unit), high: self.high.div_ceil(&unit), exponent }
     }
 }
 
 /// Number of decimal digits of the whole part of a lambda^n (1 +- 2^-rest), and its first digits, at most `most`: those on
 /// which both bounds agree. `None` if they agree in none, or the number is below 1. Without `rest` it is a lambda^n alone.
-pub fn first_digits(a: &Bounds, lambda: &Bounds, n: u64, most: usize, rest: Option<u32>) -> Option<(u64, String)> {
+pub fn first_digits(a: &Bounds, lambda: &Bounds, n: u64, most: usize, rest: Option<u32>) -> Option<(u128, String)> {
     let mut power = power(a, lambda, n);
     if let Some(bits) = rest {
         power.low -= Integer::from(&power.low >> bits) + 1_u32;
@@ -54,15 +55,9 @@ pub fn first_digits(a: &Bounds, lambda: &Bounds, n: u64, most: usize, rest: Opti
     if low.len() != high.len() || power.low <= 0 {
         return None;
     }
-    let digits = u64::try_from(low.len() as i64 + power.exponent).ok().filter(|&digits| digits > 0)?;
+    let digits = u128::try_from(low.len() as i128 + power.exponent).ok().filter(|&digits| digits > 0)?;
     let same: String = low.chars().zip(high.chars()).take_while(|(a, b)| a == b).map(|(a, _)| a).take(most).collect();
     (!same.is_empty()).then_some((digits, same))
-}
-
-/// A bound on the number of decimal digits of a lambda^n.
-pub fn most_digits(a: &Bounds, lambda: &Bounds, n: u64) -> u64 {
-    let power = power(a, lambda, n);
-    u64::try_from(power.high.to_string().len() as i64 + power.exponent).unwrap_or(0).max(1)
 }
 
 fn power(a: &Bounds, lambda: &Bounds, n: u64) -> Floating {
@@ -89,22 +84,36 @@ mod tests {
         for n in [0, 1, 2, 100, 1000, 4321] {
             let expected = (Integer::from(Integer::u_pow_u(3, n)) * 7_u32).to_string();
             let (digits, first) = first_digits(&exactly(7), &exactly(3), n.into(), 40, None).unwrap();
-            assert_eq!(digits, expected.len() as u64, "{n}");
+            assert_eq!(digits, expected.len() as u128, "{n}");
             assert!(
                 first.len() >= expected.len().min(40) && first.starts_with(&expected[..expected.len().min(40)]),
                 "{n}"
             );
         }
-        // Bounds on both sides of a power of ten agree in no digit, and still bound their number.
+        // Bounds on both sides of a power of ten agree in no digit.
         let around = Bounds { low: ten_to(31) - Integer::from(1), high: ten_to(31) + Integer::from(1), scale: 30 };
         assert_eq!(first_digits(&exactly(1), &around, 1000, 9, None), None);
-        assert_eq!(most_digits(&exactly(1), &around, 1000), 1001);
         let wide = Bounds { low: Integer::from(10), high: Integer::from(99), scale: 1 };
         assert_eq!(first_digits(&wide, &wide, 3, 9, None), None);
         // 7 (1 +- 1/8) is 6.1 to 7.9, 77 (1 +- 1/256) is 76.6 to 77.4.
         for (value, bits, expected) in [(7, 3, None), (77, 8, Some((2, "7"))), (75, 8, Some((2, "7")))] {
             let got = first_digits(&exactly(value), &exactly(1), 5, 9, Some(bits));
             assert_eq!(got.as_ref().map(|(digits, first)| (*digits, first.as_str())), expected, "{value}");
+        }
+    }
+
+    /// floor(n log10 b) + 1, by a program that has 80 digits.
+    #[test]
+    fn numbers_of_digits_go_beyond_64_bits() {
+        let exactly = |value: u64| Bounds { low: ten_to(30) * value, high: ten_to(30) * value, scale: 30 };
+        for (base, n, digits) in [
+            (2, 1 << 63, 2_776_511_644_261_678_567),
+            (10, u64::MAX, 1 << 64),
+            (1_000_000_000_000, u64::MAX, 12 * u128::from(u64::MAX) + 1),
+            (3, u64::MAX, 8_801_333_677_940_798_499),
+        ] {
+            let got = first_digits(&exactly(1), &exactly(base), n, 9, None).map(|(digits, _)| digits);
+            assert_eq!(got, Some(digits), "{base}^{n}");
         }
     }
 }

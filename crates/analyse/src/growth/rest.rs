@@ -141,7 +141,7 @@ fn pellet(q: &[Integer], radius: &Integer) -> bool {
 }
 
 /// The logarithm of a positive number.
-fn log2(x: &Integer) -> f64 {
+pub(crate) fn log2(x: &Integer) -> f64 {
     let (mantissa, exponent) = x.to_f64_exp();
     mantissa.log2() + f64::from(exponent)
 }
@@ -200,7 +200,7 @@ mod tests {
                 let Some(bits) = rest.bits(n) else { continue };
                 let Some((digits, first)) = first_digits(&found.a, &found.lambda, n, 40, Some(bits)) else { continue };
                 let term = term.to_string();
-                assert_eq!(digits, term.len() as u64, "{name}, {n}");
+                assert_eq!(digits, term.len() as u128, "{name}, {n}");
                 assert!(
                     term.starts_with(&first[..first.len().min(term.len())]),
                     "{name}, {n}: {term}, {first}, {bits} bits"

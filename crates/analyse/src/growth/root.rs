@@ -46,12 +46,13 @@ pub(super) fn root(lifted: &Lifted) -> Result<Root, GrowthError> {
             }
         }
     }
-    Err(GrowthError::TooSlow { columns: MOST_TERMS })
+    Err(GrowthError::TooClose { digits: PRECISIONS.iter().copied().max().unwrap_or(SCALE) })
 }
 
 /// A root to `precision` digits, which the ratio of two successive terms finds and a change of sign proves.
 fn bracket(lifted: &Lifted, precision: u32) -> Result<Bounds, GrowthError> {
     let ten = ten_to(precision + 10);
+    let not_dominant = GrowthError::NotDominant { digits: precision, terms: MOST_TERMS };
     let mut before: Option<(Integer, Integer)> = None;
     for (number, term) in lifted.terms().take(MOST_TERMS).enumerate() {
         let (last, ratio) = before.take().unwrap_or_default();
@@ -63,18 +64,21 @@ fn bracket(lifted: &Lifted, precision: u32) -> Result<Bounds, GrowthError> {
         if number % 8 == 7 {
             let now = Integer::from(&term * &ten).div_floor(&last);
             if Integer::from(&now - &ratio).abs() < 1000 && now > 0 {
+                if term < 0 {
+                    return Err(GrowthError::Negative);
+                }
                 let middle = now.div_floor(ten_to(10));
                 let bounds = Bounds { low: Integer::from(&middle - 1), high: middle + 2_u32, scale: precision };
                 return if sign_at(lifted, &bounds.low, precision) * sign_at(lifted, &bounds.high, precision) < 0 {
                     Ok(bounds)
                 } else {
-                    Err(GrowthError::NotDominant)
+                    Err(not_dominant)
                 };
             }
         }
         before = Some((term, ratio));
     }
-    Err(GrowthError::NotDominant)
+    Err(not_dominant)
 }
 
 /// The sign of the characteristic polynomial at x / 10^scale.

@@ -78,10 +78,52 @@ fn first_digits_of_far_terms_are_those_of_the_exact_count() {
         for n in [400, 1000, 3000] {
             let term = Exact::new(&graph).nth(n - 1).unwrap().to_string();
             let (digits, first) = growth.first_digits(n as u64, 50).unwrap();
-            assert_eq!(digits, term.len() as u64, "{words}, {n}");
+            assert_eq!(digits, term.len() as u128, "{words}, {n}");
             assert!(first.len() >= 49 && term.starts_with(&first), "{words}, {n}: {first}");
         }
     }
+}
+
+/// Numbers of digits beyond 2^63 and 2^64, by another program.
+#[test]
+fn numbers_of_digits_are_not_cut_to_64_bits() {
+    for (words, n, expected) in [
+        ("go 5x60", 9_000_000_000_000_000_000, 21_174_648_537_478_615_826),
+        ("go 3x60", u64::MAX, 25_928_793_390_645_050_148),
+    ] {
+        let growth = Growth::of_graph(&graph(words), &|_| {}).unwrap();
+        assert_eq!(growth.first_digits(n, 20).map(|(digits, _)| digits), Some(expected), "{words}");
+    }
+}
+
+/// A series without growth says what is true of it.
+#[test]
+fn what_does_not_grow_says_why() {
+    let not_settled = Some("does not settle to 80 digits within 8000 terms");
+    for (name, term, expected) in [
+        ("0", &(|_| rug::Integer::new()) as &dyn Fn(u32) -> rug::Integer, Some("all terms from n = 0 on are 0")),
+        ("5, 7, 0, 0", &|n| [5, 7].get(n as usize).copied().unwrap_or(0).into(), Some("all terms from n = 2 on are 0")),
+        ("n(n-1)/2", &|n| (u64::from(n) * u64::from(n.saturating_sub(1)) / 2).into(), not_settled),
+        ("n mod 3", &|n| (n % 3).into(), not_settled),
+        ("1000^n + 999^n", &|n| power(1000, n) + power(999, n), not_settled),
+        ("-3^n", &|n| -power(3, n), Some("the terms are negative")),
+        ("2^n 10^100 + 3^n", &|n| power(2, n) * power(10, 100) + power(3, n), None),
+    ] {
+        let list: Vec<rug::Integer> = (0..30).map(term).collect();
+        let found = find(list.as_slice(), usize::MAX, 1, None, &|_, _| {}).unwrap();
+        let lifted = lift::lift(list.as_slice(), &found, 0, 1, &|_| {}).unwrap();
+        let error = Growth::of_recurrence(&lifted).err().map(|error| error.to_string());
+        assert_eq!(error.is_some(), expected.is_some(), "{name}: {error:?}");
+        assert!(error.unwrap_or_default().contains(expected.unwrap_or_default()), "{name}");
+    }
+    // A hub alone makes no growth: boards of height 1 have no cycle.
+    let graph = graph("grid-cycles 1x60");
+    assert!(graph.hub().is_some());
+    assert_eq!(Growth::of_graph(&graph, &|_| {}).err(), Some(GrowthError::Zero { from: 1 }));
+}
+
+fn power(base: u32, n: u32) -> rug::Integer {
+    rug::Integer::from(rug::Integer::u_pow_u(base, n))
 }
 
 #[test]

@@ -46,8 +46,16 @@ pub enum InputError {
         /// What it holds, its beginning.
         got: String,
     },
+    /// An index is out of range.
+    #[error("line {line}: expected an index n from 0 to {}, got {got}", u32::MAX)]
+    BadIndex {
+        /// The line.
+        line: usize,
+        /// What it holds, its beginning.
+        got: String,
+    },
     /// An index is not the one after the last.
-    #[error("{place}: expected n = {expected}, got n = {got}: a series has no gaps; add the missing terms")]
+    #[error("{place}: expected n = {expected}, got n = {got}: {}", advice(*expected, *got))]
     Gap {
         /// The place.
         place: Place,
@@ -99,8 +107,23 @@ pub enum InputError {
     Json(String),
 }
 
+/// What is wrong with the order of indices.
+fn advice(expected: u64, got: u64) -> &'static str {
+    if got > expected {
+        "a series has no gaps; add the missing terms"
+    } else {
+        "the terms stand in the order of n, each once; sort the lines"
+    }
+}
+
+/// A text without the mark that some editors put before UTF-8.
+pub(crate) fn without_mark(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
+}
+
 /// Reads a text of either kind. JSON begins with a brace.
 pub fn read(text: &str) -> Result<Series, InputError> {
+    let text = without_mark(text);
     let series = if text.trim_start().starts_with('{') { json(text)? } else { bfile(text)? };
     if series.terms.is_empty() { Err(InputError::Empty) } else { Ok(series) }
 }
@@ -117,12 +140,15 @@ fn bfile(text: &str) -> Result<Series, InputError> {
         }
         let no_pair = || InputError::NoPair { line, got: content.chars().take(SHOWN).collect() };
         let (index, term) = content.split_once(char::is_whitespace).ok_or_else(no_pair)?;
-        let index: u32 = index.parse().map_err(|_| no_pair())?;
         // GMP takes blanks and underscores, which a b-file has not.
+        let is_number = |text: &str| {
+            let digits = text.strip_prefix('-').unwrap_or(text);
+            !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+        };
         let term = term.trim();
-        let digits = term.strip_prefix('-').unwrap_or(term);
-        let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-        let term: Integer = is_number.then(|| term.parse().ok()).flatten().ok_or_else(no_pair)?;
+        let term: Integer = is_number(term).then(|| term.parse().ok()).flatten().ok_or_else(no_pair)?;
+        let bad_index = || InputError::BadIndex { line, got: index.chars().take(SHOWN).collect() };
+        let index: u32 = index.parse().map_err(|_| if is_number(index) { bad_index() } else { no_pair() })?;
         add(&mut series, Place::Line(line), index, term)?;
     }
     Ok(series)
@@ -191,12 +217,19 @@ mod tests {
             (r#"{"series": [{"index": 1, "count": "5"}, {"index": 2, "count": "57", "ok": true}]}"#, Ok((1, 2))),
             ("1 2\n3 5\n", Err("line 2: expected n = 2, got n = 3")),
             ("1 2\n2 3\n2 3\n", Err("line 3: expected n = 3, got n = 2")),
+            ("1 2\n3 5\n", Err("add the missing terms")),
+            ("3 5\n2 3\n1 2\n", Err("line 2: expected n = 4, got n = 2: the terms stand in the order of n")),
+            ("1 2\n1 2\n", Err("each once; sort the lines")),
+            ("\u{feff}1 15\n2 16\n", Ok((1, 2))),
+            ("\u{feff}{\"series\": [{\"index\": 3, \"count\": \"5\"}]}", Ok((3, 1))),
+            ("-3 15\n", Err("line 1: expected an index n from 0 to 4294967295, got -3")),
+            ("1 2\n4294967296 15\n", Err("line 2: expected an index n from 0 to 4294967295, got 4294967296")),
             ("1 2\ntwo 3\n", Err("line 2: expected `n a(n)`")),
             ("1 2\n2 3x\n", Err("line 2: expected `n a(n)`")),
             ("1 2\n2\n", Err("line 2: expected `n a(n)`")),
             ("1 2\n2 1_000\n", Err("line 2: expected `n a(n)`")),
             ("1 2\n2 3 4\n", Err("line 2: expected `n a(n)`")),
-            ("-1 2\n", Err("line 1: expected `n a(n)`")),
+            ("-1 2\n", Err("line 1: expected an index n from 0")),
             ("", Err("no term")),
             ("# nothing\n", Err("no term")),
             ("{", Err("expected JSON")),

@@ -9,7 +9,7 @@
 //! recurrence with fractions, as 8, 4, 2, 1 does: then P and Q are multiplied by the common denominator, which is Q(0).
 //! Cost: per prime the terms, two order^2 and 2 r steps of the Chinese remainder theorem.
 
-use keima_residue::is_prime;
+use keima_residue::{is_prime, primes_below};
 use rug::{Integer, Rational};
 
 use super::crt::{Crt, Fractions};
@@ -79,6 +79,10 @@ impl Lifted {
     pub fn order(&self) -> usize {
         self.q.len().saturating_sub(1)
     }
+    /// The least n from which on the recurrence holds, with L(n-1), ..., L(n-r) all terms of the series.
+    pub fn holds_from(&self) -> u64 {
+        u64::from(self.first) + self.order() as u64
+    }
     /// q0: 1 where the coefficients are integers.
     pub fn denominator(&self) -> Integer {
         self.q.first().cloned().unwrap_or_else(|| Integer::from(1))
@@ -128,7 +132,7 @@ pub fn lift<S: Source + ?Sized>(
     let mut primes = primes();
     let mut crt = Crt::new(2 * order);
     let mut misses = 0;
-    let Fractions { denominator, numerators } = 'more: loop {
+    let (Fractions { denominator, numerators }, last) = 'more: loop {
         let groups: Vec<[u64; GROUP]> =
             (0..threads.max(1)).map(|_| std::array::from_fn(|_| primes.next().unwrap_or(2))).collect();
         let results: Vec<Vec<Option<Vec<u64>>>> = std::thread::scope(|scope| {
@@ -146,19 +150,20 @@ pub fn lift<S: Source + ?Sized>(
                 continue;
             };
             if let Some(settled) = crt.settled(&residues, prime) {
-                break 'more settled;
+                break 'more (settled, prime);
             }
             crt.add(&residues, prime);
+            if crt.primes > most {
+                return Err(LiftError::TooLong { primes: crt.primes });
+            }
         }
         told(crt.primes);
-        if crt.primes > most {
-            return Err(LiftError::TooLong { primes: crt.primes });
-        }
     };
     let primes_used = crt.primes;
     let (q, p) = numerators.split_at(order);
     let q = std::iter::once(&denominator).chain(q).cloned().collect();
-    let fresh_prime = primes.next().unwrap_or(2);
+    // The next one, however many more the threads have looked at.
+    let fresh_prime = primes_below(last.into()).next().unwrap_or(2);
     let fresh_terms = found.terms_used + found.terms_verified;
     let lifted = Lifted { first, q, p: p.to_vec(), primes_used, fresh_prime, fresh_terms };
     verify(&lifted, source, fresh_prime, fresh_terms)?;
@@ -166,14 +171,15 @@ pub fn lift<S: Source + ?Sized>(
 }
 
 /// The recurrence of a series modulo one prime alone: P and Q with coefficients from 0 to below it. `None` if `prime` is none,
-/// is not below 2^60, or the terms do not suffice.
-pub fn modulo_prime<S: Source + ?Sized>(source: &S, prime: u64) -> Option<Lifted> {
+/// is not below 2^60, or the terms do not suffice. `told` hears of the terms so far and the order.
+pub fn modulo_prime<S: Source + ?Sized>(source: &S, prime: u64, told: &dyn Fn(usize, usize)) -> Option<Lifted> {
     if prime >= MODULUS_LIMIT || !is_prime(prime) {
         return None;
     }
     let mut massey = Massey::new(prime);
     for residue in source.residues(prime) {
         massey.push(residue);
+        told(massey.terms().len(), massey.order());
         // Modulo a small prime a run of zeros says little: the spare terms are then as many as for a large one.
         if massey.terms().len() >= terms_needed(massey.order()) + spare_for(prime) {
             break;

@@ -161,6 +161,10 @@ fn runs<S: Source + ?Sized>(
     let take = |lane: usize, parts: Receiver<Vec<[u64; 2]>>| {
         let mut massey = Massey::new(pair[lane]);
         for residues in parts.iter().flatten() {
+            // What the threads make beyond what is needed depends on how fast they are: it is left out.
+            if enough[lane].load(Ordering::Relaxed) {
+                continue;
+            }
             massey.push(residues[lane]);
             let (terms, order) = (massey.terms().len(), massey.order());
             if lane == 0 && terms.is_multiple_of(TOLD) {

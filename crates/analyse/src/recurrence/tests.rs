@@ -77,8 +77,8 @@ fn a_search_goes_on_after_a_kill() {
     // Each goes some terms further.
     for most in [100, 300, 450, usize::MAX] {
         if let Ok(found) = find(&graph, most, 2, Some(&keeper), &|_, _| {}) {
-            // How many terms are made beyond those needed depends on the threads.
-            assert_eq!((found.order, found.is_proved), (whole.order, true));
+            let all = |found: &Found| (found.order, found.terms_verified, found.is_proved);
+            assert_eq!(all(&found), all(&whole));
             assert_eq!(most, usize::MAX);
         }
     }
@@ -118,6 +118,36 @@ fn small_recurrences_are_written_as_known() {
     assert_eq!(lifted.csv(), "i,coefficient\n1,3\n2,-1\n3,1");
     assert!(lifted.gp().starts_with("P = x + 2*x^2 + x^3;\nQ = 1 - 3*x + x^2 - x^3;\n"));
     assert!(lifted.sympy().contains("P = Poly([1, 2, 1, 0], x)\n"));
+}
+
+/// What is printed does not depend on the number of threads, nor on which is the fastest.
+#[test]
+fn equal_searches_find_equal_numbers() {
+    let graph = graph("go 3x60");
+    let numbers = |threads: usize| {
+        let found = find(&graph, usize::MAX, threads, None, &|_, _| {}).unwrap();
+        let lifted = lift::lift(&graph, &found, 1, threads, &|_| {}).unwrap();
+        (found.order, found.terms_used, found.terms_verified, lifted)
+    };
+    let expected = numbers(1);
+    for threads in [1, 1, 2, 3, 8] {
+        assert_eq!(numbers(threads), expected, "{threads} threads");
+    }
+}
+
+#[test]
+fn equations_say_from_where_on_they_hold() {
+    for (terms, expected, from) in [
+        (&[0, 0, 0, 0, 0, 0][..], "L(n) = 0", 1),
+        (&[5, 0, 0, 0, 0, 0], "L(n) = 0, n >= 2", 2),
+        (&[1, 1, 2, 4, 8, 16, 32, 64], "L(n) = 2 L(n-1), n >= 3", 3),
+        (&[2, 4, 8, 16, 32, 64], "L(n) = 2 L(n-1)", 2),
+        (&[1, 1, 2, 3, 5, 8, 13, 21], "L(n) = L(n-1) + L(n-2)", 3),
+    ] {
+        let list: Vec<Integer> = terms.iter().map(|&term: &i32| term.into()).collect();
+        let (_, lifted) = both(list.as_slice());
+        assert_eq!((lifted.equation().as_str(), lifted.holds_from()), (expected, from), "{terms:?}");
+    }
 }
 
 #[test]

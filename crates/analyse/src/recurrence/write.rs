@@ -54,7 +54,8 @@ impl Lifted {
         let reversed: Vec<Integer> = self.q.iter().rev().cloned().collect();
         polynomial(&reversed, true)
     }
-    /// The recurrence for n from the first index plus the order on: `L(n) = 3 L(n-1) - L(n-2) + L(n-3)`.
+    /// The recurrence: `L(n) = 3 L(n-1) - L(n-2) + L(n-3)`. Where it reaches back less far than its order, so that the first n is
+    /// not where a reader expects it, it says from where on it holds: `L(n) = 2 L(n-1), n >= 3`.
     pub fn equation(&self) -> String {
         let mut text = "L(n) =".to_owned();
         for (number, c) in (1..).zip(self.coefficients()).filter(|(_, c)| !c.is_zero()) {
@@ -67,6 +68,12 @@ impl Lifted {
             };
             let size: Rational = c.abs();
             text += &if size == 1 { format!("L(n-{number})") } else { format!("{size} L(n-{number})") };
+        }
+        if text.ends_with('=') {
+            text += " 0";
+        }
+        if self.order() > 0 && self.q.last().is_some_and(|q| *q == 0) {
+            text += &format!(", n >= {}", self.holds_from());
         }
         text
     }

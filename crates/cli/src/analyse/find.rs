@@ -104,9 +104,11 @@ fn missing(args: &AnalyseArgs, input: &Input, error: &TooShort) -> Failed {
         Ok(found) => {
             let needed = terms_needed(found.order);
             let more = needed.saturating_sub(error.terms);
+            // A wrong one would have been named by now.
+            let file = input.file.as_deref().unwrap_or("the file");
             Failed::usage(format!(
-                "{}: {} terms are too few for its recurrence, which has order {}: {more} more terms are needed ({needed} in \
-                 all, a tenth of them to verify it)",
+                "{}: the {} terms of {file} agree with a count of their own, but are too few for the recurrence, which has order \
+                 {}: {more} more terms are needed ({needed} in all, a tenth of them to verify it)",
                 input.subject, error.terms, found.order,
             ))
         }

@@ -19,6 +19,7 @@ pub(super) fn json(input: &Input, analysis: &Analysis) -> Value {
         "terms_given": analysis.terms,
         "order": found.order,
         "recurrence": lifted.map(|l| l.coefficients().iter().map(ToString::to_string).collect::<Vec<_>>()),
+        "holds_from": lifted.map(keima_analyse::Lifted::holds_from),
         "no_recurrence": analysis.lifted.as_ref().err(),
         "terms_used": found.terms_used,
         "terms_verified": found.terms_verified,

@@ -57,6 +57,11 @@ fn math(formula: &str) -> String {
             }
             continue;
         }
+        if let Some(after) = rest.strip_prefix(">=") {
+            text += "\\ge";
+            rest = after;
+            continue;
+        }
         match c {
             '(' => depth += 1,
             ')' => depth = depth.saturating_sub(1),
@@ -90,6 +95,8 @@ mod tests {
             ("L(n) = -1234 L(n-1)", "L(n) = -1\\allowbreak\\,234\\,L(n-1)"),
             ("L(n) = L(n-1234)", "L(n) = L(n-1234)"),
             ("1 - 3*x + x^12", "1 - 3x + x^{12}"),
+            ("L(n) = 0", "L(n) = 0"),
+            ("L(n) = 2 L(n-1), n >= 3", "L(n) = 2\\,L(n-1), n \\ge 3"),
             ("0", "0"),
         ] {
             assert_eq!(math(formula), expected, "{formula}");

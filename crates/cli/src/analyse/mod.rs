@@ -25,16 +25,20 @@ use crate::exit::Failed;
 use crate::terminal::output::hand_over;
 
 pub(crate) fn analyse(args: &AnalyseArgs) -> Result<(), Failed> {
+    if let Some(why) = args.mismatch() {
+        return Err(Failed::usage(why));
+    }
     if args.constants {
         return constants::constants(args);
     }
     let input = input::input(args)?;
-    if args.term.is_some() {
-        return hand_over(&term::term(args, &input)?);
+    if let Some(n) = args.term {
+        let told = term::term(args, &input, n)?;
+        let is_json = args.format() == AnalysisFormat::Json;
+        return hand_over(&if is_json { told.json(&input, n).to_string() } else { told.text() });
     }
     let analysis = find::find(args, &input)?;
-    let format = if args.json { AnalysisFormat::Json } else { args.format.unwrap_or(AnalysisFormat::Text) };
-    let text = match (format, &analysis.lifted) {
+    let text = match (args.format(), &analysis.lifted) {
         (AnalysisFormat::Text, _) => text::text(&input, &analysis),
         (AnalysisFormat::Json, _) => json::json(&input, &analysis).to_string(),
         (AnalysisFormat::Csv, Ok(lifted)) => lifted.csv(),

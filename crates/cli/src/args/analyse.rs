@@ -45,7 +45,7 @@ pub(crate) struct AnalyseArgs {
     #[arg(value_parser = whole(1_u32..=1000))]
     pub(crate) height: Option<u32>,
     /// Instead: A, B and L in A B^(m+n) L^(mn), from all known counts and those of --from
-    #[arg(long, requires = "problem", conflicts_with_all = ["height", "term", "terms", "format"])]
+    #[arg(long, requires = "problem", conflicts_with_all = ["height", "term", "terms"])]
     pub(crate) constants: bool,
     /// Write a plot of the formula's relative error to this file
     #[arg(long, value_name = "FILE", requires = "constants")]
@@ -76,7 +76,7 @@ pub(crate) struct AnalyseArgs {
     #[arg(long, value_name = "N", value_parser = whole(1_u32..=1024))]
     pub(crate) threads: Option<u32>,
     /// Format of the analysis [default: text]
-    #[arg(long, value_name = "FORMAT", value_enum, conflicts_with = "term")]
+    #[arg(long, value_name = "FORMAT", value_enum)]
     pub(crate) format: Option<AnalysisFormat>,
     /// Same as --format json
     #[arg(long, conflicts_with = "format")]
@@ -87,10 +87,99 @@ pub(crate) struct AnalyseArgs {
 }
 
 impl AnalyseArgs {
+    /// What is printed.
+    pub(crate) fn format(&self) -> AnalysisFormat {
+        if self.json { AnalysisFormat::Json } else { self.format.unwrap_or(AnalysisFormat::Text) }
+    }
+
+    /// Why options do not go together, where clap does not see it: it drops what an option requires as soon as that conflicts with
+    /// another one that is given.
+    pub(crate) fn mismatch(&self) -> Option<&'static str> {
+        let for_people = matches!(self.format(), AnalysisFormat::Text | AnalysisFormat::Json);
+        let lifts = self.lift != Lift::Auto;
+        [
+            (
+                self.svg.is_some() && !self.constants,
+                "--svg plots the constants: write keima analyse go --constants --svg FILE",
+            ),
+            (self.modulo.is_some() && self.term.is_none(), "--modulo is for one term: add --term N"),
+            (self.digits && self.term.is_none(), "--digits is for one term: add --term N"),
+            (
+                self.constants && !for_people,
+                "--constants is printed as text or JSON: leave out --format, or write --format json",
+            ),
+            (
+                self.constants && lifts,
+                "--lift is for a recurrence, which --constants does not make: leave out one of them",
+            ),
+            (
+                self.term.is_some() && !for_people,
+                "a term is printed as text or JSON: leave out --format, or write --format json",
+            ),
+        ]
+        .into_iter()
+        .find_map(|(is_wrong, why)| is_wrong.then_some(why))
+    }
+
     /// Progress on stderr, unless that is not wanted.
     pub(crate) fn tell(&self, text: &str) {
         if !self.quiet {
             say(text);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: AnalyseArgs,
+    }
+
+    /// No option is ignored in silence.
+    #[test]
+    fn options_that_say_nothing_are_refused() {
+        let check = |words: &str, expected: Option<&str>| {
+            let line = std::iter::once("analyse").chain(words.split(' '));
+            let said = match Line::try_parse_from(line) {
+                Ok(Line { args }) => args.mismatch().map(str::to_owned),
+                Err(error) => Some(error.to_string()),
+            };
+            assert_eq!(said.is_some(), expected.is_some(), "{words}: {said:?}");
+            assert!(said.unwrap_or_default().contains(expected.unwrap_or_default()), "{words}");
+        };
+        for (words, expected) in [
+            ("go 3", None),
+            ("go 3 --format csv", None),
+            ("go 3 --json --lift never", None),
+            ("go 3 --term 10 --json", None),
+            ("go 3 --term 10 --format json", None),
+            ("go 3 --term 10 --format text --digits", None),
+            ("go 3 --term 10 --modulo 7 --terms 100", None),
+            ("go --constants --svg x.svg", None),
+            ("go --constants --format json", None),
+            ("go 3 --svg x.svg", Some("--constants --svg")),
+            ("--from x --svg x.svg", Some("--constants")),
+            ("go 3 --modulo 7", Some("--term")),
+            ("go 3 --digits", Some("--term")),
+            ("go 3 --format csv --modulo 7", Some("--term")),
+            ("go 3 --format json --digits", Some("--term")),
+            ("go --constants --modulo 7", Some("--term")),
+            ("go --constants --digits", Some("--term")),
+            ("go --constants --format csv", Some("text or JSON")),
+            ("go --constants --lift always", Some("--lift")),
+            ("go --constants --terms 5", Some("cannot be used with")),
+            ("go --constants --term 5", Some("cannot be used with")),
+            ("go 3 --constants", Some("cannot be used with")),
+            ("go 3 --term 10 --format csv", Some("text or JSON")),
+            ("go 3 --term 10 --modulo 7 --digits", Some("cannot be used with")),
+        ] {
+            check(words, expected);
         }
     }
 }

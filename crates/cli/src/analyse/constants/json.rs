@@ -22,13 +22,16 @@ impl Report {
             "oblongs": counts.oblongs.len(),
             "from_ratios": limits(&found.epsilon),
             "from_heights": Value::Null,
+            "no_heights": found.joint.as_ref().err().map(ToString::to_string),
+            "ways_disagree": Value::Null,
             "ratios": ratios.collect::<Vec<String>>(),
             "relative_errors": errors.collect::<Vec<Value>>(),
         });
         if let (Some(object), Value::Object(best)) = (value.as_object_mut(), limits(found.best())) {
             object.extend(best);
         }
-        if let Some(joint) = &found.joint {
+        if let Ok(joint) = &found.joint {
+            value["ways_disagree"] = found.disagree().into();
             value["from_heights"] = limits(&joint.limits);
             value["from_heights"]["heights"] = joint.heights.into();
             value["from_heights"]["length"] = joint.length.into();

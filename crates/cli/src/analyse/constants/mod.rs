@@ -1,25 +1,27 @@
 //! `keima analyse PROBLEM --constants`: A, B and L of A B^(m+n) L^(mn), from the counts that are known and those of a file.
 //!
 //! ```text
+//!   check    counts of a file against the formula
 //!   text     for people
 //!   json     for programs
 //!   bounds   theorem 3 beside the counts
 //! ```
 
 mod bounds;
+mod check;
 mod json;
 mod text;
 
 use keima_analyse::Integer;
 use keima_analyse::constants::Constants;
 use keima_analyse::constants::plot::{exponent, svg};
-use keima_analyse::constants::table::Table;
+use keima_analyse::constants::table::{Row, Table, rows};
 use keima_model::{ProblemRequest, Registry};
 use keima_problems::Problems;
 use keima_problems::go::published::RECTANGLES;
 
-use crate::args::AnalyseArgs;
-use crate::exit::Failed;
+use crate::args::{AnalyseArgs, AnalysisFormat};
+use crate::exit::{CHECK_FAILED, Failed};
 use crate::terminal::input;
 use crate::terminal::output::hand_over;
 
@@ -61,8 +63,23 @@ fn table(args: &AnalyseArgs, name: &str) -> Result<Table, Failed> {
     }
     if let Some(path) = &args.from {
         let file = input::read(path, MOST_BYTES, "; give fewer counts")?;
-        let rows = table.read(&file.text).map_err(|error| Failed::usage(format!("{}: {error}", file.name)))?;
-        args.tell(&format!("{}: {rows} counts", file.name));
+        let wrong = |text: String| Failed::usage(format!("{}: {text}", file.name));
+        let mut number = 0;
+        for row in rows(&file.text) {
+            let Row { line, sides: (m, n), count } = row.map_err(|error| wrong(error.to_string()))?;
+            if name == "go" && table.get(m, n).is_none() {
+                check::by_formula(m, n, &count)
+                    .map_err(|text| wrong(format!("line {line}: {text}; correct the table")))?;
+            }
+            table.add(line, (m, n), count).map_err(|error| wrong(error.to_string()))?;
+            number += 1;
+        }
+        if number == 0 {
+            return Err(wrong(
+                "expected counts, rows `m,n,count` or what a count of a series prints as CSV, got none".to_owned(),
+            ));
+        }
+        args.tell(&format!("{}: {number} counts", file.name));
     }
     Ok(table)
 }
@@ -76,7 +93,9 @@ pub(super) fn constants(args: &AnalyseArgs) -> Result<(), Failed> {
             .map_err(|error| Failed::other(format!("cannot write {}: {error}", path.display())))?;
     }
     let report = Report { name, table, found };
-    hand_over(&if args.json { report.json().to_string() } else { report.text() })
+    let is_json = args.format() == AnalysisFormat::Json;
+    hand_over(&if is_json { report.json().to_string() } else { report.text() })?;
+    report.broken().map_or(Ok(()), |text| Err(Failed::new(CHECK_FAILED, text)))
 }
 
 /// A small number as people read it: `-1.2e-9`.

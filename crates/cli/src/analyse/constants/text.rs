@@ -26,19 +26,32 @@ impl Report {
             format!("\nfrom {squares} squares and {oblongs} boards one longer, by the epsilon algorithm"),
         ];
         lines.extend(limits(&self.found.epsilon));
-        let Some(joint) = &self.found.joint else { return lines };
+        let joint = match &self.found.joint {
+            Ok(joint) => joint,
+            Err(why) => {
+                lines.push(format!("\nnot from boards of small heights: {why}"));
+                return lines;
+            }
+        };
         lines.push(format!(
             "\nfrom these and the boards of heights 1 to {} up to length {}, which tell the formula's error",
             joint.heights, joint.length
         ));
         lines.extend(limits(&joint.limits));
+        let apart = self.found.disagree();
+        if !apart.is_empty() {
+            let letters = apart.join(", ");
+            lines.push(format!(
+                "\nTHE TWO WAYS DISAGREE beyond their bars in {letters}: a count is wrong, or a bar is too narrow"
+            ));
+        }
         let which = if self.found.better().is_some() { "second" } else { "first" };
         lines.push(format!("\nthe {which} L has the narrower bar: what follows uses the {which} constants"));
         lines
     }
 
     fn errors(&self) -> Vec<String> {
-        let parts = self.found.joint.as_ref().map(|joint| &joint.parts);
+        let parts = self.found.joint.as_ref().ok().map(|joint| &joint.parts);
         let mut lines = vec!["\nrelative error of the formula: count / formula - 1".to_owned()];
         if parts.is_some() {
             lines.push("it is nearly d(m) + d(n) + n e(m) + m e(n)".to_owned());

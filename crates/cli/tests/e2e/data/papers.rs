@@ -33,6 +33,10 @@ fn tables_and_series_have_every_number() {
     assert_eq!((rows.len(), rows[6]), (8, format!("7, {}", legal("7x7")).as_str()));
     let series = joined(&count("count go 7x8 --series --format latex --quiet"));
     assert!(series.contains(&format!("$L(7,7)$ & {} \\tabularnewline\n", legal("7x7"))), "{series}");
+    // A single row is a matrix too.
+    for (line, row) in [("go 1x1 --series", "1, 1"), ("quoridor-fences 1x1 --max-fences 0 --table by_fences", "0, 1")] {
+        assert_eq!(count(&format!("count {line} --format gp --quiet")), format!("Mat([{row}])"), "{line}");
+    }
     let variants = count("count quoridor 3 --all --format gp --quiet");
     for expected in ["count = 2400;\n", "variants = [\"all pairs\", 2400; ", "by_fences = [0, "] {
         assert!(variants.contains(expected), "{expected}: {variants}");
@@ -105,6 +109,8 @@ fn gp_reads_it() {
     assert_eq!(gp("one.gp", &count("count go 2x180 --format gp --quiet"), "print(x)"), longest);
     let series = count("count go 2x180 --series --format gp --quiet");
     assert_eq!(gp("series.gp", &series, "print(matsize(x), x[180,2])"), format!("[180, 2]{longest}"));
+    let row = count("count go 1x1 --series --format gp --quiet");
+    assert_eq!(gp("row.gp", &row, "print(matsize(x), x[,2])"), "[1, 2][1]~");
     let sizes = count("count go 1..5x5..7 --format gp --quiet");
     assert_eq!(gp("sizes.gp", &sizes, "print(mapget(counts, [5, 5]))"), legal("5x5"));
     let tables = count("count quoridor 3 --all --format gp --quiet");

@@ -106,6 +106,82 @@ fn first_digits_are_right_where_the_second_root_is_close_to_the_largest() {
     assert!(ran.code == Some(2) && ran.stderr.contains("are not certain: other roots"), "{ran:#?}");
 }
 
+/// Recurrences whose growth cannot be told have terms all the same, of either sign.
+#[test]
+fn exact_terms_need_no_growth() {
+    let power = |base: u32, n: u32| Integer::from(Integer::u_pow_u(base, n));
+    let check = |words: &[&str], expected: &str| {
+        let ran = keima(&[&["analyse", "--quiet"], words].concat());
+        assert_eq!(ran.ok(), expected, "{words:?}");
+    };
+    check(&["grid-cycles", "2", "--term", "100"], "4950");
+    check(&["grid-cycles", "2", "--term", "18446744073709551615"], "170141183460469231704017187605319778305");
+    check(&["grid-cycles", "1", "-o", "hamiltonian", "--term", "100"], "0");
+    for (name, term) in [
+        ("n^2", &(|n| Integer::from(n) * n) as &dyn Fn(u32) -> Integer),
+        ("n mod 3", &|n| (n % 3).into()),
+        ("0", &|_| Integer::new()),
+        ("1000^n + 999^n", &|n| power(1000, n) + power(999, n)),
+        ("-3^n", &|n| -power(3, n)),
+        ("2^n 10^100 + 3^n", &|n| power(2, n) * power(10, 100) + power(3, n)),
+    ] {
+        let file = file(&(0..30).fold(String::new(), |text, n| format!("{text}{n} {}\n", term(n))));
+        let path = file.path().to_str().unwrap();
+        for n in [29, 100, 1234] {
+            let expected = term(n).to_string();
+            check(&["--from", path, "--term", &n.to_string()], &expected);
+            let digits = keima(&["analyse", "--from", path, "--term", &n.to_string(), "--digits", "--quiet"]);
+            let number = format!("digits  {}\n", expected.trim_start_matches('-').len());
+            assert!(digits.ok().starts_with(&number), "{name}, {n}: {digits:#?}");
+        }
+    }
+    // Numbers of digits beyond 2^63 and 2^64, by another program.
+    for (height, n, digits) in
+        [("5", "9000000000000000000", "21174648537478615826"), ("3", "18446744073709551615", "25928793390645050148")]
+    {
+        let ran = keima(&["analyse", "go", height, "--term", n, "--digits", "--quiet"]);
+        assert!(ran.ok().starts_with(&format!("digits  {digits}\n")), "{ran:#?}");
+    }
+}
+
+#[test]
+fn terms_are_printed_as_json() {
+    for (words, expected) in [
+        ("go 1 --term 5", r#"{"series": "go 1", "n": "5", "term": "113"}"#),
+        ("go 1 --term 5 --modulo 10", r#"{"series": "go 1", "n": "5", "residue": "3", "modulus": "10"}"#),
+        ("go 1 --term 5 --digits", r#"{"series": "go 1", "n": "5", "digits": "3", "first": "113", "last": "113"}"#),
+    ] {
+        let mut expected: serde_json::Value = serde_json::from_str(expected).unwrap();
+        for format in ["--json", "--format=json"] {
+            let line = format!("analyse {words} {format} --quiet");
+            let got = keima(&line.split(' ').collect::<Vec<_>>()).json();
+            expected["program"] = got["program"].clone();
+            assert_eq!(got, expected, "{words}");
+        }
+    }
+}
+
+#[test]
+fn what_is_said_of_a_recurrence_is_true_of_it() {
+    for (words, expected) in [
+        ("grid-cycles 1", "no growth: all terms from n = 1 on are 0"),
+        ("grid-cycles 1", "recurrence\nL(n) = 0\n"),
+        ("grid-cycles 1 --json", r#""growth":null"#),
+        ("grid-cycles 1 --format latex", "$L(n) = 0$"),
+        ("grid-cycles 2", "does not settle to 80 digits"),
+        ("grid-paths 3 -o hamiltonian", "grid-paths 3 -o hamiltonian\n"),
+        ("grid-paths 3 -o hamiltonian", "L(n) = 2 L(n-1), n >= 3"),
+        ("grid-paths 3 -o hamiltonian --json", r#""holds_from":3"#),
+        ("grid-paths 3 -o hamiltonian --json", r#""series":"grid-paths 3 -o hamiltonian""#),
+        ("grid-paths 3 -o hamiltonian --format latex", "% grid-paths 3 -o hamiltonian\n"),
+        ("grid-paths 3 -o hamiltonian --format latex", "$L(n) = 2\\,L(n-1), n \\ge 3$"),
+    ] {
+        let line: Vec<&str> = ["analyse", "--quiet"].into_iter().chain(words.split(' ')).collect();
+        let ran = keima(&line);
+        assert!(ran.ok().contains(expected), "{words}, {expected}: {ran:#?}");
+    }
+}
+
 #[test]
 fn what_is_wrong_with_a_file_is_said_with_its_line() {
     let good = series();
@@ -133,6 +209,14 @@ fn what_is_wrong_with_a_file_is_said_with_its_line() {
         (early, false, 0, "the term at n = 6 (line 6): all later ones follow a recurrence of order 19"),
         (late_json, false, 2, "fails at n = 50 (entry 50 of `series`)"),
         (with(&|own| own.truncate(30)), true, 2, "12 more terms are needed (42 in all"),
+        (with(&|own| own.truncate(30)), true, 2, "agree with a count of their own, but are too few"),
+        (
+            with(&|own| own.reverse()),
+            false,
+            2,
+            "line 2: expected n = 61, got n = 59: the terms stand in the order of n",
+        ),
+        (format!("\u{feff}{good}"), true, 0, "order              19"),
         (with(&|own| own.truncate(30)), false, 2, "more terms"),
         (String::new(), false, 2, "got no term"),
     ] {
@@ -171,6 +255,15 @@ fn what_cannot_be_analysed_says_why() {
     for (words, expected) in [
         ("analyse", "required"),
         ("analyse go", "a height is missing"),
+        ("analyse foo", "there is no problem called \"foo\""),
+        ("analyse 5", "a height stands behind its problem: keima analyse go 3"),
+        ("analyse quoridor-fences 3", "that is no series of numbers"),
+        ("analyse knight 4 -o closed", "grid-cycles, grid-paths and hard-squares"),
+        ("analyse grid-cycles 3 -o hamiltonian", "may follow one all the same"),
+        ("analyse go 3 --svg x.svg", "--constants --svg"),
+        ("analyse go 3 --format csv --modulo 7", "--term"),
+        ("analyse go 3 --term 5 --format csv", "text or JSON"),
+        ("analyse go --constants --digits", "--term"),
         ("analyse go 3x3", "whole number"),
         ("analyse go 30", "at most 21"),
         ("analyse knight 4 -o closed", "expected a series"),

@@ -117,7 +117,9 @@ fn counts_of_a_file_join_in() {
     check("go", COUNTS, 0, "from 19 squares and 19 boards one longer");
     check("go", "m,n,count\n2,2,57\n2,2,58\n", 2, "line 3: expected the count 57 of 2x2, as it is known, got 58");
     check("go", "2,2,57\nno table\n", 2, "line 2: expected `m,n,count` or");
-    check("hard-squares", "", 2, "add counts with --from FILE");
+    check("go", "20,20,1234567\n", 2, "line 1: expected a count of 20x20 within");
+    check("go", "# none\n", 2, "got none");
+    check("hard-squares", "1,1,2\n", 2, "add counts with --from FILE");
     // A problem of which squares alone are known: the others come from the file, as keima prints them.
     let mut text = String::new();
     for height in 1..=8 {
@@ -130,4 +132,8 @@ fn counts_of_a_file_join_in() {
     // OEIS A085850: 1.5030480824753...; so few boards give it by ratios, and no way is better by name.
     check("hard-squares", &text, 0, "  L  1.50305 ");
     check("hard-squares", &text, 0, "the first L has the narrower bar");
+    // Not long enough.
+    let short: String =
+        text.lines().filter(|line| !line.starts_with("series,18,")).map(|line| format!("{line}\n")).collect();
+    check("hard-squares", &short, 0, "not from boards of small heights: with squares up to");
 }

@@ -14,7 +14,7 @@ fn estimates() {
             "go 5x5 --memory 1GiB",
             &["block executor, in memory", "core time", "wall time", "measured here", "column 2"][..],
         ),
-        ("go 1x9", &["stream executor", "wall time"]),
+        ("go 1x9", &["stream executor", "wall time", "takes no board of this size: go has a block form"]),
         // With hundreds of coefficients the board itself takes minutes.
         ("quoridor-fences 16x16 --all", &["wall time", "speeds are extrapolated from"]),
         ("go 21x10000 --executor stream", &["unknown", "stages: bytes and time are forecast for up to"]),
