@@ -5,17 +5,21 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use keima_games::cycle::{self, Checked};
-use keima_games::{Degrees, GameGraph, Games, GraphFormat, MAX_GRAPH_POINTS, TooLarge, games_by_length};
+use keima_games::{Degrees, GameGraph, Games, GraphFormat, MAX_POSITIONS, TooLarge, games_by_length};
 use keima_sample::estimate;
 use serde_json::{Value, json};
 
 use crate::args::GamesArgs;
 use crate::exit::{CHECK_FAILED, Failed};
-use crate::sample::{plan, progress, to_json};
+use crate::sample::{plan, progress, relative_error, standard_error, tell, to_json};
 use crate::terminal::output::{hand_over, print};
 
 /// Searches for a cycle, each with another seed.
 const ATTEMPTS: u32 = 20;
+/// Most positions of a board whose games are counted at once.
+const AT_ONCE: u64 = 15;
+/// Longest board whose cycle is found at once.
+const FOUND_AT_ONCE: u32 = 9;
 
 impl From<TooLarge> for Failed {
     fn from(error: TooLarge) -> Self {
@@ -23,64 +27,71 @@ impl From<TooLarge> for Failed {
     }
 }
 
+/// What was asked for comes first: the exact number of games may take minutes. So the lines are printed one part after the
+/// other.
 pub(crate) fn games(args: &GamesArgs) -> Result<(), Failed> {
     let (height, length) = sides(&args.size)?;
     if args.hamiltonian {
         return hamiltonian(args, height, length);
     }
+    let board = format!("{height}x{length}");
     let format = args.graph.as_deref().map(graph_format).transpose()?;
+    let plan = args.runs.map(|runs| plan(runs, &args.random)).transpose()?;
     let degrees = Degrees::count(height, length)?;
-    let points = height * length;
-    let asks = args.runs.is_some() || args.graph.is_some();
-    let graph = if asks || points <= MAX_GRAPH_POINTS { Some(GameGraph::new(height, length)?) } else { None };
+    let has_few_positions = degrees.positions <= MAX_POSITIONS as u64;
+    let asks = plan.is_some() || args.graph.is_some();
+    let graph = if asks || has_few_positions { Some(GameGraph::new(height, length)?) } else { None };
+    let show = |lines: Vec<String>| if args.json { Ok(()) } else { print(&lines.join("\n")) };
     if let (Some(graph), Some(path), Some(format)) = (&graph, &args.graph, format) {
         write_file(path, |out| keima_games::write(graph, format, out))?;
+        tell(&args.random, format_args!("the graph is in {}", path.display()));
     }
-    let lengths = graph.as_ref().and_then(games_by_length);
+    show(vec![
+        format!("positions           {}", degrees.positions),
+        format!("edges               {}", degrees.edges),
+        format!("average out-degree  {:.3}", degrees.average()),
+    ])?;
     let mut sampled = None;
-    if let (Some(graph), Some(runs)) = (&graph, args.runs) {
-        let plan = plan(runs, &args.random)?;
-        sampled = Some((estimate(&Games::new(graph), plan, progress(plan.runs, &args.random)), plan));
+    if let (Some(graph), Some(plan)) = (&graph, plan) {
+        let estimate = estimate(&Games::new(graph), plan, progress(plan.runs, &args.random));
+        show(vec![
+            format!("estimated games     {:.2} +- {}", estimate.mean, standard_error(&estimate)),
+            format!("  relative error    {}", relative_error(&estimate, 1, plan)),
+        ])?;
+        sampled = Some(to_json(&estimate, plan));
     }
+    let lengths = graph.as_ref().filter(|_| has_few_positions).and_then(|graph| {
+        if degrees.positions > AT_ONCE {
+            tell(
+                &args.random,
+                format_args!("counting all games of {board}: seconds on 1x4, one to two minutes on 2x2"),
+            );
+        }
+        games_by_length(graph)
+    });
     if args.json {
         let mut json = json!({
-            "board": format!("{height}x{length}"),
+            "board": board,
             "positions": degrees.positions.to_string(),
             "edges": degrees.edges.to_string(),
             "average_out_degree": degrees.average(),
             "games": lengths.as_ref().map(|lengths| lengths.iter().sum::<u64>().to_string()),
             "games_by_moves": lengths.as_ref().map(|lengths| lengths.iter().map(u64::to_string).collect::<Vec<_>>()),
         });
-        if let Some((estimate, plan)) = sampled {
-            json["estimate"] = to_json(&estimate, plan);
+        if let Some(sampled) = sampled {
+            json["estimate"] = sampled;
         }
         return print(&json.to_string());
     }
-    let mut lines = vec![
-        format!("positions           {}", degrees.positions),
-        format!("edges               {}", degrees.edges),
-        format!("average out-degree  {:.3}", degrees.average()),
-    ];
-    match &lengths {
-        Some(lengths) => lines.push(format!("games               {}", lengths.iter().sum::<u64>())),
-        None => lines.push(
+    let Some(lengths) = lengths else {
+        return show(vec![
             "games               not counted: more than 64 positions; --runs estimates their number up to 12 points"
                 .to_owned(),
-        ),
-    }
-    if let Some((estimate, plan)) = sampled {
-        lines.push(format!("estimated games     {:.2} +- {:.1}", estimate.mean, estimate.error));
-        let error = 100.0 * estimate.relative_error();
-        lines.push(format!(
-            "  relative error    {error:.1} %, one standard error of {} runs, seed {}",
-            plan.runs, plan.seed
-        ));
-    }
-    if let Some(lengths) = &lengths {
-        lines.push("moves  games".to_owned());
-        lines.extend(lengths.iter().enumerate().map(|(moves, games)| format!("{moves:5}  {games}")));
-    }
-    print(&lines.join("\n"))
+        ]);
+    };
+    let mut lines = vec![format!("games               {}", lengths.iter().sum::<u64>()), "moves  games".to_owned()];
+    lines.extend(lengths.iter().enumerate().map(|(moves, games)| format!("{moves:5}  {games}")));
+    show(lines)
 }
 
 /// Both sides of a size such as `2x3`, the smaller one first.
@@ -114,6 +125,9 @@ fn hamiltonian(args: &GamesArgs, height: u32, length: u32) -> Result<(), Failed>
              this search finds",
             cycle::MAX_LENGTH
         )));
+    }
+    if length > FOUND_AT_ONCE {
+        tell(&args.random, format_args!("looking for a cycle of 1x{length}: up to a minute for 1x10, unknown beyond"));
     }
     let found = cycle::find(length, args.random.seed, ATTEMPTS).and_then(|cycle| cycle::to_text(&cycle));
     let text = found.ok_or_else(|| Failed::other("found no cycle; try another --seed"))?;

@@ -1,5 +1,8 @@
 //! `keima sample`: estimates a count by sampling, without counting.
 
+use std::collections::BTreeMap;
+use std::fmt::Display;
+
 use keima_model::{ProblemRequest, Registry};
 use keima_problems::Problems;
 use keima_problems::go::wide;
@@ -36,6 +39,13 @@ pub(crate) fn progress(runs: u64, random: &RandomArgs) -> impl Fn(u64) + Sync {
     }
 }
 
+/// Says what is being done, unless that is not wanted.
+pub(crate) fn tell(random: &RandomArgs, text: impl Display) {
+    if !random.quiet {
+        say(text);
+    }
+}
+
 pub(crate) fn sample(args: &SampleArgs) -> Result<(), Failed> {
     one_size(&args.problem.size, "sample")?;
     let request = request(&args.problem);
@@ -45,7 +55,10 @@ pub(crate) fn sample(args: &SampleArgs) -> Result<(), Failed> {
         let mut json = to_json(&estimate, plan);
         json["problem"] = request.name.as_str().into();
         json["size"] = request.size.as_str().into();
-        json["options"] = request.options.iter().map(|(name, value)| json!({ "name": name, "value": value })).collect();
+        if !request.options.is_empty() {
+            let options: BTreeMap<_, _> = request.options.iter().cloned().collect();
+            json["options"] = options.into_iter().collect();
+        }
         json["bound_log10"] = bound.log10().into();
         json["fraction_of_bound"] = format!("{:.4}", estimate.mean.divided_by(bound)).into();
         json.to_string()
@@ -71,14 +84,10 @@ fn sampled(request: &ProblemRequest, plan: Plan, random: &RandomArgs) -> Result<
 }
 
 fn to_text(request: &ProblemRequest, estimate: &Estimate, bound: Huge, plan: Plan) -> String {
-    let Estimate { runs, mean, error } = *estimate;
+    let mean = estimate.mean;
     let mut lines = vec![
-        format!("{}: {mean} +- {error:.1}", request.words()),
-        format!(
-            "  relative error     {:.2} %, one standard error of {runs} runs, seed {}",
-            100.0 * estimate.relative_error(),
-            plan.seed
-        ),
+        format!("{}: {mean} +- {}", request.words(), standard_error(estimate)),
+        format!("  relative error     {}", relative_error(estimate, 2, plan)),
         format!("  part of the bound  {:.4} of {bound}", mean.divided_by(bound)),
         format!("  size               {} bits", bits(mean)),
     ];
@@ -87,6 +96,23 @@ fn to_text(request: &ProblemRequest, estimate: &Estimate, bound: Huge, plan: Pla
         lines.push("  no run came to an object that counts: more --runs may, if there is one".to_owned());
     }
     lines.join("\n")
+}
+
+/// The mean's standard error, where the runs tell it.
+pub(crate) fn standard_error(estimate: &Estimate) -> String {
+    estimate.error.map_or_else(|| "unknown".to_owned(), |error| format!("{error:.1}"))
+}
+
+/// The relative error in percent with so many decimals, and what it rests on.
+pub(crate) fn relative_error(estimate: &Estimate, decimals: usize, plan: Plan) -> String {
+    let (runs, seed) = (estimate.runs, plan.seed);
+    match estimate.relative_error() {
+        Some(error) => {
+            format!("{:.decimals$} %, one standard error of {runs} runs, seed {seed}", 100.0 * error)
+        }
+        None if runs == 1 => format!("unknown, since one run does not tell it; seed {seed}"),
+        None => format!("unknown, since all {runs} runs gave 0; seed {seed}"),
+    }
 }
 
 /// The number of bits of a count of this size.
@@ -98,7 +124,7 @@ pub(crate) fn bits(mean: Huge) -> u64 {
 pub(crate) fn to_json(estimate: &Estimate, plan: Plan) -> Value {
     json!({
         "mean": format!("{:.6}", estimate.mean),
-        "standard_error": format!("{:.3}", estimate.error),
+        "standard_error": estimate.error.map(|error| format!("{error:.3}")),
         "relative_error": estimate.relative_error(),
         "mean_log10": if estimate.mean.is_zero() { Value::Null } else { estimate.mean.log10().into() },
         "runs": estimate.runs,

@@ -117,8 +117,12 @@ pub fn answer(problem: &AnyProblem, plan: Plan, done: impl Fn(u64) + Sync) -> Es
     }
 }
 
-/// The largest number that the problem's answer can be, by its proved bound.
+/// The largest number that the problem's answer can be. The proved bound is that of one coefficient of one functional, and
+/// the answer sums them: so it counts as often as there are such.
 pub fn bound(problem: &AnyProblem) -> Huge {
-    let factors = problem.info().bound();
-    factors.iter().fold(Huge::from(1), |product, &(base, exponent)| product * Huge::power(base.into(), exponent.into()))
+    let info = problem.info();
+    let parts = info.functionals().iter().filter(|functional| functional.answer).count() as u64;
+    let summands = Huge::from(parts) * Huge::from(u64::from(info.coefficients()));
+    let factors = info.bound();
+    factors.iter().fold(summands, |product, &(base, exponent)| product * Huge::power(base.into(), exponent.into()))
 }

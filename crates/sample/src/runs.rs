@@ -21,14 +21,14 @@ pub struct Estimate {
     pub runs: u64,
     /// Their mean: an unbiased estimate.
     pub mean: Huge,
-    /// The mean's standard error; 0 for a single run, which says nothing about its error.
-    pub error: Huge,
+    /// The mean's standard error. `None` where the runs do not tell it: a single one, or all of them 0.
+    pub error: Option<Huge>,
 }
 
 impl Estimate {
-    /// Standard error over mean; 0 where the mean is 0.
-    pub fn relative_error(&self) -> f64 {
-        if self.mean.is_zero() { 0.0 } else { self.error.over(self.mean) }
+    /// Standard error over mean, where it is known.
+    pub fn relative_error(&self) -> Option<f64> {
+        self.error.map(|error| error.over(self.mean))
     }
 }
 
@@ -89,6 +89,6 @@ pub fn estimate<T: Tree>(tree: &T, plan: Plan, done: impl Fn(u64) + Sync) -> Est
     let inverse = Huge::new(1.0 / runs as f64, 0);
     let mean = all.sum * inverse;
     let variance = (all.squares * inverse).minus(mean * mean);
-    let degrees_of_freedom = runs.saturating_sub(1).max(1);
-    Estimate { runs, mean, error: (variance * Huge::new(1.0 / degrees_of_freedom as f64, 0)).sqrt() }
+    let error = || (variance * Huge::new(1.0 / (runs - 1) as f64, 0)).sqrt();
+    Estimate { runs, mean, error: (runs > 1 && !mean.is_zero()).then(error) }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use keima_cluster::OpenProblems;
 use keima_coordinator::Executor;
 use keima_count::estimate::{MeasureError, Offer, Outline, Times, Way, measure, measure_disk};
-use keima_model::{AnyProblem, ProblemRequest, Registry};
+use keima_model::{AnyProblem, ProblemInfo, ProblemRequest, Registry};
 use keima_problems::Problems;
 use keima_sample::{EXACT_STATES, Estimate as Sampled, Plan, Sampling, answer};
 
@@ -129,7 +129,7 @@ fn outline(
         // A plan of thousands of columns takes seconds: it is made once.
         Outline::with_runs(problem, offer).map_err(|error| Failed::usage(error.to_string()))?
     };
-    outline.notes.extend(without_blocks(request, &outline, offer));
+    outline.notes.extend(without_blocks(request, problem, &outline, offer));
     if outline.way == Way::OneProcess && args.disk.is_none() && outline.plan.disk_bytes > DISK_BYTES {
         let (needed, default) = (show_bytes(outline.plan.disk_bytes), show_bytes(DISK_BYTES));
         outline.notes.push(format!("keima count stops at {default} of disk; allow {needed} with --disk"));
@@ -137,17 +137,22 @@ fn outline(
     Ok(outline)
 }
 
-/// A note on boards that are too large for the block executor, whose smaller boards are counted many times faster.
-fn without_blocks(request: &ProblemRequest, outline: &Outline, offer: &Offer) -> Option<String> {
+/// A note on boards that the block executor does not take, where it takes others of the problem, many times faster.
+fn without_blocks(request: &ProblemRequest, problem: &AnyProblem, outline: &Outline, offer: &Offer) -> Option<String> {
     let chosen = outline.way == Way::InMemory || outline.plan.block().is_some() || offer.executor == Executor::Stream;
-    let smaller = Problems.open(&ProblemRequest { size: SMALL.to_owned(), ..request.clone() }).ok()?;
-    (!chosen && smaller.info().blocks().is_some()).then(|| {
-        format!(
-            "this is the time of the stream executor; the block executor is ten to thirty times faster, but takes only \
-             smaller boards of {}",
-            request.name
-        )
+    let other = Problems.open(&ProblemRequest { size: SMALL.to_owned(), ..request.clone() }).ok()?;
+    (!chosen && other.info().blocks().is_some()).then(|| {
+        let why = why_not(problem.info());
+        format!("this is the time of the stream executor; the block executor is ten to thirty times faster, but {why}")
     })
+}
+
+/// Why the block executor does not take a board. What a task would need stands in the plan.
+fn why_not(info: &dyn ProblemInfo) -> String {
+    match info.blocks() {
+        None => format!("takes no board of this size: {}", info.why_no_blocks()),
+        Some(_) => "needs more memory for this board than a task has".to_owned(),
+    }
 }
 
 /// A folder for measurements. It is deleted with this value.
@@ -173,5 +178,23 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         // A folder that cannot be deleted is small, and its name tells what it was.
         let _ = std::fs::remove_dir_all(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_true_reason_against_blocks_is_told() {
+        for (words, expected) in [
+            ("go 1x9", "takes no board of this size: go has a block form for boards whose smaller side is 2 to 21"),
+            ("go 2x9", "needs more memory"),
+            ("go 21x21", "needs more memory"),
+        ] {
+            let problem = ProblemRequest::from_words(words).and_then(|request| Problems.open(&request).ok()).unwrap();
+            let why = why_not(problem.info());
+            assert!(why.starts_with(expected), "{words}: {why}");
+        }
     }
 }

@@ -116,45 +116,59 @@ impl Numbers {
             (Part::All, []) => &self.count,
             (Part::All, [table]) => table,
             (Part::All, _) => {
+                let advice = match self.sequences().as_slice() {
+                    [] => "use --format csv".to_owned(),
+                    names => format!("choose one with --table, one of {}", names.join(", ")),
+                };
                 return Err(Failed::usage(format!(
-                    "a b-file holds one table, and {} has several: choose one with --table, one of {}",
-                    self.what,
-                    self.names()
+                    "a b-file holds one table, and {} has several: {advice}",
+                    self.what
                 )));
             }
             (part, _) => &self.chosen(part)?.remove(0),
         };
-        if table.name != COUNT {
-            let indices = || table.rows.iter().map(|row| row.index.parse::<u64>().ok());
-            let follow =
-                indices().zip(indices().skip(1)).all(|(one, next)| one.is_some_and(|one| one.checked_add(1) == next));
-            return if follow && indices().all(|index| index.is_some()) {
-                Ok(table.clone())
-            } else {
-                Err(Failed::usage(format!(
-                    "a b-file needs consecutive indices, and {} does not have them: use --format csv, or --table with one \
-                     of {}",
-                    table.name,
-                    self.names()
-                )))
-            };
-        }
-        let mut count = table.clone();
-        for row in &mut count.rows {
-            row.index = side(&row.index).ok_or_else(|| {
+        running(table).ok_or_else(|| {
+            Failed::usage(if table.name == COUNT {
                 let series = match &self.series {
                     Some(series) if series.rows.len() > 1 => "use --series for the boards up to this length, ",
                     _ => "",
                 };
-                Failed::usage(format!(
+                format!(
                     "a b-file has one index, and the size of {} has two numbers: {series}count a square board, or use \
                      --format csv",
                     self.what
-                ))
-            })?;
-        }
-        Ok(count)
+                )
+            } else {
+                let others = match self.sequences().as_slice() {
+                    [] => String::new(),
+                    names => format!(", or --table with one of {}", names.join(", ")),
+                };
+                format!(
+                    "a b-file needs consecutive indices, and {} does not have them: use --format csv{others}",
+                    table.name
+                )
+            })
+        })
     }
+
+    /// The tables that a b-file can hold.
+    fn sequences(&self) -> Vec<&str> {
+        let tables = self.tables.iter().chain([&self.count]);
+        tables.filter(|table| running(table).is_some()).map(|table| table.name.as_str()).collect()
+    }
+}
+
+/// A table with the indices of a b-file, consecutive integers: for the count the side of a square board. `None` if it has
+/// no such.
+fn running(table: &Table) -> Option<Table> {
+    let mut table = table.clone();
+    if table.name == COUNT {
+        for row in &mut table.rows {
+            row.index = side(&row.index)?;
+        }
+    }
+    let indices: Vec<u64> = table.rows.iter().map(|row| row.index.parse().ok()).collect::<Option<_>>()?;
+    indices.is_sorted_by(|one, next| one.checked_add(1) == Some(*next)).then_some(table)
 }
 
 /// The side of a square board: `"9"` of `"9"` and of `"9x9"`.
@@ -211,7 +225,13 @@ mod tests {
         check("9x9", &[table("gap", &["0", "2"])], &[], &Part::All, Err("needs consecutive indices"));
         check("9x9", &[table("two", &["1,2", "1,3"])], &[], &Part::All, Err("needs consecutive indices"));
         check("9x9", &[table("one", &["x"])], &[], &Part::All, Err("needs consecutive indices"));
-        check("9x9", &[by_k.clone(), words.clone()], &[], &Part::All, Err("one of by_k, words, count"));
+        check("9x9", &[by_k.clone(), words.clone()], &[], &Part::All, Err("--table, one of by_k, count"));
+        // What would be refused is not proposed.
+        check("9x9", &[by_k.clone(), words.clone()], &[], &of("words"), Err("--table with one of by_k, count"));
+        check("9x5", &[by_k.clone(), words.clone()], &[], &Part::All, Err("one of by_k"));
+        check("9x5", &[by_k.clone(), words.clone()], &[], &of("words"), Err("csv, or --table with one of by_k"));
+        check("9x5", &[words.clone(), words.clone()], &[], &Part::All, Err("has several: use --format csv"));
+        check("9x5", std::slice::from_ref(&words), &[], &of("words"), Err("does not have them: use --format csv"));
         check("9x9", &[by_k.clone(), words.clone()], &[], &of("by_k"), Ok(&["0", "1", "2"]));
         check("9x9", &[by_k, words], &[], &of("more"), Err("--table takes by_k, words, count"));
     }

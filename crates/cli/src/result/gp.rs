@@ -4,13 +4,14 @@
 //! ```text
 //!   489                              the count
 //!   [1, 3; 2, 5; 3, 15]              a table or a series: index, count
+//!   Mat([1, 3])                      the same with one row: GP reads [1, 3] as a vector
 //!   count = 489;                     the count and its tables, under their names
 //!   by_fences = [0, 1; 1, 128];
 //! ```
 //!
 //! Integers of GP are exact at any length. Figures beside a number are texts for people and are left out.
 
-use keima_coordinator::Table;
+use keima_coordinator::{Table, TableRow};
 
 use super::choice::COUNT;
 
@@ -29,11 +30,16 @@ pub(super) fn result(tables: &[Table]) -> String {
 fn value(table: &Table) -> String {
     match table.rows.as_slice() {
         [only] if table.name == COUNT => only.count.clone(),
-        rows => {
-            let rows: Vec<String> = rows.iter().map(|row| format!("{}, {}", index(&row.index), row.count)).collect();
-            format!("[{}]", rows.join("; "))
-        }
+        // A matrix without rows.
+        [] => "[;]".to_owned(),
+        [only] => format!("Mat([{}])", entries(only)),
+        rows => format!("[{}]", rows.iter().map(entries).collect::<Vec<_>>().join("; ")),
     }
+}
+
+/// Index and number of a row.
+fn entries(row: &TableRow) -> String {
+    format!("{}, {}", index(&row.index), row.count)
 }
 
 /// A whole number, or a text.
@@ -78,8 +84,6 @@ fn key(size: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use keima_coordinator::TableRow;
-
     use super::*;
 
     fn table(name: &str, rows: &[(&str, &str)]) -> Table {
@@ -95,9 +99,12 @@ mod tests {
         for (tables, expected) in [
             (vec![count()], "103919148791293834318983090438798793469"),
             (vec![table("series", &[("1", "3"), ("2", "5")])], "[1, 3; 2, 5]"),
+            (vec![table("series", &[("1", "1")])], "Mat([1, 1])"),
+            (vec![table("by_k", &[("0", "1")])], "Mat([0, 1])"),
+            (vec![table("by_k", &[])], "[;]"),
             (
                 vec![count(), table("by k", &[("all, \"a\" \\", "7")]), table("2nd", &[])],
-                "count = 103919148791293834318983090438798793469;\nby_k = [\"all, \\\"a\\\" \\\\\", 7];\ntable_2nd = [];",
+                "count = 103919148791293834318983090438798793469;\nby_k = Mat([\"all, \\\"a\\\" \\\\\", 7]);\ntable_2nd = [;];",
             ),
         ] {
             assert_eq!(result(&tables), expected);

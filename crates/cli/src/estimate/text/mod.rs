@@ -93,12 +93,9 @@ fn answer(estimate: &Estimate) -> String {
     if sampled.mean.is_zero() {
         return format!("none of {runs} sampled runs came to an object that counts");
     }
-    format!(
-        "about {:.1}, {} bits; standard error {:.0} %; {runs} sampled runs",
-        sampled.mean,
-        bits(sampled.mean),
-        100.0 * sampled.relative_error()
-    )
+    let error = sampled.relative_error();
+    let error = error.map_or_else(|| "unknown".to_owned(), |error| format!("{:.0} %", 100.0 * error));
+    format!("about {:.1}, {} bits; standard error {error}; {runs} sampled runs", sampled.mean, bits(sampled.mean))
 }
 
 fn plural(n: u32, what: &str) -> String {

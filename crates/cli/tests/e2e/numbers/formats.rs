@@ -132,6 +132,7 @@ fn b_files_have_the_published_numbers() {
         ("quoridor 3x3 --all --table count", one("3", "2400")),
         ("square-free 7 --table count", one("7", "0")),
         ("quoridor-fences 3x3 --all --table count", one("3", "4715")),
+        ("quoridor-fences 3x3 --table count", one("3", "4715")),
         ("quoridor-fences 8x8", fences()),
         ("quoridor-fences 8x8 --table by_fences", fences()),
     ] {
@@ -157,7 +158,11 @@ fn what_cannot_be_printed_is_refused_before_the_count() {
         ("count go 18x19 --format bfile", "use --series for the boards up to this length"),
         ("count knight 9x10 --closed --format bfile", "count a square board"),
         ("count quoridor 9 --format bfile", "one of by_fences, not_both_on_goals_by_fences"),
-        ("count quoridor 9 --format bfile --table variants", "needs consecutive indices"),
+        (
+            "count quoridor 9 --format bfile --table variants",
+            "needs consecutive indices, and variants does not have them: use --format csv, or --table with one of \
+             by_fences, not_both_on_goals_by_fences, neither_on_goal_by_fences, in_hand_by_fences, fences, count",
+        ),
         ("count quoridor 9 --format bfile --series", "no series of shorter boards"),
         ("count quoridor 9 --series", "no series of shorter boards"),
         ("count quoridor 9 --table fence_law", "--table takes by_fences"),
