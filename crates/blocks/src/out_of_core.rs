@@ -123,6 +123,13 @@ impl Needs {
         share_bytes(task_memory_bytes, self.table_bytes.div_ceil(self.tasks), part_bytes)
     }
 
+    /// What one task has beside tables and the largest part, with the memory of all.
+    pub fn room_bytes(&self, task_memory_bytes: u64) -> u64 {
+        let part_bytes = self.largest.iter().map(|family| family.part_bytes).max().unwrap_or(0);
+        let all_bytes = task_memory_bytes.saturating_mul(self.tasks);
+        all_bytes.saturating_sub(self.table_bytes).saturating_sub(part_bytes)
+    }
+
     /// Memory of each task, if one at a time is to do a lane of the largest family with the memory of all.
     pub fn least_bytes(&self) -> u64 {
         let row_bytes = self.row_bytes(1);

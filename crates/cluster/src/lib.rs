@@ -62,4 +62,4 @@ pub const BUILD: &str = env!("KEIMA_BUILD");
 
 /// Version of the protocol between coordinator, workers and users. Peers of different versions refuse each other. Every
 /// change that an older peer would misunderstand raises it.
-pub const PROTOCOL_VERSION: u32 = 16;
+pub const PROTOCOL_VERSION: u32 = 17;

@@ -169,8 +169,17 @@ impl Inspected {
         let parted = self.is_parted(info, &windows, directions, memory_bytes)?;
         let (group_records, moduli_in) = (cut.group_records, Vec::new());
         let both_ways = directions == Directions::Both;
-        let order =
-            BlockOrder { parted, windows, group_records, moduli_in, slots: 1, both_ways, direction, kept: None };
+        let order = BlockOrder {
+            parted,
+            windows,
+            group_records,
+            moduli_in,
+            slots: 1,
+            both_ways,
+            direction,
+            lanes: None,
+            kept: None,
+        };
         let made = Tables::new(memory_bytes, 1).of(&request, &order).get(info, &AtomicBool::new(false));
         let prepared = made.map_err(|why| self.states(why.to_string()))?;
         let other_rows =

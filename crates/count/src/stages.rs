@@ -234,6 +234,7 @@ impl<'a> BlockStages<'a> {
                 slots: self.plan.slots,
                 both_ways: false,
                 direction: Direction::Forward,
+                lanes: None,
                 kept: None,
             }),
             ..TaskOrder::of(attempt(group), request.clone(), stage.window)

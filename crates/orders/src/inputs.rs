@@ -1,5 +1,7 @@
 //! Runs that a task reads, and where they are.
 
+use std::ops::Range;
+
 use keima_runs::RunManifest;
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +25,8 @@ pub struct Holder {
 pub struct InputRun {
     /// What the run must be.
     pub manifest: RunManifest,
+    /// The vector's lane that is the run's first: 0, unless a task wrote some lanes only.
+    pub first_lane: u32,
     /// Where it is, best first. The coordinator names at least one; a task whose feeds find runs by themselves needs none.
     pub holders: Vec<Holder>,
 }
@@ -30,6 +34,12 @@ pub struct InputRun {
 impl InputRun {
     /// A run that the reader finds by its name.
     pub fn here(manifest: RunManifest) -> Self {
-        Self { manifest, holders: Vec::new() }
+        Self { manifest, first_lane: 0, holders: Vec::new() }
+    }
+
+    /// The lanes of its vector that the run has.
+    pub fn lanes(&self) -> Range<usize> {
+        let first = self.first_lane as usize;
+        first..first.saturating_add(self.manifest.sums.len())
     }
 }

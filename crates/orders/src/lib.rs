@@ -13,5 +13,5 @@ mod origin;
 
 pub use ids::{AttemptId, JobId, WorkerId};
 pub use inputs::{Holder, InputRun};
-pub use order::{BlockOrder, KeptOrder, TaskOrder};
+pub use order::{BlockOrder, KeptOrder, Lanes, TaskOrder};
 pub use origin::Origin;

@@ -1,5 +1,7 @@
 //! The work of one stage on one shard.
 
+use std::ops::Range;
+
 use keima_model::{Direction, Layout, ProblemRequest, Window, identity_hash};
 use keima_runs::{MAX_BUILD_BYTES, MAX_SUBJECT_BYTES};
 use serde::{Deserialize, Serialize};
@@ -87,6 +89,12 @@ impl TaskOrder {
         printable(&self.origin.begun_by, MAX_BUILD_BYTES)
     }
 
+    /// The lanes that the task takes.
+    pub fn lanes(&self) -> Range<usize> {
+        let some = self.block.as_ref().and_then(|block| block.lanes);
+        some.map_or(0..self.moduli.len(), Lanes::range)
+    }
+
     /// Moduli of the runs that are read.
     pub fn moduli_in(&self) -> &[u64] {
         self.block.as_ref().map_or(&self.moduli, |block| &block.moduli_in)
@@ -120,9 +128,27 @@ pub struct BlockOrder {
     pub both_ways: bool,
     /// Which way the vector goes.
     pub direction: Direction,
+    /// The lanes that the task takes, where several tasks share those of a family; `None` for all.
+    pub lanes: Option<Lanes>,
     /// The forward vector that a transposed one meets here. Then nothing is written, and the inner product of the two is
     /// the board's last functional.
     pub kept: Option<KeptOrder>,
+}
+
+/// The lanes `first .. end` of a stage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lanes {
+    /// The first.
+    pub first: u32,
+    /// One past the last.
+    pub end: u32,
+}
+
+impl Lanes {
+    /// As places in a row.
+    pub const fn range(self) -> Range<usize> {
+        self.first as usize..self.end as usize
+    }
 }
 
 /// A forward vector that a transposed one meets.

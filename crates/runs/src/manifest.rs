@@ -211,6 +211,8 @@ pub struct FunctionalSum {
 pub struct TaskManifest {
     /// Runs written; none if the output is empty.
     pub runs: Vec<RunManifest>,
+    /// The stage's lane that is the first of these runs: 0, but for a task that took some lanes only.
+    pub first_lane: u32,
     /// At most 1,024 ascending splits over all runs of the task. The last lies above the last key, or is `u128::MAX`.
     pub splits: Vec<Split>,
     /// At most [`crate::MAX_GAPS`] ascending gaps that all runs of the task leave.

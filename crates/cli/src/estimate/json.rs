@@ -110,6 +110,7 @@ fn stages(stages: &[StageOutline], times: &[StageTime]) -> Value {
             "state_passes": stage.state_passes,
             "largest_family_share": stage.family_share,
             "largest_family_slices": stage.family_slices,
+            "largest_family_workers": stage.family_workers,
             "largest_family_threads": stage.family_threads,
             "slices": stage.slices,
             "grows": stage.grows,

@@ -1,19 +1,20 @@
-//! A coordinator and two workers in one thread: the real state machine, engine and run files, under a clock of the test.
-//! Whatever passes between them can be struck.
+//! A coordinator and two workers in one thread: the real state machine, both executors and run files, under a clock of the
+//! test. Whatever passes between them can be struck.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use keima_coordinator::{
     Config, Coordinator, Executor, Failure, Follows, Grant, Hello, Holder, Housekeeping, JobId, JobSpec, JobStatus,
     Report, Running, State, StoreId, Used, Wanted, Work, WorkerId,
 };
+use keima_engine::block::{Prepared, run_block_task};
 use keima_engine::{Buffers, FeedOpener, Task, TaskError, run_task};
-use keima_model::{AnyProblem, ProblemRequest, Registry};
-use keima_orders::TaskOrder;
+use keima_model::{AnyProblem, Directions, ProblemInfo, ProblemRequest, Registry};
+use keima_orders::{BlockOrder, TaskOrder};
 use keima_runs::{
     BlockFeed, DiskBudget, LocalRun, RunError, RunHeader, RunId, RunManifest, RunPart, TaskManifest, publish_durably,
     run_path,
@@ -24,6 +25,51 @@ use crate::strikes::{Point, Strike};
 /// More steps than this are a job that hangs.
 const MOST_STEPS: usize = 4000;
 
+/// What all cells of a kind share: how they count, buffers and tables.
+pub(crate) struct Way {
+    pub(crate) executor: Executor,
+    /// Tasks that are done again: one in so many, or none.
+    pub(crate) recount_one_in: u64,
+    /// Most records of a task; the lanes of families with more are shared. `None` as planned.
+    most_task_records: Option<u64>,
+    buffers: Buffers,
+    prepared: OnceLock<Prepared>,
+    /// Tasks that took some lanes of a family, beside others.
+    pub(crate) sharers: AtomicU64,
+}
+
+impl Way {
+    pub(crate) fn new(executor: Executor, recount_one_in: u64) -> Self {
+        let (buffers, prepared, sharers) = (Buffers::default(), OnceLock::new(), AtomicU64::new(0));
+        let most_task_records = (executor == Executor::Block).then_some(100);
+        Self { executor, recount_one_in, most_task_records, buffers, prepared, sharers }
+    }
+
+    /// The same by tasks that take all lanes.
+    pub(crate) fn without_sharing(self) -> Self {
+        Self { most_task_records: None, ..self }
+    }
+
+    pub(crate) fn shares_lanes(&self) -> bool {
+        self.executor == Executor::Block && self.most_task_records.is_some()
+    }
+
+    /// A board whose number, without what is published, only the laws can check.
+    fn request(&self) -> ProblemRequest {
+        let name = if self.executor == Executor::Block { "go" } else { "hard-squares" };
+        ProblemRequest { name: name.to_owned(), size: "4x5".to_owned(), options: Vec::new() }
+    }
+
+    /// The tables of the block executor. All cells of a kind count the same board by the same plan.
+    fn prepared(&self, info: &dyn ProblemInfo, order: &BlockOrder) -> &Prepared {
+        self.prepared.get_or_init(|| {
+            let directions = if order.both_ways { Directions::Both } else { Directions::Forward };
+            let column = info.blocks().expect("a block form").column(&order.windows, directions).expect("tables");
+            Prepared::new(column, order.group_records, 64 << 20, 1)
+        })
+    }
+}
+
 pub(crate) struct Cell<'s> {
     folder: tempfile::TempDir,
     coordinator: Coordinator,
@@ -32,7 +78,7 @@ pub(crate) struct Cell<'s> {
     now: u64,
     strike: &'s Strike,
     disk: Arc<DiskBudget>,
-    buffers: &'s Buffers,
+    way: &'s Way,
 }
 
 struct Worker {
@@ -86,18 +132,15 @@ impl<F: BlockFeed> BlockFeed for InFlight<F> {
 
 impl<'s> Cell<'s> {
     /// `registries` has one for each worker.
-    pub(crate) fn new(
-        registries: &[Arc<dyn Registry>; 2],
-        recount_one_in: u64,
-        strike: &'s Strike,
-        buffers: &'s Buffers,
-    ) -> Self {
-        let config = Config { second_copies: false, speculate: false, recount_one_in, ..Config::default() };
+    pub(crate) fn new(registries: &[Arc<dyn Registry>; 2], way: &'s Way, strike: &'s Strike) -> Self {
+        let recount_one_in = way.recount_one_in;
+        let (second_copies, speculate, most_task_records) = (false, false, way.most_task_records);
+        let config = Config { second_copies, speculate, recount_one_in, most_task_records, ..Config::default() };
         let coordinator = Coordinator::new(config, Arc::clone(&registries[1]), 17);
         // Thousands of cells write and delete small files: in memory where that is possible.
         let memory = Path::new("/dev/shm");
         let folder = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap();
-        let request = request();
+        let request = way.request();
         let worker = |(number, registry): (usize, &Arc<dyn Registry>)| Worker {
             id: WorkerId(format!("w{number}")),
             epoch: 0,
@@ -109,7 +152,7 @@ impl<'s> Cell<'s> {
         // The first worker may err: it must not begin here.
         let identity = workers[1].problem.identity();
         let disk = Arc::new(DiskBudget::new(u64::MAX));
-        Self { folder, coordinator, workers, identity, now: 1_000_000, strike, disk, buffers }
+        Self { folder, coordinator, workers, identity, now: 1_000_000, strike, disk, way }
     }
 
     fn root(&self, worker: usize) -> PathBuf {
@@ -149,9 +192,26 @@ impl<'s> Cell<'s> {
         }
     }
 
+    fn spec(&self) -> JobSpec {
+        JobSpec {
+            problem: self.way.request(),
+            priority: 0,
+            task_memory_bytes: 8 << 20,
+            disk_bytes: None,
+            residues_per_sweep: None,
+            window: Some(2),
+            slots: 1,
+            worker_slots: 1,
+            executor: self.way.executor,
+            series: false,
+            other_primes: false,
+            follows: Follows::default(),
+        }
+    }
+
     /// Counts to the job's end.
     pub(crate) fn count(&mut self, registry: &dyn Registry) -> JobStatus {
-        let planned = self.coordinator.consider(&spec()).plan(registry).expect("a good job");
+        let planned = self.coordinator.consider(&self.spec()).plan(registry).expect("a good job");
         let job = self.coordinator.admit(self.now, planned).expect("there is room");
         for number in 0..2 {
             self.hello(number);
@@ -223,6 +283,8 @@ impl<'s> Cell<'s> {
         if let Some(text) = order.origin.refusal(&self.identity, "") {
             return Err(Failure::Refused { text });
         }
+        let shares = order.block.as_ref().is_some_and(|block| block.lanes.is_some());
+        self.way.sharers.fetch_add(shares.into(), Ordering::Relaxed);
         let scratch = self.root(number);
         let feeds = Feeds { root: self.folder.path(), order, strike: self.strike, disk: &self.disk };
         let task = Task {
@@ -233,9 +295,13 @@ impl<'s> Cell<'s> {
             stop: &AtomicBool::new(false),
             states_done: &AtomicU64::new(0),
             pulse: &AtomicU64::new(0),
-            buffers: self.buffers,
+            buffers: &self.way.buffers,
         };
-        let done = catch_unwind(AssertUnwindSafe(|| run_task(problem, &task)));
+        let run = || match &order.block {
+            None => run_task(problem, &task),
+            Some(block) => run_block_task(self.way.prepared(problem.info(), block), problem.info(), &task),
+        };
+        let done = catch_unwind(AssertUnwindSafe(run));
         let manifest = match done {
             Ok(Ok(manifest)) => manifest,
             Ok(Err(TaskError::Input { run, source })) => {
@@ -259,26 +325,4 @@ impl<'s> Cell<'s> {
 fn header_of(root: &Path, run: &RunManifest) -> RunHeader {
     let inspected = keima_runs::open_verified(&run_path(root, &run.id).unwrap()).expect("a run that was just written");
     inspected.header().clone()
-}
-
-/// A board without a published number.
-pub(crate) fn request() -> ProblemRequest {
-    ProblemRequest { name: "hard-squares".to_owned(), size: "4x5".to_owned(), options: Vec::new() }
-}
-
-fn spec() -> JobSpec {
-    JobSpec {
-        problem: request(),
-        priority: 0,
-        task_memory_bytes: 8 << 20,
-        disk_bytes: None,
-        residues_per_sweep: None,
-        window: Some(2),
-        slots: 1,
-        worker_slots: 1,
-        executor: Executor::Stream,
-        series: false,
-        other_primes: false,
-        follows: Follows::default(),
-    }
 }

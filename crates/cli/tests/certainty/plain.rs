@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use keima_model::mix::split_mix;
 use keima_model::{
-    Alter, Altered, AnyProblem, BlockProblem, BracketProblem, Functional, Problem, ProblemError, ProblemRequest,
-    Registry, Report, Successors, Window,
+    Alter, Altered, AnyProblem, BracketProblem, Functional, Problem, ProblemError, ProblemRequest, Registry, Report,
+    Successors, Window,
 };
 use keima_problems::Problems;
 
@@ -52,9 +52,6 @@ impl Altered for Bare {
     }
     fn reports(&self) -> Vec<Report> {
         Vec::new()
-    }
-    fn blocks(&self) -> Option<&dyn BlockProblem> {
-        None
     }
     fn brackets(&self) -> Option<&dyn BracketProblem> {
         None

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use keima_blocks::limits::PLACE_BITS;
 use keima_model::mix::split_mix;
 use keima_orders::TaskOrder;
 use keima_runs::{
@@ -32,6 +33,16 @@ pub(crate) enum Point {
     Disk,
 }
 
+/// What a record that changes has another one of; its place is the value of another state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Residue,
+    Key,
+    Place,
+}
+
+pub(crate) const KINDS: &[Kind] = &[Kind::Residue, Kind::Key, Kind::Place];
+
 pub(crate) const POINTS: [Point; 6] =
     [Point::Block, Point::Manifest, Point::Order, Point::Written, Point::Read, Point::Disk];
 
@@ -40,6 +51,7 @@ pub(crate) const POINTS: [Point; 6] =
 pub(crate) struct Strike {
     point: Option<Point>,
     at: u64,
+    kinds: &'static [Kind],
     state: Arc<Shared>,
 }
 
@@ -52,14 +64,14 @@ struct Shared {
 
 impl Strike {
     /// Strikes when `point` is reached for the time number `at`, from 0.
-    pub(crate) fn new(point: Point, at: u64, seed: u64) -> Self {
+    pub(crate) fn new(point: Point, at: u64, kinds: &'static [Kind], seed: u64) -> Self {
         let state = Shared { random: AtomicU64::new(seed), ..Shared::default() };
-        Self { point: Some(point), at, state: Arc::new(state) }
+        Self { point: Some(point), at, kinds, state: Arc::new(state) }
     }
 
     /// Never strikes, and counts how often each point is reached.
     pub(crate) fn none() -> Self {
-        Self { point: None, at: 0, state: Arc::default() }
+        Self { point: None, at: 0, kinds: KINDS, state: Arc::default() }
     }
 
     pub(crate) fn seen(&self, point: Point) -> u64 {
@@ -118,6 +130,8 @@ impl Strike {
             return order;
         }
         let bit = self.below(64);
+        // By blocks the upper bits of a key are the number of a group.
+        let unit = if order.block.is_some() { PLACE_BITS } else { 0 };
         let what = match self.below(6) {
             0 => {
                 let lane = self.below(order.moduli.len());
@@ -129,11 +143,11 @@ impl Strike {
                 "the salt"
             }
             2 => {
-                order.low ^= 1 << self.below(8);
+                order.low ^= 1 << (self.below(8) as u32 + unit);
                 "the lower end of the keys"
             }
             3 => {
-                let high = Some(1 << self.below(6));
+                let high = Some(1 << (self.below(6) as u32 + unit));
                 if order.high == high {
                     return order;
                 }
@@ -182,14 +196,14 @@ impl Strike {
             records.extend(batch.keys.iter().copied().zip(rows));
         }
         let place = self.below(records.len());
-        let what = match self.below(3) {
-            0 => {
+        let what = match self.kinds[self.below(self.kinds.len())] {
+            Kind::Residue => {
                 let lane = self.below(header.lanes());
                 let modulus = header.moduli[lane % header.moduli.len()];
                 records[place].1[lane] = (records[place].1[lane] ^ 1 << self.below(60)) % modulus;
                 "the residue"
             }
-            1 => {
+            Kind::Key => {
                 let key = records[place].0 ^ 1 << self.below(8);
                 if records.iter().any(|(other, _)| *other == key) {
                     return None;
@@ -198,7 +212,7 @@ impl Strike {
                 records.sort_unstable();
                 "the key"
             }
-            _ => {
+            Kind::Place => {
                 let other = self.below(records.len());
                 if records[other].1 == records[place].1 {
                     return None;

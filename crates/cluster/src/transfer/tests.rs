@@ -100,7 +100,7 @@ impl Pair {
             folder: folder.map_or_else(String::new, |f| f.to_string_lossy().into_owned()),
             fingerprint: String::new(),
         };
-        InputRun { manifest: run.clone(), holders: vec![holder] }
+        InputRun { holders: vec![holder], ..InputRun::here(run.clone()) }
     }
 
     /// Reads a part on a blocking thread, as a task would; the failure is what would be reported.

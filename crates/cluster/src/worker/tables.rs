@@ -175,6 +175,7 @@ mod tests {
             slots: 2,
             both_ways: false,
             direction: Direction::Forward,
+            lanes: None,
             kept: None,
         }
     }

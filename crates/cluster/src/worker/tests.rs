@@ -62,7 +62,7 @@ impl CoordinatorLink for Arc<Deaf> {
                 sums: vec![1],
                 checksum: 0,
             };
-            let work = Work::Copy(Box::new(InputRun { manifest, holders: Vec::new() }));
+            let work = Work::Copy(Box::new(InputRun::here(manifest)));
             return Ok(Some(Grant { attempt: ATTEMPT, nonce: 5, lease_millis: LEASE_MILLIS, work }));
         }
         std::future::pending().await

@@ -42,8 +42,8 @@ pub struct Config {
     /// Of each worker's work, roughly one part in so many is done again by another worker and compared, and all of the stages
     /// that read the answer, while two workers are there. 0 for none.
     pub recount_one_in: u64,
-    /// Tasks get at most about so many records, where the plan would have given them more; `None` for the plan's own
-    /// figure. For tests: small boards have one task a stage otherwise.
+    /// Tasks get at most about so many records, where the plan would have given them more, and workers share the lanes of
+    /// families with more; `None` for the plan's own figures. For tests: small boards have one task a stage otherwise.
     pub most_task_records: Option<u64>,
     /// Most ended jobs in the store; the first to end leave it. `None` for no limit.
     pub keep_jobs: Option<usize>,

@@ -22,7 +22,7 @@ use super::health::copies::CopyHealth;
 use crate::api::Millis;
 use crate::fleet::Fleet;
 use crate::plan::Plan;
-use crate::store::records::{Boundary, Head, Shard};
+use crate::store::records::{Boundary, Head, LanedRun, Shard};
 
 /// The kept boundaries of a job, and all runs that it needs.
 pub(crate) struct Boundaries {
@@ -295,5 +295,9 @@ pub(crate) fn inputs(
     fleet: &Fleet,
 ) -> Vec<InputRun> {
     let runs = boundary.into_iter().flat_map(|boundary| boundary.runs_of(shard));
-    runs.map(|run| InputRun { manifest: run.clone(), holders: copies.holders(&run.id, reader, fleet) }).collect()
+    let input = |LanedRun { first_lane, run }: LanedRun<'_>| {
+        let holders = copies.holders(&run.id, reader, fleet);
+        InputRun { manifest: run.clone(), first_lane, holders }
+    };
+    runs.map(input).collect()
 }

@@ -1,7 +1,7 @@
 //! The stage under way and its tasks.
 //!
 //! ```text
-//!   newest boundary --cutting.rs--> tasks: pending --grants.rs--> leased --commits.rs--> done
+//!   newest boundary --cutting.rs, lanes.rs--> tasks: pending --grants.rs--> leased --commits.rs--> done
 //!                                          a sample --recount.rs--> done again by another worker
 //!                                                              all done --closing.rs--> next boundary
 //! ```
@@ -22,6 +22,7 @@ mod commits;
 mod cutting;
 pub(crate) mod evidence;
 mod grants;
+mod lanes;
 mod laws;
 mod opinion;
 mod recount;

@@ -42,8 +42,8 @@ impl Resumption {
         let old = &record.plan;
         let mut plan = refit(old, problem.info(), problem.key_bytes(), &limits.of_plan)
             .map_err(|error| CallError::Invalid(error.to_string()))?;
-        if let Some(most) = limits.most_task_records.filter(|_| plan.block().is_none()) {
-            (plan.task_records, plan.min_task_records) = (plan.task_records.min(most), 1);
+        if let Some(most) = limits.most_task_records {
+            plan.cut_finer(most);
         }
         self.notes.push(format!(
             "its rest was planned anew: tasks of {} instead of {}",

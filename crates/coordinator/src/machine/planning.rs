@@ -158,7 +158,7 @@ impl Coordinator {
         self.jobs.check_room()?;
         let Planned { problem, identity, spec, mut plan, offer } = planned;
         if let Some(most) = self.fleet.config.most_task_records {
-            (plan.task_records, plan.min_task_records) = (plan.task_records.min(most), 1);
+            plan.cut_finer(most);
         }
         let info = problem.info();
         let id = JobId(self.next_job);

@@ -109,8 +109,8 @@ pub fn block_plan(info: &dyn ProblemInfo, key_bytes: u32, limits: &PlanLimits) -
     Err(refusal)
 }
 
-/// Refuses limits under which some stage of a plan does not fit a worker.
-pub(super) fn check_fits(plan: &Plan, info: &dyn ProblemInfo, limits: &PlanLimits) -> Result<(), PlanError> {
+/// The plan of blocks for other limits. Refuses those under which some stage does not fit a worker.
+pub(super) fn refit(plan: &Plan, info: &dyn ProblemInfo, limits: &PlanLimits) -> Result<BlockPlan, PlanError> {
     let (Some(blocks), Some(block)) = (info.blocks(), plan.block()) else {
         let what = format!("{} {}", info.name(), info.size());
         return Err(PlanError::NoBlocks { what, why: info.why_no_blocks() });
@@ -120,7 +120,7 @@ pub(super) fn check_fits(plan: &Plan, info: &dyn ProblemInfo, limits: &PlanLimit
         memory::fits(plan, block, info, blocks, &PlanLimits { task_memory_bytes: *bytes, ..limits.clone() })
     };
     if fits(&got_bytes) {
-        return Ok(());
+        return Ok(BlockPlan { room_states: memory::room_states(plan, block, info, blocks, limits), ..block.clone() });
     }
     let mut more = (1..u64::BITS).map(|doublings| got_bytes.max(1).saturating_mul(1 << doublings));
     let enough_bytes = more.find(fits).unwrap_or(u64::MAX);
@@ -161,7 +161,8 @@ fn with_lanes(request: &Request<'_>, mut plan: Plan, memory: &Memory, middle: Op
     let total = plan.moduli.len() as u32;
     let largest = plan.sweeps.first().map_or(1, |&(first, end)| end - first);
     let parted = memory.needs.is_parted();
-    plan.execution = Execution::Blocks(BlockPlan { group_records: 0, lanes: Vec::new(), parted, middle });
+    let mut block = BlockPlan { group_records: 0, lanes: Vec::new(), room_states: 0, parted, middle };
+    plan.execution = Execution::Blocks(block.clone());
     let lanes_of =
         |stage| if plan.meets(stage) { total } else { lanes_at_end(request.info, request.blocks, &plan, stage) };
     let lanes: Vec<u32> = (0..plan.stages()).map(lanes_of).collect();
@@ -171,7 +172,8 @@ fn with_lanes(request: &Request<'_>, mut plan: Plan, memory: &Memory, middle: Op
     };
     let group_records = memory.group_records(request, most_lanes);
     plan.task_records = group_records;
-    plan.execution = Execution::Blocks(BlockPlan { group_records, lanes, parted, middle });
+    block.room_states = memory::room_states(&plan, &block, request.info, request.blocks, request.limits);
+    plan.execution = Execution::Blocks(BlockPlan { group_records, lanes, ..block });
     plan.disk_bytes = Usage::of(&plan, largest).peak_disk_bytes(request.limits.second_copies);
     plan
 }

@@ -12,7 +12,7 @@ use keima_model::ProblemInfo;
 
 use super::forecast::Usage;
 use super::stream::{MIN_TASK_RECORDS, task_records};
-use super::{Plan, PlanError, PlanLimits, block};
+use super::{Execution, Plan, PlanError, PlanLimits, block};
 
 /// Fits a plan to other limits. The error says which limit is too low and what to do.
 pub fn refit(old: &Plan, info: &dyn ProblemInfo, key_bytes: u32, limits: &PlanLimits) -> Result<Plan, PlanError> {
@@ -25,7 +25,7 @@ pub fn refit(old: &Plan, info: &dyn ProblemInfo, key_bytes: u32, limits: &PlanLi
         ..old.clone()
     };
     let lanes = if plan.block().is_some() {
-        block::check_fits(&plan, info, limits)?;
+        plan.execution = Execution::Blocks(block::refit(&plan, info, limits)?);
         residues
     } else {
         let lanes = residues.saturating_mul(plan.coefficients);

@@ -96,6 +96,10 @@ pub struct BlockPlan {
     /// For each stage, how many of its sweep's moduli it carries; the last of them is always the spare. Numbers are small
     /// at first. Stages begin with the second column: a state of the first is one filling of it, with the count 1.
     pub lanes: Vec<u32>,
+    /// States of a family of which one lane fits a worker, if one task has the memory of all: with more, workers share its
+    /// lanes (`job/stage/lanes.rs`). 0 where no lanes are shared.
+    #[serde(default)]
+    pub room_states: u64,
     /// Whether each group of families makes its own tables, because those of all families do not fit a worker.
     pub parted: bool,
     /// After how many columns (2 or more) the forward vector is kept, to meet a transposed one that comes from the end.
@@ -228,6 +232,22 @@ impl Plan {
             }
             _ => all.to_vec(),
         }
+    }
+    /// Cuts tasks of about `most` records, and shares the lanes of families that have more.
+    pub(crate) fn cut_finer(&mut self, most: u64) {
+        (self.task_records, self.min_task_records) = (self.task_records.min(most), 1);
+        if let Execution::Blocks(block) = &mut self.execution {
+            block.room_states = block.room_states.min(most);
+        }
+    }
+    /// Whether workers may share the lanes of a stage's large families: the next stage reads each lane where it is. Rows that
+    /// are to be widened need all their lanes, and so do vectors that meet.
+    pub fn may_share_lanes(&self, sweep: u32, stage: u32) -> bool {
+        let next = stage.saturating_add(1);
+        self.block().is_some_and(|block| block.room_states > 0 && block.middle.is_none())
+            && !self.starts(stage)
+            && next < self.stages()
+            && self.stage_moduli(sweep, next) == self.stage_moduli(sweep, stage)
     }
     /// Moduli of the vector that a stage reads.
     pub fn moduli_read(&self, sweep: u32, stage: u32) -> Vec<u64> {

@@ -150,7 +150,7 @@ mod tests {
     /// The record has the fields of older stores in their order; JSON shows the executor by name.
     #[test]
     fn a_plan_is_stored_with_an_executor_name_and_an_optional_block() {
-        let block = BlockPlan { group_records: 9, lanes: vec![2, 3], parted: true, middle: Some(2) };
+        let block = BlockPlan { group_records: 9, lanes: vec![2, 3], room_states: 70, parted: true, middle: Some(2) };
         let check = |execution: Execution, name: &str, block: Option<&BlockPlan>| {
             let plan = plan(execution);
             let bytes = postcard::to_stdvec(&plan).unwrap();

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::fmt;
 
 use keima_model::Direction;
-use keima_orders::{AttemptId, JobId, Origin, WorkerId};
+use keima_orders::{AttemptId, JobId, Lanes, Origin, WorkerId};
 use keima_runs::{RunId, RunManifest, Tally, TaskManifest, TaskTimes};
 use serde::{Deserialize, Serialize};
 
@@ -16,9 +16,9 @@ use crate::store::run_index::RunIndex;
 use crate::terms::Terms;
 
 /// Layout of a store: which records there are, and their layouts. A store of another version is refused.
-pub(crate) const VERSION: u32 = 11;
-/// Layout of the records that checkpoints hold, and meaning of their figures. It has not changed since version 11.
-pub(crate) const CHECKPOINT_RECORDS: u32 = 11;
+pub(crate) const VERSION: u32 = 12;
+/// Layout of the records that checkpoints hold, and meaning of their figures. It has not changed since version 12.
+pub(crate) const CHECKPOINT_RECORDS: u32 = 12;
 /// Most notes of a job. The oldest go first.
 const MOST_NOTES: usize = 64;
 
@@ -227,11 +227,12 @@ impl Boundary {
     }
 
     /// Runs that may hold keys of a shard, in the order of [`Self::runs`].
-    pub(crate) fn runs_of(&self, shard: &Shard) -> impl Iterator<Item = &RunManifest> {
+    pub(crate) fn runs_of(&self, shard: &Shard) -> impl Iterator<Item = LanedRun<'_>> {
         let places = self.by_key.meeting(shard);
-        places
-            .into_iter()
-            .filter_map(|place| self.tasks.get(place.task as usize)?.manifest.runs.get(place.run as usize))
+        places.into_iter().filter_map(|place| {
+            let written = &self.tasks.get(place.task as usize)?.manifest;
+            Some(LanedRun { first_lane: written.first_lane, run: written.runs.get(place.run as usize)? })
+        })
     }
 
     /// Whether any run may hold keys of a shard.
@@ -248,6 +249,12 @@ impl Boundary {
     pub(crate) fn bytes(&self) -> u64 {
         self.runs().fold(0, |sum, run| sum.saturating_add(run.bytes))
     }
+}
+
+/// A run, and the lane of its vector that is its first.
+pub(crate) struct LanedRun<'b> {
+    pub(crate) first_lane: u32,
+    pub(crate) run: &'b RunManifest,
 }
 
 /// A check that failed, and where.
@@ -273,7 +280,7 @@ impl RunCopy {
     }
 }
 
-/// A range of keys, the part of a vector that one task reads.
+/// A range of keys, the part of a vector that one task reads; and the lanes that it takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Shard {
     /// Smallest key.
@@ -282,9 +289,21 @@ pub(crate) struct Shard {
     pub(crate) high: Option<u128>,
     /// Records, roughly.
     pub(crate) records: u64,
+    /// `None` for all lanes.
+    pub(crate) lanes: Option<Lanes>,
 }
 
 impl Shard {
+    /// All lanes of a range of keys.
+    pub(crate) const fn of_keys(low: u128, high: Option<u128>, records: u64) -> Self {
+        Self { low, high, records, lanes: None }
+    }
+
+    /// Whether another one has the same keys and lanes.
+    pub(crate) fn is_alike(&self, other: &Self) -> bool {
+        (self.low, self.high, self.lanes) == (other.low, other.high, other.lanes)
+    }
+
     /// Whether a run may hold keys of the shard.
     pub(crate) fn meets(&self, run: &RunManifest) -> bool {
         run.last_key >= self.low && self.high.is_none_or(|high| run.first_key < high)
@@ -326,8 +345,9 @@ mod tests {
         }
         let (run, worker) = (RunId("j1/s0/g2/t3/a4/out".to_owned()), WorkerId("w1".to_owned()));
         check(&RunCopy::new(&run, &worker), &(&run, &worker));
-        let shard = Shard { low: 7, high: Some(1 << 100), records: 300 };
-        check(&shard, &(shard.low, shard.high, shard.records));
+        let lanes = Some(Lanes { first: 2, end: 4 });
+        let shard = Shard { lanes, ..Shard::of_keys(7, Some(1 << 100), 300) };
+        check(&shard, &(shard.low, shard.high, shard.records, Some((2_u32, 4_u32))));
         let mut notes = Notes::default();
         notes.add("one".to_owned());
         notes.add("two".to_owned());

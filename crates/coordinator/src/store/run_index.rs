@@ -144,7 +144,7 @@ mod tests {
                 let runs: Vec<_> = runs.iter().map(|&(first, more)| (first, first + more)).collect();
                 done(number, &runs, &[gap])
             }).collect();
-            let shard = Shard { low, high: width.map(|width| low + width), records: 1 };
+            let shard = Shard::of_keys(low, width.map(|width| low + width), 1);
             let index = RunIndex::new(&tasks);
             let mut expected = Vec::new();
             for (task, done) in (0..).zip(&tasks) {

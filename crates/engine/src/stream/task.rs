@@ -350,6 +350,7 @@ impl<'a, K: EngineKey> StreamTask<'a, K> {
         self.task.buffers.give_back(self.set);
         Ok(TaskManifest {
             runs: written.runs,
+            first_lane: 0,
             splits: written.splits,
             gaps: written.gaps,
             input: input.tally.finish(moduli),

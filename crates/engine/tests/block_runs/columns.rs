@@ -5,7 +5,7 @@ use std::path::Path;
 
 use keima_engine::TaskError;
 use keima_model::{Directions, Window};
-use keima_orders::{AttemptId, TaskOrder};
+use keima_orders::{AttemptId, BlockOrder, Lanes, TaskOrder};
 use keima_problems::go::published;
 use keima_residue::{Integer, add_row, residue_of};
 use keima_runs::{TaskManifest, run_path};
@@ -214,6 +214,68 @@ fn lanes_of_rows_are_done_a_few_at_a_time(lanes: u64, few: &[u64]) {
     }
 }
 
+/// Several tasks share the lanes of each group, in every stage so many others. Each writes runs with its lanes alone, and the next
+/// one reads each lane where it is, alone or a few at a time.
+#[test]
+fn tasks_share_the_lanes_of_a_group() {
+    for (height, length, cut) in [
+        (4, 5, cut(&[2, 2], 10, 2, &[2])),
+        (5, 5, cut(&[3, 2], 50, 2, &[2, 4])),
+        (6, 6, cut(&[2, 2, 2], 100, 3, &[2, 6])),
+        (7, 7, cut(&[3, 2, 2], 1000, 7, &[2, 4, 8])),
+        (7, 7, cut(&[4, 3], 2000, 2, &[2, 12])),
+    ] {
+        for sharers in [2, 4] {
+            let all = Cut { sharers, ..cut.clone() };
+            check(height, length, &all, true);
+            check(height, length, &Cut { parted: Parted::Second, threads: 3, ..all.clone() }, false);
+            let few = few_lanes_bytes(if cut.lengths.len() == 2 { 3 } else { 1 });
+            check(height, length, &Cut { memory_bytes: few, ..all }, true);
+        }
+    }
+    // What tasks that share lanes write is what one writes, lane by lane, and as many bytes but for heads.
+    let one = Run::new(7, 7, &cut(&[4, 3], 2000, 2, &[8]));
+    let three = Run::new(7, 7, &Cut { sharers: 3, ..one.cut.clone() });
+    let stages = |run: &Run| (0..3).fold(Vec::new(), |vector, stage| run.stage(stage, &vector));
+    let (whole, shared) = (stages(&one), stages(&three));
+    assert_eq!(shared.len(), 3 * whole.len(), "stage 2 has three sharers");
+    assert_eq!(one.listed(3, &whole), three.listed(3, &shared));
+    let lanes: Vec<Vec<u32>> = shared.iter().map(|m| vec![m.first_lane, m.runs[0].sums.len() as u32]).collect();
+    assert_eq!(lanes[..3], [[0, 3], [3, 3], [6, 2]]);
+    let records = |of: &[TaskManifest]| of.iter().flat_map(|m| &m.splits).map(|split| split.records).sum::<u64>();
+    assert_eq!(records(&whole), records(&shared), "records are counted once");
+}
+
+/// A task does not take lanes that are not there, and refuses rows that lack some of their lanes.
+#[test]
+fn lanes_that_cannot_be_are_refused() {
+    let run = Run::new(5, 5, &Cut { sharers: 2, ..cut(&[3, 2], 50, 2, &[4]) });
+    let first = run.stage(0, &[]);
+    let vector = run.stage(1, &first);
+    assert!(vector.iter().any(|m| m.first_lane == 2), "{vector:?}");
+    let order = run.order(2, &vector);
+    let with =
+        |lanes| TaskOrder { block: order.block.clone().map(|block| BlockOrder { lanes, ..block }), ..order.clone() };
+    let check = |order: &TaskOrder, expected: &str| {
+        let text = run.task(order).unwrap_err().to_string();
+        assert!(text.contains(expected), "expected {expected:?}, got {text:?}");
+    };
+    check(&with(Some(Lanes { first: 2, end: 5 })), "lanes 2..5 of 4 cannot be done");
+    check(&with(Some(Lanes { first: 2, end: 2 })), "lanes 2..2 of 4 cannot be done");
+    let mut lacking = with(None);
+    lacking.inputs.retain(|input| input.first_lane == 0);
+    check(&lacking, "its inputs have 0; the runs are not those of one boundary");
+    for (more, expected) in [(1, "list of moduli"), (3, "of a vector that has 4")] {
+        let mut others = with(None);
+        others.inputs.iter_mut().for_each(|input| input.first_lane += more);
+        check(&others, expected);
+    }
+    // Rows of four lanes are to become rows of eight.
+    let mut wider = with(None);
+    wider.moduli = moduli(8);
+    check(&wider, "its rows are to be widened, which takes all");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
     #[test]
@@ -221,13 +283,14 @@ proptest! {
         lengths in prop::collection::vec(1_u32..5, 1..4).prop_filter("2 to 7", |l| (2..8).contains(&l.iter().sum::<u32>())),
         group_records in 1_u64..3000, groups in 1_usize..40, grows in 1_usize..4, memory_bytes in few_lanes_bytes(1)..MEMORY_BYTES,
         parted in prop::sample::select(vec![Parted::Nobody, Parted::Every, Parted::Second]), threads in 1_u32..4,
+        sharers in 1_usize..4,
     ) {
         let height: u32 = lengths.iter().sum();
         let lanes: Vec<usize> = std::iter::repeat_n(2, grows.min(2)).chain([4]).collect();
         // A single window has no partial tables; those of several count as their task's memory.
         let parted = if lengths.len() == 1 { Parted::Nobody } else { parted };
         let memory_bytes = if parted == Parted::Nobody { memory_bytes } else { memory_bytes + MEMORY_BYTES };
-        let cut = Cut { lengths, group_records, groups, lanes, memory_bytes, threads, parted, middle: None };
+        let cut = Cut { lengths, group_records, groups, lanes, memory_bytes, threads, parted, middle: None, sharers };
         check(height, height, &cut, false);
     }
 }
@@ -252,12 +315,15 @@ fn wrong_inputs_are_refused() {
     }
     let text = refused(&TaskOrder { window: Window { first: 0, len: 2 }, ..order.clone() });
     assert!(text.contains("windows of the column"), "{text}");
-    let text = refused(&TaskOrder { inputs: order.inputs[1..].to_vec(), ..order.clone() });
-    assert!(text.contains("not those of one boundary"), "{text}");
+    // What another attempt at the stage before may mend is no reason to give the worker up.
+    let lacking = run.task(&TaskOrder { inputs: order.inputs[1..].to_vec(), ..order.clone() });
+    let is_check = |error: &TaskError| matches!(error, TaskError::Check { check: "rows of a group", .. });
+    assert!(lacking.as_ref().is_err_and(is_check), "{lacking:?}");
     let mut strangers = order.clone();
     strangers.inputs[0].manifest.first_key += 1;
-    let text = refused(&strangers);
-    assert!(text.contains("other tables"), "{text}");
+    let strange = run.task(&strangers);
+    let is_input = |error: &TaskError| matches!(error, TaskError::Input { run, source } if *run == order.inputs[0].manifest.id && source.is_damage());
+    assert!(strange.as_ref().is_err_and(is_input), "{strange:?}");
     let mut stage = order.block.clone().unwrap();
     stage.moduli_in = moduli(8);
     let text = refused(&TaskOrder { block: Some(stage), ..order });

@@ -8,9 +8,10 @@ use keima_blocks::limits::PLACE_BITS;
 use keima_engine::block::{GroupId, Prepared, run_block_task};
 use keima_engine::{Buffers, Task, TaskError};
 use keima_model::{AnyProblem, Board, Direction, Directions, Layout, ProblemRequest, Window};
-use keima_orders::{AttemptId, BlockOrder, InputRun, JobId, KeptOrder, TaskOrder};
+use keima_orders::{AttemptId, BlockOrder, InputRun, JobId, KeptOrder, Lanes, TaskOrder};
 use keima_runs::{
-    BlockCut, DiskBudget, KeyOrder, RunCursor, RunHeader, RunPart, Tally, TaskManifest, publish_durably, run_path,
+    BlockCut, DiskBudget, KeyOrder, RunCursor, RunHeader, RunManifest, RunPart, Tally, TaskManifest, publish_durably,
+    run_path,
 };
 
 use crate::blocks;
@@ -34,6 +35,8 @@ pub(crate) struct Cut {
     pub(crate) parted: Parted,
     /// Columns after which a transposed vector meets the forward one.
     pub(crate) middle: Option<u32>,
+    /// Most tasks that share the lanes of a group: one, two, ... in the stages one after the other.
+    pub(crate) sharers: usize,
 }
 
 /// Which tasks make partial tables.
@@ -167,6 +170,7 @@ impl Run {
                 slots: if self.cut.threads == 1 { 1 } else { u32::MAX },
                 both_ways: false,
                 direction: place.direction,
+                lanes: None,
                 kept: None,
             }),
             ..TaskOrder::of(attempt, problem, window)
@@ -223,12 +227,26 @@ impl Run {
         let mut made = Vec::new();
         for (task, low) in (0..groups).step_by(self.cut.groups).enumerate() {
             let high = (low + self.cut.groups < groups).then_some(((low + self.cut.groups) as u128) << PLACE_BITS);
-            let attempt = AttemptId { task: task as u32, ..order.attempt };
-            made.push(
-                self.task(&TaskOrder { attempt, low: (low as u128) << PLACE_BITS, high, ..order.clone() }).unwrap(),
-            );
+            for (part, lanes) in self.shared_lanes(stage).into_iter().enumerate() {
+                let attempt = AttemptId { task: task as u32, attempt: part as u32, ..order.attempt };
+                let block = order.block.clone().map(|block| BlockOrder { lanes, ..block });
+                let order = TaskOrder { attempt, low: (low as u128) << PLACE_BITS, high, block, ..order.clone() };
+                made.push(self.task(&order).unwrap());
+            }
         }
         made
+    }
+
+    /// The lanes of each of the tasks that share a group. Rows that are widened next, and vectors that meet, have all.
+    fn shared_lanes(&self, stage: usize) -> Vec<Option<Lanes>> {
+        let (sharers, lanes) = (1 + stage % self.cut.sharers, self.lanes(stage));
+        let ends = stage + 1 == self.stages() || self.lanes(stage + 1) != lanes;
+        if sharers == 1 || ends || self.cut.middle.is_some() {
+            return vec![None];
+        }
+        let each = lanes.div_ceil(sharers);
+        let part = |first| Some(Lanes { first: first as u32, end: lanes.min(first + each) as u32 });
+        (0..lanes).step_by(each).map(part).collect()
     }
 
     pub(crate) fn delete(&self, vector: &[TaskManifest]) {
@@ -285,8 +303,10 @@ impl Run {
             coefficients: 1,
         };
         let lanes = header.moduli.len();
-        let mut listed = Vec::new();
-        for run in vector.iter().flat_map(|m| &m.runs) {
+        let mut listed: BTreeMap<u64, (u128, Vec<u64>)> = BTreeMap::new();
+        for input in inputs(vector) {
+            let (run, own) = (&input.manifest, input.lanes());
+            let header = RunHeader { moduli: header.moduli[own.clone()].to_vec(), ..header.clone() };
             let of = |number| GroupId { direction: place.direction, window: place.window, number };
             let keys = |prepared: &Prepared| -> Vec<u128> {
                 let readers = prepared.readers(place.window, run);
@@ -297,14 +317,20 @@ impl Run {
             let part = RunPart::all(&header);
             let feed = keima_engine::FeedOpener::open(&Local(self.folder.path()), run, &header, part.clone()).unwrap();
             let mut cursor = RunCursor::<u64>::new(feed, &header, &run.id, part);
-            let (mut batch, mut rows) = (keima_runs::Batch::new(), Vec::new());
+            let (mut batch, mut places, mut rows) = (keima_runs::Batch::new(), Vec::new(), Vec::new());
             while cursor.next_batch(&mut batch).unwrap() {
+                places.extend_from_slice(&batch.keys);
                 rows.extend_from_slice(&batch.rows);
             }
-            assert_eq!(rows.len(), keys.len() * lanes, "a key for each row of {}", run.id);
-            listed.extend(keys.into_iter().zip(rows.chunks(lanes).map(<[u64]>::to_vec)));
+            assert_eq!(places.len(), keys.len(), "a key for each row of {}", run.id);
+            for ((place, key), row) in places.into_iter().zip(keys).zip(rows.chunks(own.len())) {
+                // No residue, in lanes that nobody has written.
+                let (known, all) = listed.entry(place).or_insert_with(|| (key, vec![u64::MAX; lanes]));
+                assert_eq!(*known, key, "place {place} of {}", run.id);
+                all[own.clone()].copy_from_slice(row);
+            }
         }
-        listed
+        listed.into_values().collect()
     }
 }
 
@@ -319,10 +345,15 @@ pub(crate) fn total(of: &[TaskManifest], pick: fn(&TaskManifest) -> &Tally, modu
 pub(crate) fn cut(lengths: &[u32], group_records: u64, groups: usize, lanes: &[usize]) -> Cut {
     let (lengths, lanes) = (lengths.to_vec(), lanes.to_vec());
     let (memory_bytes, parted) = (MEMORY_BYTES, Parted::Nobody);
-    Cut { lengths, group_records, groups, lanes, memory_bytes, threads: 1, parted, middle: None }
+    Cut { lengths, group_records, groups, lanes, memory_bytes, threads: 1, parted, middle: None, sharers: 1 }
 }
 
 /// The runs of some tasks, as another task reads them.
 fn inputs(vector: &[TaskManifest]) -> Vec<InputRun> {
-    vector.iter().flat_map(|m| m.runs.iter().cloned().map(InputRun::here)).collect()
+    let of = |m: &TaskManifest| {
+        let first_lane = m.first_lane;
+        let input = move |run: &RunManifest| InputRun { first_lane, ..InputRun::here(run.clone()) };
+        m.runs.iter().map(input).collect::<Vec<InputRun>>()
+    };
+    vector.iter().flat_map(of).collect()
 }

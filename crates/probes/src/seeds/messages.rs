@@ -36,6 +36,7 @@ pub(super) fn all() -> Vec<Seed> {
         }],
         functionals: vec![v1::FunctionalSum { functional: 1, lanes: vec![3, 4] }],
         times: Some(v1::TaskTimes { read_nanos: 1, map_nanos: 2, write_nanos: 3 }),
+        first_lane: 2,
         ..Default::default()
     };
     let holder =
@@ -60,7 +61,7 @@ pub(super) fn all() -> Vec<Seed> {
     let options = vec![v1::ProblemOption { name: "walls".into(), value: "3".into() }];
     let problem = v1::Problem { name: "go".into(), size: "9x5".into(), options };
     let spec = v1::JobSpec { problem: Some(problem), task_memory_bytes: 1 << 24, slots: 2, ..Default::default() };
-    let input = v1::InputRun { manifest: Some(run.clone()), holders: vec![holder] };
+    let input = v1::InputRun { manifest: Some(run.clone()), holders: vec![holder], first_lane: 3 };
     let calls = requests(&hello, &task, &spec);
     let parts = v1::ReadRunRequest {
         mode: v1::ReadMode::Blocks.into(),

@@ -853,12 +853,15 @@ class BlockPlan(google.protobuf.message.Message):
     LANES_FIELD_NUMBER: builtins.int
     PARTED_FIELD_NUMBER: builtins.int
     MIDDLE_FIELD_NUMBER: builtins.int
+    ROOM_STATES_FIELD_NUMBER: builtins.int
     group_records: builtins.int
     """Families are grouped up to so many records."""
     parted: builtins.bool
     """Tables are made for each group of families, not for all at once."""
     middle: builtins.int
     """Columns after which the forward vector is kept for the transposed one to meet; absent if no vectors meet."""
+    room_states: builtins.int
+    """Workers share the lanes of a family with more states; 0 where no lanes are shared."""
     @property
     def lanes(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
         """For each stage, how many of its sweep's moduli it carries. It always carries the last one."""
@@ -870,9 +873,10 @@ class BlockPlan(google.protobuf.message.Message):
         lanes: collections.abc.Iterable[builtins.int] | None = ...,
         parted: builtins.bool = ...,
         middle: builtins.int | None = ...,
+        room_states: builtins.int = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_middle", b"_middle", "middle", b"middle"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_middle", b"_middle", "group_records", b"group_records", "lanes", b"lanes", "middle", b"middle", "parted", b"parted"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_middle", b"_middle", "group_records", b"group_records", "lanes", b"lanes", "middle", b"middle", "parted", b"parted", "room_states", b"room_states"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["_middle", b"_middle"]) -> typing.Literal["middle"] | None: ...
 
 global___BlockPlan = BlockPlan

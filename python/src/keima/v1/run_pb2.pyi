@@ -367,9 +367,12 @@ class TaskManifest(google.protobuf.message.Message):
     KEPT_FIELD_NUMBER: builtins.int
     BALANCE_FIELD_NUMBER: builtins.int
     GAPS_FIELD_NUMBER: builtins.int
+    FIRST_LANE_FIELD_NUMBER: builtins.int
     bytes_read: builtins.int
     bytes_written: builtins.int
     bytes_spilled: builtins.int
+    first_lane: builtins.int
+    """The stage's lane that is the first of the runs."""
     @property
     def runs(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___RunManifest]: ...
     @property
@@ -412,8 +415,9 @@ class TaskManifest(google.protobuf.message.Message):
         kept: global___Tally | None = ...,
         balance: global___Balance | None = ...,
         gaps: collections.abc.Iterable[global___KeyGap] | None = ...,
+        first_lane: builtins.int = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["balance", b"balance", "input", b"input", "kept", b"kept", "output", b"output", "times", b"times"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["balance", b"balance", "bytes_read", b"bytes_read", "bytes_spilled", b"bytes_spilled", "bytes_written", b"bytes_written", "functionals", b"functionals", "gaps", b"gaps", "input", b"input", "kept", b"kept", "output", b"output", "passes", b"passes", "runs", b"runs", "splits", b"splits", "times", b"times"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["balance", b"balance", "bytes_read", b"bytes_read", "bytes_spilled", b"bytes_spilled", "bytes_written", b"bytes_written", "first_lane", b"first_lane", "functionals", b"functionals", "gaps", b"gaps", "input", b"input", "kept", b"kept", "output", b"output", "passes", b"passes", "runs", b"runs", "splits", b"splits", "times", b"times"]) -> None: ...
 
 global___TaskManifest = TaskManifest

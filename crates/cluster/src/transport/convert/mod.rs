@@ -23,7 +23,7 @@ use std::fmt::Display;
 
 pub(crate) use job::{job_filter, replan_from, terms_change};
 pub(crate) use order::worker_id;
-pub(crate) use run::{run_id, run_ids};
+pub(crate) use run::{lane, run_id, run_ids};
 
 /// Longest name of a problem, worker, run or option.
 const NAME_BYTES: usize = 256;

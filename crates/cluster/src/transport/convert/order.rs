@@ -3,13 +3,13 @@
 use keima_blocks::limits::LEAST_MODULUS;
 use keima_coordinator::{ArchiveWork, Grant, Toward, Work};
 use keima_model::{Direction, Layout, ProblemRequest, Window};
-use keima_orders::{AttemptId, BlockOrder, Holder, InputRun, JobId, KeptOrder, Origin, TaskOrder, WorkerId};
-use keima_runs::{MAX_MODULI, RunManifest};
+use keima_orders::{AttemptId, BlockOrder, Holder, InputRun, JobId, KeptOrder, Lanes, Origin, TaskOrder, WorkerId};
+use keima_runs::{MAX_LANES, MAX_MODULI, RunManifest};
 use keima_wire::v1;
 
 use super::{
-    ConvertError, IDENTITY_BYTES, MAX_SIDE, NAME_BYTES, TEXT_BYTES, Wire, at_most, bounded, cut, list_from, list_to,
-    required,
+    ConvertError, IDENTITY_BYTES, MAX_SIDE, NAME_BYTES, TEXT_BYTES, Wire, at_most, bounded, cut, lane, list_from,
+    list_to, required,
 };
 use crate::access::identity::Fingerprint;
 use crate::archive::is_object_name;
@@ -130,14 +130,16 @@ impl Wire for Holder {
 impl Wire for InputRun {
     type Message = v1::InputRun;
     fn to_wire(&self) -> v1::InputRun {
-        v1::InputRun { manifest: Some(self.manifest.to_wire()), holders: list_to(&self.holders) }
+        let (manifest, holders) = (Some(self.manifest.to_wire()), list_to(&self.holders));
+        v1::InputRun { manifest, holders, first_lane: self.first_lane }
     }
     fn from_wire(message: v1::InputRun) -> Result<Self, ConvertError> {
         let manifest = RunManifest::from_wire(required("InputRun.manifest", message.manifest)?)?;
         if message.holders.is_empty() {
             return Err(ConvertError::new("InputRun.holders", "at least one", "none"));
         }
-        Ok(Self { manifest, holders: list_from(at_most("InputRun.holders", message.holders, 1024)?)? })
+        let first_lane = lane("InputRun.first_lane", message.first_lane)?;
+        Ok(Self { manifest, first_lane, holders: list_from(at_most("InputRun.holders", message.holders, 1024)?)? })
     }
 }
 
@@ -214,6 +216,7 @@ fn block_to(block: &BlockOrder) -> v1::BlockOrder {
         slots: block.slots,
         both_ways: block.both_ways,
         backward: block.direction == Direction::Transposed,
+        lanes: block.lanes.map(|Lanes { first, end }| v1::Lanes { first, end }),
         kept: block.kept.as_ref().map(kept),
     }
 }
@@ -231,8 +234,20 @@ fn block_from(block: v1::BlockOrder) -> Result<BlockOrder, ConvertError> {
         slots: block.slots,
         both_ways: block.both_ways,
         direction: if block.backward { Direction::Transposed } else { Direction::Forward },
+        lanes: block.lanes.map(lanes_from).transpose()?,
         kept: block.kept.map(kept).transpose()?,
     })
+}
+
+fn lanes_from(v1::Lanes { first, end }: v1::Lanes) -> Result<Lanes, ConvertError> {
+    if first < end && end as usize <= MAX_LANES {
+        return Ok(Lanes { first, end });
+    }
+    Err(ConvertError::new(
+        "BlockOrder.lanes",
+        format_args!("some of {MAX_LANES} lanes"),
+        format_args!("{first}..{end}"),
+    ))
 }
 
 impl Wire for ArchiveWork {

@@ -137,6 +137,7 @@ impl Wire for Plan {
                 lanes: block.lanes.clone(),
                 parted: block.parted,
                 middle: block.middle,
+                room_states: block.room_states,
             }),
             why: self.why.clone(),
         }
@@ -173,8 +174,8 @@ impl Wire for Plan {
 
 fn block_plan_from(message: v1::BlockPlan) -> Result<BlockPlan, ConvertError> {
     let lanes = at_most("BlockPlan.lanes", message.lanes, 1 << 20)?;
-    let v1::BlockPlan { group_records, parted, middle, .. } = message;
-    Ok(BlockPlan { group_records, lanes, parted, middle })
+    let v1::BlockPlan { group_records, room_states, parted, middle, .. } = message;
+    Ok(BlockPlan { group_records, lanes, room_states, parted, middle })
 }
 
 #[cfg(test)]

@@ -28,6 +28,12 @@ pub(crate) fn run_id(field: &'static str, text: String) -> Result<RunId, Convert
     }
 }
 
+/// The number of a lane.
+pub(crate) fn lane(field: &'static str, number: u32) -> Result<u32, ConvertError> {
+    let is_one = (number as usize) < MAX_LANES;
+    is_one.then_some(number).ok_or_else(|| ConvertError::new(field, format_args!("below {MAX_LANES}"), number))
+}
+
 /// A list of run ids.
 pub(crate) fn run_ids(field: &'static str, texts: Vec<String>) -> Result<Vec<RunId>, ConvertError> {
     texts.into_iter().map(|text| run_id(field, text)).collect()
@@ -192,6 +198,7 @@ impl Wire for TaskManifest {
             bytes_written: self.bytes_written,
             bytes_spilled: self.bytes_spilled,
             times: Some(self.times.to_wire()),
+            first_lane: self.first_lane,
         }
     }
     fn from_wire(message: v1::TaskManifest) -> Result<Self, ConvertError> {
@@ -209,6 +216,7 @@ impl Wire for TaskManifest {
             bytes_written: message.bytes_written,
             bytes_spilled: message.bytes_spilled,
             times: TaskTimes::from_wire(required("TaskManifest.times", message.times)?)?,
+            first_lane: lane("TaskManifest.first_lane", message.first_lane)?,
         })
     }
 }

@@ -10,7 +10,7 @@ use keima_coordinator::{
     SeriesEntry, State, StoreId, Verdict, Welcome, Work, WorkerStatus,
 };
 use keima_model::{Board, Direction, Layout, ProblemRequest, Window};
-use keima_orders::{AttemptId, BlockOrder, Holder, InputRun, JobId, KeptOrder, Origin, TaskOrder, WorkerId};
+use keima_orders::{AttemptId, BlockOrder, Holder, InputRun, JobId, KeptOrder, Lanes, Origin, TaskOrder, WorkerId};
 use keima_runs::{
     Balance, FunctionalSum, KeyGap, PassTally, RunId, RunManifest, Split, Tally, TaskManifest, TaskTimes,
 };
@@ -43,6 +43,7 @@ fn task_manifest() -> TaskManifest {
     let tally = Tally { states: 9, sums: vec![1, 2], fingerprint: vec![3, u64::MAX] };
     TaskManifest {
         runs: vec![manifest()],
+        first_lane: 5,
         splits: vec![Split { key: 1 << 100, records: 70 }, Split { key: u128::MAX, records: 7 }],
         gaps: vec![KeyGap { after: 3, before: 1 << 90 }],
         input: tally.clone(),
@@ -75,7 +76,7 @@ fn holder() -> Holder {
 }
 
 fn input() -> InputRun {
-    InputRun { manifest: manifest(), holders: vec![holder()] }
+    InputRun { manifest: manifest(), first_lane: 3, holders: vec![holder()] }
 }
 
 fn request() -> ProblemRequest {
@@ -94,6 +95,7 @@ fn order() -> TaskOrder {
             slots: 12,
             both_ways: true,
             direction: Direction::Transposed,
+            lanes: Some(Lanes { first: 1, end: 2 }),
             kept: Some(KeptOrder { inputs: vec![input()], moduli: vec![(1 << 60) - 93] }),
         }),
         problem: request(),
@@ -215,6 +217,7 @@ fn a_job_survives() {
         execution: keima_coordinator::Execution::Blocks(keima_coordinator::BlockPlan {
             group_records: 7,
             lanes: vec![2, 4, 4, 8],
+            room_states: 77,
             parted: true,
             middle: Some(3),
         }),

@@ -72,7 +72,7 @@ impl Job {
                 && self.health.copies.is_readable(&task.run.id, fleet)
         })?;
         let holders = self.health.copies.holders(&task.run.id, worker, fleet);
-        let work = InputRun { manifest: task.run.clone(), holders };
+        let work = InputRun { holders, ..InputRun::here(task.run.clone()) };
         let attempt = AttemptId { attempt: task.attempts.next(fleet.life.first_number()), ..id(number) };
         self.copies.round.as_mut()?.batch.granted(number, attempt.attempt);
         Some(fleet.grant(attempt, worker, Work::Copy(Box::new(work))))

@@ -128,8 +128,7 @@ impl Job {
         if doubt.tasks.len() == stage.tasks.len() {
             for (number, (before, task)) in doubt.tasks.iter().zip(&stage.tasks).enumerate() {
                 let Some(done) = &task.done else { continue };
-                let alike =
-                    before.shard.is_none_or(|shard| (shard.low, shard.high) == (task.shard.low, task.shard.high));
+                let alike = before.shard.is_none_or(|shard| shard.is_alike(&task.shard));
                 let what = match (before.input != done.manifest.input, before.output != done.manifest.output) {
                     (true, _) => "read",
                     (false, true) => "wrote",

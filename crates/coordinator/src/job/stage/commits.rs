@@ -27,12 +27,13 @@ impl Job {
     /// What a living attempt was asked, to compare its manifest with.
     fn asked(&self, attempt: AttemptId) -> Option<Asked<'_>> {
         let stage = self.stage.as_ref().filter(|stage| stage.generation == attempt.generation)?;
-        stage.tasks.get(attempt.task as usize)?;
+        let shard = stage.tasks.get(attempt.task as usize)?.shard;
         let (plan, sweep) = (&self.record.plan, self.record.sweep);
         let place = plan.stage(stage.number);
         let blocks = plan.block().map(|_| AskedBlocks {
             moduli_in: plan.moduli_read(sweep, stage.number),
             kept: plan.meets(stage.number).then(|| plan.kept_moduli(sweep)),
+            lanes: shard.lanes,
         });
         Some(Asked {
             attempt,
@@ -164,7 +165,8 @@ pub(super) fn most_splits(tasks: usize) -> usize {
 
 /// Drops splits of a checked manifest beyond what cutting can use.
 fn trim(manifest: &mut TaskManifest, tasks: usize) {
-    if manifest.splits.is_empty() {
+    // Where several tasks share the lanes, the one with the first lane counts the records.
+    if manifest.splits.is_empty() && manifest.first_lane == 0 {
         let ends = manifest.runs.iter().map(|run| Split { key: run.last_key.saturating_add(1), records: run.records });
         manifest.splits = ends.collect();
     }

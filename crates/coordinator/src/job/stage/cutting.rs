@@ -27,7 +27,7 @@ impl Job {
         let number = self.boundaries.next_stage();
         let generation = self.new_generation(fleet);
         let cut = self.cut_stage(number, fleet);
-        let shards = self.without_empty(number, cut.shards);
+        let shards = self.sharing_lanes(number, self.without_empty(number, cut.shards), fleet);
         let mut stage = StageRun::new(number, generation, self.must_be_durable(number, fleet), cut.closed, shards);
         self.note_answer(&mut stage);
         fleet.journal.put_stage(self.id, &stage.record(self.record.sweep));
@@ -85,7 +85,7 @@ impl Job {
     /// each task makes some groups.
     fn first_shards(&self) -> Vec<Shard> {
         let plan = &self.record.plan;
-        let Some(block) = plan.block() else { return vec![Shard { low: 0, high: None, records: 1 }] };
+        let Some(block) = plan.block() else { return vec![Shard::of_keys(0, None, 1)] };
         // No two consecutive groups fit one; some shards at the end may hold none.
         let groups = (2 * plan.peak_states / block.group_records.max(1)).saturating_add(1).min(MOST_GROUPS);
         let tasks = groups.min(u64::from(plan.slots) * FIRST_TASKS_PER_SLOT).max(1);
@@ -93,7 +93,7 @@ impl Job {
         (0..tasks)
             .map(|task| {
                 let high = (task + 1 < tasks).then(|| bound(task + 1));
-                Shard { low: bound(task), high, records: (plan.peak_states / tasks).max(1) }
+                Shard::of_keys(bound(task), high, (plan.peak_states / tasks).max(1))
             })
             .collect()
     }

@@ -179,6 +179,7 @@ impl Job {
             slots: plan.slots,
             both_ways: block.middle.is_some(),
             direction: place.direction,
+            lanes: shard.lanes,
             kept: plan
                 .meets(stage.number)
                 .then(|| KeptOrder { inputs: Vec::new(), moduli: plan.kept_moduli(record.sweep) }),

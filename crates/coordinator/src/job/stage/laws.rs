@@ -16,9 +16,10 @@
 //! breaks a law is evidence about the numbers. Cost: O(runs + splits + passes x degrees x lanes) per task.
 
 use std::collections::HashSet;
+use std::ops::Range;
 
 use keima_model::ProblemInfo;
-use keima_orders::AttemptId;
+use keima_orders::{AttemptId, Lanes};
 use keima_residue::{add_mod, add_row, mul_mod};
 use keima_runs::{KeyGap, MAX_GAPS, MAX_SPLITS, PassTally, TaskManifest};
 
@@ -52,6 +53,8 @@ pub(super) struct AskedBlocks {
     pub(super) moduli_in: Vec<u64>,
     /// Moduli of the kept vector, where two vectors meet.
     pub(super) kept: Option<Vec<u64>>,
+    /// The lanes that the task takes, where several share those of a family.
+    pub(super) lanes: Option<Lanes>,
 }
 
 /// What is wrong with a manifest.
@@ -70,6 +73,12 @@ fn form(ok: bool, text: impl FnOnce() -> String) -> Result<(), Fault> {
 impl Asked<'_> {
     fn lanes(&self) -> usize {
         self.moduli.len() * self.coefficients as usize
+    }
+
+    /// The lanes that the task was to take.
+    fn own_lanes(&self) -> Range<usize> {
+        let some = self.blocks.as_ref().and_then(|blocks| blocks.lanes);
+        some.map_or(0..self.lanes(), Lanes::range)
     }
 
     fn lanes_ok(&self, what: &str, lanes: &[u64]) -> Result<(), Fault> {
@@ -96,6 +105,12 @@ impl Asked<'_> {
         form(!self.moduli.is_empty(), || "the sweep has no moduli".into())?;
         form(m.runs.len() <= MOST_RUNS, || format!("expected at most {MOST_RUNS} runs, got {}", m.runs.len()))?;
         let mut names = HashSet::new();
+        let lanes = self.own_lanes();
+        form(m.first_lane as usize == lanes.start, || {
+            format!("expected runs from lane {} on, got them from lane {}", lanes.start, m.first_lane)
+        })?;
+        let moduli = if lanes.len() == self.lanes() { Some(&self.moduli[..]) } else { self.moduli.get(lanes.clone()) };
+        let moduli = moduli.ok_or_else(|| Fault::Form(format!("the stage has no lanes {lanes:?}")))?;
         for run in &m.runs {
             let own = AttemptId::of_run(&run.id) == Some(self.attempt);
             let plain = run.id.0.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'/');
@@ -105,7 +120,7 @@ impl Asked<'_> {
             form(run.records > 0 && run.first_key <= run.last_key, || {
                 format!("run {}: {} records with keys {:x} to {:x}", run.id, run.records, run.first_key, run.last_key)
             })?;
-            self.lanes_ok("sums of a run", &run.sums)?;
+            self.lanes_modulo(moduli, "sums of a run", &run.sums)?;
             let record_bytes = LANE_BYTES.saturating_mul(self.lanes() as u64).saturating_add(RECORD_BYTES);
             let most = run.records.saturating_add(1).saturating_mul(record_bytes).saturating_add(RUN_BYTES);
             form(run.bytes <= most, || {
@@ -156,7 +171,24 @@ impl Asked<'_> {
         let mut told: Vec<u32> = m.functionals.iter().map(|f| f.functional).collect();
         told.sort_unstable();
         form(told == *self.functionals, || format!("expected functionals {:?}, got {told:?}", self.functionals))?;
-        m.functionals.iter().try_for_each(|f| self.lanes_ok("a functional", &f.lanes))
+        m.functionals.iter().try_for_each(|f| self.lanes_ok("a functional", &f.lanes))?;
+        self.check_own_lanes(m)
+    }
+
+    /// A task with some of the lanes tells nothing of the others, and states only with the first: other tasks tell them.
+    fn check_own_lanes(&self, m: &TaskManifest) -> Result<(), Fault> {
+        let own = self.own_lanes();
+        let balance = m.balance.iter().flat_map(|balance| [&balance.expected, &balance.got]);
+        let functionals = m.functionals.iter().map(|functional| &functional.lanes);
+        for row in [&m.output.sums, &m.output.fingerprint].into_iter().chain(balance).chain(functionals) {
+            let other = row.iter().enumerate().find(|(lane, value)| **value != 0 && !own.contains(lane));
+            form(other.is_none(), || format!("expected sums of lanes {own:?} alone, got {row:?}"))?;
+        }
+        let tells = m.input.states > 0 || m.output.states > 0 || !m.splits.is_empty();
+        form(own.start == 0 || !tells, || {
+            let (read, written) = (m.input.states, m.output.states);
+            format!("expected states of the task with lane 0 alone, got {read} and {written} with lane {}", own.start)
+        })
     }
 
     fn check_laws(&self, info: &dyn ProblemInfo, m: &TaskManifest) -> Result<(), Fault> {
@@ -193,8 +225,10 @@ impl Asked<'_> {
     }
 
     fn check_written(&self, m: &TaskManifest) -> Result<(), Fault> {
-        let mut written = vec![0; self.lanes()];
-        m.runs.iter().for_each(|run| add_row(&mut written, &run.sums, &self.moduli));
+        let (mut written, lanes) = (vec![0; self.lanes()], self.own_lanes());
+        if let (Some(own), Some(moduli)) = (written.get_mut(lanes.clone()), self.moduli.get(lanes.start..)) {
+            m.runs.iter().for_each(|run| add_row(own, &run.sums, moduli));
+        }
         self.equal(&m.output.sums, &written, || "sum of the runs against the output".into())
     }
 
@@ -259,4 +293,61 @@ pub(super) fn differs(expected: &[u64], got: &[u64], moduli: &[u64]) -> Option<S
     let lane = expected.iter().zip(got).position(|(e, g)| e != g)?;
     let modulus = moduli.get(lane % moduli.len().max(1)).copied().unwrap_or(0);
     Some(format!("lane {lane}, modulus {modulus}: expected {}, got {}", expected[lane], got[lane]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use keima_orders::JobId;
+    use keima_runs::{Balance, RunId, RunManifest, Tally};
+
+    /// A task that was to take lanes 2 and 3 of four, and what it may tell.
+    #[test]
+    fn tasks_tell_of_their_own_lanes_alone() {
+        type Change = fn(&mut TaskManifest);
+        let attempt = AttemptId { job: JobId(1), sweep: 0, generation: 2, task: 3, attempt: 4 };
+        let moduli = vec![101, 103, 107, 109];
+        let lanes = Some(Lanes { first: 2, end: 4 });
+        let blocks = Some(AskedBlocks { moduli_in: moduli.clone(), kept: None, lanes });
+        let asked = Asked { attempt, first_pass: 3, passes: 1, moduli, coefficients: 1, blocks, functionals: &[] };
+        let run = RunManifest {
+            id: RunId(format!("{attempt}/r0")),
+            bytes: 300,
+            records: 5,
+            first_key: 1,
+            last_key: 9,
+            sums: vec![7, 8],
+            checksum: 9,
+        };
+        let tally = Tally { states: 0, sums: vec![0, 0, 7, 8], fingerprint: vec![0, 0, 1, 2] };
+        let manifest = TaskManifest {
+            runs: vec![run],
+            first_lane: 2,
+            input: tally.clone(),
+            output: tally,
+            passes: vec![PassTally::default()],
+            balance: Some(Balance { expected: vec![0, 0, 3, 4], got: vec![0, 0, 3, 4] }),
+            ..TaskManifest::default()
+        };
+        let check = |change: Change, expected: &str| {
+            let mut changed = manifest.clone();
+            change(&mut changed);
+            let checked = asked.check_form(&changed).and_then(|()| asked.check_written(&changed));
+            let got = checked.map_or_else(|(Fault::Form(text) | Fault::Law(text))| text, |()| String::new());
+            assert!(
+                got.contains(expected) && got.is_empty() == expected.is_empty(),
+                "expected {expected:?}, got {got:?}"
+            );
+        };
+        check(|_| (), "");
+        check(|m| m.first_lane = 0, "expected runs from lane 2 on, got them from lane 0");
+        check(|m| m.runs[0].sums.push(0), "sums of a run: expected 2 lanes, got 3");
+        check(|m| m.runs[0].sums[1] = 109, "lane 1 is 109, not below its modulus 109");
+        check(|m| m.runs[0].sums[1] = 5, "sum of the runs against the output: lane 3");
+        check(|m| m.output.sums[0] = 1, "expected sums of lanes 2..4 alone");
+        check(|m| m.output.fingerprint[1] = 1, "expected sums of lanes 2..4 alone");
+        check(|m| m.balance = Some(Balance { expected: vec![0, 1, 3, 4], got: vec![0; 4] }), "lanes 2..4 alone");
+        check(|m| m.input.states = 5, "states of the task with lane 0 alone, got 5 and 0 with lane 2");
+        check(|m| m.splits = vec![keima_runs::Split { key: 10, records: 5 }], "states of the task with lane 0 alone");
+    }
 }

@@ -94,10 +94,10 @@ pub(super) fn cut(mut splits: Vec<Split>, grain: &Grain) -> Cut {
         // Records of the family that begins at the cut belong to the next shard.
         let count = splits.partition_point(|s| s.key <= at);
         let records = count.checked_sub(1).map_or(before, |last| below[last].max(before));
-        cut.shards.push(Shard { low, high: Some(at), records: (records - before).max(1) });
+        cut.shards.push(Shard::of_keys(low, Some(at), (records - before).max(1)));
         (low, before) = (at, records);
     }
-    cut.shards.push(Shard { low, high: None, records: (total - before).max(1) });
+    cut.shards.push(Shard::of_keys(low, None, (total - before).max(1)));
     if cut.shards.len() == 1 {
         // One shard has all of every family, whatever the layout conserves.
         cut.closed = true;

@@ -22,7 +22,7 @@ fn job(stages: &[(u32, &[usize], bool)]) -> (Sim, JobId) {
     (0..4).for_each(|number| sim.hello(&worker(number)));
     with(&mut sim, id, |job, fleet| {
         let lanes = vec![2; 6];
-        let block = BlockPlan { group_records: 1, lanes, parted: false, middle: Some(2) };
+        let block = BlockPlan { group_records: 1, lanes, room_states: 0, parted: false, middle: Some(2) };
         job.record.plan.execution = Execution::Blocks(block);
         for &(stage, holders, copied) in stages {
             let boundary = boundary(job, stage, copied);
@@ -167,7 +167,7 @@ fn another_vector_than_the_kept_one_is_noticed() {
     for (sum, fails) in [(0, false), (1, true)] {
         let (mut sim, id) = job(&[(1, &[0], false), (4, &[1], false)]);
         with(&mut sim, id, |job, fleet| {
-            let mut stage = StageRun::new(5, 9, false, true, vec![Shard { low: 0, high: None, records: 1 }]);
+            let mut stage = StageRun::new(5, 9, false, true, vec![Shard::of_keys(0, None, 1)]);
             let attempt = AttemptId { job: id, sweep: 0, generation: 9, task: 0, attempt: 0 };
             let lanes = job.record.plan.stage_moduli(0, 5).len();
             let kept = Some(Tally { sums: vec![sum; 2], ..Tally::zero(2) });

@@ -71,6 +71,38 @@ impl Memory {
     }
 }
 
+/// What a plan's cut of the column needs, with the limits of other workers.
+fn needs_of(
+    plan: &Plan,
+    block: &BlockPlan,
+    info: &dyn ProblemInfo,
+    blocks: &dyn BlockProblem,
+    limits: &PlanLimits,
+) -> Needs {
+    let (windows, task_bytes, tasks) = (&plan.windows, limits.task_memory_bytes, limits.worker_slots);
+    if block.parted {
+        return Needs::parted(info, blocks, windows, task_bytes, tasks);
+    }
+    let directions = if block.middle.is_some() { Directions::Both } else { Directions::Forward };
+    Needs::whole(info, blocks, windows, directions, tasks)
+}
+
+/// States of a family of which one lane fits a worker. Vectors that meet have runs with all lanes.
+pub(super) fn room_states(
+    plan: &Plan,
+    block: &BlockPlan,
+    info: &dyn ProblemInfo,
+    blocks: &dyn BlockProblem,
+    limits: &PlanLimits,
+) -> u64 {
+    if block.middle.is_some() {
+        return 0;
+    }
+    let needs = needs_of(plan, block, info, blocks, limits);
+    let room_bytes = needs.room_bytes(limits.task_memory_bytes);
+    buffered_states(&blocks.family_bounds(), needs.directions(), &plan.windows, room_bytes, 1).max(1)
+}
+
 /// Whether a plan's tables, its largest family and its groups fit a worker with other limits, a lane at a time.
 pub(super) fn fits(
     plan: &Plan,
@@ -79,13 +111,8 @@ pub(super) fn fits(
     blocks: &dyn BlockProblem,
     limits: &PlanLimits,
 ) -> bool {
-    let (windows, task_bytes, tasks) = (&plan.windows, limits.task_memory_bytes, limits.worker_slots);
-    let directions = if block.middle.is_some() { Directions::Both } else { Directions::Forward };
-    let needs = if block.parted {
-        Needs::parted(info, blocks, windows, task_bytes, tasks)
-    } else {
-        Needs::whole(info, blocks, windows, directions, tasks)
-    };
+    let (windows, task_bytes) = (&plan.windows, limits.task_memory_bytes);
+    let needs = needs_of(plan, block, info, blocks, limits);
     // A group that is no larger than the largest family has room where that has.
     let families = windows.iter().filter_map(|&window| info.largest_family(window));
     let largest = families.max().unwrap_or(0);

@@ -129,6 +129,7 @@ impl Outline {
             family_threads: 1,
             waiting: 0.0,
             family_slices: 1,
+            family_workers: 1,
             slices: 1.0,
             grows: false,
             bytes_before: 0,

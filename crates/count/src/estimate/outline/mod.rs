@@ -57,7 +57,7 @@ pub struct StageOutline {
     pub states_after: u64,
     /// Sum over the passes of the states before them.
     pub state_passes: u64,
-    /// Share of the states in the largest family, which one worker takes through the window. 0 if unknown, and in memory,
+    /// Share of the states in the largest family, of which a worker takes all lanes or some through the window. 0 if unknown, and in memory,
     /// where all threads share the family.
     pub family_share: f64,
     /// Threads that do the largest family.
@@ -66,6 +66,8 @@ pub struct StageOutline {
     pub waiting: f64,
     /// Slices of lanes of the largest family.
     pub family_slices: u32,
+    /// Workers that share them.
+    pub family_workers: u32,
     /// Slices of lanes, mean over all states.
     pub slices: f64,
     /// Whether it carries more lanes than it reads: then each slice reads all lanes.
@@ -151,7 +153,7 @@ impl Outline {
             return Ok(outline);
         }
         let families = outline.families(info, offer);
-        outline.stages = outline.planned(&families, workers > 1);
+        outline.stages = outline.planned(&families, workers);
         if let Some(blocks) = tables.filter(|_| outline.parted.is_some()) {
             outline.add_parts(blocks);
         }
@@ -187,8 +189,8 @@ impl Outline {
     }
 
     /// The stages of a plan with runs on disk. `families` has one entry for each window.
-    fn planned(&self, families: &[Families], copies: bool) -> Vec<StageOutline> {
-        let plan = &self.plan;
+    fn planned(&self, families: &[Families], workers: u32) -> Vec<StageOutline> {
+        let (plan, copies) = (&self.plan, workers > 1);
         let mut stages = Vec::new();
         for sweep in 0..plan.sweeps.len() as u32 {
             let mut lanes_before = 0;
@@ -211,6 +213,7 @@ impl Outline {
                 let own = plan.windows.iter().position(|&window| window == stage.window);
                 let own = own.and_then(|number| families.get(number));
                 let slices = own.map_or(Slices { largest: 1, mean: 1.0 }, |families| families.slices(lanes));
+                let shares = plan.may_share_lanes(sweep, number);
                 let grows = !plan.starts(number) && lanes != lanes_before;
                 let ends_column = stage.ends_column(plan.board);
                 let column = plan.board.column(stage.first_pass);
@@ -228,6 +231,7 @@ impl Outline {
                     family_threads: own.map_or(1, |families| families.threads),
                     waiting: own.map_or(0.0, |families| families.waiting),
                     family_slices: slices.largest,
+                    family_workers: if shares { slices.largest.clamp(1, workers) } else { 1 },
                     slices: slices.mean,
                     grows,
                     bytes_before,

@@ -12,7 +12,12 @@ impl Outline {
         let Some(most) = self.stages.iter().max_by_key(|stage| stage.family_slices) else { return };
         let slices = most.family_slices;
         let threads = self.stages.iter().map(|stage| stage.family_threads).max().unwrap_or(1);
-        if slices > 1 {
+        let workers = most.family_workers;
+        if slices > 1 && workers > 1 {
+            self.notes.push(format!(
+                "the largest families are processed in {slices} rounds, a few residues each, which {workers} workers share"
+            ));
+        } else if slices > 1 {
             self.notes.push(format!("the largest families are processed in {slices} rounds, a few residues each"));
         }
         if alone {

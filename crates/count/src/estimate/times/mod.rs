@@ -7,7 +7,7 @@
 //!   transposed, by blocks     pass(K + 1) x 1.6: the paths to each state are one more lane
 //!   wall time of a stage      start + the longer of
 //!     all workers             core-seconds / all threads x idle, with disk bytes / speed of all disks
-//!     the largest family      its share of the core-seconds, with its share of the disk bytes / speed of one disk
+//!     the largest family      its share of the core-seconds / workers that share it, with that of the disk bytes / one disk
 //!   x with y                  max(x, y) + min(x, y) / 2
 //!   in memory                 state-passes x pass(K, direction) x rest, and tables
 //! ```
@@ -16,7 +16,7 @@
 //!
 //! With runs on disk, one worker takes a family through its window. It uses one thread, or as many threads as the family's
 //! share of all workers' threads is worth. If a family is cut into slices of lanes, each slice pays again what a state
-//! costs without lanes.
+//! costs without lanes; several workers share the slices, and each makes the family's tables.
 //!
 //! A task's output is synced while the next task runs. Half of the shorter time still shows, because the same cores do
 //! the system's part of writing. The cost of a state changes slowly with the height: vectors leave the caches, and families
@@ -199,8 +199,12 @@ impl<'a> StageTimes<'a> {
             0 | 1 => 1.0,
             threads => (TOGETHER / f64::from(threads)).min(1.0),
         };
-        let as_families = (core_seconds_in(slices) - table_seconds) * together + table_seconds;
-        let threads_seconds = (core_seconds + as_families * stage.waiting) / self.cores * IDLE;
+        // Workers that share the family's lanes make its tables each.
+        let sharers = f64::from(stage.family_workers.max(1));
+        let passes_seconds = (core_seconds_in(slices) - table_seconds) * together;
+        let as_families = passes_seconds / sharers + table_seconds;
+        let core_seconds = core_seconds + (sharers - 1.0) * table_seconds * stage.family_share;
+        let threads_seconds = (core_seconds + as_families * sharers * stage.waiting) / self.cores * IDLE;
         let workers = f64::from(offer.workers.max(1));
         let own_bytes = traffic.in_slices(stage.slices) * filled;
         let column_seconds = overlapped(threads_seconds, disk_seconds_of(own_bytes) / workers) * self.windows;
@@ -209,7 +213,7 @@ impl<'a> StageTimes<'a> {
         let disk_bytes = own_bytes + traffic.copied_bytes * filled * copied;
         let disk_seconds = disk_seconds_of(disk_bytes) / workers;
         let family_seconds = as_families * stage.family_share;
-        let family_bytes = traffic.in_slices(slices) * stage.family_share * filled;
+        let family_bytes = traffic.in_slices(slices) * stage.family_share * filled / sharers;
         let all = overlapped(threads_seconds, disk_seconds);
         let family = overlapped(family_seconds, disk_seconds_of(family_bytes));
         let wall_seconds = all.max(family) + STAGE_SECONDS;

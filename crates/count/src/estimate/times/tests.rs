@@ -130,6 +130,25 @@ fn threads_that_wait_for_memory_count_as_if_at_work() {
     close(got, [60.0, 42.0, 20.0]);
 }
 
+/// Of a family with a quarter of the states, four slices of lanes and 8 s of tables: two workers have two slices each, and both
+/// make the tables.
+#[test]
+fn workers_that_share_a_family_take_less_time_and_make_its_tables_each() {
+    let pass = PerState { base_nanos: 1.0, lane_nanos: 0.0 };
+    let speeds = Speeds { height: 10, pass, ..Speeds::default() };
+    let offer = offer(4, 1, None);
+    for (workers, expected) in [(1, [48.0, 12.6, 42.0]), (2, [50.0, 13.125, 22.0]), (4, [54.0, 14.175, 12.0])] {
+        let mut outline = outline("10x10", &offer);
+        outline.stages.truncate(1);
+        let stage = &mut outline.stages[0];
+        (stage.state_passes, stage.slices, stage.waiting, stage.table_seconds) = (40_000_000_000, 1.0, 0.0, 8.0);
+        (stage.family_share, stage.family_slices, stage.family_threads) = (0.25, 4, 1);
+        stage.family_workers = workers;
+        let time = Times::new(&outline, &speeds, &offer).stages[0];
+        close([time.core_seconds, time.threads_seconds, time.family_seconds], expected);
+    }
+}
+
 /// In memory threads share the largest family.
 #[test]
 fn nobody_waits_for_a_family_in_memory() {

@@ -73,6 +73,7 @@ mod tests {
                     family_threads: 1,
                     waiting: 0.0,
                     family_slices: 1,
+                    family_workers: 1,
                     slices,
                     grows,
                     bytes_before: before << 20,

@@ -17,7 +17,7 @@ use std::ops::Range;
 use std::slice::Chunks;
 
 use keima_model::BlockSources;
-use keima_orders::TaskOrder;
+use keima_orders::{InputRun, TaskOrder};
 use keima_runs::{Batch, BlockFeed, CursorBuffers, RunCursor, RunError, RunHeader, RunManifest, RunPart};
 
 use crate::block::out_of_core::group_tables::GroupTables;
@@ -41,15 +41,34 @@ pub(crate) struct Gather<'a> {
 /// A group's section of a run, ready to read.
 pub(crate) struct OpenSection<'a> {
     run: &'a RunManifest,
-    /// Numbers of the source's families that have rows for the group. There is a feed unless it is empty.
+    /// Numbers of the source's families that have rows for the group.
     families: Vec<u32>,
-    feed: Option<(Box<dyn BlockFeed>, RunPart)>,
+    /// `None` if the run has nothing for the group.
+    feed: Option<LaneFeed>,
+}
+
+impl<'a> OpenSection<'a> {
+    const fn nothing(run: &'a RunManifest) -> Self {
+        Self { run, families: Vec::new(), feed: None }
+    }
+}
+
+/// Where the rows of a section come from.
+struct LaneFeed {
+    feed: Box<dyn BlockFeed>,
+    /// Of the run, which may have some lanes of its vector only.
+    header: RunHeader,
+    part: RunPart,
+    /// The lanes of the vector that are read.
+    lanes: Range<usize>,
 }
 
 /// What was read for one group.
 #[derive(Debug, Default)]
 pub(crate) struct SectionTotals {
     pub(crate) rows: u64,
+    /// The lanes of the vector that the rows have.
+    pub(crate) lanes: Range<usize>,
     pub(crate) bytes: u64,
 }
 
@@ -61,35 +80,49 @@ impl<'a> Gather<'a> {
         Self { group_tables, sources, start, blocks: group_tables.sources(), spare: Default::default() }
     }
 
-    /// Opens the lanes `lanes` of the group's section of `run`, and announces the reading. `run` may have no section
-    /// for the group.
+    /// Opens those of the vector's lanes `wanted` that `input` has, in the group's section, and announces the reading. The
+    /// run may have none of these lanes, and no section for the group. `header` is that of runs with all lanes.
     pub(crate) fn open(
         &self,
-        run: &'a RunManifest,
+        input: &'a InputRun,
         header: &RunHeader,
-        lanes: Range<usize>,
+        wanted: &Range<usize>,
         task: &Task<'_>,
     ) -> Result<OpenSection<'a>, TaskError> {
+        let (run, has) = (&input.manifest, input.lanes());
+        let lanes = wanted.start.max(has.start)..wanted.end.min(has.end);
         let Range { start: low, end: high } = self.section(run);
-        if run.last_key < u128::from(low) || run.first_key >= u128::from(high) {
-            return Ok(OpenSection { run, families: Vec::new(), feed: None });
+        if lanes.is_empty() || run.last_key < u128::from(low) || run.first_key >= u128::from(high) {
+            return Ok(OpenSection::nothing(run));
         }
+        let Some(moduli) = header.moduli.get(has.clone()) else {
+            let (lanes, id) = (header.moduli.len(), &run.id);
+            return Err(TaskError::Refused(format!("run {id} has lanes {has:?} of a vector that has {lanes}")));
+        };
+        let header = RunHeader { moduli: moduli.to_vec(), ..header.clone() };
         let place = place_of(run.first_key as u64);
         let Some(source) = self.sources.at_place(place) else {
-            return Err(TaskError::Refused(format!(
-                "run {} begins at place {place}, where no group of window {} begins; it was written with other tables",
+            // Where the report of the task that wrote it was changed on its way, the file says so.
+            let opened = task.feeds.open(run, &header, RunPart::all(&header)).map(drop);
+            opened.map_err(|source| TaskError::Input { run: run.id.clone(), source })?;
+            let detail = format!(
+                "run {} begins at place {place}, where no group of window {} begins; the memory of its writer may be faulty, or \
+                 it was written with other tables",
                 run.id, self.group_tables.source
-            )));
+            );
+            let (pass, modulus) = (task.order.first_pass, task.order.moduli.first().copied().unwrap_or(0));
+            return Err(TaskError::Check { check: "place of a run", pass, modulus, detail });
         };
         let families = self.group_tables.source_families(source.families.clone());
         if families.is_empty() {
-            return Ok(OpenSection { run, families, feed: None });
+            return Ok(OpenSection::nothing(run));
         }
-        let part = RunPart { low: low.into(), high: Some(high.into()), lanes };
-        let opened = task.feeds.open(run, header, part.clone());
+        let own = lanes.start - has.start..lanes.end - has.start;
+        let part = RunPart { low: low.into(), high: Some(high.into()), lanes: own };
+        let opened = task.feeds.open(run, &header, part.clone());
         let mut feed = opened.map_err(|source| TaskError::Input { run: run.id.clone(), source })?;
         feed.prepare();
-        Ok(OpenSection { run, families, feed: Some((feed, part)) })
+        Ok(OpenSection { run, families, feed: Some(LaneFeed { feed, header, part, lanes }) })
     }
 
     /// Keys of the group's section of `run`.
@@ -99,25 +132,33 @@ impl<'a> Gather<'a> {
     }
 
     /// Reads a section into `states`: the lanes from `lanes.first` on of its widened rows. The section was opened
-    /// with the lanes that the widener reads. Adds the lanes that were read to `total`.
+    /// with the lanes that the widener reads, and may have some of them only. Adds the lanes that were read to `total`.
     pub(crate) fn read<const J: usize>(
         &mut self,
         opened: OpenSection<'_>,
-        header: &RunHeader,
         order: &TaskOrder,
         lanes: &WidenedLanes<'_>,
         states: &mut (impl StateRows<J> + ?Sized),
         total: &mut [u128; J],
     ) -> Result<SectionTotals, TaskError> {
         let OpenSection { run, families, feed } = opened;
-        let Some((feed, part)) = feed else { return Ok(SectionTotals::default()) };
+        let Some(LaneFeed { feed, header, part, lanes: some }) = feed else { return Ok(SectionTotals::default()) };
         let failed = |source| TaskError::Input { run: run.id.clone(), source };
-        let mut read = SectionTotals::default();
+        let WidenedLanes { widener, first } = *lanes;
+        let is_whole = some == widener.reads(first, J);
+        if !is_whole && widener.widens() {
+            return Err(TaskError::Refused(format!(
+                "run {} has lanes {some:?} only, and its rows are to be widened, which takes all; this is a fault of the \
+                 program, please report it",
+                run.id
+            )));
+        }
+        let mut read = SectionTotals { lanes: some.clone(), ..SectionTotals::default() };
         let mut positions = Vec::new();
         let low = self.section(run).start;
         let (buffers, batch) = std::mem::take(&mut self.spare);
-        let (WidenedLanes { widener, first }, width) = (*lanes, part.lanes.len());
-        let cursor = RunCursor::new(feed, header, &run.id, part).with_buffers(buffers);
+        let width = some.len();
+        let cursor = RunCursor::new(feed, &header, &run.id, part).with_buffers(buffers);
         let mut section = SectionReader::new(cursor, low, batch);
         for family in families {
             self.blocks.open(family).map_err(TaskError::Refused)?;
@@ -126,10 +167,14 @@ impl<'a> Gather<'a> {
                 let mut positions = positions.as_slice();
                 while !positions.is_empty() {
                     let rows = section
-                        .rows(positions.len(), width, |batch| widener.add_up(first, batch, total))
+                        .rows(positions.len(), width, |batch| widener.add_up(first, &some, batch, total))
                         .map_err(failed)?;
                     let (now, later) = positions.split_at(rows.len() / width);
-                    let placed = widener.place(first, rows, now, self.start, states);
+                    let placed = if is_whole {
+                        widener.place(first, rows, now, self.start, states)
+                    } else {
+                        widener.place_some(first, &some, rows, now, self.start, states)
+                    };
                     placed.map_err(|wrong| self.misplaced(order, rows.chunks(width), wrong))?;
                     read.rows += now.len() as u64;
                     positions = later;

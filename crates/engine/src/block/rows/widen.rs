@@ -106,12 +106,19 @@ pub(crate) enum PlaceError {
 pub(crate) trait StateRows<const J: usize> {
     /// Stores a row at a place. False if there is no such place.
     fn put(&mut self, place: usize, row: Row<J>) -> bool;
+    /// Stores the lanes of a row from number `first` on.
+    fn put_some(&mut self, place: usize, first: usize, lanes: &[u64]) -> bool;
 }
 
 impl<const J: usize> StateRows<J> for [Row<J>] {
     #[inline(always)]
     fn put(&mut self, place: usize, row: Row<J>) -> bool {
         self.get_mut(place).map(|state| *state = row).is_some()
+    }
+    #[inline(always)]
+    fn put_some(&mut self, place: usize, first: usize, lanes: &[u64]) -> bool {
+        let some = self.get_mut(place).and_then(|state| state.get_mut(first..first + lanes.len()));
+        some.map(|some| some.copy_from_slice(lanes)).is_some()
     }
 }
 
@@ -125,6 +132,12 @@ impl<const J: usize> StateRows<J> for SharedStates<'_, J> {
         let state = self.get(place);
         state
             .map(|state| state.iter().zip(row).for_each(|(lane, value)| lane.store(value, Ordering::Relaxed)))
+            .is_some()
+    }
+    #[inline(always)]
+    fn put_some(&mut self, place: usize, first: usize, lanes: &[u64]) -> bool {
+        let some = self.get(place).and_then(|state| state.get(first..first + lanes.len()));
+        some.map(|some| some.iter().zip(lanes).for_each(|(lane, &value)| lane.store(value, Ordering::Relaxed)))
             .is_some()
     }
 }
@@ -154,6 +167,11 @@ impl RowWidener {
         (self.from.len() - 1..self.to.len() - 1).contains(&lane)
     }
 
+    /// Whether rows get more lanes.
+    pub(crate) const fn widens(&self) -> bool {
+        !matches!(self.widths, Widths::Same)
+    }
+
     /// Lanes to read for lanes `first .. first + count` of the result.
     pub(crate) fn reads(&self, first: usize, count: usize) -> Range<usize> {
         match &self.widths {
@@ -175,16 +193,49 @@ impl RowWidener {
         self.widths.place(first, rows, positions, start, states)
     }
 
-    /// Adds the lanes of `rows` to `total`, whose lanes are `first ..`. `rows` have the lanes that
-    /// [`RowWidener::reads`] names. Leaves out lanes that are computed from digits.
-    pub(crate) fn add_up<const J: usize>(&self, first: usize, rows: &[u64], total: &mut [u128; J]) {
-        let read = self.reads(first, J);
-        let sums = of_width!(read.len(), F => self.sums::<F>(&read, rows), _ => Vec::new());
+    /// Places the lanes `some` of rows of which only these were read. Rows are not widened.
+    pub(crate) fn place_some<const J: usize>(
+        &self,
+        first: usize,
+        some: &Range<usize>,
+        rows: &[u64],
+        positions: &[u64],
+        start: u64,
+        states: &mut (impl StateRows<J> + ?Sized),
+    ) -> Result<(), PlaceError> {
+        let lane = some.start - first;
+        for (row, &position) in rows.chunks_exact(some.len()).zip(positions) {
+            let place = usize::try_from(position.wrapping_sub(start)).unwrap_or(usize::MAX);
+            if !states.put_some(place, lane, row) {
+                return Err(PlaceError::Position(position));
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the lanes `read` of `rows` to `total`, whose lanes are `first ..`. Leaves out lanes that are computed from digits.
+    pub(crate) fn add_up<const J: usize>(
+        &self,
+        first: usize,
+        read: &Range<usize>,
+        rows: &[u64],
+        total: &mut [u128; J],
+    ) {
+        let sums = of_width!(read.len(), F => self.sums::<F>(read, rows), _ => self.few_sums(read, rows));
         for (total, lane) in total.iter_mut().zip(first..).filter(|(_, lane)| !self.is_new_lane(*lane)) {
             let place = if lane + 1 == self.to.len() { self.from.len() - 1 } else { lane };
             let sum = place.checked_sub(read.start).and_then(|place| sums.get(place));
             *total = (*total + sum.copied().unwrap_or(0)) % u128::from(self.to[lane]);
         }
+    }
+
+    /// The sums of rows whose width no kernel has.
+    fn few_sums(&self, read: &Range<usize>, rows: &[u64]) -> Vec<u128> {
+        let lane = |(place, &modulus): (usize, &u64)| {
+            let lane = rows.iter().skip(place).step_by(read.len());
+            lane.fold(0, |sum, &value| (sum + u128::from(value)) % u128::from(modulus))
+        };
+        self.from.get(read.clone()).unwrap_or_default().iter().enumerate().map(lane).collect()
     }
 
     fn sums<const F: usize>(&self, read: &Range<usize>, rows: &[u64]) -> Vec<u128> {
@@ -237,7 +288,7 @@ mod tests {
                 widen.place(first, &row, &[10], 10, &mut slice[..]).unwrap();
                 assert_eq!(slice[0][..], expected[first..first + 2], "{from} lanes, {value}");
                 let mut total = [0; 2];
-                widen.add_up(first, &[row.clone(), row.clone()].concat(), &mut total);
+                widen.add_up(first, &widen.reads(first, 2), &[row.clone(), row.clone()].concat(), &mut total);
                 for ((lane, total), &p) in (first..).zip(total).zip(&to[first..]) {
                     let twice = u128::from(expected[lane]) * 2 % u128::from(p);
                     assert_eq!(total, if widen.is_new_lane(lane) { 0 } else { twice });

@@ -122,6 +122,10 @@ impl<const J: usize> StateRows<J> for Products<'_, J> {
         }
         true
     }
+    /// Kept vectors have runs with all lanes.
+    fn put_some(&mut self, _: usize, _: usize, _: &[u64]) -> bool {
+        false
+    }
 }
 
 /// What one thread has read.
@@ -191,22 +195,16 @@ impl BlockTask<'_> {
             bytes: 0,
         };
         let mut readers: Vec<KeptReader<'_, J>> = (0..work.threads.max(1)).map(|_| reader()).collect();
-        let runs = longest_last(kept.inputs.iter().map(|input| &input.manifest).collect());
+        let inputs = longest_last(kept.inputs.iter().collect());
         let wanted = kept_vector.widen.reads(first, J);
-        each(&mut readers, None, runs, |run, reader| {
+        each(&mut readers, None, inputs, |input, reader| {
             if self.is_to_stop() {
                 return Err(TaskError::Stopped);
             }
             let KeptReader { gather, products, read: total, .. } = reader;
-            let section = gather.open(run, &kept_vector.header, wanted.clone(), self.task)?;
-            let read = gather.read(
-                section,
-                &kept_vector.header,
-                order,
-                &WidenedLanes { widener: &kept_vector.widen, first },
-                products,
-                total,
-            )?;
+            let section = gather.open(input, &kept_vector.header, &wanted, self.task)?;
+            let made = WidenedLanes { widener: &kept_vector.widen, first };
+            let read = gather.read(section, order, &made, products, total)?;
             reader.rows += read.rows;
             reader.bytes += read.bytes;
             Ok(())
@@ -215,10 +213,7 @@ impl BlockTask<'_> {
         // States are counted once, with the first lanes.
         let expected = if first == 0 { self.totals.output.states - counted } else { read_rows };
         if read_rows != expected {
-            return refuse(format!(
-                "group {} has {expected} states, but the kept runs have {read_rows}; the runs are not those of one boundary",
-                group_tables.number
-            ));
+            return self.other_rows("the kept runs", work, expected, read_rows);
         }
         let nanos = work.nanos(started);
         let Some(kept_vector) = &mut self.kept else { return Ok(()) };

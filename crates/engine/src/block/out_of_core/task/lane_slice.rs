@@ -32,6 +32,7 @@ use crate::block::out_of_core::passes::batches::Batches;
 use crate::block::out_of_core::passes::buffer::GroupMemory;
 use crate::block::out_of_core::passes::forward::Passes;
 use crate::block::out_of_core::task::end_scan::{EndScan, ScanSums, Scanned};
+use crate::block::out_of_core::task::read_group::ReadSlice;
 use crate::block::out_of_core::task::stage::{BlockTask, refuse};
 use crate::block::out_of_core::task::work::{GroupWork, LaneSlice};
 use crate::block::rows::lanes::{Row, dispatch};
@@ -157,15 +158,12 @@ impl BlockTask<'_> {
         &mut self,
         work: &GroupWork<'_>,
         lanes: &LaneSlice<J>,
-        read: Option<(u64, [u128; J])>,
+        read: Option<ReadSlice<J>>,
         entered: &ScanSums<J>,
     ) -> Result<(), TaskError> {
-        if let Some((rows, mut expected)) = read {
-            if rows != entered.states {
-                return refuse(format!(
-                    "group {} has {} states, but its inputs have {rows}; the runs are not those of one boundary",
-                    work.group_tables.number, entered.states
-                ));
+        if let Some(ReadSlice { rows, sums: mut expected }) = read {
+            if let Some(rows) = rows.into_iter().find(|&rows| rows != entered.states) {
+                return self.other_rows("its inputs", work, entered.states, rows);
             }
             // New lanes follow from the lanes that were read.
             for (lane, (expected, got)) in (lanes.first..).zip(expected.iter_mut().zip(entered.standing)) {
@@ -177,6 +175,23 @@ impl BlockTask<'_> {
         }
         add_to_tally(&mut self.totals.input, entered, lanes, &self.task.order.moduli);
         Ok(())
+    }
+
+    /// Inputs have other rows than the group: some run is missing, or is not what its writer reported.
+    pub(crate) fn other_rows<T>(
+        &self,
+        inputs: &str,
+        work: &GroupWork<'_>,
+        states: u64,
+        rows: u64,
+    ) -> Result<T, TaskError> {
+        let (order, number) = (self.task.order, work.group_tables.number);
+        let detail = format!(
+            "group {number} has {states} states, but {inputs} have {rows}; the runs are not those of one boundary, or not what \
+             was reported of them"
+        );
+        let modulus = order.moduli.first().copied().unwrap_or(0);
+        Err(TaskError::Check { check: "rows of a group", pass: order.first_pass, modulus, detail })
     }
 
     /// Checks that two sums are equal.

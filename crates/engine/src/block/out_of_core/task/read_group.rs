@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use keima_model::Direction;
-use keima_runs::RunManifest;
+use keima_orders::InputRun;
 use zerocopy::{FromBytes as _, IntoBytes as _};
 
 use crate::TaskError;
@@ -24,21 +24,26 @@ const OPEN_AHEAD: usize = 4;
 /// What one thread has read.
 struct SliceReader<'a, const J: usize> {
     gather: Gather<'a>,
-    /// The sum of each lane.
+    /// The sum of each lane, and how many rows it was read of.
     sums: [u128; J],
-    rows: u64,
+    rows: [u64; J],
     bytes: u64,
 }
 
+/// What was read for a slice of a group's lanes: the rows and the sum of each lane.
+pub(crate) struct ReadSlice<const J: usize> {
+    pub(crate) rows: [u64; J],
+    pub(crate) sums: [u128; J],
+}
+
 impl BlockTask<'_> {
-    /// Fills in the group's states before the window. Returns how many rows were read and their sums; `None` at the
-    /// start of a vector.
+    /// Fills in the group's states before the window. Returns what was read; `None` at the start of a vector.
     pub(crate) fn gather<const J: usize>(
         &mut self,
         work: &GroupWork<'_>,
         lanes: &LaneSlice<J>,
         states: &mut [Row<J>],
-    ) -> Result<Option<(u64, [u128; J])>, TaskError> {
+    ) -> Result<Option<ReadSlice<J>>, TaskError> {
         let started = Instant::now();
         if self.task.order.from_start {
             states.fill([0; J]);
@@ -51,15 +56,15 @@ impl BlockTask<'_> {
             self.totals.times.read_nanos += work.nanos(started);
             return Ok(None);
         }
-        let (mut rows, mut sums, mut bytes) = (0, [0; J], 0);
+        let (mut read, mut bytes) = (ReadSlice { rows: [0; J], sums: [0; J] }, 0);
         for reader in self.read(work, lanes, states)? {
-            merge(&mut sums, reader.sums, &lanes.moduli);
-            rows += reader.rows;
+            merge(&mut read.sums, reader.sums, &lanes.moduli);
+            read.rows.iter_mut().zip(reader.rows).for_each(|(all, rows)| *all += rows);
             bytes += reader.bytes;
         }
         self.totals.bytes_read += bytes;
         self.totals.times.read_nanos += work.nanos(started);
-        Ok(Some((rows, sums)))
+        Ok(Some(read))
     }
 
     /// Reads the group's sections of all runs into its states. Returns what each thread has read.
@@ -70,16 +75,16 @@ impl BlockTask<'_> {
         states: &mut [Row<J>],
     ) -> Result<Vec<SliceReader<'v, J>>, TaskError> {
         let sources = self.prepared.beside(self.direction, self.direction.enters(), self.window)?;
-        let runs = self.task.order.inputs.iter().map(|input| &input.manifest);
+        let inputs = self.task.order.inputs.iter();
         let wanted = self.widen.reads(lanes.first, J);
         let reader =
-            || SliceReader { gather: Gather::new(&work.group_tables, sources), sums: [0; J], rows: 0, bytes: 0 };
+            || SliceReader { gather: Gather::new(&work.group_tables, sources), sums: [0; J], rows: [0; J], bytes: 0 };
         let mut readers: Vec<SliceReader<'_, J>> = (0..work.threads).map(|_| reader()).collect();
         if let [reader] = readers.as_mut_slice() {
-            let (mut to_open, mut opened) = (runs, VecDeque::new());
+            let (mut to_open, mut opened) = (inputs, VecDeque::new());
             loop {
-                for run in to_open.by_ref().take(OPEN_AHEAD - opened.len()) {
-                    opened.push_back(reader.gather.open(run, &self.header_in, wanted.clone(), self.task)?);
+                for input in to_open.by_ref().take(OPEN_AHEAD - opened.len()) {
+                    opened.push_back(reader.gather.open(input, &self.header_in, &wanted, self.task)?);
                 }
                 let Some(section) = opened.pop_front() else { break };
                 self.read_section(section, lanes, reader, states)?;
@@ -91,8 +96,8 @@ impl BlockTask<'_> {
             return refuse("rows are not made of words; this is a fault of the program, please report it".to_owned());
         };
         let shared: SharedStates<'_, J> = shared;
-        each(&mut readers, None, longest_last(runs.collect()), |run, reader| {
-            let section = reader.gather.open(run, &self.header_in, wanted.clone(), self.task)?;
+        each(&mut readers, None, longest_last(inputs.collect()), |input, reader| {
+            let section = reader.gather.open(input, &self.header_in, &wanted, self.task)?;
             self.read_section(section, lanes, reader, &mut { shared })
         })?;
         Ok(readers)
@@ -108,10 +113,13 @@ impl BlockTask<'_> {
         self.check_stop()?;
         let order = self.task.order;
         let made = WidenedLanes { widener: &self.widen, first: lanes.first };
-        let read = reader.gather.read(section, &self.header_in, order, &made, states, &mut reader.sums)?;
-        reader.rows += read.rows;
+        let read = reader.gather.read(section, order, &made, states, &mut reader.sums)?;
+        // Lanes that are computed count as those that they come from: then all lanes were read.
+        let place = |lane: usize| lane.saturating_sub(lanes.first);
+        let of = if self.widen.widens() { 0..J } else { place(read.lanes.start)..place(read.lanes.end) };
+        reader.rows.iter_mut().take(of.end).skip(of.start).for_each(|rows| *rows += read.rows);
         reader.bytes += read.bytes;
-        if lanes.first == 0 {
+        if of.start == 0 && lanes.first == 0 {
             self.task.states_done.fetch_add(read.rows, Ordering::Relaxed);
         }
         Ok(())
@@ -120,9 +128,9 @@ impl BlockTask<'_> {
 
 /// Runs in the order in which threads take them from the end of a list, so that they read the longest first. It is not
 /// generic, so there is one copy for all widths of rows.
-pub(crate) fn longest_last(mut runs: Vec<&RunManifest>) -> Vec<&RunManifest> {
-    runs.sort_by_key(|run| run.records);
-    runs
+pub(crate) fn longest_last(mut inputs: Vec<&InputRun>) -> Vec<&InputRun> {
+    inputs.sort_by_key(|input| input.manifest.records);
+    inputs
 }
 
 /// Sets the last boundary: each accepting state has one completion.

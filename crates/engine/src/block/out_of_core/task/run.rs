@@ -119,11 +119,14 @@ impl BlockTask<'_> {
         if let Some(functional) = self.totals.one_column {
             // The task with the first group reports the whole first column.
             let count = if order.low == 0 { self.prepared.one_column() } else { 0 };
-            functionals.push(FunctionalSum { functional, lanes: moduli.iter().map(|p| count % p).collect() });
+            let lanes = order.lanes();
+            let lane = |(lane, p): (usize, &u64)| if lanes.contains(&lane) { count % p } else { 0 };
+            functionals.push(FunctionalSum { functional, lanes: moduli.iter().enumerate().map(lane).collect() });
         }
         let bytes_written = runs.iter().map(|run| run.bytes).sum();
         TaskManifest {
             runs,
+            first_lane: order.lanes().start as u32,
             splits,
             // A run has sections for many groups.
             gaps: Vec::new(),

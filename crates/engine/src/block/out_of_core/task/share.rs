@@ -66,9 +66,10 @@ impl BlockTask<'_> {
             ));
         }
         let fit = u32::try_from(fit(beside)).unwrap_or(u32::MAX);
-        let slices: Vec<Range<usize>> = slices(self.task.order.moduli.len() as u32, fit)
+        let own = self.task.order.lanes();
+        let slices: Vec<Range<usize>> = slices(own.len() as u32, fit)
             .into_iter()
-            .map(|slice| slice.start as usize..slice.end as usize)
+            .map(|slice| own.start + slice.start as usize..own.start + slice.end as usize)
             .collect();
         let lanes = slices.first().map_or(1, Range::len);
         let words = needed * lanes + tables;

@@ -93,6 +93,13 @@ impl<'a> BlockTask<'a> {
         if order.moduli.iter().any(|modulus| !(2..MODULUS_LIMIT).contains(modulus)) {
             return refuse(format!("the moduli {:?} must be at least 2 and below 2^60", order.moduli));
         }
+        let own = order.lanes();
+        let shares = own.len() < lanes;
+        if own.is_empty() || own.end > lanes || shares && order.kept().is_some() {
+            return refuse(format!(
+                "lanes {own:?} of {lanes} cannot be done; a task takes some lanes of a stage, and all where vectors meet"
+            ));
+        }
         let moduli_in = order.moduli_in();
         let Some(widen) = RowWidener::new(moduli_in, &order.moduli) else {
             return refuse(format!("rows modulo {moduli_in:?} cannot be widened to rows modulo {:?}", order.moduli));

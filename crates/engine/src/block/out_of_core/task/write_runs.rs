@@ -93,8 +93,11 @@ impl BlockTask<'_> {
             }, _ => none(slice))?;
         }
         let started = Instant::now();
+        // Where several tasks share the lanes, the one with the first lane counts the records.
+        let counts = self.task.order.lanes().start == 0;
         let written = self.each_part(work, output.parts.iter().zip(writers), |(part, writer)| {
-            Ok((writer.finish()?, output.scatter.splits(&part.groups)))
+            let splits = if counts { output.scatter.splits(&part.groups) } else { Vec::new() };
+            Ok((writer.finish()?, splits))
         })?;
         self.totals.times.write_nanos += work.nanos(started);
         Ok(written)
@@ -122,7 +125,8 @@ impl BlockTask<'_> {
         }
         self.each_part(work, parts.iter().zip(writers), |(part, writer)| {
             let mut picker = scatter.pick(states, &part.groups);
-            writer.write(first..first + J, |count, words| picker.next(count, words))
+            let own = first - self.task.order.lanes().start;
+            writer.write(own..own + J, |count, words| picker.next(count, words))
         })?;
         self.totals.times.write_nanos += work.nanos(started);
         Ok(())
@@ -145,11 +149,12 @@ impl BlockTask<'_> {
         let order = self.task.order;
         let (windows, end) = (self.prepared.windows(), self.direction.leaves());
         let next = windows[end.neighbour(self.window, windows.len())];
-        let header = header(order, &order.moduli, self.direction, end, next);
+        let moduli = &order.moduli[order.lanes()];
+        let header = header(order, moduli, self.direction, end, next);
         let id = RunId(format!("{}/r{}", order.attempt, part.number));
         let options = RunOptions {
             // One column for the keys, and one for each lane.
-            block_bytes: RUN_BLOCK_BYTES.max(RUN_COLUMN_BYTES * (1 + order.moduli.len())),
+            block_bytes: RUN_BLOCK_BYTES.max(RUN_COLUMN_BYTES * (1 + moduli.len())),
             consecutive: true,
             durable: order.durable,
             ..RunOptions::default()
