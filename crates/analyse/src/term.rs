@@ -192,7 +192,7 @@ mod tests {
         let n = Integer::from(u64::MAX);
         let bits = most_bits(&of(&[1, -3], &[1]), &n).unwrap() / n.to_f64();
         assert!((bits - 3_f64.log2()).abs() < 1e-5, "{bits}");
-        let far = (Integer::from(&n * Integer::from(&n - 1_u32))) / 2_u32;
+        let far = (&n * Integer::from(&n - 1_u32)) / 2_u32;
         let squares = of(&[1, -3, 3, -1], &[0, 0, 1]);
         assert_eq!(exact(&squares, &n, most_bits(&squares, &n).unwrap() as u32), Some(far));
         assert_eq!(most_bits(&series(), &Integer::new()), None, "before the first");

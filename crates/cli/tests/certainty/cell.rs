@@ -209,13 +209,25 @@ impl<'s> Cell<'s> {
         }
     }
 
-    /// Counts to the job's end.
-    pub(crate) fn count(&mut self, registry: &dyn Registry) -> JobStatus {
+    /// Submits the job, and brings the workers.
+    pub(crate) fn begin(&mut self, registry: &dyn Registry) -> JobId {
         let planned = self.coordinator.consider(&self.spec()).plan(registry).expect("a good job");
         let job = self.coordinator.admit(self.now, planned).expect("there is room");
         for number in 0..2 {
             self.hello(number);
         }
+        job
+    }
+
+    /// What a worker is granted now.
+    pub(crate) fn pull(&mut self, number: usize) -> Option<Grant> {
+        let (id, epoch) = (self.workers[number].id.clone(), self.workers[number].epoch);
+        self.coordinator.pull(self.now, &id, epoch, Wanted::Task).expect("a worker of this cell")
+    }
+
+    /// Counts to the job's end.
+    pub(crate) fn count(&mut self, registry: &dyn Registry) -> JobStatus {
+        let job = self.begin(registry);
         for step in 0..MOST_STEPS {
             let status = self.step(job, step % 2);
             if status.state.is_over() {
@@ -247,7 +259,7 @@ impl<'s> Cell<'s> {
         status
     }
 
-    fn work(&mut self, number: usize, grant: Grant) {
+    pub(crate) fn work(&mut self, number: usize, grant: Grant) {
         let Work::Stage(order) = grant.work else { panic!("no copies here") };
         let order = self.strike.order(*order);
         let report = match self.task(number, &order) {

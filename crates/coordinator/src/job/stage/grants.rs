@@ -61,6 +61,7 @@ impl Job {
         let task = stage.tasks.get(number as usize);
         let fit = |task: &Task| !task.attempts.is_hopeless(worker) && self.may_speak(fleet, task, worker);
         task.is_some_and(|task| fit(task) && self.boundaries.can_read(&task.shard))
+            && !self.is_at_other_lanes(fleet, stage, number, worker)
     }
 
     /// A task that is slow on another worker, or does not get on at all, granted once more. Called when no pending task can

@@ -10,12 +10,15 @@
 //! reads each lane where it is. States, splits and what is known of keys are told by the task with the first lane. Rows that are to
 //! be widened need all their lanes, so the stage before such a one shares none.
 //!
-//! Cost: each of these tasks makes the family's tables, where they are made in parts.
+//! A worker does one of these tasks at a time: two would wait for each other's memory while others have nothing to do.
+//!
+//! Cost: each of these tasks makes the family's tables, where they are made in parts. A look-up for each of them when one is granted.
 
 use keima_blocks::lanes::slices;
 use keima_blocks::pool::{Shares, in_shares};
-use keima_orders::Lanes;
+use keima_orders::{Lanes, WorkerId};
 
+use super::StageRun;
 use crate::fleet::Fleet;
 use crate::job::Job;
 use crate::store::records::Shard;
@@ -71,6 +74,23 @@ impl Job {
             slots: u32::try_from(self.slots(fleet)).unwrap_or(u32::MAX),
         };
         share(shards, &room)
+    }
+}
+
+impl Job {
+    /// Whether a worker is at other lanes of what a task of the stage takes some lanes of.
+    pub(super) fn is_at_other_lanes(&self, fleet: &Fleet, stage: &StageRun, number: u32, worker: &WorkerId) -> bool {
+        let task = stage.tasks.get(number as usize);
+        let Some(shard) = task.map(|task| task.shard).filter(|shard| shard.lanes.is_some()) else { return false };
+        // They stand side by side.
+        let shares = |other: &u32| {
+            let other = stage.tasks.get(*other as usize).map(|task| task.shard);
+            other.is_some_and(|other| (other.low, other.high) == (shard.low, shard.high))
+        };
+        let before = (0..number).rev().take_while(shares);
+        let after = (number.saturating_add(1)..=u32::MAX).take_while(shares);
+        let is_there = |other| fleet.attempts(self.attempt(stage, other, 0)).any(|(_, lease)| lease.worker == *worker);
+        before.chain(after).any(is_there)
     }
 }
 

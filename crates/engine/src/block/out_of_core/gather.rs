@@ -23,7 +23,7 @@ use keima_runs::{Batch, BlockFeed, CursorBuffers, RunCursor, RunError, RunHeader
 use crate::block::out_of_core::group_tables::GroupTables;
 use crate::block::out_of_core::groups::{Groups, place_of, section_key};
 use crate::block::rows::tables::step_at;
-use crate::block::rows::widen::{PlaceError, StateRows, WidenedLanes};
+use crate::block::rows::widen::{PlaceError, StateRows, WidenedLanes, place_some};
 use crate::{Task, TaskError};
 
 /// Reads the runs of the window before into the states of one group.
@@ -173,7 +173,7 @@ impl<'a> Gather<'a> {
                     let placed = if is_whole {
                         widener.place(first, rows, now, self.start, states)
                     } else {
-                        widener.place_some(first, &some, rows, now, self.start, states)
+                        place_some(first, &some, rows, now, self.start, states)
                     };
                     placed.map_err(|wrong| self.misplaced(order, rows.chunks(width), wrong))?;
                     read.rows += now.len() as u64;

@@ -193,26 +193,6 @@ impl RowWidener {
         self.widths.place(first, rows, positions, start, states)
     }
 
-    /// Places the lanes `some` of rows of which only these were read. Rows are not widened.
-    pub(crate) fn place_some<const J: usize>(
-        &self,
-        first: usize,
-        some: &Range<usize>,
-        rows: &[u64],
-        positions: &[u64],
-        start: u64,
-        states: &mut (impl StateRows<J> + ?Sized),
-    ) -> Result<(), PlaceError> {
-        let lane = some.start - first;
-        for (row, &position) in rows.chunks_exact(some.len()).zip(positions) {
-            let place = usize::try_from(position.wrapping_sub(start)).unwrap_or(usize::MAX);
-            if !states.put_some(place, lane, row) {
-                return Err(PlaceError::Position(position));
-            }
-        }
-        Ok(())
-    }
-
     /// Adds the lanes `read` of `rows` to `total`, whose lanes are `first ..`. Leaves out lanes that are computed from digits.
     pub(crate) fn add_up<const J: usize>(
         &self,
@@ -243,6 +223,25 @@ impl RowWidener {
         let Some(moduli) = moduli else { return Vec::new() };
         pulp::Arch::new().dispatch(Total::<F> { rows: rows.as_chunks().0, moduli: &moduli }).to_vec()
     }
+}
+
+/// Places the lanes `some` of rows of which only these were read, in states whose lanes are `first ..`. Rows are not widened.
+pub(crate) fn place_some<const J: usize>(
+    first: usize,
+    some: &Range<usize>,
+    rows: &[u64],
+    positions: &[u64],
+    start: u64,
+    states: &mut (impl StateRows<J> + ?Sized),
+) -> Result<(), PlaceError> {
+    let lane = some.start - first;
+    for (row, &position) in rows.chunks_exact(some.len()).zip(positions) {
+        let place = usize::try_from(position.wrapping_sub(start)).unwrap_or(usize::MAX);
+        if !states.put_some(place, lane, row) {
+            return Err(PlaceError::Position(position));
+        }
+    }
+    Ok(())
 }
 
 #[inline(always)]

@@ -144,7 +144,7 @@ impl BlockTask<'_> {
             }
             self.totals.times.write_nanos += work.nanos(started);
         }
-        self.close_entering(work, lanes, read, &entered)?;
+        self.close_entering(work, lanes, read.as_ref(), &entered)?;
         if direction == Direction::Forward {
             self.read_off(lanes, &left.accepted);
         }
@@ -158,10 +158,10 @@ impl BlockTask<'_> {
         &mut self,
         work: &GroupWork<'_>,
         lanes: &LaneSlice<J>,
-        read: Option<ReadSlice<J>>,
+        read: Option<&ReadSlice<J>>,
         entered: &ScanSums<J>,
     ) -> Result<(), TaskError> {
-        if let Some(ReadSlice { rows, sums: mut expected }) = read {
+        if let Some(&ReadSlice { rows, sums: mut expected }) = read {
             if let Some(rows) = rows.into_iter().find(|&rows| rows != entered.states) {
                 return self.other_rows("its inputs", work, entered.states, rows);
             }
