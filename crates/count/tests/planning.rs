@@ -2,7 +2,7 @@
 //! executor.
 
 use keima_blocks::rows::largest_buffer_rows;
-use keima_coordinator::{Executor, Plan, PlanError, PlanLimits, choose_plan, refit};
+use keima_coordinator::{Execution, Executor, Plan, PlanError, PlanLimits, choose_plan, refit};
 use keima_engine::block::Prepared;
 use keima_model::{Direction, Directions, ProblemRequest, Registry, Window};
 use keima_problems::Problems;
@@ -183,10 +183,17 @@ fn the_rest_of_a_job_fits_other_workers() {
                 assert!(fits, "{case}");
                 assert_eq!(new.task_memory_bytes, after_mib << 20, "{case}");
                 let kept = |plan: &Plan| {
-                    let Plan { execution, windows, moduli, sweeps, .. } = plan.clone();
+                    let Plan { mut execution, windows, moduli, sweeps, .. } = plan.clone();
+                    if let Execution::Blocks(block) = &mut execution {
+                        block.room_states = 0;
+                    }
                     (execution, windows, moduli, sweeps)
                 };
                 assert_eq!(kept(&old), kept(&new), "{case}");
+                // What a worker has room for follows its memory.
+                let room = |plan: &Plan| plan.block().map_or(0, |block| block.room_states);
+                let shares = room(&old) > 0 || room(&new) > 0;
+                assert!(!shares || (room(&old) < room(&new)) == (before_mib < after_mib), "{case}");
             }
             Err(PlanError::Rest { got_bytes, enough_bytes }) => {
                 assert!(!fits && got_bytes == after_mib << 20 && again(enough_bytes >> 20).is_ok(), "{case}");
