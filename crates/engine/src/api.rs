@@ -35,6 +35,14 @@ pub struct Task<'a> {
     pub buffers: &'a Buffers,
 }
 
+impl TaskError {
+    /// What a task reads breaks a law as a whole, in all lanes.
+    pub(crate) fn check(order: &TaskOrder, check: &'static str, detail: String) -> Self {
+        let modulus = order.moduli.first().copied().unwrap_or(0);
+        Self::Check { check, pass: order.first_pass, modulus, detail }
+    }
+}
+
 impl Task<'_> {
     /// Whether the caller stopped the task. Asked between two steps of the work, so it counts as one.
     pub(crate) fn is_to_stop(&self) -> bool {

@@ -84,7 +84,7 @@ pub struct RunHeader {
     pub cut: Option<BlockCut>,
     /// 8 or 16.
     pub key_bytes: u8,
-    /// Moduli of this sweep.
+    /// Moduli of its lanes: those of a stage, or of the lanes that its task took.
     pub moduli: Vec<u64>,
     /// Coefficients of a value. Lane `c * moduli.len() + k` holds coefficient `c` modulo `moduli[k]`.
     pub coefficients: u32,

@@ -236,6 +236,9 @@ impl Scenario {
             if !tasks.insert((attempt.job, attempt.sweep, attempt.generation, attempt.task)) {
                 self.world.fault(format!("two attempts at the task of {attempt} stand in manifests"));
             }
+            if done.first_lane > 0 {
+                self.world.count("lanes shared");
+            }
             for (run, holders) in &done.runs {
                 if !self.is_run_of(run, attempt) {
                     self.world.fault(format!("run {run} stands in the manifest of {attempt}"));

@@ -54,7 +54,7 @@ pub(super) fn work(
             records: written.max(1),
             first_key: after.keys[first],
             last_key: after.keys[last],
-            sums: vec![0; order.block.as_ref().map_or(lanes, |_| order.lanes().len())],
+            sums: vec![0; lanes],
             checksum: 0x1234_5678,
         });
         splits = split(made.iter().map(|&place| (after.keys[place], weight(place))), written, order.most_splits);
@@ -64,7 +64,6 @@ pub(super) fn work(
     debug_assert!(order.layout_out != Layout::Canonical || number + 1 == plan.stages());
     Ok(TaskManifest {
         runs,
-        first_lane: order.block.as_ref().map_or(0, |_| order.lanes().start as u32),
         splits,
         gaps: common_gaps(&[gaps]),
         input: tally(read),

@@ -4,17 +4,18 @@
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 
+use keima_cluster::Tables;
 use keima_coordinator::{
     Config, Coordinator, Executor, Failure, Follows, Grant, Hello, Holder, Housekeeping, JobId, JobSpec, JobStatus,
     Report, Running, State, StoreId, Used, Wanted, Work, WorkerId,
 };
-use keima_engine::block::{Prepared, run_block_task};
+use keima_engine::block::run_block_task;
 use keima_engine::{Buffers, FeedOpener, Task, TaskError, run_task};
-use keima_model::{AnyProblem, Directions, ProblemInfo, ProblemRequest, Registry};
-use keima_orders::{BlockOrder, TaskOrder};
+use keima_model::{AnyProblem, ProblemRequest, Registry};
+use keima_orders::TaskOrder;
 use keima_runs::{
     BlockFeed, DiskBudget, LocalRun, RunError, RunHeader, RunId, RunManifest, RunPart, TaskManifest, publish_durably,
     run_path,
@@ -33,16 +34,16 @@ pub(crate) struct Way {
     /// Most records of a task; the lanes of families with more are shared. `None` as planned.
     most_task_records: Option<u64>,
     buffers: Buffers,
-    prepared: OnceLock<Prepared>,
+    tables: Tables,
     /// Tasks that took some lanes of a family, beside others.
     pub(crate) sharers: AtomicU64,
 }
 
 impl Way {
     pub(crate) fn new(executor: Executor, recount_one_in: u64) -> Self {
-        let (buffers, prepared, sharers) = (Buffers::default(), OnceLock::new(), AtomicU64::new(0));
+        let (buffers, tables, sharers) = (Buffers::default(), Tables::new(64 << 20, 1), AtomicU64::new(0));
         let most_task_records = (executor == Executor::Block).then_some(100);
-        Self { executor, recount_one_in, most_task_records, buffers, prepared, sharers }
+        Self { executor, recount_one_in, most_task_records, buffers, tables, sharers }
     }
 
     /// The same by tasks that take all lanes.
@@ -58,15 +59,6 @@ impl Way {
     fn request(&self) -> ProblemRequest {
         let name = if self.executor == Executor::Block { "go" } else { "hard-squares" };
         ProblemRequest { name: name.to_owned(), size: "4x5".to_owned(), options: Vec::new() }
-    }
-
-    /// The tables of the block executor. All cells of a kind count the same board by the same plan.
-    fn prepared(&self, info: &dyn ProblemInfo, order: &BlockOrder) -> &Prepared {
-        self.prepared.get_or_init(|| {
-            let directions = if order.both_ways { Directions::Both } else { Directions::Forward };
-            let column = info.blocks().expect("a block form").column(&order.windows, directions).expect("tables");
-            Prepared::new(column, order.group_records, 64 << 20, 1)
-        })
     }
 }
 
@@ -311,7 +303,11 @@ impl<'s> Cell<'s> {
         };
         let run = || match &order.block {
             None => run_task(problem, &task),
-            Some(block) => run_block_task(self.way.prepared(problem.info(), block), problem.info(), &task),
+            Some(block) => {
+                let tables = self.way.tables.of(&order.problem, block).get(problem.info(), task.stop);
+                let prepared = tables.map_err(|none| TaskError::Refused(none.to_string()))?;
+                run_block_task(&prepared, problem.info(), &task)
+            }
         };
         let done = catch_unwind(AssertUnwindSafe(run));
         let manifest = match done {

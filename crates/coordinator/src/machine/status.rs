@@ -59,6 +59,8 @@ pub struct Standing {
     pub writer: WorkerId,
     /// Whether they were on stable storage before it reported them.
     pub durable: bool,
+    /// The first lane that they have: above 0 only where tasks share the lanes of a family.
+    pub first_lane: u32,
     /// Each run with the workers that hold it, as far as the coordinator knows.
     pub runs: Vec<(RunId, Vec<WorkerId>)>,
 }
@@ -76,6 +78,7 @@ impl Coordinator {
             durable,
             attempt: done.attempt,
             nonce: done.nonce,
+            first_lane: done.manifest.first_lane,
             writer: done.writer.clone(),
             runs: done.manifest.runs.iter().map(|run| (run.id.clone(), self.sound_holders(job, &run.id))).collect(),
         };

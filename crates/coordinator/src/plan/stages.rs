@@ -241,10 +241,10 @@ impl Plan {
         }
     }
     /// Whether workers may share the lanes of a stage's large families: the next stage reads each lane where it is. Rows that
-    /// are to be widened need all their lanes, and so do vectors that meet.
+    /// are to be widened need all their lanes. Where vectors meet there is no room for sharing.
     pub fn may_share_lanes(&self, sweep: u32, stage: u32) -> bool {
         let next = stage.saturating_add(1);
-        self.block().is_some_and(|block| block.room_states > 0 && block.middle.is_none())
+        self.block().is_some_and(|block| block.room_states > 0)
             && !self.starts(stage)
             && next < self.stages()
             && self.stage_moduli(sweep, next) == self.stage_moduli(sweep, stage)

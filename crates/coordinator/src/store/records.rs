@@ -299,9 +299,9 @@ impl Shard {
         Self { low, high, records, lanes: None }
     }
 
-    /// Whether another one has the same keys and lanes.
-    pub(crate) fn is_alike(&self, other: &Self) -> bool {
-        (self.low, self.high, self.lanes) == (other.low, other.high, other.lanes)
+    /// Whether it has the keys of another one.
+    pub(crate) fn has_keys_of(&self, other: &Self) -> bool {
+        (self.low, self.high) == (other.low, other.high)
     }
 
     /// Whether a run may hold keys of the shard.

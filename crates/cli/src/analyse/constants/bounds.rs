@@ -50,7 +50,7 @@ impl Report {
 }
 
 /// The first digits, cut, and the power of ten: `4.142951e11`.
-fn scientific(number: &Integer) -> String {
+pub(super) fn scientific(number: &Integer) -> String {
     let digits = number.to_string();
     let (first, rest) = digits.split_at(digits.len().min(1));
     let rest: String = rest.chars().take(DIGITS - 1).collect();

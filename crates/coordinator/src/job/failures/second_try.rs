@@ -128,7 +128,8 @@ impl Job {
         if doubt.tasks.len() == stage.tasks.len() {
             for (number, (before, task)) in doubt.tasks.iter().zip(&stage.tasks).enumerate() {
                 let Some(done) = &task.done else { continue };
-                let alike = before.shard.is_none_or(|shard| shard.is_alike(&task.shard));
+                let alike =
+                    before.shard.is_none_or(|shard| shard.has_keys_of(&task.shard) && shard.lanes == task.shard.lanes);
                 let what = match (before.input != done.manifest.input, before.output != done.manifest.output) {
                     (true, _) => "read",
                     (false, true) => "wrote",

@@ -75,18 +75,13 @@ impl Job {
         };
         share(shards, &room)
     }
-}
 
-impl Job {
     /// Whether a worker is at other lanes of what a task of the stage takes some lanes of.
     pub(super) fn is_at_other_lanes(&self, fleet: &Fleet, stage: &StageRun, number: u32, worker: &WorkerId) -> bool {
         let task = stage.tasks.get(number as usize);
         let Some(shard) = task.map(|task| task.shard).filter(|shard| shard.lanes.is_some()) else { return false };
         // They stand side by side.
-        let shares = |other: &u32| {
-            let other = stage.tasks.get(*other as usize).map(|task| task.shard);
-            other.is_some_and(|other| (other.low, other.high) == (shard.low, shard.high))
-        };
+        let shares = |other: &u32| stage.tasks.get(*other as usize).is_some_and(|task| task.shard.has_keys_of(&shard));
         let before = (0..number).rev().take_while(shares);
         let after = (number.saturating_add(1)..=u32::MAX).take_while(shares);
         let is_there = |other| fleet.attempts(self.attempt(stage, other, 0)).any(|(_, lease)| lease.worker == *worker);

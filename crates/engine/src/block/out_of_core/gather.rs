@@ -110,8 +110,7 @@ impl<'a> Gather<'a> {
                  it was written with other tables",
                 run.id, self.group_tables.source
             );
-            let (pass, modulus) = (task.order.first_pass, task.order.moduli.first().copied().unwrap_or(0));
-            return Err(TaskError::Check { check: "place of a run", pass, modulus, detail });
+            return Err(TaskError::check(task.order, "place of a run", detail));
         };
         let families = self.group_tables.source_families(source.families.clone());
         if families.is_empty() {

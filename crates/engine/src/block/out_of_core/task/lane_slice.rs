@@ -185,13 +185,12 @@ impl BlockTask<'_> {
         states: u64,
         rows: u64,
     ) -> Result<T, TaskError> {
-        let (order, number) = (self.task.order, work.group_tables.number);
+        let number = work.group_tables.number;
         let detail = format!(
             "group {number} has {states} states, but {inputs} have {rows}; the runs are not those of one boundary, or not what \
              was reported of them"
         );
-        let modulus = order.moduli.first().copied().unwrap_or(0);
-        Err(TaskError::Check { check: "rows of a group", pass: order.first_pass, modulus, detail })
+        Err(TaskError::check(self.task.order, "rows of a group", detail))
     }
 
     /// Checks that two sums are equal.
