@@ -31,6 +31,7 @@ const WANTED: &[&str] = &[
     "change hung",
     "everything lost",
     "job resumed from the archive",
+    "lanes shared",
     "links cut",
     "links cut one way",
     "message lost",
